@@ -1,0 +1,1 @@
+"""Speech detection, recognition, language and speech synthesis, each behind a Protocol of `base.py`."""

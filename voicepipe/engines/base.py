@@ -1,0 +1,178 @@
+"""The four engines as the call path sees them. Protocols, not base classes; one adapter a file.
+
+Engines are shared by all calls of a PoP and batch across them. Every awaitable here may be cancelled at any moment: the
+work behind it is then dropped and nothing of it is delivered. No method blocks the event loop for more than 5 ms.
+"""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from voicepipe.audio import Pcm
+
+
+class Engine(Protocol):
+    """What every engine has."""
+
+    async def start(self) -> None:
+        """Load and warm up, so that the first call costs what the thousandth does. Raises EngineError."""
+
+    async def close(self) -> None:
+        """Release workers and memory; pending work is dropped. Safe to call twice."""
+
+
+# --- voice activity ---------------------------------------------------------------------------------------------
+
+
+class VadStream(Protocol):
+    """The detector's memory of one call."""
+
+    def probability(self, window: Pcm) -> float:
+        """Probability in 0..1 that `window` (int16[512] at 16 kHz, 32 ms) holds voice. Windows come in order."""
+
+
+class Vad(Engine, Protocol):
+    def stream(self) -> VadStream: ...
+
+
+# --- speech recognition -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """What one utterance has said so far."""
+
+    text: str = ""
+    """Lower-case words without punctuation, unless the engine writes it."""
+    until: int = 0
+    """Samples of this stream (16 kHz) that the text covers."""
+    end_logprob: float | None = None
+    """log10 probability, by the recogniser's language model, that a sentence ends after these words."""
+
+
+OnPartial = Callable[[Hypothesis], None]
+"""Called on the event loop with a new partial; partials may revise earlier words."""
+
+
+class AsrStream(Protocol):
+    """One utterance. `feed` and `cancel` return at once; nothing is delivered after `finish` or `cancel`."""
+
+    def feed(self, pcm: Pcm) -> None:
+        """More sound: int16[n] at 16 kHz, n as it comes. When the worker is behind, sound waits, nothing is dropped."""
+
+    async def settle(self) -> Hypothesis:
+        """The words of everything fed so far, as good as the engine can have them now. The stream goes on.
+
+        Called when a silence begins: this is what speculation uses, and the final if the voice does not come back.
+        """
+
+    async def finish(self) -> Hypothesis:
+        """The final words. The stream is over."""
+
+    def cancel(self) -> None:
+        """Drop the utterance. Safe to call at any time, also twice and after `finish`."""
+
+
+class Asr(Engine, Protocol):
+    def stream(self, on_partial: OnPartial, *, language: str = "en") -> AsrStream: ...
+
+
+# --- language ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A function that the model may call."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    """JSON Schema of the arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """The model asks for a tool. `arguments` is JSON text as the model wrote it, perhaps malformed."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One entry of the prompt."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    text: str = ""
+    call: ToolCall | None = None
+    """role assistant: the tool that it called."""
+    call_id: str = ""
+    """role tool: which call this is the result of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One request to the model."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: str = "auto"
+    """"auto", "none", "required", or the name of the tool that must be called."""
+    max_tokens: int | None = None
+    speculative: bool = False
+    """Not confirmed yet: scheduled behind confirmed turns."""
+    agent: str = ""
+    """Name of the agent file; engines that are configured by it (frontdesk) look here."""
+
+
+Delta = str | ToolCall
+"""A piece of text as it is generated, or a whole tool call."""
+
+
+class Llm(Engine, Protocol):
+    def generate(self, prompt: Prompt) -> AsyncIterator[Delta]:
+        """Stream one reply. Closing the iterator (or cancelling its task) aborts the request in the engine."""
+
+    async def warm(self, prefix: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> None:
+        """Put a prompt's beginning into the prefix cache; a no-op where there is none."""
+
+
+# --- speech synthesis -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word and the sample of its speech at which it has been spoken."""
+
+    text: str
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """A piece of a phrase's sound: int16[n] at the engine's rate, without leading silence."""
+
+    pcm: Pcm
+    words: tuple[Word, ...] = ()
+    """Ends are samples of this piece. Empty: the engine knows no times, the caller estimates."""
+
+
+class Tts(Engine, Protocol):
+    rate: int
+    """Sample rate in Hz of the speech."""
+
+    def voices(self) -> tuple[str, ...]: ...
+
+    def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncIterator[Speech]:
+        """Speech for one phrase, in order. An unknown voice falls back to the default; no text, no speech."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """The loaded engines of a PoP."""
+
+    vad: Vad
+    asr: Asr
+    llm: Llm
+    tts: Tts

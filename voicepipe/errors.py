@@ -1,0 +1,60 @@
+"""Everything voicepipe raises on purpose, under one root.
+
+VoicepipeError
+ +-- ConfigError            a file or an option that cannot be used: says file, key path and what is allowed
+ +-- EngineError            an engine could not be loaded, or failed during a call
+ |    +-- EngineMissing     the library or model behind an engine is not installed: says how to get it
+ |    +-- EngineBusy        no worker free within the time that a call can wait
+ +-- Refused                a call that is not admitted
+ |    +-- Unauthorized      no key, a wrong key or an expired one
+ |    +-- PopFull           every slot is taken, or one more call would miss the budget
+ |    +-- Draining          the PoP takes no new calls
+ +-- ToolError              a tool failed or took too long: the text is meant for the model
+ +-- ProbeError             latency_probes: a call could not be placed or judged
+
+Every message is one sentence for the person who reads it, and says what to do about it.
+"""
+
+
+class VoicepipeError(Exception):
+    """Root of the tree above."""
+
+
+class ConfigError(VoicepipeError):
+    """A file or an option that cannot be used."""
+
+
+class EngineError(VoicepipeError):
+    """An engine could not be loaded, or failed during a call."""
+
+
+class EngineMissing(EngineError):
+    """The library or the model behind an engine is not installed."""
+
+
+class EngineBusy(EngineError):
+    """No worker became free within the time that a call can wait."""
+
+
+class Refused(VoicepipeError):
+    """A call that is not admitted."""
+
+
+class Unauthorized(Refused):
+    """No key, a wrong key or an expired one."""
+
+
+class PopFull(Refused):
+    """Every slot is taken, or one more call would miss the latency budget."""
+
+
+class Draining(Refused):
+    """The PoP takes no new calls."""
+
+
+class ToolError(VoicepipeError):
+    """A tool failed or took too long; the text is what the model reads."""
+
+
+class ProbeError(VoicepipeError):
+    """A probe call could not be placed or judged."""

@@ -1,0 +1,34 @@
+"""The whole contract between an ingress and a call. Nothing behind a Line knows which kind it is."""
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from voicepipe.audio import Block, Pcm
+
+
+class Line(Protocol):
+    """A caller's audio, both ways."""
+
+    kind: str
+    """"websocket", "webrtc", "sip", "twilio", "telnyx": for records only."""
+
+    out_rate: int
+    """Sample rate in Hz that `send` takes."""
+
+    lead_ms: int
+    """How far ahead of real time playout may send: 0 where the network paces, 200 on WebSockets."""
+
+    def blocks(self) -> AsyncIterator[Block]:
+        """The caller's sound from the answer on, 20 ms at a time, without gaps; ends when the caller is gone."""
+
+    def send(self, pcm: Pcm) -> None:
+        """Hand audio to the caller: int16[n] at `out_rate`. Returns at once; playout does the pacing."""
+
+    def clear(self) -> None:
+        """Throw away what was sent and not yet played, where the far end can do that."""
+
+    def played(self) -> tuple[int, bool]:
+        """Samples at `out_rate` that the caller has heard since the answer, and whether that is exact."""
+
+    async def hang_up(self) -> None:
+        """End the call from our side. Safe to call twice."""
