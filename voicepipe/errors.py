@@ -9,6 +9,13 @@ VoicepipeError
  |    +-- Unauthorized      no key, a wrong key or an expired one
  |    +-- PopFull           every slot is taken, or one more call would miss the budget
  |    +-- Draining          the PoP takes no new calls
+ +-- CallError               a request about a call that it cannot carry out
+ |    +-- InputEmpty         nothing to commit
+ |    +-- ItemExists         an item with this id is there already
+ |    +-- ItemUnknown        no item with this id
+ |    +-- ItemMismatch       the item is not of the kind that the request needs
+ |    +-- ReplyActive        a reply is already being made
+ |    +-- NoReply            no reply to cancel
  +-- ToolError              a tool failed or took too long: the text is meant for the model
  +-- ProbeError             latency_probes: a call could not be placed or judged
 
@@ -50,6 +57,34 @@ class PopFull(Refused):
 
 class Draining(Refused):
     """The PoP takes no new calls."""
+
+
+class CallError(VoicepipeError):
+    """A request about a call that it cannot carry out. The call goes on."""
+
+
+class InputEmpty(CallError):
+    """Nothing to commit."""
+
+
+class ItemExists(CallError):
+    """An item with this id is in the conversation already."""
+
+
+class ItemUnknown(CallError):
+    """No item of the conversation has this id."""
+
+
+class ItemMismatch(CallError):
+    """The item is not of the kind that the request needs."""
+
+
+class ReplyActive(CallError):
+    """A reply is already being made."""
+
+
+class NoReply(CallError):
+    """There is no reply to cancel."""
 
 
 class ToolError(VoicepipeError):

@@ -5,10 +5,17 @@ work behind it is then dropped and nothing of it is delivered. No method blocks 
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
+from voicepipe.agent import Agent, ToolSpec
 from voicepipe.audio import Pcm
+from voicepipe.turn.prompt import Message, Prompt, ToolCall
+
+__all__ = [
+    "Agent", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Llm", "Message", "OnPartial", "Prompt",
+    "Speech", "ToolCall", "ToolSpec", "Tts", "Vad", "VadStream", "Word",
+]  # fmt: skip
 
 
 class Engine(Protocol):
@@ -78,52 +85,6 @@ class Asr(Engine, Protocol):
 
 
 # --- language ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
-    """A function that the model may call."""
-
-    name: str
-    description: str = ""
-    parameters: dict[str, Any] = field(default_factory=dict)
-    """JSON Schema of the arguments."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """The model asks for a tool. `arguments` is JSON text as the model wrote it, perhaps malformed."""
-
-    call_id: str
-    name: str
-    arguments: str
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One entry of the prompt."""
-
-    role: Literal["system", "user", "assistant", "tool"]
-    text: str = ""
-    call: ToolCall | None = None
-    """role assistant: the tool that it called."""
-    call_id: str = ""
-    """role tool: which call this is the result of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """One request to the model."""
-
-    messages: tuple[Message, ...]
-    tools: tuple[ToolSpec, ...] = ()
-    tool_choice: str = "auto"
-    """"auto", "none", "required", or the name of the tool that must be called."""
-    max_tokens: int | None = None
-    speculative: bool = False
-    """Not confirmed yet: scheduled behind confirmed turns."""
-    agent: str = ""
-    """Name of the agent file; engines that are configured by it (frontdesk) look here."""
 
 
 Delta = str | ToolCall

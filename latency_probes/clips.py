@@ -1,0 +1,108 @@
+"""The utterance set: the manifest, the intents, and clips as the caller says them (pauses put in, no noise yet)."""
+
+import tomllib
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import av
+import msgspec
+import numpy as np
+
+from latency_probes.timeline import WIRE_RATE, voiced_span
+from voicepipe.audio import Pcm, ms_to_samples
+from voicepipe.errors import ProbeError
+
+FOLDER = Path(__file__).parent / "utterances"
+MANIFEST = FOLDER / "manifest.json"
+VOICES = ("slt", "rms", "awb")
+KINDS = ("finished", "unfinished", "pause_inside", "pause_between", "barge_in")
+PAUSE_MS = (300, 700)
+FADE_MS = 5
+
+
+class Utterance(msgspec.Struct, frozen=True):
+    """One line of the manifest."""
+
+    id: str
+    kind: str
+    voice: str
+    text: str
+    intent: str
+    noise: str
+    file: str
+    before: str = ""
+    """The words before the pause; empty without one."""
+    cut_ms: int = 0
+    """Where in the clip the pause is put in."""
+    place: str = ""
+    """The kind of word after which a pause inside a phrase comes."""
+
+
+class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What counts as the right answer; see utterances/intents.toml."""
+
+    expect: list[str]
+    closing: bool = False
+    long_reply: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """A clip as it is said: int16[n] at 24 kHz, without noise. Positions are samples within it."""
+
+    pcm: Pcm
+    voiced: tuple[int, int]
+    """First voiced sample, and the one after the last (a 10 ms frame above -45 dBFS)."""
+    resumed: int = 0
+    """First voiced sample after the pause; 0 without one."""
+
+
+def load(kinds: Sequence[str] = KINDS) -> list[Utterance]:
+    """The utterances of these kinds, in the order of the manifest."""
+    everything = msgspec.json.decode(MANIFEST.read_bytes(), type=list[Utterance])
+    return [utterance for utterance in everything if utterance.kind in kinds]
+
+
+@lru_cache(1)
+def intents() -> dict[str, Intent]:
+    """Every intent by name."""
+    return msgspec.convert(tomllib.loads((FOLDER / "intents.toml").read_text()), dict[str, Intent])
+
+
+def rng_for(seed: int, name: str) -> np.random.Generator:
+    """Random numbers that depend on the run's seed and on this name alone, so that no draw moves another."""
+    return np.random.default_rng([seed, zlib.crc32(name.encode())])
+
+
+def speech(utterance: Utterance, seed: int) -> Speech:
+    """The clip with its pause of 300-700 ms, drawn by seed. Raises ProbeError where the clip is missing."""
+    clip = decode(FOLDER / utterance.file)
+    if not utterance.cut_ms:
+        return Speech(clip, voiced_span(clip))
+    pause = ms_to_samples(rng_for(seed, utterance.id).integers(*PAUSE_MS, endpoint=True), WIRE_RATE)
+    return with_pause(clip, ms_to_samples(utterance.cut_ms, WIRE_RATE), pause)
+
+
+def with_pause(clip: Pcm, cut: int, pause: int) -> Speech:
+    """`clip` cut at sample `cut`, with `pause` samples of silence put in and 5 ms fades at both edges."""
+    fade = np.linspace(1, 0, ms_to_samples(FADE_MS, WIRE_RATE))
+    before, after = clip[:cut].astype(np.float64), clip[cut:].astype(np.float64)
+    before[-fade.size :] *= fade
+    after[: fade.size] *= fade[::-1]
+    pcm = np.concatenate([before, np.zeros(pause), after]).round().astype(np.int16)
+    return Speech(pcm, voiced_span(pcm), cut + pause + voiced_span(pcm[cut + pause :])[0])
+
+
+def decode(path: Path) -> Pcm:
+    """An Ogg/Opus file as int16[n] at 24 kHz mono."""
+    resampler = av.AudioResampler(format="s16", layout="mono", rate=WIRE_RATE)
+    try:
+        with av.open(str(path)) as container:
+            frames = [out for frame in container.decode(audio=0) for out in resampler.resample(frame)]
+    except (OSError, av.FFmpegError) as error:
+        raise ProbeError(f"the clip {path} cannot be read ({error}); reinstall voicepipe") from error
+    frames += resampler.resample(None)
+    return np.concatenate([frame.to_ndarray().reshape(-1) for frame in frames]).astype(np.int16, copy=False)

@@ -1,0 +1,116 @@
+"""What answers: an immutable agent, and the settings that a client may lay over it for one call."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A function that the model may call."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    """JSON Schema of the arguments."""
+
+
+class Webhook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An agent tool that is an HTTP endpoint: POST of {"name", "arguments", "call_id"}, any 2xx body is the result."""
+
+    url: str
+    headers: dict[str, str] = {}
+
+
+class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A tool that runs on the server: exactly one of `webhook` and `function`."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = {}
+    """JSON Schema of the arguments."""
+    webhook: Webhook | None = None
+    function: str = ""
+    """`module:function`; called with the arguments as keywords, in a thread unless it is async."""
+    timeout_ms: int = 3000
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(self.name, self.description, self.parameters)
+
+
+class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`frontdesk`: one thing that callers want. `examples` are also what the recogniser is prepared for."""
+
+    name: str
+    examples: tuple[str, ...]
+    reply: str = ""
+    """Text with {slots}. Several sentences are fine: the first is spoken while the rest is prepared."""
+    slots: dict[str, str] = {}
+    """Slot name -> the question that asks for it, in the order in which they are asked."""
+    tool: str = ""
+    """Called with the slots once all are filled; its result is {result} in `reply`."""
+
+
+class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One file of configs/agents/."""
+
+    name: str
+    instructions: str = ""
+    greeting: str = ""
+    voice: str = ""
+    speed: float = 1.0
+    language: str = "en"
+    interrupt: tuple[str, ...] = ("stop", "wait", "no", "hold on", "excuse me")
+    """Words that cut a reply at once when the caller says them over it."""
+    acknowledgement: str = "One moment."
+    fallback: str = "Sorry, I am having trouble right now. Could you say that again?"
+    no_input: tuple[str, ...] = ("Are you still there?", "I cannot hear you, so I will say goodbye.")
+    """Said after each silence; the last one ends the call."""
+    no_input_ms: int = 8000
+    tools: tuple[Tool, ...] = ()
+    transfer: dict[str, str] = {}
+    """Name -> where a caller can be transferred to."""
+    intents: tuple[Intent, ...] = ()
+    not_understood: tuple[str, ...] = ("Sorry, I did not catch that. Could you say it again?",)
+    """`frontdesk`: rotated, so that a caller who is not understood twice does not hear the same words."""
+
+
+class ServerVad(msgspec.Struct, frozen=True):
+    """Bare silence, as the client asked: `silence_ms` is obeyed and such turns are never counted late."""
+
+    threshold: float = 0.5
+    prefix_ms: int = 300
+    silence_ms: int = 500
+    idle_ms: int | None = None
+    create_response: bool = True
+    interrupt_response: bool = True
+
+
+class SemanticVad(msgspec.Struct, frozen=True):
+    """voicepipe's endpointer. `eagerness` scales only the unsure and the unfinished waits."""
+
+    eagerness: Literal["low", "medium", "high", "auto"] = "auto"
+    create_response: bool = True
+    interrupt_response: bool = True
+
+
+class CallSettings(msgspec.Struct, frozen=True):
+    """The agent as this call has it: its file plus the client's overlay. Effective from the next *prepare*."""
+
+    agent: Agent
+    instructions: str = ""
+    voice: str = ""
+    speed: float = 1.0
+    tools: tuple[ToolSpec, ...] = ()
+    """The client's own; they win over the agent's tools of the same name and go to the client to be run."""
+    tool_choice: str = "auto"
+    modality: Literal["audio", "text"] = "audio"
+    max_tokens: int | None = None
+    turn_detection: ServerVad | SemanticVad | None = SemanticVad()
+
+    @classmethod
+    def of(cls, agent: Agent) -> "CallSettings":
+        """The settings of a call whose client has changed nothing."""
+        return cls(agent, agent.instructions, agent.voice, agent.speed)

@@ -1,0 +1,271 @@
+"""Speech synthesis: espeak-ng through ctypes, library and voices being those of the espeakng-loader wheel.
+
+espeak-ng is one global instance that speaks one text at a time, so one worker thread owns it; ctypes releases the GIL while
+it works. 4 s of speech take about 4 ms.
+"""
+
+import asyncio
+import ctypes
+import re
+import unicodedata
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+
+import espeakng_loader
+import numpy as np
+
+from voicepipe.audio import Pcm
+from voicepipe.engines.base import Speech, Word
+from voicepipe.errors import EngineError, EngineMissing
+
+AUDIBLE = 32768 * 10 ** (-45 / 20)
+"""RMS of a frame of 10 ms that a caller can hear: -45 dBFS."""
+
+PEAK = 32767 * 10 ** (-4 / 20)
+"""Every phrase is brought to this peak, -4 dBFS, ..."""
+
+MAX_GAIN = 4.0
+"""... but never raised by more than this, which would only lift the breath of a near-silent phrase."""
+
+MAX_CHARS = 300
+"""A longer text is spoken in pieces: about 20 s of speech, and no piece holds the worker for more than 25 ms."""
+
+PAUSE_MS = {".": 220, "!": 220, "?": 220, ":": 160, ";": 160, ",": 110}
+"""Silence after a phrase that ends in this sign."""
+
+PAUSE_DEFAULT_MS = 60
+
+# speak_lib.h
+_SYNCHRONOUS = 2
+_CHARS_UTF8 = 1
+_EVENT_END, _EVENT_WORD = 0, 1
+_RATE, _VOLUME = 1, 2
+_POS_CHARACTER = 1
+
+
+class _Event(ctypes.Structure):
+    """espeak_EVENT; `id` stands for its union of 8 bytes."""
+
+    _fields_ = [
+        ("type", ctypes.c_int),
+        ("unique_identifier", ctypes.c_uint),
+        ("text_position", ctypes.c_int),
+        ("length", ctypes.c_int),
+        ("audio_position", ctypes.c_int),
+        ("sample", ctypes.c_int),
+        ("user_data", ctypes.c_void_p),
+        ("id", ctypes.c_char * 8),
+    ]
+
+
+class _Voice(ctypes.Structure):
+    """espeak_VOICE."""
+
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("languages", ctypes.c_void_p),
+        ("identifier", ctypes.c_char_p),
+        ("gender", ctypes.c_ubyte),
+        ("age", ctypes.c_ubyte),
+        ("variant", ctypes.c_ubyte),
+        ("xx1", ctypes.c_ubyte),
+        ("score", ctypes.c_int),
+        ("spare", ctypes.c_void_p),
+    ]
+
+
+_Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event))
+
+
+@dataclass(slots=True)
+class _Take:
+    """What the callback collects while one text is spoken."""
+
+    chunks: list[Pcm] = field(default_factory=list)
+    starts: list[tuple[int, int]] = field(default_factory=list)
+    """(character of the text, sample) at which espeak begins a word."""
+
+
+class _Library:
+    """The one espeak-ng of this process. Everything here runs in the worker thread."""
+
+    def __init__(self) -> None:
+        path = espeakng_loader.get_library_path()
+        try:
+            self._lib = ctypes.CDLL(path)
+        except OSError as error:
+            raise EngineMissing(f"espeak-ng could not be loaded from {path}: reinstall espeakng-loader") from error
+        self._lib.espeak_ListVoices.restype = ctypes.POINTER(ctypes.POINTER(_Voice))
+        self._lib.espeak_ListVoices.argtypes = [ctypes.c_void_p]
+        self.rate: int = self._lib.espeak_Initialize(_SYNCHRONOUS, 0, espeakng_loader.get_data_path().encode(), 0)
+        if self.rate <= 0:
+            raise EngineError("espeak-ng found no voices: reinstall espeakng-loader")
+        self._take = _Take()
+        self._callback = _Callback(self._collect)  # kept: ctypes does not own it
+        self._lib.espeak_SetSynthCallback(self._callback)
+        self.voices = self._languages()
+        self._settings: tuple[str, int] = ("", 0)
+
+    def _languages(self) -> dict[str, str]:
+        """Language tag -> the identifier that espeak_SetVoiceByName accepts for sure (it refuses "en-gb" itself)."""
+        table = self._lib.espeak_ListVoices(None)
+        voices: dict[str, str] = {}
+        index = 0
+        while table[index]:
+            voice = table[index].contents
+            tag = ctypes.string_at(voice.languages + 1).decode()  # byte 0 is a priority
+            voices.setdefault(tag, voice.identifier.decode())
+            index += 1
+        return voices
+
+    def _collect(self, wav: "ctypes._Pointer[ctypes.c_short]", count: int, events: "ctypes._Pointer[_Event]") -> int:
+        if wav and count > 0:
+            self._take.chunks.append(np.ctypeslib.as_array(wav, (count,)).astype(np.int16, copy=True))
+        index = 0
+        while events[index].type != _EVENT_END:
+            event = events[index]
+            if event.type == _EVENT_WORD:
+                self._take.starts.append((event.text_position - 1, event.sample))
+            index += 1
+        return 0
+
+    def synthesize(self, text: str, voice: str, words_per_minute: int) -> tuple[Pcm, list[tuple[int, int]]]:
+        """Raw speech and the (character, sample) starts of its words."""
+        if (voice, words_per_minute) != self._settings:
+            self._lib.espeak_SetVoiceByName(voice.encode())
+            self._lib.espeak_SetParameter(_RATE, words_per_minute, 0)
+            self._lib.espeak_SetParameter(_VOLUME, 100, 0)
+            self._settings = (voice, words_per_minute)
+        self._take = _Take()
+        data = text.encode() + b"\0"
+        # Without the SSML and PHONEMES flags "<break/>" and "[[h@]]" are text like any other.
+        status = self._lib.espeak_Synth(
+            ctypes.c_char_p(data), ctypes.c_size_t(len(data)), 0, _POS_CHARACTER, 0, _CHARS_UTF8, None, None
+        )
+        if status != 0:
+            raise EngineError(f"espeak-ng could not speak (status {status})")
+        chunks = self._take.chunks
+        return (np.concatenate(chunks) if chunks else np.empty(0, np.int16)), self._take.starts
+
+
+_library: _Library | None = None
+
+
+def _load() -> _Library:
+    """espeak-ng cannot be initialised twice in one process, so a second engine shares the first one's instance."""
+    global _library
+    if _library is None:
+        _library = _Library()
+    return _library
+
+
+# One thread for the process, as there is one espeak-ng.
+_worker = ThreadPoolExecutor(1, "espeak")
+
+
+class EspeakTts:
+    """espeak-ng. Voices are language tags with an optional variant: "en-us", "en-gb-x-rp+Annie"."""
+
+    rate = 22050
+
+    def __init__(self, voice: str = "en-us", words_per_minute: int = 165) -> None:
+        self._default = voice
+        self._words_per_minute = words_per_minute
+        self._library: _Library | None = None
+
+    async def start(self) -> None:
+        """Load the library and the default voice (about 10 ms). Raises EngineMissing or EngineError."""
+        if self._library is None:
+            self._library = await asyncio.get_running_loop().run_in_executor(_worker, _load)
+            self.rate = self._library.rate
+            async for _ in self.speak("Hello."):
+                pass
+
+    async def close(self) -> None:
+        """Forget the library. It stays loaded: the process can have only one, and another engine may use it."""
+        self._library = None
+
+    def voices(self) -> tuple[str, ...]:
+        """Every language tag that `voice` may name. Empty before `start`."""
+        return tuple(sorted(self._library.voices)) if self._library else ()
+
+    async def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncIterator[Speech]:
+        """Speech for `text`, one piece for each 300 characters. `speed` 0.5..2 scales the rate of speaking.
+
+        Raises EngineError before `start`.
+        """
+        library = self._library
+        if library is None:
+            raise EngineError("EspeakTts has not been started")
+        name = self._identifier(library, voice) or self._identifier(library, self._default) or "gmw/en-US"
+        rate = round(self._words_per_minute * min(2.0, max(0.5, speed)))
+        loop = asyncio.get_running_loop()
+        for piece in pieces(text):
+            speech = await loop.run_in_executor(
+                _worker, partial(_speech, library, piece, name, min(450, max(80, rate)))
+            )
+            if speech.pcm.size:
+                yield speech
+
+    @staticmethod
+    def _identifier(library: _Library, voice: str) -> str:
+        """What espeak calls this voice; "" for one that it does not have. A variant it ignores by itself if unknown."""
+        tag, plus, variant = voice.partition("+")
+        known = library.voices.get(tag.lower(), "")
+        return f"{known}+{variant}" if known and plus and variant.isalnum() else known
+
+
+def _speech(library: _Library, text: str, voice: str, words_per_minute: int) -> Speech:
+    pcm, starts = library.synthesize(text, voice, words_per_minute)
+    return shape(pcm, starts, text, library.rate)
+
+
+def pieces(text: str) -> list[str]:
+    """`text` without control characters (espeak obeys Ctrl-A as a command), in pieces of at most 300 characters."""
+    clean = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text)
+    clean = " ".join(clean.split())
+    result: list[str] = []
+    while len(clean) > MAX_CHARS:
+        head = clean[:MAX_CHARS]
+        sentence = max(head.rfind(mark) for mark in (". ", "! ", "? "))
+        cut = sentence + 1 if sentence > 0 else head.rfind(" ") if " " in head else MAX_CHARS
+        result.append(clean[:cut].strip())
+        clean = clean[cut:].strip()
+    return [piece for piece in [*result, clean] if any(c.isalnum() for c in piece)]
+
+
+def shape(pcm: Pcm, starts: list[tuple[int, int]], text: str, rate: int) -> Speech:
+    """Cut the silence around raw speech (int16[n] at `rate` Hz), level it, and say when each word of `text` ends.
+
+    Begins with the first frame of 10 ms above -45 dBFS; ends with the pause that the last sign of `text` asks for.
+    """
+    frame = rate // 100
+    frames = pcm[: pcm.size // frame * frame].reshape(-1, frame).astype(np.float32)
+    peak = float(np.abs(pcm.astype(np.float32)).max(initial=0.0))
+    if frames.size == 0 or peak == 0:
+        return Speech(np.empty(0, np.int16))
+    gain = min(MAX_GAIN, PEAK / peak)
+    audible = np.flatnonzero(np.sqrt(np.mean((frames * gain) ** 2, axis=1)) > AUDIBLE)
+    if audible.size == 0:
+        return Speech(np.empty(0, np.int16))
+    first, last = int(audible[0]) * frame, (int(audible[-1]) + 1) * frame
+    speech = (pcm[first:last].astype(np.float32) * gain).astype(np.int16)
+    pause = np.zeros(PAUSE_MS.get(text.rstrip("\"')]")[-1:], PAUSE_DEFAULT_MS) * rate // 1000, np.int16)
+    return Speech(np.concatenate((speech, pause)), _words(text, starts, first, last - first))
+
+
+def _words(text: str, starts: list[tuple[int, int]], first: int, size: int) -> tuple[Word, ...]:
+    """One Word for each whitespace-separated token of `text`; it ends where the next one begins.
+
+    espeak reports some tokens not at all ("of the" is one to it) and some several times (numbers).
+    """
+    tokens = [(match.start(), match.end(), match.group()) for match in re.finditer(r"\S+", text)]
+    begins: list[int] = []
+    after = size
+    for begin, end, _ in reversed(tokens):
+        after = min([after, *(sample - first for position, sample in starts if begin <= position < end)])
+        begins.append(max(0, after))
+    begins.reverse()
+    return tuple(Word(token, end) for (_, _, token), end in zip(tokens, [*begins[1:], size], strict=True))

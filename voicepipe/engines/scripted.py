@@ -1,0 +1,344 @@
+"""Deterministic engines for tests, and delays around real ones. No threads, no clock but asyncio.sleep: virtual time holds.
+
+What an engine "hears" or "says" is given to it beforehand; how long it takes is a constructor argument in milliseconds.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import numpy as np
+
+from voicepipe.agent import ToolSpec
+from voicepipe.audio import Pcm, dbfs, ms_to_samples
+from voicepipe.engines.base import (
+    Asr,
+    AsrStream,
+    Delta,
+    Engines,
+    Hypothesis,
+    Llm,
+    Message,
+    OnPartial,
+    Prompt,
+    Speech,
+    ToolCall,
+    Tts,
+    Word,
+)
+
+if TYPE_CHECKING:
+    from voicepipe.config import DelaysConfig
+
+Timeline = Sequence[tuple[int, str]]
+"""(sample of the stream from which the word is known, word), in order."""
+
+T = TypeVar("T")
+
+WORD_MS = 250
+"""An utterance given as text is spoken at this pace."""
+
+
+async def _wait(ms: float) -> None:
+    if ms > 0:
+        await asyncio.sleep(ms / 1000)
+
+
+class _Lifeless:
+    """`start` and `close` of an engine that holds nothing."""
+
+    async def start(self) -> None:
+        """Nothing to load."""
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+
+# --- voice activity and recognition ------------------------------------------------------------------------------
+
+
+class ScriptedVadStream:
+    def __init__(self, floor_dbfs: float) -> None:
+        self._floor = floor_dbfs
+
+    def probability(self, window: Pcm) -> float:
+        """0.98 for a window louder than the floor, else 0.02."""
+        return 0.98 if dbfs(window) > self._floor else 0.02
+
+
+class ScriptedVad(_Lifeless):
+    """Whatever is louder than `floor_dbfs` is voice."""
+
+    def __init__(self, floor_dbfs: float = -45.0) -> None:
+        self._floor = floor_dbfs
+
+    def stream(self) -> ScriptedVadStream:
+        return ScriptedVadStream(self._floor)
+
+
+class ScriptedAsrStream:
+    """Knows its words by the number of samples fed, so partials grow as sound comes."""
+
+    def __init__(self, timeline: Timeline, on_partial: OnPartial, settle_ms: float, finish_ms: float) -> None:
+        self._timeline = timeline
+        self._on_partial = on_partial
+        self._settle_ms = settle_ms
+        self._finish_ms = finish_ms
+        self._fed = 0
+        self._heard = 0
+        self._over = False
+
+    def feed(self, pcm: Pcm) -> None:
+        """Counts the samples; a partial follows whenever a further word is known."""
+        if self._over:
+            return
+        self._fed += pcm.size
+        heard = sum(begin < self._fed for begin, _ in self._timeline)
+        if heard > self._heard:
+            self._heard = heard
+            asyncio.get_running_loop().call_soon(self._deliver, self._hypothesis())
+
+    def _deliver(self, hypothesis: Hypothesis) -> None:
+        if not self._over:
+            self._on_partial(hypothesis)
+
+    def _hypothesis(self) -> Hypothesis:
+        return Hypothesis(" ".join(word for _, word in self._timeline[: self._heard]), self._fed)
+
+    async def settle(self) -> Hypothesis:
+        settled = self._hypothesis()
+        await _wait(self._settle_ms)
+        return settled
+
+    async def finish(self) -> Hypothesis:
+        self._over = True
+        await _wait(self._finish_ms)
+        return self._hypothesis()
+
+    def cancel(self) -> None:
+        self._over = True
+
+
+class ScriptedAsr(_Lifeless):
+    """The n-th stream hears the n-th utterance, over and over: its text (a word every 250 ms), or a timeline."""
+
+    def __init__(
+        self, utterances: Sequence[str | Timeline] = ("hello",), settle_ms: float = 0, finish_ms: float = 0
+    ) -> None:
+        self._timelines = [paced(said) if isinstance(said, str) else said for said in utterances]
+        self._settle_ms = settle_ms
+        self._finish_ms = finish_ms
+        self.streams = 0
+        """Streams made so far."""
+
+    def stream(self, on_partial: OnPartial, *, language: str = "en") -> ScriptedAsrStream:
+        timeline = self._timelines[self.streams % len(self._timelines)] if self._timelines else ()
+        self.streams += 1
+        return ScriptedAsrStream(timeline, on_partial, self._settle_ms, self._finish_ms)
+
+
+def paced(text: str, word_ms: float = WORD_MS) -> Timeline:
+    """The timeline of `text`, a word every `word_ms` from the first sample on."""
+    return [(ms_to_samples(index * word_ms), word) for index, word in enumerate(text.split())]
+
+
+# --- language and speech -----------------------------------------------------------------------------------------
+
+
+class ScriptedLlm(_Lifeless):
+    """Replies by a table from the last message's text, case and outer space aside; echoes what is not in it.
+
+    A reply is text, a tool call, or a sequence of both. A tool's result is looked up like any other text.
+    """
+
+    def __init__(
+        self,
+        replies: Mapping[str, Delta | Sequence[Delta]] | None = None,
+        first_token_ms: float = 0,
+        token_ms: float = 0,
+    ) -> None:
+        self._replies = {said.strip().lower(): reply for said, reply in (replies or {}).items()}
+        self._first_token_ms = first_token_ms
+        self._token_ms = token_ms
+        self.prompts: list[Prompt] = []
+        """Every prompt that was asked for, in order."""
+
+    async def generate(self, prompt: Prompt) -> AsyncIterator[Delta]:
+        self.prompts.append(prompt)
+        said = prompt.messages[-1].text if prompt.messages else ""
+        reply = self._replies.get(said.strip().lower(), f"You said {said.strip()}." if said.strip() else "Hello.")
+        wait = self._first_token_ms
+        for token in tokens([reply] if isinstance(reply, str | ToolCall) else reply, prompt.max_tokens):
+            await _wait(wait)
+            yield token
+            wait = self._token_ms
+
+    async def warm(self, prefix: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> None:
+        """There is no cache."""
+
+
+def tokens(deltas: Sequence[Delta], limit: int | None = None) -> list[Delta]:
+    """`deltas` with their text cut into words, each with the space before it; at most `limit` words."""
+    result: list[Delta] = []
+    for delta in deltas:
+        result += [delta] if isinstance(delta, ToolCall) else re.findall(r"\s*\S+|\s+$", delta)
+    return result if limit is None else result[:limit]
+
+
+class ScriptedTts(_Lifeless):
+    """A tone for each word, `char_ms` long for each of its characters, and 20 ms of silence after it."""
+
+    def __init__(self, char_ms: int = 60, first_ms: float = 0, rate: int = 24_000) -> None:
+        self.rate = rate
+        self._char_ms = char_ms
+        self._first_ms = first_ms
+        self.spoken: list[str] = []
+        """Every text that was asked for, in order."""
+
+    def voices(self) -> tuple[str, ...]:
+        return ("scripted",)
+
+    async def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncIterator[Speech]:
+        self.spoken.append(text)
+        words = text.split()
+        if not words:
+            return
+        await _wait(self._first_ms)
+        sound: list[Pcm] = []
+        ends: list[Word] = []
+        at = 0
+        for word in words:
+            size = ms_to_samples(len(word) * self._char_ms / speed, self.rate)
+            # A quarter period in, so that the very first sample is audible.
+            phase = 2 * np.pi * 440 * np.arange(size) / self.rate + np.pi / 2
+            sound += [(8000 * np.sin(phase)).astype(np.int16), np.zeros(ms_to_samples(20, self.rate), np.int16)]
+            ends.append(Word(word, at + size))
+            at += size + sound[-1].size
+        yield Speech(np.concatenate(sound), tuple(ends))
+
+
+# --- delays around real engines ----------------------------------------------------------------------------------
+
+
+class _Closing(Generic[T]):
+    """Closes the inner iterator with the outer one. Protocols promise an AsyncIterator; engines write generators."""
+
+    def __init__(self, iterator: AsyncIterator[T]) -> None:
+        self._iterator = iterator
+
+    async def __aenter__(self) -> AsyncIterator[T]:
+        return self._iterator
+
+    async def __aexit__(self, *_: object) -> None:
+        close = getattr(self._iterator, "aclose", None)
+        if close is not None:
+            await close()
+
+
+class DelayedAsrStream:
+    """Adds its delay to `settle`, and to `finish` when sound came after the last settle."""
+
+    def __init__(self, inner: AsrStream, asr_ms: float) -> None:
+        self._inner = inner
+        self._asr_ms = asr_ms
+        self._unsettled = True
+
+    def feed(self, pcm: Pcm) -> None:
+        self._unsettled = True
+        self._inner.feed(pcm)
+
+    async def settle(self) -> Hypothesis:
+        self._unsettled = False
+        settled = await self._inner.settle()
+        await _wait(self._asr_ms)
+        return settled
+
+    async def finish(self) -> Hypothesis:
+        final = await self._inner.finish()
+        await _wait(self._asr_ms if self._unsettled else 0)
+        return final
+
+    def cancel(self) -> None:
+        self._inner.cancel()
+
+
+class _Around:
+    """`start` and `close` of the engine inside."""
+
+    def __init__(self, inner: Asr | Llm | Tts) -> None:
+        self._engine = inner
+
+    async def start(self) -> None:
+        await self._engine.start()
+
+    async def close(self) -> None:
+        await self._engine.close()
+
+
+class DelayedAsr(_Around):
+    def __init__(self, inner: Asr, asr_ms: float) -> None:
+        super().__init__(inner)
+        self._inner = inner
+        self._asr_ms = asr_ms
+
+    def stream(self, on_partial: OnPartial, *, language: str = "en") -> DelayedAsrStream:
+        return DelayedAsrStream(self._inner.stream(on_partial, language=language), self._asr_ms)
+
+
+class DelayedLlm(_Around):
+    def __init__(self, inner: Llm, first_token_ms: float, token_ms: float) -> None:
+        super().__init__(inner)
+        self._inner = inner
+        self._first_token_ms = first_token_ms
+        self._token_ms = token_ms
+
+    async def generate(self, prompt: Prompt) -> AsyncIterator[Delta]:
+        wait = self._first_token_ms
+        async with _Closing(self._inner.generate(prompt)) as deltas:
+            async for delta in deltas:
+                await _wait(wait)
+                yield delta
+                wait = self._token_ms
+
+    async def warm(self, prefix: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> None:
+        await self._inner.warm(prefix, tools)
+
+
+class DelayedTts(_Around):
+    def __init__(self, inner: Tts, tts_ms: float) -> None:
+        super().__init__(inner)
+        self._inner = inner
+        self._tts_ms = tts_ms
+
+    @property
+    def rate(self) -> int:
+        return self._inner.rate
+
+    @rate.setter
+    def rate(self, rate: int) -> None:
+        raise AttributeError("the rate is the inner engine's")
+
+    def voices(self) -> tuple[str, ...]:
+        return self._inner.voices()
+
+    async def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncIterator[Speech]:
+        wait = self._tts_ms
+        async with _Closing(self._inner.speak(text, voice=voice, speed=speed)) as pieces:
+            async for piece in pieces:
+                await _wait(wait)
+                yield piece
+                wait = 0
+
+
+def delayed(engines: Engines, delays: "DelaysConfig") -> Engines:
+    """`engines` with GPU-like delays added to their own time; an engine without a delay is left as it is."""
+    asr, llm, tts = engines.asr, engines.llm, engines.tts
+    return Engines(
+        vad=engines.vad,
+        asr=DelayedAsr(asr, delays.asr_ms) if delays.asr_ms else asr,
+        llm=DelayedLlm(llm, delays.first_token_ms, delays.token_ms)
+        if delays.first_token_ms or delays.token_ms
+        else llm,
+        tts=DelayedTts(tts, delays.tts_ms) if delays.tts_ms else tts,
+    )

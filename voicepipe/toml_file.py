@@ -1,0 +1,145 @@
+"""TOML files into structs, with errors for the person who wrote the file: which key, what is wrong, what is allowed."""
+
+import copy
+import difflib
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+from voicepipe.errors import ConfigError
+
+T = TypeVar("T")
+Key = str | int
+"""One step into a document: a table's key or a list's index."""
+
+
+def read(path: Path, shape: type[T]) -> T:
+    """The file at `path` as a `shape`. Raises ConfigError with one line for each problem."""
+    return convert(tables(path), shape, path)
+
+
+def tables(path: Path) -> dict[str, Any]:
+    """The file's plain content, not checked. Raises ConfigError if it cannot be read or is no TOML."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}; give the path of a TOML file") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: is not UTF-8 text; save it as UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: is not TOML: {error}") from error
+
+
+def convert(data: dict[str, Any], shape: type[T], source: object) -> T:
+    """`data` as a `shape`. Raises ConfigError with one line for each problem, all of them where they can be told apart.
+
+    msgspec stops at the first problem, so each one found is taken out and the rest is tried again.
+    """
+    rest, problems = copy.deepcopy(data), list[str]()
+    while True:
+        try:
+            value = msgspec.convert(rest, shape)
+        except msgspec.ValidationError as error:
+            problem, place = _explain(str(error), rest, shape)
+            problems.append(f"{source}: {problem}")
+            if _removed(rest, place):
+                continue
+        break
+    if problems:
+        raise ConfigError("\n".join(problems))
+    return value
+
+
+def dotted(keys: list[Key]) -> str:
+    """`["tenants", 0, "name"]` as a reader looks for it: `tenants[0].name`."""
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).lstrip(".")
+
+
+def _explain(message: str, data: dict[str, Any], shape: type[Any]) -> tuple[str, list[Key]]:
+    """A sentence for msgspec's message, and the place to take out before trying again."""
+    what, _, where = message.partition(" - at `$")
+    place: list[Key] = [int(index) if index else key for key, index in re.findall(r"\.(\w[\w-]*)|\[(\d+)\]", where)]
+    kind, value = _at(inspect.type_info(shape), data, place)
+    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", what):
+        return _unknown(unknown[1], place, kind), [*place, unknown[1]]
+    if missing := re.fullmatch(r"Object missing required field `(.*)`", what):
+        return f"{dotted([*place, missing[1]])}: is missing; every {_noun(place)} needs it", place
+    if what.startswith(("Expected", "Invalid")):
+        shown = json.dumps(value, default=str, ensure_ascii=False)
+        what = f"cannot be {shown if len(shown) < 60 else shown[:57] + '...'}; allowed: {allowed(kind)}"
+    return f"{dotted(place)}: {what}", place
+
+
+def _unknown(name: str, place: list[Key], kind: inspect.Type) -> str:
+    known = [field.encode_name for field in kind.fields] if isinstance(kind, inspect.StructType) else []
+    close = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    return f"{dotted([*place, name])}: there is no such key; {hint}allowed: {', '.join(known)}"
+
+
+def _noun(place: list[Key]) -> str:
+    return "file of this kind" if not place else f"entry of {dotted(place[:-1]) or dotted(place)}"
+
+
+def _at(kind: inspect.Type, value: Any, place: list[Key]) -> tuple[inspect.Type, Any]:
+    """Follow `place` from a document and its type to the type and the value that stand there."""
+    for key in place:
+        kind = _present(kind)
+        if isinstance(kind, inspect.StructType):
+            kind = next((field.type for field in kind.fields if field.encode_name == key), inspect.AnyType())
+        elif isinstance(kind, inspect.VarTupleType):
+            kind = kind.item_type
+        value = value[key]
+    return _present(kind), value
+
+
+def _present(kind: inspect.Type) -> inspect.Type:
+    """`X` of `X | None`: a TOML file has no null."""
+    if isinstance(kind, inspect.UnionType):
+        kinds = [part for part in kind.types if not isinstance(part, inspect.NoneType)]
+        return kinds[0] if len(kinds) == 1 else kind
+    return kind
+
+
+def _removed(data: dict[str, Any], place: list[Key]) -> bool:
+    if not place:
+        return False
+    node: Any = data
+    for key in place[:-1]:
+        node = node[key]
+    del node[place[-1]]
+    return True
+
+
+def allowed(kind: inspect.Type) -> str:
+    """What may stand where `kind` is expected, in words."""
+    match kind:
+        case inspect.IntType():
+            return "a whole number" + _bounds(kind)
+        case inspect.FloatType():
+            return "a number" + _bounds(kind)
+        case inspect.LiteralType():
+            return ", ".join(json.dumps(value) for value in kind.values)
+        case inspect.StrType():
+            return "text" + (f" matching {kind.pattern}" if kind.pattern else "")
+        case inspect.BoolType():
+            return "true, false"
+        case inspect.VarTupleType():
+            return f"a list of {allowed(kind.item_type)}"
+        case inspect.DictType():
+            return f"a table with {allowed(kind.value_type)} under every key"
+        case inspect.StructType():
+            return f"a table with the keys {', '.join(field.encode_name for field in kind.fields)}"
+        case inspect.UnionType():
+            return " or ".join(allowed(part) for part in kind.types)
+    return "any value"
+
+
+def _bounds(kind: inspect.IntType | inspect.FloatType) -> str:
+    words = {"at least": kind.ge, "above": kind.gt, "at most": kind.le, "below": kind.lt}
+    return "".join(f", {word} {bound:g}" for word, bound in words.items() if bound is not None)

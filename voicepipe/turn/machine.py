@@ -1,0 +1,283 @@
+"""THE turn machine. Everything that decides whose turn it is lives in this file, and `TABLE` is all of its transitions.
+
+Pure: facts in, actions out; no clock, no await. Times are media time of the caller's sound.
+
+    IDLE ------- voice ------> HEARING <----- voice again ----- PAUSE
+      ^                          |  `----- silence: settle -----> |
+      |                          |<--- voice soon after: reopen --|
+      '------ reply ended ---- REPLYING <------- commit ----------'
+                                 | ^
+                   voice: duck   v |  short burst: resume
+                               OVERLAP <--> OVERLAP_PAUSE      lasting voice or "stop": cut, on to HEARING or PAUSE
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+import msgspec
+
+from voicepipe.audio import samples_to_ms
+
+
+class TurnConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    prepare_ms: int = 60
+    """Silence after which the words are asked for and the reply is prepared speculatively."""
+    unknown_ms: int = 400
+    """Required silence while the recogniser has not answered yet."""
+    wordless_ms: int = 1000
+    """Silence after voice without words: it was a cough, or it is answered with "I did not catch that"."""
+    wordless_voice_ms: int = 700
+    """Voice at least this long deserves an answer even without words."""
+    pause_ms: int = 200
+    cut_ms: int = 600
+    """Voice over a reply: it is ducked at once, paused and cut when the voice has lasted so long."""
+    resume_ms: int = 300
+    """Silence after which a reply that was not cut goes on."""
+    reopen_ms: int = 900
+    """The caller going on within this time of their last voiced sample had not finished: the turn is reopened."""
+
+
+class State(Enum):
+    IDLE = auto()
+    HEARING = auto()
+    PAUSE = auto()
+    REPLYING = auto()
+    OVERLAP = auto()
+    OVERLAP_PAUSE = auto()
+
+
+# --- facts ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceStarted:
+    """A burst of voice began at sample `pos`."""
+
+    pos: int
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceGoesOn:
+    """The burst has lasted `ms` and its last frame was voiced; also after a silence inside the burst."""
+
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """`ms` since the last voiced sample `last`. `sure`: the detector agrees that this is no voice."""
+
+    ms: float
+    last: int
+    sure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of the utterance so far, asked for by `Settle`, and the silence that they require."""
+
+    text: str
+    required_ms: float
+    interrupts: bool = False
+    """The agent's interrupt list holds them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """Stable words while the caller still speaks."""
+
+    interrupts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Replying:
+    """A reply that the machine did not ask for has begun: the greeting, `response.create`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyEnded:
+    """The reply has been played, or was ended from outside."""
+
+
+Fact = VoiceStarted | VoiceGoesOn | Silence | Words | Partial | Replying | ReplyEnded
+
+# --- actions ----------------------------------------------------------------------------------------------------
+
+
+class Action(Enum):
+    """What the call does about it, in the order given."""
+
+    OPEN = auto()
+    """Start recognising a new utterance."""
+    SETTLE = auto()
+    """Ask for the words so far."""
+    PREPARE = auto()
+    """Start the reply to the words behind a closed gate; one to the same words is kept."""
+    DISCARD = auto()
+    """The caller goes on: drop the speculation."""
+    COMMIT = auto()
+    """The turn is the caller's no longer: open the gate."""
+    DROP = auto()
+    """It was nothing: forget the utterance."""
+    DUCK = auto()
+    HOLD = auto()
+    """Stop playing, ready to go on."""
+    RESUME = auto()
+    """Full level, from where it stopped."""
+    CUT = auto()
+    """End the reply; the utterance over it becomes the caller's turn."""
+    REOPEN = auto()
+    """End the reply, it was a cut-in; what follows belongs to the turn that was committed."""
+
+
+Actions = tuple[Action, ...]
+NOTHING: Actions = ()
+
+
+class TurnMachine:
+    """Feed facts in order; do what comes back before the next fact.
+
+    `answers`: commits lead to replies (a client may ask for turns without them). `interrupts`: voice may end a reply.
+    """
+
+    def __init__(self, config: TurnConfig, *, answers: bool = True, interrupts: bool = True) -> None:
+        self.config = config
+        self.answers = answers
+        self.interrupts = interrupts
+        self.state = State.IDLE
+        self.words: Words | None = None
+        """What `Settle` brought; stands until the voice comes back."""
+        self._asked = False
+        self._voiced_ms = 0.0
+        self._committed_last: int | None = None
+
+    def on(self, fact: Fact) -> Actions:
+        """The actions that `fact` calls for; none if this state has no use for it."""
+        handler = TABLE.get((self.state, type(fact)))
+        return handler(self, fact) if handler else NOTHING
+
+    def committed(self) -> None:
+        """The turn was ended from outside (`input_audio_buffer.commit`)."""
+        self._go(State.IDLE)
+
+    def _go(self, state: State, *actions: Action) -> Actions:
+        self.state = state
+        if state in (State.IDLE, State.HEARING, State.OVERLAP, State.REPLYING):
+            self.words, self._asked = None, False
+        return actions
+
+    # The caller has the turn.
+
+    def _open(self, fact: VoiceStarted) -> Actions:
+        self._voiced_ms = 0.0
+        return self._go(State.HEARING, Action.OPEN)
+
+    def _voiced(self, fact: VoiceGoesOn) -> Actions:
+        self._voiced_ms = fact.ms
+        return NOTHING
+
+    def _first_silence(self, fact: Silence) -> Actions:
+        if fact.ms < self.config.prepare_ms:
+            return NOTHING
+        self._asked = True
+        return self._go(State.PAUSE, Action.SETTLE)
+
+    def _voice_again(self, fact: VoiceGoesOn) -> Actions:
+        self._voiced_ms = fact.ms
+        return self._go(State.HEARING, Action.DISCARD)
+
+    def _settled(self, fact: Words) -> Actions:
+        self.words = fact
+        return (Action.PREPARE,) if fact.text and self.answers else NOTHING
+
+    def _silence(self, fact: Silence) -> Actions:
+        words = self.words
+        if words is not None and not words.text:
+            if fact.ms < self.config.wordless_ms:
+                return NOTHING
+            if self._voiced_ms < self.config.wordless_voice_ms:
+                return self._go(State.IDLE, Action.DROP)
+        elif not fact.sure or fact.ms < (words.required_ms if words else self.config.unknown_ms):
+            return NOTHING
+        if words is None:
+            return NOTHING  # Nothing to answer yet; the recogniser is late, and the next fact is Words.
+        self._committed_last = fact.last
+        return self._go(State.REPLYING if self.answers else State.IDLE, Action.COMMIT)
+
+    # The agent has the turn.
+
+    def _reply(self, fact: Replying) -> Actions:
+        self._committed_last = None
+        return self._go(State.REPLYING)
+
+    def _voice_over(self, fact: VoiceStarted) -> Actions:
+        self._voiced_ms = 0.0
+        if self._committed_last is not None and samples_to_ms(fact.pos - self._committed_last) <= self.config.reopen_ms:
+            self._committed_last = None
+            return self._go(State.HEARING, Action.REOPEN)
+        return self._go(State.OVERLAP, Action.DUCK, Action.OPEN) if self.interrupts else NOTHING
+
+    def _over(self, fact: VoiceGoesOn) -> Actions:
+        self._voiced_ms = fact.ms
+        if fact.ms >= self.config.cut_ms:
+            return self._cut(State.HEARING)
+        return (Action.HOLD,) if fact.ms >= self.config.pause_ms else NOTHING
+
+    def _cut(self, state: State) -> Actions:
+        words, asked = self.words, self._asked
+        self._go(state, Action.CUT)
+        self.words, self._asked = (words, asked) if state is State.PAUSE else (None, False)
+        return (Action.CUT,)
+
+    def _heard_stop(self, fact: Partial) -> Actions:
+        return self._cut(State.HEARING) if fact.interrupts else NOTHING
+
+    def _over_silence(self, fact: Silence) -> Actions:
+        if fact.ms < self.config.prepare_ms:
+            return NOTHING
+        self._asked = True
+        return self._go(State.OVERLAP_PAUSE, Action.SETTLE)
+
+    def _over_again(self, fact: VoiceGoesOn) -> Actions:
+        self._go(State.OVERLAP)
+        return self._over(fact)
+
+    def _over_settled(self, fact: Words) -> Actions:
+        self.words = fact
+        return (*self._cut(State.PAUSE), Action.PREPARE) if fact.interrupts and self.answers else NOTHING
+
+    def _was_nothing(self, fact: Silence) -> Actions:
+        if self.words is None or fact.ms < self.config.resume_ms:
+            return NOTHING
+        return self._go(State.REPLYING, Action.DROP, Action.RESUME)
+
+    def _ended(self, fact: ReplyEnded) -> Actions:
+        self._committed_last = None
+        return self._go(State.IDLE)
+
+    def _ended_under_voice(self, fact: ReplyEnded) -> Actions:
+        self.state = State.HEARING if self.state is State.OVERLAP else State.PAUSE
+        return (Action.PREPARE,) if self.words and self.words.text and self.answers else NOTHING
+
+
+Handler = Callable[..., Actions]
+TABLE: dict[tuple[State, type[Fact]], Handler] = {
+    (State.IDLE, VoiceStarted): TurnMachine._open,
+    (State.IDLE, Replying): TurnMachine._reply,
+    (State.HEARING, VoiceGoesOn): TurnMachine._voiced,
+    (State.HEARING, Silence): TurnMachine._first_silence,
+    (State.PAUSE, VoiceGoesOn): TurnMachine._voice_again,
+    (State.PAUSE, Words): TurnMachine._settled,
+    (State.PAUSE, Silence): TurnMachine._silence,
+    (State.REPLYING, VoiceStarted): TurnMachine._voice_over,
+    (State.REPLYING, ReplyEnded): TurnMachine._ended,
+    (State.OVERLAP, VoiceGoesOn): TurnMachine._over,
+    (State.OVERLAP, Partial): TurnMachine._heard_stop,
+    (State.OVERLAP, Silence): TurnMachine._over_silence,
+    (State.OVERLAP, ReplyEnded): TurnMachine._ended_under_voice,
+    (State.OVERLAP_PAUSE, VoiceGoesOn): TurnMachine._over_again,
+    (State.OVERLAP_PAUSE, Words): TurnMachine._over_settled,
+    (State.OVERLAP_PAUSE, Silence): TurnMachine._was_nothing,
+    (State.OVERLAP_PAUSE, ReplyEnded): TurnMachine._ended_under_voice,
+}

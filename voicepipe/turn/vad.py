@@ -1,0 +1,115 @@
+"""From voice probabilities and levels to where the caller's voice begins and ends, sample by sample.
+
+Silero says *whether* there is voice, in windows of 32 ms that lag the end of speech by one to three windows. The level says
+*where* it ended, in frames of 10 ms. Silence is counted from the last voiced frame, so a wait of 130 ms is 130 ms.
+"""
+
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from voicepipe.audio import RATE, Pcm, samples_to_ms
+
+FRAME = RATE // 100
+WINDOW = 512
+"""Samples of one VAD window: 32 ms."""
+SURE_VOICE = 0.9
+FLOOR_UP, FLOOR_DOWN, FLOOR_MAX = 0.05, 0.3, -25.0
+"""How fast the noise floor (dBFS) follows a frame above and below it, and what it is never taken for."""
+
+
+class VadConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    start_probability: float = 0.5
+    stop_probability: float = 0.35
+    start_ms: int = 60
+    """Voice shorter than this is a click, not a beginning."""
+    prefix_ms: int = 300
+    """Sound before the first voiced sample that the recogniser also gets."""
+    above_floor_db: float = 8.0
+    below_peak_db: float = 30.0
+    """A frame is voiced when it is this far above the noise floor and not further below the burst's peak."""
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """What is known after a block. Positions are samples of the call at 16 kHz."""
+
+    active: bool = False
+    """Between the first voiced sample of a burst and the moment it is forgotten."""
+    started: int = 0
+    """First voiced sample of the burst."""
+    last: int = 0
+    """End of the last voiced frame."""
+    now: int = 0
+    """End of the sound heard so far."""
+    sure: bool = False
+    """The last window's probability agrees that there is no voice now; only then may a turn end."""
+
+    @property
+    def silence_ms(self) -> float:
+        return samples_to_ms(self.now - self.last)
+
+    @property
+    def voiced_ms(self) -> float:
+        return samples_to_ms(self.last - self.started)
+
+
+class VoiceTracker:
+    """Feed blocks and window probabilities in order; read `voice`."""
+
+    def __init__(self, config: VadConfig) -> None:
+        self.config = config
+        self.voice = Voice()
+        self._floor = -60.0
+        self._peak = -96.0
+        self._run_started: int | None = None
+        self._probability = 0.0
+        self._heard = 0
+
+    def push(self, pcm: Pcm, pos: int, probabilities: list[float]) -> Voice:
+        """Take one block (int16[n] at `pos`) and the probabilities of the windows that it completed."""
+        windowed = max((self._window(p) for p in probabilities), default=0)
+        voice, now = self.voice, pos + pcm.size
+        last = max(voice.last, windowed, self._last_loud(pcm, pos))
+        if voice.active:
+            quiet = self._probability < self.config.stop_probability
+            self.voice = Voice(True, voice.started, last, now, quiet)
+        elif self._run_started is not None and samples_to_ms(self._heard - self._run_started) >= self.config.start_ms:
+            self.voice = Voice(True, self._run_started, last, now)
+        else:
+            self.voice = Voice(now=now, last=voice.last)
+        return self.voice
+
+    def forget(self) -> None:
+        """The burst is dealt with; the next voice is a new one."""
+        self.voice = Voice(now=self.voice.now, last=self.voice.last)
+        self._run_started = None
+        self._peak = -96.0
+
+    def _window(self, probability: float) -> int:
+        """Take one window; returns the sample up to which it makes the sound voiced, 0 if it does not."""
+        start, self._heard = self._heard, self._heard + WINDOW
+        self._probability = probability
+        if self._run_started is None and probability >= self.config.start_probability:
+            self._run_started = start
+        elif probability < self.config.start_probability and not self.voice.active:
+            self._run_started = None
+        # A window as sure as this holds voice beyond its middle, however loud the noise around it is.
+        return start + WINDOW // 2 if probability >= SURE_VOICE else 0
+
+    def _last_loud(self, pcm: Pcm, pos: int) -> int:
+        """End of the block's last frame that its level makes voiced, 0 if none; moves the noise floor and the peak."""
+        frames = pcm[: pcm.size // FRAME * FRAME].reshape(-1, FRAME).astype(np.float32)
+        levels = 10 * np.log10((frames * frames).mean(axis=1) / 32768.0**2 + 1e-9)
+        voiced = self._probability >= self.config.stop_probability
+        last = 0
+        for i, level in enumerate(levels.tolist()):
+            if not voiced:
+                rise = FLOOR_UP if level > self._floor else FLOOR_DOWN
+                self._floor = min(FLOOR_MAX, self._floor + rise * (level - self._floor))
+                continue
+            self._peak = max(level, self._peak)
+            if level > max(self._floor + self.config.above_floor_db, self._peak - self.config.below_peak_db):
+                last = pos + (i + 1) * FRAME
+        return last
