@@ -1,7 +1,6 @@
 """The utterance set: the manifest, the intents, and clips as the caller says them (pauses put in, no noise yet)."""
 
 import tomllib
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +10,7 @@ import av
 import msgspec
 import numpy as np
 
+from latency_probes.sound import rng_for
 from latency_probes.timeline import WIRE_RATE, voiced_span
 from voicepipe.audio import Pcm, ms_to_samples
 from voicepipe.errors import ProbeError
@@ -72,17 +72,12 @@ def intents() -> dict[str, Intent]:
     return msgspec.convert(tomllib.loads((FOLDER / "intents.toml").read_text()), dict[str, Intent])
 
 
-def rng_for(seed: int, name: str) -> np.random.Generator:
-    """Random numbers that depend on the run's seed and on this name alone, so that no draw moves another."""
-    return np.random.default_rng([seed, zlib.crc32(name.encode())])
-
-
 def speech(utterance: Utterance, seed: int) -> Speech:
     """The clip with its pause of 300-700 ms, drawn by seed. Raises ProbeError where the clip is missing."""
     clip = decode(FOLDER / utterance.file)
     if not utterance.cut_ms:
         return Speech(clip, voiced_span(clip))
-    pause = ms_to_samples(rng_for(seed, utterance.id).integers(*PAUSE_MS, endpoint=True), WIRE_RATE)
+    pause = ms_to_samples(int(rng_for(seed, utterance.id).integers(*PAUSE_MS, endpoint=True)), WIRE_RATE)
     return with_pause(clip, ms_to_samples(utterance.cut_ms, WIRE_RATE), pause)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from latency_probes.transcripts import is_acknowledgement
 from voicepipe.audio import Pcm
 
 WIRE_RATE = 24_000
@@ -18,9 +19,6 @@ FRAME = WIRE_RATE // 100
 """Samples in the 10 ms by which sound is judged: 240."""
 AUDIBLE_DBFS = -45.0
 """A frame above this level is audible (received) or voiced (sent)."""
-
-FLUSHING = "input_audio_buffer.speech_started"
-"""The event on which a stock client throws away what it has not played yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,29 +40,53 @@ class Chunk:
     """Second at which a client that plays whatever it holds, without a buffer of its own, plays the first sample."""
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When something was received, and when a client without a buffer of its own plays it."""
+
+    arrived: float
+    played: float
+
+
 @dataclass(slots=True)
 class Reply:
-    """One item of received speech, in order of arrival."""
+    """One item of received speech."""
 
     item_id: str
     response_id: str
     chunks: list[Chunk] = field(default_factory=list)
+    text: str = ""
+    """What the server says it spoke: the final transcript, or the deltas where there is none."""
+    first_audible: Moment | None = None
+    """The first 10 ms frame above -45 dBFS."""
+    _judged: int = 0
 
     @property
     def pcm(self) -> Pcm:
         """All samples of the item, int16[n]."""
         return np.concatenate([chunk.pcm for chunk in self.chunks]) if self.chunks else np.empty(0, np.int16)
 
+    def add(self, chunk: Chunk) -> None:
+        """Append audio, and look for the first audible frame while there is none."""
+        self.chunks.append(chunk)
+        if self.first_audible is None:
+            levels = frame_levels(self.pcm[self._judged * FRAME :])
+            audible = np.flatnonzero(levels > AUDIBLE_DBFS)
+            if audible.size:
+                arrived, plays = self.frame_times()
+                frame = self._judged + int(audible[0])
+                self.first_audible = Moment(float(arrived[frame]), float(plays[frame]))
+            self._judged += levels.size
+
     def frame_times(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """For every whole frame of `pcm`: seconds at which its last sample arrived and its first is played."""
-        ends = np.cumsum([chunk.pcm.size for chunk in self.chunks])
-        frames = np.arange(int(ends[-1]) // FRAME if self.chunks else 0)
-        first, last = frames * FRAME, frames * FRAME + FRAME - 1
+        sizes = np.array([chunk.pcm.size for chunk in self.chunks], np.int64)
+        ends = np.cumsum(sizes)
+        first = np.arange(int(sizes.sum()) // FRAME) * FRAME
         at = np.searchsorted(ends, first, side="right")
-        starts = ends - [chunk.pcm.size for chunk in self.chunks]
-        plays = np.array([chunk.plays for chunk in self.chunks])[at] + (first - starts[at]) / WIRE_RATE
-        arrived = np.array([chunk.arrived for chunk in self.chunks])[np.searchsorted(ends, last, side="right")]
-        return arrived, plays
+        completed = np.searchsorted(ends, first + FRAME - 1, side="right")
+        plays = np.array([chunk.plays for chunk in self.chunks])[at] + (first - (ends - sizes)[at]) / WIRE_RATE
+        return np.array([chunk.arrived for chunk in self.chunks])[completed], plays
 
 
 @dataclass(slots=True)
@@ -73,22 +95,64 @@ class Timeline:
 
     sent: list[float] = field(default_factory=list)
     replies: dict[str, Reply] = field(default_factory=dict)
+    """By item, in order of their first message."""
     events: list[Event] = field(default_factory=list)
     play_end: float = 0.0
     """Second at which everything received so far has been played."""
+    _open: set[str] = field(default_factory=set)
+    _chunks: list[Chunk] = field(default_factory=list)
 
     def add_audio(self, item_id: str, response_id: str, pcm: Pcm, arrived: float) -> None:
         """Note audio of an item: int16[n] at 24 kHz."""
-        reply = self.replies.setdefault(item_id, Reply(item_id, response_id))
-        plays = max(arrived, self.play_end)
-        reply.chunks.append(Chunk(pcm, arrived, plays))
-        self.play_end = plays + pcm.size / WIRE_RATE
+        chunk = Chunk(pcm, arrived, max(arrived, self.play_end))
+        self._reply(item_id, response_id).add(chunk)
+        self._chunks.append(chunk)
+        self.play_end = chunk.plays + pcm.size / WIRE_RATE
 
     def add_event(self, event: Event) -> None:
         """Note any other message."""
         self.events.append(event)
-        if event.type == FLUSHING:
-            self.play_end = min(self.play_end, event.arrived)
+        data = event.data
+        match event.type:
+            case "response.created":
+                self._open.add(data["response"]["id"])
+            case "response.done":
+                self._open.discard(data["response"]["id"])
+            case "response.output_audio_transcript.delta":
+                self._reply(data["item_id"], data.get("response_id", "")).text += data["delta"]
+            case "response.output_audio_transcript.done":
+                self._reply(data["item_id"], data.get("response_id", "")).text = data["transcript"]
+            case "input_audio_buffer.speech_started":
+                # A stock client throws away what it has not played yet.
+                self.play_end = min(self.play_end, event.arrived)
+
+    def _reply(self, item_id: str, response_id: str) -> Reply:
+        return self.replies.setdefault(item_id, Reply(item_id, response_id))
+
+    def answer(self, after: float) -> Reply | None:
+        """The first reply that became audible after the second `after` and does not merely acknowledge."""
+        for reply in self.replies.values():
+            heard = reply.first_audible
+            if heard and heard.arrived > after and not is_acknowledgement(reply.text):
+                return reply
+        return None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a response was created and is not done."""
+        return bool(self._open)
+
+    def played(self, second: float, samples: int) -> Pcm:
+        """What was played from `second` on: int16[samples], silence where nothing was."""
+        out = np.zeros(samples, np.int16)
+        for chunk in reversed(self._chunks):
+            offset = round((chunk.plays - second) * WIRE_RATE)
+            if offset + chunk.pcm.size <= 0:
+                break
+            start, end = max(0, offset), min(samples, offset + chunk.pcm.size)
+            if start < end:
+                out[start:end] = chunk.pcm[start - offset : end - offset]
+        return out
 
     def sent_at(self, position: int) -> float:
         """Second at which the block that holds sample `position` had been handed to the socket."""
@@ -97,20 +161,6 @@ class Timeline:
     def of_type(self, *types: str) -> list[Event]:
         """The events of these types, in order of arrival."""
         return [event for event in self.events if event.type in types]
-
-    def busy(self) -> bool:
-        """Whether a response was created and is not done."""
-        created = {event.data["response"]["id"] for event in self.of_type("response.created")}
-        return bool(created - {event.data["response"]["id"] for event in self.of_type("response.done")})
-
-    def transcript(self, item_id: str) -> str:
-        """What the server says it spoke in this item: the final text, or the deltas where there is none."""
-        done = "response.output_audio_transcript.done"
-        events = [event for event in self.of_type(done, done[:-4] + "delta") if event.data.get("item_id") == item_id]
-        final = [event for event in events if event.type == done]
-        if final:
-            return str(final[-1].data.get("transcript", ""))
-        return "".join(str(event.data.get("delta", "")) for event in events)
 
 
 def frame_levels(pcm: Pcm) -> NDArray[np.float64]:

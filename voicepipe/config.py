@@ -4,9 +4,7 @@
 """
 
 import ipaddress
-import logging
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,14 +12,11 @@ import msgspec
 from msgspec import Meta
 
 from voicepipe import toml_file
-from voicepipe.agent import Agent
 from voicepipe.errors import ConfigError
+from voicepipe.ranges import Ms, Name, Port
 from voicepipe.turn.endpoint import EndpointConfig
-
-log = logging.getLogger(__name__)
-
-Ms = Annotated[int, Meta(ge=0, le=600_000)]
-Port = Annotated[int, Meta(ge=0, le=65_535)]
+from voicepipe.turn.machine import TurnConfig
+from voicepipe.turn.vad import VadConfig
 
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -29,8 +24,8 @@ class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class PopConfig(Section):
-    id: str = "local"
-    region: str = "local"
+    id: Name = "local"
+    region: Name = "local"
     slots: Annotated[int, Meta(ge=1)] = 16
     """Calls at a time; one more is refused with 503."""
     budget_ms: Ms = 300
@@ -46,6 +41,10 @@ class HttpConfig(Section):
     key: str = ""
     origins: tuple[str, ...] = ()
     """Browser origins that may call from other sites (CORS); "*" for all."""
+
+    def __post_init__(self) -> None:
+        if bool(self.cert) != bool(self.key):
+            raise ValueError("cert and key go together; give both for TLS, or none")
 
 
 class LimitsConfig(Section):
@@ -66,31 +65,8 @@ class TenantConfig(Section):
     key_env: str
     agents: tuple[str, ...] = ()
     """Empty: all."""
-    slots: int | None = None
-
-
-class VadConfig(Section):
-    start_probability: Annotated[float, Meta(gt=0, lt=1)] = 0.5
-    stop_probability: Annotated[float, Meta(gt=0, lt=1)] = 0.35
-    start_ms: Ms = 60
-    """Voice shorter than this is a click, not a beginning."""
-    prefix_ms: Ms = 300
-    """Sound before the first voiced sample that the recogniser also gets."""
-
-
-class TurnConfig(Section):
-    prepare_ms: Ms = 70
-    """Silence after which the reply is prepared speculatively."""
-    duck_ms: Ms = 60
-    pause_ms: Ms = 200
-    cut_ms: Ms = 600
-    duck_db: float = -15.0
-    resume_ms: Ms = 300
-    """Silence after which a reply that was not cut goes on."""
-    reopen_ms: Ms = 400
-    """Voice within this time of a commit, or before the reply was audible, reopens the turn."""
-    echo_db: float = -12.0
-    """Caller sound that correlates with recent output and is weaker than this against it is our own echo."""
+    slots: Annotated[int, Meta(ge=1)] | None = None
+    """Its calls at a time, within the PoP's; none: as many as the PoP has."""
 
 
 class LadderConfig(Section):
@@ -146,5 +122,85 @@ class Config(Section):
     delays: DelaysConfig = DelaysConfig()
 
 
-def parse(data: dict[str, Any]) -> Config:
-    return msgspec.convert(data, Config)
+class Manifest(Section):
+    """One file of pops/: what makes this PoP different from the others that run the same configuration."""
+
+    pop: PopConfig = PopConfig()
+    http: HttpConfig = HttpConfig()
+    tenants: tuple[TenantConfig, ...] = ()
+
+
+def parse(data: dict[str, Any], source: object = "configuration") -> Config:
+    """Tables as TOML gives them, checked. Raises ConfigError; `source` names them in its text."""
+    return toml_file.convert(data, Config, source)
+
+
+def load(config_file: Path | None = None, pop_file: Path | None = None) -> Config:
+    """The built-in defaults, overridden by `config_file`, overridden by the PoP's manifest.
+
+    Paths in the result are absolute. Raises ConfigError with one line "FILE: key.path: what is wrong" for each problem.
+    """
+    tables: dict[str, Any] = {}
+    for file, shape in ((config_file, Config), (pop_file, Manifest)):
+        if file:
+            tables = _over(tables, _checked(file, shape))
+    tables = _over({"pop": {"agents": str(data_directory() / "agents")}}, tables)
+    # Each file was checked alone; what can still be wrong is how they go together.
+    return parse(tables, " with ".join(str(file) for file in (config_file, pop_file) if file))
+
+
+def data_directory() -> Path:
+    """The shipped `configs/`: inside the package when installed, beside it in a checkout."""
+    package = Path(__file__).resolve().parent
+    installed = package / "_configs"
+    return installed if installed.is_dir() else package.parent / "configs"
+
+
+def keys(config: Config) -> dict[str, TenantConfig]:
+    """Every key that opens this PoP and whose it is; empty: the PoP asks for none. Raises ConfigError."""
+    found: dict[str, TenantConfig] = {}
+    for tenant in config.tenants:
+        key = os.environ.get(tenant.key_env, "").strip()
+        if not key:
+            raise ConfigError(f"tenants: {tenant.name} has no key; set the environment variable {tenant.key_env}")
+        if key in found:
+            raise ConfigError(f"tenants: {found[key].name} and {tenant.name} have the same key; give each its own")
+        found[key] = tenant
+    return found
+
+
+def require_keys(config: Config) -> None:
+    """Raises ConfigError if other machines can reach this PoP and it asks for no key."""
+    if not config.tenants and not _loopback(config.http.host):
+        raise ConfigError(
+            f"http.host: {config.http.host} lets other machines call without a key; "
+            "use 127.0.0.1, or give [[tenants]] with a key_env in the configuration"
+        )
+
+
+def _checked(file: Path, shape: type[Section]) -> dict[str, Any]:
+    """The file's tables, valid on their own, with its relative paths resolved against its own place."""
+    tables = toml_file.tables(file)
+    toml_file.convert(tables, shape, file)
+    for table, key in (("pop", "agents"), ("http", "cert"), ("http", "key")):
+        if name := tables.get(table, {}).get(key):
+            path = file.resolve().parent / name
+            if not path.exists():
+                raise ConfigError(f"{file}: {table}.{key}: there is no {path}; paths are relative to this file")
+            tables[table][key] = str(path)
+    return tables
+
+
+def _over(lower: dict[str, Any], upper: dict[str, Any]) -> dict[str, Any]:
+    """`lower` with the keys of `upper` laid over it, table by table; a list replaces a list."""
+    merged = dict(lower)
+    for key, value in upper.items():
+        merged[key] = _over(merged[key], value) if isinstance(value, dict) and key in merged else value
+    return merged
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -43,6 +43,10 @@ class EngineBusy(EngineError):
     """No worker became free within the time that a call can wait."""
 
 
+class EngineDead(EngineError):
+    """The engine's process ended: it is being restarted, what was on it is lost."""
+
+
 class Refused(VoicepipeError):
     """A call that is not admitted."""
 

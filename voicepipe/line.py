@@ -24,8 +24,9 @@ class Line(Protocol):
     def send(self, pcm: Pcm) -> None:
         """Hand audio to the caller: int16[n] at `out_rate`. Returns at once; playout does the pacing."""
 
-    def clear(self) -> None:
-        """Throw away what was sent and not yet played, where the far end can do that."""
+    def clear(self) -> int:
+        """Throw away what was sent and not yet played, where the far end can do that. Returns those samples: from then
+        on they count neither as sent nor as played."""
 
     def played(self) -> tuple[int, bool]:
         """Samples at `out_rate` that the caller has heard since the answer, and whether that is exact."""

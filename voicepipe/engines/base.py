@@ -4,7 +4,7 @@ Engines are shared by all calls of a PoP and batch across them. Every awaitable 
 work behind it is then dropped and nothing of it is delivered. No method blocks the event loop for more than 5 ms.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -88,12 +88,15 @@ class Asr(Engine, Protocol):
 
 
 Delta = str | ToolCall
-"""A piece of text as it is generated, or a whole tool call."""
+"""A piece of text as it is generated (perhaps several tokens, perhaps none yet), or a whole tool call."""
 
 
 class Llm(Engine, Protocol):
-    def generate(self, prompt: Prompt) -> AsyncIterator[Delta]:
-        """Stream one reply. Closing the iterator (or cancelling its task) aborts the request in the engine."""
+    def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        """Stream one reply. Closing the generator (or cancelling its task) aborts the request in the engine.
+
+        Errors come with the first item, not from the call: EngineBusy, EngineDead, EngineError.
+        """
 
     async def warm(self, prefix: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> None:
         """Put a prompt's beginning into the prefix cache; a no-op where there is none."""
@@ -125,7 +128,7 @@ class Tts(Engine, Protocol):
 
     def voices(self) -> tuple[str, ...]: ...
 
-    def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncIterator[Speech]:
+    def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncGenerator[Speech, None]:
         """Speech for one phrase, in order. An unknown voice falls back to the default; no text, no speech."""
 
 

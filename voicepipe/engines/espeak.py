@@ -1,7 +1,7 @@
 """Speech synthesis: espeak-ng through ctypes, library and voices being those of the espeakng-loader wheel.
 
-espeak-ng is one global instance that speaks one text at a time, so one worker thread owns it; ctypes releases the GIL while
-it works. 4 s of speech take about 4 ms.
+espeak-ng is one global instance that speaks one text at a time, so one worker thread owns it; ctypes releases the GIL
+while it works. 4 s of speech take about 4 ms.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Deterministic engines for tests, and delays around real ones. No threads, no clock but asyncio.sleep: virtual time holds.
+"""Deterministic engines for tests, and delays around real ones. No threads, no clock but asyncio.sleep.
 
 What an engine "hears" or "says" is given to it beforehand; how long it takes is a constructor argument in milliseconds.
 """

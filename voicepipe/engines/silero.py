@@ -1,4 +1,4 @@
-"""Voice activity: Silero v6 through onnxruntime, the model being the one inside faster-whisper's wheel (MIT licence)."""
+"""Voice activity: Silero v6 through onnxruntime; the model is the one inside faster-whisper's wheel (MIT)."""
 
 import importlib.util
 from pathlib import Path

@@ -44,6 +44,10 @@ class History:
         """Keep the item for the prompt and from the client: a tool that ran on the server."""
         self._hidden.add(item_id)
 
+    def visible(self) -> list[Item]:
+        """The conversation as the client knows it."""
+        return [item for item in self.items if item.id not in self._hidden]
+
     def last_visible(self) -> str | None:
         return next((item.id for item in reversed(self.items) if item.id not in self._hidden), None)
 

@@ -18,23 +18,25 @@ from enum import Enum, auto
 import msgspec
 
 from voicepipe.audio import samples_to_ms
+from voicepipe.ranges import Decibel, Ms
 
 
 class TurnConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    prepare_ms: int = 60
+    prepare_ms: Ms = 60
     """Silence after which the words are asked for and the reply is prepared speculatively."""
-    unknown_ms: int = 400
+    unknown_ms: Ms = 400
     """Required silence while the recogniser has not answered yet."""
-    wordless_ms: int = 1000
+    wordless_ms: Ms = 1000
     """Silence after voice without words: it was a cough, or it is answered with "I did not catch that"."""
-    wordless_voice_ms: int = 700
+    wordless_voice_ms: Ms = 700
     """Voice at least this long deserves an answer even without words."""
-    pause_ms: int = 200
-    cut_ms: int = 600
+    pause_ms: Ms = 200
+    cut_ms: Ms = 600
     """Voice over a reply: it is ducked at once, paused and cut when the voice has lasted so long."""
-    resume_ms: int = 300
+    duck_db: Decibel = -15.0
+    resume_ms: Ms = 300
     """Silence after which a reply that was not cut goes on."""
-    reopen_ms: int = 900
+    reopen_ms: Ms = 900
     """The caller going on within this time of their last voiced sample had not finished: the turn is reopened."""
 
 
@@ -138,13 +140,16 @@ NOTHING: Actions = ()
 class TurnMachine:
     """Feed facts in order; do what comes back before the next fact.
 
-    `answers`: commits lead to replies (a client may ask for turns without them). `interrupts`: voice may end a reply.
     """
 
-    def __init__(self, config: TurnConfig, *, answers: bool = True, interrupts: bool = True) -> None:
+    def __init__(self, config: TurnConfig) -> None:
         self.config = config
-        self.answers = answers
-        self.interrupts = interrupts
+        self.answers = True
+        """Commits lead to replies; a client may ask for turns without them."""
+        self.interrupts = True
+        """Voice may end a reply."""
+        self.ends = True
+        """Silence may end a turn; else only the client's commit does."""
         self.state = State.IDLE
         self.words: Words | None = None
         """What `Settle` brought; stands until the voice comes back."""
@@ -189,10 +194,12 @@ class TurnMachine:
 
     def _settled(self, fact: Words) -> Actions:
         self.words = fact
-        return (Action.PREPARE,) if fact.text and self.answers else NOTHING
+        return (Action.PREPARE,) if fact.text and self.answers and self.ends else NOTHING
 
     def _silence(self, fact: Silence) -> Actions:
         words = self.words
+        if not self.ends:
+            return NOTHING
         if words is not None and not words.text:
             if fact.ms < self.config.wordless_ms:
                 return NOTHING

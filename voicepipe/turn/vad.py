@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from voicepipe.audio import RATE, Pcm, samples_to_ms
+from voicepipe.ranges import Gain, Ms, Probability
 
 FRAME = RATE // 100
 WINDOW = 512
@@ -20,14 +21,14 @@ FLOOR_UP, FLOOR_DOWN, FLOOR_MAX = 0.05, 0.3, -25.0
 
 
 class VadConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    start_probability: float = 0.5
-    stop_probability: float = 0.35
-    start_ms: int = 60
+    start_probability: Probability = 0.5
+    stop_probability: Probability = 0.35
+    start_ms: Ms = 60
     """Voice shorter than this is a click, not a beginning."""
-    prefix_ms: int = 300
+    prefix_ms: Ms = 300
     """Sound before the first voiced sample that the recogniser also gets."""
-    above_floor_db: float = 8.0
-    below_peak_db: float = 30.0
+    above_floor_db: Gain = 8.0
+    below_peak_db: Gain = 30.0
     """A frame is voiced when it is this far above the noise floor and not further below the burst's peak."""
 
 

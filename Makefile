@@ -1,0 +1,74 @@
+# Every target works on a fresh checkout and does only what is missing: the second run starts at once.
+
+# The first Python that is new enough; or name one: make PYTHON=/path/to/python
+PYTHON = $(shell for python in python3 python3.13 python3.12 python3.11; do \
+  $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+# What tests use outside Python, as command:package:what is skipped without it.
+SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths
+
+.PHONY: help demo test lint types bench docs venv venv-run system clean
+.DEFAULT_GOAL := help
+
+help:  ## This list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+demo: $(VENV)/.run  ## A PoP on this machine, with one spoken call placed to it
+	@$(BIN)/voicepipe demo $(ARGS)
+
+test: venv system  ## All tests (ARGS are pytest's)
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: venv  ## ruff and the floors of the package (import-linter)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports --no-cache | tail -n 3
+
+types: venv  ## mypy --strict
+	@$(BIN)/mypy
+
+bench: $(VENV)/.run  ## Calls to a fresh PoP: heard gap, turn latency, cut-ins
+	@$(BIN)/python -m latency_probes --self $(ARGS)
+
+docs: venv  ## Commands, paths and links in *.md hold
+	@$(BIN)/python -m pytest tests/test_docs.py
+
+clean:  ## Remove what the other targets made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+
+venv: $(VENV)/.test
+
+$(VENV)/.run: pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "voicepipe needs Python 3.11 or newer; name one: make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { $(MAKE) -s venv-package && $(PYTHON) -m venv $(VENV); }
+	@echo "Installing voicepipe into $(VENV) ..."
+	@$(PIP) install -q -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.run
+	@echo "Installing what the tests need ..."
+	@$(PIP) install -q -c constraints.txt -e '.[test]'
+	@touch $@
+
+# Debian and Ubuntu split venv off from Python.
+.PHONY: venv-package
+venv-package:
+	@$(call install,python3-venv) || \
+	  { echo "$(PYTHON) has no venv module; install it (Debian, Ubuntu: apt install python3-venv)" >&2; exit 1; }
+
+system:
+	@for entry in $(SYSTEM); do \
+	  IFS=: read -r command package skipped <<< "$$entry"; \
+	  command -v $$command >/dev/null || { $(call install,$$package); } || \
+	    { echo "missing: $$command (package $$package); skipped: $${skipped//_/ }" >&2; test "$$CI" != true; } || exit 1; \
+	done
+
+SHELL := bash
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo -n)
+# By apt, where there is one and we may: as root, or by sudo without a password.
+install = command -v apt-get >/dev/null && $(SUDO) true 2>/dev/null && \
+  { $(SUDO) apt-get install -qq -y $(1) >/dev/null 2>&1 || \
+    { $(SUDO) apt-get update -qq >/dev/null 2>&1 && $(SUDO) apt-get install -qq -y $(1) >/dev/null; }; }

@@ -1,0 +1,118 @@
+"""Which caller says what in which call. Drawn by seed: equal seeds give equal plans."""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+
+from latency_probes import clips
+from latency_probes.clips import Utterance
+from latency_probes.sound import SOUNDS, rng_for
+
+TURNS = 6
+"""Most turns of one call."""
+OVERLAYS = {"hum": 30, "cough": 24, "door": 12, "keyboard": 12, "steady": 18, "echo": 24}
+SETS = (*clips.KINDS, "overlay")
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """What comes over the reply: a clip, a sound that is made, or the reply's own echo."""
+
+    id: str
+    clip: Utterance | None = None
+    sound: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One thing to say, and what comes over the reply to it. `kind` is the row of the report it belongs to."""
+
+    kind: str
+    utterance: Utterance
+    over: Over | None = None
+
+    @property
+    def id(self) -> str:
+        """Unique within a plan."""
+        return self.over.id if self.over else self.utterance.id
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """One call: one caller in one room."""
+
+    number: int
+    noise: str
+    turns: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run. `references` come first: questions whose replies are heard out, for later calls that interrupt them."""
+
+    references: tuple[CallPlan, ...]
+    calls: tuple[CallPlan, ...]
+
+
+def make_plan(kinds: Sequence[str], seed: int, calls: int | None = None) -> Plan:
+    """Every utterance of `kinds` once, or exactly `calls` calls: fewer drawn from that, or it said again."""
+    rounds = []
+    for number in count():
+        rng = rng_for(seed, f"plan {number}")
+        drawn = [*conversations(kinds, rng), *interruptions(kinds, rng)]
+        rounds += [drawn[int(index)] for index in rng.permutation(len(drawn))]
+        if calls is None or len(rounds) >= calls or not drawn:
+            break
+    chosen = rounds[:calls]
+    asked = {turn.utterance.id: turn.utterance for _, turns in chosen for turn in turns if turn.over}
+    references = [(question.noise, (Turn("reference", question),)) for question in asked.values()]
+    numbers = count(1)
+    return Plan(
+        tuple(CallPlan(next(numbers), noise, turns) for noise, turns in references),
+        tuple(CallPlan(next(numbers), noise, turns) for noise, turns in chosen),
+    )
+
+
+def conversations(kinds: Sequence[str], rng: np.random.Generator) -> list[tuple[str, tuple[Turn, ...]]]:
+    """Calls of up to six turns by the same voice in the same room; what may end a call is said last, once."""
+    groups: dict[tuple[str, str], list[Turn]] = defaultdict(list)
+    for utterance in clips.load([kind for kind in kinds if kind != "barge_in"]):
+        groups[utterance.voice, utterance.noise].append(Turn(utterance.kind, utterance))
+    drawn = []
+    for (_, noise), turns in groups.items():
+        shuffled = [turns[int(index)] for index in rng.permutation(len(turns))]
+        last = [turn for turn in shuffled if clips.intents()[turn.utterance.intent].closing]
+        rest = [turn for turn in shuffled if turn not in last]
+        number = max(len(last), math.ceil(len(turns) / TURNS))
+        drawn += [(noise, (*rest[index::number], *last[index : index + 1])) for index in range(number)]
+    return [(noise, turns) for noise, turns in drawn if turns]
+
+
+def interruptions(kinds: Sequence[str], rng: np.random.Generator) -> list[tuple[str, tuple[Turn, ...]]]:
+    """Calls of one question, with something over the reply; a later turn could not be compared with its reference."""
+    everything = clips.load(["finished"])
+    questions = [item for item in everything if clips.intents()[item.intent].long_reply and item.noise == "quiet"]
+    drawn = []
+    if "barge_in" in kinds:
+        for clip in clips.load(["barge_in"]):
+            own = [question for question in questions if question.voice == clip.voice][:3]
+            drawn.append(Turn("barge_in", own[int(rng.integers(len(own)))], Over(clip.id, clip)))
+    if "overlay" in kinds:
+        few = [question for voice in clips.VOICES for question in questions if question.voice == voice][::4]
+        for sound, number in OVERLAYS.items():
+            for index in range(1, number + 1):
+                asked = few[int(rng.integers(len(few)))]
+                drawn.append(Turn("overlay", asked, Over(f"overlay-{sound}-{index:03}", None, sound)))
+    return [(turn.utterance.noise, (turn,)) for turn in drawn]
+
+
+def sizes() -> dict[str, int]:
+    """How many utterances each set holds."""
+    return {kind: len(clips.load([kind])) for kind in clips.KINDS} | {"overlay": sum(OVERLAYS.values())}
+
+
+assert set(OVERLAYS) == {*SOUNDS, "echo"}

@@ -1,0 +1,48 @@
+"""For every test: the event loop is guarded against blocking calls, and in CI a skipped test is a failed one."""
+
+import asyncio
+import os
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
+
+import pytest
+from blockbuster import blockbuster_ctx
+
+from tests.virtual_time import VirtualTimeLoop
+
+CI = os.environ.get("CI") == "true"
+
+
+def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """The loop of an async test: virtual for those marked so."""
+    virtual = item.get_closest_marker("virtual_time")
+    return {"virtual": VirtualTimeLoop} if virtual else {"real": asyncio.new_event_loop}
+
+
+@pytest.fixture(autouse=True)
+def guarded_loop() -> Iterator[None]:
+    """A call that blocks (a file, a sleep, a lock) raises BlockingError where voicepipe makes it on the event loop."""
+    with blockbuster_ctx(["voicepipe", "latency_probes"]):
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if not item.get_closest_marker("gpu"):
+        _no_skip_in_ci(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    _no_skip_in_ci(report)
+    return report
+
+
+def _no_skip_in_ci(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """What a test needs and does not find is skipped on a developer's machine, and is a failure in CI."""
+    if CI and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which CI does not allow: {report.longrepr}"

@@ -1,0 +1,119 @@
+"""Agent files: checked when loaded, read again when edited."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from voicepipe.agent_store import AgentStore, load_agent, load_agents, open_agents
+from voicepipe.config import Config, PopConfig
+from voicepipe.errors import ConfigError
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    # A version of its own, whatever the file system's clock resolves.
+    write.count += 1  # type: ignore[attr-defined]
+    os.utime(path, ns=(write.count, write.count))  # type: ignore[attr-defined]
+    return path
+
+
+write.count = 10**18  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "name: is missing; every file of this kind needs it"),
+        ("name = 'A B'", 'name: cannot be "A B"; allowed: lower-case letters'),
+        ("name = 'a'\nspeed = 9", "speed: cannot be 9; allowed: a number, at least 0.25, at most 1.5"),
+        ("name = 'a'\ngreetings = 'hi'", "greetings: there is no such key; did you mean greeting? allowed: name,"),
+        ("name = 'a'\ntools = [{name = 't'}]", "tools[0]: t needs exactly one of webhook and function"),
+        (
+            "name = 'a'\nintents = [{name = 'i', examples = ['x'], tool = 't'}]",
+            "intents[0].tool: there is no tool t; allowed: none",
+        ),
+        (
+            "name = 'a'\nintents = [{name = 'i', examples = ['x'], reply = 'At {tme}.', slots = {time = 'When?'}}]",
+            "intents[0].reply: {tme} is not a slot; allowed: last_reply, result, time",
+        ),
+        ("name = 'a'\nintents = [{name = 'i'}]", "intents[0].examples: is missing; every entry of intents needs it"),
+        ("name = 'a'\ntransfer = {desk = 3}", "transfer: cannot be "),
+    ],
+)
+def test_problems_name_the_key_and_what_is_allowed(tmp_path: Path, text: str, said: str) -> None:
+    path = write(tmp_path / "a.toml", text)
+    with pytest.raises(ConfigError) as caught:
+        load_agent(path)
+    assert str(caught.value).startswith(f"{path}: {said}")
+
+
+def test_agents_are_known_by_their_name(tmp_path: Path) -> None:
+    write(tmp_path / "1.toml", "name = 'desk'\ngreeting = 'Hello.'")
+    write(tmp_path / "2.toml", "name = 'night'")
+    assert set(load_agents(tmp_path)) == {"desk", "night"}
+    assert load_agents(tmp_path)["desk"].greeting == "Hello."
+
+
+def test_two_agents_cannot_share_a_name(tmp_path: Path) -> None:
+    write(tmp_path / "1.toml", "name = 'desk'")
+    write(tmp_path / "2.toml", "name = 'desk'")
+    with pytest.raises(ConfigError, match=r"2\.toml: name: desk is taken by .*1\.toml"):
+        load_agents(tmp_path)
+
+
+def test_a_directory_without_agents(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="holds no agent"):
+        load_agents(tmp_path)
+
+
+def test_the_default_agent_must_exist(tmp_path: Path) -> None:
+    write(tmp_path / "1.toml", "name = 'night'")
+    with pytest.raises(ConfigError, match="pop.default_agent: there is no agent front-desk .* allowed: night"):
+        open_agents(Config(pop=PopConfig(agents=str(tmp_path))))
+
+
+def test_an_edit_is_taken_over_and_live_calls_keep_theirs(tmp_path: Path) -> None:
+    path = write(tmp_path / "1.toml", "name = 'desk'\ngreeting = 'Hello.'")
+    store = AgentStore(tmp_path)
+    before = store.get("desk")
+    assert not store.refresh()
+    write(path, "name = 'desk'\ngreeting = 'Good evening.'")
+    assert store.refresh()
+    after = store.get("desk")
+    assert before and before.greeting == "Hello."
+    assert after and after.greeting == "Good evening."
+
+
+def test_a_broken_edit_keeps_the_agent_and_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = write(tmp_path / "1.toml", "name = 'desk'\ngreeting = 'Hello.'")
+    store = AgentStore(tmp_path)
+    write(path, "name = 'desk'\ngreeting = 3")
+    assert not store.refresh()
+    assert not store.refresh()
+    agent = store.get("desk")
+    assert agent and agent.greeting == "Hello."
+    assert [record.getMessage().count("greeting: cannot be 3") for record in caplog.records] == [1]
+
+
+def test_files_come_and_go(tmp_path: Path) -> None:
+    path = write(tmp_path / "1.toml", "name = 'desk'")
+    store = AgentStore(tmp_path)
+    write(tmp_path / "2.toml", "name = 'night'")
+    assert store.refresh()
+    assert store.names() == ("desk", "night")
+    path.unlink()
+    assert store.refresh()
+    assert store.names() == ("night",)
+    assert store.get("desk") is None
+
+
+def test_a_name_can_be_taken_when_it_is_free_again(tmp_path: Path) -> None:
+    write(tmp_path / "1.toml", "name = 'desk'")
+    store = AgentStore(tmp_path)
+    write(tmp_path / "2.toml", "name = 'desk'\ngreeting = 'Second.'")
+    assert not store.refresh()
+    write(tmp_path / "1.toml", "name = 'night'")
+    assert store.refresh()
+    second = store.get("desk")
+    assert second and second.greeting == "Second."

@@ -1,0 +1,167 @@
+"""The command line, as someone at a terminal meets it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from voicepipe import __version__, cli
+
+ROOT = Path(__file__).parent.parent
+
+
+def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+    """Exit status, standard output and standard error of one command."""
+    try:
+        status = cli.main(argv)
+    except SystemExit as stop:
+        status = int(stop.code or 0)
+    return status, *capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    "argv", [("--help",), ("demo", "--help"), ("pop", "--help"), ("check", "--help"), ("doctor", "--help")]
+)
+def test_help(capsys: pytest.CaptureFixture[str], argv: tuple[str, ...]) -> None:
+    status, out, _ = said(capsys, *argv)
+    assert status == 0
+    assert out.startswith("usage: voicepipe")
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = "import sys; from voicepipe import cli; cli.parser(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "msgspec", "rich", "asyncio", "onnxruntime"} & set(loaded)
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(capsys, "--version")[1] == f"voicepipe {__version__}\n"
+
+
+@pytest.mark.parametrize("argv", [(), ("fly",), ("demo", "--port", "high"), ("demo", "--port", "70000"), ("check",)])
+def test_usage_errors(capsys: pytest.CaptureFixture[str], argv: tuple[str, ...]) -> None:
+    status, _, err = said(capsys, *argv)
+    assert status == 2
+    assert "voicepipe" in err
+
+
+@pytest.mark.parametrize("command", ["demo", "pop"])
+def test_a_taken_port_names_the_way_out(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        status, _, err = said(capsys, command, "--port", str(port))
+    assert status == 2
+    expected = f"port {port} on 127.0.0.1 is taken by another program; choose another, such as --port {port + 1}"
+    assert err == f"voicepipe: {expected}\n"
+
+
+@pytest.mark.parametrize("command", ["demo", "pop"])
+def test_other_machines_may_not_call_without_a_key(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    status, _, err = said(capsys, command, "--host", "0.0.0.0", "--port", "0")
+    assert status == 2
+    assert err.count("\n") == 1
+    assert "0.0.0.0 lets other machines call without a key" in err
+
+
+def test_an_address_of_another_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = said(capsys, "demo", "--host", "192.0.2.1", "--port", "0")
+    assert status == 2
+    assert "cannot listen on 192.0.2.1" in err
+
+
+def test_a_missing_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    status, _, err = said(capsys, "pop", "--config", str(tmp_path / "none.toml"))
+    assert status == 2
+    assert err.startswith(f"voicepipe: {tmp_path / 'none.toml'}: cannot be read: No such file or directory; ")
+    assert err.count("\n") == 1
+
+
+# --- check ------------------------------------------------------------------------------------------------------
+
+
+def test_check_tells_the_kinds_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(ROOT / name) for name in ("configs/default.toml", "pops/local.toml", "configs/agents/front-desk.toml")]
+    kinds = ("configuration", "manifest", "agent")
+    status, out, _ = said(capsys, "check", *files)
+    assert out.splitlines() == [f"{file}: ok ({kind})" for file, kind in zip(files, kinds, strict=True)]
+    assert status == 0
+
+
+def test_check_reads_directories(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = said(capsys, "check", str(ROOT / "configs"), str(ROOT / "pops"))
+    assert status == 0
+    assert len(out.splitlines()) >= 4
+
+
+def test_check_says_every_problem_and_goes_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    bad, agent, good = tmp_path / "bad.toml", tmp_path / "agent.toml", tmp_path / "good.toml"
+    bad.write_text("[pop]\nslots = 0\n[turn]\nduck_db = 3")
+    agent.write_text("name = 'desk'\nvoices = 'x'")
+    good.write_text("[pop]\nslots = 2")
+    status, out, _ = said(capsys, "check", str(bad), str(agent), str(good))
+    assert status == 2
+    lines = out.splitlines()
+    assert lines[0].startswith(f"{bad}: pop.slots: ")
+    assert lines[1].startswith(f"{bad}: turn.duck_db: ")
+    assert lines[2].startswith(f"{agent}: voices: there is no such key; did you mean voice?")
+    assert lines[3] == f"{good}: ok (configuration)"
+
+
+def test_check_looks_for_the_default_agent(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text("[pop]\ndefault_agent = 'nobody'")
+    status, out, _ = said(capsys, "check", str(file))
+    assert status == 2
+    assert "pop.default_agent: there is no agent nobody" in out
+
+
+# --- whole processes --------------------------------------------------------------------------------------------
+
+
+def voicepipe(*argv: str) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-m", "voicepipe", *argv]
+    return subprocess.Popen(
+        command, stdout=pipe, stderr=pipe, text=True, cwd=ROOT, env={**os.environ, "COLUMNS": "200"}
+    )
+
+
+@pytest.mark.e2e
+def test_the_demo_answers_its_own_call() -> None:
+    demo = voicepipe("demo", "--once", "--port", "0")
+    out, err = demo.communicate(timeout=60)
+    assert demo.returncode == 0, out + err
+    for shown in ("ready in ", "asked ", "heard ", "answered ", "turn latency ", "endpointing ", "budget "):
+        assert shown in out
+    assert "Traceback" not in err
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_pop_ends_cleanly_on_a_signal(number: signal.Signals) -> None:
+    pop = voicepipe("pop", "--config", "configs/cpu.toml", "--pop", "pops/local.toml", "--port", "0")
+    try:
+        assert pop.stdout
+        line = pop.stdout.readline()
+        assert "local answers at http://127.0.0.1:" in line, pop.communicate(timeout=30)
+        pop.send_signal(number)
+        _, err = pop.communicate(timeout=30)
+    finally:
+        pop.kill()
+    assert pop.returncode == 0
+    assert "Traceback" not in err
+
+
+@pytest.mark.e2e
+def test_ctrl_c_while_starting_ends_without_a_traceback() -> None:
+    pop = voicepipe("pop", "--port", "0")
+    time.sleep(1.0)
+    pop.send_signal(signal.SIGINT)
+    _, err = pop.communicate(timeout=30)
+    assert pop.returncode in (0, 130)
+    assert "Traceback" not in err

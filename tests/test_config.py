@@ -1,0 +1,202 @@
+"""Configuration files: what they may say, and what is said about the wrong ones."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from voicepipe import config
+from voicepipe.agent_store import open_agents
+from voicepipe.config import Config, HttpConfig, TenantConfig
+from voicepipe.errors import ConfigError
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    def write(text: str, name: str = "my.toml") -> Path:
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def problem(path: Path) -> str:
+    with pytest.raises(ConfigError) as caught:
+        config.load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    return str(caught.value).removeprefix(f"{path}: ")
+
+
+# --- the reference ----------------------------------------------------------------------------------------------
+
+
+def test_default_toml_has_every_key_with_its_default() -> None:
+    written = tomllib.loads((ROOT / "configs/default.toml").read_text())
+    built_in = msgspec.to_builtins(Config())
+    assert built_in.pop("tenants") == ()  # in the file as a comment
+    assert flat(written) == flat(built_in)
+
+
+def flat(tables: dict[str, Any]) -> dict[str, object]:
+    """`table.key` -> value, a list for every sequence: what differs is readable in the test's output."""
+    return {
+        f"{table}.{key}": list(value) if isinstance(value, list | tuple) else value
+        for table, keys in tables.items()
+        for key, value in keys.items()
+    }
+
+
+def test_the_commented_tenant_of_default_toml_has_every_key() -> None:
+    text = (ROOT / "configs/default.toml").read_text()
+    lines = re.findall(r"^# (\[\[tenants\]\]|\w+ = .*)$", text, re.MULTILINE)
+    tenants = tomllib.loads("\n".join(lines))["tenants"]
+    assert set(tenants[0]) == set(TenantConfig.__struct_fields__)
+    assert config.parse({"tenants": tenants}).tenants[0].key_env == "EXAMPLE_KEY"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.toml")), ids=lambda path: path.name)
+def test_shipped_configurations_load(path: Path) -> None:
+    assert open_agents(config.load(path)).names()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "pops").glob("*.toml")), ids=lambda path: path.name)
+def test_shipped_manifests_load(path: Path) -> None:
+    assert config.load(None, path).pop.id == path.stem
+
+
+# --- layers -----------------------------------------------------------------------------------------------------
+
+
+def test_without_files_the_defaults_stand() -> None:
+    loaded = config.load()
+    assert loaded.pop.agents == str(ROOT / "configs" / "agents")
+    assert msgspec.structs.replace(loaded, pop=Config().pop) == Config()
+
+
+def test_a_manifest_overrides_the_file_key_by_key(write: Any) -> None:
+    file = write("[pop]\nslots = 7\nregion = 'north'\n[turn]\nprepare_ms = 90")
+    manifest = write("[pop]\nid = 'fra1'\nregion = 'south'", "fra1.toml")
+    loaded = config.load(file, manifest)
+    assert (loaded.pop.id, loaded.pop.region, loaded.pop.slots) == ("fra1", "south", 7)
+    assert loaded.turn.prepare_ms == 90
+
+
+def test_a_manifest_sets_only_what_differs_by_place(write: Any) -> None:
+    manifest = write("[turn]\nprepare_ms = 90", "fra1.toml")
+    with pytest.raises(ConfigError, match=r"fra1\.toml: turn: there is no such key; allowed: pop, http, tenants"):
+        config.load(None, manifest)
+
+
+def test_paths_are_relative_to_their_file(write: Any, tmp_path: Path) -> None:
+    for name in ("mine", "tls.pem", "tls.key"):
+        (tmp_path / name).mkdir()
+    file = write("[pop]\nagents = 'mine'\n[http]\ncert = 'tls.pem'\nkey = 'tls.key'")
+    loaded = config.load(file)
+    assert loaded.pop.agents == str(tmp_path / "mine")
+    assert loaded.http.cert == str(tmp_path / "tls.pem")
+
+
+def test_a_path_to_nowhere(write: Any, tmp_path: Path) -> None:
+    assert f"pop.agents: there is no {tmp_path / 'mine'}" in problem(write("[pop]\nagents = 'mine'"))
+
+
+# --- what is said about a wrong file ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "[turn]\nprepare = 3",
+            "turn.prepare: there is no such key; did you mean prepare_ms? allowed: prepare_ms, duck_ms,",
+        ),
+        ("[turns]", "turns: there is no such key; did you mean turn? allowed: pop, http, limits,"),
+        (
+            "[turn]\nprepare_ms = '3'",
+            'turn.prepare_ms: cannot be "3"; allowed: a whole number, at least 0, at most 600000',
+        ),
+        (
+            "[turn]\nprepare_ms = 1.5",
+            "turn.prepare_ms: cannot be 1.5; allowed: a whole number, at least 0, at most 600000",
+        ),
+        (
+            "[turn]\nprepare_ms = -1",
+            "turn.prepare_ms: cannot be -1; allowed: a whole number, at least 0, at most 600000",
+        ),
+        ("[turn]\nprepare_ms = true", "turn.prepare_ms: cannot be true; allowed: a whole number"),
+        ("[turn]\nduck_db = 3", "turn.duck_db: cannot be 3; allowed: a number, at least -96, at most 0"),
+        ("[vad]\nstart_probability = 1", "vad.start_probability: cannot be 1; allowed: a number, above 0, below 1"),
+        ("[engines]\nasr = 'siri'", 'engines.asr: cannot be "siri"; allowed: "scripted", "sphinx"'),
+        ("[pop]\nid = 'A b'", 'pop.id: cannot be "A b"; allowed: text matching ^[a-z0-9]'),
+        ("[http]\norigins = 'all'", 'http.origins: cannot be "all"; allowed: a list of text'),
+        ("[http]\norigins = ['a', 2]", "http.origins[1]: cannot be 2; allowed: text"),
+        ("[http]\ncert = 'a'", "http: cert and key go together"),
+        ("pop = 3", "pop: cannot be 3; allowed: a table with the keys id, region,"),
+        ("[[tenants]]\nname = 'a'", "tenants[0].key_env: is missing; every entry of tenants needs it"),
+        (
+            "[[tenants]]\nname = 'a'\nkey_env = 'A'\nslots = 0",
+            "tenants[0].slots: cannot be 0; allowed: a whole number, at least 1",
+        ),
+        ("[turn", "is not TOML: "),
+    ],
+)
+def test_problems_name_the_key_and_what_is_allowed(write: Any, text: str, said: str) -> None:
+    assert problem(write(text)).startswith(said)
+
+
+def test_all_problems_of_a_file_are_told_at_once(write: Any) -> None:
+    file = write("[pop]\nslots = 0\nspeed = 1\n[http]\nport = 70000\n[[tenants]]\n[[tenants]]\nname = 3\nkey_env = 'B'")
+    keys = {line.removeprefix(f"{file}: ").partition(": ")[0] for line in (f"{file}: " + problem(file)).splitlines()}
+    assert {"pop.slots", "pop.speed", "http.port", "tenants[0].name"} <= keys
+
+
+def test_files_that_cannot_be_read(write: Any, tmp_path: Path) -> None:
+    assert "No such file" in problem(tmp_path / "none.toml")
+    assert "directory" in problem(tmp_path)
+    file = tmp_path / "latin.toml"
+    file.write_bytes(b"# \xe9")
+    assert "not UTF-8" in problem(file)
+
+
+# --- keys -------------------------------------------------------------------------------------------------------
+
+A = TenantConfig(name="a", key_env="VOICEPIPE_TEST_A")
+B = TenantConfig(name="b", key_env="VOICEPIPE_TEST_B")
+
+
+def test_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOICEPIPE_TEST_A", "one\n")
+    monkeypatch.setenv("VOICEPIPE_TEST_B", "two")
+    assert config.keys(Config(tenants=(A, B))) == {"one": A, "two": B}
+    assert config.keys(Config()) == {}
+
+
+def test_a_key_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VOICEPIPE_TEST_A", raising=False)
+    with pytest.raises(ConfigError, match="set the environment variable VOICEPIPE_TEST_A"):
+        config.keys(Config(tenants=(A,)))
+
+
+def test_two_tenants_with_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOICEPIPE_TEST_A", "same")
+    monkeypatch.setenv("VOICEPIPE_TEST_B", "same")
+    with pytest.raises(ConfigError, match="a and b have the same key"):
+        config.keys(Config(tenants=(A, B)))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.0.1", "::1", "localhost"])
+def test_this_machine_needs_no_key(host: str) -> None:
+    config.require_keys(Config(http=HttpConfig(host=host)))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.3", "voice.example.com"])
+def test_other_machines_need_a_key(host: str) -> None:
+    with pytest.raises(ConfigError, match="without a key"):
+        config.require_keys(Config(http=HttpConfig(host=host)))
+    config.require_keys(Config(http=HttpConfig(host=host), tenants=(A,)))

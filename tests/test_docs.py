@@ -1,0 +1,72 @@
+"""What the pages say can be done can be done: commands parse, paths exist, links resolve."""
+
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from voicepipe import cli
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted(
+    path for path in ROOT.rglob("*.md") if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
+)
+TOP = tuple(f"{path.name}/" for path in ROOT.iterdir() if path.is_dir())
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    """The command lines of the page's blocks marked sh, one list of words a command."""
+    for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+        for line in block.replace("\\\n", " ").splitlines():
+            words = shlex.split(line.removeprefix("$ "), comments=True)
+            while words:
+                end = next((at for at, word in enumerate(words) if word in ("&&", "||", "|", ";", "&")), len(words))
+                command, words = words[:end], words[end + 1 :]
+                while command and re.match(r"\w+=", command[0]):  # VARIABLE=value before a command
+                    command = command[1:]
+                if command:
+                    yield command
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_commands_and_their_paths_exist(page: Path) -> None:
+    for command in commands(page):
+        check(command)
+        for word in command[1:]:
+            path = word.partition("=")[2] or word
+            assert not path.startswith(TOP) or (ROOT / path).exists(), (
+                f"{page.name}: no {path} in: {shlex.join(command)}"
+            )
+
+
+def check(command: list[str]) -> None:
+    """The command is one of ours and its options are right, or it is a foreign one."""
+    name = command[0].removeprefix(".venv/bin/")
+    if name == "make":
+        subprocess.run(["make", "-n", *command[1:]], cwd=ROOT, check=True, capture_output=True)
+    elif name == "voicepipe":
+        cli.parser().parse_args([word for word in command[1:] if word not in ("--help", "--version")] or ["doctor"])
+    elif name.startswith(("./", ".ci/")):
+        assert (ROOT / name).exists(), f"no {name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_resolve(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"\w+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        linked = (page.parent / name) if name else page
+        assert linked.exists(), f"{page.name} links to {target}, which is not there"
+        if anchor and linked.suffix == ".md":
+            assert anchor in anchors(linked), f"{page.name} links to {target}, but there is no such heading"
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as links name them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -1,0 +1,120 @@
+"""What doctor says about this machine, and about broken ones."""
+
+import importlib.metadata
+import io
+import resource
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from voicepipe import doctor
+from voicepipe.doctor import Finding
+from voicepipe.errors import EngineMissing
+
+
+def report() -> tuple[int, str]:
+    text = io.StringIO()
+    status = doctor.run(Console(file=text, width=200))
+    return status, text.getvalue()
+
+
+@pytest.mark.engine
+def test_this_machine_can_run_the_demo() -> None:
+    status, text = report()
+    assert status == 0, text
+    for row in (
+        "Python",
+        "libraries",
+        "event loop",
+        "voice activity",
+        "speech recognition",
+        "language",
+        "cores",
+        "GPU",
+    ):
+        assert row in text
+    assert text.count(", loaded in ") == 4
+
+
+@pytest.mark.parametrize(("state", "status"), [("ok", 0), ("note", 0), ("broken", 1)])
+def test_only_what_is_broken_fails(monkeypatch: pytest.MonkeyPatch, state: Any, status: int) -> None:
+    monkeypatch.setattr(doctor, "CHECKS", (lambda: iter([Finding("thing", state, "seen so", "do this")]),))
+    got, text = report()
+    assert got == status
+    assert "seen so" in text and "do this" in text
+    assert ("broken: thing" in text) == (state == "broken")
+
+
+def only(findings: Iterator[Finding]) -> Finding:
+    (finding,) = findings
+    return finding
+
+
+def test_a_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = importlib.metadata.version
+
+    def without_av(name: str) -> str:
+        if name == "av":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", without_av)
+    found, missing = doctor.libraries()
+    assert f"msgspec {version('msgspec')}" in found.detail
+    assert (missing.what, missing.state) == ("av", "broken")
+    assert "pip install av" in missing.way_out
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(EngineMissing("no model: install it"), "no model: install it"), (OSError("libx.so"), "OSError: libx.so")],
+)
+def test_an_engine_that_does_not_load(monkeypatch: pytest.MonkeyPatch, error: Exception, said: str) -> None:
+    def broken(config: Any) -> Any:
+        raise error
+
+    for name in ("_silero", "_sphinx", "_frontdesk", "_espeak"):
+        monkeypatch.setattr(doctor, name, broken)
+    findings = list(doctor.engines())
+    assert [finding.state for finding in findings] == ["broken"] * 4
+    assert all(said in finding.detail and finding.way_out for finding in findings)
+
+
+def test_a_taken_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = doctor.load()
+        http = type(taken.http)(port=other.getsockname()[1])
+        monkeypatch.setattr(doctor, "load", lambda: type(taken)(http=http))
+        finding = only(doctor.port())
+    assert finding.state == "note"
+    assert "taken by another program" in finding.detail
+    assert finding.way_out == f"voicepipe demo --port {http.port + 1}"
+
+
+def test_a_low_limit_on_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (256, 256))
+    files = list(doctor.machine())[1]
+    assert (files.state, files.detail) == ("note", "at most 256")
+    assert "ulimit -n" in files.way_out
+
+
+@pytest.mark.parametrize(
+    ("tool", "output", "said"),
+    [
+        (None, "", "none"),
+        ("nvidia-smi", "", "none"),
+        ("nvidia-smi", "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n", "NVIDIA H100 80GB HBM3"),
+    ],
+)
+def test_gpus(monkeypatch: pytest.MonkeyPatch, tool: str | None, output: str, said: str) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: tool)
+    done = subprocess.CompletedProcess([], 0 if output else 9, output)
+    monkeypatch.setattr(subprocess, "run", lambda *args, **kwargs: done)
+    finding = only(doctor.gpu())
+    assert finding.state == "ok"
+    assert finding.detail.startswith(said)

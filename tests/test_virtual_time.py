@@ -1,0 +1,48 @@
+"""The clock of the other tests."""
+
+import asyncio
+import time
+
+import pytest
+
+from tests import virtual_time
+
+
+@pytest.mark.virtual_time
+async def test_an_hour_takes_no_time_and_ends_on_the_dot() -> None:
+    began, loop = time.monotonic(), asyncio.get_running_loop()
+    order: list[str] = []
+
+    async def sleeper(name: str, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        order.append(f"{name} at {loop.time() - virtual_time.START:g}")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(sleeper("slow", 3600))
+        group.create_task(sleeper("quick", 0.02))
+    assert order == ["quick at 0.02", "slow at 3600"]
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.virtual_time
+async def test_timeouts_fire() -> None:
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(30):
+            await asyncio.Event().wait()
+
+
+def test_a_wait_that_nothing_can_end_is_an_error() -> None:
+    async def stuck() -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(RuntimeError, match="never happen"):
+        virtual_time.run(stuck())
+
+
+def test_threads_are_refused() -> None:
+    with pytest.raises(RuntimeError, match="no threads"):
+        virtual_time.run(asyncio.to_thread(time.time))
+
+
+async def test_other_tests_keep_the_real_clock() -> None:
+    assert not isinstance(asyncio.get_running_loop(), virtual_time.VirtualTimeLoop)

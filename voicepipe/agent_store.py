@@ -1,0 +1,130 @@
+"""Agent files: loaded, checked, and read again when someone edits them."""
+
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from voicepipe import toml_file
+from voicepipe.agent import Agent
+from voicepipe.config import Config
+from voicepipe.errors import ConfigError
+
+log = logging.getLogger(__name__)
+
+_Version = tuple[int, int]
+"""Modification time in ns and size: a file whose pair is unchanged is not read again."""
+
+
+def load_agent(path: Path) -> Agent:
+    """The agent in `path`. Raises ConfigError with one line for each problem."""
+    agent = toml_file.read(path, Agent)
+    if problems := [f"{path}: {problem}" for problem in _problems(agent)]:
+        raise ConfigError("\n".join(problems))
+    return agent
+
+
+def load_agents(directory: Path) -> dict[str, Agent]:
+    """Every `*.toml` in `directory`, by the agent's name. Raises ConfigError, also if two agents share a name."""
+    return {agent.name: agent for agent in AgentStore(directory)}
+
+
+def open_agents(config: Config) -> "AgentStore":
+    """The agents that the configuration names. Raises ConfigError, also if `pop.default_agent` is not among them."""
+    store = AgentStore(Path(config.pop.agents))
+    if not store.get(config.pop.default_agent):
+        raise ConfigError(
+            f"pop.default_agent: there is no agent {config.pop.default_agent} in {store.directory}; "
+            f"allowed: {', '.join(store.names())}"
+        )
+    return store
+
+
+class AgentStore:
+    """The agents of a directory. Live calls keep the `Agent` that they began with, so an edit never reaches them.
+
+    Raises ConfigError if a file is broken at the start. Later a broken edit keeps the agent as it was, and is logged.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._versions: dict[Path, _Version] = {}
+        self._broken: set[Path] = set()
+        self._agents: dict[Path, Agent] = {}
+        self._by_name: dict[str, Agent] = {}
+        if problems := self._reread():
+            raise ConfigError("\n".join(problems))
+        if not self._agents:
+            raise ConfigError(f"{directory}: holds no agent; pop.agents must name a directory with *.toml agent files")
+
+    def get(self, name: str) -> Agent | None:
+        """The agent of this name as its file is now."""
+        return self._by_name.get(name)
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._by_name)
+
+    def __iter__(self) -> Iterator[Agent]:
+        return iter(self._by_name.values())
+
+    def refresh(self) -> bool:
+        """Read what changed since the last time; True if an agent is different. Reads files: call it from a thread."""
+        before = self._by_name
+        for problem in self._reread():
+            log.error("%s (the agent stays as it was)", problem)
+        return self._by_name != before
+
+    def _reread(self) -> list[str]:
+        """Bring the agents up to date; the problems of the files that could not be taken over."""
+        versions = {path: _version(path) for path in sorted(self.directory.glob("*.toml"))}
+        if versions == self._versions:
+            return []
+        agents = {path: agent for path, agent in self._agents.items() if path in versions}
+        problems: dict[Path, str] = {}
+        for path, version in versions.items():
+            if self._versions.get(path) == version and path not in self._broken:
+                continue
+            try:
+                agents[path] = _unlike(load_agent(path), path, agents)
+            except ConfigError as error:
+                problems[path] = str(error)
+        # A broken file is tried again when any file changes: a name may be free now.
+        self._versions, self._broken, self._agents = versions, set(problems), agents
+        self._by_name = {agents[path].name: agents[path] for path in sorted(agents)}
+        return list(problems.values())
+
+
+def _version(path: Path) -> _Version:
+    try:
+        stat = path.stat()
+    except FileNotFoundError:  # deleted, or replaced by an editor, this very moment
+        return 0, 0
+    return stat.st_mtime_ns, stat.st_size
+
+
+def _unlike(agent: Agent, path: Path, others: dict[Path, Agent]) -> Agent:
+    """`agent`, unless another file has an agent of its name."""
+    for other, taken in others.items():
+        if other != path and taken.name == agent.name:
+            raise ConfigError(f"{path}: name: {agent.name} is taken by {other}; every agent needs a name of its own")
+    return agent
+
+
+def _problems(agent: Agent) -> Iterator[str]:
+    """What the types cannot say."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", agent.name):
+        yield f'name: cannot be "{agent.name}"; allowed: lower-case letters, digits, - and _'
+    if not 0.25 <= agent.speed <= 1.5:
+        yield f"speed: cannot be {agent.speed:g}; allowed: a number, at least 0.25, at most 1.5"
+    tools = {tool.name for tool in agent.tools}
+    for index, tool in enumerate(agent.tools):
+        if (tool.webhook is None) == (not tool.function):
+            yield f"tools[{index}]: {tool.name} needs exactly one of webhook and function"
+    for index, intent in enumerate(agent.intents):
+        if intent.tool and intent.tool not in tools:
+            allowed = ", ".join(sorted(tools)) or "none"
+            yield f"intents[{index}].tool: there is no tool {intent.tool}; allowed: {allowed}"
+        known = {*intent.slots, "result", "last_reply"}
+        for slot in re.findall(r"\{(\w+)\}", intent.reply):
+            if slot not in known:
+                yield f"intents[{index}].reply: {{{slot}}} is not a slot; allowed: {', '.join(sorted(known))}"

@@ -1,0 +1,340 @@
+"""ONE call: the main path. The caller's sound goes to the ear, its facts to the turn machine, whose actions are done here.
+
+Read `line.py`, `turn/machine.py`, this file, `dialogue.py`, `reply.py` and `playout.py`, in this order. All of it happens on
+one event loop, and `_feed` is synchronous: a fact and what follows from it are never interleaved with another.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from voicepipe.agent import CallSettings, SemanticVad, ServerVad
+from voicepipe.audio import RATE, Pcm, Resampler, samples_to_ms
+from voicepipe.config import Config
+from voicepipe.dialogue import Dialogue
+from voicepipe.ear import Ear
+from voicepipe.engines.base import AsrStream, Engines, Hypothesis
+from voicepipe.line import Line
+from voicepipe.playout import Playout
+from voicepipe.reply import RunTool, Studio
+from voicepipe.speech import Speaker
+from voicepipe.turn.agreement import Agreement
+from voicepipe.turn.endpoint import Endpointer, Evidence, Verdict
+from voicepipe.turn.events import CallEnded, CallEvent, Item, SpeechStarted, SpeechStopped, WordsHeard
+from voicepipe.turn.history import History, Ids
+from voicepipe.turn.machine import Action, Fact, Partial, Replying, ReplyEnded, State, TurnMachine, Words
+from voicepipe.turn.timing import TurnRecord
+
+log = logging.getLogger(__name__)
+GREETING_WAIT_S = 0.3
+"""A WebSocket client gets so long to say how it wants its session before the greeting is spoken."""
+MAX_PACE = 1.2
+"""Input this much faster than real time cannot be timed: the turn is answered, not measured."""
+
+
+@dataclass(slots=True)
+class Utterance:
+    """What the caller is saying, from its first voiced sample to its commit."""
+
+    item_id: str
+    start: int
+    began: float
+    """Monotonic seconds."""
+    stream: AsrStream
+    record: TurnRecord
+    before: str = ""
+    """The words of the turn that this one reopened."""
+    text: str = ""
+    """The words since; frozen while a silence lasts."""
+    announced: bool = False
+    agreement: Agreement = field(default_factory=Agreement)
+    settling: "asyncio.Task[None] | None" = None
+
+    @property
+    def words(self) -> str:
+        return f"{self.before} {self.text}".strip()
+
+
+class Call:
+    """`emit` gets every CallEvent, on the event loop, in order. What a client may ask for is in `control.py`."""
+
+    def __init__(
+        self,
+        call_id: str,
+        line: Line,
+        settings: CallSettings,
+        engines: Engines,
+        config: Config,
+        run_tool: RunTool,
+        emit: Callable[[CallEvent], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self.id = call_id
+        self.ids = Ids(call_id.removeprefix("call_"))
+        self._line = line
+        self._engines = engines
+        self._config = config
+        self._emit = emit
+        self._clock = clock
+        self._playout = Playout(line, clock, config.turn.duck_db)
+        speaker = Speaker(engines.tts, line.out_rate, settings.agent.language)
+        studio = Studio(
+            engines.llm, speaker, self._playout, History(), run_tool, config.ladder, self.ids, clock, emit
+        )
+        self.dialogue = Dialogue(studio, settings, self.spawn, self._reply_ended)
+        self.ear = Ear(engines.vad.stream(), config.vad, self._own_sound)
+        self.machine = TurnMachine(config.turn)
+        self.utterance: Utterance | None = None
+        self.committed_to = 0
+        """Sample up to which the caller's sound has been dealt with."""
+        self.greeting = False
+        self._last: Utterance | None = None
+        """The committed one, which may yet be reopened."""
+        self._group = asyncio.TaskGroup()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._quiet_since = 0
+        self._asked = 0
+        self._ending = ""
+        self.configure(settings)
+
+    async def run(self) -> None:
+        """Answer, and go on until either side hangs up. CallEnded is the last event, whatever happens."""
+        reason, detail = "error", ""
+        try:
+            async with self._group:
+                for job in (self._playout.run(), self._rehearse(), self._greet()):
+                    self.spawn(job)
+                async for block in self._line.blocks():
+                    if self.utterance:
+                        self.utterance.stream.feed(block.pcm)
+                    if fact := self.ear.hear(block):
+                        self._feed(fact)
+                    self._watch_quiet()
+                    await asyncio.sleep(0)  # A client may send seconds of sound at once; the others get their turn.
+                reason = self._ending or "caller"
+                for task in self._tasks:
+                    task.cancel()
+        except* Exception as errors:
+            detail = str(errors.exceptions[0])
+            log.exception("call %s failed", self.id)
+        finally:
+            if self.utterance:
+                self.utterance.stream.cancel()
+            await self._line.hang_up()
+            self._emit(CallEnded(reason, detail))
+
+    def _feed(self, fact: Fact) -> None:
+        for action in self.machine.on(fact):
+            ACTIONS[action](self)
+
+    # The caller's turn.
+
+    def _open(self, before: str = "") -> None:
+        self._open_at(self.ear.started, before)
+        if self.machine.state is not State.OVERLAP:
+            self._announce()
+
+    def _open_at(self, start: int, before: str = "") -> None:
+        stream = self._engines.asr.stream(self._partial, language=self.dialogue.settings.agent.language)
+        stream.feed(self.ear.since(start, self.committed_to))
+        record = TurnRecord(self.ids.new("turn"))
+        self.utterance = Utterance(self.ids.new("item"), start, self._clock(), stream, record, before)
+        self._asked = 0
+
+    def _announce(self) -> None:
+        """Tell the outside that the caller speaks; over a reply this waits until the reply is cut."""
+        utterance = self.utterance
+        if utterance and not utterance.announced:
+            utterance.announced = True
+            self._emit(SpeechStarted(utterance.item_id, round(samples_to_ms(utterance.start))))
+
+    def _partial(self, hypothesis: Hypothesis) -> None:
+        utterance = self.utterance
+        if utterance is None:
+            return
+        if stable := " ".join(utterance.agreement.push(hypothesis.text.split())):
+            if utterance.announced:
+                self._emit(WordsHeard(utterance.item_id, f"{stable} "))
+            self._feed(Partial(self._interrupts(stable)))
+
+    def listen(self) -> Utterance:
+        """The utterance that is being heard, or a silent one if there is none: what a client's commit ends."""
+        if self.utterance is None:
+            self._open_at(self.ear.now)
+        assert self.utterance is not None
+        return self.utterance
+
+    def clear(self) -> None:
+        """Forget the sound since the last commit."""
+        if self.utterance:
+            self._drop()
+        self.machine.committed()
+        self.committed_to = self.ear.now
+
+    def _settle(self) -> None:
+        assert self.utterance is not None
+        self.utterance.settling = self.spawn(self._ask_words(self.utterance))
+
+    async def _ask_words(self, utterance: Utterance) -> None:
+        utterance.record.forget("settle", "words")
+        utterance.record.stamp("settle", self._clock())
+        hypothesis = await utterance.stream.settle()
+        utterance.record.stamp("words", self._clock())
+        utterance.text = hypothesis.text
+        verdict = self._judge(Evidence(utterance.words, hypothesis.end_logprob))
+        utterance.record.confident, utterance.record.endpoint = verdict.confident, verdict.reason
+        self._feed(Words(utterance.words, verdict.required_ms, self._interrupts(utterance.text)))
+
+    def _judge(self, evidence: Evidence) -> Verdict:
+        detection = self.dialogue.settings.turn_detection
+        if isinstance(detection, ServerVad):
+            return Verdict(detection.silence_ms, confident=False, reason="as the client set it")
+        return self._endpointer.judge(evidence)
+
+    def _interrupts(self, text: str) -> bool:
+        said = f" {text} "
+        return any(f" {word} " in said for word in self.dialogue.settings.agent.interrupt)
+
+    def _prepare(self) -> None:
+        utterance = self.utterance
+        assert utterance is not None
+        self.dialogue.prepare(utterance.words, utterance.text, utterance.record)
+
+    def _discard(self) -> None:
+        if self.utterance and self.utterance.settling:
+            self.utterance.settling.cancel()
+        self.dialogue.discard()
+
+    def _commit(self) -> None:
+        utterance = self.close()
+        self.join(utterance)
+        if self.machine.answers:
+            self.dialogue.answer(utterance.words, utterance.record)
+
+    def close(self) -> Utterance:
+        """End the utterance; it now is the last turn. The next voice is a new one."""
+        utterance = self.utterance
+        assert utterance is not None
+        utterance.stream.cancel()
+        self.utterance, self._last = None, utterance
+        self.committed_to = self.ear.now
+        self._time(utterance)
+        self.ear.forget()
+        return utterance
+
+    def join(self, utterance: Utterance) -> None:
+        """Make the closed utterance the caller's turn in the conversation."""
+        if not utterance.announced:
+            self._emit(SpeechStarted(utterance.item_id, round(samples_to_ms(utterance.start))))
+        end = self.ear.last_voiced
+        self._emit(SpeechStopped(utterance.item_id, round(samples_to_ms(end))))
+        audio_ms = max(0, round(samples_to_ms(end - utterance.start)))
+        self.dialogue.add(Item(utterance.item_id, text=utterance.text, audio_ms=audio_ms), spoken=True)
+
+    def _time(self, utterance: Utterance) -> None:
+        record, detection = utterance.record, self.dialogue.settings.turn_detection
+        record.words = utterance.words
+        record.by_request = not isinstance(detection, SemanticVad)
+        record.stamp("voice_ended", self.ear.arrived(self.ear.last_voiced))
+        heard_s = samples_to_ms(self.ear.now - utterance.start) / 1000
+        record.unpaced = heard_s > MAX_PACE * (self._clock() - utterance.began) + self._config.vad.prefix_ms / 1000
+
+    def _drop(self) -> None:
+        """It was a cough, or nothing: no turn comes of it."""
+        self._discard()
+        utterance = self.close()
+        self._last = None
+        if utterance.announced:
+            self._emit(SpeechStopped(utterance.item_id, round(samples_to_ms(self.ear.last_voiced))))
+
+    def _cut(self) -> None:
+        self._announce()
+        self.dialogue.stop("turn_detected")
+
+    def _reopen(self) -> None:
+        self._open(before=self._last.words if self._last else "")
+        self.dialogue.repair()
+
+    # Between turns.
+
+    def configure(self, settings: CallSettings) -> None:
+        """Effective from the next *prepare*: a pending speculation was made for the old settings."""
+        self.dialogue.settings = settings
+        self.dialogue.discard()
+        detection = settings.turn_detection
+        self.machine.answers = detection is not None and detection.create_response
+        self.machine.interrupts = detection is None or detection.interrupt_response
+        self.machine.ends = detection is not None
+        eagerness = detection.eagerness if isinstance(detection, SemanticVad) else "auto"
+        self._endpointer = Endpointer(self._config.endpoint, eagerness)
+
+    def replying(self) -> None:
+        """A reply began that no turn asked for."""
+        self._feed(Replying())
+
+    def _reply_ended(self) -> None:
+        self.greeting = False
+        self._quiet_since = self.ear.now
+        self._feed(ReplyEnded())
+        if not self.utterance:
+            self.ear.forget()
+        if self._ending:
+            self.spawn(self._line.hang_up())
+
+    async def _greet(self) -> None:
+        await asyncio.sleep(GREETING_WAIT_S if self._line.lead_ms else 0)
+        greeting = self.dialogue.settings.agent.greeting
+        if greeting and not (self.dialogue.reply or self.utterance or self.dialogue.studio.history.items):
+            self.greeting = True
+            self.dialogue.say(greeting)
+            self.replying()
+
+    async def _rehearse(self) -> None:
+        """Make ahead what may have to be said at once."""
+        settings = self.dialogue.settings
+        for text in (f"{settings.agent.acknowledgement} ", settings.agent.fallback):
+            await self.dialogue.studio.speaker.keep(text, voice=settings.voice, speed=settings.speed)
+
+    def _watch_quiet(self) -> None:
+        """Nobody speaks: ask again after a while, and in the end say goodbye."""
+        settings = self.dialogue.settings
+        lines = settings.agent.no_input
+        if self.dialogue.reply or self.utterance or not lines or settings.turn_detection is None:
+            self._quiet_since = self.ear.now
+        elif samples_to_ms(self.ear.now - self._quiet_since) >= settings.agent.no_input_ms:
+            self._asked += 1
+            if self._asked >= len(lines):
+                self._ending = "no_input"
+            self.dialogue.say(lines[min(self._asked, len(lines)) - 1])
+            self.replying()
+
+    def _own_sound(self) -> Pcm | None:
+        """What the caller may be hearing from us, at 16 kHz: the reference for our own echo."""
+        if not self._playout.sounding:
+            return None
+        resample = Resampler(self._line.out_rate, RATE)
+        return resample(self._playout.recent())
+
+    def spawn(self, job: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Run `job` as a task of this call: it ends with the call, and its failure ends the call."""
+        task = self._group.create_task(job)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+ACTIONS: dict[Action, Callable[[Call], None]] = {
+    Action.OPEN: Call._open,
+    Action.SETTLE: Call._settle,
+    Action.PREPARE: Call._prepare,
+    Action.DISCARD: Call._discard,
+    Action.COMMIT: Call._commit,
+    Action.DROP: Call._drop,
+    Action.DUCK: lambda call: call._playout.duck(),
+    Action.HOLD: lambda call: call._playout.hold(),
+    Action.RESUME: lambda call: call._playout.resume(),
+    Action.CUT: Call._cut,
+    Action.REOPEN: Call._reopen,
+}

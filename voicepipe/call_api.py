@@ -1,0 +1,111 @@
+"""What an ingress may ask of a call and of a PoP. Protocols only, so that neither side imports the other."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from voicepipe.agent import Agent, CallSettings, ToolSpec
+from voicepipe.config import Config
+from voicepipe.line import Line
+from voicepipe.turn.events import CallEvent, Item
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """Who calls: the owner of a key."""
+
+    name: str
+    agents: tuple[str, ...] = ()
+    """Names of the agents that may be called; empty: all."""
+    slots: int | None = None
+    """Calls at a time; None: as many as the PoP has."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRequest:
+    """A reply that the client asks for. None: as the call's settings say."""
+
+    instructions: str | None = None
+    tools: tuple[ToolSpec, ...] | None = None
+    tool_choice: str | None = None
+    modality: Literal["audio", "text"] | None = None
+    max_tokens: int | None = None
+    voice: str | None = None
+    metadata: dict[str, Any] | None = None
+    conversation: Literal["auto", "none"] = "auto"
+    """"none": the reply is made beside the conversation and leaves nothing in it."""
+    input: tuple[Item, ...] | None = None
+    """What the model reads in place of the conversation."""
+
+
+class CallControl(Protocol):
+    """One call, seen from its ingress. Events may be emitted before a method returns."""
+
+    id: str
+    settings: CallSettings
+    """As it is now; changed by `configure` alone."""
+
+    def items(self) -> Sequence[Item]:
+        """The conversation, in order."""
+
+    def item(self, item_id: str) -> Item:
+        """Raises ItemUnknown."""
+
+    def configure(self, settings: CallSettings) -> None:
+        """Lay new settings over the call, effective from the next *prepare*."""
+
+    def commit_input(self) -> None:
+        """End the caller's turn here. Raises InputEmpty: less than 100 ms of audio since the last commit."""
+
+    def clear_input(self) -> None:
+        """Forget the audio since the last commit."""
+
+    def add_item(self, item: Item, previous_id: str | None) -> None:
+        """Put an item behind another ("root": first; None: last). Raises ItemExists, ItemUnknown (previous)."""
+
+    def delete_item(self, item_id: str) -> None:
+        """Raises ItemUnknown."""
+
+    def truncate(self, item_id: str, audio_end_ms: int) -> None:
+        """The caller heard only so much of an assistant's audio; stops it if it still plays.
+
+        Raises ItemUnknown, ItemMismatch.
+        """
+
+    def respond(self, request: ReplyRequest) -> None:
+        """Make a reply now. Raises ReplyActive."""
+
+    def cancel_reply(self, response_id: str | None) -> None:
+        """Stop the reply being made (None: whichever it is). Raises NoReply."""
+
+    async def run(self) -> None:
+        """Live until somebody hangs up. `CallEnded` is the last event."""
+
+
+class Seat(Protocol):
+    """An admitted caller's place in a PoP; given back when the context of `PopApi.admit` ends."""
+
+    def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
+        """Make the call. Events come through `on_event`, synchronously, on the event loop."""
+
+
+class PopApi(Protocol):
+    """One PoP, seen from its ingresses."""
+
+    config: Config
+
+    def agent(self, name: str | None) -> Agent:
+        """The agent of this name, None: the default. Raises ConfigError, which names the agents there are."""
+
+    def tenant(self, key: str | None) -> Tenant:
+        """Whose key this is. Raises Unauthorized. Without tenants every caller is the tenant "local"."""
+
+    def admit(self, tenant: Tenant, agent: Agent) -> AbstractContextManager[Seat]:
+        """A place for one call. Raises PopFull, Draining."""
+
+    def health(self) -> dict[str, Any]:
+        """{"status", "calls", "tasks", "threads", "fds", "rss_kb", "loop_lag_p99_ms"}.
+
+        `status` is "ok" while calls are taken, otherwise "starting" or "draining".
+        """

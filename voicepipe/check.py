@@ -1,0 +1,41 @@
+"""`voicepipe check`: read files as the PoP would, and say what is wrong before it does."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from voicepipe import config, toml_file
+from voicepipe.agent_store import load_agent, open_agents
+from voicepipe.errors import ConfigError
+
+
+def run(paths: Iterable[Path]) -> int:
+    """Check files and directories, a line for each file or problem. Exit status 2 if anything is wrong."""
+    problems = [problem for path in paths for file in _files(path) if (problem := _checked(file))]
+    return 2 if problems else 0
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(path.rglob("*.toml")) if path.is_dir() else [path]
+
+
+def _checked(file: Path) -> str:
+    """Prints the verdict on one file; the problem, or nothing."""
+    try:
+        kind = kind_of(file, toml_file.tables(file))
+        if kind == "agent":
+            load_agent(file)
+        else:
+            open_agents(config.load(None, file) if kind == "manifest" else config.load(file))
+    except ConfigError as error:
+        print(error)
+        return str(error)
+    print(f"{file}: ok ({kind})")
+    return ""
+
+
+def kind_of(file: Path, tables: dict[str, Any]) -> str:
+    """ "agent", "manifest" or "configuration": by the directory where those belong, else by the content."""
+    if file.resolve().parent.name == "agents" or "name" in tables:
+        return "agent"
+    return "manifest" if file.resolve().parent.name == "pops" else "configuration"

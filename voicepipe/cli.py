@@ -1,0 +1,88 @@
+"""The command line: argv -> configuration -> run. What a command needs is imported by that command alone."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from voicepipe import __version__
+from voicepipe.errors import VoicepipeError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command. Exit status: 0 well, 1 the command's own bad news, 2 a usage or configuration error."""
+    args = parser().parse_args(argv)
+    try:
+        return int(args.run(args))
+    except VoicepipeError as error:
+        print(f"voicepipe: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every command and option."""
+    top = argparse.ArgumentParser("voicepipe", description="Answers calls with a voice AI inside 300 ms.")
+    top.add_argument("--version", action="version", version=f"voicepipe {__version__}")
+    commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="a PoP on this machine, with one spoken call placed to it")
+    demo.add_argument("--once", action="store_true", help="end after the call; exit 1 unless its answer was right")
+    _add_address(demo)
+    demo.set_defaults(run=_demo)
+
+    pop = commands.add_parser("pop", help="run a PoP")
+    pop.add_argument("--config", type=Path, metavar="FILE", help="configuration over the built-in defaults")
+    pop.add_argument("--pop", type=Path, metavar="FILE", help="this PoP's manifest, over the configuration")
+    _add_address(pop)
+    pop.set_defaults(run=_pop)
+
+    check = commands.add_parser("check", help="read configurations, agents and manifests, and say what is wrong")
+    check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a TOML file, or a directory of them")
+    check.set_defaults(run=_check)
+
+    doctor = commands.add_parser("doctor", help="what works on this machine, and what to do about the rest")
+    doctor.set_defaults(run=_doctor)
+    return top
+
+
+def _add_address(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--host", metavar="HOST", help="address to listen on (default: 127.0.0.1, this machine only)")
+    command.add_argument(
+        "--port", type=_port, metavar="PORT", help="port to listen on (default: 8080; 0: any free one)"
+    )
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65_535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; give a number from 0 to 65535")
+    return int(text)
+
+
+def _demo(args: argparse.Namespace) -> int:
+    from voicepipe import config, demo, runtime
+
+    settings = runtime.with_address(config.load(), args.host, args.port)
+    config.require_keys(settings)
+    return runtime.run(demo.run(settings, once=args.once))
+
+
+def _pop(args: argparse.Namespace) -> int:
+    from voicepipe import config, runtime
+
+    settings = runtime.with_address(config.load(args.config, args.pop), args.host, args.port)
+    config.require_keys(settings)
+    return runtime.run(runtime.serve(settings))
+
+
+def _check(args: argparse.Namespace) -> int:
+    from voicepipe import check
+
+    return check.run(args.files)
+
+
+def _doctor(args: argparse.Namespace) -> int:
+    from voicepipe import doctor
+
+    return doctor.run()

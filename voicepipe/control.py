@@ -1,0 +1,109 @@
+"""What a client may ask of a call: `call_api.CallControl`. Requests that cannot be carried out raise; the call goes on."""
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+
+from voicepipe.agent import CallSettings
+from voicepipe.audio import samples_to_ms
+from voicepipe.call import Call, Utterance
+from voicepipe.call_api import ReplyRequest
+from voicepipe.errors import InputEmpty, NoReply, ReplyActive
+from voicepipe.reply import Order
+from voicepipe.turn.events import Item
+
+MIN_COMMIT_MS = 100
+
+
+class Control:
+    """A call as its ingress sees it."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._dialogue = call.dialogue
+        self._committing: asyncio.Task[None] | None = None
+        self.id = call.id
+
+    @property
+    def settings(self) -> CallSettings:
+        return self._dialogue.settings
+
+    async def run(self) -> None:
+        await self._call.run()
+
+    def configure(self, settings: CallSettings) -> None:
+        self._call.configure(settings)
+
+    def items(self) -> Sequence[Item]:
+        return self._dialogue.studio.history.visible()
+
+    def item(self, item_id: str) -> Item:
+        return self._dialogue.studio.history.get(item_id)
+
+    def add_item(self, item: Item, previous_id: str | None) -> None:
+        self._dialogue.add(item, previous_id)
+        self._dialogue.discard()
+
+    def delete_item(self, item_id: str) -> None:
+        self._dialogue.delete(item_id)
+        self._dialogue.discard()
+
+    def truncate(self, item_id: str, audio_end_ms: int) -> None:
+        self._dialogue.truncate(item_id, audio_end_ms)
+
+    def respond(self, request: ReplyRequest) -> None:
+        if self._call.greeting:
+            self._dialogue.stop("client_cancelled")
+        if self._dialogue.reply:
+            active = self._dialogue.reply.id
+            raise ReplyActive(f"Conversation already has an active response in progress: {active}.")
+        if self._committing:
+            self._call.spawn(self._respond_after(self._committing, request))
+        else:
+            self._respond(request)
+
+    async def _respond_after(self, committing: "asyncio.Task[None]", request: ReplyRequest) -> None:
+        await committing
+        if not self._dialogue.reply:
+            self._respond(request)
+
+    def _respond(self, request: ReplyRequest) -> None:
+        self._dialogue.begin(self._order(request))
+        self._call.replying()
+
+    def _order(self, request: ReplyRequest) -> Order:
+        changes = {
+            "instructions": request.instructions,
+            "tools": request.tools,
+            "tool_choice": request.tool_choice,
+            "modality": request.modality,
+            "max_tokens": request.max_tokens,
+            "voice": request.voice,
+        }
+        settings = msgspec.structs.replace(self.settings, **{k: v for k, v in changes.items() if v is not None})
+        prompt = self._dialogue.prompt(settings=settings, items=request.input)
+        remembered = request.conversation == "auto"
+        return Order(prompt, settings, metadata=request.metadata, remembered=remembered)
+
+    def cancel_reply(self, response_id: str | None) -> None:
+        reply = self._dialogue.reply
+        if reply is None or reply.over or response_id not in (None, reply.id):
+            raise NoReply("Cancellation failed: no active response found")
+        self._dialogue.end("client_cancelled")
+
+    def commit_input(self) -> None:
+        if samples_to_ms(self._call.ear.now - self._call.committed_to) < MIN_COMMIT_MS:
+            raise InputEmpty("Nothing to commit: less than 100 ms of audio since the last commit.")
+        self._committing = self._call.spawn(self._commit(self._call.listen()))
+
+    async def _commit(self, utterance: Utterance) -> None:
+        hypothesis = await utterance.stream.finish()
+        utterance.text = hypothesis.text
+        if self._call.utterance is utterance:  # Else the endpointer was faster.
+            self._call.join(self._call.close())
+            self._call.machine.committed()
+        self._committing = None
+
+    def clear_input(self) -> None:
+        self._call.clear()

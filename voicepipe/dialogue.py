@@ -1,0 +1,188 @@
+"""The agent's side of one call: the conversation so far, the reply that may be heard, and the one that is being prepared."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from voicepipe.agent import CallSettings
+from voicepipe.audio import BLOCK_MS, ms_to_samples, samples_to_ms
+from voicepipe.errors import ItemMismatch
+from voicepipe.reply import Order, Reply, Studio
+from voicepipe.turn.events import Item, ItemAdded, ItemDeleted, ItemTruncated
+from voicepipe.turn.history import History, cut_at
+from voicepipe.turn.prompt import Prompt
+from voicepipe.turn.timing import TurnRecord
+
+log = logging.getLogger(__name__)
+REMEMBERED_REPLIES = 50
+"""Of so many spoken items the word times are kept, for clients that truncate late."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """An assistant's item as it went to the line."""
+
+    words: tuple[tuple[str, int], ...]
+    sent: int
+    """Samples at the line's rate."""
+
+
+class Dialogue:
+    """Owns replies. `spawn` runs a task of the call's; `on_ended` is called when a reply has been heard to its end, or was
+    ended by the client."""
+
+    def __init__(
+        self,
+        studio: Studio,
+        settings: CallSettings,
+        spawn: Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"],
+        on_ended: Callable[[], None],
+    ) -> None:
+        self.studio = studio
+        self.settings = settings
+        self.reply: Reply | None = None
+        """Committed; it may be heard until this is None again."""
+        self._speculation: Reply | None = None
+        self._spawn = spawn
+        self._on_ended = on_ended
+        self._spoken: dict[str, Spoken] = {}
+
+    # Speculation.
+
+    def prepare(self, key: str, words: str, record: TurnRecord) -> None:
+        """Start the reply to `words` behind a closed gate. One to the same `key` goes on."""
+        if self._speculation and self._speculation.key == key:
+            return
+        self.discard()
+        record.forget("prepare", "token", "phrase", "speech")
+        order = Order(self.prompt(words, speculative=True), self.settings)
+        self._speculation = self._started(Reply(self.studio, order, record, key))
+
+    def discard(self) -> None:
+        """Drop the speculation. It leaves no trace."""
+        reply, self._speculation = self._speculation, None
+        if reply:
+            reply.record.discarded += 1
+            self._stop(reply, "")
+
+    # Replies.
+
+    def answer(self, key: str, record: TurnRecord) -> None:
+        """The caller's turn is committed and in the history: let its reply be heard, prepared or not."""
+        reply, self._speculation = self._speculation, None
+        if reply is None or reply.key != key:
+            if reply:
+                self._stop(reply, "")
+            record.speculation = "miss"
+            reply = self._started(Reply(self.studio, Order(self.prompt(), self.settings), record, key))
+        else:
+            record.speculation = "hit"
+        self.stop("turn_detected")
+        self.reply = reply
+        reply.commit()
+
+    def begin(self, order: Order) -> None:
+        """A reply that no turn of the caller's asked for."""
+        self.discard()
+        record = TurnRecord(self.studio.ids.new("turn"), by_request=True)
+        self.reply = self._started(Reply(self.studio, order, record))
+        self.reply.commit()
+
+    def say(self, text: str) -> None:
+        """Say exactly `text`."""
+        self.begin(Order(Prompt(()), self.settings, text))
+
+    def stop(self, reason: str) -> int:
+        """End the reply that may be heard. Returns the milliseconds of it that were."""
+        reply, self.reply = self.reply, None
+        return self._stop(reply, reason) if reply else 0
+
+    def repair(self) -> None:
+        """The reply was a cut-in: end it, and let the prompt go on as if it had not been said."""
+        reply = self.reply
+        item_id = reply.spoken_item if reply else None
+        heard_ms = self.stop("turn_detected")
+        if reply and item_id:
+            reply.record.reopened = True
+            self.studio.history.repair(item_id)
+            self.studio.emit(ItemTruncated(item_id, heard_ms))
+
+    def end(self, reason: str) -> None:
+        """The client ends the reply that may be heard."""
+        self.stop(reason)
+        self._on_ended()
+
+    def prompt(
+        self, words: str = "", *, speculative: bool = False, settings: CallSettings | None = None,
+        items: Sequence[Item] | None = None,
+    ) -> Prompt:  # fmt: skip
+        """The request for a reply to the conversation (or to `items` in its place) and to `words`, not part of it yet."""
+        settings = settings or self.settings
+        history = self.studio.history
+        if items is not None:
+            history = History()
+            for item in items:
+                history.add(item)
+        messages = history.messages(settings.instructions, [Item("", text=words)])
+        theirs = {spec.name for spec in settings.tools}
+        tools = (*settings.tools, *(tool.spec for tool in settings.agent.tools if tool.name not in theirs))
+        return Prompt(messages, tools, settings.tool_choice, settings.max_tokens, speculative, settings.agent)
+
+    # The conversation.
+
+    def add(self, item: Item, after: str | None = None, *, spoken: bool = False) -> None:
+        """Raises ItemExists, ItemUnknown."""
+        before = self.studio.history.add(item, after)
+        self.studio.emit(ItemAdded(item, before, spoken))
+
+    def delete(self, item_id: str) -> None:
+        """Raises ItemUnknown."""
+        self.studio.history.delete(item_id)
+        self._spoken.pop(item_id, None)
+        self.studio.emit(ItemDeleted(item_id))
+
+    def truncate(self, item_id: str, audio_end_ms: int) -> None:
+        """The client knows exactly how much of an item its caller heard. Raises ItemUnknown, ItemMismatch."""
+        rate = self.studio.speaker.out_rate
+        if self.reply and self.reply.spoken_item == item_id:
+            self.end("client_cancelled")
+        self.studio.history.get(item_id)
+        spoken = self._spoken.get(item_id)
+        if spoken is None:
+            raise ItemMismatch(f"Item {item_id!r} has no audio that could be truncated.")
+        sent_ms = round(samples_to_ms(spoken.sent, rate))
+        if audio_end_ms > sent_ms:
+            raise ItemMismatch(f"Audio content of {sent_ms}ms is already shorter than {audio_end_ms}ms")
+        text = cut_at(spoken.words, ms_to_samples(audio_end_ms, rate))
+        self.studio.history.heard(item_id, text, audio_end_ms)
+        self.studio.emit(ItemTruncated(item_id, audio_end_ms))
+
+    # Tasks.
+
+    def _started(self, reply: Reply) -> Reply:
+        reply.task = self._spawn(self._run(reply))
+        return reply
+
+    async def _run(self, reply: Reply) -> None:
+        await reply.run()
+        self._remember(reply)
+        while reply is self.reply and reply.spoken and self.studio.playout.sounding:
+            await asyncio.sleep(BLOCK_MS / 1000)
+        if reply is self.reply:
+            self.reply = None
+            self._on_ended()
+
+    def _stop(self, reply: Reply, reason: str) -> int:
+        heard_ms = reply.stop(reason)
+        self._remember(reply)
+        if reply.task:
+            reply.task.cancel()
+        return heard_ms
+
+    def _remember(self, reply: Reply) -> None:
+        if item_id := reply.spoken_item:
+            self._spoken.setdefault(item_id, Spoken(tuple(reply.words), reply.sent))
+            while len(self._spoken) > REMEMBERED_REPLIES:
+                del self._spoken[next(iter(self._spoken))]

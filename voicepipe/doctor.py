@@ -1,0 +1,202 @@
+"""`voicepipe doctor`: what works on this machine, and what to do about the rest."""
+
+import asyncio
+import importlib.metadata
+import os
+import platform
+import re
+import resource
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from rich.console import Console
+from rich.table import Table
+
+from voicepipe import runtime
+from voicepipe.agent_store import open_agents
+from voicepipe.config import Config, load
+from voicepipe.engines.base import Engine
+from voicepipe.errors import ConfigError, VoicepipeError
+
+State = Literal["ok", "note", "broken"]
+COLOURS: dict[State, str] = {"ok": "green", "note": "yellow", "broken": "red"}
+OPEN_FILES = 4096
+"""Sockets, pipes and files of a PoP with a few hundred calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One row: what was looked at, how it is, and the way out if it is not well."""
+
+    what: str
+    state: State
+    detail: str
+    way_out: str = ""
+
+
+def run(console: Console | None = None) -> int:
+    """Print the table. Exit status 1 if something that the demo needs is broken."""
+    findings = [finding for check in CHECKS for finding in check()]
+    table = Table(box=None, header_style="dim")
+    for column in ("", "state", "found", "what to do"):
+        table.add_column(column, overflow="fold")
+    for finding in findings:
+        state = f"[{COLOURS[finding.state]}]{finding.state}[/]"
+        table.add_row(finding.what, state, finding.detail, finding.way_out)
+    console = console or Console(highlight=False)
+    console.print(table)
+    broken = [finding.what for finding in findings if finding.state == "broken"]
+    console.print(f"\nbroken: {', '.join(broken)}" if broken else "\nThe demo can run: voicepipe demo")
+    return 1 if broken else 0
+
+
+def python() -> Iterator[Finding]:
+    """The interpreter; one that is too old does not get this far."""
+    yield Finding("Python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+
+
+def libraries() -> Iterator[Finding]:
+    """What the package declares that it needs, and which versions are here."""
+    found, missing = [], []
+    for requirement in importlib.metadata.requires("voicepipe") or ():
+        if "extra ==" in requirement:
+            continue
+        name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            missing.append(name)
+    yield Finding("libraries", "ok", ", ".join(found))
+    for name in missing:
+        yield Finding(name, "broken", "not installed", f"pip install {name}, or make demo, which installs everything")
+
+
+def event_loop() -> Iterator[Finding]:
+    """uvloop, by which a PoP runs."""
+    try:
+        import uvloop
+
+        uvloop.new_event_loop().close()
+    except (ImportError, OSError) as error:
+        yield Finding("event loop", "broken", f"uvloop: {error}", "pip install --force-reinstall uvloop")
+    else:
+        yield Finding("event loop", "ok", "uvloop")
+
+
+def engines() -> Iterator[Finding]:
+    """Each embedded engine, loaded and warmed up as a PoP does it."""
+    config = load()
+    for stage, name, make in (
+        ("voice activity", "silero", _silero),
+        ("speech recognition", "sphinx", _sphinx),
+        ("language", "frontdesk", _frontdesk),
+        ("speech synthesis", "espeak", _espeak),
+    ):
+        began = time.monotonic()
+        try:
+            asyncio.run(_loaded(make, config))
+        except VoicepipeError as error:
+            yield Finding(stage, "broken", f"{name}: {error}", "make demo installs what is missing")
+        except Exception as error:  # a broken native library fails in its own way
+            detail = f"{name}: {type(error).__name__}: {error}"
+            yield Finding(stage, "broken", detail, "reinstall: rm -r .venv, then make demo")
+        else:
+            yield Finding(stage, "ok", f"{name}, loaded in {time.monotonic() - began:.2f} s")
+
+
+async def _loaded(make: Callable[[Config], Engine], config: Config) -> None:
+    engine = make(config)
+    try:
+        await engine.start()
+    finally:
+        await engine.close()
+
+
+# The engines' libraries are imported here and not above: one that is missing must not keep the others from being seen.
+
+
+def _silero(config: Config) -> Engine:
+    from voicepipe.engines.silero import SileroVad
+
+    return SileroVad()
+
+
+def _sphinx(config: Config) -> Engine:
+    from voicepipe.engines.sphinx import SphinxAsr
+
+    return SphinxAsr()
+
+
+def _frontdesk(config: Config) -> Engine:
+    from voicepipe.engines.frontdesk import FrontdeskLlm
+
+    return FrontdeskLlm()
+
+
+def _espeak(config: Config) -> Engine:
+    from voicepipe.engines.espeak import EspeakTts
+
+    return EspeakTts(config.espeak.voice, config.espeak.words_per_minute)
+
+
+def agents() -> Iterator[Finding]:
+    """The shipped configuration and its agents."""
+    try:
+        store = open_agents(load())
+    except ConfigError as error:
+        yield Finding("agents", "broken", str(error), "reinstall voicepipe, or restore configs/agents")
+    else:
+        yield Finding("agents", "ok", ", ".join(store.names()))
+
+
+def port() -> Iterator[Finding]:
+    """Whether the demo can listen where it does by default."""
+    http = load().http
+    try:
+        runtime.free_port(http)
+    except ConfigError as error:
+        yield Finding("port", "note", str(error), f"voicepipe demo --port {http.port + 1}")
+    else:
+        yield Finding("port", "ok", f"{http.port} on {http.host} is free")
+
+
+def gpu() -> Iterator[Finding]:
+    """NVIDIA GPUs, as the driver's own tool sees them."""
+    tool = shutil.which("nvidia-smi")
+    listed = subprocess.run([tool, "-L"], capture_output=True, text=True) if tool else None
+    names = re.findall(r"GPU \d+: (.*?) \(", listed.stdout) if listed and listed.returncode == 0 else []
+    yield Finding("GPU", "ok", ", ".join(names) if names else "none; the embedded engines need none")
+
+
+def machine() -> Iterator[Finding]:
+    """Cores and the limit on open files."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if cores >= 2:
+        yield Finding("cores", "ok", str(cores))
+    else:
+        yield Finding(
+            "cores", "note", str(cores), "one core recognises and answers too slowly for 300 ms: use two or more"
+        )
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if files >= OPEN_FILES or files == resource.RLIM_INFINITY:
+        yield Finding("open files", "ok", f"at most {files}")
+    else:
+        yield Finding(
+            "open files", "note", f"at most {files}", f"enough for the demo; for many calls: ulimit -n {OPEN_FILES}"
+        )
+
+
+CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    python,
+    libraries,
+    event_loop,
+    engines,
+    agents,
+    port,
+    gpu,
+    machine,
+)

@@ -1,0 +1,98 @@
+"""The caller's sound of one call: blocks in, facts for the turn machine out, and the sound itself for the recogniser."""
+
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+
+from voicepipe.audio import BLOCK, RATE, Block, Pcm
+from voicepipe.engines.base import VadStream
+from voicepipe.turn.echo import WINDOW as ECHO_WINDOW
+from voicepipe.turn.echo import likeness
+from voicepipe.turn.machine import Fact, Silence, VoiceGoesOn, VoiceStarted
+from voicepipe.turn.vad import WINDOW, VadConfig, VoiceTracker
+
+REMEMBER = 2 * RATE // BLOCK
+"""Blocks that are kept: 2 s, for the sound before a voice was noticed."""
+ECHO_LIKENESS = 0.5
+ECHO_BLOCKS = 5
+"""While voice lasts over a reply, it is compared with our own output every 100 ms; a comparison costs a millisecond."""
+
+
+class Ear:
+    """`reference` returns what the caller may be hearing from us now (16 kHz), None while no reply is audible."""
+
+    def __init__(self, vad: VadStream, config: VadConfig, reference: Callable[[], Pcm | None]) -> None:
+        self._vad = vad
+        self._config = config
+        self._tracker = VoiceTracker(config)
+        self._reference = reference
+        self._blocks: deque[Block] = deque(maxlen=REMEMBER)
+        self._rest = np.empty(0, np.int16)
+        self._started = False
+        self._since_compared = 0
+
+    @property
+    def now(self) -> int:
+        """End of the sound heard so far, in samples since the answer."""
+        return self._tracker.voice.now
+
+    @property
+    def started(self) -> int:
+        """First voiced sample of the present burst."""
+        return self._tracker.voice.started
+
+    @property
+    def last_voiced(self) -> int:
+        return self._tracker.voice.last
+
+    def hear(self, block: Block) -> Fact | None:
+        """What this block tells about the caller's voice."""
+        self._blocks.append(block)
+        self._rest = np.concatenate([self._rest, block.pcm])
+        probabilities = []
+        while self._rest.size >= WINDOW:
+            probabilities.append(self._vad.probability(self._rest[:WINDOW]))
+            self._rest = self._rest[WINDOW:]
+        before = self._tracker.voice
+        voice = self._tracker.push(block.pcm, block.pos, probabilities)
+        if not voice.active:
+            return None
+        voiced = voice.last > before.last
+        if (voiced or not self._started) and self._is_echo():
+            self.forget()
+            return None
+        if not self._started:
+            self._started = True
+            return VoiceStarted(voice.started)
+        return VoiceGoesOn(voice.voiced_ms) if voiced else Silence(voice.silence_ms, voice.last, voice.sure)
+
+    def forget(self) -> None:
+        """The burst is dealt with; the next voice is a new one."""
+        self._tracker.forget()
+        self._started = False
+        self._since_compared = 0
+
+    def since(self, pos: int, not_before: int = 0) -> Pcm:
+        """The sound from sample `pos` less the prefix up to now, as far as it is remembered: int16[n]."""
+        first = max(not_before, pos - self._config.prefix_ms * RATE // 1000)
+        kept = [block.pcm[max(0, first - block.pos) :] for block in self._blocks if block.pos + BLOCK > first]
+        return np.concatenate(kept) if kept else np.empty(0, np.int16)
+
+    def arrived(self, pos: int) -> float:
+        """When the packet that holds sample `pos` - 1 arrived, in monotonic seconds."""
+        for block in reversed(self._blocks):
+            if block.pos < pos:
+                return block.arrived
+        return self._blocks[0].arrived
+
+    def _is_echo(self) -> bool:
+        self._since_compared += 1
+        if self._started and self._since_compared < ECHO_BLOCKS:
+            return False
+        self._since_compared = 0
+        far = self._reference()
+        if far is None:
+            return False
+        near = np.concatenate([block.pcm for block in list(self._blocks)[-ECHO_WINDOW // BLOCK :]])
+        return likeness(near, far) > ECHO_LIKENESS

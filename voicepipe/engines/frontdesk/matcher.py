@@ -1,0 +1,120 @@
+"""Which intent a text means: a linear classifier over words, pairs of words and strings of sounds.
+
+The features are weighted by how few intents share them (idf), the classifier is ridge regression of "is this intent" on
+the examples, solved in closed form when an agent is loaded. Sounds run across word boundaries, so "of which is" is still
+near "vouchers" where the words have nothing in common.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voicepipe.agent import Intent
+from voicepipe.engines.frontdesk.sound import sound, words
+
+RIDGE = 0.5
+"""Regularisation: higher trusts single words less."""
+
+WEIGHTS = {"w": 1.0, "b": 0.6, "s": 0.4}
+"""Of a word, of a pair of words, and of a string of sounds."""
+
+SOUNDS = 4
+"""Length of a string of sounds."""
+
+UNKNOWN = 0.5
+"""Weight of a feature that no example has, against the rarest that one has: unknown words speak against all intents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The best intent for a text."""
+
+    name: str = ""
+    score: float = 0.0
+    """About 1 for an example's own words, 0 for a text that has nothing to do with any."""
+    margin: float = 0.0
+    """How far the second best intent is behind."""
+
+
+def stem(word: str) -> str:
+    """The word without the endings that make no difference here."""
+    for ending in ("ing", "ies", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word[:-1] if word.endswith("e") and len(word) > 4 else word
+
+
+def features(text: str) -> Counter[str]:
+    """What the classifier sees of a text."""
+    tokens = [stem(word) for word in words(text)]
+    spoken = "".join(sound(word) for word in words(text))
+    found = Counter(f"w {token}" for token in tokens)
+    found.update(f"b {a} {b}" for a, b in zip(["^", *tokens], [*tokens, "$"], strict=True))
+    found.update(f"s {spoken[i : i + SOUNDS]}" for i in range(len(spoken) - SOUNDS + 1))
+    return found
+
+
+class Matcher:
+    """The classifier of one agent. Building it takes about 0.1 s for 700 examples, asking it 0.3 ms."""
+
+    def __init__(self, intents: Sequence[Intent]) -> None:
+        self._names = [intent.name for intent in intents]
+        rows = [(index, features(example)) for index, intent in enumerate(intents) for example in intent.examples]
+        self._idf = _idf(rows)
+        self._columns = {feature: column for column, feature in enumerate(self._idf)}
+        self._rarest = math.log(1 + len(intents))
+        self._weights = self._solve(rows)
+
+    def _solve(self, rows: Sequence[tuple[int, Counter[str]]]) -> NDArray[np.float32]:
+        """float32[features, intents]: how much each feature speaks for each intent."""
+        matrix = np.zeros((len(rows), len(self._columns)), np.float32)
+        truth = np.zeros((len(rows), len(self._names)), np.float32)
+        for row, (intent, found) in enumerate(rows):
+            columns, values = self._vector(found)
+            matrix[row, columns] = values
+            truth[row, intent] = 1
+        gram = matrix @ matrix.T
+        gram[np.diag_indices_from(gram)] += RIDGE
+        return (matrix.T @ np.linalg.solve(gram, truth)).astype(np.float32) * (1 + RIDGE)
+
+    def _vector(self, found: Counter[str]) -> tuple[list[int], NDArray[np.float32]]:
+        """The columns of the features that are known, and their values in a vector of length 1."""
+        columns: list[int] = []
+        values: list[float] = []
+        square = 0.0
+        for feature, count in found.items():
+            known = self._idf.get(feature)
+            value = WEIGHTS[feature[0]] * math.sqrt(count) * (self._rarest * UNKNOWN if known is None else known)
+            square += value * value
+            if known is not None:
+                columns.append(self._columns[feature])
+                values.append(value)
+        return columns, np.array(values, np.float32) / (math.sqrt(square) or 1.0)
+
+    def scores(self, text: str) -> dict[str, float]:
+        """The score of every intent."""
+        columns, values = self._vector(features(text))
+        result = values @ self._weights[columns] if columns else np.zeros(len(self._names))
+        return dict(zip(self._names, result.tolist(), strict=True))
+
+    def match(self, text: str) -> Match:
+        """The best intent; an empty Match without words or intents."""
+        ranked = sorted(self.scores(text).items(), key=lambda entry: -entry[1])
+        if not ranked or not text.strip():
+            return Match()
+        second = ranked[1][1] if len(ranked) > 1 else 0.0
+        return Match(*ranked[0], ranked[0][1] - second)
+
+
+def _idf(rows: Sequence[tuple[int, Counter[str]]]) -> dict[str, float]:
+    """log(1 + intents / intents that have the feature), for every feature."""
+    owners: dict[str, set[int]] = {}
+    for intent, found in rows:
+        for feature in found:
+            owners.setdefault(feature, set()).add(intent)
+    total = len({intent for intent, _ in rows})
+    return {feature: math.log(1 + total / len(having)) - math.log(2) + 0.05 for feature, having in owners.items()}

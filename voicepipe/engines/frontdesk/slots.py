@@ -1,0 +1,240 @@
+"""Details in what a caller says: how many people, which day, what time, a name, a telephone number. English.
+
+Each kind has *strict* patterns, which find the detail anywhere in a sentence ("for two", "at half past seven"), and a
+*loose* reading for the answer to the very question, where "to" is 2 and "heaven" is 7.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+
+from voicepipe.engines.frontdesk.sound import alike, likeness, sound, words
+
+UNITS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
+    + [
+        "seventeen",
+        "eighteen",
+        "nineteen",
+    ]
+)
+TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
+NUMBERS = {word: number for number, word in enumerate(UNITS)} | TENS
+HOMOPHONES = {"to": 2, "too": 2, "do": 2, "for": 4, "fore": 4, "won": 1, "tree": 3, "free": 3, "sex": 6, "sick": 6} | {
+    "ate": 8,
+    "fife": 5,
+    "heaven": 7,
+    "tan": 10,
+    "tin": 10,
+}
+ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth".split() + [
+    "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth", "twentieth"
+]  # fmt: skip
+WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+MONTHS = "january february march april may june july august september october november december".split()
+
+COMPANION = r"(?:wife|husband|girlfriend|boyfriend|partner|friend|mother|father|mom|dad|son|daughter|colleague)"
+GUESTS = r"(?:people|persons?|guests?|adults?|of us|seats?|friends|heads|diners|places)"
+NOT_A_COUNT = r"(?! ?(?::|oclock|am|pm|00|15|30|45|in the|at night|th\b|of [a-z]+ber|minutes|hours))"
+
+COUNTS: tuple[tuple[str, int | None], ...] = (
+    (rf"\b(\d+) {GUESTS}\b", None),
+    (rf"\b(?:party|group|table|reservation|booking|seats?|place|us) (?:of|for|4) (\d+)\b{NOT_A_COUNT}", None),
+    (r"\b(?:we are|we will be|we would be|there are|there will be|it is|make it) (\d+)$", None),
+    (rf"\bfor (\d+)\b{NOT_A_COUNT}", None),
+    (r"\b(?:just|only) (?:for )?(?:me|myself)\b|\bmyself\b|\balone\b|\bon my own\b", 1),
+    (rf"\bmy {COMPANION} and (?:i|me|myself)\b|\bme and my {COMPANION}\b|\bthe both of us\b|\ba couple\b", 2),
+)
+"""Pattern on the digits form of the text, and the number it means (None: its group)."""
+
+PAST = {"quarter": 15, "half": 30, "5": 5, "10": 10, "20": 20, "25": 25}
+HALF_OF_DAY = (
+    (r"\bpm\b|\bin the (?:evening|afternoon)\b|\bat night\b|\btonight\b|\bthis evening\b", "pm"),
+    (r"\bam\b|\bin the morning\b", "am"),
+)
+RELATIVE_DAYS = (
+    (r"\bday after tomorrow\b", "the day after tomorrow"),
+    (r"\btomorrow\b", "tomorrow"),
+    (r"\btonight\b|\bthis evening\b|\bthis night\b", "tonight"),
+    (r"\btoday\b|\bthis afternoon\b", "today"),
+)
+
+Reader = Callable[[str, bool], str]
+"""(text, whether it answers the question for this very detail) -> the detail as it is written, "" for none."""
+
+
+def digits(text: str, *, homophones: bool = False) -> str:
+    """The words of `text` with number words as digits: "half past seven for twenty five" -> "half past 7 for 25"."""
+    result: list[str] = []
+    tens = False
+    for word in words(text):
+        number = NUMBERS.get(word)
+        if number is None and homophones:
+            number = HOMOPHONES.get(word)
+        if number is not None and tens and 0 < number < 10:
+            result[-1] = str(int(result[-1]) + number)
+        else:
+            result.append(word if number is None else str(number))
+        tens = word in TENS
+    joined = re.sub(r"\b([ap]) m\b", r"\1m", " ".join(result))
+    # "for to", "for for": what recognisers make of "for two" and "for four".
+    joined = re.sub(r"\bfor (?:to|too|do)(?= |$)", "for 2", joined)
+    return re.sub(r"\bfor for(?= |$)", "for 4", joined)
+
+
+def count(text: str, asked: bool) -> str:
+    """A number of people: "2"."""
+    plain = digits(text)
+    together = re.search(r"\b(\d+) adults? and (\d+|a) (?:child|children|kids?|baby|babies)\b", plain)
+    if together:
+        return str(int(together[1]) + (1 if together[2] == "a" else int(together[2])))
+    for pattern, number in COUNTS:
+        if found := re.search(pattern, plain):
+            return found[1] if number is None else str(number)
+    return str(_bare_number(text) or "") if asked else ""
+
+
+def _bare_number(text: str) -> int | None:
+    """The number that a short answer means, by homophones and at last by sound."""
+    if found := re.findall(r"\b\d+\b(?!:)", digits(text)):
+        return int(found[-1])
+    tokens = words(text)
+    # "for two" may come out as "for" or "to" alone; in "for to" the last word is the number.
+    if len(tokens) <= 3 and (known := [HOMOPHONES[token] for token in tokens if token in HOMOPHONES]):
+        return known[-1]
+    if len(tokens) > 3:
+        return None
+    best = max(((alike(token, word), -number) for token in tokens for word, number in NUMBERS.items()), default=(0, 0))
+    return -best[1] if best[0] >= 0.75 else None
+
+
+def day(text: str, asked: bool) -> str:
+    """A day as the caller named it: "Friday", "next Friday", "tomorrow", "the 5th of May"."""
+    tokens = words(text)
+    plain = " ".join(tokens)
+    if date := _date(digits(text), tokens):
+        return date
+    for pattern, name in RELATIVE_DAYS:
+        if re.search(pattern, plain):
+            return name
+    for token, before in zip(tokens, ["", *tokens], strict=False):
+        singular = token.removesuffix("s")
+        if singular in WEEKDAYS:
+            return f"next {singular.title()}" if before == "next" else singular.title()
+    return _day_by_sound(tokens, asked)
+
+
+def _day_by_sound(tokens: Sequence[str], asked: bool) -> str:
+    """"fry day", "thirsty", "choose day"; outside the question only where there is a "day" in it."""
+    pairs = [(sound(a) + sound(b), b) for a, b in zip(tokens, tokens[1:], strict=False) if b in ("day", "die", "they")]
+    single = [(sound(token), token) for token in tokens if len(token) > 4 and token not in NUMBERS]
+    heard = [key for key, token in [*pairs, *single] if asked or token.endswith("day")]
+    names = [*WEEKDAYS, "tomorrow", "tonight"]
+    best, name = max(((likeness(key, sound(name)), name) for key in heard for name in names), default=(0.0, ""))
+    return (name.title() if name in WEEKDAYS else name) if best >= 0.75 else ""
+
+
+def _date(plain: str, tokens: Sequence[str]) -> str:
+    """A day of a month: "the 5th of May"."""
+    month = next((name for name in MONTHS if name in tokens and (name != "may" or len(tokens) > 1)), "")
+    number = next((index for index, name in enumerate(ORDINALS, 1) if name in tokens), 0)
+    for tens, value in (("twenty", 20), ("thirty", 30)):
+        for index, name in enumerate(ORDINALS[:9], 1):
+            if f"{tens} {name}" in " ".join(tokens):
+                number = value + index
+    if not number and {"thirtieth"} & set(tokens):
+        number = 30
+    if month and not number and (found := re.search(rf"\b(\d+) (?:of )?{month}\b|\b{month} (?:the )?(\d+)\b", plain)):
+        number = int(found[1] or found[2])
+    if not 1 <= number <= 31 or (not month and "the" not in tokens):
+        return ""
+    written = f"the {number}{_ending(number)}"
+    return f"{written} of {month.title()}" if month else written
+
+
+def _ending(number: int) -> str:
+    return "th" if 10 < number < 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+
+
+def time(text: str, asked: bool) -> str:
+    """A time of day: "7:30", "7:30 pm", "7 o'clock", "noon"."""
+    plain = re.sub(r"\bo clock\b", "oclock", digits(text, homophones=False))
+    if re.search(r"\bnoon\b|\bmidday\b", plain):
+        return "noon"
+    half = next((name for pattern, name in HALF_OF_DAY if re.search(pattern, plain)), "")
+    for reader in (_clock, _past, _hour):
+        if (found := reader(plain)) is not None:
+            return _written(*found, half)
+    number = _bare_number(text) if asked else None
+    return _written(number, 0, half) if number is not None else ""
+
+
+def _clock(plain: str) -> tuple[int, int] | None:
+    """7:30, 7 30, 730."""
+    found = re.search(r"\b(\d{1,2}):(\d\d)\b", plain) or re.search(
+        r"\b(\d{1,2}) (0 ?5|00|10|15|20|30|40|45|50)\b", plain
+    )
+    found = found or re.search(r"\bat (\d{1,2})(15|30|45|00)\b", plain)
+    return (int(found[1]), int(found[2].replace(" ", ""))) if found else None
+
+
+def _past(plain: str) -> tuple[int, int] | None:
+    """half past 7, quarter to 8, 10 minutes past 7."""
+    # "to" is what is heard, and what a homophone of 2 would be: here it is the word.
+    found = re.search(r"\b(quarter|half|5|10|20|25) (?:minutes )?(past|after|to|before) (\d{1,2})\b", plain)
+    if not found:
+        return None
+    minutes, hour = PAST[found[1]], int(found[3])
+    return (hour, minutes) if found[2] in ("past", "after") else ((hour - 2) % 12 + 1, 60 - minutes)
+
+
+def _hour(plain: str) -> tuple[int, int] | None:
+    """7 o'clock, 7 pm, at 7."""
+    found = re.search(r"\b(\d{1,2}) (?:oclock|am|pm|in the (?:evening|morning|afternoon)|at night)\b", plain)
+    found = found or re.search(rf"\b(?:at|around|about|by|maybe|at about) (\d{{1,2}})\b(?! {GUESTS})", plain)
+    return (int(found[1]), 0) if found else None
+
+
+def _written(hour: int, minute: int, half: str) -> str:
+    if not (0 <= hour <= 24 and 0 <= minute < 60):
+        return ""
+    half = half if 1 <= hour <= 12 else ""
+    if minute or hour > 12:
+        return f"{hour}:{minute:02} {half}".strip()
+    return f"{hour} {half}" if half else f"{hour} o'clock"
+
+
+def name(text: str, asked: bool) -> str:
+    """A person's name: "Ann Brown"."""
+    lead = r"\b(?:my name is|the name is|under the name(?: of)?|name is|under|this is|it is|i am|on the name)\s+(.+)"
+    found = re.search(lead, " ".join(words(text)))
+    strict = re.search(r"\bname\b", text.lower())
+    if found and (asked or strict):
+        return found[1].title()
+    return " ".join(words(text)).title() if asked else ""
+
+
+def phone(text: str, asked: bool) -> str:
+    """A telephone number of six digits or more: "555 0142" comes out as "5550142"."""
+    found = "".join(re.findall(r"\d+", digits(re.sub(r"\boh\b", "zero", text.lower()))))
+    return found if len(found) >= 6 else ""
+
+
+def free(text: str, asked: bool) -> str:
+    """Whatever is answered."""
+    return text.strip() if asked else ""
+
+
+KINDS: tuple[tuple[str, Reader], ...] = (
+    (r"people|party|guests|persons|seats|count|how_many", count),
+    (r"phone|telephone|mobile|contact", phone),
+    (r"day|date", day),
+    (r"time|hour|when", time),
+    (r"name", name),
+    (r"", free),
+)
+"""A slot's name -> how it is read; the first that fits."""
+
+
+def reader(slot: str) -> Reader:
+    """How the slot of this name is read."""
+    return next(read for pattern, read in KINDS if re.search(pattern, slot.lower()))

@@ -1,0 +1,78 @@
+"""Configuration -> loaded engines. Adapters are imported only when they are chosen: their libraries are heavy."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from voicepipe.config import Config, DelaysConfig
+from voicepipe.engines.base import Asr, Engines, Llm, Tts, Vad
+
+
+@asynccontextmanager
+async def loaded(config: Config, phrases: Sequence[str] = ()) -> AsyncIterator[Engines]:
+    """The configured engines, warm; closed when the context ends. Raises EngineError.
+
+    `phrases`: what callers are likely to say, for recognisers that can be prepared for it.
+    """
+    engines = choose(config, phrases)
+    stages = (engines.vad, engines.asr, engines.llm, engines.tts)
+    try:
+        async with asyncio.TaskGroup() as group:
+            for stage in stages:
+                group.create_task(stage.start())
+        yield engines
+    except* Exception as errors:
+        raise errors.exceptions[0] from None
+    finally:
+        for stage in stages:
+            await stage.close()
+
+
+def choose(config: Config, phrases: Sequence[str] = ()) -> Engines:
+    """The configured engines, not started yet."""
+    engines = Engines(_vad(config), _asr(config, phrases), _llm(config), _tts(config))
+    if config.delays == DelaysConfig():
+        return engines
+    from voicepipe.engines.scripted import delayed
+
+    return delayed(engines, config.delays)
+
+
+def _vad(config: Config) -> Vad:
+    if config.engines.vad == "scripted":
+        from voicepipe.engines.scripted import ScriptedVad
+
+        return ScriptedVad()
+    from voicepipe.engines.silero import SileroVad
+
+    return SileroVad()
+
+
+def _asr(config: Config, phrases: Sequence[str]) -> Asr:
+    if config.engines.asr == "scripted":
+        from voicepipe.engines.scripted import ScriptedAsr
+
+        return ScriptedAsr()
+    from voicepipe.engines.sphinx import SphinxAsr
+
+    return SphinxAsr(phrases=phrases)
+
+
+def _llm(config: Config) -> Llm:
+    if config.engines.llm == "scripted":
+        from voicepipe.engines.scripted import ScriptedLlm
+
+        return ScriptedLlm()
+    from voicepipe.engines.frontdesk import FrontdeskLlm
+
+    return FrontdeskLlm()
+
+
+def _tts(config: Config) -> Tts:
+    if config.engines.tts == "scripted":
+        from voicepipe.engines.scripted import ScriptedTts
+
+        return ScriptedTts()
+    from voicepipe.engines.espeak import EspeakTts
+
+    return EspeakTts(config.espeak.voice, config.espeak.words_per_minute)

@@ -1,0 +1,134 @@
+"""What a client may say, names and fields as openai-python's `types.realtime` has them (GA).
+
+Decoded strictly by the tag `type`; fields we do not know are ignored.
+"""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from voicepipe.ingress.realtime.errors import wire_error
+from voicepipe.ingress.realtime.items import ItemIn
+from voicepipe.ingress.realtime.session import MaxTokens, ToolChoice, ToolJson
+
+Id = Annotated[str, Meta(min_length=1, max_length=512)]
+Ms = Annotated[int, Meta(ge=0, le=86_400_000)]
+Key = Annotated[str, Meta(max_length=64)]
+Metadata = Annotated[dict[Key, Annotated[str, Meta(max_length=512)]], Meta(max_length=16)]
+
+
+class ClientEvent(Struct, tag_field="type", kw_only=True):
+    event_id: str | None = None
+    """The client's own; comes back in `error.event_id` alone."""
+
+
+class SessionUpdate(ClientEvent, tag="session.update"):
+    session: dict[str, Any]
+
+
+class InputAppend(ClientEvent, tag="input_audio_buffer.append"):
+    audio: bytes
+    """Base64 on the wire, in the session's input format."""
+
+
+class InputCommit(ClientEvent, tag="input_audio_buffer.commit"):
+    pass
+
+
+class InputClear(ClientEvent, tag="input_audio_buffer.clear"):
+    pass
+
+
+class OutputClear(ClientEvent, tag="output_audio_buffer.clear"):
+    pass
+
+
+class ItemCreate(ClientEvent, tag="conversation.item.create"):
+    item: ItemIn
+    previous_item_id: Id | None = None
+
+
+class ItemRetrieve(ClientEvent, tag="conversation.item.retrieve"):
+    item_id: Id
+
+
+class ItemTruncate(ClientEvent, tag="conversation.item.truncate"):
+    item_id: Id
+    audio_end_ms: Ms
+    content_index: Literal[0] = 0
+
+
+class ItemDelete(ClientEvent, tag="conversation.item.delete"):
+    item_id: Id
+
+
+class ResponseVoice(Struct, frozen=True):
+    voice: str | dict[str, Any] | None = None
+
+
+class ResponseAudio(Struct, frozen=True):
+    output: ResponseVoice | None = None
+
+
+class ResponseParams(Struct, frozen=True, kw_only=True):
+    """None: as the session says."""
+
+    instructions: str | None = None
+    tools: list[ToolJson] | None = None
+    tool_choice: ToolChoice | None = None
+    output_modalities: Annotated[list[Literal["audio", "text"]], Meta(min_length=1)] | None = None
+    max_output_tokens: MaxTokens | None = None
+    audio: ResponseAudio | None = None
+    metadata: Metadata | None = None
+    conversation: Literal["auto", "none"] | None = None
+    input: list[ItemIn] | None = None
+
+
+class ResponseCreate(ClientEvent, tag="response.create"):
+    response: ResponseParams | None = None
+
+
+class ResponseCancel(ClientEvent, tag="response.cancel"):
+    response_id: Id | None = None
+
+
+AnyClientEvent = (
+    SessionUpdate
+    | InputAppend
+    | InputCommit
+    | InputClear
+    | OutputClear
+    | ItemCreate
+    | ItemRetrieve
+    | ItemTruncate
+    | ItemDelete
+    | ResponseCreate
+    | ResponseCancel
+)
+
+_decoder: msgspec.json.Decoder[AnyClientEvent] = msgspec.json.Decoder(AnyClientEvent)
+
+
+class _Envelope(Struct, frozen=True):
+    event_id: Any = None
+
+
+_envelope = msgspec.json.Decoder(_Envelope)
+
+
+def decode(raw: str | bytes) -> AnyClientEvent:
+    """The event in one message. Raises WireError."""
+    try:
+        return _decoder.decode(raw)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise wire_error(error) from None
+
+
+def event_id(raw: str | bytes) -> str | None:
+    """The `event_id` of a message that could not be decoded, where it has one."""
+    try:
+        found = _envelope.decode(raw).event_id
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return None
+    return found if isinstance(found, str) else None

@@ -1,0 +1,181 @@
+"""What a client asks, carried out on its call. Any transport of Realtime events uses this one."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Protocol
+
+from voicepipe.call_api import CallControl, ReplyRequest
+from voicepipe.errors import CallError, InputEmpty, ItemExists, ItemMismatch, ItemUnknown, NoReply, ReplyActive
+from voicepipe.ingress.realtime import client_events as ask
+from voicepipe.ingress.realtime import server_events as say
+from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.items import ItemIn, ReferenceIn, item_of, wire_item
+from voicepipe.ingress.realtime.session import Format, tool_choice, voice_name
+from voicepipe.ingress.realtime.translate import Translator
+from voicepipe.turn.events import Item
+
+logger = logging.getLogger(__name__)
+
+SLACK_MS = 100
+"""A client's clock may say that it played this much more than it was sent; beyond that it is wrong."""
+
+
+class InputLine(Protocol):
+    """What the client's requests need of its line."""
+
+    async def append(self, data: bytes, arrived: float) -> None: ...
+
+    async def settle(self) -> None:
+        """Wait until the call has heard all that was appended."""
+
+    def set_formats(self, input: Format, output: Format) -> None: ...
+
+
+class Control:
+    """Decodes and carries out one client's events, in order; answers through `emit`."""
+
+    def __init__(
+        self, call: CallControl, line: InputLine, translator: Translator, emit: Callable[[say.ServerEvent], None]
+    ) -> None:
+        self._call = call
+        self._line = line
+        self._translator = translator
+        self._emit = emit
+
+    async def handle(self, raw: str | bytes, arrived: float) -> None:
+        """One message, which reached the socket at the monotonic second `arrived`. Never raises: errors are answers."""
+        try:
+            event = ask.decode(raw)
+        except WireError as error:
+            return self._emit(say.ErrorEvent.of(error, ask.event_id(raw)))
+        try:
+            await _HANDLERS[type(event)](self, event, arrived)
+        except WireError as error:
+            self._emit(say.ErrorEvent.of(error, event.event_id))
+        except CallError as error:
+            self._emit(say.ErrorEvent.of(_call_error(event, error), event.event_id))
+        except Exception:
+            logger.exception("%s: could not carry out %s", self._call.id, type(event).__name__)
+            failure = WireError("server_error", "The server failed on this event.", kind="server_error")
+            self._emit(say.ErrorEvent.of(failure, event.event_id))
+
+    async def _session_update(self, event: ask.SessionUpdate, arrived: float) -> None:
+        session = self._translator.session.updated(event.session)
+        self._translator.session = session
+        self._line.set_formats(session.audio.input.format, session.audio.output.format)
+        self._call.configure(session.settings(self._call.settings))
+        self._emit(say.SessionUpdated(session=session))
+
+    async def _append(self, event: ask.InputAppend, arrived: float) -> None:
+        await self._line.append(event.audio, arrived)
+
+    async def _commit(self, event: ask.InputCommit, arrived: float) -> None:
+        await self._line.settle()
+        self._call.commit_input()
+
+    async def _clear(self, event: ask.InputClear, arrived: float) -> None:
+        await self._line.settle()
+        self._call.clear_input()
+        self._emit(say.InputCleared())
+
+    async def _output_clear(self, event: ask.OutputClear, arrived: float) -> None:
+        # Our audio is paced, so a WebSocket's output can be cleared as a WebRTC call's can: the reply stops.
+        response_id = self._translator.response_id
+        with suppress(NoReply):
+            self._call.cancel_reply(None)
+            self._emit(say.OutputCleared(response_id=response_id or ""))
+
+    async def _item_create(self, event: ask.ItemCreate, arrived: float) -> None:
+        self._call.add_item(item_of(event.item), event.previous_item_id)
+
+    async def _item_retrieve(self, event: ask.ItemRetrieve, arrived: float) -> None:
+        self._emit(say.ItemRetrieved(item=wire_item(self._call.item(event.item_id))))
+
+    async def _item_truncate(self, event: ask.ItemTruncate, arrived: float) -> None:
+        end = event.audio_end_ms
+        if sent := int(self._translator.sent_ms(event.item_id)):
+            if end > sent + SLACK_MS:
+                raise WireError("invalid_value", f"Audio content of {sent}ms is already shorter than {end}ms",
+                                "audio_end_ms")  # fmt: skip
+            end = min(end, sent)
+        self._call.truncate(event.item_id, end)
+
+    async def _item_delete(self, event: ask.ItemDelete, arrived: float) -> None:
+        self._call.delete_item(event.item_id)
+
+    async def _response_create(self, event: ask.ResponseCreate, arrived: float) -> None:
+        request = self._request(event.response or ask.ResponseParams())
+        self._translator.beside = request.conversation == "none"
+        try:
+            self._call.respond(request)
+        except CallError:
+            self._translator.beside = False
+            raise
+
+    async def _response_cancel(self, event: ask.ResponseCancel, arrived: float) -> None:
+        self._call.cancel_reply(event.response_id)
+
+    def _request(self, params: ask.ResponseParams) -> ReplyRequest:
+        voice = voice_name(params.audio.output.voice) if params.audio and params.audio.output else None
+        if not isinstance(voice, str | None):
+            raise WireError("invalid_type", "Invalid type for 'response.audio.output.voice': expected a name.",
+                            "response.audio.output.voice")  # fmt: skip
+        modalities = params.output_modalities
+        limit = params.max_output_tokens
+        return ReplyRequest(
+            instructions=params.instructions,
+            tools=None if params.tools is None else tuple(tool.spec for tool in params.tools),
+            tool_choice=None if params.tool_choice is None else tool_choice(params.tool_choice),
+            modality=None if modalities is None else "audio" if "audio" in modalities else "text",
+            max_tokens=None if limit is None or limit == "inf" else limit,
+            voice=voice,
+            metadata=params.metadata,
+            conversation=params.conversation or "auto",
+            input=None if params.input is None else tuple(self._input(n, item) for n, item in enumerate(params.input)),
+        )
+
+    def _input(self, n: int, item: ItemIn) -> Item:
+        param = f"response.input[{n}]"
+        if not isinstance(item, ReferenceIn):
+            return item_of(item, param)
+        try:
+            return self._call.item(item.id or "")
+        except ItemUnknown:
+            raise WireError("invalid_value", f"Item '{item.id}' is not in the conversation.", f"{param}.id") from None
+
+
+_HANDLERS: dict[type[ask.ClientEvent], Callable[[Control, Any, float], Awaitable[None]]] = {
+    ask.SessionUpdate: Control._session_update,
+    ask.InputAppend: Control._append,
+    ask.InputCommit: Control._commit,
+    ask.InputClear: Control._clear,
+    ask.OutputClear: Control._output_clear,
+    ask.ItemCreate: Control._item_create,
+    ask.ItemRetrieve: Control._item_retrieve,
+    ask.ItemTruncate: Control._item_truncate,
+    ask.ItemDelete: Control._item_delete,
+    ask.ResponseCreate: Control._response_create,
+    ask.ResponseCancel: Control._response_cancel,
+}
+
+_CODES: dict[tuple[type[ask.ClientEvent], type[CallError]], tuple[str, str | None]] = {
+    (ask.InputCommit, InputEmpty): ("input_audio_buffer_commit_empty", None),
+    (ask.ItemCreate, ItemExists): ("item_create_duplicate_item_id", "item.id"),
+    (ask.ItemCreate, ItemUnknown): ("item_create_invalid_previous_item_id", "previous_item_id"),
+    (ask.ItemRetrieve, ItemUnknown): ("item_retrieve_invalid_item_id", "item_id"),
+    (ask.ItemTruncate, ItemUnknown): ("item_truncate_invalid_item_id", "item_id"),
+    (ask.ItemTruncate, ItemMismatch): ("invalid_value", "item_id"),
+    (ask.ItemDelete, ItemUnknown): ("item_delete_invalid_item_id", "item_id"),
+    (ask.ResponseCreate, ReplyActive): ("conversation_already_has_active_response", None),
+    (ask.ResponseCancel, NoReply): ("response_cancel_not_active", None),
+}
+"""The convention's code, and the parameter at fault, of what a call refuses."""
+
+_SAYINGS = {"response_cancel_not_active": "Cancellation failed: no active response found"}
+"""Messages that clients compare; the others are the call's own words."""
+
+
+def _call_error(event: ask.ClientEvent, error: CallError) -> WireError:
+    code, param = _CODES.get((type(event), type(error)), ("invalid_value", None))
+    return WireError(code, _SAYINGS.get(code, str(error)), param)

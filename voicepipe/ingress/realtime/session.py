@@ -1,0 +1,256 @@
+"""The session object: what the client sees and updates, and the `CallSettings` behind it. Pure."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from voicepipe.agent import CallSettings, SemanticVad, ServerVad, ToolSpec
+from voicepipe.ingress.realtime.errors import WireError, wire_error
+
+MODEL = "voicepipe"
+"""What `transcription.model` says unless the client names another: names are accepted, the PoP's recogniser hears."""
+
+SLOWEST, FASTEST = 0.25, 4.0
+
+MaxTokens = Literal["inf"] | Annotated[int, Meta(ge=1, le=1_000_000)]
+
+
+class PcmFormat(Struct, frozen=True, tag_field="type", tag="audio/pcm"):
+    """Mono, 16 bits, little-endian."""
+
+    rate: Literal[24000] = 24000
+
+
+class PcmuFormat(Struct, frozen=True, tag_field="type", tag="audio/pcmu"):
+    """G.711 mu-law at 8 kHz."""
+
+
+class PcmaFormat(Struct, frozen=True, tag_field="type", tag="audio/pcma"):
+    """G.711 A-law at 8 kHz."""
+
+
+Format = PcmFormat | PcmuFormat | PcmaFormat
+
+
+class Transcription(Struct, frozen=True):
+    model: str = MODEL
+    language: str | None = None
+    prompt: str | None = None
+
+
+class ServerVadJson(Struct, frozen=True, tag_field="type", tag="server_vad"):
+    threshold: Annotated[float, Meta(ge=0, le=1)] = 0.5
+    prefix_padding_ms: Annotated[int, Meta(ge=0, le=10_000)] = 300
+    silence_duration_ms: Annotated[int, Meta(ge=0, le=60_000)] = 500
+    idle_timeout_ms: Annotated[int, Meta(ge=0, le=600_000)] | None = None
+    create_response: bool = True
+    interrupt_response: bool = True
+
+
+class SemanticVadJson(Struct, frozen=True, tag_field="type", tag="semantic_vad"):
+    eagerness: Literal["low", "medium", "high", "auto"] = "auto"
+    create_response: bool = True
+    interrupt_response: bool = True
+
+
+class AudioInput(Struct, frozen=True):
+    format: Format = PcmFormat()
+    noise_reduction: None = None
+    transcription: Transcription | None = Transcription()
+    turn_detection: ServerVadJson | SemanticVadJson | None = SemanticVadJson()
+
+
+class AudioOutput(Struct, frozen=True):
+    format: Format = PcmFormat()
+    voice: str = ""
+    speed: Annotated[float, Meta(ge=SLOWEST, le=FASTEST)] = 1.0
+
+
+class Audio(Struct, frozen=True):
+    input: AudioInput = AudioInput()
+    output: AudioOutput = AudioOutput()
+
+
+class ToolJson(Struct, frozen=True):
+    name: Annotated[str, Meta(min_length=1, max_length=128)]
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    type: Literal["function"] = "function"
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(self.name, self.description or "", self.parameters or {})
+
+    @classmethod
+    def of(cls, spec: ToolSpec) -> "ToolJson":
+        return cls(spec.name, spec.description, spec.parameters)
+
+
+class NamedTool(Struct, frozen=True):
+    name: str
+    type: Literal["function"] = "function"
+
+
+ToolChoice = Literal["auto", "none", "required"] | NamedTool
+
+
+def tool_choice(choice: ToolChoice) -> str:
+    """As `CallSettings` has it: a word, or the name of the tool that must be called."""
+    return choice.name if isinstance(choice, NamedTool) else choice
+
+
+class Session(Struct, frozen=True, kw_only=True):
+    """The full effective session, as `session.created` and `session.updated` show it."""
+
+    id: str
+    model: str
+    """The agent that answers."""
+    expires_at: int = 0
+    """Unix seconds."""
+    object: Literal["realtime.session"] = "realtime.session"
+    type: Literal["realtime"] = "realtime"
+    output_modalities: Annotated[tuple[Literal["audio", "text"], ...], Meta(min_length=1, max_length=1)] = ("audio",)
+    instructions: str = ""
+    audio: Audio = Audio()
+    tools: tuple[ToolJson, ...] = ()
+    tool_choice: ToolChoice = "auto"
+    max_output_tokens: MaxTokens = "inf"
+    truncation: Literal["auto"] = "auto"
+    tracing: None = None
+    prompt: None = None
+    include: None = None
+
+    @classmethod
+    def of(cls, settings: CallSettings, *, id: str, expires_at: int = 0) -> "Session":
+        """The session of a call whose client has changed nothing yet."""
+        speed = min(max(settings.speed, SLOWEST), FASTEST)
+        return cls(
+            id=id,
+            model=settings.agent.name,
+            expires_at=expires_at,
+            output_modalities=(settings.modality,),
+            instructions=settings.instructions,
+            audio=Audio(
+                AudioInput(turn_detection=_detection_json(settings.turn_detection)),
+                AudioOutput(voice=settings.voice, speed=speed),
+            ),
+            tools=tuple(map(ToolJson.of, settings.tools)),
+            tool_choice=_tool_choice_json(settings.tool_choice),
+            max_output_tokens=settings.max_tokens or "inf",
+        )
+
+    def settings(self, base: CallSettings) -> CallSettings:
+        """`base` with all that this session says about the call."""
+        return dataclasses.replace(
+            base,
+            instructions=self.instructions,
+            voice=self.audio.output.voice,
+            speed=self.audio.output.speed,
+            tools=tuple(tool.spec for tool in self.tools),
+            tool_choice=tool_choice(self.tool_choice),
+            modality=self.output_modalities[0],
+            max_tokens=None if self.max_output_tokens == "inf" else self.max_output_tokens,
+            turn_detection=_detection(self.audio.input.turn_detection),
+        )
+
+    def updated(self, patch: dict[str, Any]) -> "Session":
+        """This session with a client's partial one laid over it. Raises WireError; then nothing has changed."""
+        if patch.get("type", "realtime") != "realtime":
+            raise WireError("invalid_value", "Invalid value for 'session.type': sessions here are 'realtime'.",
+                            "session.type")  # fmt: skip
+        for name, now in _BETA.items():
+            if name in patch:
+                raise WireError("unknown_parameter", f"Unknown parameter: 'session.{name}'. It is now '{now}'.",
+                                f"session.{name}")  # fmt: skip
+        patch = {key: value for key, value in patch.items() if key not in _KEPT}
+        try:
+            return msgspec.convert(_merged(msgspec.to_builtins(self), patch), Session)
+        except (msgspec.ValidationError, RecursionError) as error:
+            raise wire_error(error, "session") from None
+
+
+_KEPT = {"id", "object", "type", "model", "expires_at", "tracing", "prompt", "truncation", "include"}
+"""What an update may name without effect: ours to say, or accepted and ignored (as are fields we do not know)."""
+
+_BETA = {
+    "modalities": "session.output_modalities",
+    "voice": "session.audio.output.voice",
+    "input_audio_format": "session.audio.input.format",
+    "output_audio_format": "session.audio.output.format",
+    "input_audio_transcription": "session.audio.input.transcription",
+    "turn_detection": "session.audio.input.turn_detection",
+    "max_response_output_tokens": "session.max_output_tokens",
+}
+"""Names of the beta shape, which would otherwise be ignored in silence."""
+
+_CLEARED_BY_NULL = {
+    "audio.input.transcription",
+    "audio.input.transcription.language",
+    "audio.input.transcription.prompt",
+    "audio.input.turn_detection",
+    "audio.input.turn_detection.idle_timeout_ms",
+}
+"""Elsewhere null means "not said"."""
+
+
+def voice_name(value: Any) -> Any:
+    """"name" and {"id": "name"} are the same voice; what is neither is left for validation to refuse."""
+    return value["id"] if isinstance(value, dict) and "id" in value else value
+
+
+def _one_modality(value: Any) -> Any:
+    """Audio comes with its transcript, so asking for both is asking for audio."""
+    return ["audio"] if isinstance(value, list) and sorted(map(str, value)) == ["audio", "text"] else value
+
+
+_COERCED: dict[str, Callable[[Any], Any]] = {
+    "audio.output.voice": voice_name,
+    "output_modalities": _one_modality,
+    "audio.input.noise_reduction": lambda _: None,
+}
+
+
+def _merged(old: dict[str, Any], patch: dict[str, Any], path: str = "") -> dict[str, Any]:
+    """`old` with `patch` laid over it, objects key by key unless their `type` changes; lists are replaced."""
+    new = dict(old)
+    for key, value in patch.items():
+        where = f"{path}.{key}" if path else str(key)
+        if value is None and where not in _CLEARED_BY_NULL:
+            continue
+        if where in _COERCED:
+            value = _COERCED[where](value)
+        have = old.get(key)
+        if isinstance(have, dict) and isinstance(value, dict) and value.get("type") in (None, have.get("type")):
+            value = _merged(have, value, where)
+        new[key] = value
+    return new
+
+
+def _tool_choice_json(choice: str) -> ToolChoice:
+    match choice:
+        case "auto" | "none" | "required":
+            return choice
+    return NamedTool(choice)
+
+
+def _detection(json: ServerVadJson | SemanticVadJson | None) -> ServerVad | SemanticVad | None:
+    match json:
+        case ServerVadJson():
+            return ServerVad(json.threshold, json.prefix_padding_ms, json.silence_duration_ms, json.idle_timeout_ms,
+                             json.create_response, json.interrupt_response)  # fmt: skip
+        case SemanticVadJson():
+            return SemanticVad(json.eagerness, json.create_response, json.interrupt_response)
+    return None
+
+
+def _detection_json(vad: ServerVad | SemanticVad | None) -> ServerVadJson | SemanticVadJson | None:
+    match vad:
+        case ServerVad():
+            return ServerVadJson(vad.threshold, vad.prefix_ms, vad.silence_ms, vad.idle_ms, vad.create_response,
+                                 vad.interrupt_response)  # fmt: skip
+        case SemanticVad():
+            return SemanticVadJson(vad.eagerness, vad.create_response, vad.interrupt_response)
+    return None

@@ -1,0 +1,248 @@
+"""What a call tells, as wire events in the order that stock clients expect. Pure: keeps ids and counts."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from voicepipe.ingress.realtime import server_events as wire
+from voicepipe.ingress.realtime.items import Part, content_part, wire_item
+from voicepipe.ingress.realtime.session import Session
+from voicepipe.turn.events import (
+    CallEnded,
+    CallEvent,
+    Item,
+    ItemAdded,
+    ItemDeleted,
+    ItemTruncated,
+    ReplyDone,
+    ReplyItemAdded,
+    ReplyItemDone,
+    ReplyStarted,
+    ReplyText,
+    SpeechStarted,
+    SpeechStopped,
+    WordsHeard,
+)
+
+RECORD_KEY = "voicepipe.turn"
+"""Where `response.done` carries the turn's milliseconds, in its metadata."""
+
+METADATA_CHARS = 512
+"""Characters that the convention allows a metadata value."""
+
+_REASONS = {"turn_detected", "client_cancelled", "max_output_tokens", "content_filter"}
+
+Events = list[wire.ServerEvent]
+
+
+@dataclass(slots=True)
+class _Output:
+    """The item that the response is making."""
+
+    item_id: str
+    index: int
+    previous_id: str | None
+
+
+class Translator:
+    """One call's events to one client's. `session` is replaced when the client updates it."""
+
+    def __init__(self, session: Session, conversation_id: str) -> None:
+        self.session = session
+        self.beside = False
+        """The next reply is made beside the conversation: its items are not announced as part of it."""
+        self.response_id: str | None = None
+        """The response in progress."""
+        self._conversation_id: str | None = conversation_id
+        self._conversation: str | None = None
+        self._modality = "audio"
+        self._metadata: dict[str, Any] | None = None
+        self._outputs = 0
+        self._output: _Output | None = None
+        self._sent_ms: dict[str, float] = {}
+
+    def __call__(self, event: CallEvent) -> Events:
+        """The wire events that say what `event` says."""
+        return _TABLE[type(event)](self, event)
+
+    def audio(self, data: bytes, ms: float) -> Events:
+        """`ms` of reply audio, encoded in the session's output format; it belongs to the item being made."""
+        if self._output is None:
+            return []
+        self._sent_ms[self._output.item_id] = self.sent_ms(self._output.item_id) + ms
+        return [wire.AudioDelta(**self._here(), delta=data)]
+
+    def sent_ms(self, item_id: str) -> float:
+        """Milliseconds of audio that the client has been sent of an item."""
+        return self._sent_ms.get(item_id, 0.0)
+
+    def _here(self) -> dict[str, Any]:
+        assert self.response_id and self._output
+        return {
+            "response_id": self.response_id,
+            "item_id": self._output.item_id,
+            "output_index": self._output.index,
+        }
+
+    # --- the caller
+
+    def _speech_started(self, event: SpeechStarted) -> Events:
+        return [wire.SpeechStartedEvent(audio_start_ms=event.at_ms, item_id=event.item_id)]
+
+    def _speech_stopped(self, event: SpeechStopped) -> Events:
+        return [wire.SpeechStoppedEvent(audio_end_ms=event.at_ms, item_id=event.item_id)]
+
+    def _words_heard(self, event: WordsHeard) -> Events:
+        if self.session.audio.input.transcription is None:
+            return []
+        return [wire.TranscriptionDelta(item_id=event.item_id, delta=event.delta)]
+
+    def _item_added(self, event: ItemAdded) -> Events:
+        item, previous = event.item, event.previous_id
+        out: Events = [
+            wire.ItemAddedEvent(item=wire_item(item), previous_item_id=previous),
+            wire.ItemDoneEvent(item=wire_item(item), previous_item_id=previous),
+        ]
+        if not event.spoken:
+            return out
+        out.insert(0, wire.InputCommitted(item_id=item.id, previous_item_id=previous))
+        if self.session.audio.input.transcription is not None:
+            usage = wire.Duration(seconds=(item.audio_ms or 0) / 1000)
+            out.append(wire.TranscriptionCompleted(item_id=item.id, transcript=item.text, usage=usage))
+        return out
+
+    def _item_truncated(self, event: ItemTruncated) -> Events:
+        return [wire.ItemTruncatedEvent(item_id=event.item_id, audio_end_ms=event.audio_end_ms)]
+
+    def _item_deleted(self, event: ItemDeleted) -> Events:
+        self._sent_ms.pop(event.item_id, None)
+        return [wire.ItemDeletedEvent(item_id=event.item_id)]
+
+    # --- the reply
+
+    def _reply_started(self, event: ReplyStarted) -> Events:
+        self._conversation = None if self.beside else self._conversation_id
+        self.beside = False
+        self.response_id = event.response_id
+        self._modality = event.modality
+        self._metadata = event.metadata
+        self._outputs = 0
+        self._output = None
+        return [wire.ResponseCreated(response=self._response(event.response_id, "in_progress", ()))]
+
+    def _reply_item_added(self, event: ReplyItemAdded) -> Events:
+        self._output = _Output(event.item.id, self._outputs, event.previous_id)
+        self._outputs += 1
+        item = wire_item(event.item, audio=self._spoken)
+        out: Events = [wire.OutputItemAdded(response_id=event.response_id, output_index=self._output.index, item=item)]
+        if self._conversation:
+            out.append(wire.ItemAddedEvent(item=item, previous_item_id=event.previous_id))
+        if event.item.kind == "message":
+            part = Part("audio", transcript="") if self._spoken else Part("text", text="")
+            out.append(wire.ContentPartAdded(**self._here(), part=part))
+        return out
+
+    def _reply_text(self, event: ReplyText) -> Events:
+        if self._output is None:
+            return []
+        delta = wire.TranscriptDelta if self._spoken else wire.TextDelta
+        return [delta(**self._here(), delta=event.delta)]
+
+    def _reply_item_done(self, event: ReplyItemDone) -> Events:
+        if self._output is None:
+            return []
+        item = wire_item(event.item, audio=self._spoken)
+        out = (self._call_done if event.item.kind == "function_call" else self._message_done)(event.item)
+        out.append(wire.OutputItemDone(response_id=event.response_id, output_index=self._output.index, item=item))
+        if self._conversation:
+            out.append(wire.ItemDoneEvent(item=item, previous_item_id=self._output.previous_id))
+        self._output = None
+        return out
+
+    def _message_done(self, item: Item) -> Events:
+        here = self._here()
+        ends: Events = [wire.TextDone(**here, text=item.text)]
+        if self._spoken:
+            ends = [wire.AudioDone(**here), wire.TranscriptDone(**here, transcript=item.text)]
+        return [*ends, wire.ContentPartDone(**here, part=content_part(item, audio=self._spoken))]
+
+    def _call_done(self, item: Item) -> Events:
+        here = self._here()
+        return [
+            wire.ArgumentsDelta(**here, call_id=item.call_id, delta=item.arguments),
+            wire.ArgumentsDone(**here, call_id=item.call_id, name=item.name, arguments=item.arguments),
+        ]
+
+    def _reply_done(self, event: ReplyDone) -> Events:
+        response = self._response(event.response_id, event.status, event.items)
+        response.status_details = _status_details(event)
+        response.usage = _usage(event.input_tokens, event.output_tokens)
+        if event.record:
+            response.metadata = {**(self._metadata or {}), RECORD_KEY: _compact(event.record)}
+        self.response_id = None
+        self._output = None
+        return [wire.ResponseDone(response=response)]
+
+    def _call_ended(self, event: CallEnded) -> Events:
+        return []  # the socket says goodbye
+
+    @property
+    def _spoken(self) -> bool:
+        return self._modality == "audio"
+
+    def _response(self, response_id: str, status: str, items: tuple[Item, ...]) -> wire.Response:
+        output = self.session.audio.output
+        return wire.Response(
+            id=response_id,
+            status=status,
+            output=[wire_item(item, audio=self._spoken) for item in items],
+            conversation_id=self._conversation,
+            output_modalities=[self._modality],
+            max_output_tokens=self.session.max_output_tokens,
+            audio=wire.ResponseAudioOut(output=wire.ResponseOutput(format=output.format, voice=output.voice)),
+            metadata=self._metadata,
+        )
+
+
+def _status_details(event: ReplyDone) -> wire.StatusDetails | None:
+    if event.status == "completed":
+        return None
+    if event.status == "failed":
+        error = wire.StatusError(type="server_error", code="reply_failed", message=event.reason)
+        return wire.StatusDetails(type="failed", error=error)
+    return wire.StatusDetails(type=event.status, reason=event.reason if event.reason in _REASONS else None)
+
+
+def _usage(input_tokens: int, output_tokens: int) -> wire.Usage:
+    return wire.Usage(
+        total_tokens=input_tokens + output_tokens,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        input_token_details=wire.InputTokens(text_tokens=input_tokens),
+        output_token_details=wire.OutputTokens(text_tokens=output_tokens),
+    )
+
+
+def _compact(record: dict[str, Any]) -> str:
+    """`record` as JSON that fits a metadata value: what is last in it gives way."""
+    record = dict(record)
+    while len(text := json.dumps(record, separators=(",", ":"), default=str)) > METADATA_CHARS:
+        record.popitem()
+    return text
+
+
+_TABLE: dict[type[CallEvent], Callable[[Translator, Any], Events]] = {
+    SpeechStarted: Translator._speech_started,
+    SpeechStopped: Translator._speech_stopped,
+    WordsHeard: Translator._words_heard,
+    ItemAdded: Translator._item_added,
+    ItemTruncated: Translator._item_truncated,
+    ItemDeleted: Translator._item_deleted,
+    ReplyStarted: Translator._reply_started,
+    ReplyItemAdded: Translator._reply_item_added,
+    ReplyText: Translator._reply_text,
+    ReplyItemDone: Translator._reply_item_done,
+    ReplyDone: Translator._reply_done,
+    CallEnded: Translator._call_ended,
+}

@@ -1,0 +1,88 @@
+"""uvicorn, set up for calls: one process, our event loop, WebSockets that can be stamped and dropped."""
+
+import asyncio
+import socket
+import time
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
+
+from voicepipe.config import HttpConfig, LimitsConfig
+from voicepipe.errors import ConfigError
+from voicepipe.ingress.realtime.websocket import LINGER, PEER
+
+SHUTDOWN_SECONDS = 10
+
+
+class StampedWebSocket(WebSocketsSansIOProtocol):
+    """uvicorn's WebSocket, and `realtime.websocket.Peer` for the connection that it serves.
+
+    uvicorn closes a connection once the client has taken everything; one that never reads would stay for ever.
+    """
+
+    received_at = 0.0
+
+    def data_received(self, data: bytes) -> None:
+        self.received_at = time.monotonic()
+        super().data_received(data)
+
+    def handle_connect(self, event: Request) -> None:
+        super().handle_connect(event)
+        if self.response.status_code == 101:
+            self.scope["extensions"][PEER] = self  # type: ignore[assignment]
+
+    def keepalive_timeout(self) -> None:
+        super().keepalive_timeout()
+        self.abort()
+
+    async def run_asgi(self) -> None:
+        await super().run_asgi()
+        self.loop.call_later(LINGER, self.abort)
+
+    def abort(self) -> None:
+        self.transport.abort()
+
+
+def bind(http: HttpConfig) -> socket.socket:
+    """The listening socket, so that a port that is taken is a sentence and not a stack trace. Raises ConfigError."""
+    family = socket.AF_INET6 if ":" in http.host else socket.AF_INET
+    try:
+        return socket.create_server((http.host, http.port), family=family, backlog=2048)
+    except OSError as error:
+        raise ConfigError(f"Cannot listen on {http.host}:{http.port} ({error.strerror}): "
+                          "set http.host and http.port to a free address.") from error  # fmt: skip
+
+
+def server(app: ASGIApp, http: HttpConfig, limits: LimitsConfig) -> uvicorn.Server:
+    """A server of `app` for one call of `serve`. TLS when a certificate is configured."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            loop="none",
+            ws=StampedWebSocket,
+            ws_max_size=limits.message_bytes,
+            ws_per_message_deflate=False,  # audio does not shrink, and deflating it costs 10 times the rest
+            lifespan="off",
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            ssl_certfile=http.cert or None,
+            ssl_keyfile=http.key or None,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        )
+    )
+
+
+async def serve(app: ASGIApp, http: HttpConfig, limits: LimitsConfig) -> None:
+    """Serve until SIGINT, SIGTERM or cancellation. Raises ConfigError: the address cannot be had."""
+    listener = bind(http)
+    running = server(app, http, limits)
+    task = asyncio.ensure_future(running.serve([listener]))
+    try:
+        await asyncio.shield(task)
+    finally:
+        running.should_exit = True
+        await task
+        listener.close()

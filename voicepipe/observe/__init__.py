@@ -1,0 +1,1 @@
+"""What operators see. The call path knows nothing of it."""

@@ -1,0 +1,58 @@
+"""The process itself: is its event loop on time, does it grow?"""
+
+import asyncio
+import os
+import resource
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+PERIOD_S = 0.01
+KEPT = 3000
+"""Samples of the loop's lag: half a minute."""
+
+
+class LoopLag:
+    """How late the event loop runs what is due. CPU share hides what this shows: one blocking call."""
+
+    def __init__(self) -> None:
+        self._lags: deque[float] = deque(maxlen=KEPT)
+
+    async def run(self) -> None:
+        """Measure until cancelled."""
+        while True:
+            due = time.monotonic() + PERIOD_S
+            await asyncio.sleep(PERIOD_S)
+            self._lags.append(time.monotonic() - due)
+
+    def p99_ms(self) -> float:
+        """99th percentile of the last half minute, in ms; 0 before anything was measured."""
+        lags = sorted(self._lags)
+        return max(0.0, lags[int(len(lags) * 0.99)] * 1000) if lags else 0.0
+
+
+def vitals() -> dict[str, Any]:
+    """Tasks, threads, descriptors and memory (KiB) of this process."""
+    return {
+        "tasks": len(asyncio.all_tasks()),
+        "threads": threading.active_count(),
+        "fds": _descriptors(),
+        "rss_kb": _resident_kb(),
+    }
+
+
+def _descriptors() -> int:
+    try:
+        return len(os.listdir("/dev/fd"))
+    except OSError:
+        return -1
+
+
+def _resident_kb() -> int:
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # not Linux: its peak
+    return pages * resource.getpagesize() // 1024

@@ -1,0 +1,170 @@
+"""Paces 20 ms packets to a line, and knows up to which sample the caller has heard."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+
+from voicepipe.audio import BLOCK_MS, Pcm, dbfs
+from voicepipe.line import Line
+from voicepipe.speech import Phrase
+
+AUDIBLE_DBFS = -45.0
+QUEUE_MS = 2000
+"""How far speech is made ahead of what is played. Full, it holds up the reply that is being made, nothing else."""
+REMEMBER_MS = 1000
+
+
+class Playout:
+    """One per call. Between `begin` and `cut` or `drained` it plays one reply's phrases."""
+
+    def __init__(self, line: Line, clock: Callable[[], float], duck_db: float) -> None:
+        self.line = line
+        self.clock = clock
+        self.packet = line.out_rate * BLOCK_MS // 1000
+        self._duck = 10 ** (duck_db / 20)
+        self._gain = self._target = 1.0
+        self._held = False
+        self._queue: deque[Phrase] = deque()
+        self._queued = 0
+        self._offset = 0
+        self._sent = 0
+        """Samples of this reply that the line has."""
+        self._base = 0
+        """Samples that the line had before this reply."""
+        self._line_sent = 0
+        self._play_end = 0.0
+        self._recent: deque[Pcm] = deque(maxlen=REMEMBER_MS // BLOCK_MS)
+        self._wake = asyncio.Event()
+        self._room = asyncio.Event()
+        self._on_phrase: Callable[[Phrase, int], None] = lambda phrase, start: None
+        self._on_audible: Callable[[], None] | None = None
+
+    def begin(self, on_phrase: Callable[[Phrase, int], None], on_audible: Callable[[], None]) -> None:
+        """A new reply. `on_phrase` gets a phrase and its first sample's place in the reply before that sample is sent;
+        `on_audible` is called at the first sound."""
+        self._clear()
+        self._gain = self._target = 1.0
+        self._held = False
+        self._sent, self._base = 0, self._line_sent
+        self._on_phrase, self._on_audible = on_phrase, on_audible
+
+    async def put(self, phrase: Phrase) -> None:
+        """Queue a phrase; waits while enough is queued. What the lead allows is sent before this returns."""
+        while self._queued > QUEUE_MS * self.line.out_rate // 1000:
+            self._room.clear()
+            await self._room.wait()
+        self._queue.append(phrase)
+        self._queued += phrase.pcm.size
+        self._pump()
+        self._wake.set()
+
+    async def drained(self) -> None:
+        """Returns when everything queued has been handed to the line."""
+        while self._queue:
+            self._room.clear()
+            await self._room.wait()
+
+    async def run(self) -> None:
+        """The pacing loop; ends with its task."""
+        while True:
+            delay = self._pump()
+            if delay is not None:
+                await asyncio.sleep(delay)
+            else:
+                self._wake.clear()
+                await self._wake.wait()
+
+    def duck(self) -> None:
+        self._target = self._duck
+
+    def hold(self) -> None:
+        """Stop after the packet that is out."""
+        self._held = True
+
+    def resume(self) -> None:
+        """Full level, on from where it stopped."""
+        self._target, self._held = 1.0, False
+        self._wake.set()
+
+    def cut(self) -> int:
+        """Stop for good. Returns the samples of this reply that the caller heard."""
+        heard = self.heard()
+        self._clear()
+        self._line_sent -= self.line.clear()
+        self._play_end = min(self._play_end, self.clock())
+        return heard
+
+    def heard(self) -> int:
+        """Samples of this reply (at the line's rate) that the caller has heard by now."""
+        played, _ = self.line.played()
+        return min(self._sent, max(0, played - self._base))
+
+    @property
+    def position(self) -> int:
+        """Samples of this reply that the line has been handed."""
+        return self._sent
+
+    @property
+    def sounding(self) -> bool:
+        """The caller can hear us now, as far as we know."""
+        return bool(self._queue) or self._play_end > self.clock()
+
+    def recent(self) -> Pcm:
+        """The last second that was sent: int16[n] at the line's rate; the reference for our own echo."""
+        return np.concatenate(self._recent) if self._recent else np.empty(0, np.int16)
+
+    def _clear(self) -> None:
+        self._queue.clear()
+        self._queued = self._offset = 0
+        self._room.set()
+
+    def _pump(self) -> float | None:
+        """Send what is due. Returns seconds until more is, None if nothing waits to be sent."""
+        lead = self.line.lead_ms / 1000
+        while self._queue and not self._held:
+            now = self.clock()
+            self._play_end = max(self._play_end, now)
+            if self._play_end - now > lead:
+                return self._play_end - now - lead
+            self._send(self._next_packet())
+            self._play_end += BLOCK_MS / 1000
+        return None
+
+    def _next_packet(self) -> Pcm:
+        """20 ms off the queue; the end of the last phrase is filled up with silence."""
+        parts: list[Pcm] = []
+        wanted = self.packet
+        while wanted and self._queue:
+            phrase = self._queue[0]
+            if self._offset == 0:
+                self._on_phrase(phrase, self._sent + self.packet - wanted)
+            part = phrase.pcm[self._offset : self._offset + wanted]
+            parts.append(part)
+            wanted -= part.size
+            self._offset += part.size
+            self._queued -= part.size
+            if self._offset >= phrase.pcm.size:
+                self._queue.popleft()
+                self._offset = 0
+                self._room.set()
+        if wanted:
+            parts.append(np.zeros(wanted, np.int16))
+        return np.concatenate(parts)
+
+    def _send(self, pcm: Pcm) -> None:
+        if self._gain != 1.0 or self._target != 1.0:
+            # A ramp over one packet: a step would click.
+            ramp = np.linspace(self._gain, self._target, pcm.size, dtype=np.float32)
+            pcm = (pcm * ramp).astype(np.int16)
+            self._gain = self._target
+        if self._on_audible and dbfs(pcm) > AUDIBLE_DBFS:
+            self._on_audible, report = None, self._on_audible
+            self.line.send(pcm)
+            report()
+        else:
+            self.line.send(pcm)
+        self._recent.append(pcm)
+        self._sent += pcm.size
+        self._line_sent += pcm.size

@@ -1,0 +1,139 @@
+"""ONE PoP: load, warm up, admit, answer, drain."""
+
+import asyncio
+import hmac
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from voicepipe.agent import Agent, CallSettings
+from voicepipe.agent_store import AgentStore, open_agents
+from voicepipe.call import Call
+from voicepipe.call_api import CallControl, Tenant
+from voicepipe.config import Config, keys
+from voicepipe.control import Control
+from voicepipe.engines.base import Engines
+from voicepipe.engines.loader import loaded
+from voicepipe.errors import ConfigError, Draining, PopFull, Unauthorized
+from voicepipe.line import Line
+from voicepipe.observe.process import LoopLag, vitals
+from voicepipe.tools import ToolRunner
+from voicepipe.turn.events import CallEvent
+
+log = logging.getLogger(__name__)
+DRAIN_S = 30
+"""Live calls may go on for so long once the PoP takes no new ones."""
+AGENTS_EVERY_S = 1.0
+
+
+@asynccontextmanager
+async def running(config: Config) -> AsyncIterator["Pop"]:
+    """A PoP that answers at `config.http`; drained when the context ends. Raises ConfigError, EngineError."""
+    from voicepipe.ingress.http import serve
+
+    agents = open_agents(config)
+    phrases = [example for agent in agents for intent in agent.intents for example in intent.examples]
+    async with loaded(config, phrases) as engines, ToolRunner() as tools:
+        pop = Pop(config, agents, engines, tools)
+        async with asyncio.TaskGroup() as group:
+            jobs = [group.create_task(job) for job in (pop.lag.run(), pop.reread_agents(), serve(pop))]
+            await pop.serving.wait()
+            try:
+                yield pop
+            finally:
+                await pop.drain()
+                for job in jobs:
+                    job.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class _Seat:
+    pop: "Pop"
+    agent: Agent
+
+    def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
+        pop = self.pop
+        call_id = f"call_{secrets.token_hex(6)}"
+        return Control(
+            Call(call_id, line, settings, pop.engines, pop.config, pop.tools.run, on_event, time.monotonic)
+        )
+
+
+class Pop:
+    """Implements `call_api.PopApi`."""
+
+    def __init__(self, config: Config, agents: AgentStore, engines: Engines, tools: ToolRunner) -> None:
+        self.config = config
+        self.engines = engines
+        self.tools = tools
+        self.lag = LoopLag()
+        self.serving = asyncio.Event()
+        """Set by the HTTP server once it listens."""
+        self._agents = agents
+        self._keys = keys(config)
+        self._calls: dict[str, int] = {}
+        """Calls by tenant."""
+        self._draining = False
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    def agent(self, name: str | None) -> Agent:
+        agent = self._agents.get(name or self.config.pop.default_agent)
+        if agent is None:
+            raise ConfigError(f"There is no agent {name!r}; there are: {', '.join(self._agents.names())}.")
+        return agent
+
+    def tenant(self, key: str | None) -> Tenant:
+        if not self._keys:
+            return Tenant("local")
+        for known, owner in self._keys.items():
+            if key is not None and hmac.compare_digest(known.encode(), key.encode()):
+                return Tenant(owner.name, owner.agents, owner.slots)
+        raise Unauthorized("This PoP wants a key: send it as `Authorization: Bearer KEY`.")
+
+    @contextmanager
+    def admit(self, tenant: Tenant, agent: Agent) -> Iterator[_Seat]:
+        if self._draining:
+            raise Draining("This PoP is being shut down and takes no new calls; try another one.")
+        mine, all_calls = self._calls.get(tenant.name, 0), self.calls
+        if all_calls >= self.config.pop.slots:
+            raise PopFull(f"All {self.config.pop.slots} slots of this PoP are taken; try again later, or another PoP.")
+        if tenant.slots is not None and mine >= tenant.slots:
+            raise PopFull(f"All {tenant.slots} slots of tenant {tenant.name} are taken; end a call first.")
+        self._calls[tenant.name] = mine + 1
+        self._empty.clear()
+        try:
+            yield _Seat(self, agent)
+        finally:
+            self._calls[tenant.name] -= 1
+            if not self.calls:
+                self._empty.set()
+
+    @property
+    def calls(self) -> int:
+        """Calls in progress."""
+        return sum(self._calls.values())
+
+    def health(self) -> dict[str, Any]:
+        status = "draining" if self._draining else "ok" if self.serving.is_set() else "starting"
+        lag = {"loop_lag_p99_ms": round(self.lag.p99_ms(), 2)}
+        return {"status": status, "calls": self.calls, **vitals(), **lag}
+
+    async def drain(self) -> None:
+        """Take no new calls; return when the last one has ended, or after half a minute."""
+        self._draining = True
+        try:
+            async with asyncio.timeout(DRAIN_S):
+                await self._empty.wait()
+        except TimeoutError:
+            log.warning("%d calls are still going on; ending them", self.calls)
+
+    async def reread_agents(self) -> None:
+        """Take over edited agent files; live calls keep the agent that they began with."""
+        while True:
+            await asyncio.sleep(AGENTS_EVERY_S)
+            await asyncio.to_thread(self._agents.refresh)

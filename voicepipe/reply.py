@@ -1,0 +1,353 @@
+"""ONE reply: prompt -> text -> phrases -> speech -> playout. One task, so ending it is one cancel.
+
+Until `commit` it works behind a closed gate: nothing leaves it, no tool runs. After `commit` it tells the outside what it
+does, in the order of the wire's golden trace.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from voicepipe.agent import CallSettings, Tool
+from voicepipe.audio import samples_to_ms
+from voicepipe.config import LadderConfig
+from voicepipe.engines.base import Llm
+from voicepipe.errors import ToolError, VoicepipeError
+from voicepipe.playout import Playout
+from voicepipe.speech import Phrase, Speaker
+from voicepipe.turn.events import (
+    CallEvent,
+    Item,
+    ReplyDone,
+    ReplyItemAdded,
+    ReplyItemDone,
+    ReplyStarted,
+    ReplyStatus,
+    ReplyText,
+)
+from voicepipe.turn.history import History, Ids, cut_at
+from voicepipe.turn.phrases import Phraser
+from voicepipe.turn.prompt import Message, Prompt, ToolCall
+from voicepipe.turn.timing import Hop, TurnRecord
+
+log = logging.getLogger(__name__)
+EMPTY = np.empty(0, np.int16)
+TOOL_ROUNDS = 5
+READY_PIECES = 3
+"""Pieces that are made ahead of the gate or of playout's queue; a full queue holds up the model's stream."""
+
+
+class RunTool(Protocol):
+    async def __call__(self, tool: Tool, call: ToolCall) -> str: ...
+
+
+@dataclass(slots=True)
+class Studio:
+    """What every reply of one call is made with."""
+
+    llm: Llm
+    speaker: Speaker
+    playout: Playout
+    history: History
+    run_tool: RunTool
+    ladder: LadderConfig
+    ids: Ids
+    clock: Callable[[], float]
+    emit: Callable[[CallEvent], None]
+
+
+@dataclass(slots=True)
+class Order:
+    """What a reply is asked to be."""
+
+    prompt: Prompt
+    settings: CallSettings
+    text: str = ""
+    """Say exactly this, without the model: the greeting, a question after silence."""
+    metadata: dict[str, Any] | None = None
+    remembered: bool = True
+    """False: out of band, the conversation does not get its items."""
+
+
+class Reply:
+    """Made on *prepare*, confirmed by `commit`, run by one task."""
+
+    def __init__(self, studio: Studio, order: Order, record: TurnRecord, key: str = "") -> None:
+        self.id = studio.ids.new("resp")
+        self.order = order
+        self.record = record
+        self.key = key
+        """The words that it answers, normalised: what makes a speculation still right at commit."""
+        self.task: asyncio.Task[None] | None = None
+        self.words: list[tuple[str, int]] = []
+        """Words spoken and the samples, at the line's rate, by which the caller has heard them."""
+        self.sent = 0
+        """Samples that went to the line."""
+        self.spoken_item: str | None = None
+        """Id of the message that was or is being spoken."""
+        self.over = False
+        self._item: Item | None = None
+        self._studio = studio
+        self._gate = asyncio.Event()
+        self._begun = asyncio.Event()
+        self._cutter = Phraser()
+        self._pieces: asyncio.Queue[Phrase | ToolCall | None] = asyncio.Queue(READY_PIECES)
+        self._items: list[Item] = []
+        self._tokens = 0
+        self._failure = ""
+        self._answering = False
+
+    @property
+    def committed(self) -> bool:
+        return self._gate.is_set()
+
+    @property
+    def spoken(self) -> bool:
+        return self.order.settings.modality == "audio"
+
+    def commit(self) -> None:
+        """The turn is confirmed: open the gate."""
+        self._stamp("commit")
+        self.record.response_id = self.id
+        self._gate.set()
+        settings = self.order.settings
+        self._studio.emit(ReplyStarted(self.id, self.record.turn_id, settings.modality, self.order.metadata))
+
+    async def run(self) -> None:
+        """Make and play the reply; returns when the line has all of it."""
+        self._stamp("prepare")
+        async with asyncio.TaskGroup() as tasks:
+            making = tasks.create_task(self._make())
+            ladder = tasks.create_task(self._climb(making))
+            await self._play()
+            ladder.cancel()
+        self._finish("failed" if self._failure else "completed", self._failure)
+
+    def stop(self, reason: str) -> int:
+        """End it now; the caller of this cancels the task. Returns the milliseconds that were heard.
+
+        A reply that was never committed leaves no trace.
+        """
+        if self.over or not self.committed:
+            self.over = True
+            return 0
+        self.sent = self._studio.playout.position
+        heard = self._studio.playout.cut() if self.spoken else 0
+        heard_ms = round(samples_to_ms(heard, self._studio.speaker.out_rate))
+        if self._item is not None:
+            self._item.status = "incomplete"
+            if self.spoken:
+                self._item.text, self._item.audio_ms = cut_at(self.words, heard), heard_ms
+            self._studio.emit(ReplyItemDone(self.id, self._item))
+            self._items.append(self._item)
+        self._finish("cancelled", reason)
+        return heard_ms
+
+    # Making: model -> phrases -> speech.
+
+    async def _make(self) -> None:
+        try:
+            source = self._fixed() if self.order.text else self._generate()
+            async with aclosing(source) as texts:
+                async for text in texts:
+                    await self._say(text)
+        except VoicepipeError as error:
+            log.error("reply %s failed: %s", self.id, error)
+            self._failure = str(error)
+            await self._say(self.order.settings.agent.fallback)
+        await self._pieces.put(None)
+
+    async def _fixed(self) -> AsyncIterator[str]:
+        yield self.order.text
+
+    async def _generate(self) -> AsyncIterator[str]:
+        prompt = self.order.prompt
+        for _ in range(TOOL_ROUNDS):
+            call: ToolCall | None = None
+            async with aclosing(self._studio.llm.generate(prompt)) as deltas:  # type: ignore[type-var]
+                async for delta in deltas:
+                    self._stamp("token")
+                    if isinstance(delta, ToolCall):
+                        call = delta
+                        break
+                    self._tokens += 1
+                    for text in self._cutter.push(delta):
+                        yield text
+            for text in self._cutter.flush():
+                yield text
+            if call is None:
+                return
+            await self._gate.wait()
+            tool = self._own_tool(call)
+            if tool is None:
+                await self._pieces.put(call)
+                return
+            prompt = await self._use(tool, call, prompt)
+
+    def _own_tool(self, call: ToolCall) -> Tool | None:
+        """The agent's tool of this name, unless the client has one: then the client runs it."""
+        settings = self.order.settings
+        if any(spec.name == call.name for spec in settings.tools):
+            return None
+        return next((tool for tool in settings.agent.tools if tool.name == call.name), None)
+
+    async def _use(self, tool: Tool, call: ToolCall, prompt: Prompt) -> Prompt:
+        try:
+            result = await self._studio.run_tool(tool, call)
+        except ToolError as error:
+            result = f"Error: {error}"
+        if self.order.remembered:
+            for item in (
+                Item(
+                    self._studio.ids.new("item"),
+                    "function_call",
+                    call_id=call.call_id,
+                    name=call.name,
+                    arguments=call.arguments,
+                ),
+                Item(self._studio.ids.new("item"), "function_call_output", call_id=call.call_id, output=result),
+            ):
+                self._studio.history.add(item)
+                self._studio.history.hide(item.id)
+        used = (Message("assistant", call=call), Message("tool", result, call_id=call.call_id))
+        return replace(prompt, messages=prompt.messages + used, speculative=False)
+
+    async def _say(self, text: str) -> None:
+        self._stamp("phrase")
+        self._answering = True
+        settings = self.order.settings
+        if not self.spoken:
+            await self._pieces.put(Phrase(text, EMPTY))
+            return
+        async for phrase in self._studio.speaker.say(text, voice=settings.voice, speed=settings.speed):
+            self._stamp("speech")
+            await self._pieces.put(phrase)
+
+    # Playing: behind the gate.
+
+    async def _play(self) -> None:
+        await self._gate.wait()
+        playout = self._studio.playout
+        if self.spoken:
+            playout.begin(self._phrase_begins, self._audible)
+        while (piece := await self._pieces.get()) is not None:
+            self._begun.set()
+            if isinstance(piece, ToolCall):
+                await self._close_message()
+                self._pass_on(piece)
+            elif self.spoken:
+                self._open_message()
+                await playout.put(piece)
+            else:
+                self._text_begins(piece.text)
+        await self._close_message()
+
+    def _open_message(self) -> None:
+        if self._item is not None:
+            return
+        audio_ms = 0 if self.spoken else None
+        self._item = Item(
+            self._studio.ids.new("item"), role="assistant", status="in_progress", audio_ms=audio_ms
+        )
+        if self.spoken:
+            self.spoken_item = self._item.id
+        self._join(self._item)
+
+    def _join(self, item: Item) -> None:
+        history = self._studio.history
+        previous = history.last_visible()
+        if self.order.remembered:
+            history.add(item)
+        self._studio.emit(ReplyItemAdded(self.id, item, previous))
+
+    def _text_begins(self, text: str) -> None:
+        self._open_message()
+        assert self._item is not None
+        self._item.text += text
+        self.record.answer = self._item.text
+        self._studio.emit(ReplyText(self.id, self._item.id, text))
+
+    def _phrase_begins(self, phrase: Phrase, start: int) -> None:
+        self.words += [(word, start + end) for word, end in phrase.words]
+        if phrase.text:
+            self._text_begins(phrase.text)
+
+    def _audible(self) -> None:
+        self._stamp("audible")
+
+    async def _close_message(self) -> None:
+        if self._item is None:
+            return
+        if self.spoken:
+            await self._studio.playout.drained()
+            self.sent = self._studio.playout.position
+            self._item.audio_ms = round(samples_to_ms(self.sent, self._studio.speaker.out_rate))
+        self._item.status = "completed"
+        self._studio.emit(ReplyItemDone(self.id, self._item))
+        self._items.append(self._item)
+        self._item = None
+
+    def _pass_on(self, call: ToolCall) -> None:
+        item = Item(
+            self._studio.ids.new("item"),
+            "function_call",
+            call_id=call.call_id,
+            name=call.name,
+            arguments=call.arguments,
+        )
+        self._join(item)
+        self._studio.emit(ReplyItemDone(self.id, item))
+        self._items.append(item)
+
+    # The deadline ladder: counted from commit.
+
+    async def _climb(self, making: "asyncio.Task[None]") -> None:
+        await self._gate.wait()
+        ladder, agent, waited = self._studio.ladder, self.order.settings.agent, 0.0
+        for rung, ms in (("short", ladder.short_phrase_ms), ("acknowledge", ladder.acknowledge_ms)):
+            if not ms:
+                continue
+            await asyncio.sleep(ms / 1000 - waited)
+            waited = ms / 1000
+            if self._begun.is_set():
+                return
+            self.record.ladder = rung
+            if rung == "short":
+                self._cutter.hurry = True
+            elif self.spoken and agent.acknowledgement:
+                await self._stand_in(f"{agent.acknowledgement} ")
+        if not ladder.fallback_ms:
+            return
+        await asyncio.sleep(ladder.fallback_ms / 1000 - waited)
+        if not self._answering:
+            self.record.ladder = "fallback"
+            making.cancel()
+            await self._stand_in(agent.fallback)
+            await self._pieces.put(None)
+
+    async def _stand_in(self, text: str) -> None:
+        settings = self.order.settings
+        if not self.spoken:
+            await self._pieces.put(Phrase(text, EMPTY))
+            return
+        async for phrase in self._studio.speaker.say(text, voice=settings.voice, speed=settings.speed):
+            await self._pieces.put(phrase)
+
+    def _finish(self, status: ReplyStatus, reason: str) -> None:
+        if self.over:
+            return
+        self.over = True
+        prompt_words = sum(len(message.text.split()) for message in self.order.prompt.messages)
+        self._studio.emit(
+            ReplyDone(
+                self.id, status, reason, tuple(self._items), prompt_words, self._tokens, self.record.summary()
+            )
+        )
+
+    def _stamp(self, hop: Hop) -> None:
+        self.record.stamp(hop, self._studio.clock())

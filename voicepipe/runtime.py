@@ -1,0 +1,82 @@
+"""What every command that serves needs: the event loop, its signals, a port."""
+
+import asyncio
+import errno
+import signal
+import socket
+from collections.abc import Coroutine
+from typing import Any
+
+import msgspec
+import uvloop
+
+from voicepipe.config import Config, HttpConfig
+from voicepipe.errors import ConfigError
+
+
+def run(command: Coroutine[Any, Any, int]) -> int:
+    """Run a command on uvloop; its exit status.
+
+    Ctrl-C or SIGTERM cancels it once, so that its `async with` blocks drain live calls; that is a clean end (0). A
+    second signal cancels the draining too.
+    """
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_until_signal(command))
+
+
+async def _until_signal(command: Coroutine[Any, Any, int]) -> int:
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(command)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        return 0
+
+
+async def serve(config: Config) -> int:
+    """Run a PoP until a signal."""
+    # Here, not above: the engines' libraries take a second to import, and `doctor` needs only the port.
+    from voicepipe.pop import running
+
+    async with running(config):
+        print(f"{config.pop.id} answers at {url(config.http)}; Ctrl-C drains and stops", flush=True)
+        return await forever()
+
+
+async def forever() -> int:
+    """Until the command is cancelled."""
+    return await asyncio.get_running_loop().create_future()
+
+
+def with_address(config: Config, host: str | None, port: int | None) -> Config:
+    """The configuration with the command line's address in it, known to be free now. Raises ConfigError."""
+    changes = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
+    http = msgspec.structs.replace(config.http, **changes)
+    return msgspec.structs.replace(config, http=msgspec.structs.replace(http, port=free_port(http)))
+
+
+def free_port(http: HttpConfig) -> int:
+    """`http.port`, or any free one for 0. Raises ConfigError if nobody can listen there."""
+    try:
+        family = socket.getaddrinfo(http.host, http.port, type=socket.SOCK_STREAM)[0][0]
+        with socket.create_server((http.host, http.port), family=family) as server:
+            return int(server.getsockname()[1])
+    except OSError as error:
+        raise ConfigError(_refusal(http, error)) from error
+
+
+def _refusal(http: HttpConfig, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        taken = f"port {http.port} on {http.host} is taken by another program"
+        return f"{taken}; choose another, such as --port {http.port + 1}"
+    if error.errno == errno.EACCES:
+        return f"port {http.port} is for the administrator only; choose one above 1023, such as --port 8080"
+    return f"cannot listen on {http.host}: {error.strerror}; use an address of this machine, such as --host 127.0.0.1"
+
+
+def url(http: HttpConfig, scheme: str = "http") -> str:
+    """Where a program on this machine reaches the server; `scheme` is http or ws."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(http.host, http.host)
+    return f"{scheme}{'s' if http.cert else ''}://{f'[{host}]' if ':' in host else host}:{http.port}"

@@ -1,0 +1,65 @@
+"""A phrase from text to samples: speakable words, the voice, the line's rate, and where each word ends."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from voicepipe.audio import Pcm, Resampler
+from voicepipe.engines.base import Speech, Tts
+from voicepipe.turn.speakable import speakable
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A piece of a reply, ready to be played: int16[n] at the line's rate."""
+
+    text: str
+    """As written; empty for the later pieces of a phrase that the engine delivers in parts."""
+    pcm: Pcm
+    words: tuple[tuple[str, int], ...] = ()
+    """The written words and the sample of this piece at which each has been heard."""
+
+
+class Speaker:
+    """The PoP's voice for one call: `tts` at the line's rate. Fixed sentences are made once and kept."""
+
+    def __init__(self, tts: Tts, out_rate: int, language: str = "en") -> None:
+        self.tts = tts
+        self.out_rate = out_rate
+        self.language = language
+        self._kept: dict[tuple[str, str, float], list[Phrase]] = {}
+
+    async def say(self, text: str, *, voice: str, speed: float) -> AsyncIterator[Phrase]:
+        """The phrases of `text`, first sound first. Nothing where there is nothing to say."""
+        if kept := self._kept.get((text, voice, speed)):
+            for phrase in kept:
+                yield phrase
+            return
+        spoken = speakable(text, self.language)
+        if not spoken:
+            return
+        first = True
+        async for speech in self.tts.speak(spoken, voice=voice, speed=speed):
+            yield self._phrase(text if first else "", speech)
+            first = False
+
+    async def keep(self, text: str, *, voice: str, speed: float) -> None:
+        """Make `text` ahead of time, so that saying it later costs nothing."""
+        if text:
+            phrases = [phrase async for phrase in self.say(text, voice=voice, speed=speed)]
+            self._kept[(text, voice, speed)] = phrases
+
+    def _phrase(self, text: str, speech: Speech) -> Phrase:
+        resampler = Resampler(self.tts.rate, self.out_rate)
+        pcm = np.concatenate([resampler(speech.pcm), resampler.flush()])
+        scale = self.out_rate / self.tts.rate
+        ends = [round(word.end * scale) for word in speech.words]
+        return Phrase(text, pcm, _written(text, ends, pcm.size))
+
+
+def _written(text: str, spoken_ends: list[int], size: int) -> tuple[tuple[str, int], ...]:
+    """When each *written* word has been heard. "$4" is spoken as two words, so the ends are spread by rank."""
+    words = text.split()
+    ends = spoken_ends or [size * (i + 1) // len(words) for i in range(len(words))]
+    return tuple((word, ends[max(0, -(-(i + 1) * len(ends) // len(words)) - 1)]) for i, word in enumerate(words))

@@ -1,0 +1,86 @@
+"""Where a turn's milliseconds went: one stamp a hop, and what is derived from them. No clock inside."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Hop = Literal[
+    "voice_ended",  # arrival of the packet that holds the caller's last voiced sample
+    "settle",  # the recogniser is asked for the words
+    "words",  # and has them
+    "prepare",  # the reply is begun
+    "token",  # first token of the model
+    "phrase",  # first phrase is cut
+    "speech",  # its first sound is ready
+    "commit",  # the turn is confirmed, the gate opens
+    "audible",  # the first audible sample is handed to the socket
+]
+
+
+@dataclass(slots=True)
+class TurnRecord:
+    """All that is known of one turn. Stamps are monotonic seconds; the first of a kind stands, unless replaced."""
+
+    turn_id: str
+    response_id: str = ""
+    words: str = ""
+    answer: str = ""
+    stamps: dict[Hop, float] = field(default_factory=dict)
+    confident: bool = False
+    """The endpointer was sure that the turn was complete."""
+    endpoint: str = ""
+    """Why it waited as long as it did."""
+    speculation: Literal["", "hit", "miss"] = ""
+    """Was the reply prepared before the turn was confirmed?"""
+    discarded: int = 0
+    """Speculations that were dropped because the caller went on."""
+    ladder: str = ""
+    """The lowest rung that a late stage needed: "short", "acknowledge", "fallback"."""
+    unpaced: bool = False
+    """The input came faster than real time: answered, not measured."""
+    by_request: bool = False
+    """The client set the silence to wait, or asked for the reply itself: never counted late."""
+    reopened: bool = False
+    """It was a cut-in: the caller went on, and the turn was reopened."""
+
+    def stamp(self, hop: Hop, when: float) -> None:
+        self.stamps.setdefault(hop, when)
+
+    def forget(self, *hops: Hop) -> None:
+        """These hops belonged to a speculation that was discarded."""
+        for hop in hops:
+            self.stamps.pop(hop, None)
+
+    def between(self, start: Hop, end: Hop) -> float | None:
+        """Milliseconds from `start` to `end`; None if either did not happen."""
+        if start not in self.stamps or end not in self.stamps:
+            return None
+        return (self.stamps[end] - self.stamps[start]) * 1000
+
+    @property
+    def latency_ms(self) -> float | None:
+        """Turn latency by DESIGN section 1; None if it was not measured."""
+        return None if self.unpaced else self.between("voice_ended", "audible")
+
+    def summary(self) -> dict[str, Any]:
+        """Milliseconds of each stage, and flags: what goes to clients and to `observe/`."""
+        stages: dict[str, float | None] = {
+            "turn_latency": self.latency_ms,
+            "endpoint": self.between("voice_ended", "commit"),
+            "asr": self.between("settle", "words"),
+            "llm": self.between("prepare", "phrase"),
+            "tts": self.between("phrase", "speech"),
+            "compute": self.between("prepare", "speech"),
+            "playout": self.between("commit", "audible"),
+        }
+        offsets = {f"at_{hop}": self.between("voice_ended", hop) for hop in self.stamps if hop != "voice_ended"}
+        numbers = {name: round(ms, 1) for name, ms in {**stages, **offsets}.items() if ms is not None}
+        flags = {"turn_id": self.turn_id, "confident": self.confident, "endpoint_reason": self.endpoint}
+        optional = {
+            "speculation": self.speculation,
+            "discarded": self.discarded,
+            "ladder": self.ladder,
+            "unpaced": self.unpaced,
+            "by_request": self.by_request,
+            "reopened": self.reopened,
+        }
+        return {**numbers, **flags, **{name: value for name, value in optional.items() if value}}
