@@ -68,7 +68,7 @@ async def greeting_over(caller: Caller) -> None:
     """Wait until the greeting has been played, if there is one."""
     line = caller.timeline
     await until(caller, lambda: bool(line.of_type("response.created")), GREETING_S)
-    await until(caller, lambda: not line.busy and time.monotonic() > line.play_end + SETTLED_S, REPLY_S)
+    await until(caller, lambda: not line.busy() and time.monotonic() > line.play_end + SETTLED_S, REPLY_S)
 
 
 async def take_turn(caller: Caller, turn: Turn, speech: Speech, over: Speech | None, into: float) -> Said:
@@ -111,7 +111,7 @@ async def interrupt(caller: Caller, over: Over, speech: Speech | None) -> tuple[
 def settled(line: Timeline, last: int, voice_end: int, watched: bool) -> bool:
     """Whether there is nothing more to be heard: the answer is over, or was not given in time."""
     now = time.monotonic()
-    if line.busy or now < line.play_end + SETTLED_S:
+    if line.busy() or now < line.play_end + SETTLED_S:
         return False
     if watched:
         return now > line.sent_at(voice_end) + WATCH_S

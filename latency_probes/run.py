@@ -4,6 +4,7 @@ import asyncio
 import resource
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -18,8 +19,6 @@ from voicepipe.errors import ProbeError
 
 SPREAD_S = 2.0
 """Calls start at random moments of this many seconds, so that their blocks and questions do not march in step."""
-
-NewCaller = Callable[[CallPlan], Caller]
 
 
 class Generator(msgspec.Struct):
@@ -41,62 +40,61 @@ class Run(msgspec.Struct):
     generator: Generator
 
 
-async def run(plan: Plan, new_caller: NewCaller, seed: int, concurrency: int, advance: Callable[[], None]) -> Run:
-    """Hold every call of `plan`, at most `concurrency` at a time; `advance` is called after each.
+@dataclass(slots=True)
+class Runner:
+    """Holds calls and keeps only what was made of them."""
 
-    Raises ProbeError where no call at all could be placed.
-    """
-    wall, cpu = time.monotonic(), processor_seconds()
-    references: dict[str, Pcm] = {}
-    turns: list[TurnResult] = []
-    records = await place(plan.references, new_caller, seed, concurrency, advance)
-    for record in records:
-        references |= undisturbed(record)
-    later = await place(plan.calls, new_caller, seed, concurrency, advance)
-    for record in later:
-        turns += judge_call(record, references)
-    records += later
-    share = (processor_seconds() - cpu) / (time.monotonic() - wall)
-    generator = Generator(share, max((record.lag_s for record in records), default=0.0) * 1000)
-    return Run(turns, len(records), [record.failure for record in records if record.failure], generator)
+    new_caller: Callable[[CallPlan], Caller]
+    seed: int
+    concurrency: int
+    advance: Callable[[], None]
+    """Called after every call."""
+    turns: list[TurnResult] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    references: dict[str, Pcm] = field(default_factory=dict)
+    connected: int = 0
+    lag_s: float = 0.0
 
+    async def run(self, plan: Plan) -> Run:
+        """Hold every call of `plan`. Raises ProbeError where no call at all could be placed."""
+        wall, cpu = time.monotonic(), processor_seconds()
+        await self._place(plan.references)
+        await self._place(plan.calls)
+        share = (processor_seconds() - cpu) / (time.monotonic() - wall)
+        calls = len(plan.references) + len(plan.calls)
+        return Run(self.turns, calls, self.failures, Generator(share, self.lag_s * 1000))
 
-async def place(
-    calls: Sequence[CallPlan], new_caller: NewCaller, seed: int, concurrency: int, advance: Callable[[], None]
-) -> list[CallRecord]:
-    """The records of `calls`, in the order in which they ended."""
-    waiting = list(reversed(calls))
-    records: list[CallRecord] = []
+    async def _place(self, calls: Sequence[CallPlan]) -> None:
+        waiting = list(reversed(calls))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for number in range(min(self.concurrency, len(calls))):
+                    group.create_task(self._one_after_another(number, waiting))
+        except* ProbeError as closed:
+            # Every caller met the same closed door: one sentence is enough.
+            raise closed.exceptions[0] from None
 
-    async def one_after_another(number: int) -> None:
-        await asyncio.sleep(rng_for(seed, f"start {number}").uniform(0, SPREAD_S) if number else 0)
+    async def _one_after_another(self, number: int, waiting: list[CallPlan]) -> None:
+        await asyncio.sleep(rng_for(self.seed, f"start {number}").uniform(0, SPREAD_S) if number else 0)
         while waiting:
-            record = await converse(new_caller(plan := waiting.pop()), plan, seed)
-            records.append(record)
-            advance()
-            if not any(record.timeline.sent for record in records):
+            plan = waiting.pop()
+            record = await converse(self.new_caller(plan), plan, self.seed)
+            self.connected += bool(record.timeline.sent)
+            if not self.connected:
                 raise ProbeError(record.failure)
+            # In a thread: judging takes milliseconds that the other calls' blocks would wait for.
+            await asyncio.to_thread(self._keep, record)
+            self.advance()
 
-    try:
-        async with asyncio.TaskGroup() as group:
-            for number in range(min(concurrency, len(calls))):
-                group.create_task(one_after_another(number))
-    except ExceptionGroup as errors:
-        # Every caller meets the same closed door: one sentence is enough.
-        if first := errors.subgroup(ProbeError):
-            raise first.exceptions[0] from None
-        raise
-    return records
-
-
-def undisturbed(record: CallRecord) -> dict[str, Pcm]:
-    """What was answered to each question of a reference call, by the question's id."""
-    heard: dict[str, Pcm] = {}
-    for said in record.said:
-        reply = record.timeline.answer(after=record.timeline.sent_at(said.start + said.speech.voiced[1] - 1))
-        if reply:
-            heard[said.turn.utterance.id] = reply.pcm
-    return heard
+    def _keep(self, record: CallRecord) -> None:
+        self.lag_s = max(self.lag_s, record.lag_s)
+        if record.failure:
+            self.failures.append(record.failure)
+        for result, said in zip(judge_call(record, self.references), record.said, strict=True):
+            if result.kind != "reference":
+                self.turns.append(result)
+            elif reply := record.timeline.answer(after=record.timeline.sent_at(said.start + said.speech.voiced[1] - 1)):
+                self.references[said.turn.utterance.id] = reply.pcm
 
 
 def processor_seconds() -> float:

@@ -39,7 +39,7 @@ def bed(noise: str, seed: int) -> Pcm:
     kind, _, ratio = noise.partition("_")
     if kind == "quiet":
         return to_pcm(room)
-    loud = babble(samples, rng) if kind == "babble" else coloured(samples, rng, pink)
+    loud: Floats = babble(samples, rng) if kind == "babble" else coloured(samples, rng, pink)
     return to_pcm(room + at_level(loud, SPEECH_DBFS - float(ratio)))
 
 
@@ -62,7 +62,7 @@ def speech_shaped(hertz: Floats) -> Floats:
 def coloured(samples: int, rng: np.random.Generator, amplitude: Callable[[Floats], Floats]) -> Floats:
     """Periodic noise with this spectrum (Hz to amplitude), float[samples], RMS 1."""
     spectrum = np.exp(2j * np.pi * rng.random(samples // 2 + 1)) * amplitude(np.fft.rfftfreq(samples, 1 / WIRE_RATE))
-    noise: Floats = np.fft.irfft(spectrum, samples)
+    noise = np.asarray(np.fft.irfft(spectrum, samples), np.float64)
     return at_level(noise, 0.0) / 32768
 
 

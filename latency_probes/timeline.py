@@ -137,10 +137,13 @@ class Timeline:
                 return reply
         return None
 
-    @property
     def busy(self) -> bool:
         """Whether a response was created and is not done."""
         return bool(self._open)
+
+    def transcript(self, item_id: str) -> str:
+        """What the server says it spoke in this item; empty where it never did."""
+        return self.replies[item_id].text if item_id in self.replies else ""
 
     def played(self, second: float, samples: int) -> Pcm:
         """What was played from `second` on: int16[samples], silence where nothing was."""

@@ -15,7 +15,7 @@ HOLLOW = re.compile(r"\W*(okay|ok|sure|right|all right|alright|certainly|of cour
 FALLBACK = re.compile(
     r"(did not|didn'?t|could not|couldn'?t|cannot|can'?t) (quite )?(get|catch|hear|understand)"
     r"|(say|repeat) (that|it)( once)? (again|more)|repeat that|rephrase|not sure (i|what|how)|having trouble"
-    r"|technical (problem|difficult)",
+    r"|technical (problem|difficult)|line is (not good|bad)",
     re.I,
 )
 """A reply that asks again, or says that the server is in trouble."""

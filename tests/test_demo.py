@@ -1,13 +1,15 @@
-"""What the demo shows of its call. That it works at all is tested in test_cli."""
+"""What the demo shows of its call. That the call works at all is tested in test_cli."""
 
 import io
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from voicepipe.demo import Outcome, show
+from latency_probes.records import TurnResult
+from voicepipe.demo import show
 
-TURN = {
+STAGES = {
     "turn_latency": 187.0,
     "at_settle": 62.0,
     "at_words": 78.4,
@@ -19,28 +21,34 @@ TURN = {
 }
 
 
-def shown(outcome: Outcome) -> str:
+def shown(**changes: Any) -> str:
+    result = TurnResult("1", "finished", "slt", "quiet", "When are you open?", "when are you open", "At noon.", "right")
+    for name, value in changes.items():
+        setattr(result, name, value)
     text = io.StringIO()
-    show(outcome, 300, Console(file=text, width=120))
+    show(result, 300, Console(file=text, width=120))
     return text.getvalue()
 
 
 def test_the_call_and_its_waterfall() -> None:
-    text = shown(Outcome("When are you open?", "when are you open", "We open at noon.", True, TURN))
-    assert "heard     when are you open" in text
-    assert "answered  We open at noon." in text
-    assert "turn latency 187 ms of 300 ms" in text
-    rows = {line.split("  ")[0].strip(): line for line in text.splitlines()}
-    starts = [rows[name].index("█") for name in ("speech recognition", "language model", "speech synthesis", "playout")]
+    text = shown(gap_ms=191.4, stages=STAGES)
+    assert "heard     when are you open\nanswered  At noon.\n" in text
+    assert "The caller heard the answer 191 ms after their last word." in text
+    assert "not the answer" not in text
+    rows = {line.split("  ")[0].strip(): line.rstrip() for line in text.splitlines()}
+    order = ("endpointing", "speech recognition", "language model", "speech synthesis", "playout")
+    starts = [rows[name].index("█") for name in order]
     assert starts == sorted(starts)
-    assert rows["budget"].rstrip().endswith("|")
-    assert not [name for name in rows if "not the answer" in name]
+    assert max(len(rows[name]) for name in order) < len(rows["budget"])
 
 
-@pytest.mark.parametrize("turn", [{}, {"turn_latency": 40.0}, {"turn_latency": 900.0, "at_commit": 880.0}])
-def test_stages_that_did_not_happen_are_left_out(turn: dict[str, float]) -> None:
-    assert "language model" not in shown(Outcome("a", "b", "c", True, turn))
+@pytest.mark.parametrize("stages", [{}, {"at_commit": 880.0}, {"at_prepare": 20.0}])
+def test_stages_that_did_not_happen_are_left_out(stages: dict[str, float]) -> None:
+    text = shown(stages=stages)
+    assert "language model" not in text
+    assert ("endpointing" in text) == ("at_commit" in stages)
 
 
 def test_a_wrong_answer_is_said_to_be_wrong() -> None:
-    assert "not the answer" in shown(Outcome("a", "", "", False, {}))
+    text = shown(outcome="none", heard="", reply="")
+    assert "heard     (nothing)\nanswered  (nothing)\nThat is not the answer" in text

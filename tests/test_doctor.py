@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from voicepipe import doctor
+from voicepipe.config import Config, HttpConfig
 from voicepipe.doctor import Finding
 from voicepipe.errors import EngineMissing
 
@@ -78,8 +79,7 @@ def test_an_engine_that_does_not_load(monkeypatch: pytest.MonkeyPatch, error: Ex
     def broken(config: Any) -> Any:
         raise error
 
-    for name in ("_silero", "_sphinx", "_frontdesk", "_espeak"):
-        monkeypatch.setattr(doctor, name, broken)
+    monkeypatch.setattr(doctor, "choose", broken)
     findings = list(doctor.engines())
     assert [finding.state for finding in findings] == ["broken"] * 4
     assert all(said in finding.detail and finding.way_out for finding in findings)
@@ -87,9 +87,8 @@ def test_an_engine_that_does_not_load(monkeypatch: pytest.MonkeyPatch, error: Ex
 
 def test_a_taken_port(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
-        taken = doctor.load()
-        http = type(taken.http)(port=other.getsockname()[1])
-        monkeypatch.setattr(doctor, "load", lambda: type(taken)(http=http))
+        http = HttpConfig(port=other.getsockname()[1])
+        monkeypatch.setattr(doctor, "load", lambda: Config(http=http))
         finding = only(doctor.port())
     assert finding.state == "note"
     assert "taken by another program" in finding.detail

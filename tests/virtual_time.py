@@ -6,10 +6,12 @@ Deterministic, and for scripted engines only: threads and sockets live by the re
 
 import asyncio
 import selectors
-from collections.abc import Coroutine, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Executor
+from typing import Any, TypeVar, TypeVarTuple
 
 T = TypeVar("T")
+Args = TypeVarTuple("Args")
 
 START = 1000.0
 """The clock at the beginning: not 0, which code may take for "never"."""
@@ -26,7 +28,9 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """Virtual monotonic seconds."""
         return self._jumps.now
 
-    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[*Args], T], *args: *Args
+    ) -> "asyncio.Future[T]":
         """Refused: a thread does not see this clock."""
         raise RuntimeError(f"virtual time has no threads, but {func} was to run in one")
 

@@ -51,6 +51,8 @@ class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Slot name -> the question that asks for it, in the order in which they are asked."""
     tool: str = ""
     """Called with the slots once all are filled; its result is {result} in `reply`."""
+    transfer: str = ""
+    """An entry of the agent's `transfer`: where the caller is put through to after the reply."""
 
 
 class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,5 +1,6 @@
 """What an ingress may ask of a call and of a PoP. Protocols only, so that neither side imports the other."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -94,6 +95,8 @@ class PopApi(Protocol):
     """One PoP, seen from its ingresses."""
 
     config: Config
+    serving: asyncio.Event
+    """Set by the HTTP server once callers get in."""
 
     def agent(self, name: str | None) -> Agent:
         """The agent of this name, None: the default. Raises ConfigError, which names the agents there are."""

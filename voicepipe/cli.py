@@ -4,9 +4,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from voicepipe import __version__
 from voicepipe.errors import VoicepipeError
+
+if TYPE_CHECKING:
+    from voicepipe.config import Config
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -61,19 +65,29 @@ def _port(text: str) -> int:
 
 
 def _demo(args: argparse.Namespace) -> int:
-    from voicepipe import config, demo, runtime
+    from voicepipe import runtime
 
-    settings = runtime.with_address(config.load(), args.host, args.port)
-    config.require_keys(settings)
-    return runtime.run(demo.run(settings, once=args.once))
+    config = _serving(args, None, None)
+    from voicepipe import demo  # loads the engines' libraries: not before it is known that the demo may listen
+
+    return runtime.run(demo.run(config, once=args.once))
 
 
 def _pop(args: argparse.Namespace) -> int:
-    from voicepipe import config, runtime
+    from voicepipe import runtime
 
-    settings = runtime.with_address(config.load(args.config, args.pop), args.host, args.port)
-    config.require_keys(settings)
-    return runtime.run(runtime.serve(settings))
+    return runtime.run(runtime.serve(_serving(args, args.config, args.pop)))
+
+
+def _serving(args: argparse.Namespace, config_file: Path | None, pop_file: Path | None) -> "Config":
+    """The configuration of a command that listens: what could keep it from that is said at once."""
+    from voicepipe import config, runtime
+    from voicepipe.ingress.local import check_exposure
+
+    settings = runtime.with_address(config.load(config_file, pop_file), args.host, args.port)
+    check_exposure(settings)
+    config.keys(settings)
+    return settings
 
 
 def _check(args: argparse.Namespace) -> int:

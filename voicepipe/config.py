@@ -3,7 +3,6 @@
 `configs/default.toml` names every key with its default and a comment; a test keeps the two equal.
 """
 
-import ipaddress
 import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -23,7 +22,7 @@ class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """Base of every table of the configuration."""
 
 
-class PopConfig(Section):
+class PopConfig(Section, frozen=True):
     id: Name = "local"
     region: Name = "local"
     slots: Annotated[int, Meta(ge=1)] = 16
@@ -34,7 +33,7 @@ class PopConfig(Section):
     default_agent: str = "front-desk"
 
 
-class HttpConfig(Section):
+class HttpConfig(Section, frozen=True):
     host: str = "127.0.0.1"
     port: Port = 8080
     cert: str = ""
@@ -47,7 +46,7 @@ class HttpConfig(Section):
             raise ValueError("cert and key go together; give both for TLS, or none")
 
 
-class LimitsConfig(Section):
+class LimitsConfig(Section, frozen=True):
     message_bytes: Annotated[int, Meta(ge=1024)] = 16 * 1024 * 1024
     """One WebSocket message. The Realtime convention allows 15 MiB of base64 in one append."""
     call_ms: Annotated[int, Meta(ge=1000)] = 3_600_000
@@ -58,7 +57,7 @@ class LimitsConfig(Section):
     """Sent and not taken by the client; a client that reads so slowly is hung up."""
 
 
-class TenantConfig(Section):
+class TenantConfig(Section, frozen=True):
     """A key's owner. Keys are read from the environment variable `key_env`, never from the file."""
 
     name: str
@@ -69,7 +68,7 @@ class TenantConfig(Section):
     """Its calls at a time, within the PoP's; none: as many as the PoP has."""
 
 
-class LadderConfig(Section):
+class LadderConfig(Section, frozen=True):
     """Counted from commit; waiting for the caller never triggers it. 0 turns a rung off."""
 
     short_phrase_ms: Ms = 80
@@ -77,26 +76,26 @@ class LadderConfig(Section):
     fallback_ms: Ms = 5000
 
 
-class EnginesConfig(Section):
+class EnginesConfig(Section, frozen=True):
     vad: Literal["silero", "scripted"] = "silero"
     asr: Literal["sphinx", "scripted"] = "sphinx"
     llm: Literal["frontdesk", "scripted"] = "frontdesk"
     tts: Literal["espeak", "scripted"] = "espeak"
 
 
-class SphinxConfig(Section):
+class SphinxConfig(Section, frozen=True):
     processes: Annotated[int, Meta(ge=0)] = 0
     """Child processes; 0: one a core."""
     decoders: Annotated[int, Meta(ge=0)] = 0
     """Utterances recognised at a time; 0: one a slot of the PoP, at most 8. 95 MB each."""
 
 
-class EspeakConfig(Section):
+class EspeakConfig(Section, frozen=True):
     voice: str = "en-us"
     words_per_minute: Annotated[int, Meta(ge=80, le=450)] = 165
 
 
-class DelaysConfig(Section):
+class DelaysConfig(Section, frozen=True):
     """Added to each engine's own time: what GPU engines would cost. For measurements and tests."""
 
     asr_ms: Ms = 0
@@ -105,7 +104,7 @@ class DelaysConfig(Section):
     tts_ms: Ms = 0
 
 
-class Config(Section):
+class Config(Section, frozen=True):
     """The whole file."""
 
     pop: PopConfig = PopConfig()
@@ -122,7 +121,7 @@ class Config(Section):
     delays: DelaysConfig = DelaysConfig()
 
 
-class Manifest(Section):
+class Manifest(Section, frozen=True):
     """One file of pops/: what makes this PoP different from the others that run the same configuration."""
 
     pop: PopConfig = PopConfig()
@@ -169,15 +168,6 @@ def keys(config: Config) -> dict[str, TenantConfig]:
     return found
 
 
-def require_keys(config: Config) -> None:
-    """Raises ConfigError if other machines can reach this PoP and it asks for no key."""
-    if not config.tenants and not _loopback(config.http.host):
-        raise ConfigError(
-            f"http.host: {config.http.host} lets other machines call without a key; "
-            "use 127.0.0.1, or give [[tenants]] with a key_env in the configuration"
-        )
-
-
 def _checked(file: Path, shape: type[Section]) -> dict[str, Any]:
     """The file's tables, valid on their own, with its relative paths resolved against its own place."""
     tables = toml_file.tables(file)
@@ -197,10 +187,3 @@ def _over(lower: dict[str, Any], upper: dict[str, Any]) -> dict[str, Any]:
     for key, value in upper.items():
         merged[key] = _over(merged[key], value) if isinstance(value, dict) and key in merged else value
     return merged
-
-
-def _loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

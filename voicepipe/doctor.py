@@ -13,17 +13,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 from rich.console import Console
 from rich.table import Table
 
 from voicepipe import runtime
 from voicepipe.agent_store import open_agents
-from voicepipe.config import Config, load
+from voicepipe.config import EnginesConfig, load
 from voicepipe.engines.base import Engine
+from voicepipe.engines.loader import choose
 from voicepipe.errors import ConfigError, VoicepipeError
 
 State = Literal["ok", "note", "broken"]
 COLOURS: dict[State, str] = {"ok": "green", "note": "yellow", "broken": "red"}
+PARTS = {
+    "vad": "voice activity",
+    "asr": "speech recognition",
+    "llm": "language",
+    "tts": "speech synthesis",
+}
 OPEN_FILES = 4096
 """Sockets, pipes and files of a PoP with a few hundred calls."""
 
@@ -89,58 +97,28 @@ def event_loop() -> Iterator[Finding]:
 
 def engines() -> Iterator[Finding]:
     """Each embedded engine, loaded and warmed up as a PoP does it."""
-    config = load()
-    for stage, name, make in (
-        ("voice activity", "silero", _silero),
-        ("speech recognition", "sphinx", _sphinx),
-        ("language", "frontdesk", _frontdesk),
-        ("speech synthesis", "espeak", _espeak),
-    ):
+    for part, stage in PARTS.items():
         began = time.monotonic()
+        name = getattr(EnginesConfig(), part)
         try:
-            asyncio.run(_loaded(make, config))
+            asyncio.run(_load(part, name))
         except VoicepipeError as error:
             yield Finding(stage, "broken", f"{name}: {error}", "make demo installs what is missing")
         except Exception as error:  # a broken native library fails in its own way
-            detail = f"{name}: {type(error).__name__}: {error}"
-            yield Finding(stage, "broken", detail, "reinstall: rm -r .venv, then make demo")
+            yield Finding(stage, "broken", f"{name}: {type(error).__name__}: {error}", "rm -r .venv, then make demo")
         else:
             yield Finding(stage, "ok", f"{name}, loaded in {time.monotonic() - began:.2f} s")
 
 
-async def _loaded(make: Callable[[Config], Engine], config: Config) -> None:
-    engine = make(config)
+async def _load(part: str, name: str) -> None:
+    """Start and stop one engine. The other three are scripted, so that a broken library is blamed on its own."""
+    scripted = dict.fromkeys(PARTS, "scripted")
+    config = msgspec.structs.replace(load(), engines=msgspec.convert({**scripted, part: name}, EnginesConfig))
+    engine: Engine = getattr(choose(config), part)
     try:
         await engine.start()
     finally:
         await engine.close()
-
-
-# The engines' libraries are imported here and not above: one that is missing must not keep the others from being seen.
-
-
-def _silero(config: Config) -> Engine:
-    from voicepipe.engines.silero import SileroVad
-
-    return SileroVad()
-
-
-def _sphinx(config: Config) -> Engine:
-    from voicepipe.engines.sphinx import SphinxAsr
-
-    return SphinxAsr()
-
-
-def _frontdesk(config: Config) -> Engine:
-    from voicepipe.engines.frontdesk import FrontdeskLlm
-
-    return FrontdeskLlm()
-
-
-def _espeak(config: Config) -> Engine:
-    from voicepipe.engines.espeak import EspeakTts
-
-    return EspeakTts(config.espeak.voice, config.espeak.words_per_minute)
 
 
 def agents() -> Iterator[Finding]:

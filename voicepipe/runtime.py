@@ -11,17 +11,27 @@ import msgspec
 import uvloop
 
 from voicepipe.config import Config, HttpConfig
-from voicepipe.errors import ConfigError
+from voicepipe.errors import ConfigError, VoicepipeError
 
 
 def run(command: Coroutine[Any, Any, int]) -> int:
     """Run a command on uvloop; its exit status.
 
     Ctrl-C or SIGTERM cancels it once, so that its `async with` blocks drain live calls; that is a clean end (0). A
-    second signal cancels the draining too.
+    second signal cancels the draining too. Raises VoicepipeError as such, not in the group of a TaskGroup.
     """
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_until_signal(command))
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(_until_signal(command))
+    except BaseExceptionGroup as group:
+        ours, others = group.split(VoicepipeError)
+        if ours is None or others is not None:
+            raise
+        raise _first(ours) from None
+
+
+def _first(error: BaseException) -> BaseException:
+    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 async def _until_signal(command: Coroutine[Any, Any, int]) -> int:
@@ -47,7 +57,8 @@ async def serve(config: Config) -> int:
 
 async def forever() -> int:
     """Until the command is cancelled."""
-    return await asyncio.get_running_loop().create_future()
+    never: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    return await never
 
 
 def with_address(config: Config, host: str | None, port: int | None) -> Config:

@@ -3,13 +3,15 @@
 import asyncio
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
-from voicepipe.config import HttpConfig, LimitsConfig
+from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.realtime.websocket import LINGER, PEER
 
@@ -55,34 +57,47 @@ def bind(http: HttpConfig) -> socket.socket:
                           "set http.host and http.port to a free address.") from error  # fmt: skip
 
 
-def server(app: ASGIApp, http: HttpConfig, limits: LimitsConfig) -> uvicorn.Server:
-    """A server of `app` for one call of `serve`. TLS when a certificate is configured."""
-    return uvicorn.Server(
-        uvicorn.Config(
-            app,
-            loop="none",
-            ws=StampedWebSocket,
-            ws_max_size=limits.message_bytes,
-            ws_per_message_deflate=False,  # audio does not shrink, and deflating it costs 10 times the rest
-            lifespan="off",
-            access_log=False,
-            log_config=None,
-            server_header=False,
-            ssl_certfile=http.cert or None,
-            ssl_keyfile=http.key or None,
-            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+class Server(uvicorn.Server):
+    """uvicorn, leaving the process's signals to whoever owns the process."""
+
+    def __init__(self, app: ASGIApp, config: Config, serving: asyncio.Event) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                loop="none",
+                ws=StampedWebSocket,
+                ws_max_size=config.limits.message_bytes,
+                ws_per_message_deflate=False,  # speech does not shrink, and deflating it costs more than all the rest
+                lifespan="off",
+                access_log=False,
+                log_config=None,
+                server_header=False,
+                ssl_certfile=config.http.cert or None,
+                ssl_keyfile=config.http.key or None,
+                timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+            )
         )
-    )
+        self._serving = serving
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._serving.set()
 
 
-async def serve(app: ASGIApp, http: HttpConfig, limits: LimitsConfig) -> None:
-    """Serve until SIGINT, SIGTERM or cancellation. Raises ConfigError: the address cannot be had."""
-    listener = bind(http)
-    running = server(app, http, limits)
-    task = asyncio.ensure_future(running.serve([listener]))
+async def serve(app: ASGIApp, listener: socket.socket, config: Config, serving: asyncio.Event) -> None:
+    """Serve on `listener` until cancelled; TLS when a certificate is configured. `serving` is set once callers get in.
+
+    Calls that are still going on when it is cancelled are closed with code 1012.
+    """
+    server = Server(app, config, serving)
+    task = asyncio.ensure_future(server.serve([listener]))
     try:
         await asyncio.shield(task)
     finally:
-        running.should_exit = True
+        server.should_exit = True
         await task
         listener.close()

@@ -1,8 +1,8 @@
 """Which intent a text means: a linear classifier over words, pairs of words and strings of sounds.
 
 The features are weighted by how few intents share them (idf), the classifier is ridge regression of "is this intent" on
-the examples, solved in closed form when an agent is loaded. Sounds run across word boundaries, so "of which is" is still
-near "vouchers" where the words have nothing in common.
+the examples, solved in closed form when an agent is loaded. Sounds run across word boundaries, so "of which is" is
+still near "vouchers" where the words have nothing in common.
 """
 
 import math
@@ -19,7 +19,7 @@ from voicepipe.engines.frontdesk.sound import sound, words
 RIDGE = 0.5
 """Regularisation: higher trusts single words less."""
 
-WEIGHTS = {"w": 1.0, "b": 0.6, "s": 0.4}
+WEIGHTS = {"w": 1.0, "b": 0.6, "s": 0.6}
 """Of a word, of a pair of words, and of a string of sounds."""
 
 SOUNDS = 4

@@ -124,7 +124,7 @@ def day(text: str, asked: bool) -> str:
 
 
 def _day_by_sound(tokens: Sequence[str], asked: bool) -> str:
-    """"fry day", "thirsty", "choose day"; outside the question only where there is a "day" in it."""
+    """ "fry day", "thirsty", "choose day"; outside the question only where there is a "day" in it."""
     pairs = [(sound(a) + sound(b), b) for a, b in zip(tokens, tokens[1:], strict=False) if b in ("day", "die", "they")]
     single = [(sound(token), token) for token in tokens if len(token) > 4 and token not in NUMBERS]
     heard = [key for key, token in [*pairs, *single] if asked or token.endswith("day")]

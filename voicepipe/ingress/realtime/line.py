@@ -34,7 +34,8 @@ class AudioIn:
         self._rest: Pcm = np.empty(0, np.int16)
         self._pos = 0
         self._queue: deque[Block] = deque()
-        self._ended = False
+        self.ended = False
+        """Nothing more is taken."""
         self._filled = asyncio.Event()
         """The queue has something, or never will have."""
         self._room = asyncio.Event()
@@ -70,7 +71,7 @@ class AudioIn:
 
     def end(self) -> None:
         """The caller is gone, or we hang up: what is queued is still heard."""
-        self._ended = True
+        self.ended = True
         self._filled.set()
 
     async def blocks(self) -> AsyncIterator[Block]:
@@ -82,14 +83,13 @@ class AudioIn:
                     if len(self._queue) < QUEUED:
                         self._room.set()
                     yield block
-                    await asyncio.sleep(0)  # a full queue must not keep the loop from the other calls
                 self._settled.set()
-                if self._ended:
+                if self.ended:
                     return
                 self._filled.clear()
                 await self._filled.wait()
         finally:
-            self._ended = True
+            self.ended = True
             self._queue.clear()
             self._room.set()
             self._settled.set()
@@ -100,7 +100,7 @@ class AudioIn:
         return g711.decode(_law(self._format), data)
 
     def _push(self, pcm: Pcm, arrived: float) -> None:
-        if self._ended:
+        if self.ended:
             return
         pcm = np.concatenate((self._rest, pcm))
         whole = pcm.size - pcm.size % BLOCK
@@ -167,9 +167,11 @@ class WebSocketLine:
         self._sent += pcm.size
         self._on_audio(self._encode(self._convert(pcm)), samples_to_ms(pcm.size, self.out_rate))
 
-    def clear(self) -> None:
+    def clear(self) -> int:
         """Clients flush their playback themselves on `speech_started`; what they had not played was never heard."""
-        self._sent = self._base = self._played()
+        played = self._played()
+        lost, self._sent, self._base = self._sent - played, played, played
+        return lost
 
     def played(self) -> tuple[int, bool]:
         """What a client has heard that plays at once all that it gets: min(sent, time since the first delta).
@@ -180,7 +182,8 @@ class WebSocketLine:
 
     async def hang_up(self) -> None:
         """Let the client play what it has (`lead_ms` at most), then end the call."""
-        await asyncio.sleep((self._sent - self._played()) / self.out_rate)
+        if not self.input.ended:
+            await asyncio.sleep((self._sent - self._played()) / self.out_rate)
         self.input.end()
 
     def _played(self) -> int:

@@ -1,6 +1,5 @@
 """The session object: what the client sees and updates, and the `CallSettings` behind it. Pure."""
 
-import dataclasses
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -144,7 +143,7 @@ class Session(Struct, frozen=True, kw_only=True):
 
     def settings(self, base: CallSettings) -> CallSettings:
         """`base` with all that this session says about the call."""
-        return dataclasses.replace(
+        return msgspec.structs.replace(
             base,
             instructions=self.instructions,
             voice=self.audio.output.voice,

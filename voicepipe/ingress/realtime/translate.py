@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from voicepipe.ingress.realtime import server_events as wire
@@ -134,7 +134,7 @@ class Translator:
     def _reply_item_added(self, event: ReplyItemAdded) -> Events:
         self._output = _Output(event.item.id, self._outputs, event.previous_id)
         self._outputs += 1
-        item = wire_item(event.item, audio=self._spoken)
+        item = wire_item(replace(event.item, status="in_progress", arguments=""))
         out: Events = [wire.OutputItemAdded(response_id=event.response_id, output_index=self._output.index, item=item)]
         if self._conversation:
             out.append(wire.ItemAddedEvent(item=item, previous_item_id=event.previous_id))

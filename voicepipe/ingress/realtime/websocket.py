@@ -1,4 +1,4 @@
-"""One Realtime WebSocket: reads, writes, times out, ends the call. `control` and `translate` know what is said on it."""
+"""One Realtime WebSocket: reads, writes, times out, ends the call. `control` and `translate` know what is said."""
 
 import asyncio
 import logging

@@ -1,0 +1,126 @@
+"""Command line: `python -m latency_probes URL`. Exit status: 0 within the budget, 1 over it, 2 not measured."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from latency_probes import report, soak
+from latency_probes.plan import SETS, CallPlan, make_plan, sizes
+from latency_probes.realtime import RealtimeCaller, endpoint
+from latency_probes.run import Runner
+from voicepipe.errors import ProbeError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parse, run, report; returns the exit status."""
+    try:
+        options = parser().parse_args(argv)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    console = Console()
+    if options.list:
+        console.print("\n".join(f"{kind:14}{size:5}" for kind, size in sizes().items()), highlight=False)
+        return 0
+    try:
+        if not options.url:
+            raise ProbeError("give the address of a server, for example ws://127.0.0.1:8080/v1/realtime")
+        endpoint(options.url, options.agent)
+        return soaked(options, console) if options.soak else probed(options, console)
+    except ProbeError as error:
+        Console(stderr=True).print(f"{error}", style="red", highlight=False, soft_wrap=True)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options; --help is their documentation."""
+    cli = argparse.ArgumentParser(
+        prog="python -m latency_probes",
+        description="Place real calls to a voice server that speaks OpenAI Realtime, and judge what is heard.",
+    )
+    cli.add_argument("url", nargs="?", default="", help="ws://host:port/v1/realtime or http://host:port")
+    cli.add_argument("--set", dest="kinds", type=kinds_of, default=SETS, help=f"all, or some of {','.join(SETS)}")
+    cli.add_argument("--calls", type=positive, help="so many calls (default: every utterance once)")
+    cli.add_argument("--concurrency", type=positive, default=1, help="calls at a time (default 1)")
+    cli.add_argument("--soak", type=positive, metavar="N", help="instead: N short calls one after another")
+    cli.add_argument("--json", type=Path, metavar="FILE", help="write every turn and the summary to this file")
+    cli.add_argument("--key", default="", help="API key, sent as a bearer token")
+    cli.add_argument("--agent", default="", help="which agent to call, sent as ?model=")
+    cli.add_argument("--budget-ms", type=float, default=300.0, help="a gap over this is late (default 300)")
+    cli.add_argument("--p95-ms", type=float, help="fail over this p95 of finished utterances (default: the budget)")
+    cli.add_argument("--seed", type=int, default=1, help="draws order, pauses and noise (default 1)")
+    cli.add_argument("--list", action="store_true", help="show the sets and their sizes")
+    return cli
+
+
+def kinds_of(text: str) -> tuple[str, ...]:
+    """The sets named in `text`."""
+    kinds = SETS if text == "all" else tuple(text.split(","))
+    unknown = [kind for kind in kinds if kind not in SETS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no set {unknown[0]!r}: give all, or some of {','.join(SETS)}")
+    return kinds
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def probed(options: argparse.Namespace, console: Console) -> int:
+    """Place the planned calls and report."""
+    plan = make_plan(options.kinds, options.seed, options.calls)
+    with progress(console, len(plan.references) + len(plan.calls)) as advance:
+        runner = Runner(caller_for(options), options.seed, options.concurrency, advance)
+        run = asyncio.run(runner.run(plan))
+    summary = report.summarise(run, options.budget_ms, options.p95_ms or options.budget_ms)
+    report.show(run, summary, console)
+    keep(options.json, {"url": options.url, "seed": options.seed, "summary": summary, "run": run})
+    return 1 if summary.breaches else 0
+
+
+def soaked(options: argparse.Namespace, console: Console) -> int:
+    """Place the calls of a soak and report."""
+    with progress(console, options.soak) as advance:
+        growth = asyncio.run(soak.soak(options.url, options.soak, caller_for(options), advance))
+    soak.show(growth, console)
+    keep(options.json, growth)
+    return 1 if growth.failures else 0
+
+
+def caller_for(options: argparse.Namespace) -> Callable[[CallPlan], RealtimeCaller]:
+    """Makes the caller of each call."""
+    return lambda plan: RealtimeCaller(options.url, plan.noise, options.seed, options.key, options.agent)
+
+
+@contextmanager
+def progress(console: Console, calls: int) -> Iterator[Callable[[], None]]:
+    """A bar that moves by one call; nothing where the output is no terminal."""
+    columns = (TextColumn("calls"), *Progress.get_default_columns()[1:2], MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("calls", total=calls)
+        yield lambda: bar.advance(task)
+
+
+def keep(path: Path | None, result: object) -> None:
+    """Write `result` as JSON, where a file is wanted. Raises ProbeError where it cannot be written."""
+    if path is None:
+        return
+    try:
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(result)))
+    except OSError as error:
+        raise ProbeError(f"{path} cannot be written: {error.strerror}") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,172 @@
+"""A whole conversation in virtual time: a caller from a TOML file, scripted engines, the real call."""
+
+import asyncio
+import tomllib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from voicepipe.agent import Agent, CallSettings, Tool
+from voicepipe.audio import BLOCK, RATE, Block, Pcm, dbfs
+from voicepipe.call import Call
+from voicepipe.config import Config
+from voicepipe.control import Control
+from voicepipe.engines.base import Engines, ToolCall
+from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
+from voicepipe.turn.events import CallEvent
+
+
+class Says(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The caller's voice from `at_ms` for `for_ms`; what the recogniser makes of it is in `Scenario.hears`."""
+
+    at_ms: int
+    for_ms: int
+    dbfs: float = -20.0
+
+
+class Delays(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    settle_ms: float = 10
+    first_token_ms: float = 5
+    token_ms: float = 2
+    tts_ms: float = 5
+
+
+class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    about: str
+    hears: list[str]
+    """The n-th utterance that is opened is recognised as the n-th of these."""
+    says: list[Says]
+    length_ms: int
+    replies: dict[str, str] = {}
+    expect: list[str] = []
+    """Lines of `Recording.story` that must come in this order; others may stand between."""
+    never: list[str] = []
+    """Beginnings of lines that must not come."""
+    prompt: list[str] = []
+    """`role: text` of the last prompt's messages."""
+    gap_ms: tuple[float, float] | None = None
+    """Bounds of the time from the end of the caller's first `says` to the first audible sample after it."""
+    silent_ms: float | None = None
+    """After the last `says` begins, no more audible sound leaves later than this (until the next reply)."""
+    agent: dict[str, Any] = {}
+    delays: Delays = Delays()
+    config: dict[str, Any] = {}
+
+
+def load(path: Path) -> Scenario:
+    return msgspec.convert(tomllib.loads(path.read_text()), Scenario)
+
+
+@dataclass
+class ScenarioLine:
+    """A caller who speaks as the scenario says, in real (virtual) time, and records what is sent to them."""
+
+    scenario: Scenario
+    kind: str = "scenario"
+    out_rate: int = RATE
+    lead_ms: int = 0
+    sent: list[tuple[float, float]] = field(default_factory=list)
+    """(ms since the answer, dBFS) of each packet."""
+    began: float = 0.0
+    ended: bool = False
+    _samples: int = 0
+
+    def now_ms(self) -> float:
+        return (asyncio.get_running_loop().time() - self.began) * 1000
+
+    async def blocks(self) -> AsyncIterator[Block]:
+        self.began = asyncio.get_running_loop().time()
+        for n in range(self.scenario.length_ms // 20):
+            if self.ended:
+                return
+            due = self.began + (n + 1) * 0.02
+            await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
+            yield Block(self._voice(n * 20), n * BLOCK, asyncio.get_running_loop().time())
+
+    def _voice(self, ms: int) -> Pcm:
+        for says in self.scenario.says:
+            if says.at_ms <= ms < says.at_ms + says.for_ms:
+                amplitude = 32768 * 10 ** (says.dbfs / 20) * 2**0.5
+                return (amplitude * np.sin(2 * np.pi * 180 * np.arange(BLOCK) / RATE + ms)).astype(np.int16)
+        return np.zeros(BLOCK, np.int16)
+
+    def send(self, pcm: Pcm) -> None:
+        self.sent.append((self.now_ms(), dbfs(pcm)))
+        self._samples += pcm.size
+
+    def clear(self) -> int:
+        return 0
+
+    def played(self) -> tuple[int, bool]:
+        return self._samples, True
+
+    async def hang_up(self) -> None:
+        self.ended = True
+
+
+@dataclass
+class Recording:
+    scenario: Scenario
+    line: ScenarioLine
+    events: list[tuple[float, CallEvent]]
+    llm: ScriptedLlm
+    control: Control
+
+    @property
+    def story(self) -> list[str]:
+        return [line for _, event in self.events if (line := told(event))]
+
+    def audible(self, after_ms: float) -> float | None:
+        """When the first audible packet after `after_ms` was sent."""
+        return next((at for at, level in self.line.sent if at >= after_ms and level > -45), None)
+
+
+def told(event: CallEvent) -> str:
+    """One line for an event; "" for those that only carry bookkeeping."""
+    name = type(event).__name__
+    match name:
+        case "ItemAdded":
+            return f"{event.item.role}: {event.item.text}"  # type: ignore[union-attr]
+        case "ReplyItemDone":
+            item = event.item  # type: ignore[union-attr]
+            return f"agent ({item.status}): {item.text}" if item.kind == "message" else f"calls {item.name}"
+        case "ReplyDone":
+            return f"reply {event.status} {event.reason}".strip()  # type: ignore[union-attr]
+        case "ItemTruncated":
+            return "truncated"
+        case "CallEnded":
+            return f"ended: {event.reason} {event.detail}".strip()  # type: ignore[union-attr]
+        case "SpeechStarted" | "SpeechStopped":
+            return "voice starts" if name == "SpeechStarted" else "voice stops"
+    return ""
+
+
+async def play(scenario: Scenario) -> Recording:
+    delays = scenario.delays
+    llm = ScriptedLlm(scenario.replies, delays.first_token_ms, delays.token_ms)
+    asr = ScriptedAsr(scenario.hears, delays.settle_ms, delays.settle_ms)
+    engines = Engines(ScriptedVad(), asr, llm, ScriptedTts(first_ms=delays.tts_ms, rate=RATE))
+    agent = msgspec.convert({"name": "scenario", "no_input": [], **scenario.agent}, Agent)
+    line = ScenarioLine(scenario)
+    events: list[tuple[float, CallEvent]] = []
+
+    async def run_tool(tool: Tool, call: ToolCall) -> str:
+        return f"{tool.name} did {call.arguments}"
+
+    call = Call(
+        "call_1",
+        line,
+        CallSettings.of(agent),
+        engines,
+        msgspec.convert(scenario.config, Config),
+        run_tool,
+        lambda event: events.append((line.now_ms(), event)),
+        asyncio.get_running_loop().time,
+    )
+    control = Control(call)
+    await control.run()
+    return Recording(scenario, line, events, llm, control)

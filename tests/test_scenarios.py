@@ -1,0 +1,40 @@
+"""Whole conversations in virtual time, one file of tests/scenarios/ each."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.scenario import Scenario, load, play
+
+SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.toml"))
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+async def test_scenario(path: Path) -> None:
+    scenario = load(path)
+    recording = await play(scenario)
+    story = recording.story
+    _in_order(scenario, story)
+    for beginning in scenario.never:
+        assert not [line for line in story if line.startswith(beginning)], story
+    if scenario.prompt:
+        messages = recording.llm.prompts[-1].messages
+        assert [f"{message.role}: {message.text}" for message in messages] == scenario.prompt
+    if scenario.gap_ms:
+        spoke = scenario.says[0].at_ms + scenario.says[0].for_ms
+        audible = recording.audible(spoke)
+        assert audible is not None, story
+        low, high = scenario.gap_ms
+        assert low <= audible - spoke <= high, f"{audible - spoke} ms"
+    if scenario.silent_ms is not None:
+        began = scenario.says[-1].at_ms
+        last = max(at for at, level in recording.line.sent if level > -45 and at < began + 1000)
+        assert last - began <= scenario.silent_ms, f"{last - began} ms"
+
+
+def _in_order(scenario: Scenario, story: list[str]) -> None:
+    at = 0
+    for line in scenario.expect:
+        assert line in story[at:], f"{line!r} is missing in {story[at:]}, all: {story}"
+        at = story.index(line, at) + 1

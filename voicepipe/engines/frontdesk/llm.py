@@ -1,0 +1,182 @@
+"""The embedded language engine: answers by the intents of the agent's file, without a model."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+from uuid import uuid4
+
+from voicepipe.agent import Agent, ToolSpec
+from voicepipe.engines.base import Delta, Message, Prompt, ToolCall
+from voicepipe.engines.frontdesk import guess
+from voicepipe.engines.frontdesk.dialogue import ACCEPT, Answer, Dialogue, State, fill
+
+TRANSFER_TOOL = "transfer_call"
+"""Called with {"to": name} after the reply of an intent with `transfer`, where the prompt offers such a tool."""
+
+OBEYED = re.compile(
+    r"^\W*(?:please\s+|just\s+|now\s+)*(?:say|greet|repeat|reply|respond|answer|tell|speak)\b[^:\"“]{0,60}[:\"“]\s*(.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""'Say exactly: ...', 'Greet the caller with "..."'."""
+
+GREET = re.compile(r"^\W*(?:please\s+)?(?:greet|welcome|say (?:hello|hi)\b)", re.IGNORECASE)
+
+NOBODY = Agent(name="", greeting="Hello, how can I help you?")
+"""Answers where a prompt names no agent."""
+
+
+class FrontdeskLlm:
+    """Answers from the agent's `intents`. Stateless: everything is in the prompt."""
+
+    def __init__(self, agents: Sequence[Agent] = ()) -> None:
+        self._agents = tuple(agents)
+        self._dialogues: dict[int, Dialogue] = {}
+
+    async def start(self) -> None:
+        """Learn the agents given to the constructor, about 0.2 s each; others are learnt at their first call."""
+        for agent in (NOBODY, *self._agents):
+            await self._dialogue(agent)
+
+    async def close(self) -> None:
+        """Forget all agents."""
+        self._dialogues.clear()
+
+    async def warm(self, prefix: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> None:
+        """There is no cache."""
+
+    async def generate(self, prompt: Prompt) -> AsyncIterator[Delta]:
+        """The reply word by word, each with the space before it, then the tool call if there is one."""
+        dialogue = await self._dialogue(prompt.agent or NOBODY)
+        left = prompt.max_tokens
+        for delta in reply(dialogue, prompt):
+            if isinstance(delta, ToolCall):
+                yield delta
+                continue
+            for word in re.findall(r"\s*\S+", delta)[:left]:
+                yield word
+                left = None if left is None else left - 1
+
+    async def _dialogue(self, agent: Agent) -> Dialogue:
+        """The agent's rules. Agents are immutable and re-made on change, so identity is the key."""
+        known = self._dialogues.get(id(agent))
+        if known is None or known.agent is not agent:
+            known = await asyncio.to_thread(Dialogue, agent)
+            if len(self._dialogues) >= 64:
+                self._dialogues.pop(next(iter(self._dialogues)))
+            self._dialogues[id(agent)] = known
+        return known
+
+
+def reply(dialogue: Dialogue, prompt: Prompt) -> list[Delta]:
+    """The whole reply to a prompt."""
+    if prompt.messages and prompt.messages[-1].role == "tool":
+        return [_after_tool(dialogue, prompt)]
+    last = next(
+        (index for index in range(len(prompt.messages) - 1, -1, -1) if prompt.messages[index].role == "user"), -1
+    )
+    text = prompt.messages[last].text if last >= 0 else ""
+    if order := _order(dialogue.agent, prompt, text):
+        return [order]
+    if last < 0:
+        return [dialogue.agent.greeting or NOBODY.greeting]
+    state, answer = dialogue.hear(dialogue.fold(prompt.messages[:last]), text)
+    if call := _foreign_call(dialogue, prompt, state, answer, text):
+        return [call]
+    if not answer.understood and not dialogue.intents and text.strip():
+        return [f"You said: {text.strip().rstrip('.?!')}."]
+    return _spoken(prompt, answer)
+
+
+def _order(agent: Agent, prompt: Prompt, text: str) -> str:
+    """What the instructions (or the user) say must be said, word for word; "" if they leave it open."""
+    system = [
+        message.text for message in prompt.messages if message.role == "system" and message.text != agent.instructions
+    ]
+    for order in [*system[::-1], text]:
+        if found := OBEYED.search(order):
+            return found[1].strip().strip("\"“”'").strip()
+        if order != text and GREET.search(order):
+            return agent.greeting or NOBODY.greeting
+    return ""
+
+
+def _spoken(prompt: Prompt, answer: Answer) -> list[Delta]:
+    """The answer's text, or the call of its tool; the tool's result comes with the next prompt."""
+    offered = {} if prompt.tool_choice == "none" else {tool.name: tool for tool in prompt.tools}
+    if answer.tool in offered:
+        return [_call(answer.tool, json.dumps(typed(offered[answer.tool], answer.values), ensure_ascii=False))]
+    text: list[Delta] = [fill(answer.text, {"result": ""})]
+    if answer.transfer and TRANSFER_TOOL in offered:
+        text.append(_call(TRANSFER_TOOL, json.dumps({"to": answer.transfer})))
+    return text
+
+
+def _foreign_call(dialogue: Dialogue, prompt: Prompt, state: State, answer: Answer, text: str) -> ToolCall | None:
+    """The call of a tool that no intent knows, if it is required or nearer to the caller's words than an intent."""
+    own = {intent.tool for intent in dialogue.intents.values()} | {TRANSFER_TOOL}
+    foreign = [tool for tool in prompt.tools if tool.name not in own]
+    choice = prompt.tool_choice
+    forced = next((tool for tool in prompt.tools if tool.name == choice), None)
+    if forced is None and choice == "required" and answer.tool not in {tool.name for tool in prompt.tools}:
+        forced = guess.choose(foreign, text) or next(iter(foreign or prompt.tools), None)
+    if forced is not None:
+        return None if forced.name == answer.tool else _call(forced.name, guess.arguments(forced, text))
+    if choice != "auto" or state.asked or dialogue.match(text).score >= 2 * ACCEPT:
+        return None
+    chosen = guess.choose(foreign, text)
+    return _call(chosen.name, guess.arguments(chosen, text)) if chosen else None
+
+
+def _call(name: str, arguments: str) -> ToolCall:
+    return ToolCall(f"call_{uuid4().hex[:16]}", name, arguments)
+
+
+def typed(tool: ToolSpec, values: dict[str, str]) -> dict[str, Any]:
+    """The slots' values as the tool's schema wants them: "2" becomes 2 where an integer is asked for."""
+    properties = tool.parameters.get("properties") or {}
+
+    def convert(name: str, value: str) -> Any:
+        wanted = (properties.get(name) or {}).get("type")
+        return int(value) if wanted in ("integer", "number") and value.isdigit() else value
+
+    return {name: convert(name, value) for name, value in values.items()}
+
+
+def _after_tool(dialogue: Dialogue, prompt: Prompt) -> str:
+    """What is said when a tool has answered: the intent's reply with {result} in it, or the result alone."""
+    messages = prompt.messages
+    calls = {message.call.call_id: message.call.name for message in messages if message.call is not None}
+    result = readable(messages[-1].text)
+    name = calls.get(messages[-1].call_id, "")
+    state = dialogue.fold(messages)
+    task = dialogue.intents.get(state.task)
+    if task and task.tool == name:
+        return fill(task.reply, {**state.values, "result": result})
+    intent = next((intent for intent in dialogue.intents.values() if intent.tool == name and not intent.slots), None)
+    if intent:
+        return fill(intent.reply, {"result": result})
+    return result or dialogue.agent.acknowledgement
+
+
+def readable(result: str) -> str:
+    """A tool's result as a sentence: JSON is read out as names and values."""
+    try:
+        data = json.loads(result)
+    except ValueError:
+        return result.strip()
+    if isinstance(data, dict):
+        said = ", ".join(f"{name.replace('_', ' ')}: {_plain(value)}" for name, value in data.items())
+        return f"{said[:1].upper()}{said[1:]}." if said else ""
+    return f"{_plain(data)}."
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "nothing"}[value]
+    if isinstance(value, list):
+        return ", ".join(_plain(entry) for entry in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {_plain(entry)}" for name, entry in value.items())
+    return str(value)

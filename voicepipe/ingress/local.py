@@ -1,0 +1,59 @@
+"""Without keys only this machine may call, and no web page of somebody else's may do it from its browser."""
+
+import ipaddress
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from voicepipe.config import Config
+from voicepipe.errors import ConfigError
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address can only mean this machine."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def check_exposure(config: Config) -> None:
+    """Raises ConfigError: others could call, and nobody needs a key."""
+    if not config.tenants and not is_loopback(config.http.host):
+        raise ConfigError(
+            f"http.host = {config.http.host!r} lets other machines call, and no tenant has a key: "
+            "add a [[tenants]] table with name and key_env, or set http.host to 127.0.0.1."
+        )
+
+
+class LocalOnly:
+    """ASGI middleware for a server without keys.
+
+    `Host` must mean this machine, or a page whose name was rebound to 127.0.0.1 would pass for ours; `Origin`, which
+    browsers always send on WebSockets and posts, must be our own or one of `origins`.
+    """
+
+    def __init__(self, app: ASGIApp, origins: tuple[str, ...] = ()) -> None:
+        self._app = app
+        self._origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket") or self._allows(Headers(scope=scope)):
+            return await self._app(scope, receive, send)
+        message = "This server has no keys and serves pages and programs of its own machine alone: see http.origins."
+        error = {"type": "invalid_request_error", "code": "origin_not_allowed", "message": message, "param": None}
+        response = JSONResponse({"error": error}, 403)
+        if scope["type"] == "websocket":
+            await WebSocket(scope, receive, send).send_denial_response(response)
+        else:
+            await response(scope, receive, send)
+
+    def _allows(self, headers: Headers) -> bool:
+        host = headers.get("host", "")
+        if not is_loopback(urlsplit(f"//{host}").hostname or ""):
+            return False
+        origin = headers.get("origin")
+        return origin is None or "*" in self._origins or origin in self._origins or urlsplit(origin).netloc == host

@@ -1,0 +1,5 @@
+"""Interim."""
+
+
+def speakable(text: str, language: str = "en") -> str:
+    return text.strip()
