@@ -12,6 +12,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths
 
 .PHONY: help demo test lint types bench docs venv venv-run system clean
 .DEFAULT_GOAL := help
+SHELL := bash
 
 help:  ## This list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -25,7 +26,7 @@ test: venv system  ## All tests (ARGS are pytest's)
 lint: venv  ## ruff and the floors of the package (import-linter)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/lint-imports --no-cache | tail -n 3
+	@said=$$($(BIN)/lint-imports --no-cache 2>&1) && tail -n 1 <<< "$$said" || { echo "$$said"; exit 1; }
 
 types: venv  ## mypy --strict
 	@$(BIN)/mypy
@@ -66,7 +67,6 @@ system:
 	    { echo "missing: $$command (package $$package); skipped: $${skipped//_/ }" >&2; test "$$CI" != true; } || exit 1; \
 	done
 
-SHELL := bash
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo -n)
 # By apt, where there is one and we may: as root, or by sudo without a password.
 install = command -v apt-get >/dev/null && $(SUDO) true 2>/dev/null && \

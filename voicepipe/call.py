@@ -80,9 +80,7 @@ class Call:
         self._clock = clock
         self._playout = Playout(line, clock, config.turn.duck_db)
         speaker = Speaker(engines.tts, line.out_rate, settings.agent.language)
-        studio = Studio(
-            engines.llm, speaker, self._playout, History(), run_tool, config.ladder, self.ids, clock, emit
-        )
+        studio = Studio(engines.llm, speaker, self._playout, History(), run_tool, config.ladder, self.ids, clock, emit)
         self.dialogue = Dialogue(studio, settings, self.spawn, self._reply_ended)
         self.ear = Ear(engines.vad.stream(), config.vad, self._own_sound)
         self.machine = TurnMachine(config.turn)

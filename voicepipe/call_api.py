@@ -44,8 +44,10 @@ class CallControl(Protocol):
     """One call, seen from its ingress. Events may be emitted before a method returns."""
 
     id: str
-    settings: CallSettings
-    """As it is now; changed by `configure` alone."""
+
+    @property
+    def settings(self) -> CallSettings:
+        """As they are now; changed by `configure` alone."""
 
     def items(self) -> Sequence[Item]:
         """The conversation, in order."""

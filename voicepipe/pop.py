@@ -58,9 +58,7 @@ class _Seat:
     def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
         pop = self.pop
         call_id = f"call_{secrets.token_hex(6)}"
-        return Control(
-            Call(call_id, line, settings, pop.engines, pop.config, pop.tools.run, on_event, time.monotonic)
-        )
+        return Control(Call(call_id, line, settings, pop.engines, pop.config, pop.tools.run, on_event, time.monotonic))
 
 
 class Pop:

@@ -6,7 +6,7 @@ does, in the order of the wire's golden trace.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -162,14 +162,14 @@ class Reply:
             await self._say(self.order.settings.agent.fallback)
         await self._pieces.put(None)
 
-    async def _fixed(self) -> AsyncIterator[str]:
+    async def _fixed(self) -> AsyncGenerator[str, None]:
         yield self.order.text
 
-    async def _generate(self) -> AsyncIterator[str]:
+    async def _generate(self) -> AsyncGenerator[str, None]:
         prompt = self.order.prompt
         for _ in range(TOOL_ROUNDS):
             call: ToolCall | None = None
-            async with aclosing(self._studio.llm.generate(prompt)) as deltas:  # type: ignore[type-var]
+            async with aclosing(self._studio.llm.generate(prompt)) as deltas:
                 async for delta in deltas:
                     self._stamp("token")
                     if isinstance(delta, ToolCall):
@@ -251,9 +251,7 @@ class Reply:
         if self._item is not None:
             return
         audio_ms = 0 if self.spoken else None
-        self._item = Item(
-            self._studio.ids.new("item"), role="assistant", status="in_progress", audio_ms=audio_ms
-        )
+        self._item = Item(self._studio.ids.new("item"), role="assistant", status="in_progress", audio_ms=audio_ms)
         if self.spoken:
             self.spoken_item = self._item.id
         self._join(self._item)
@@ -344,9 +342,7 @@ class Reply:
         self.over = True
         prompt_words = sum(len(message.text.split()) for message in self.order.prompt.messages)
         self._studio.emit(
-            ReplyDone(
-                self.id, status, reason, tuple(self._items), prompt_words, self._tokens, self.record.summary()
-            )
+            ReplyDone(self.id, status, reason, tuple(self._items), prompt_words, self._tokens, self.record.summary())
         )
 
     def _stamp(self, hop: Hop) -> None:

@@ -138,9 +138,7 @@ NOTHING: Actions = ()
 
 
 class TurnMachine:
-    """Feed facts in order; do what comes back before the next fact.
-
-    """
+    """Feed facts in order; do what comes back before the next fact."""
 
     def __init__(self, config: TurnConfig) -> None:
         self.config = config

@@ -1,7 +1,7 @@
 """From voice probabilities and levels to where the caller's voice begins and ends, sample by sample.
 
-Silero says *whether* there is voice, in windows of 32 ms that lag the end of speech by one to three windows. The level says
-*where* it ended, in frames of 10 ms. Silence is counted from the last voiced frame, so a wait of 130 ms is 130 ms.
+Silero says *whether* there is voice, in windows of 32 ms that lag the end of speech by one to three windows. The level
+says *where* it ended, in frames of 10 ms. Silence is counted from the last voiced frame, so a wait of 130 ms is 130 ms.
 """
 
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ class VoiceTracker:
             quiet = self._probability < self.config.stop_probability
             self.voice = Voice(True, voice.started, last, now, quiet)
         elif self._run_started is not None and samples_to_ms(self._heard - self._run_started) >= self.config.start_ms:
-            self.voice = Voice(True, self._run_started, last, now)
+            self.voice = Voice(True, self._run_started, max(last, self._heard), now)
         else:
             self.voice = Voice(now=now, last=voice.last)
         return self.voice

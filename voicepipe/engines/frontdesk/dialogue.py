@@ -143,7 +143,8 @@ class Dialogue:
             question = task.slots[missing] if not state.asked or missing != state.asked else _question(task, missing)
             return replace(state, asked=missing, done=False, misses=0), Answer(question)
         done = replace(state, asked="", done=True, misses=0)
-        return done, Answer(fill(task.reply, state.values), task.tool, state.values, task.transfer)
+        values = {slot: state.values[slot] for slot in task.slots}
+        return done, Answer(fill(task.reply, values), task.tool, values, task.transfer)
 
     def _plain(self, state: State, intent: Intent) -> Answer:
         text = fill(intent.reply, {"last_reply": state.last_reply or self.agent.greeting})

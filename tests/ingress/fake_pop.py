@@ -1,0 +1,306 @@
+"""A PoP whose calls are scripted: no engines, the ingress's own behaviour alone is under test."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from voicepipe.agent import Agent, CallSettings
+from voicepipe.audio import BLOCK, Pcm, dbfs
+from voicepipe.call_api import CallControl, ReplyRequest, Tenant
+from voicepipe.config import Config, HttpConfig
+from voicepipe.errors import (
+    ConfigError,
+    InputEmpty,
+    ItemExists,
+    ItemMismatch,
+    ItemUnknown,
+    NoReply,
+    ReplyActive,
+    Unauthorized,
+)
+from voicepipe.ingress import http, server
+from voicepipe.line import Line
+from voicepipe.turn.events import (
+    CallEnded,
+    CallEvent,
+    Item,
+    ItemAdded,
+    ItemDeleted,
+    ItemTruncated,
+    ReplyDone,
+    ReplyItemAdded,
+    ReplyItemDone,
+    ReplyStarted,
+    ReplyText,
+    SpeechStarted,
+    SpeechStopped,
+    WordsHeard,
+)
+
+QUIET_BLOCKS = 5
+WORDS = "what are your opening hours"
+ANSWER = ("We open at nine. ", "We close at five.")
+RECORD = {"latency_ms": 180, "confident": True, "ladder": ""}
+
+
+class FakeCall:
+    """Hears loud sound as WORDS and says ANSWER; calls the first client tool once where there is one."""
+
+    def __init__(self, line: Line, settings: CallSettings, emit: Callable[[CallEvent], None], packets: int) -> None:
+        self.id = "call_fake"
+        self.settings = settings
+        self.blocks: list[Any] = []
+        self.requests: list[ReplyRequest] = []
+        self.line = line
+        self.emit = emit
+        self.packets = packets
+        self.history: list[Item] = []
+        self.ids = count(1)
+        self.speaking: str | None = None
+        self.quiet = 0
+        self.since_commit = 0
+        self.reply: asyncio.Task[None] | None = None
+        self.response_id = ""
+        self.current: Item | None = None
+
+    # CallControl
+
+    def items(self) -> Sequence[Item]:
+        return self.history
+
+    def item(self, item_id: str) -> Item:
+        for item in self.history:
+            if item.id == item_id:
+                return item
+        raise ItemUnknown(f"no item {item_id!r}")
+
+    def configure(self, settings: CallSettings) -> None:
+        self.settings = settings
+
+    def commit_input(self) -> None:
+        if self.since_commit < 5 * BLOCK:
+            raise InputEmpty("buffer too small")
+        self.turn(self.speaking or self.new("item"))
+
+    def clear_input(self) -> None:
+        self.since_commit, self.speaking = 0, None
+
+    def add_item(self, item: Item, previous_id: str | None) -> None:
+        if any(known.id == item.id for known in self.history):
+            raise ItemExists(f"item {item.id!r} is there already")
+        at = len(self.history)
+        if previous_id is not None:
+            at = 0 if previous_id == "root" else self.history.index(self.item(previous_id)) + 1
+        self.history.insert(at, item)
+        self.emit(ItemAdded(item, self.history[at - 1].id if at else None))
+
+    def delete_item(self, item_id: str) -> None:
+        self.history.remove(self.item(item_id))
+        self.emit(ItemDeleted(item_id))
+
+    def truncate(self, item_id: str, audio_end_ms: int) -> None:
+        item = self.item(item_id)
+        if item.audio_ms is None or item.role != "assistant":
+            raise ItemMismatch("not an assistant's audio")
+        item.audio_ms, item.text = audio_end_ms, ""
+        self.emit(ItemTruncated(item_id, audio_end_ms))
+
+    def respond(self, request: ReplyRequest) -> None:
+        self.requests.append(request)
+        if self.reply:
+            raise ReplyActive(f"Conversation already has an active response in progress: {self.response_id}.")
+        self.answer(request)
+
+    def cancel_reply(self, response_id: str | None) -> None:
+        if self.reply is None or response_id not in (None, self.response_id):
+            raise NoReply("nothing to cancel")
+        self.stop("client_cancelled")
+
+    async def run(self) -> None:
+        try:
+            async for block in self.line.blocks():
+                self.hear(block)
+        finally:
+            if self.reply:
+                self.reply.cancel()
+                await asyncio.wait({self.reply})
+        self.emit(CallEnded("caller"))
+
+    # The script
+
+    def new(self, kind: str) -> str:
+        return f"{kind}_{next(self.ids)}"
+
+    def hear(self, block: Any) -> None:
+        assert block.pcm.shape == (BLOCK,) and block.pcm.dtype == np.int16
+        assert block.pos == (self.blocks[-1].pos + BLOCK if self.blocks else 0)
+        self.blocks.append(block)
+        self.since_commit += BLOCK
+        loud = dbfs(block.pcm) > -40
+        if self.settings.turn_detection is None:
+            return
+        if loud and self.speaking is None:
+            self.speaking = self.new("item")
+            self.emit(SpeechStarted(self.speaking, block.pos // 16))
+            self.emit(WordsHeard(self.speaking, "what are "))
+            if self.reply:
+                self.stop("turn_detected")
+        self.quiet = 0 if loud else self.quiet + 1
+        if self.speaking and self.quiet == QUIET_BLOCKS:
+            self.emit(SpeechStopped(self.speaking, block.pos // 16))
+            self.turn(self.speaking)
+            self.answer(ReplyRequest())
+
+    def turn(self, item_id: str) -> None:
+        item = Item(item_id, text=WORDS, audio_ms=self.since_commit // 16)
+        self.history.append(item)
+        previous = self.history[-2].id if len(self.history) > 1 else None
+        self.speaking, self.since_commit = None, 0
+        self.emit(ItemAdded(item, previous, spoken=True))
+
+    def answer(self, request: ReplyRequest) -> None:
+        self.response_id = self.new("resp")
+        modality = request.modality or self.settings.modality
+        self.emit(ReplyStarted(self.response_id, self.new("turn"), modality, request.metadata))
+        self.reply = asyncio.create_task(self.make(modality, request))
+
+    async def make(self, modality: str, request: ReplyRequest) -> None:
+        tools = self.settings.tools if request.tools is None else request.tools
+        last = self.history[-1] if self.history else None
+        if tools and not (last and last.kind == "function_call_output"):
+            item = Item(self.new("item"), "function_call", "assistant", call_id=self.new("call"), name=tools[0].name,
+                        arguments='{"day":"monday"}')  # fmt: skip
+            self.begin(item, request)
+        else:
+            item = Item(self.new("item"), role="assistant", status="in_progress",
+                        audio_ms=0 if modality == "audio" else None)  # fmt: skip
+            self.begin(item, request)
+            for text in ANSWER:
+                item.text += text
+                self.emit(ReplyText(self.response_id, item.id, text))
+                if modality == "audio":
+                    await self.speak(item)
+            item.status = "completed"
+        self.emit(ReplyItemDone(self.response_id, item))
+        self.done("completed", "", (item,))
+
+    def begin(self, item: Item, request: ReplyRequest) -> None:
+        previous = self.history[-1].id if self.history else None
+        if request.conversation == "auto":
+            self.history.append(item)
+        self.current = item
+        self.emit(ReplyItemAdded(self.response_id, item, previous))
+
+    async def speak(self, item: Item) -> None:
+        for _ in range(self.packets):
+            self.line.send(tone(self.line.out_rate // 50, self.line.out_rate))
+            item.audio_ms = (item.audio_ms or 0) + 20
+            await asyncio.sleep(0.002)
+
+    def stop(self, reason: str) -> None:
+        assert self.reply
+        self.reply.cancel()
+        self.line.clear()
+        items: tuple[Item, ...] = ()
+        if self.current:
+            self.current.status = "incomplete"
+            self.emit(ReplyItemDone(self.response_id, self.current))
+            items = (self.current,)
+        self.done("cancelled", reason, items)
+
+    def done(self, status: Any, reason: str, items: tuple[Item, ...]) -> None:
+        self.reply = self.current = None
+        self.emit(ReplyDone(self.response_id, status, reason, items, 12, 7, RECORD))
+
+
+class FakePop:
+    """Implements `call_api.PopApi`. `keys`: key -> tenant; `refuse` is raised on admission."""
+
+    def __init__(self, config: Config = Config(), keys: dict[str, Tenant] | None = None) -> None:
+        self.config = msgspec.structs.replace(config, http=HttpConfig(port=0, origins=config.http.origins))
+        self.serving = asyncio.Event()
+        self.keys = keys
+        self.agents = {name: Agent(name, instructions="Be brief.", voice="en-us") for name in ("front-desk", "clinic")}
+        self.refuse: Exception | None = None
+        self.packets = 5
+        self.calls: list[FakeCall] = []
+        self.live = 0
+        self.wrap: Callable[[FakeCall], CallControl] = lambda call: call
+
+    def agent(self, name: str | None) -> Agent:
+        try:
+            return self.agents[name or "front-desk"]
+        except KeyError:
+            raise ConfigError(f"no agent {name!r}; there are: {', '.join(self.agents)}") from None
+
+    def tenant(self, key: str | None) -> Tenant:
+        if self.keys is None:
+            return Tenant("local")
+        if key not in self.keys:
+            raise Unauthorized("The key is not known.")
+        return self.keys[key]
+
+    @contextmanager
+    def admit(self, tenant: Tenant, agent: Agent) -> Iterator["FakePop"]:
+        if self.refuse:
+            raise self.refuse
+        self.live += 1
+        try:
+            yield self
+        finally:
+            self.live -= 1
+
+    def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
+        call = FakeCall(line, settings, on_event, self.packets)
+        self.calls.append(call)
+        return self.wrap(call)
+
+    def health(self) -> dict[str, Any]:
+        return {"status": "ok", "calls": self.live, "tasks": len(asyncio.all_tasks()), "threads": 1, "fds": 0,
+                "rss_kb": 0, "loop_lag_p99_ms": 0.0}  # fmt: skip
+
+
+@asynccontextmanager
+async def serving(pop: FakePop) -> AsyncIterator[str]:
+    """The real app on a real loopback port: "127.0.0.1:PORT"."""
+    listener = server.bind(pop.config.http)
+    port = listener.getsockname()[1]
+    before = asyncio.all_tasks()
+    task = asyncio.create_task(http.serve(pop, listener))
+    await pop.serving.wait()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        await settled(pop)
+        task.cancel()
+        await asyncio.wait({task})
+        left = asyncio.all_tasks() - before
+        assert not left, f"tasks left behind: {left}"
+
+
+async def settled(pop: FakePop) -> None:
+    """Every call has ended and given back its place."""
+    async with asyncio.timeout(10):
+        while pop.live:
+            await asyncio.sleep(0.01)
+
+
+def tone(samples: int, rate: int) -> Pcm:
+    """int16[samples] of 300 Hz at about -13 dBFS."""
+    return (10_000 * np.sin(2 * np.pi * 300 * np.arange(samples) / rate)).astype(np.int16)
+
+
+def limited(**limits: int) -> Config:
+    """The default configuration with other limits."""
+    config = Config()
+    return msgspec.structs.replace(config, limits=msgspec.structs.replace(config.limits, **limits))
+
+
+def copied(item: Item, **changes: Any) -> Item:
+    return replace(item, **changes)

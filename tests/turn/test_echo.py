@@ -1,0 +1,43 @@
+"""Our own sound, mixed back, is recognised; other sound is not."""
+
+import numpy as np
+import pytest
+
+from voicepipe.audio import RATE, Pcm
+from voicepipe.turn.echo import FAR, WINDOW, likeness
+
+
+def voiced(seconds: float, pitch: float, seed: int) -> Pcm:
+    """Something like speech: a pulse train with a wandering pitch through a noise-shaped envelope."""
+    rng = np.random.default_rng(seed)
+    size = int(seconds * RATE)
+    wander = np.cumsum(rng.normal(0, 0.02, size)) + pitch
+    phase = np.cumsum(wander / RATE)
+    pulses = np.diff(np.floor(phase), prepend=0.0)
+    filtered = np.convolve(pulses, np.exp(-np.arange(400) / 40) * np.cos(np.arange(400) * rng.uniform(0.2, 0.6)))[:size]
+    envelope = np.repeat(rng.uniform(0.1, 1, size // 1600 + 1), 1600)[:size]
+    sound = filtered * envelope + rng.normal(0, 0.003, size)
+    return (sound / np.abs(sound).max() * 12000).astype(np.int16)
+
+
+@pytest.mark.parametrize("delay_ms", [40, 120, 250])
+@pytest.mark.parametrize("gain_db", [-10, -20, -30])
+def test_echo_is_known_at_any_delay_and_level(delay_ms: int, gain_db: float) -> None:
+    far = voiced(1.0, 120, 1)
+    end = FAR - delay_ms * RATE // 1000
+    near = far[end - WINDOW : end] * 10 ** (gain_db / 20) + np.random.default_rng(5).normal(0, 8, WINDOW)
+    assert likeness(near.astype(np.int16), far) > 0.5
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_another_voice_is_not_our_echo(seed: int) -> None:
+    far, near = voiced(1.0, 120, 1), voiced(0.5, 100 + 15 * seed, 50 + seed)[:WINDOW]
+    assert likeness(near, far) < 0.5
+    mixed = near + far[2000 : 2000 + WINDOW] * 0.1
+    assert likeness(mixed.astype(np.int16), far) < 0.5
+
+
+def test_silence_and_too_little_sound_are_no_echo() -> None:
+    assert likeness(np.zeros(WINDOW, np.int16), voiced(1.0, 120, 1)) == 0
+    assert likeness(voiced(1.0, 120, 1)[:100], voiced(1.0, 120, 1)) == 0
+    assert likeness(voiced(1.0, 120, 1)[:WINDOW], np.empty(0, np.int16)) == 0

@@ -1,0 +1,90 @@
+"""What was said and heard, and the prompt that comes of it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voicepipe.errors import ItemExists, ItemMismatch, ItemUnknown
+from voicepipe.turn.events import Item
+from voicepipe.turn.history import History, Ids, cut_at
+from voicepipe.turn.prompt import Message, ToolCall
+
+
+def history(*items: Item, max_words: int = 3000) -> History:
+    made = History(max_words)
+    for item in items:
+        made.add(item)
+    return made
+
+
+def test_items_go_where_the_client_wants_them() -> None:
+    made = history(Item("a"), Item("c"))
+    assert made.add(Item("b"), "a") == "a"
+    assert made.add(Item("first"), "root") is None
+    assert [item.id for item in made.items] == ["first", "a", "b", "c"]
+    with pytest.raises(ItemExists):
+        made.add(Item("a"))
+    with pytest.raises(ItemUnknown):
+        made.add(Item("d"), "nowhere")
+    made.delete("a")
+    with pytest.raises(ItemUnknown):
+        made.get("a")
+
+
+def test_a_repaired_cut_in_makes_both_halves_one_message() -> None:
+    made = history(
+        Item("a", text="a table"), Item("b", role="assistant", text="Sure", audio_ms=90), Item("c", text="for two")
+    )
+    made.repair("b")
+    assert made.messages("Be kind.") == (Message("system", "Be kind."), Message("user", "a table for two"))
+
+
+def test_only_an_assistants_audio_can_be_cut() -> None:
+    made = history(
+        Item("u", text="hi"), Item("t", role="assistant", text="hi"), Item("a", role="assistant", audio_ms=900)
+    )
+    made.heard("a", "We are", 300)
+    assert (made.get("a").text, made.get("a").audio_ms, made.get("a").status) == ("We are", 300, "incomplete")
+    for item_id in ("u", "t"):
+        with pytest.raises(ItemMismatch):
+            made.heard(item_id, "", 0)
+
+
+def test_tools_are_rendered_and_server_tools_stay_hidden() -> None:
+    call = Item("f", "function_call", call_id="c1", name="book", arguments="{}")
+    made = history(Item("u", text="book"), call, Item("o", "function_call_output", call_id="c1", output="done"))
+    made.hide("f")
+    made.hide("o")
+    assert [item.id for item in made.visible()] == ["u"]
+    assert made.last_visible() == "u"
+    assert made.messages("")[1:] == (
+        Message("assistant", call=ToolCall("c1", "book", "{}")),
+        Message("tool", "done", call_id="c1"),
+    )
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=80))
+def test_the_prompt_stays_small_and_its_beginning_stands_still(lengths: list[int]) -> None:
+    made = History(max_words=200)
+    firsts = []
+    for n, length in enumerate(lengths):
+        made.add(Item(f"u{n}", role="user" if n % 2 else "assistant", text=f"{n} " * length))
+        messages = made.messages("")
+        assert messages[-1].text.startswith(f"{n} ")
+        assert sum(len(message.text.split()) for message in messages) <= 200 + 40
+        firsts.append(messages[0].text.split()[0])
+    moves = sum(a != b for a, b in zip(firsts, firsts[1:], strict=False))
+    assert moves <= 1 + sum(lengths + [4] * len(lengths)) // 90, "the cut moves rarely and far"
+
+
+def test_text_is_cut_at_the_last_word_that_was_heard() -> None:
+    words = [("We", 100), ("are", 200), ("open", 300)]
+    assert cut_at(words, 250) == "We are"
+    assert cut_at(words, 0) == ""
+    assert cut_at(words, 300) == "We are open"
+
+
+def test_ids_are_unlike() -> None:
+    ids = Ids("abc")
+    assert ids.new("item") != ids.new("item")
+    assert ids.new("item").startswith("item_abc_")

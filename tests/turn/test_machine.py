@@ -1,0 +1,157 @@
+"""The turn machine: its table, and what holds for every order of facts."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voicepipe.turn.machine import (
+    TABLE,
+    Action,
+    Fact,
+    Partial,
+    Replying,
+    ReplyEnded,
+    Silence,
+    State,
+    TurnConfig,
+    TurnMachine,
+    VoiceGoesOn,
+    VoiceStarted,
+    Words,
+)
+
+CONFIG = TurnConfig()
+FACTS: st.SearchStrategy[Fact] = st.one_of(
+    st.builds(VoiceStarted, st.integers(0, 10**6)),
+    st.builds(VoiceGoesOn, st.floats(0, 3000)),
+    st.builds(Silence, st.floats(0, 3000), st.integers(0, 10**6), st.booleans()),
+    st.builds(Words, st.sampled_from(["", "hello", "stop please"]), st.floats(100, 1200), st.booleans()),
+    st.builds(Partial, st.booleans()),
+    st.just(Replying()),
+    st.just(ReplyEnded()),
+)
+
+
+def machine(*facts: Fact) -> tuple[TurnMachine, list[Action]]:
+    """A machine after `facts`, and the actions that the last one called for."""
+    turn, actions = TurnMachine(CONFIG), ()
+    for fact in facts:
+        actions = turn.on(fact)
+    return turn, list(actions)
+
+
+SAID = (VoiceStarted(0), VoiceGoesOn(900), Silence(60, 16000), Words("what are your hours", 130))
+
+
+def test_a_sure_end_is_committed_after_its_required_silence() -> None:
+    assert machine(*SAID)[1] == [Action.PREPARE]
+    assert machine(*SAID, Silence(120, 16000))[1] == []
+    turn, actions = machine(*SAID, Silence(140, 16000))
+    assert actions == [Action.COMMIT]
+    assert turn.state is State.REPLYING
+
+
+def test_a_detector_that_still_hears_voice_holds_the_commit_back() -> None:
+    assert machine(*SAID, Silence(200, 16000, sure=False))[1] == []
+
+
+def test_voice_in_the_silence_discards_and_listens_on() -> None:
+    turn, actions = machine(*SAID, VoiceGoesOn(1200))
+    assert actions == [Action.DISCARD]
+    assert turn.state is State.HEARING
+    assert turn.words is None
+
+
+def test_nothing_is_committed_before_the_recogniser_has_answered() -> None:
+    assert machine(*SAID[:3], Silence(2000, 16000))[1] == []
+
+
+def test_voice_without_words_is_dropped_when_short_and_answered_when_long() -> None:
+    short = (VoiceStarted(0), VoiceGoesOn(300), Silence(60, 5000), Words("", 400), Silence(1000, 5000))
+    assert machine(*short)[1] == [Action.DROP]
+    long = (VoiceStarted(0), VoiceGoesOn(900), Silence(60, 16000), Words("", 400), Silence(1000, 16000))
+    assert machine(*long)[1] == [Action.COMMIT]
+
+
+def test_voice_soon_after_a_commit_reopens_the_turn() -> None:
+    last = 16000
+    soon = last + CONFIG.reopen_ms * 16
+    assert machine(*SAID, Silence(140, last), VoiceStarted(soon))[1] == [Action.REOPEN]
+    assert machine(*SAID, Silence(140, last), VoiceStarted(soon + 16))[1] == [Action.DUCK, Action.OPEN]
+
+
+def over(*facts: Fact) -> tuple[TurnMachine, list[Action]]:
+    return machine(Replying(), VoiceStarted(90_000), *facts)
+
+
+def test_voice_over_a_reply_ducks_then_holds_then_cuts() -> None:
+    assert over()[1] == [Action.DUCK, Action.OPEN]
+    assert over(VoiceGoesOn(150))[1] == []
+    assert over(VoiceGoesOn(200))[1] == [Action.HOLD]
+    turn, actions = over(VoiceGoesOn(600))
+    assert actions == [Action.CUT]
+    assert turn.state is State.HEARING
+
+
+def test_a_short_burst_lets_the_reply_go_on() -> None:
+    facts = (VoiceGoesOn(250), Silence(60, 94_000), Words("mm", 400), Silence(300, 94_000))
+    turn, actions = over(*facts)
+    assert actions == [Action.DROP, Action.RESUME]
+    assert turn.state is State.REPLYING
+
+
+def test_a_word_of_the_interrupt_list_cuts_at_once_and_is_answered() -> None:
+    assert over(Partial(interrupts=True))[1] == [Action.CUT]
+    turn, actions = over(VoiceGoesOn(250), Silence(60, 94_000), Words("stop please", 130, interrupts=True))
+    assert actions == [Action.CUT, Action.PREPARE]
+    assert turn.on(Silence(140, 94_000)) == (Action.COMMIT,)
+
+
+def test_a_client_may_turn_answers_interruptions_and_endpointing_off() -> None:
+    turn = TurnMachine(CONFIG)
+    turn.answers = False
+    actions = [action for fact in (*SAID, Silence(140, 16000)) for action in turn.on(fact)]
+    assert actions == [Action.OPEN, Action.SETTLE, Action.COMMIT]
+    assert turn.state is State.IDLE
+    turn.interrupts = False
+    turn.on(Replying())
+    assert turn.on(VoiceStarted(90_000)) == ()
+    turn.ends = False
+    turn.on(ReplyEnded())
+    assert Action.COMMIT not in [action for fact in (*SAID, Silence(5000, 16000)) for action in turn.on(fact)]
+
+
+@given(st.lists(FACTS, max_size=60))
+def test_every_order_of_facts_keeps_the_books(facts: list[Fact]) -> None:
+    turn = TurnMachine(CONFIG)
+    utterance = speaking = False
+    for fact in facts:
+        before = turn.state
+        for action in turn.on(fact):
+            match action:
+                case Action.OPEN:
+                    assert not utterance, "one utterance at a time"
+                    utterance = True
+                case Action.REOPEN:
+                    assert not utterance
+                    utterance, speaking = True, False
+                case Action.SETTLE | Action.PREPARE | Action.DISCARD:
+                    assert utterance
+                case Action.COMMIT:
+                    assert utterance
+                    utterance, speaking = False, True
+                case Action.DROP:
+                    assert utterance
+                    utterance = False
+                case Action.CUT | Action.DUCK | Action.HOLD | Action.RESUME:
+                    assert speaking
+                    speaking = action is not Action.CUT
+        if isinstance(fact, Replying) and before is State.IDLE:
+            speaking = True
+        if isinstance(fact, ReplyEnded):
+            speaking = False
+        assert utterance == (turn.state not in (State.IDLE, State.REPLYING))
+
+
+def test_every_state_can_be_left() -> None:
+    for state in State:
+        assert [key for key in TABLE if key[0] is state], state
