@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # What tests use outside Python, as command:package:what is skipped without it.
 SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths
 
-.PHONY: help demo test lint types bench docs venv venv-run system clean
+.PHONY: help demo test lint types bench docs venv system clean
 .DEFAULT_GOAL := help
 SHELL := bash
 
@@ -31,7 +31,7 @@ lint: venv  ## ruff and the floors of the package (import-linter)
 types: venv  ## mypy --strict
 	@$(BIN)/mypy
 
-bench: $(VENV)/.run  ## Calls to a fresh PoP: heard gap, turn latency, cut-ins
+bench: $(VENV)/.run  ## Calls to a fresh PoP, judged by what the caller hears (ARGS are latency_probes')
 	@$(BIN)/python -m latency_probes --self $(ARGS)
 
 docs: venv  ## Commands, paths and links in *.md hold

@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from latency_probes import report, soak
+from latency_probes.own_server import own_server
 from latency_probes.plan import SETS, CallPlan, make_plan, sizes
-from latency_probes.realtime import RealtimeCaller, endpoint
+from latency_probes.realtime import RealtimeCaller, endpoint, idle_frames
 from latency_probes.run import Runner
 from voicepipe.errors import ProbeError
 
@@ -29,10 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         console.print("\n".join(f"{kind:14}{size:5}" for kind, size in sizes().items()), highlight=False)
         return 0
     try:
-        if not options.url:
-            raise ProbeError("give the address of a server, for example ws://127.0.0.1:8080/v1/realtime")
-        endpoint(options.url, options.agent)
-        return soaked(options, console) if options.soak else probed(options, console)
+        with target(options) as options.url:
+            endpoint(options.url, options.agent)
+            return soaked(options, console) if options.soak else probed(options, console)
     except ProbeError as error:
         Console(stderr=True).print(f"{error}", style="red", highlight=False, soft_wrap=True)
         return 2
@@ -47,6 +47,7 @@ def parser() -> argparse.ArgumentParser:
         description="Place real calls to a voice server that speaks OpenAI Realtime, and judge what is heard.",
     )
     cli.add_argument("url", nargs="?", default="", help="ws://host:port/v1/realtime or http://host:port")
+    cli.add_argument("--self", dest="own", action="store_true", help="instead of URL: start a PoP here, then stop it")
     cli.add_argument("--set", dest="kinds", type=kinds_of, default=SETS, help=f"all, or some of {','.join(SETS)}")
     cli.add_argument("--calls", type=positive, help="so many calls (default: every utterance once)")
     cli.add_argument("--concurrency", type=positive, default=1, help="calls at a time (default 1)")
@@ -77,9 +78,24 @@ def positive(text: str) -> int:
     return int(text)
 
 
+@contextmanager
+def target(options: argparse.Namespace) -> Iterator[str]:
+    """The address of the server to call. Raises ProbeError unless there is exactly one."""
+    if bool(options.url) == options.own:
+        raise ProbeError("give the address of one server, for example ws://127.0.0.1:8080/v1/realtime, or --self")
+    if options.own:
+        with own_server() as url:
+            yield url
+    else:
+        yield options.url
+
+
 def probed(options: argparse.Namespace, console: Console) -> int:
     """Place the planned calls and report."""
     plan = make_plan(options.kinds, options.seed, options.calls)
+    for call in (*plan.references, *plan.calls):
+        # Made now: it takes a tenth of a second that the blocks of other calls would wait for.
+        idle_frames(call.noise, options.seed)
     with progress(console, len(plan.references) + len(plan.calls)) as advance:
         runner = Runner(caller_for(options), options.seed, options.concurrency, advance)
         run = asyncio.run(runner.run(plan))

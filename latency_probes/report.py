@@ -14,6 +14,7 @@ from latency_probes.stats import mean, percentile, upper_bound
 
 CUT_IN_LIMIT = 0.02
 """Most cut-ins at pauses inside a phrase."""
+AFTER = "after "
 ANSWERED = ("right", "wrong")
 """Outcomes whose gap counts: an acknowledgement or a fallback is not the answer."""
 
@@ -104,7 +105,7 @@ def groups(kind: str, turns: Sequence[TurnResult]) -> Iterable[tuple[str, list[T
         if some and len(some) < len(turns):
             yield f"  {name}", some
     for place in sorted({turn.place for turn in turns if turn.place}):
-        yield f"  after {place}", [turn for turn in turns if turn.place == place]
+        yield f"  {AFTER}{place}", [turn for turn in turns if turn.place == place]
 
 
 def over_groups(kind: str, turns: Sequence[TurnResult]) -> Iterable[tuple[str, list[TurnResult]]]:
@@ -189,7 +190,8 @@ def show(run: Run, summary: Summary, console: Console) -> None:
     """Print the tables and the verdict."""
     if summary.rows:
         console.print(gap_table(summary.rows))
-        console.print(stage_table(summary.rows))
+        # Where in the phrase a caller paused says nothing about the answer.
+        console.print(stage_table([row for row in summary.rows if AFTER not in row.name]))
     if summary.over_rows:
         console.print(over_table(summary.over_rows))
     generator = run.generator

@@ -61,7 +61,8 @@ def speech_shaped(hertz: Floats) -> Floats:
 
 def coloured(samples: int, rng: np.random.Generator, amplitude: Callable[[Floats], Floats]) -> Floats:
     """Periodic noise with this spectrum (Hz to amplitude), float[samples], RMS 1."""
-    spectrum = np.exp(2j * np.pi * rng.random(samples // 2 + 1)) * amplitude(np.fft.rfftfreq(samples, 1 / WIRE_RATE))
+    hertz = np.asarray(np.fft.rfftfreq(samples, 1 / WIRE_RATE), np.float64)
+    spectrum = np.exp(2j * np.pi * rng.random(hertz.size)) * amplitude(hertz)
     noise = np.asarray(np.fft.irfft(spectrum, samples), np.float64)
     return at_level(noise, 0.0) / 32768
 

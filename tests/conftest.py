@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Generator, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -20,9 +21,13 @@ def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], a
 
 
 @pytest.fixture(autouse=True)
-def guarded_loop() -> Iterator[None]:
-    """A call that blocks (a file, a sleep, a lock) raises BlockingError where voicepipe makes it on the event loop."""
-    with blockbuster_ctx(["voicepipe", "latency_probes"]):
+def guarded_loop(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A call that blocks (a file, a sleep, a lock) raises BlockingError where voicepipe makes it on the event loop.
+
+    Not for tests of engines and of whole PoPs: those load models while no call is there to wait.
+    """
+    loads_models = any(request.node.get_closest_marker(marker) for marker in ("engine", "e2e"))
+    with nullcontext() if loads_models else blockbuster_ctx(["voicepipe", "latency_probes"]):
         yield
 
 

@@ -5,19 +5,21 @@ import tomllib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
-from voicepipe.agent import Agent, CallSettings, Tool
+from voicepipe.agent import Agent, CallSettings, SemanticVad, ServerVad, Tool, ToolSpec
 from voicepipe.audio import BLOCK, RATE, Block, Pcm, dbfs
 from voicepipe.call import Call
+from voicepipe.call_api import ReplyRequest
 from voicepipe.config import Config
 from voicepipe.control import Control
-from voicepipe.engines.base import Engines, ToolCall
+from voicepipe.engines.base import Delta, Engines, ToolCall
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.turn.events import CallEvent
+from voicepipe.errors import CallError
+from voicepipe.turn.events import CallEvent, Item
 
 
 class Says(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -26,6 +28,15 @@ class Says(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     at_ms: int
     for_ms: int
     dbfs: float = -20.0
+
+
+class Does(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What the client asks of the call at `at_ms`: a method of `Control`."""
+
+    at_ms: int
+    what: Literal["respond", "cancel", "commit", "clear", "message", "truncate_last"]
+    text: str = ""
+    ms: int = 0
 
 
 class Delays(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -42,6 +53,7 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     says: list[Says]
     length_ms: int
     replies: dict[str, str] = {}
+    """A reply that begins with "call:" calls the tool of that name with the words after it as arguments."""
     expect: list[str] = []
     """Lines of `Recording.story` that must come in this order; others may stand between."""
     never: list[str] = []
@@ -52,7 +64,12 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """Bounds of the time from the end of the caller's first `says` to the first audible sample after it."""
     silent_ms: float | None = None
     """After the last `says` begins, no more audible sound leaves later than this (until the next reply)."""
+    refused: list[str] = []
+    """Names of the errors that the client's requests met, in order."""
     agent: dict[str, Any] = {}
+    does: list[Does] = []
+    settings: dict[str, Any] = {}
+    """Overlay of the call's settings."""
     delays: Delays = Delays()
     config: dict[str, Any] = {}
 
@@ -113,16 +130,26 @@ class Recording:
     scenario: Scenario
     line: ScenarioLine
     events: list[tuple[float, CallEvent]]
+    story: list[str]
+    """What `told` said of each event when it came: items change afterwards."""
     llm: ScriptedLlm
     control: Control
-
-    @property
-    def story(self) -> list[str]:
-        return [line for _, event in self.events if (line := told(event))]
+    refused: list[str]
 
     def audible(self, after_ms: float) -> float | None:
         """When the first audible packet after `after_ms` was sent."""
         return next((at for at, level in self.line.sent if at >= after_ms and level > -45), None)
+
+
+    def silent(self, after_ms: float) -> float:
+        """When the sound that was to be heard at `after_ms` ended: 100 ms without an audible packet followed."""
+        end = after_ms
+        for at, level in self.line.sent:
+            if at >= after_ms and level > -45:
+                if at > end + 100:
+                    break
+                end = at
+        return end
 
 
 def told(event: CallEvent) -> str:
@@ -145,9 +172,18 @@ def told(event: CallEvent) -> str:
     return ""
 
 
+def _reply(text: str) -> Delta:
+    if not text.startswith("call:"):
+        return text
+    name, _, arguments = text.removeprefix("call:").partition(" ")
+    return ToolCall("c1", name, arguments)
+
+
 async def play(scenario: Scenario) -> Recording:
     delays = scenario.delays
-    llm = ScriptedLlm(scenario.replies, delays.first_token_ms, delays.token_ms)
+    llm = ScriptedLlm(
+        {said: _reply(text) for said, text in scenario.replies.items()}, delays.first_token_ms, delays.token_ms
+    )
     asr = ScriptedAsr(scenario.hears, delays.settle_ms, delays.settle_ms)
     engines = Engines(ScriptedVad(), asr, llm, ScriptedTts(first_ms=delays.tts_ms, rate=RATE))
     agent = msgspec.convert({"name": "scenario", "no_input": [], **scenario.agent}, Agent)
@@ -157,16 +193,61 @@ async def play(scenario: Scenario) -> Recording:
     async def run_tool(tool: Tool, call: ToolCall) -> str:
         return f"{tool.name} did {call.arguments}"
 
-    call = Call(
-        "call_1",
-        line,
-        CallSettings.of(agent),
-        engines,
-        msgspec.convert(scenario.config, Config),
-        run_tool,
-        lambda event: events.append((line.now_ms(), event)),
-        asyncio.get_running_loop().time,
-    )
+    settings = msgspec.convert(scenario.settings, Overlay).over(CallSettings.of(agent))
+    story: list[str] = []
+
+    def emit(event: CallEvent) -> None:
+        events.append((line.now_ms(), event))
+        if words := told(event):
+            story.append(words)
+
+    config, clock = msgspec.convert(scenario.config, Config), asyncio.get_running_loop().time
+    call = Call("call_1", line, settings, engines, config, run_tool, emit, clock)
     control = Control(call)
-    await control.run()
-    return Recording(scenario, line, events, llm, control)
+    refused: list[str] = []
+    async with asyncio.TaskGroup() as group:
+        clients = [group.create_task(_do(does, control, refused)) for does in scenario.does]
+        await control.run()
+        for client in clients:
+            client.cancel()
+    return Recording(scenario, line, events, story, llm, control, refused)
+
+
+async def _do(does: Does, control: Control, refused: list[str]) -> None:
+    await asyncio.sleep(does.at_ms / 1000 + 0.001)  # after the block of the same time
+    try:
+        match does.what:
+            case "respond":
+                control.respond(ReplyRequest())
+            case "cancel":
+                control.cancel_reply(None)
+            case "commit":
+                control.commit_input()
+            case "clear":
+                control.clear_input()
+            case "message":
+                control.add_item(Item(f"client_{does.at_ms}", text=does.text), None)
+            case "truncate_last":
+                spoken = [item for item in control.items() if item.role == "assistant"]
+                control.truncate(spoken[-1].id, does.ms)
+    except CallError as error:
+        refused.append(type(error).__name__)
+
+
+class Overlay(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The keys of CallSettings that scenarios change."""
+
+    turn_detection: Literal["semantic", "server", "none"] = "semantic"
+    silence_ms: int = 500
+    modality: Literal["audio", "text"] = "audio"
+    create_response: bool = True
+    tools: tuple[str, ...] = ()
+
+    def over(self, settings: CallSettings) -> CallSettings:
+        detection = {
+            "semantic": SemanticVad(create_response=self.create_response),
+            "server": ServerVad(silence_ms=self.silence_ms, create_response=self.create_response),
+            "none": None,
+        }[self.turn_detection]
+        tools = tuple(ToolSpec(name) for name in self.tools)
+        return msgspec.structs.replace(settings, turn_detection=detection, modality=self.modality, tools=tools)

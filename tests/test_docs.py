@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from latency_probes import __main__ as probes
 from voicepipe import cli
 
 ROOT = Path(__file__).parent.parent
@@ -49,6 +50,8 @@ def check(command: list[str]) -> None:
         subprocess.run(["make", "-n", *command[1:]], cwd=ROOT, check=True, capture_output=True)
     elif name == "voicepipe":
         cli.parser().parse_args([word for word in command[1:] if word not in ("--help", "--version")] or ["doctor"])
+    elif command[1:3] == ["-m", "latency_probes"]:
+        probes.parser().parse_args([word for word in command[3:] if word != "--help"])
     elif name.startswith(("./", ".ci/")):
         assert (ROOT / name).exists(), f"no {name}"
 

@@ -91,8 +91,8 @@ def test_a_taken_port(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(doctor, "load", lambda: Config(http=http))
         finding = only(doctor.port())
     assert finding.state == "note"
-    assert "taken by another program" in finding.detail
-    assert finding.way_out == f"voicepipe demo --port {http.port + 1}"
+    assert finding.detail.endswith("is taken by another program")
+    assert finding.way_out == f"choose another, such as --port {http.port + 1}"
 
 
 def test_a_low_limit_on_open_files(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,9 +62,8 @@ async def call(url: str) -> TurnResult:
 
 def show(result: TurnResult, budget_ms: int, console: Console) -> None:
     """Print the call: the words, and where the turn's milliseconds went."""
-    console.print(f"asked     {result.text}")
-    console.print(f"heard     {result.heard or '(nothing)'}")
-    console.print(f"answered  {result.reply or '(nothing)'}")
+    for name, words in (("asked", result.text), ("heard", result.heard), ("answered", result.reply)):
+        console.print(f"{name:10}{words or '(nothing)'}", markup=False)
     if result.outcome != "right":
         console.print("[red]That is not the answer to this question.[/]")
     if result.gap_ms is not None:

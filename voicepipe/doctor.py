@@ -16,10 +16,11 @@ from typing import Literal
 import msgspec
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from voicepipe import runtime
 from voicepipe.agent_store import open_agents
-from voicepipe.config import EnginesConfig, load
+from voicepipe.config import Config, EnginesConfig, load
 from voicepipe.engines.base import Engine
 from voicepipe.engines.loader import choose
 from voicepipe.errors import ConfigError, VoicepipeError
@@ -50,11 +51,12 @@ def run(console: Console | None = None) -> int:
     """Print the table. Exit status 1 if something that the demo needs is broken."""
     findings = [finding for check in CHECKS for finding in check()]
     table = Table(box=None, header_style="dim")
-    for column in ("", "state", "found", "what to do"):
+    for column in ("", "state", "found"):
         table.add_column(column, overflow="fold")
     for finding in findings:
-        state = f"[{COLOURS[finding.state]}]{finding.state}[/]"
-        table.add_row(finding.what, state, finding.detail, finding.way_out)
+        table.add_row(finding.what, Text(finding.state, COLOURS[finding.state]), Text(finding.detail))
+        if finding.way_out:
+            table.add_row("", "", Text(f"-> {finding.way_out}", COLOURS[finding.state]))
     console = console or Console(highlight=False)
     console.print(table)
     broken = [finding.what for finding in findings if finding.state == "broken"]
@@ -101,7 +103,7 @@ def engines() -> Iterator[Finding]:
         began = time.monotonic()
         name = getattr(EnginesConfig(), part)
         try:
-            asyncio.run(_load(part, name))
+            asyncio.run(_start(part, _only(part, name)))
         except VoicepipeError as error:
             yield Finding(stage, "broken", f"{name}: {error}", "make demo installs what is missing")
         except Exception as error:  # a broken native library fails in its own way
@@ -110,10 +112,13 @@ def engines() -> Iterator[Finding]:
             yield Finding(stage, "ok", f"{name}, loaded in {time.monotonic() - began:.2f} s")
 
 
-async def _load(part: str, name: str) -> None:
-    """Start and stop one engine. The other three are scripted, so that a broken library is blamed on its own."""
-    scripted = dict.fromkeys(PARTS, "scripted")
-    config = msgspec.structs.replace(load(), engines=msgspec.convert({**scripted, part: name}, EnginesConfig))
+def _only(part: str, name: str) -> Config:
+    """A configuration whose other engines are scripted, so that a broken library is blamed on its own."""
+    engines = {**dict.fromkeys(PARTS, "scripted"), part: name}
+    return msgspec.structs.replace(load(), engines=msgspec.convert(engines, EnginesConfig))
+
+
+async def _start(part: str, config: Config) -> None:
     engine: Engine = getattr(choose(config), part)
     try:
         await engine.start()
@@ -137,7 +142,8 @@ def port() -> Iterator[Finding]:
     try:
         runtime.free_port(http)
     except ConfigError as error:
-        yield Finding("port", "note", str(error), f"voicepipe demo --port {http.port + 1}")
+        taken, _, way_out = str(error).partition("; ")
+        yield Finding("port", "note", taken, way_out)
     else:
         yield Finding("port", "ok", f"{http.port} on {http.host} is free")
 

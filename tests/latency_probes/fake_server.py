@@ -112,9 +112,7 @@ class Conversation:
             await self.event("response.output_audio.delta", delta=b64encode(block.tobytes()).decode(), **names)
         await self.event("response.output_audio_transcript.done", transcript=text, **names)
         metadata = {"voicepipe.turn": json.dumps(self.script.record)} if self.script.record else None
-        await self.event(
-            "response.done", response={"id": self.response, "status": "completed", "metadata": metadata}
-        )
+        await self.event("response.done", response={"id": self.response, "status": "completed", "metadata": metadata})
 
     async def event(self, type: str, **fields: Any) -> None:
         await self.socket.send(json.dumps({"type": type, "event_id": "e", **fields}))

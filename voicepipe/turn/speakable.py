@@ -58,13 +58,12 @@ def heard(parts: Iterable[Piece], words: int) -> str:
 
 
 def _rule(rules: Iterable[Rule], text: str, at: int) -> tuple[int, str]:
-    """The end of what the first fitting rule takes at `at`, and what is said for it; else one run of plain characters."""
+    """The end of what the first fitting rule takes at `at`, and what is said for it; else one plain run of letters."""
     for pattern, say in rules:
         found = pattern.match(text, at)
         if found and found.end() > at:
             # A rule that takes the space after its words ("- ") would hide a word's end.
-            end = at + len(found.group().rstrip()) or found.end()
-            return end, say(found)
+            return at + len(found.group().rstrip()), say(found)
     # A run of letters goes as a whole: rules for numbers and marks begin at the edge of a word.
     run = re.compile(r"[^\W\d_]+").match(text, at)
     return (run.end(), run.group()) if run else (at + 1, _sign(text[at]))
@@ -102,13 +101,14 @@ CURRENCIES = {
     "₹": ("rupee", "paisa"),
 }
 UNITS = {
-    "km/h": "kilometers per hour", "mph": "miles per hour", "km": "kilometers", "cm": "centimeters", "mm": "millimeters",
-    "kg": "kilograms", "mg": "milligrams", "ml": "milliliters", "m": "meters", "g": "grams", "l": "liters", "lb": "pounds",
-    "lbs": "pounds", "oz": "ounces", "ft": "feet", "mi": "miles", "min": "minutes", "mins": "minutes", "sec": "seconds",
-    "hrs": "hours", "hr": "hours", "h": "hours", "ms": "milliseconds", "s": "seconds", "kB": "kilobytes",
-    "MB": "megabytes", "GB": "gigabytes", "TB": "terabytes", "kW": "kilowatts", "W": "watts", "Hz": "hertz",
-    "kHz": "kilohertz", "m²": "square meters", "km²": "square kilometers", "°C": "degrees Celsius",
-    "°F": "degrees Fahrenheit", "°": "degrees", "%": "percent", "‰": "per mille", "k": "thousand",
+    "km/h": "kilometers per hour", "mph": "miles per hour", "km": "kilometers", "cm": "centimeters",
+    "mm": "millimeters", "kg": "kilograms", "mg": "milligrams", "ml": "milliliters", "m": "meters", "g": "grams",
+    "l": "liters", "lb": "pounds", "lbs": "pounds", "oz": "ounces", "ft": "feet", "mi": "miles", "min": "minutes",
+    "mins": "minutes", "sec": "seconds", "hrs": "hours", "hr": "hours", "h": "hours", "ms": "milliseconds",
+    "s": "seconds", "kB": "kilobytes", "MB": "megabytes", "GB": "gigabytes", "TB": "terabytes", "kW": "kilowatts",
+    "W": "watts", "Hz": "hertz", "kHz": "kilohertz", "m²": "square meters", "km²": "square kilometers",
+    "°C": "degrees Celsius", "°F": "degrees Fahrenheit", "°": "degrees", "%": "percent", "‰": "per mille",
+    "k": "thousand",
 }  # fmt: skip
 SINGULAR = {"feet": "foot", "percent": "percent", "hertz": "hertz", "kilohertz": "kilohertz", "thousand": "thousand"}
 ABBREVIATIONS = {
@@ -118,6 +118,7 @@ ABBREVIATIONS = {
     "mon.": "Monday", "tue.": "Tuesday", "wed.": "Wednesday", "thu.": "Thursday", "fri.": "Friday", "w/": "with",
     "incl.": "including", "max.": "at most", "min.": "at least",
 }  # fmt: skip
+DOMAINS = "com|org|net|edu|gov|info|example|io|dev|app|ai|eu|de|uk|fr|nl"
 SIGNS = {"&": "and", "@": "at", "+": "plus", "=": "equals", "<": "less than", ">": "greater than", "#": "number"}
 SPELLED = {".": " dot ", "/": " slash ", "-": " dash ", "_": " underscore ", "@": " at ", "?": " ", "=": " ", "&": " "}
 
@@ -239,7 +240,7 @@ def _table(*rows: tuple[str, Callable[[re.Match[str]], str]]) -> tuple[Rule, ...
 
 
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,15}(?:\.\d{1,10})?"
-_MONTH = r"(?P<name>(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)[a-z]*)\.?"
+_MONTH = rf"(?P<name>(?:{'|'.join(MONTHS)})\b|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
 _EDGE = r"(?<![\w.,])"
 _END = r"(?![\w]|[.,:]\d)"
 _UNIT = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
@@ -250,7 +251,7 @@ MARKDOWN = _table(
     (r"(?m:^)#{1,6}(?=\s)", lambda found: ""),
     (r"(?m:^)>(?=\s)", lambda found: ""),
     (r"(?m:^)[-*+•](?=\s)", lambda found: ""),
-    (r"(?m:^)(?:-{3,}|\*{3,}|_{3,}|\|?[ :|-]*-{3,}[ :|-]*)(?m:$)", lambda found: ""),
+    (r"(?m:^)(?=[ :|]*[-*_]{3})[ :|*_-]+(?m:$)", lambda found: ""),
     (r"\|(?=\s|$)", lambda found: ","),
     (r"\|", lambda found: " "),
     (r"!?\[(?=[^\]\n]*\]\()", lambda found: ""),
@@ -265,11 +266,8 @@ ENGLISH: tuple[Rule, ...] = (
     *MARKDOWN,
     *_table(
         (r"https?://\S*[^\s.,;:!?)\]*]|www\.[\w.-]+\w(?:/\S*[^\s.,;:!?)\]*])?", lambda found: address(found.group())),
-        (r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", lambda found: address(found.group())),
-        (
-            r"[A-Za-z][\w-]*(?:\.[\w-]+)*\.(?:com|org|net|example|io|dev|eu|de|uk)\b",
-            lambda found: address(found.group()),
-        ),
+        (r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,5}", lambda found: address(found.group())),
+        (rf"[A-Za-z][\w-]{{0,63}}(?:\.[\w-]{{1,64}}){{0,5}}\.(?:{DOMAINS})\b", lambda found: address(found.group())),
         (rf"(?P<sign>[$€£¥₹])\s?(?P<amount>{_NUMBER})(?P<scale>\s?(?:million|billion|bn|[kKmM])\b)?", money),
         (rf"{_EDGE}(?P<amount>{_NUMBER})\s?(?P<sign>[€£])(?P<scale>)", money),
         (rf"{_EDGE}(?P<year>\d{{4}})-(?P<month>0\d|1[0-2])-(?P<day>0[1-9]|[12]\d|3[01]){_END}", date),
@@ -292,7 +290,7 @@ ENGLISH: tuple[Rule, ...] = (
         (rf"(?<![\w.,])[-−](?={_NUMBER})", lambda found: "minus "),
         (rf"(?:{_NUMBER})", lambda found: _apart(found, decimal(found.group()))),
         (r"(?<![\w.])(?:[A-Za-z]\.){2,}|(?<![\w.])[A-Za-z]+\.|\bw/", lambda found: _abbreviation(found)),
-        (r"(?<!\w)[&@+=<>](?!\w)|#(?=\d)|(?<=\w)[&@](?=\w)", lambda found: f" {SIGNS[found.group()]} "),
+        (r"(?<!\w)[&@+=<>](?!\w)|#(?=\d)|(?<=\w)[&@=](?=\w)", lambda found: f" {SIGNS[found.group()]} "),
     ),
 )
 """The order matters: what is longer or more special comes first."""

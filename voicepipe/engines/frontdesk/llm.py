@@ -148,6 +148,8 @@ def _after_tool(dialogue: Dialogue, prompt: Prompt) -> str:
     """What is said when a tool has answered: the intent's reply with {result} in it, or the result alone."""
     messages = prompt.messages
     calls = {message.call.call_id: message.call.name for message in messages if message.call is not None}
+    if messages[-1].text.startswith("Error:"):
+        return dialogue.agent.fallback
     result = readable(messages[-1].text)
     name = calls.get(messages[-1].call_id, "")
     state = dialogue.fold(messages)

@@ -7,7 +7,7 @@ still near "vouchers" where the words have nothing in common.
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,11 +19,34 @@ from voicepipe.engines.frontdesk.sound import sound, words
 RIDGE = 0.5
 """Regularisation: higher trusts single words less."""
 
-WEIGHTS = {"w": 1.0, "b": 0.6, "s": 0.6}
-"""Of a word, of a pair of words, and of a string of sounds."""
+WEIGHTS = {"w": 1.0, "c": 0.8, "b": 0.6, "s": 0.6}
+"""Of a word, of what it is a word for, of a pair of words, and of a string of sounds."""
 
-SOUNDS = 4
-"""Length of a string of sounds."""
+SYNONYMS = """
+price cost costs charge expensive pricey cheap dear
+food eat meal dish dishes cuisine
+child children kid kids baby son daughter toddler
+restaurant place house
+find reach located location
+book reserve reservation booking
+open hours opening
+close closed shut
+meat beef steak chicken pork
+drink drinks wine wines beer beers cocktail cocktails
+day monday tuesday wednesday thursday friday saturday sunday weekend today tomorrow tonight evening
+number two three four five six seven eight nine ten twelve
+person human someone somebody colleague manager staff boss
+robot machine computer bot
+voucher vouchers certificate card
+big large huge
+outside outdoor outdoors terrace patio garden
+car cars park parking drive
+repeat again pardon
+"""
+"""English words that callers use for the same thing, a line each."""
+
+SOUNDS = (4,)
+"""Lengths of the strings of sounds."""
 
 UNKNOWN = 0.5
 """Weight of a feature that no example has, against the rarest that one has: unknown words speak against all intents."""
@@ -42,20 +65,29 @@ class Match:
 
 def stem(word: str) -> str:
     """The word without the endings that make no difference here."""
-    for ending in ("ing", "ies", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word[:-1] if word.endswith("e") and len(word) > 4 else word
+    for ending in ("ing", "ed", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            word = word[: -len(ending)]
+            break
+    return word[:-1] if word[-1] in "ey" and len(word) > 3 else word.removesuffix("i") if len(word) > 3 else word
 
 
 def features(text: str) -> Counter[str]:
     """What the classifier sees of a text."""
-    tokens = [stem(word) for word in words(text)]
-    spoken = "".join(sound(word) for word in words(text))
+    heard = words(text)
+    tokens = [stem(word) for word in heard]
+    spoken = "".join(sound(word) for word in heard)
     found = Counter(f"w {token}" for token in tokens)
+    found.update(f"c {CONCEPTS[token]}" for token in tokens if token in CONCEPTS)
     found.update(f"b {a} {b}" for a, b in zip(["^", *tokens], [*tokens, "$"], strict=True))
-    found.update(f"s {spoken[i : i + SOUNDS]}" for i in range(len(spoken) - SOUNDS + 1))
+    found.update(f"s {spoken[i : i + size]}" for size in SOUNDS for i in range(len(spoken) - size + 1))
     return found
+
+
+CONCEPTS = {
+    stem(word): group[0] for group in (line.split() for line in SYNONYMS.strip().splitlines()) for word in group
+}
+"""Stem -> what it is a word for."""
 
 
 class Matcher:
@@ -69,7 +101,7 @@ class Matcher:
         self._rarest = math.log(1 + len(intents))
         self._weights = self._solve(rows)
 
-    def _solve(self, rows: Sequence[tuple[int, Counter[str]]]) -> NDArray[np.float32]:
+    def _solve(self, rows: Sequence[tuple[int, Mapping[str, float]]]) -> NDArray[np.float32]:
         """float32[features, intents]: how much each feature speaks for each intent."""
         matrix = np.zeros((len(rows), len(self._columns)), np.float32)
         truth = np.zeros((len(rows), len(self._names)), np.float32)
@@ -81,7 +113,7 @@ class Matcher:
         gram[np.diag_indices_from(gram)] += RIDGE
         return (matrix.T @ np.linalg.solve(gram, truth)).astype(np.float32) * (1 + RIDGE)
 
-    def _vector(self, found: Counter[str]) -> tuple[list[int], NDArray[np.float32]]:
+    def _vector(self, found: Mapping[str, float]) -> tuple[list[int], NDArray[np.float32]]:
         """The columns of the features that are known, and their values in a vector of length 1."""
         columns: list[int] = []
         values: list[float] = []
@@ -110,7 +142,7 @@ class Matcher:
         return Match(*ranked[0], ranked[0][1] - second)
 
 
-def _idf(rows: Sequence[tuple[int, Counter[str]]]) -> dict[str, float]:
+def _idf(rows: Sequence[tuple[int, Mapping[str, float]]]) -> dict[str, float]:
     """log(1 + intents / intents that have the feature), for every feature."""
     owners: dict[str, set[int]] = {}
     for intent, found in rows:

@@ -1,0 +1,54 @@
+"""`--self`: a fresh PoP as a child process, on any free port of this machine, for as long as the probes run."""
+
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from voicepipe.errors import ProbeError
+
+COMMAND = (sys.executable, "-m", "voicepipe", "pop", "--port", "0")
+READY = re.compile(r"answers at (https?://[^\s;]+)")
+READY_S = 120.0
+DRAIN_S = 15.0
+
+
+@contextmanager
+def own_server(command: tuple[str, ...] = COMMAND) -> Iterator[str]:
+    """The address of the PoP that `command` starts; it is stopped at the end.
+
+    Raises ProbeError where it does not say within two minutes that it is ready.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "pop.log"
+        with log.open("w") as output:
+            # Into a file, not a pipe: a pipe that nobody reads stops the writer once it is full.
+            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            yield address(child, log)
+        finally:
+            child.terminate()
+            try:
+                child.wait(DRAIN_S)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+
+
+def address(child: "subprocess.Popen[bytes]", log: Path) -> str:
+    """Wait for the line in which the PoP says where it answers."""
+    deadline = time.monotonic() + READY_S
+    while time.monotonic() < deadline:
+        ended = child.poll()
+        text = log.read_text()
+        if found := READY.search(text):
+            return found[1]
+        if ended is not None:
+            last = (text.strip().splitlines() or ["it said nothing"])[-1]
+            raise ProbeError(f"the PoP did not start: {last}")
+        time.sleep(0.1)
+    raise ProbeError(f"the PoP was not ready within {READY_S:.0f} s: start it yourself and give its address")
