@@ -25,7 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         options = parser().parse_args(argv)
     except SystemExit as stop:
         return int(stop.code or 0)
-    console = Console()
+    # A file or a pipe has no width of its own, and 80 columns would break every figure in two.
+    console = Console() if sys.stdout.isatty() else Console(width=170)
     if options.list:
         console.print("\n".join(f"{kind:14}{size:5}" for kind, size in sizes().items()), highlight=False)
         return 0

@@ -44,7 +44,7 @@ def judge_over(said: Said, line: Timeline, reply: Reply, reference: Pcm | None) 
 def alike(levels: Levels, expected: Levels) -> bool:
     """Whether what was received before the disturbance is what the reference began with (frame levels in dBFS)."""
     count = min(levels.size, expected.size)
-    audible = expected[:count] > AUDIBLE_DBFS
+    audible = np.maximum(levels[:count], expected[:count]) > AUDIBLE_DBFS
     if not audible.any():
         return False
     return float(np.mean(np.abs(levels[:count] - expected[:count])[audible] < SAME_DB)) > 0.9

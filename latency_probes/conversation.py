@@ -83,7 +83,10 @@ async def take_turn(caller: Caller, turn: Turn, speech: Speech, over: Speech | N
     if turn.over and await until(caller, lambda: audible_for(line, last) > into, MISSED_S + into):
         over_start, over = await interrupt(caller, turn.over, over)
         voice_end = min(over_start + over.voiced[1], len(line.sent) * BLOCK) - 1
-    await until(caller, lambda: settled(line, last, voice_end, bool(turn.over)), REPLY_S)
+    if turn.kind == "soak":
+        await until(caller, lambda: line.answer(after=line.sent_at(last)) is not None, MISSED_S)
+    else:
+        await until(caller, lambda: settled(line, last, voice_end, bool(turn.over)), REPLY_S)
     return Said(turn, speech, start, time.monotonic(), over_start, over)
 
 

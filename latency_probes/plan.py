@@ -86,28 +86,35 @@ def conversations(kinds: Sequence[str], rng: np.random.Generator) -> list[tuple[
     for (_, noise), turns in groups.items():
         shuffled = [turns[int(index)] for index in rng.permutation(len(turns))]
         last = [turn for turn in shuffled if clips.intents()[turn.utterance.intent].closing]
-        rest = [turn for turn in shuffled if turn not in last]
-        number = max(len(last), math.ceil(len(turns) / TURNS))
-        drawn += [(noise, (*rest[index::number], *last[index : index + 1])) for index in range(number)]
-    return [(noise, turns) for noise, turns in drawn if turns]
+        calls = [last[index : index + 1] for index in range(max(len(last), math.ceil(len(turns) / TURNS)))]
+        for turn in shuffled:
+            if turn not in last:
+                min(calls, key=len).insert(0, turn)
+        drawn += [(noise, tuple(call)) for call in calls]
+    return drawn
 
 
 def interruptions(kinds: Sequence[str], rng: np.random.Generator) -> list[tuple[str, tuple[Turn, ...]]]:
     """Calls of one question, with something over the reply; a later turn could not be compared with its reference."""
     everything = clips.load(["finished"])
     questions = [item for item in everything if clips.intents()[item.intent].long_reply and item.noise == "quiet"]
-    drawn = []
-    if "barge_in" in kinds:
-        for clip in clips.load(["barge_in"]):
-            own = [question for question in questions if question.voice == clip.voice][:3]
-            drawn.append(Turn("barge_in", own[int(rng.integers(len(own)))], Over(clip.id, clip)))
-    if "overlay" in kinds:
-        few = [question for voice in clips.VOICES for question in questions if question.voice == voice][::4]
-        for sound, number in OVERLAYS.items():
-            for index in range(1, number + 1):
-                asked = few[int(rng.integers(len(few)))]
-                drawn.append(Turn("overlay", asked, Over(f"overlay-{sound}-{index:03}", None, sound)))
+    asked = {voice: [item for item in questions if item.voice == voice][::4] for voice in clips.VOICES}
+    anything = [item for own in asked.values() for item in own]
+    overs = [Over(clip.id, clip) for clip in clips.load(["barge_in"]) if "barge_in" in kinds]
+    for sound, number in OVERLAYS.items() if "overlay" in kinds else ():
+        overs += [Over(f"overlay-{sound}-{index:03}", None, sound) for index in range(1, number + 1)]
+    drawn = [
+        Turn("barge_in", one_of(asked[over.clip.voice], rng), over)
+        if over.clip
+        else Turn("overlay", one_of(anything, rng), over)
+        for over in overs
+    ]
     return [(turn.utterance.noise, (turn,)) for turn in drawn]
+
+
+def one_of(utterances: Sequence[Utterance], rng: np.random.Generator) -> Utterance:
+    """Drawn by `rng`."""
+    return utterances[int(rng.integers(len(utterances)))]
 
 
 def sizes() -> dict[str, int]:

@@ -38,7 +38,7 @@ class Growth(msgspec.Struct):
 
 
 async def soak(url: str, calls: int, new_caller: Callable[[CallPlan], Caller], advance: Callable[[], None]) -> Growth:
-    """Hold `calls` calls of one question each and read /healthz after each.
+    """Hold `calls` calls of one question each, hang up when the answer begins, and read /healthz after each.
 
     Raises ProbeError where no call can be placed, or the server shows no figures.
     """

@@ -127,7 +127,9 @@ class Timeline:
                 self.play_end = min(self.play_end, event.arrived)
 
     def _reply(self, item_id: str, response_id: str) -> Reply:
-        return self.replies.setdefault(item_id, Reply(item_id, response_id))
+        reply = self.replies.setdefault(item_id, Reply(item_id, response_id))
+        reply.response_id = reply.response_id or response_id
+        return reply
 
     def answer(self, after: float) -> Reply | None:
         """The first reply that became audible after the second `after` and does not merely acknowledge."""

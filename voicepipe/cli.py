@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,12 +66,13 @@ def _port(text: str) -> int:
 
 
 def _demo(args: argparse.Namespace) -> int:
+    began = time.monotonic()
     from voicepipe import runtime
 
     config = _serving(args, None, None)
     from voicepipe import demo  # loads the engines' libraries: not before it is known that the demo may listen
 
-    return runtime.run(demo.run(config, once=args.once))
+    return runtime.run(demo.run(config, began, once=args.once))
 
 
 def _pop(args: argparse.Namespace) -> int:

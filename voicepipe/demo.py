@@ -29,14 +29,16 @@ STAGES = (
     ("speech synthesis", "at_phrase", "at_speech"),
     ("playout", "at_commit", "at_audible"),
 )
-AXIS = 48
+AXIS = 40
 """Characters of the waterfall's time axis."""
 
 
-async def run(config: Config, *, once: bool) -> int:
-    """Start, call, show; then stay up until a signal. With `once`: end after the call, 1 if the answer was wrong."""
+async def run(config: Config, began: float, *, once: bool) -> int:
+    """Start, call, show; then stay up until a signal. With `once`: end after the call, 1 if the answer was wrong.
+
+    `began`: monotonic seconds at which the command was given, which is when the wait for it to be ready began.
+    """
     console = Console(highlight=False)
-    began = time.monotonic()
     async with running(config):
         url = runtime.url(config.http)
         console.print(f"ready in {time.monotonic() - began:.1f} s at [bold]{url}[/]")

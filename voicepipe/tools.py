@@ -1,4 +1,4 @@
-"""Runs an agent's tools: HTTP webhooks and Python functions. Whatever goes wrong is a text for the model (ToolError)."""
+"""Runs an agent's tools: webhooks and Python functions. Whatever goes wrong is a text for the model (ToolError)."""
 
 import asyncio
 import importlib

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -52,7 +51,8 @@ RECORD = {"latency_ms": 180, "confident": True, "ladder": ""}
 class FakeCall:
     """Hears loud sound as WORDS and says ANSWER; calls the first client tool once where there is one."""
 
-    def __init__(self, line: Line, settings: CallSettings, emit: Callable[[CallEvent], None], packets: int) -> None:
+    def __init__(self, line: Line, settings: CallSettings, emit: Callable[[CallEvent], None], packets: int,
+                 pace: float) -> None:  # fmt: skip
         self.id = "call_fake"
         self.settings = settings
         self.blocks: list[Any] = []
@@ -60,6 +60,7 @@ class FakeCall:
         self.line = line
         self.emit = emit
         self.packets = packets
+        self.pace = pace
         self.history: list[Item] = []
         self.ids = count(1)
         self.speaking: str | None = None
@@ -201,7 +202,7 @@ class FakeCall:
         for _ in range(self.packets):
             self.line.send(tone(self.line.out_rate // 50, self.line.out_rate))
             item.audio_ms = (item.audio_ms or 0) + 20
-            await asyncio.sleep(0.002)
+            await asyncio.sleep(self.pace)
 
     def stop(self, reason: str) -> None:
         assert self.reply
@@ -229,6 +230,7 @@ class FakePop:
         self.agents = {name: Agent(name, instructions="Be brief.", voice="en-us") for name in ("front-desk", "clinic")}
         self.refuse: Exception | None = None
         self.packets = 5
+        self.pace = 0.002
         self.calls: list[FakeCall] = []
         self.live = 0
         self.wrap: Callable[[FakeCall], CallControl] = lambda call: call
@@ -257,7 +259,7 @@ class FakePop:
             self.live -= 1
 
     def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
-        call = FakeCall(line, settings, on_event, self.packets)
+        call = FakeCall(line, settings, on_event, self.packets, self.pace)
         self.calls.append(call)
         return self.wrap(call)
 
@@ -273,15 +275,19 @@ async def serving(pop: FakePop) -> AsyncIterator[str]:
     port = listener.getsockname()[1]
     before = asyncio.all_tasks()
     task = asyncio.create_task(http.serve(pop, listener))
-    await pop.serving.wait()
+    ready = asyncio.create_task(pop.serving.wait())
+    await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
     try:
+        if task.done():
+            await task
         yield f"127.0.0.1:{port}"
-    finally:
         await settled(pop)
+    finally:
+        ready.cancel()
         task.cancel()
         await asyncio.wait({task})
-        left = asyncio.all_tasks() - before
-        assert not left, f"tasks left behind: {left}"
+    left = asyncio.all_tasks() - before
+    assert not left, f"tasks left behind: {left}"
 
 
 async def settled(pop: FakePop) -> None:
@@ -301,6 +307,3 @@ def limited(**limits: int) -> Config:
     config = Config()
     return msgspec.structs.replace(config, limits=msgspec.structs.replace(config.limits, **limits))
 
-
-def copied(item: Item, **changes: Any) -> Item:
-    return replace(item, **changes)

@@ -11,13 +11,14 @@ from http import HTTPStatus
 from typing import Any
 
 import numpy as np
-from websockets.asyncio.server import Request, Response, ServerConnection, serve
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.http11 import Request, Response
 
 from latency_probes.timeline import AUDIBLE_DBFS, BLOCK, WIRE_RATE
 from voicepipe.audio import Pcm, dbfs
 
 EVERYTHING = (
-    "You are welcome, hello and good day: we are open Tuesday to Sunday from noon to ten, lunch is $18.50 and dinner $42, "
+    "You are welcome, hello and good day: we are open Tuesday to Sunday from noon to ten, lunch is $18.50, dinner $42, "
     "at 12 Harbour Street with parking behind the house; for which day is the table? A colleague helps. Goodbye."
 )
 

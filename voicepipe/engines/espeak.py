@@ -8,7 +8,7 @@ import asyncio
 import ctypes
 import re
 import unicodedata
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -191,7 +191,7 @@ class EspeakTts:
         """Every language tag that `voice` may name. Empty before `start`."""
         return tuple(sorted(self._library.voices)) if self._library else ()
 
-    async def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncIterator[Speech]:
+    async def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncGenerator[Speech, None]:
         """Speech for `text`, one piece for each 300 characters. `speed` 0.5..2 scales the rate of speaking.
 
         Raises EngineError before `start`.

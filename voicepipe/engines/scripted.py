@@ -5,8 +5,9 @@ What an engine "hears" or "says" is given to it beforehand; how long it takes is
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 
 Timeline = Sequence[tuple[int, str]]
 """(sample of the stream from which the word is known, word), in order."""
-
-T = TypeVar("T")
 
 WORD_MS = 250
 """An utterance given as text is spoken at this pace."""
@@ -164,12 +163,15 @@ class ScriptedLlm(_Lifeless):
         self.prompts: list[Prompt] = []
         """Every prompt that was asked for, in order."""
 
-    async def generate(self, prompt: Prompt) -> AsyncIterator[Delta]:
+    async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         self.prompts.append(prompt)
         said = prompt.messages[-1].text if prompt.messages else ""
         reply = self._replies.get(said.strip().lower(), f"You said {said.strip()}." if said.strip() else "Hello.")
+        deltas = [reply] if isinstance(reply, str | ToolCall) else list(reply)
+        if prompt.tool_choice == "none":
+            deltas = [delta for delta in deltas if isinstance(delta, str)] or ["I cannot do that."]
         wait = self._first_token_ms
-        for token in tokens([reply] if isinstance(reply, str | ToolCall) else reply, prompt.max_tokens):
+        for token in tokens(deltas, prompt.max_tokens):
             await _wait(wait)
             yield token
             wait = self._token_ms
@@ -199,7 +201,7 @@ class ScriptedTts(_Lifeless):
     def voices(self) -> tuple[str, ...]:
         return ("scripted",)
 
-    async def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncIterator[Speech]:
+    async def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncGenerator[Speech, None]:
         self.spoken.append(text)
         words = text.split()
         if not words:
@@ -219,21 +221,6 @@ class ScriptedTts(_Lifeless):
 
 
 # --- delays around real engines ----------------------------------------------------------------------------------
-
-
-class _Closing(Generic[T]):
-    """Closes the inner iterator with the outer one. Protocols promise an AsyncIterator; engines write generators."""
-
-    def __init__(self, iterator: AsyncIterator[T]) -> None:
-        self._iterator = iterator
-
-    async def __aenter__(self) -> AsyncIterator[T]:
-        return self._iterator
-
-    async def __aexit__(self, *_: object) -> None:
-        close = getattr(self._iterator, "aclose", None)
-        if close is not None:
-            await close()
 
 
 class DelayedAsrStream:
@@ -293,9 +280,9 @@ class DelayedLlm(_Around):
         self._first_token_ms = first_token_ms
         self._token_ms = token_ms
 
-    async def generate(self, prompt: Prompt) -> AsyncIterator[Delta]:
+    async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         wait = self._first_token_ms
-        async with _Closing(self._inner.generate(prompt)) as deltas:
+        async with aclosing(self._inner.generate(prompt)) as deltas:
             async for delta in deltas:
                 await _wait(wait)
                 yield delta
@@ -322,9 +309,9 @@ class DelayedTts(_Around):
     def voices(self) -> tuple[str, ...]:
         return self._inner.voices()
 
-    async def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncIterator[Speech]:
+    async def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncGenerator[Speech, None]:
         wait = self._tts_ms
-        async with _Closing(self._inner.speak(text, voice=voice, speed=speed)) as pieces:
+        async with aclosing(self._inner.speak(text, voice=voice, speed=speed)) as pieces:
             async for piece in pieces:
                 await _wait(wait)
                 yield piece

@@ -1,5 +1,6 @@
 """Voice activity: Silero v6 through onnxruntime; the model is the one inside faster-whisper's wheel (MIT)."""
 
+import asyncio
 import importlib.util
 from pathlib import Path
 from typing import Any
@@ -64,17 +65,9 @@ class SileroVad:
 
     async def start(self) -> None:
         """Load the model (about 20 ms) and run it once. Raises EngineMissing."""
-        if self._session is not None:
-            return
-        options = onnxruntime.SessionOptions()
-        # More threads cost more in hand-over than the 0.08 ms that they would share.
-        options.inter_op_num_threads = options.intra_op_num_threads = 1
-        options.enable_cpu_mem_arena = False
-        options.log_severity_level = 4
-        self._session = onnxruntime.InferenceSession(
-            str(model_path()), sess_options=options, providers=["CPUExecutionProvider"]
-        )
-        self.stream().probability(np.zeros(WINDOW, np.int16))
+        if self._session is None:
+            self._session = await asyncio.to_thread(_load)
+            self.stream().probability(np.zeros(WINDOW, np.int16))
 
     async def close(self) -> None:
         """Forget the model; streams that exist keep theirs."""
@@ -85,3 +78,12 @@ class SileroVad:
         if self._session is None:
             raise EngineError("SileroVad has not been started")
         return SileroStream(self._session)
+
+
+def _load() -> Any:
+    options = onnxruntime.SessionOptions()
+    # More threads cost more in hand-over than the 0.08 ms that they would share.
+    options.inter_op_num_threads = options.intra_op_num_threads = 1
+    options.enable_cpu_mem_arena = False
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(str(model_path()), sess_options=options, providers=["CPUExecutionProvider"])

@@ -1,6 +1,8 @@
 """The PoP's HTTP server: Realtime WebSockets, their keys, health, and the built-in pages."""
 
+import asyncio
 import logging
+import mimetypes
 import socket
 import time
 from contextlib import ExitStack
@@ -181,6 +183,7 @@ def app(pop: PopApi) -> Starlette:
         Route("/readyz", readyz),
     ]
     if WEB.is_dir():
+        mimetypes.init()  # reads files; otherwise at the first page
         routes.append(Mount("/", StaticFiles(directory=WEB, html=True)))
     origins = pop.config.http.origins
     middleware = [] if pop.config.tenants else [Middleware(LocalOnly, origins=origins)]
@@ -198,4 +201,5 @@ async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:
     Raises ConfigError: the address cannot be had, or would let strangers call.
     """
     check_exposure(pop.config)
-    await server.serve(app(pop), listener or server.bind(pop.config.http), pop.config, pop.serving)
+    application = await asyncio.to_thread(app, pop)  # it looks at files
+    await server.serve(application, listener or server.bind(pop.config.http), pop.config, pop.serving)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -46,7 +46,7 @@ class FrontdeskLlm:
     async def warm(self, prefix: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> None:
         """There is no cache."""
 
-    async def generate(self, prompt: Prompt) -> AsyncIterator[Delta]:
+    async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         """The reply word by word, each with the space before it, then the tool call if there is one."""
         dialogue = await self._dialogue(prompt.agent or NOBODY)
         left = prompt.max_tokens

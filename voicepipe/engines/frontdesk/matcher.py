@@ -48,8 +48,15 @@ repeat again pardon
 SOUNDS = (4,)
 """Lengths of the strings of sounds."""
 
+MANY = 500
+"""From so many examples on, pairs and sounds that only one of them has are left out: they teach little and cost time."""
+
 UNKNOWN = 0.5
 """Weight of a feature that no example has, against the rarest that one has: unknown words speak against all intents."""
+
+
+Rows = Sequence[tuple[int, Mapping[str, float]]]
+"""(number of the intent, features), for every example."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +102,15 @@ class Matcher:
 
     def __init__(self, intents: Sequence[Intent]) -> None:
         self._names = [intent.name for intent in intents]
-        rows = [(index, features(example)) for index, intent in enumerate(intents) for example in intent.examples]
+        rows: Rows = [(index, features(example)) for index, intent in enumerate(intents) for example in intent.examples]
+        if len(rows) > MANY:
+            rows = _without_singles(rows)
         self._idf = _idf(rows)
         self._columns = {feature: column for column, feature in enumerate(self._idf)}
         self._rarest = math.log(1 + len(intents))
         self._weights = self._solve(rows)
 
-    def _solve(self, rows: Sequence[tuple[int, Mapping[str, float]]]) -> NDArray[np.float32]:
+    def _solve(self, rows: Rows) -> NDArray[np.float32]:
         """float32[features, intents]: how much each feature speaks for each intent."""
         matrix = np.zeros((len(rows), len(self._columns)), np.float32)
         truth = np.zeros((len(rows), len(self._names)), np.float32)
@@ -142,7 +151,7 @@ class Matcher:
         return Match(*ranked[0], ranked[0][1] - second)
 
 
-def _idf(rows: Sequence[tuple[int, Mapping[str, float]]]) -> dict[str, float]:
+def _idf(rows: Rows) -> dict[str, float]:
     """log(1 + intents / intents that have the feature), for every feature."""
     owners: dict[str, set[int]] = {}
     for intent, found in rows:
@@ -150,3 +159,11 @@ def _idf(rows: Sequence[tuple[int, Mapping[str, float]]]) -> dict[str, float]:
             owners.setdefault(feature, set()).add(intent)
     total = len({intent for intent, _ in rows})
     return {feature: math.log(1 + total / len(having)) - math.log(2) + 0.05 for feature, having in owners.items()}
+
+
+def _without_singles(rows: Rows) -> Rows:
+    counts = Counter(feature for _, found in rows for feature in found)
+    return [
+        (intent, {feature: value for feature, value in found.items() if counts[feature] > 1 or feature[0] == "w"})
+        for intent, found in rows
+    ]

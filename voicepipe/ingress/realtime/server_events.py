@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.errors import LONGEST, WireError
 from voicepipe.ingress.realtime.items import AnyItem, Part
 from voicepipe.ingress.realtime.session import Format, MaxTokens, Session
 
@@ -30,8 +30,10 @@ class ErrorEvent(ServerEvent, tag="error"):
 
     @classmethod
     def of(cls, error: WireError, event_id: str | None = None) -> "ErrorEvent":
+        """`event_id` is the client's, of the event at fault; one that is absurdly long does not come back."""
+        echoed = event_id if event_id and len(event_id) <= LONGEST else None
         return cls(error=ErrorBody(type=error.kind, code=error.code, message=error.message, param=error.param,
-                                   event_id=event_id))  # fmt: skip
+                                   event_id=echoed))  # fmt: skip
 
 
 class SessionCreated(ServerEvent, tag="session.created"):

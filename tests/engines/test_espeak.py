@@ -1,0 +1,139 @@
+"""espeak-ng: what is cut off, how loud it is, when words end, and that no text can do harm."""
+
+import asyncio
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.engines.contract import whole
+from voicepipe.audio import dbfs
+from voicepipe.engines.espeak import AUDIBLE, MAX_CHARS, PAUSE_MS, EspeakTts, pieces, shape
+from voicepipe.errors import EngineError
+
+RATE = 22050
+SENTENCE = "We are open Tuesday to Sunday, from noon to ten in the evening."
+
+
+@pytest.fixture
+async def tts() -> EspeakTts:
+    engine = EspeakTts()
+    await engine.start()
+    return engine
+
+
+@pytest.mark.engine
+async def test_speech_is_loud_enough_and_never_clipped(tts: EspeakTts) -> None:
+    for text in ("Yes.", "I see.", SENTENCE):
+        peak = np.abs((await whole(tts, text)).pcm.astype(np.int32)).max()
+        assert -6.5 < 20 * np.log10(peak / 32768) < -3
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("end", [".", ",", "!", ""])
+async def test_the_pause_after_a_phrase_is_the_one_of_its_sign(tts: EspeakTts, end: str) -> None:
+    pcm = (await whole(tts, f"We are open{end}")).pcm
+    pause = PAUSE_MS.get(end, 60) * RATE // 1000
+    assert not pcm[-pause:].any()
+    assert np.sqrt(np.mean(pcm[-pause - RATE // 100 : -pause].astype(float) ** 2)) > AUDIBLE / 2
+
+
+@pytest.mark.engine
+async def test_words_end_where_they_are_spoken(tts: EspeakTts) -> None:
+    speech = await whole(tts, "Yes, incomprehensibilities.")
+    first, last = speech.words
+    assert first.text == "Yes," and last.end < speech.pcm.size
+    assert first.end < last.end / 2
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<speak><break time='10s'/>hello</speak>",
+        "[[h@l'oU]] hello",
+        "hello \x01 300s there \x01b",
+        "null \0 byte",
+        "<audio src='/etc/passwd'/> hello",
+        "\ud800 lone surrogate",
+        "مرحبا hello 你好 🎉",
+    ],
+)
+async def test_text_is_only_text(tts: EspeakTts, text: str) -> None:
+    speech = await whole(tts, text)
+    assert 0 < speech.pcm.size < 20 * RATE
+
+
+@pytest.mark.engine
+async def test_long_texts_come_in_pieces_and_do_not_hold_the_loop(tts: EspeakTts) -> None:
+    lags: list[float] = []
+
+    async def watch() -> None:
+        while True:
+            begun = time.perf_counter()
+            await asyncio.sleep(0.002)
+            lags.append(time.perf_counter() - begun)
+
+    watching = asyncio.ensure_future(watch())
+    count = len([piece async for piece in tts.speak(" ".join([SENTENCE] * 100))])
+    watching.cancel()
+    assert count >= 20
+    assert np.percentile(lags, 90) < 0.02
+
+
+@pytest.mark.engine
+async def test_an_unstarted_engine_says_so() -> None:
+    with pytest.raises(EngineError):
+        await anext(EspeakTts().speak("hello"))
+
+
+@pytest.mark.engine
+async def test_voices_differ(tts: EspeakTts) -> None:
+    assert {"en-us", "en-gb", "de"} <= set(tts.voices())
+    sizes = {voice: (await whole(tts, SENTENCE, voice=voice)).pcm.size for voice in ("en-us", "en-gb-scotland", "de")}
+    assert len(set(sizes.values())) == 3
+
+
+@pytest.mark.engine
+async def test_a_variant_may_follow_the_voice(tts: EspeakTts) -> None:
+    plain, varied = await whole(tts, SENTENCE), await whole(tts, SENTENCE, voice="en-us+f3")
+    assert abs(pitch(varied.pcm) - pitch(plain.pcm)) > 20
+
+
+def pitch(pcm: np.ndarray) -> float:
+    """The most common pitch in Hz, by autocorrelation."""
+    best = []
+    for at in range(0, pcm.size - 2048, 2048):
+        frame = pcm[at : at + 2048].astype(float)
+        if dbfs(pcm[at : at + 2048]) > -25:
+            spectrum = np.correlate(frame, frame, "full")[2047:]
+            best.append(RATE / (60 + int(np.argmax(spectrum[60:300]))))
+    return float(np.median(best))
+
+
+@given(st.text(max_size=2000))
+def test_pieces_are_short_clean_and_complete(text: str) -> None:
+    parts = pieces(text)
+    assert all(0 < len(part) <= MAX_CHARS for part in parts)
+    assert all(sign.isprintable() for part in parts for sign in part)
+
+
+@given(st.lists(st.sampled_from(["word", "longer-word", "end."]), max_size=300))
+def test_pieces_keep_every_word(words: list[str]) -> None:
+    assert " ".join(pieces(" ".join(words))).split() == words
+
+
+@given(
+    st.lists(st.integers(-32768, 32767), max_size=3000), st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3000)))
+)
+def test_shaping_is_total(samples: list[int], starts: list[tuple[int, int]]) -> None:
+    speech = shape(np.array(samples, np.int16), starts, "two words.", RATE)
+    ends = [word.end for word in speech.words]
+    assert ends == sorted(ends)
+    assert all(0 <= end <= speech.pcm.size for end in ends)
+
+
+def test_silence_becomes_no_speech() -> None:
+    assert shape(np.zeros(5000, np.int16), [], "text", RATE).pcm.size == 0

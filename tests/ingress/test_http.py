@@ -1,0 +1,244 @@
+"""Who gets in, with which key and which session, and what the server says about itself."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+from openai import AsyncOpenAI
+from openai.types.realtime import ClientSecretCreateResponse
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+from websockets.typing import Origin, Subprotocol
+
+from tests.ingress.fake_pop import FakePop, serving
+from voicepipe.call_api import Tenant
+from voicepipe.config import Config, HttpConfig, TenantConfig
+from voicepipe.errors import ConfigError, Draining, PopFull, Unauthorized
+from voicepipe.ingress import http, local, server
+from voicepipe.ingress.keys import KEPT, Caller, Secrets
+
+KEYED = msgspec.structs.replace(Config(), tenants=(TenantConfig(name="acme", key_env="ACME_KEY"),))
+KEYS = {"sk-acme": Tenant("acme"), "sk-clinic": Tenant("clinic", agents=("clinic",))}
+
+
+def keyed() -> FakePop:
+    return FakePop(KEYED, KEYS)
+
+
+@asynccontextmanager
+async def requests(pop: FakePop) -> AsyncIterator[httpx.AsyncClient]:
+    async with serving(pop) as address, httpx.AsyncClient(base_url=f"http://{address}", trust_env=False) as client:
+        yield client
+
+
+async def opened(address: str, path: str = "?model=front-desk", **options: Any) -> dict[str, Any]:
+    """The session of a call that was let in."""
+    async with connect(f"ws://{address}/v1/realtime{path}", proxy=None, **options) as socket:
+        session: dict[str, Any] = json.loads(await socket.recv())["session"]
+        session["_subprotocol"] = socket.subprotocol
+        return session
+
+
+async def refused(address: str, path: str = "?model=front-desk", **options: Any) -> tuple[int, str, Any]:
+    with pytest.raises(InvalidStatus) as caught:
+        await opened(address, path, **options)
+    response = caught.value.response
+    return response.status_code, json.loads(response.body or b"{}")["error"]["code"], response.headers
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+async def test_keys_open_the_door() -> None:
+    async with serving(keyed()) as address:
+        assert (await refused(address))[:2] == (401, "invalid_api_key")
+        assert (await refused(address, additional_headers=bearer("sk-wrong")))[0] == 401
+        assert (await refused(address, additional_headers=bearer("ek_unknown")))[0] == 401
+        session = await opened(address, additional_headers=bearer("sk-acme"))
+        assert session["model"] == "front-desk" and session["_subprotocol"] is None
+
+
+async def test_browsers_send_their_key_as_a_subprotocol() -> None:
+    async with serving(keyed()) as address:
+        offered = [Subprotocol("realtime"), Subprotocol("openai-insecure-api-key.sk-acme"), Subprotocol("openai-agents-sdk.1")]
+        session = await opened(address, subprotocols=offered)
+        assert session["_subprotocol"] == "realtime"
+
+
+async def test_a_tenant_reaches_its_own_agents_alone() -> None:
+    async with serving(keyed()) as address:
+        mine = bearer("sk-clinic")
+        assert (await refused(address, additional_headers=mine))[:2] == (404, "model_not_found")
+        for path in ("?model=clinic", "?model=gpt-realtime", ""):
+            assert (await opened(address, path, additional_headers=mine))["model"] == "clinic"
+
+
+async def test_unknown_models_mean_the_default_agent() -> None:
+    async with serving(FakePop()) as address:
+        assert (await opened(address, "?model=gpt-realtime"))["model"] == "front-desk"
+        assert (await opened(address, ""))["model"] == "front-desk"
+        assert (await opened(address, "?model=clinic"))["model"] == "clinic"
+
+
+async def test_sideband_misses() -> None:
+    async with serving(FakePop()) as address:
+        assert (await refused(address, "?call_id=rtc_1"))[:2] == (404, "call_id_not_found")
+
+
+@pytest.mark.parametrize(("error", "code"), [(PopFull("full"), "pop_full"), (Draining("bye"), "draining")])
+async def test_a_pop_that_takes_no_calls(error: Exception, code: str) -> None:
+    pop = FakePop()
+    pop.refuse = error
+    async with serving(pop) as address:
+        status, said, headers = await refused(address)
+        assert (status, said) == (503, code) and int(headers["Retry-After"]) > 0
+
+
+async def test_a_client_secret_carries_its_session() -> None:
+    async with serving(keyed()) as address:
+        openai = AsyncOpenAI(api_key="sk-acme", base_url=f"http://{address}/v1", max_retries=0)
+        secret = await openai.realtime.client_secrets.create(
+            session={"type": "realtime", "model": "clinic", "instructions": "Speak slowly.",
+                     "audio": {"input": {"format": {"type": "audio/pcmu"}}}},
+            expires_after={"anchor": "created_at", "seconds": 60},
+        )  # fmt: skip
+        ClientSecretCreateResponse.model_validate(secret.model_dump())
+        assert secret.value.startswith("ek_") and secret.session.type == "realtime"
+        session = await opened(address, "?model=gpt-realtime", additional_headers=bearer(secret.value))
+        assert session["model"] == "clinic" and session["instructions"] == "Speak slowly."
+        assert session["audio"]["input"]["format"] == {"type": "audio/pcmu"}
+        again = await httpx.AsyncClient(trust_env=False).post(
+            f"http://{address}/v1/realtime/client_secrets", headers=bearer(secret.value)
+        )
+        assert again.status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        (b"{", None),
+        (b'{"expires_after": {"seconds": 5}}', "expires_after.seconds"),
+        (b'{"session": {"audio": {"output": {"speed": "fast"}}}}', "session.audio.output.speed"),
+        (b'{"session": {"type": "transcription"}}', "session.type"),
+        (b'{"session": []}', "session"),
+        (b" " * 2_000_000, None),
+    ],
+)
+async def test_client_secrets_say_what_is_wrong(body: bytes, param: str | None) -> None:
+    async with requests(FakePop()) as client:
+        answer = await client.post("/v1/realtime/client_secrets", content=body)
+        assert answer.status_code == 400 and answer.json()["error"]["param"] == param
+
+
+async def test_client_secrets_need_a_key() -> None:
+    async with requests(keyed()) as client:
+        answer = await client.post("/v1/realtime/client_secrets", json={})
+        assert answer.status_code == 401 and answer.headers["WWW-Authenticate"] == "Bearer"
+
+
+def test_secrets_expire_and_are_few() -> None:
+    now = 1000.0
+    secrets = Secrets(clock=lambda: now)
+    caller = Caller(Tenant("acme"), "front-desk")
+    key, expires_at = secrets.make(caller, 10)
+    assert expires_at == 1010 and secrets.find(key) is caller
+    now = 1010.0
+    with pytest.raises(Unauthorized):
+        secrets.find(key)
+    keys = [secrets.make(caller, 600)[0] for _ in range(KEPT + 1)]
+    assert secrets.find(keys[-1]) is caller
+    with pytest.raises(Unauthorized):
+        secrets.find(keys[0])
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "allowed"),
+    [
+        ("{address}", None, True),
+        ("{address}", "http://{address}", True),
+        ("localhost:{port}", "http://localhost:{port}", True),
+        ("{address}", "https://app.example", True),
+        ("{address}", "https://evil.example", False),
+        ("{address}", "null", False),
+        ("evil.example:{port}", "http://evil.example:{port}", False),  # its name was rebound to 127.0.0.1
+        ("evil.example:{port}", None, False),
+        ("{address}", "http://localhost:1", False),
+    ],
+)
+async def test_without_keys_other_sites_may_not_call(host: str, origin: str | None, allowed: bool) -> None:
+    config = msgspec.structs.replace(Config(), http=HttpConfig(origins=("https://app.example",)))
+    async with serving(FakePop(config)) as address:
+        port = address.split(":")[1]
+        names = {"address": address, "port": port}
+        url = f"ws://{host.format(**names)}/v1/realtime"
+        ours = Origin(origin.format(**names)) if origin else None
+        options: dict[str, Any] = {"host": "127.0.0.1", "port": int(port), "origin": ours, "proxy": None}
+        if allowed:
+            async with connect(url, **options) as socket:
+                assert "session.created" in str(await socket.recv())
+        else:
+            with pytest.raises(InvalidStatus) as caught:
+                await connect(url, **options)
+            assert caught.value.response.status_code == 403
+        async with httpx.AsyncClient(trust_env=False) as client:
+            headers = {"Host": host.format(**names)} | ({"Origin": ours} if ours else {})
+            answer = await client.post(f"http://{address}/v1/realtime/client_secrets", headers=headers)
+            assert answer.status_code == (200 if allowed else 403)
+
+
+async def test_with_keys_any_site_may_call() -> None:
+    async with serving(keyed()) as address:
+        await opened(address, additional_headers=bearer("sk-acme"), origin=Origin("https://evil.example"))
+
+
+def test_a_public_address_needs_keys() -> None:
+    public = msgspec.structs.replace(Config(), http=HttpConfig(host="0.0.0.0"))
+    with pytest.raises(ConfigError, match="no tenant has a key"):
+        local.check_exposure(public)
+    local.check_exposure(msgspec.structs.replace(public, tenants=KEYED.tenants))
+    for host in ("127.0.0.1", "127.8.8.8", "::1", "localhost"):
+        local.check_exposure(msgspec.structs.replace(Config(), http=HttpConfig(host=host)))
+
+
+async def test_a_taken_port_is_a_sentence() -> None:
+    with server.bind(HttpConfig(port=0)) as listener, pytest.raises(ConfigError, match="Cannot listen"):
+        server.bind(HttpConfig(port=listener.getsockname()[1]))
+
+
+async def test_health() -> None:
+    pop = FakePop()
+    async with requests(pop) as client:
+        assert (await client.get("/healthz")).json()["status"] == "ok"
+        assert (await client.get("/readyz")).status_code == 200
+        pop.health = lambda: {"status": "draining"}  # type: ignore[method-assign]
+        assert (await client.get("/readyz")).status_code == 503
+        assert (await client.get("/healthz")).status_code == 200
+
+
+async def test_the_pages(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    (tmp_path / "index.html").write_text("<h1>hello</h1>")
+    monkeypatch.setattr(http, "WEB", tmp_path)
+    async with requests(FakePop()) as client:
+        assert "hello" in (await client.get("/")).text
+        assert (await client.get("/../http.py")).status_code == 404
+
+
+async def test_a_call_in_progress_when_the_server_stops() -> None:
+    pop = FakePop()
+    listener = server.bind(pop.config.http)
+    task = asyncio.create_task(http.serve(pop, listener))
+    await pop.serving.wait()
+    async with connect(f"ws://127.0.0.1:{listener.getsockname()[1]}/v1/realtime", proxy=None) as socket:
+        await socket.recv()
+        task.cancel()
+        await socket.wait_closed()
+        assert socket.close_code == 1012
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert pop.live == 0

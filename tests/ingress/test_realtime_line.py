@@ -1,0 +1,135 @@
+"""A WebSocket caller's audio: framing, order, backpressure, and what counts as played."""
+
+import asyncio
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.ingress.fake_pop import tone
+from voicepipe.audio import BLOCK, Block, g711
+from voicepipe.ingress.realtime.line import QUEUED, AudioIn, WebSocketLine
+from voicepipe.ingress.realtime.session import PcmaFormat, PcmFormat, PcmuFormat
+
+
+async def collected(audio: AudioIn) -> list[Block]:
+    return [block async for block in audio.blocks()]
+
+
+@given(st.lists(st.integers(0, 5000), max_size=20))
+def test_appends_of_any_length_become_gapless_blocks(lengths: list[int]) -> None:
+    async def run() -> None:
+        audio = AudioIn(PcmFormat())
+        reader = asyncio.create_task(collected(audio))
+        data = tone(sum(lengths) // 2 + 1, 24_000).tobytes()
+        for n, length in enumerate(lengths):
+            await audio.append(data[:length], arrived=float(n))
+            data = data[length:]
+        await audio.settle()
+        audio.end()
+        blocks = await reader
+        assert [block.pos for block in blocks] == list(range(0, len(blocks) * BLOCK, BLOCK))
+        assert [block.arrived for block in blocks] == sorted(block.arrived for block in blocks)
+        heard = len(blocks) * BLOCK
+        assert 0 <= heard - sum(lengths) // 2 * 2 / 3 + 40 <= BLOCK + 40
+
+    asyncio.run(run())
+
+
+async def test_a_caller_faster_than_the_call_waits() -> None:
+    audio = AudioIn(PcmuFormat())
+    append = asyncio.create_task(audio.append(bytes(8000 * 10), 0.0))
+    await asyncio.sleep(0.01)
+    assert not append.done()
+    reader = asyncio.create_task(collected(audio))
+    await append
+    await audio.settle()
+    audio.end()
+    assert len(await reader) == 500 > QUEUED
+
+
+async def test_a_reader_that_leaves_releases_the_caller() -> None:
+    audio = AudioIn(PcmuFormat())
+    await audio.append(bytes(800), 0.0)
+    blocks = audio.blocks()
+    await anext(blocks)
+    await blocks.aclose()  # type: ignore[attr-defined]
+    await audio.append(bytes(80_000), 0.0)
+    await audio.settle()
+
+
+async def test_a_change_of_format() -> None:
+    audio = AudioIn(PcmFormat())
+    reader = asyncio.create_task(collected(audio))
+    await audio.append(tone(24_000, 24_000).tobytes() + b"\1", 0.0)
+    audio.set_format(PcmaFormat())
+    await audio.append(g711.encode("pcma", tone(8000, 8000)), 0.0)
+    await audio.settle()
+    audio.end()
+    heard = np.concatenate([block.pcm for block in await reader])
+    assert abs(heard.size - 32_000) <= BLOCK
+    assert np.abs(heard[1000:15_000]).max() > 9_000 and np.abs(heard[17_000:31_000]).max() > 9_000
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_played_follows_the_clock_and_never_passes_what_was_sent() -> None:
+    clock, out = Clock(), bytearray()
+    line = WebSocketLine(PcmFormat(), PcmFormat(), lambda data, ms: out.extend(data), clock)
+    assert line.out_rate == 24_000 and line.played() == (0, False)
+    for _ in range(10):
+        line.send(tone(480, 24_000))
+    assert len(out) == 9600 and line.played() == (0, False)
+    clock.now += 0.1
+    assert line.played()[0] == pytest.approx(2400, abs=1)
+    clock.now += 5
+    assert line.played() == (4800, False)
+    line.send(tone(480, 24_000))  # after a pause the client plays at once
+    assert line.played() == (4800, False)
+    clock.now += 0.01
+    assert line.played()[0] == pytest.approx(5040, abs=1)
+
+
+def test_what_is_cleared_was_neither_sent_nor_played() -> None:
+    clock = Clock()
+    line = WebSocketLine(PcmFormat(), PcmFormat(), lambda data, ms: None, clock)
+    line.send(tone(4800, 24_000))
+    clock.now += 0.1
+    assert line.clear() == pytest.approx(2400, abs=1)
+    played = line.played()[0]
+    clock.now += 1
+    assert line.played()[0] == played == pytest.approx(2400, abs=1)
+    line.send(tone(480, 24_000))
+    clock.now += 1
+    assert line.played()[0] == played + 480
+
+
+@pytest.mark.parametrize(("format", "law"), [(PcmuFormat(), "pcmu"), (PcmaFormat(), "pcma")])
+def test_g711_out(format: PcmuFormat | PcmaFormat, law: str) -> None:
+    out: list[tuple[bytes, float]] = []
+    line = WebSocketLine(format, format, lambda data, ms: out.append((data, ms)))
+    assert line.out_rate == 8000
+    line.send(tone(160, 8000))
+    assert out == [(g711.encode(law, tone(160, 8000)), 20.0)]
+    line.set_formats(PcmFormat(), PcmFormat())  # playout's rate stays, the line converts
+    for _ in range(50):
+        line.send(tone(160, 8000))
+    assert line.out_rate == 8000
+    assert abs(sum(len(data) for data, _ in out[1:]) - 48_000) < 300
+    assert sum(ms for _, ms in out) == 51 * 20
+
+
+async def test_hanging_up_lets_the_client_play_what_it_has() -> None:
+    line = WebSocketLine(PcmFormat(), PcmFormat(), lambda data, ms: None)
+    line.send(tone(2400, 24_000))
+    began = asyncio.get_running_loop().time()
+    await line.hang_up()
+    assert 0.08 < asyncio.get_running_loop().time() - began < 0.5
+    assert await collected(line.input) == []
+    await line.hang_up()

@@ -1,0 +1,128 @@
+"""Phrases: lossless, the first one short, nothing torn apart that is spoken as one."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voicepipe.turn.phrases import PhraseConfig, Phraser
+
+WORDS = (
+    "we are open until ten, on Friday. Dr. Smith paid $4.50 e.g. for 3.5 kg at 7:30 p.m. No. 5 - item **bold text** (in "
+    "brackets) +44 20 7946 0958 https://example.org/a.b, U.S. and What? Yes! \n\n \n end… 1. J. I."
+)
+PROSE = st.lists(st.sampled_from(WORDS.split(" ")), max_size=80).map(" ".join)
+
+
+def cut(text: str, size: int = 3, *, hurry: bool = False) -> list[str]:
+    """The phrases of `text`, pushed in tokens of `size` characters."""
+    phraser = Phraser(hurry=hurry)
+    pushed = [phrase for at in range(0, len(text), size) for phrase in phraser.push(text[at : at + size])]
+    return pushed + phraser.flush()
+
+
+@given(st.one_of(st.text(), PROSE), st.integers(1, 40), st.booleans())
+def test_nothing_is_lost(text: str, size: int, hurry: bool) -> None:
+    assert "".join(cut(text, size, hurry=hurry)) == text
+
+
+@given(PROSE, st.integers(1, 40), st.integers(1, 40))
+def test_the_size_of_tokens_makes_no_difference(text: str, size: int, other: int) -> None:
+    assert cut(text, size) == cut(text, other)
+
+
+@given(PROSE)
+def test_no_phrase_is_longer_than_the_limit(text: str) -> None:
+    assert all(len(phrase.split()) <= PhraseConfig().limit for phrase in cut(text)[:-1])
+
+
+@given(st.one_of(st.text(), PROSE))
+def test_a_phrase_ends_before_a_word(text: str) -> None:
+    for phrase in cut(text)[:-1]:
+        assert phrase[-1].isspace() or len(phrase) >= PhraseConfig().limit_chars
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Yes. We have parking behind the house.", "Yes. "),
+        ("Of course, I will put you through to a colleague.", "Of course, I will put you through to a colleague."),
+        ("We are open Tuesday to Sunday, from noon to ten.", "We are open Tuesday to Sunday, "),
+        ("We are at 12 Harbour Street and the ferry is near.", "We are at 12 Harbour Street "),
+        (
+            "The kitchen buys its fish at the pier every morning before six o'clock.",
+            "The kitchen buys its fish at the pier every morning ",
+        ),
+    ],
+)
+def test_the_first_phrase_is_short(text: str, first: str) -> None:
+    assert cut(text)[0] == first
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Of course, I will put you through.", "Of course, "),
+        ("The three course dinner is good today.", "The three course dinner is good "),
+    ],
+)
+def test_in_a_hurry_it_is_shorter(text: str, first: str) -> None:
+    assert cut(text, hurry=True)[0] == first
+
+
+def test_hurry_may_come_late() -> None:
+    phraser = Phraser()
+    assert phraser.push("Of course, I ") == []
+    phraser.hurry = True
+    assert phraser.push("will") == ["Of course, "]
+
+
+def test_later_phrases_are_sentences() -> None:
+    phrases = cut("Yes. We do that, and gladly so, for you. And for your friends as well.")
+    assert phrases == ["Yes. ", "We do that, and gladly so, for you. ", "And for your friends as well."]
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        "$4.50",
+        "3.5 kg",
+        "e.g. this",
+        "Dr. Smith",
+        "J. Smith",
+        "No. 5",
+        "Oct. 3",
+        "+44 20 7946 0958",
+        "(555) 555 0142",
+        "https://example.org/a.b/c?d=e",
+        "**bold words here**",
+        "`code with. points`",
+        "[a link. with points](https://example.org)",
+        "7:30 p.m. on",
+        "- entry",
+        "1. entry",
+    ],
+)
+@pytest.mark.parametrize("before", ["", "Well. ", "This is a long beginning of a sentence with ", "And so it goes: "])
+def test_is_not_torn_apart(before: str, whole: str) -> None:
+    phrases = cut(f"{before}{whole} and then the sentence goes on for a while. It ends.", 1)
+    assert any(whole in phrase for phrase in phrases), phrases
+
+
+def test_no_is_a_sentence() -> None:
+    assert cut("No. We are closed on Monday.")[0] == "No. "
+
+
+def test_a_model_that_writes_no_spaces_is_cut_all_the_same() -> None:
+    phrases = cut("x" * 1000)
+    assert len(phrases) == 4 and max(map(len, phrases)) == PhraseConfig().limit_chars
+
+
+def test_a_bracket_that_is_never_closed_holds_up_to_the_limit() -> None:
+    phrases = cut("(" + " word." * 100)
+    assert {len(re.findall(r"word", phrase)) for phrase in phrases[1:-1]} == {PhraseConfig().limit}
+
+
+def test_flush_is_empty_without_text() -> None:
+    assert Phraser().flush() == []

@@ -1,0 +1,135 @@
+// Sound in and out of this browser: 24 kHz PCM16 blocks from the microphone, and gapless playback that knows what was heard.
+
+export const RATE = 24000;
+const CATCH_UP_S = 0.02; // silence put before sound that came too late, so that the next block is not late as well
+
+/** 0..1 for a meter: -60 dBFS and less is nothing, -10 dBFS is full. */
+export function loudness(rms) {
+  return Math.min(1, Math.max(0, (20 * Math.log10(rms + 1e-6) + 60) / 50));
+}
+
+export class Microphone {
+  #context = null;
+  #stream = null;
+
+  /** `onBlock(pcm, rms)`: an ArrayBuffer of 20 ms, and its level. `onLost()`: the device was unplugged or taken away. */
+  constructor(onBlock, onLost) {
+    this.onBlock = onBlock;
+    this.onLost = onLost;
+  }
+
+  get open() {
+    return this.#stream !== null;
+  }
+
+  get muted() {
+    return this.open && !this.#stream.getAudioTracks()[0].enabled;
+  }
+
+  /** Muted, it goes on sending silence: the server's clock is the audio it gets. */
+  set muted(muted) {
+    if (this.open) this.#stream.getAudioTracks()[0].enabled = !muted;
+  }
+
+  /** Asks for permission. Rejects with what getUserMedia says. */
+  async start() {
+    if (this.open) return;
+    const wanted = { echoCancellation: true, noiseSuppression: true, autoGainControl: true, channelCount: 1 };
+    const stream = await navigator.mediaDevices.getUserMedia({ audio: wanted });
+    const context = new AudioContext({ latencyHint: "interactive" });
+    try {
+      await context.audioWorklet.addModule(new URL("capture-worklet.js", import.meta.url));
+    } catch (error) {
+      stream.getTracks().forEach((track) => track.stop());
+      context.close();
+      throw error;
+    }
+    const capture = new AudioWorkletNode(context, "capture", { outputChannelCount: [1] });
+    capture.port.onmessage = ({ data }) => this.open && this.onBlock(data.pcm, data.rms);
+    context.createMediaStreamSource(stream).connect(capture);
+    capture.connect(context.destination); // it stays silent; unconnected nodes are not run by every browser
+    stream.getAudioTracks()[0].addEventListener("ended", () => {
+      this.stop();
+      this.onLost();
+    });
+    this.#stream = stream;
+    this.#context = context;
+    await context.resume();
+  }
+
+  stop() {
+    this.#stream?.getTracks().forEach((track) => track.stop());
+    this.#context?.close();
+    this.#stream = this.#context = null;
+  }
+}
+
+export class Speaker {
+  #context = null;
+  #analyser = null;
+  #queue = []; // {itemId, start, seconds, source}: all of the items that may still be heard
+  #end = 0; // context time at which what is queued ends
+
+  /** Must be called from a click or a key press, or browsers keep the page silent. */
+  unlock() {
+    if (!this.#context) {
+      this.#context = new AudioContext({ sampleRate: RATE, latencyHint: "interactive" });
+      this.#analyser = new AnalyserNode(this.#context, { fftSize: 512 });
+      this.#analyser.connect(this.#context.destination);
+    }
+    return this.#context.resume();
+  }
+
+  /** Queue `pcm` (bytes of PCM16 at 24 kHz) of an item behind what is queued. */
+  play(itemId, pcm) {
+    if (!this.#context) return;
+    const samples = Float32Array.from(new Int16Array(pcm), (sample) => sample / 32768);
+    if (!samples.length) return;
+    const buffer = this.#context.createBuffer(1, samples.length, RATE);
+    buffer.copyToChannel(samples, 0);
+    const source = new AudioBufferSourceNode(this.#context, { buffer });
+    source.connect(this.#analyser);
+    const now = this.#context.currentTime;
+    const start = this.#end < now ? now + CATCH_UP_S : this.#end;
+    source.start(start);
+    this.#end = start + buffer.duration;
+    // An item's queue is kept whole, heard or not: a reply may pause and go on, and its ms count from its beginning.
+    if (this.#queue.at(-1)?.itemId !== itemId && !this.sounding) this.#queue = [];
+    this.#queue.push({ itemId, start, seconds: buffer.duration, source });
+  }
+
+  /** The listener can hear something now. */
+  get sounding() {
+    return this.#queue.length > 0 && this.#heardUntil < this.#queue.at(-1).start + this.#queue.at(-1).seconds;
+  }
+
+  get rms() {
+    if (!this.sounding) return 0;
+    const samples = new Float32Array(this.#analyser.fftSize);
+    this.#analyser.getFloatTimeDomainData(samples);
+    return Math.sqrt(samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length);
+  }
+
+  /** Be silent at once. Returns [{itemId, ms}]: how much was heard of each item that was cut short. */
+  flush() {
+    const until = this.#heardUntil;
+    const items = new Map();
+    for (const { itemId, start, seconds, source } of this.#queue) {
+      const item = items.get(itemId) ?? { itemId, heard: 0, queued: 0 };
+      item.heard += Math.min(seconds, Math.max(0, until - start));
+      item.queued += seconds;
+      items.set(itemId, item);
+      source.stop();
+    }
+    this.#queue = [];
+    this.#end = 0;
+    return [...items.values()]
+      .filter((item) => item.heard < item.queued)
+      .map(({ itemId, heard }) => ({ itemId, ms: Math.floor(heard * 1000) }));
+  }
+
+  /** What is rendered is heard only after the device's own delay. */
+  get #heardUntil() {
+    return this.#context ? this.#context.currentTime - (this.#context.outputLatency || 0) : 0;
+  }
+}

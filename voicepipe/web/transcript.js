@@ -1,0 +1,164 @@
+// The conversation as it is known so far. Everything said is set as text, never as markup.
+
+const DROPPED_MS = 1000; // voice that is not committed within this time was a cough, not a turn
+
+function element(name, className, text = "") {
+  const made = document.createElement(name);
+  made.className = className;
+  made.textContent = text;
+  return made;
+}
+
+export class Transcript {
+  #list;
+  #scroll;
+  #onFirst;
+  #items = new Map(); // item id -> {bubble, words, open}
+  #spoken = []; // the caller's spoken items, in order
+
+  /** `list`: the <ol>; `scroll`: the element around it that scrolls; `onFirst()` is called when something is said. */
+  constructor(list, scroll, onFirst) {
+    this.#list = list;
+    this.#scroll = scroll;
+    this.#onFirst = onFirst;
+  }
+
+  // The caller.
+
+  /** Voice began: a bubble that waits for its words. */
+  callerSpeaks(itemId) {
+    if (this.#items.has(itemId)) return;
+    this.#add(itemId, "caller", "You");
+    this.#spoken.push(itemId);
+  }
+
+  callerStopped(itemId) {
+    setTimeout(() => this.#items.get(itemId)?.open && this.remove(itemId), DROPPED_MS);
+  }
+
+  callerWords(itemId, delta) {
+    this.callerSpeaks(itemId);
+    this.#items.get(itemId).words.append(delta);
+    this.#follow();
+  }
+
+  /** What was said for good; replaces the words that grew. */
+  callerSaid(itemId, text) {
+    this.callerSpeaks(itemId);
+    const item = this.#items.get(itemId);
+    item.words.textContent = text;
+    this.#close(item);
+    if (!text) item.words.append(element("em", "", "no words understood"));
+  }
+
+  committed(itemId) {
+    const item = this.#items.get(itemId);
+    if (item) item.open = false;
+  }
+
+  /** A typed message, shown before the server has it. */
+  typing(text) {
+    const { bubble } = this.#add(null, "caller sending", "You, typed");
+    bubble.querySelector(".words").textContent = text;
+    this.#follow();
+  }
+
+  /** The server has the typed message. */
+  typed(itemId, text) {
+    const waiting = this.#list.querySelector(".sending");
+    const bubble = waiting ?? this.#add(null, "caller", "You, typed").bubble;
+    bubble.classList.remove("sending", "growing");
+    bubble.removeAttribute("aria-busy");
+    const words = bubble.querySelector(".words");
+    words.textContent = text;
+    this.#items.set(itemId, { bubble, words, open: false });
+  }
+
+  // The agent.
+
+  agentWords(itemId, delta) {
+    const item = this.#items.get(itemId) ?? this.#add(itemId, "agent", "Agent");
+    item.words.append(delta);
+    this.#follow();
+  }
+
+  /** The reply is whole. `status`: "completed" or "incomplete". */
+  agentDone(itemId, status) {
+    const item = this.#items.get(itemId);
+    if (!item) return;
+    this.#close(item);
+    if (status === "incomplete" && !item.bubble.querySelector(".mark")) {
+      item.bubble.append(element("p", "mark", "interrupted"));
+    }
+  }
+
+  /** Of an interrupted reply, only `text` was heard: the rest stays readable, but is shown as unsaid. */
+  agentHeard(itemId, text) {
+    const item = this.#items.get(itemId);
+    if (!item || !item.bubble.querySelector(".mark")) return;
+    const all = item.words.textContent;
+    item.words.textContent = text;
+    if (all.startsWith(text)) item.words.append(element("del", "", all.slice(text.length)));
+  }
+
+  /** The caller had not finished: what they say now belongs to the turn before, and `replyItemIds` were a cut-in. */
+  reopened(replyItemIds) {
+    for (const itemId of replyItemIds) {
+      const reply = this.#items.get(itemId);
+      reply?.bubble.classList.add("withdrawn");
+      const mark = reply?.bubble.querySelector(".mark");
+      if (mark) mark.textContent = "withdrawn, you had not finished";
+    }
+    const [before, after] = this.#spoken.slice(-2).map((itemId) => this.#items.get(itemId));
+    if (!after || before.bubble === after.bubble) return;
+    const joint = element("span", "joint", " … ");
+    joint.title = "You went on, so both parts are one turn";
+    before.words.parentNode.append(joint, after.words);
+    after.bubble.remove();
+    after.bubble = before.bubble;
+    if (after.open) before.bubble.classList.add("growing");
+  }
+
+  // Both.
+
+  remove(itemId) {
+    const item = this.#items.get(itemId);
+    if (!item) return;
+    this.#items.delete(itemId);
+    this.#spoken = this.#spoken.filter((id) => id !== itemId);
+    const joined = [...this.#items.values()].some((other) => other.bubble === item.bubble);
+    (joined ? item.words : item.bubble).remove();
+  }
+
+  /** A line of its own between what was said: a call began or ended. */
+  note(text) {
+    if (this.#list.children.length) this.#list.append(element("li", "note", text));
+    this.#follow();
+  }
+
+  #add(itemId, className, who) {
+    const bubble = element("li", `${className} growing`);
+    bubble.setAttribute("aria-busy", "true"); // screen readers read it once, when it is whole
+    const said = element("p", "said");
+    const words = element("span", "words");
+    said.append(words);
+    bubble.append(element("p", "who", who), said);
+    this.#onFirst();
+    this.#list.append(bubble);
+    this.#follow();
+    const item = { bubble, words, open: true };
+    if (itemId) this.#items.set(itemId, item);
+    return item;
+  }
+
+  #close(item) {
+    item.open = false;
+    item.bubble.classList.remove("growing");
+    item.bubble.removeAttribute("aria-busy");
+  }
+
+  /** Keep the newest in sight. */
+  #follow() {
+    this.#scroll.scrollTop = this.#scroll.scrollHeight;
+  }
+}

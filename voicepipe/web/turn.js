@@ -1,0 +1,75 @@
+// What a turn's record says, in words and numbers. Pure. Times are milliseconds after the caller's last voiced sample.
+
+const RECORD_KEY = "voicepipe.turn";
+export const BUDGET_MS = 300;
+
+const STAGES = [
+  // kind, name, the same where there is little room, begins, ends
+  ["wait", "Endpointing", "Endpointing", null, "at_commit"],
+  ["asr", "Speech recognition", "ASR", "at_settle", "at_words"],
+  ["llm", "Language model", "LLM", "at_prepare", "at_phrase"],
+  ["tts", "Speech synthesis", "TTS", "at_phrase", "at_speech"],
+  ["playout", "Playout", "Playout", "at_commit", "at_audible"],
+];
+const LADDER = {
+  short: "first phrase shortened",
+  acknowledge: "acknowledged first",
+  fallback: "fallback reply",
+};
+
+/** The record in a `response.done`, or null: other servers have none. */
+export function recordOf(response) {
+  try {
+    const record = JSON.parse(response.metadata?.[RECORD_KEY] ?? "null");
+    return record && typeof record === "object" ? record : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A spoken turn that was answered, with a time that means something; a greeting or a typed message is none. */
+export function isMeasured(record) {
+  return Number.isFinite(record?.turn_latency) && Number.isFinite(record.at_commit);
+}
+
+/** [{kind, name, short, from, to}] of the stages that happened. */
+export function stagesOf(record) {
+  return STAGES.map(([kind, name, short, begins, ends]) => {
+    return { kind, name, short, from: begins ? record[begins] : 0, to: record[ends] };
+  }).filter(({ from, to }) => Number.isFinite(from) && Number.isFinite(to));
+}
+
+/** Short facts about the turn: [{text, tone}], tone "good", "late" or "". */
+export function chipsOf(record) {
+  const chips = [];
+  const add = (when, text, tone = "") => when && chips.push({ text, tone });
+  const late = record.turn_latency > BUDGET_MS;
+  add(!late, `within ${BUDGET_MS} ms`, "good");
+  add(late && record.by_request, "waited as the client asked");
+  add(late && !record.by_request, `over ${BUDGET_MS} ms`, "late");
+  add(record.speculation === "hit", "prepared while listening", "good");
+  add(record.speculation === "miss", "prepared after you had stopped");
+  add(record.discarded === 1, "1 draft dropped");
+  add(record.discarded > 1, `${record.discarded} drafts dropped`);
+  add(record.ladder, LADDER[record.ladder] ?? record.ladder, "late");
+  add(record.reopened, "reopened, you had not finished");
+  return chips;
+}
+
+/** Why the turn was confirmed when it was, in one sentence. */
+export function whyOf(record) {
+  const wait = `It waited ${Math.round(record.at_commit)} ms after your last sound`;
+  const sure = record.confident ? "sure that you had finished" : "not sure that you had finished";
+  const reason = record.endpoint_reason ? ` (${record.endpoint_reason})` : "";
+  return `${wait}, ${sure}${reason}.`;
+}
+
+/** All measured turns of a call in one line. Latency is never told without the turns in which it interrupted. */
+export function tallyOf(records) {
+  if (!records.length) return "";
+  const sorted = records.map((record) => record.turn_latency).sort((a, b) => a - b);
+  const median = sorted[Math.floor((sorted.length - 1) / 2)];
+  const reopened = records.filter((record) => record.reopened).length;
+  const turns = records.length === 1 ? "1 turn" : `${records.length} turns`;
+  return `${turns} · median ${Math.round(median)} ms · cut in on ${reopened}`;
+}
