@@ -20,7 +20,7 @@ from voicepipe.engines.base import Engines
 from voicepipe.engines.loader import loaded
 from voicepipe.errors import ConfigError, Draining, PopFull, Unauthorized
 from voicepipe.line import Line
-from voicepipe.observe.process import LoopLag, vitals
+from voicepipe.observe.process import Watch
 from voicepipe.tools import ToolRunner
 from voicepipe.turn.events import CallEvent
 
@@ -35,12 +35,12 @@ async def running(config: Config) -> AsyncIterator["Pop"]:
     """A PoP that answers at `config.http`; drained when the context ends. Raises ConfigError, EngineError."""
     from voicepipe.ingress.http import serve
 
-    agents = open_agents(config)
+    agents = await asyncio.to_thread(open_agents, config)
     phrases = [example for agent in agents for intent in agent.intents for example in intent.examples]
     async with loaded(config, phrases) as engines, ToolRunner() as tools:
         pop = Pop(config, agents, engines, tools)
         async with asyncio.TaskGroup() as group:
-            jobs = [group.create_task(job) for job in (pop.lag.run(), pop.reread_agents(), serve(pop))]
+            jobs = [group.create_task(job) for job in (pop.watch.run(), pop.reread_agents(), serve(pop))]
             await pop.serving.wait()
             try:
                 yield pop
@@ -68,7 +68,7 @@ class Pop:
         self.config = config
         self.engines = engines
         self.tools = tools
-        self.lag = LoopLag()
+        self.watch = Watch()
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""
         self._agents = agents
@@ -118,8 +118,7 @@ class Pop:
 
     def health(self) -> dict[str, Any]:
         status = "draining" if self._draining else "ok" if self.serving.is_set() else "starting"
-        lag = {"loop_lag_p99_ms": round(self.lag.p99_ms(), 2)}
-        return {"status": status, "calls": self.calls, **vitals(), **lag}
+        return {"status": status, "calls": self.calls, **self.watch.vitals()}
 
     async def drain(self) -> None:
         """Take no new calls; return when the last one has ended, or after half a minute."""

@@ -44,6 +44,7 @@ from voicepipe.turn.events import (
 
 QUIET_BLOCKS = 5
 WORDS = "what are your opening hours"
+DEFAULTS = Config()
 ANSWER = ("We open at nine. ", "We close at five.")
 RECORD = {"latency_ms": 180, "confident": True, "ladder": ""}
 
@@ -223,7 +224,7 @@ class FakeCall:
 class FakePop:
     """Implements `call_api.PopApi`. `keys`: key -> tenant; `refuse` is raised on admission."""
 
-    def __init__(self, config: Config = Config(), keys: dict[str, Tenant] | None = None) -> None:
+    def __init__(self, config: Config = DEFAULTS, keys: dict[str, Tenant] | None = None) -> None:
         self.config = msgspec.structs.replace(config, http=HttpConfig(port=0, origins=config.http.origins))
         self.serving = asyncio.Event()
         self.keys = keys
@@ -293,7 +294,7 @@ async def serving(pop: FakePop) -> AsyncIterator[str]:
 async def settled(pop: FakePop) -> None:
     """Every call has ended and given back its place."""
     async with asyncio.timeout(10):
-        while pop.live:
+        while pop.live:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 
@@ -306,4 +307,3 @@ def limited(**limits: int) -> Config:
     """The default configuration with other limits."""
     config = Config()
     return msgspec.structs.replace(config, limits=msgspec.structs.replace(config.limits, **limits))
-

@@ -66,8 +66,8 @@ async def test_keys_open_the_door() -> None:
 
 async def test_browsers_send_their_key_as_a_subprotocol() -> None:
     async with serving(keyed()) as address:
-        offered = [Subprotocol("realtime"), Subprotocol("openai-insecure-api-key.sk-acme"), Subprotocol("openai-agents-sdk.1")]
-        session = await opened(address, subprotocols=offered)
+        offered = ["realtime", "openai-insecure-api-key.sk-acme", "openai-agents-sdk.1"]
+        session = await opened(address, subprotocols=[Subprotocol(name) for name in offered])
         assert session["_subprotocol"] == "realtime"
 
 
@@ -151,7 +151,7 @@ def test_secrets_expire_and_are_few() -> None:
     now = 1010.0
     with pytest.raises(Unauthorized):
         secrets.find(key)
-    keys = [secrets.make(caller, 600)[0] for _ in range(KEPT + 1)]
+    keys = [secrets.make(caller, 600)[0] for _ in range(KEPT + 1)]  # the expired one makes room, then the oldest
     assert secrets.find(keys[-1]) is caller
     with pytest.raises(Unauthorized):
         secrets.find(keys[0])

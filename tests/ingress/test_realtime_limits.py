@@ -95,7 +95,7 @@ async def test_a_client_that_does_not_read(monkeypatch: pytest.MonkeyPatch) -> N
         raw.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4096)
         client = await connect(f"ws://{address}/v1/realtime", sock=raw, proxy=None, max_queue=1)
         await client.send('{"type":"response.create"}')
-        client.transport.pause_reading()  # type: ignore[attr-defined]
+        client.transport.pause_reading()
         await settled(pop)
         client.transport.abort()
 

@@ -69,24 +69,37 @@ def test_an_update_leaves_the_rest_alone(settings: CallSettings, name: str) -> N
         assert getattr(updated, field) == getattr(other if field == name else base, field)
 
 
+def detect(**fields: Any) -> dict[str, Any]:
+    return {"audio": {"input": {"turn_detection": fields}}}
+
+
+def hear(**fields: Any) -> dict[str, Any]:
+    return {"audio": {"input": fields}}
+
+
+BARE = detect(type="server_vad")
+FUNCTION = {"type": "function", "name": "f"}
+DETECTION = "audio.input.turn_detection"
+
+
 @pytest.mark.parametrize(
     ("patch", "where", "value"),
     [
         ({}, "type", "realtime"),
-        ({"audio": {"input": {"turn_detection": None}}}, "audio.input.turn_detection", None),
-        ({"audio": {"input": {"transcription": None}}}, "audio.input.transcription", None),
-        ({"audio": {"input": {"noise_reduction": {"type": "near_field"}}}}, "audio.input.noise_reduction", None),
-        ({"audio": {"input": {"transcription": {"model": "whisper-1"}}}}, "audio.input.transcription.model", "whisper-1"),
-        ({"audio": {"input": {"turn_detection": {"create_response": False}}}}, "audio.input.turn_detection.type", "semantic_vad"),
-        ({"audio": {"input": {"turn_detection": {"type": "server_vad"}}}}, "audio.input.turn_detection.interrupt_response", True),
-        ({"audio": {"input": {"turn_detection": {"type": "server_vad"}}}}, "audio.input.turn_detection.silence_duration_ms", 500),
+        (hear(turn_detection=None), DETECTION, None),
+        (hear(transcription=None), "audio.input.transcription", None),
+        (hear(noise_reduction={"type": "near_field"}), "audio.input.noise_reduction", None),
+        (hear(transcription={"model": "whisper-1"}), "audio.input.transcription.model", "whisper-1"),
+        (detect(create_response=False), f"{DETECTION}.type", "semantic_vad"),
+        (BARE, f"{DETECTION}.interrupt_response", True),
+        (BARE, f"{DETECTION}.silence_duration_ms", 500),
         ({"audio": {"output": {"voice": {"id": "v1"}}}}, "audio.output.voice", "v1"),
         ({"audio": {"output": {"format": {"type": "audio/pcma"}}}}, "audio.output.format", {"type": "audio/pcma"}),
         ({"audio": {"input": {"format": {"rate": 24000}}}}, "audio.input.format.type", "audio/pcm"),
         ({"output_modalities": ["text", "audio"]}, "output_modalities", ["audio"]),
         ({"instructions": ""}, "instructions", ""),
         ({"instructions": None}, "instructions", "Be brief."),
-        ({"tools": [], "tool_choice": {"type": "function", "name": "f"}}, "tool_choice", {"type": "function", "name": "f"}),
+        ({"tools": [], "tool_choice": FUNCTION}, "tool_choice", FUNCTION),
         ({"tracing": "auto", "prompt": {"id": "p"}, "include": ["x"], "truncation": {"type": "y"}}, "tracing", None),
         ({"reasoning": {"effort": "low"}, "parallel_tool_calls": False, "never_heard_of": 1}, "type", "realtime"),
         ({"model": "gpt-realtime", "id": "sess_2", "object": "x", "expires_at": 0}, "id", "sess_1"),

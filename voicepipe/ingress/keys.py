@@ -49,7 +49,8 @@ class Secrets:
     def make(self, caller: Caller, seconds: int) -> tuple[str, int]:
         """A new key and the Unix second at which it expires."""
         now = self._clock()
-        self._callers = {key: entry for key, entry in self._callers.items() if entry[0] > now}
+        if len(self._callers) >= KEPT:
+            self._callers = {key: entry for key, entry in self._callers.items() if entry[0] > now}
         if len(self._callers) >= KEPT:
             del self._callers[next(iter(self._callers))]
         key, expires_at = f"ek_{secrets.token_hex(16)}", int(now) + seconds

@@ -12,35 +12,43 @@ from typing import Any
 PERIOD_S = 0.01
 KEPT = 3000
 """Samples of the loop's lag: half a minute."""
+READ_EVERY = 100
+"""Descriptors and memory are read once a second."""
 
 
-class LoopLag:
-    """How late the event loop runs what is due. CPU share hides what this shows: one blocking call."""
+class Watch:
+    """How late the event loop runs what is due, and what the process holds.
+
+    CPU share hides what the lag shows: one blocking call.
+    """
 
     def __init__(self) -> None:
         self._lags: deque[float] = deque(maxlen=KEPT)
+        self._held = {"fds": 0, "rss_kb": 0}
 
     async def run(self) -> None:
         """Measure until cancelled."""
         while True:
-            due = time.monotonic() + PERIOD_S
-            await asyncio.sleep(PERIOD_S)
-            self._lags.append(time.monotonic() - due)
+            self._held = await asyncio.to_thread(_held)
+            for _ in range(READ_EVERY):
+                due = time.monotonic() + PERIOD_S
+                await asyncio.sleep(PERIOD_S)
+                self._lags.append(time.monotonic() - due)
 
-    def p99_ms(self) -> float:
+    def lag_p99_ms(self) -> float:
         """99th percentile of the last half minute, in ms; 0 before anything was measured."""
         lags = sorted(self._lags)
         return max(0.0, lags[int(len(lags) * 0.99)] * 1000) if lags else 0.0
 
+    def vitals(self) -> dict[str, Any]:
+        """Tasks, threads, descriptors and memory (KiB; both at most a second old), loop lag."""
+        tasks = len(asyncio.all_tasks())
+        lag = {"loop_lag_p99_ms": round(self.lag_p99_ms(), 2)}
+        return {"tasks": tasks, "threads": threading.active_count(), **self._held, **lag}
 
-def vitals() -> dict[str, Any]:
-    """Tasks, threads, descriptors and memory (KiB) of this process."""
-    return {
-        "tasks": len(asyncio.all_tasks()),
-        "threads": threading.active_count(),
-        "fds": _descriptors(),
-        "rss_kb": _resident_kb(),
-    }
+
+def _held() -> dict[str, int]:
+    return {"fds": _descriptors(), "rss_kb": _resident_kb()}
 
 
 def _descriptors() -> int:

@@ -167,7 +167,7 @@ function made(name, text = "", className = "") {
 function entered(state, sentence) {
   notice(sentence);
   callerSpeaks = false;
-  if (connected && state !== "live") transcript.note(sentence || "You hung up.");
+  if (connected && state !== "live") transcript.end(sentence ? "The call ended" : "You hung up");
   connected = state === "live";
   if (connected) turns = [];
   if (state === "idle" || state === "failed") microphone.stop();

@@ -130,8 +130,11 @@ export class Transcript {
     (joined ? item.words : item.bubble).remove();
   }
 
-  /** A line of its own between what was said: a call began or ended. */
-  note(text) {
+  /** The call is over: a line says so, and the next call's items are others. */
+  end(text) {
+    this.#items.forEach((item) => this.#close(item));
+    this.#items.clear();
+    this.#spoken = [];
     if (this.#list.children.length) this.#list.append(element("li", "note", text));
     this.#follow();
   }

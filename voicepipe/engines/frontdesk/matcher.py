@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from voicepipe.agent import Intent
 from voicepipe.engines.frontdesk.sound import sound, words
 
-RIDGE = 0.5
+RIDGE = 1.0
 """Regularisation: higher trusts single words less."""
 
-WEIGHTS = {"w": 1.0, "c": 0.8, "b": 0.6, "s": 0.6}
+WEIGHTS = {"w": 1.0, "c": 0.8, "b": 0.6, "s": 0.8}
 """Of a word, of what it is a word for, of a pair of words, and of a string of sounds."""
 
 SYNONYMS = """
@@ -45,7 +45,7 @@ repeat again pardon
 """
 """English words that callers use for the same thing, a line each."""
 
-SOUNDS = (4,)
+SOUNDS = (4, 5)
 """Lengths of the strings of sounds."""
 
 MANY = 500

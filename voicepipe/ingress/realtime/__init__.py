@@ -1,5 +1,4 @@
 """The OpenAI Realtime convention (GA): its events, its session, its WebSocket.
 
-    client JSON -> events -> control -> the call
-    the call -> translate -> events -> server JSON
+Client JSON -> `client_events` -> `control` -> the call -> `translate` -> `server_events` -> JSON to the client.
 """

@@ -1,0 +1,72 @@
+"""Admission, tenants and draining of one PoP."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from voicepipe.agent_store import AgentStore
+from voicepipe.config import Config
+from voicepipe.engines.base import Engines
+from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
+from voicepipe.errors import ConfigError, Draining, PopFull, Unauthorized
+from voicepipe.pop import Pop
+from voicepipe.tools import ToolRunner
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    for name in ("front-desk", "night"):
+        (tmp_path / f"{name}.toml").write_text(f'name = "{name}"\n')
+    agents = AgentStore(tmp_path)
+    monkeypatch.setenv("KEY_A", "secret-a")
+
+    def pop(**tables: object) -> Pop:
+        config = msgspec.convert(tables, Config)
+        engines = Engines(ScriptedVad(), ScriptedAsr(), ScriptedLlm(), ScriptedTts())
+        return Pop(config, agents, engines, ToolRunner())
+
+    return pop
+
+
+async def test_slots_are_taken_and_given_back(make) -> None:  # type: ignore[no-untyped-def]
+    pop = make(pop={"slots": 2})
+    local, agent = pop.tenant(None), pop.agent(None)
+    with pop.admit(local, agent), pop.admit(local, agent):
+        assert pop.calls == 2
+        with pytest.raises(PopFull, match="All 2 slots"), pop.admit(local, agent):
+            pass
+    with pop.admit(local, agent):
+        assert pop.health()["calls"] == 1
+
+
+def test_a_tenant_has_a_key_and_its_own_limit(make) -> None:  # type: ignore[no-untyped-def]
+    pop = make(tenants=[{"name": "a", "key_env": "KEY_A", "slots": 1}])
+    tenant = pop.tenant("secret-a")
+    assert tenant.name == "a"
+    for wrong in (None, "", "secret-b", "sécret"):
+        with pytest.raises(Unauthorized, match="Bearer"):
+            pop.tenant(wrong)
+    with pop.admit(tenant, pop.agent(None)), pytest.raises(PopFull, match="tenant a"):
+        with pop.admit(tenant, pop.agent(None)):
+            pass
+
+
+def test_an_unknown_agent_is_named_beside_those_there_are(make) -> None:  # type: ignore[no-untyped-def]
+    pop = make()
+    assert pop.agent("night").name == "night"
+    with pytest.raises(ConfigError, match="front-desk, night"):
+        pop.agent("day")
+
+
+async def test_draining_refuses_and_waits_for_the_last_call(make) -> None:  # type: ignore[no-untyped-def]
+    pop = make()
+    with pop.admit(pop.tenant(None), pop.agent(None)):
+        drained = asyncio.create_task(pop.drain())
+        await asyncio.sleep(0.05)
+        assert not drained.done()
+        with pytest.raises(Draining), pop.admit(pop.tenant(None), pop.agent(None)):
+            pass
+        assert pop.health()["status"] == "draining"
+    await drained
