@@ -211,6 +211,15 @@ async def test_a_taken_port_is_a_sentence() -> None:
         server.bind(HttpConfig(port=listener.getsockname()[1]))
 
 
+async def test_a_useless_certificate_is_a_sentence(tmp_path: Any) -> None:
+    (tmp_path / "cert.pem").write_text("not a certificate")
+    cert = str(tmp_path / "cert.pem")
+    pop = FakePop()
+    pop.config = msgspec.structs.replace(pop.config, http=HttpConfig(port=0, cert=cert, key=cert))
+    with pytest.raises(ConfigError, match="PEM"):
+        await http.serve(pop)
+
+
 async def test_health() -> None:
     pop = FakePop()
     async with requests(pop) as client:

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,7 +14,7 @@ from openai.resources.realtime.realtime import AsyncRealtimeConnection
 from openai.types.realtime import RealtimeServerEvent
 from pydantic import TypeAdapter
 
-from tests.ingress.fake_pop import ANSWER, RECORD, WORDS, FakePop, serving, tone
+from tests.ingress.fake_pop import ANSWER, RECORD, WORDS, FakePop, limited, serving, tone
 from voicepipe.audio import g711
 
 VALID: TypeAdapter[Any] = TypeAdapter(RealtimeServerEvent)
@@ -107,6 +108,8 @@ async def test_a_spoken_turn_is_the_golden_trace() -> None:
     assert json.loads(response["metadata"]["voicepipe.turn"]) == RECORD
     audio = b"".join(base64.b64decode(e["delta"]) for e in client.events if e["type"] == "response.output_audio.delta")
     assert audio == tone(480, 24_000).tobytes() * 10
+    stamps = [block.arrived for block in pop.calls[0].blocks]
+    assert stamps == sorted(stamps) and 0 < time.monotonic() - stamps[0] < 10
     ids = [event["event_id"] for event in client.events]
     assert len(set(ids)) == len(ids) and all(ids)
 
@@ -240,6 +243,15 @@ async def test_errors_name_code_param_and_event(code: str, param: str | None, ev
             assert error["message"] == "Cancellation failed: no active response found"
         await client.connection.response.create()  # the connection stays
         await client.until("response.done")
+
+
+async def test_a_full_conversation() -> None:
+    async with calling(FakePop(limited(items=1))) as client:
+        for _ in range(2):
+            await client.connection.conversation.item.create(
+                item={"type": "function_call_output", "call_id": "c", "output": ""}
+            )
+        assert "full" in (await client.until("error"))["error"]["message"]
 
 
 async def test_a_duplicate_item_is_refused() -> None:

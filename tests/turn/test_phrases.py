@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from voicepipe.turn.phrases import PhraseConfig, Phraser
 
 WORDS = (
-    "we are open until ten, on Friday. Dr. Smith paid $4.50 e.g. for 3.5 kg at 7:30 p.m. No. 5 - item **bold text** (in "
-    "brackets) +44 20 7946 0958 https://example.org/a.b, U.S. and What? Yes! \n\n \n end… 1. J. I."
+    "we are open until ten, on Friday. Dr. Smith paid $4.50 e.g. for 3.5 kg at 7:30 p.m. No. 5 - item **bold text** "
+    "(in brackets) +44 20 7946 0958 https://example.org/a.b, U.S. and What? Yes! \n\n \n end… 1. J. I."
 )
 PROSE = st.lists(st.sampled_from(WORDS.split(" ")), max_size=80).map(" ".join)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -91,9 +92,17 @@ class Server(uvicorn.Server):
 async def serve(app: ASGIApp, listener: socket.socket, config: Config, serving: asyncio.Event) -> None:
     """Serve on `listener` until cancelled; TLS when a certificate is configured. `serving` is set once callers get in.
 
-    Calls that are still going on when it is cancelled are closed with code 1012.
+    Calls that are still going on when it is cancelled are closed with code 1012. Raises ConfigError: a certificate that
+    cannot be used.
     """
     server = Server(app, config, serving)
+    try:
+        await asyncio.to_thread(server.config.load)
+    except (OSError, ssl.SSLError) as error:
+        listener.close()
+        raise ConfigError(
+            f"http.cert and http.key cannot be used ({error}): they name a PEM chain and its key."
+        ) from error
     task = asyncio.ensure_future(server.serve([listener]))
     try:
         await asyncio.shield(task)

@@ -5,13 +5,14 @@ import { Call } from "./call.js";
 import { errorSentence, insecureOrigin, microphoneFailure } from "./failures.js";
 import { fromBase64 } from "./realtime.js";
 import { Transcript } from "./transcript.js";
-import { BUDGET_MS, chipsOf, isMeasured, recordOf, stagesOf, tallyOf, whyOf } from "./turn.js";
-import { draw } from "./waterfall.js";
+import { isMeasured, recordOf } from "./turn.js";
+import { TurnPanel } from "./turn-panel.js";
 
 const $ = (id) => document.getElementById(id);
 
 const speaker = new Speaker();
 const transcript = new Transcript($("transcript"), $("scroll"), () => ($("conversation-empty").hidden = true));
+const panel = new TurnPanel($);
 const microphone = new Microphone(heard, () => {
   notice("The microphone was disconnected. Plug it in and press the button again, or type.");
   render();
@@ -22,7 +23,6 @@ const call = new Call({
   onEvent: (event) => EVENTS[event.type]?.(event),
 });
 let callerSpeaks = false;
-let turns = []; // records of this call's measured turns
 let connected = false;
 let watching = false;
 
@@ -30,6 +30,7 @@ let watching = false;
 
 $("talk").addEventListener("click", async () => {
   if (call.state === "connecting") return;
+  if (call.state === "waiting") return call.start();
   notice("");
   if (microphone.open && call.state === "live") {
     microphone.muted = !microphone.muted;
@@ -51,7 +52,6 @@ $("hang-up").addEventListener("click", () => {
   call.stop();
   speaker.flush();
 });
-$("retry").addEventListener("click", () => call.start());
 
 $("composer").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -121,11 +121,11 @@ const EVENTS = {
   },
   "response.done": ({ response }) => {
     const record = recordOf(response);
-    const nothingHeard = response.status === "cancelled" && !response.output.some(spokenText);
-    if (record?.reopened || (nothingHeard && response.status_details?.reason === "turn_detected")) {
-      transcript.reopened(response.output.map((item) => item.id));
-    }
-    if (isMeasured(record)) showTurn(record);
+    const cut = response.status === "cancelled" && response.status_details?.reason === "turn_detected";
+    // A reply that is cut before a word of it was heard came while the caller had not finished, flagged or not.
+    const reopened = Boolean(record?.reopened) || (cut && !response.output.some(spokenText));
+    if (reopened) transcript.reopened(response.output.map((item) => item.id));
+    if (isMeasured(record)) panel.show({ ...record, reopened });
   },
   error: ({ error }) => errorSentence(error) && notice(errorSentence(error)),
 };
@@ -138,30 +138,6 @@ function showHeard(item) {
   if (item.role === "assistant") transcript.agentHeard(item.id, spokenText(item));
 }
 
-function showTurn(record) {
-  turns.push(record);
-  const stages = stagesOf(record);
-  $("turn-empty").hidden = true;
-  $("turn").hidden = false;
-  $("latency").textContent = Math.round(record.turn_latency);
-  $("turn").classList.toggle("late", record.turn_latency > BUDGET_MS);
-  $("chips").replaceChildren(...chipsOf(record).map(({ text, tone }) => made("li", text, tone)));
-  draw($("waterfall"), stages, BUDGET_MS);
-  $("why").textContent = whyOf(record);
-  $("tally").textContent = tallyOf(turns);
-  const rows = stages.map(({ name, from, to }) => {
-    const row = made("tr");
-    row.append(made("th", name), ...[from, to, to - from].map((ms) => made("td", Math.round(ms))));
-    row.firstChild.scope = "row";
-    return row;
-  });
-  $("stages").replaceChildren(...rows);
-}
-
-function made(name, text = "", className = "") {
-  return Object.assign(document.createElement(name), { textContent: text, className });
-}
-
 // The state of the call.
 
 function entered(state, sentence) {
@@ -169,8 +145,11 @@ function entered(state, sentence) {
   callerSpeaks = false;
   if (connected && state !== "live") transcript.end(sentence ? "The call ended" : "You hung up");
   connected = state === "live";
-  if (connected) turns = [];
-  if (state === "idle" || state === "failed") microphone.stop();
+  if (connected) panel.newCall();
+  if (state === "idle" || state === "failed") {
+    microphone.stop();
+    transcript.notSent();
+  }
   render();
   if (!watching) watchLevels();
 }
@@ -191,13 +170,14 @@ function renderStatus() {
 
 function render() {
   const live = call.state === "live";
-  const label = !microphone.open || !live ? "Start talking" : microphone.muted ? "Unmute" : "Mute";
-  $("talk-label").textContent = label;
+  const listening = live && microphone.open;
+  const start = call.state === "waiting" ? "Try again now" : "Start talking";
+  $("talk-label").textContent = !listening ? start : microphone.muted ? "Unmute" : "Mute";
   // Not `disabled`: a button that is loses the focus.
   $("talk").setAttribute("aria-disabled", call.state === "connecting");
-  document.body.dataset.call = live && microphone.open && !microphone.muted ? "open" : call.state;
+  document.body.dataset.call = listening && !microphone.muted ? "open" : call.state;
   $("hang-up").hidden = call.state === "idle" || call.state === "failed";
-  $("retry").hidden = call.state !== "waiting";
+  $("hang-up").textContent = live ? "Hang up" : "Cancel";
   renderStatus();
 }
 

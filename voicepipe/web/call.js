@@ -28,7 +28,6 @@ export class Call {
 
   stop() {
     clearTimeout(this.#timer);
-    this.#unsaid = [];
     const client = this.#client;
     this.#client = null;
     client?.close();
@@ -85,6 +84,7 @@ export class Call {
   }
 
   #enter(state, sentence) {
+    if (state === "idle" || state === "failed") this.#unsaid = [];
     this.state = state;
     this.onState(state, sentence);
   }

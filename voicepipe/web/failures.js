@@ -44,6 +44,8 @@ const REFUSED = {
   404: "Your key has no agent of this name. Enter another under Connection, then start again.",
 };
 
+const WRONG_KEY = "This server does not know your key. Correct it under Connection, then start again.";
+
 /** Browsers do not say why a WebSocket was refused, so ask the same server over HTTP: {sentence, retry}. */
 export async function refused(model, key) {
   let asked, ready;
@@ -55,6 +57,7 @@ export async function refused(model, key) {
   } catch {
     return { sentence: "The server does not answer. Is it running?", retry: true };
   }
+  if (asked.status === 401 && key) return { sentence: WRONG_KEY, retry: false };
   if (asked.status in REFUSED) return { sentence: REFUSED[asked.status], retry: false };
   if (ready.status === 503) return { sentence: "The server takes no calls at the moment.", retry: true };
   return { sentence: "The server refused the call: all its places are taken.", retry: true };

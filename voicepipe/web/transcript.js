@@ -63,6 +63,15 @@ export class Transcript {
     this.#follow();
   }
 
+  /** Nobody will get what is still being sent. */
+  notSent() {
+    for (const bubble of this.#list.querySelectorAll(".sending")) {
+      bubble.classList.remove("sending", "growing");
+      bubble.removeAttribute("aria-busy");
+      bubble.append(element("p", "mark", "not sent"));
+    }
+  }
+
   /** The server has the typed message. */
   typed(itemId, text) {
     const waiting = this.#list.querySelector(".sending");
@@ -89,6 +98,7 @@ export class Transcript {
     this.#close(item);
     if (status === "incomplete" && !item.bubble.querySelector(".mark")) {
       item.bubble.append(element("p", "mark", "interrupted"));
+      this.#follow();
     }
   }
 

@@ -60,7 +60,7 @@ export function chipsOf(record) {
 export function whyOf(record) {
   const wait = `It waited ${Math.round(record.at_commit)} ms after your last sound`;
   const sure = record.confident ? "sure that you had finished" : "not sure that you had finished";
-  const reason = record.endpoint_reason ? ` (${record.endpoint_reason})` : "";
+  const reason = record.endpoint_reason && record.endpoint_reason !== "sure" ? ` (${record.endpoint_reason})` : "";
   return `${wait}, ${sure}${reason}.`;
 }
 

@@ -12,10 +12,10 @@ from voicepipe.engines.frontdesk import slots
 from voicepipe.engines.frontdesk.matcher import Match, Matcher
 from voicepipe.engines.frontdesk.sound import words
 
-ACCEPT = 0.36
+ACCEPT = 0.4
 """A match below this score is not understood, ..."""
 
-MARGIN = 0.04
+MARGIN = 0.03
 """... nor one that is so close to the next."""
 
 INTERJECTION = 0.5

@@ -49,7 +49,8 @@ SOUNDS = (4, 5)
 """Lengths of the strings of sounds."""
 
 MANY = 500
-"""From so many examples on, pairs and sounds that only one of them has are left out: they teach little and cost time."""
+"""From so many examples on, pairs and sounds that only one of them has are left out: they teach little and cost time.
+From twice as many on, those of two, and so on."""
 
 UNKNOWN = 0.5
 """Weight of a feature that no example has, against the rarest that one has: unknown words speak against all intents."""
@@ -103,8 +104,7 @@ class Matcher:
     def __init__(self, intents: Sequence[Intent]) -> None:
         self._names = [intent.name for intent in intents]
         rows: Rows = [(index, features(example)) for index, intent in enumerate(intents) for example in intent.examples]
-        if len(rows) > MANY:
-            rows = _without_singles(rows)
+        rows = _without_rare(rows, least=1 + len(rows) // MANY)
         self._idf = _idf(rows)
         self._columns = {feature: column for column, feature in enumerate(self._idf)}
         self._rarest = math.log(1 + len(intents))
@@ -161,9 +161,10 @@ def _idf(rows: Rows) -> dict[str, float]:
     return {feature: math.log(1 + total / len(having)) - math.log(2) + 0.05 for feature, having in owners.items()}
 
 
-def _without_singles(rows: Rows) -> Rows:
+def _without_rare(rows: Rows, least: int) -> Rows:
+    """`rows` without the pairs and sounds that fewer than `least` of them have."""
     counts = Counter(feature for _, found in rows for feature in found)
     return [
-        (intent, {feature: value for feature, value in found.items() if counts[feature] > 1 or feature[0] == "w"})
+        (intent, {feature: value for feature, value in found.items() if counts[feature] >= least or feature[0] == "w"})
         for intent, found in rows
     ]

@@ -36,12 +36,18 @@ class Control:
     """Decodes and carries out one client's events, in order; answers through `emit`."""
 
     def __init__(
-        self, call: CallControl, line: InputLine, translator: Translator, emit: Callable[[say.ServerEvent], None]
+        self,
+        call: CallControl,
+        line: InputLine,
+        translator: Translator,
+        emit: Callable[[say.ServerEvent], None],
+        max_items: int,
     ) -> None:
         self._call = call
         self._line = line
         self._translator = translator
         self._emit = emit
+        self._max_items = max_items
 
     async def handle(self, raw: str | bytes, arrived: float) -> None:
         """One message, which reached the socket at the monotonic second `arrived`. Never raises: errors are answers."""
@@ -87,6 +93,8 @@ class Control:
             self._emit(say.OutputCleared(response_id=response_id or ""))
 
     async def _item_create(self, event: ask.ItemCreate, arrived: float) -> None:
+        if len(self._call.items()) >= self._max_items:
+            raise WireError("invalid_value", f"The conversation is full: {self._max_items} items. Delete some.", "item")
         self._call.add_item(item_of(event.item), event.previous_item_id)
 
     async def _item_retrieve(self, event: ask.ItemRetrieve, arrived: float) -> None:

@@ -196,7 +196,7 @@ _CLEARED_BY_NULL = {
 
 
 def voice_name(value: Any) -> Any:
-    """A voice is "name" or {"id": "name"}, which are the same voice; what is neither is left for validation to refuse."""
+    """A voice is "name" or {"id": "name"}; what is neither is left for validation to refuse."""
     return value["id"] if isinstance(value, dict) and "id" in value else value
 
 

@@ -119,7 +119,7 @@ class Connection:
         self._line = WebSocketLine(*formats, on_audio=self._audio)
         self._emit(wire.SessionCreated(session=session))
         self._call = seat.open(self._line, settings, self._on_event)
-        self._control = Control(self._call, self._line, self._translator, self._emit)
+        self._control = Control(self._call, self._line, self._translator, self._emit, limits.items)
 
     async def run(self) -> None:
         """Until either side hangs up. The socket is closed afterwards."""
@@ -193,7 +193,7 @@ class Connection:
         self._events += 1
         event.event_id = f"{self._event_prefix}_{self._events}"
         if not self._outbox.put(wire.encode(event)):
-            logger.warning("%s: hung up, its client does not take what it is sent", self._call.id)
+            logger.warning("%s: hung up, its client does not take what it is sent", self._translator.session.id)
             self._abort()
             self._end("caller")
 

@@ -1,0 +1,196 @@
+"""The page needs nothing that it does not bring along, and its files fit each other. No browser, no server."""
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from voicepipe.turn.timing import Hop, TurnRecord
+
+WEB = Path(__file__).parent.parent / "voicepipe" / "web"
+FILES = sorted(path for path in WEB.rglob("*") if path.is_file())
+MODULES = [path for path in FILES if path.suffix == ".js"]
+STYLES = [path for path in FILES if path.suffix == ".css"]
+MAX_LINES = 200
+FOREIGN = re.compile(r"(?:https?:|wss?:|src=\"|href=\"|url\(\")//")
+NODE = shutil.which("node")
+needs_node = pytest.mark.skipif(NODE is None, reason="Node.js is not installed")
+
+
+class Page(HTMLParser):
+    """The ids, the labels' targets and the files that a page names."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.meant: set[str] = set()
+        self.files: set[str] = set()
+        self.inline: list[str] = []
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            elif name in ("for", "aria-labelledby"):
+                self.meant.update((value or "").split())
+            elif name in ("src", "href"):
+                self.files.add(value or "")
+            elif name == "style" or name.startswith("on"):
+                self.inline.append(f"{tag} {name}")
+
+
+PAGE = Page(WEB / "index.html")
+
+
+def name(path: Path) -> str:
+    return path.relative_to(WEB).as_posix()
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_files_are_short_and_load_nothing_from_elsewhere(path: Path) -> None:
+    text = path.read_text().replace('xmlns="http://www.w3.org/2000/svg"', "")
+    assert len(text.splitlines()) <= MAX_LINES
+    assert not FOREIGN.search(text)
+
+
+def test_the_files_that_the_page_names_are_there() -> None:
+    assert PAGE.files
+    for file in PAGE.files:
+        assert (WEB / file).is_file(), file
+    assert {name(path) for path in STYLES} <= PAGE.files
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_modules_import_files_and_names_that_are_there(path: Path) -> None:
+    for names, file in re.findall(r"import \{([^}]*)\} from \"(.*?)\"", path.read_text()):
+        exported = set(re.findall(r"^export (?:async )?(?:class|function|const) (\w+)", (WEB / file).read_text(), re.M))
+        assert {imported.strip() for imported in names.split(",")} <= exported
+
+
+def test_every_id_is_there_once_and_every_one_that_is_meant_exists() -> None:
+    ids = set(PAGE.ids)
+    assert len(ids) == len(PAGE.ids)
+    in_modules = {id for path in MODULES for id in re.findall(r"\$\(\"([\w-]+)\"\)", path.read_text())}
+    in_styles = {id for path in STYLES for id in re.findall(r"#([a-z][\w-]*)[^;]*\{", path.read_text())}
+    assert in_modules
+    assert in_modules | in_styles | PAGE.meant <= ids
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_nothing_that_is_said_becomes_markup(path: Path) -> None:
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(", path.read_text())
+
+
+def test_the_page_allows_no_code_but_its_own() -> None:
+    assert "default-src 'self'" in (WEB / "index.html").read_text()
+    assert not PAGE.inline  # the policy would drop it
+
+
+# With Node.js: the parts that need no browser.
+
+
+@pytest.fixture(scope="session")
+def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the page's files that Node.js takes for modules, as browsers do."""
+    copy = tmp_path_factory.mktemp("web") / "page"
+    shutil.copytree(WEB, copy)
+    (copy / "package.json").write_text('{"type": "module"}')
+    return copy
+
+
+def run(beside: Path, script: str) -> Any:
+    """What `script`, a module beside the page's own, prints as JSON."""
+    (beside / "script.js").write_text(script)
+    ran = subprocess.run([str(NODE), "script.js"], cwd=beside, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+@needs_node
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_modules_parse(path: Path, beside: Path) -> None:
+    checked = subprocess.run([str(NODE), "--check", name(path)], cwd=beside, capture_output=True, text=True, timeout=60)
+    assert checked.returncode == 0, checked.stderr
+
+
+def turn() -> TurnRecord:
+    """A turn as the server reports it: prepared at 60 ms of silence, confirmed at 130, heard at 140."""
+    record = TurnRecord("turn_1", confident=True, endpoint="the sentence is complete", speculation="hit")
+    stamps: dict[Hop, float] = {
+        "voice_ended": 10.0, "settle": 10.06, "words": 10.08, "prepare": 10.08, "token": 10.09, "phrase": 10.1,
+        "speech": 10.11, "commit": 10.13, "audible": 10.14,
+    }  # fmt: skip
+    for hop, when in stamps.items():
+        record.stamp(hop, when)
+    return record
+
+
+@needs_node
+def test_a_turn_as_the_server_reports_it_is_drawn_in_order_and_within_the_axis(beside: Path) -> None:
+    response = {"metadata": {"voicepipe.turn": json.dumps(turn().summary())}}
+    script = f"""
+        import {{ BUDGET_MS, chipsOf, isMeasured, recordOf, stagesOf, whyOf }} from "./turn.js";
+        import {{ layout }} from "./waterfall.js";
+        const record = recordOf({json.dumps(response)});
+        console.log(JSON.stringify({{
+          measured: isMeasured(record), chips: chipsOf(record).map((chip) => chip.text), why: whyOf(record),
+          ...layout(stagesOf(record), BUDGET_MS),
+        }}));
+    """
+    shown = run(beside, script)
+    assert shown["measured"]
+    assert shown["chips"] == ["within 300 ms", "prepared while listening"]
+    assert shown["why"].startswith("It waited 130 ms")
+    spans = [(row["kind"], row["from"], row["to"]) for row in shown["rows"]]
+    assert spans == [("wait", 0, 130), ("asr", 60, 80), ("llm", 80, 100), ("tts", 100, 110), ("playout", 130, 140)]
+    assert all(0 <= row["left"] <= row["left"] + row["width"] <= 100 for row in shown["rows"])
+    assert shown["budget"] < 100
+    assert [tick["ms"] for tick in shown["ticks"]] == [0, 50, 100, 150, 200, 250, 300]
+
+
+@needs_node
+@pytest.mark.parametrize("metadata", [None, {}, {"voicepipe.turn": "{"}, {"voicepipe.turn": '{"by_request":true}'}])
+def test_a_response_without_a_spoken_turn_is_no_turn(metadata: dict[str, str] | None, beside: Path) -> None:
+    script = f"""
+        import {{ isMeasured, recordOf }} from "./turn.js";
+        console.log(isMeasured(recordOf({json.dumps({"metadata": metadata})})));
+    """
+    assert not run(beside, script)
+
+
+@needs_node
+def test_microphone_sound_keeps_its_pitch_and_level_at_24_khz(beside: Path) -> None:
+    """The worklet on its own: 1 kHz at 48 and 44.1 kHz comes out as 1 kHz, and 15 kHz is not folded down to 9."""
+    (rate_48, hertz_48, peak_48), (rate_44, hertz_44, peak_44), (_, _, peak_15) = run(
+        beside,
+        """
+        let made, blocks;
+        globalThis.AudioWorkletProcessor = class { port = { postMessage: ({ pcm }) => blocks.push(pcm) }; };
+        globalThis.registerProcessor = (name, processor) => (made = processor);
+        await import("./capture-worklet.js");
+        const results = [];
+        for (const [rate, hertz] of [[48000, 1000], [44100, 1000], [48000, 15000]]) {
+          globalThis.sampleRate = rate;
+          blocks = [];
+          const capture = new made();
+          for (let at = 0; at < rate; at += 128) {
+            const sound = (_, i) => Math.sin((2 * Math.PI * hertz * (at + i)) / rate) / 2;
+            capture.process([[Float32Array.from({ length: 128 }, sound)]]);
+          }
+          const pcm = blocks.flatMap((block) => [...new Int16Array(block)]).slice(4800);
+          const crossings = pcm.filter((sample, i) => i && sample >= 0 !== pcm[i - 1] >= 0).length;
+          results.push([blocks.length, ((crossings / 2) * 24000) / pcm.length, Math.max(...pcm)]);
+        }
+        console.log(JSON.stringify(results));
+        """,
+    )
+    assert rate_48 in (49, 50) and rate_44 in (49, 50)  # blocks of 20 ms in a second
+    assert hertz_48 == pytest.approx(1000, abs=3) and hertz_44 == pytest.approx(1000, abs=3)
+    assert peak_48 == pytest.approx(16384, rel=0.01) and peak_44 == pytest.approx(16384, rel=0.01)
+    assert peak_15 < 16384 / 100
