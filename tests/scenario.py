@@ -140,7 +140,6 @@ class Recording:
         """When the first audible packet after `after_ms` was sent."""
         return next((at for at, level in self.line.sent if at >= after_ms and level > -45), None)
 
-
     def silent(self, after_ms: float) -> float:
         """When the sound that was to be heard at `after_ms` ended: 100 ms without an audible packet followed."""
         end = after_ms

@@ -1,4 +1,4 @@
-"""What a client may ask of a call: `call_api.CallControl`. Requests that cannot be carried out raise; the call goes on."""
+"""What a client may ask of a call: `call_api.CallControl`. What cannot be carried out raises; the call goes on."""
 
 import asyncio
 from collections.abc import Sequence
@@ -65,8 +65,8 @@ class Control:
 
     async def _respond_after(self, committing: "asyncio.Task[None]", request: ReplyRequest) -> None:
         await committing
-        if not self._dialogue.reply:
-            self._respond(request)
+        self._dialogue.stop("client_cancelled")  # One that began while the commit was waited for.
+        self._respond(request)
 
     def _respond(self, request: ReplyRequest) -> None:
         self._dialogue.begin(self._order(request))

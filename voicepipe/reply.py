@@ -1,7 +1,7 @@
 """ONE reply: prompt -> text -> phrases -> speech -> playout. One task, so ending it is one cancel.
 
-Until `commit` it works behind a closed gate: nothing leaves it, no tool runs. After `commit` it tells the outside what it
-does, in the order of the wire's golden trace.
+Until `commit` it works behind a closed gate: nothing leaves it, no tool runs. After `commit` it tells the outside what
+it does, in the order of the wire's golden trace.
 """
 
 import asyncio
@@ -116,7 +116,10 @@ class Reply:
         self.record.response_id = self.id
         self._gate.set()
         settings = self.order.settings
-        self._studio.emit(ReplyStarted(self.id, self.record.turn_id, settings.modality, self.order.metadata))
+        order = self.order
+        self._studio.emit(
+            ReplyStarted(self.id, self.record.turn_id, settings.modality, order.metadata, order.remembered)
+        )
 
     async def run(self) -> None:
         """Make and play the reply; returns when the line has all of it."""
@@ -206,6 +209,7 @@ class Reply:
                 Item(
                     self._studio.ids.new("item"),
                     "function_call",
+                    "assistant",
                     call_id=call.call_id,
                     name=call.name,
                     arguments=call.arguments,
@@ -294,6 +298,7 @@ class Reply:
         item = Item(
             self._studio.ids.new("item"),
             "function_call",
+            "assistant",
             call_id=call.call_id,
             name=call.name,
             arguments=call.arguments,

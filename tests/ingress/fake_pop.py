@@ -169,7 +169,8 @@ class FakeCall:
     def answer(self, request: ReplyRequest) -> None:
         self.response_id = self.new("resp")
         modality = request.modality or self.settings.modality
-        self.emit(ReplyStarted(self.response_id, self.new("turn"), modality, request.metadata))
+        remembered = request.conversation == "auto"
+        self.emit(ReplyStarted(self.response_id, self.new("turn"), modality, request.metadata, remembered))
         self.reply = asyncio.create_task(self.make(modality, request))
 
     async def make(self, modality: str, request: ReplyRequest) -> None:

@@ -1,6 +1,7 @@
 """Phrases: lossless, the first one short, nothing torn apart that is spoken as one."""
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -126,3 +127,10 @@ def test_a_bracket_that_is_never_closed_holds_up_to_the_limit() -> None:
 
 def test_flush_is_empty_without_text() -> None:
     assert Phraser().flush() == []
+
+
+def test_a_whole_book_at_once_is_cut_quickly() -> None:
+    begun = time.perf_counter()
+    phrases = Phraser().push("some words and more, " * 20_000)
+    assert len(phrases) > 5000
+    assert time.perf_counter() - begun < 5

@@ -90,6 +90,8 @@ class ReplyStarted:
     modality: Literal["audio", "text"] = "audio"
     metadata: dict[str, Any] | None = None
     """As the client gave it in `response.create`."""
+    remembered: bool = True
+    """False: made beside the conversation, which does not get its items."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,17 +90,18 @@ class Phraser:
 
     def _cut(self) -> int | None:
         """Where the next phrase ends in the text so far; None if that cannot be known yet."""
-        words = list(re.finditer(r"\S+", self._text))
         held = _Held()
+        word = None
         # A boundary needs the beginning of the next word: the one after the last is not known yet.
-        for count, (word, following) in enumerate(zip(words, words[1:], strict=False), start=1):
-            held.take(word.group())
-            gap = self._text[word.end() : following.start()]
-            if self._ends(count, word.group(), following.group(), gap, held):
-                return following.start()
-        last = words[-1] if words else None
-        if last is not None and last.end() - last.start() > self._config.limit_chars:
-            return last.start() + self._config.limit_chars
+        for count, following in enumerate(re.finditer(r"\S+", self._text)):
+            if word is not None:
+                held.take(word.group())
+                gap = self._text[word.end() : following.start()]
+                if self._ends(count, word.group(), following.group(), gap, held):
+                    return following.start()
+            word = following
+        if word is not None and word.end() - word.start() > self._config.limit_chars:
+            return word.start() + self._config.limit_chars
         return None
 
     def _ends(self, count: int, word: str, following: str, gap: str, held: "_Held") -> bool:

@@ -53,6 +53,10 @@ $("hang-up").addEventListener("click", () => {
   speaker.flush();
 });
 
+document.addEventListener("click", ({ target }) => {
+  if (!target.closest("#settings")) $("settings").open = false;
+});
+
 $("composer").addEventListener("submit", (event) => {
   event.preventDefault();
   const text = $("message").value.trim();

@@ -24,6 +24,9 @@ INTERJECTION = 0.5
 SURE = 0.75
 """A match as good as this is something else even if a detail could be read from it ("parking for two cars")."""
 
+MAX_CHARS = 2000
+"""Nobody says more in a turn; a text message may be longer, and its beginning is read."""
+
 CORRECTION = re.compile(
     r"^(?:no|nope|sorry|actually|wait|not)\b|\b(?:i meant|instead|rather|make (?:it|that)|change)\b"
 )
@@ -90,6 +93,7 @@ class Dialogue:
 
     def hear(self, state: State, text: str) -> tuple[State, Answer]:
         """The caller says `text`: the new state, and the answer."""
+        text = text[:MAX_CHARS]
         if not words(text):
             return self._missed(state)
         match = self.match(text)

@@ -17,6 +17,9 @@ COMMON = frozenset(
 )
 """Words that say nothing about which tool is meant."""
 
+LONG = 500
+"""Characters of a text in which a single value is not looked for."""
+
 ENOUGH = 0.5
 """Share of a tool's name, or a third of its description, that the text must hold."""
 
@@ -85,12 +88,14 @@ def _scalar(kind: str, schema: dict[str, Any], text: str, numbers: list[float]) 
 def phrase(text: str) -> str:
     """What a string argument most likely means: what is quoted, named, or after the last preposition."""
     plain = text.strip().rstrip(".?!")
+    if len(plain) > LONG:
+        return plain
     if quoted := re.search(r"[\"“]([^\"”]+)[\"”]", text):
         return quoted[1]
     if named := re.findall(r"(?<=\s)[A-Z][\w'-]*(?:\s+[A-Z][\w'-]*)*", plain):
         proper = [found for found in named if found != "I" and not found.startswith("I'")]
         if proper:
             return str(proper[-1])
-    if after := re.search(r".*\b(?:in|for|of|about|to|at|from|on)\s+((?:\S+\s?){1,4})$", plain):
+    if after := re.search(r".*\b(?:in|for|of|about|to|at|from|on)\s+((?:\S+\s+){0,3}\S+)$", plain):
         return after[1].strip()
     return plain

@@ -10,7 +10,7 @@ from uuid import uuid4
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.engines.base import Delta, Message, Prompt, ToolCall
 from voicepipe.engines.frontdesk import guess
-from voicepipe.engines.frontdesk.dialogue import ACCEPT, Answer, Dialogue, State, fill
+from voicepipe.engines.frontdesk.dialogue import ACCEPT, MAX_CHARS, Answer, Dialogue, State, fill
 
 TRANSFER_TOOL = "transfer_call"
 """Called with {"to": name} after the reply of an intent with `transfer`, where the prompt offers such a tool."""
@@ -123,7 +123,7 @@ def _foreign_call(dialogue: Dialogue, prompt: Prompt, state: State, answer: Answ
         forced = guess.choose(foreign, text) or next(iter(foreign or prompt.tools), None)
     if forced is not None:
         return None if forced.name == answer.tool else _call(forced.name, guess.arguments(forced, text))
-    if choice != "auto" or state.asked or dialogue.match(text).score >= 2 * ACCEPT:
+    if choice != "auto" or state.asked or dialogue.match(text[:MAX_CHARS]).score >= 2 * ACCEPT:
         return None
     chosen = guess.choose(foreign, text)
     return _call(chosen.name, guess.arguments(chosen, text)) if chosen else None

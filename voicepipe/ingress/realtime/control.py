@@ -113,13 +113,7 @@ class Control:
         self._call.delete_item(event.item_id)
 
     async def _response_create(self, event: ask.ResponseCreate, arrived: float) -> None:
-        request = self._request(event.response or ask.ResponseParams())
-        self._translator.beside = request.conversation == "none"
-        try:
-            self._call.respond(request)
-        except CallError:
-            self._translator.beside = False
-            raise
+        self._call.respond(self._request(event.response or ask.ResponseParams()))
 
     async def _response_cancel(self, event: ask.ResponseCancel, arrived: float) -> None:
         self._call.cancel_reply(event.response_id)

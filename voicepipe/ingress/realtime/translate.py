@@ -50,8 +50,6 @@ class Translator:
 
     def __init__(self, session: Session, conversation_id: str) -> None:
         self.session = session
-        self.beside = False
-        """The next reply is made beside the conversation: its items are not announced as part of it."""
         self.response_id: str | None = None
         """The response in progress."""
         self._conversation_id: str | None = conversation_id
@@ -122,8 +120,7 @@ class Translator:
     # --- the reply
 
     def _reply_started(self, event: ReplyStarted) -> Events:
-        self._conversation = None if self.beside else self._conversation_id
-        self.beside = False
+        self._conversation = self._conversation_id if event.remembered else None
         self.response_id = event.response_id
         self._modality = event.modality
         self._metadata = event.metadata
