@@ -1,7 +1,7 @@
-"""ONE call: the main path. The caller's sound goes to the ear, its facts to the turn machine, whose actions are done here.
+"""ONE call: the main path. The caller's sound goes to the ear, its facts to the turn machine; the actions are done here.
 
-Read `line.py`, `turn/machine.py`, this file, `dialogue.py`, `reply.py` and `playout.py`, in this order. All of it happens on
-one event loop, and `_feed` is synchronous: a fact and what follows from it are never interleaved with another.
+Read `line.py`, `turn/machine.py`, this file, `dialogue.py`, `reply.py` and `playout.py`, in this order. All of it happens
+on one event loop, and `_feed` is synchronous: a fact and what follows from it are never interleaved with another.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from voicepipe.turn.agreement import Agreement
 from voicepipe.turn.endpoint import Endpointer, Evidence, Verdict
 from voicepipe.turn.events import CallEnded, CallEvent, Item, SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.turn.history import History, Ids
-from voicepipe.turn.machine import Action, Fact, Partial, Replying, ReplyEnded, State, TurnMachine, Words
+from voicepipe.turn.machine import Action, Fact, Partial, ReplyEnded, Replying, State, TurnMachine, Words
 from voicepipe.turn.timing import TurnRecord
 
 log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""The agent's side of one call: the conversation so far, the reply that may be heard, and the one that is being prepared."""
+"""The agent's side of one call: the conversation, the reply that may be heard, and the one that is being prepared."""
 
 import asyncio
 import logging
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from voicepipe.agent import CallSettings
-from voicepipe.audio import BLOCK_MS, ms_to_samples, samples_to_ms
+from voicepipe.audio import ms_to_samples, samples_to_ms
 from voicepipe.errors import ItemMismatch
 from voicepipe.reply import Order, Reply, Studio
 from voicepipe.turn.events import Item, ItemAdded, ItemDeleted, ItemTruncated
@@ -30,8 +30,8 @@ class Spoken:
 
 
 class Dialogue:
-    """Owns replies. `spawn` runs a task of the call's; `on_ended` is called when a reply has been heard to its end, or was
-    ended by the client."""
+    """Owns replies. `spawn` runs a task of the call's; `on_ended` is called when a reply has been heard to its end, or
+    was ended by the client."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Dialogue:
         self, words: str = "", *, speculative: bool = False, settings: CallSettings | None = None,
         items: Sequence[Item] | None = None,
     ) -> Prompt:  # fmt: skip
-        """The request for a reply to the conversation (or to `items` in its place) and to `words`, not part of it yet."""
+        """The request for a reply to the conversation (or `items` in its place) and to `words`, not part of it yet."""
         settings = settings or self.settings
         history = self.studio.history
         if items is not None:
@@ -168,8 +168,8 @@ class Dialogue:
     async def _run(self, reply: Reply) -> None:
         await reply.run()
         self._remember(reply)
-        while reply is self.reply and reply.spoken and self.studio.playout.sounding:
-            await asyncio.sleep(BLOCK_MS / 1000)
+        if reply is self.reply and reply.spoken:
+            await self.studio.playout.heard_out()
         if reply is self.reply:
             self.reply = None
             self._on_ended()

@@ -1,4 +1,4 @@
-"""The caller's sound of one call: blocks in, facts for the turn machine out, and the sound itself for the recogniser."""
+"""The caller's sound of one call: blocks in, facts for the turn machine out, and sound for the recogniser."""
 
 from collections import deque
 from collections.abc import Callable

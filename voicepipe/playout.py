@@ -66,6 +66,11 @@ class Playout:
             self._room.clear()
             await self._room.wait()
 
+    async def heard_out(self) -> None:
+        """Returns when the caller has heard everything, as far as we know."""
+        while (left := self._play_end - self.clock()) > 0:
+            await asyncio.sleep(left)
+
     async def run(self) -> None:
         """The pacing loop; ends with its task."""
         while True:
