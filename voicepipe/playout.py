@@ -68,8 +68,7 @@ class Playout:
 
     async def heard_out(self) -> None:
         """Returns when the caller has heard everything, as far as we know."""
-        while (left := self._play_end - self.clock()) > 0:
-            await asyncio.sleep(left)
+        await asyncio.sleep(max(0.0, self._play_end - self.clock()))
 
     async def run(self) -> None:
         """The pacing loop; ends with its task."""

@@ -16,12 +16,19 @@ TRANSFER_TOOL = "transfer_call"
 """Called with {"to": name} after the reply of an intent with `transfer`, where the prompt offers such a tool."""
 
 OBEYED = re.compile(
-    r"^\W*(?:please\s+|just\s+|now\s+)*(?:say|greet|repeat|reply|respond|answer|tell|speak)\b[^:\"“]{0,60}[:\"“]\s*(.+)",
+    r"^\W*(?:please\s+|just\s+|now\s+)*"
+    r"(?:say|speak|repeat|(?:greet|reply|respond|answer|tell)\b[^:\"“]{0,40}\b(?:with|exactly|only|saying|this|that))\b"
+    r"[^:\"“]{0,60}[:\"“]\s*(.+)",
     re.IGNORECASE | re.DOTALL,
 )
 """'Say exactly: ...', 'Greet the caller with "..."'."""
 
-GREET = re.compile(r"^\W*(?:please\s+)?(?:greet|welcome|say (?:hello|hi)\b)", re.IGNORECASE)
+GREET = re.compile(
+    r"\W*(?:please\s+)?(?:greet|welcome|say (?:hello|hi)(?: to)?)\b"
+    r"(?:\s+(?:the|a|your|them|me|user|caller|customer|guest)\b)*(?:\s+\w+ly)?\W*",
+    re.IGNORECASE,
+)
+"""The whole instructions are to greet. "Greet callers and take their orders" is a job, not a sentence to say."""
 
 NOBODY = Agent(name="", greeting="Hello, how can I help you?")
 """Answers where a prompt names no agent."""
@@ -35,7 +42,10 @@ class FrontdeskLlm:
         self._dialogues: dict[int, Dialogue] = {}
 
     async def start(self) -> None:
-        """Learn the agents given to the constructor, about 0.2 s each; others are learnt at their first call."""
+        """Learn the agents given to the constructor, in a thread; others are learnt when they are first asked.
+
+        2,000 examples take about 0.7 s, which no caller should have to wait for.
+        """
         for agent in (NOBODY, *self._agents):
             await self._dialogue(agent)
 
@@ -97,7 +107,7 @@ def _order(agent: Agent, prompt: Prompt, text: str) -> str:
     for order in [*system[::-1], text]:
         if found := OBEYED.search(order):
             return found[1].strip().strip("\"“”'").strip()
-        if order != text and GREET.search(order):
+        if order != text and GREET.fullmatch(order):
             return agent.greeting or NOBODY.greeting
     return ""
 

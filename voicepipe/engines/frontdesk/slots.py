@@ -19,7 +19,20 @@ UNITS = (
 )
 TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
 NUMBERS = {word: number for number, word in enumerate(UNITS)} | TENS
-HOMOPHONES = {"to": 2, "too": 2, "do": 2, "for": 4, "fore": 4, "won": 1, "tree": 3, "free": 3, "sex": 6, "sick": 6} | {
+HOMOPHONES = {
+    "to": 2,
+    "too": 2,
+    "do": 2,
+    "tube": 2,
+    "dude": 2,
+    "for": 4,
+    "fore": 4,
+    "won": 1,
+    "tree": 3,
+    "free": 3,
+    "sex": 6,
+    "sick": 6,
+} | {
     "ate": 8,
     "fife": 5,
     "heaven": 7,
@@ -57,6 +70,9 @@ RELATIVE_DAYS = (
     (r"\btonight\b|\bthis evening\b|\bthis night\b", "tonight"),
     (r"\btoday\b|\bthis afternoon\b", "today"),
 )
+
+SOUNDS_LIKE = 0.75
+"""A short answer to "how many?" is taken for a number that sounds so much like it."""
 
 Reader = Callable[[str, bool], str]
 """(text, whether it answers the question for this very detail) -> the detail as it is written, "" for none."""
@@ -97,14 +113,14 @@ def _bare_number(text: str) -> int | None:
     """The number that a short answer means, by homophones and at last by sound."""
     if found := re.findall(r"\b\d+\b(?!:)", digits(text)):
         return int(found[-1])
-    tokens = words(text)
-    # "for two" may come out as "for" or "to" alone; in "for to" the last word is the number.
+    tokens = [word for word in words(text) if not re.fullmatch(GUESTS, word)]
+    # "for two" may come out as "for" or "to" alone; of "for to" and "for tube" the last word is the number.
     if len(tokens) <= 3 and (known := [HOMOPHONES[token] for token in tokens if token in HOMOPHONES]):
         return known[-1]
     if len(tokens) > 3:
         return None
     best = max(((alike(token, word), -number) for token in tokens for word, number in NUMBERS.items()), default=(0, 0))
-    return -best[1] if best[0] >= 0.75 else None
+    return -best[1] if best[0] >= SOUNDS_LIKE else None
 
 
 def day(text: str, asked: bool) -> str:

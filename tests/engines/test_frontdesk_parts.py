@@ -1,0 +1,195 @@
+"""The front desk's parts: a client's own tools, details in what is said, words and their sounds."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.engines.contract import texts, the_call
+from voicepipe.agent import Agent, Intent, ToolSpec
+from voicepipe.engines.base import Message, Prompt, ToolCall
+from voicepipe.engines.frontdesk import FrontdeskLlm, guess, slots
+from voicepipe.engines.frontdesk.dialogue import Dialogue, fill
+from voicepipe.engines.frontdesk.llm import readable, reply
+from voicepipe.engines.frontdesk.sound import alike, distance, words
+
+# --- a client's own tools ----------------------------------------------------------------------------------------
+
+WEATHER = ToolSpec(
+    "get_weather",
+    "Get the current weather in a city.",
+    {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+)
+ADD = ToolSpec(
+    "add_numbers",
+    "Adds.",
+    {"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "integer"}}, "required": ["a", "b"]},
+)
+
+
+def ask(desk: Dialogue, said: str, *tools: ToolSpec, choice: str = "auto") -> Any:
+    (delta,) = reply(desk, Prompt((Message("user", said),), tools, choice, agent=desk.agent))
+    return (delta.name, json.loads(delta.arguments)) if isinstance(delta, ToolCall) else delta
+
+
+@pytest.fixture(scope="module")
+def nobody() -> Dialogue:
+    return Dialogue(Agent("nobody"))
+
+
+def test_a_clients_tool_is_called_by_its_words(nobody: Dialogue) -> None:
+    assert ask(nobody, "What's the weather in Paris?", WEATHER, ADD) == ("get_weather", {"city": "Paris"})
+    assert ask(nobody, "please add 2.5 and 3", WEATHER, ADD) == ("add_numbers", {"a": 2.5, "b": 3})
+    assert ask(nobody, "tell me a story", WEATHER, ADD) == "You said: tell me a story."
+
+
+def test_what_an_intent_knows_well_is_not_given_to_a_clients_tool() -> None:
+    desk = Dialogue(Agent("x", intents=(Intent("parking", ("do you have parking",), reply="Behind the house."),)))
+    parking = ToolSpec("find_parking", "Finds parking garages.")
+    assert ask(desk, "do you have parking", parking) == "Behind the house."
+
+
+def test_the_choice_is_obeyed(nobody: Dialogue) -> None:
+    assert ask(nobody, "hello", WEATHER, choice="required")[0] == "get_weather"
+    assert ask(nobody, "hello", WEATHER, ADD, choice="add_numbers") == ("add_numbers", {"a": 0, "b": 0})
+    assert ask(nobody, "what's the weather in Paris", WEATHER, choice="none").startswith("You said")
+    assert ask(nobody, "hello", choice="required") == "You said: hello."
+
+
+async def test_a_result_is_read_out() -> None:
+    llm = FrontdeskLlm()
+    call = await the_call(llm, Prompt((Message("user", "what's the weather in Paris"),), (WEATHER,)))
+    done = (Message("user", "what's the weather in Paris"), Message("assistant", call=call))
+    result = Message("tool", '{"temperature_c": 21, "sunny": true}', call_id=call.call_id)
+    said = await texts(llm, Prompt((*done, result), (WEATHER,), "required"))
+    assert "".join(said) == "Temperature c: 21, sunny: yes."
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        ("It is fine.", "It is fine."),
+        ('"ok"', "ok."),
+        ("[1, 2]", "1, 2."),
+        ("{}", ""),
+        ('{"a": {"b": null}}', "A: b nothing."),
+    ],
+)
+def test_results_as_sentences(result: str, said: str) -> None:
+    assert readable(result) == said
+
+
+SCHEMAS = st.recursive(
+    st.sampled_from(
+        [{"type": "string"}, {"type": "integer"}, {"type": "number"}, {"type": "boolean"}, {"type": "null"}, {}]
+        + [{"enum": ["red", "blue"]}, {"const": 7}, {"type": ["string", "null"]}]
+    ),
+    lambda inner: st.one_of(
+        st.dictionaries(st.text(max_size=4), inner, max_size=3).map(
+            lambda properties: {"type": "object", "properties": properties, "required": list(properties)}
+        ),
+        inner.map(lambda items: {"type": "array", "items": items}),
+        inner.map(lambda one: {"anyOf": [one, {"type": "null"}]}),
+    ),
+    max_leaves=6,
+)
+
+
+@given(SCHEMAS, st.text(max_size=30))
+def test_arguments_are_json_for_any_schema(schema: dict[str, Any], text: str) -> None:
+    made = json.loads(guess.arguments(ToolSpec("t", "", schema), text))
+    if schema.get("type") == "object":
+        assert set(made) == set(schema["required"])
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("What is the weather in Paris?", "Paris"),
+        ('Search for "red shoes" please', "red shoes"),
+        ("look up the price of green apples", "green apples"),
+        ("weather", "weather"),
+        ("", ""),
+    ],
+)
+def test_strings_are_the_words_that_matter(text: str, value: str) -> None:
+    assert guess.phrase(text) == value
+
+
+# --- details -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("slot", "text", "strict", "loose"),
+    [
+        ("people", "for two", "2", "2"),
+        ("people", "for to", "2", "2"),
+        ("people", "for for", "4", "4"),
+        ("people", "to", "", "2"),
+        ("people", "we are for", "", "4"),
+        ("people", "sex", "", "6"),
+        ("people", "twenty five people", "25", "25"),
+        ("people", "just my wife and me", "2", "2"),
+        ("people", "only me", "1", "1"),
+        ("people", "two adults and two kids", "4", "4"),
+        ("people", "a table for eight o'clock", "", "8"),
+        ("day", "on friday", "Friday", "Friday"),
+        ("day", "next tuesday evening", "next Tuesday", "next Tuesday"),
+        ("day", "fry day", "Friday", "Friday"),
+        ("day", "choose day", "Tuesday", "Tuesday"),
+        ("day", "thirsty", "", "Thursday"),
+        ("day", "tomorrow at seven", "tomorrow", "tomorrow"),
+        ("day", "the fifth of may", "the 5th of May", "the 5th of May"),
+        ("day", "may twenty first", "the 21st of May", "the 21st of May"),
+        ("day", "june 3", "the 3rd of June", "the 3rd of June"),
+        ("day", "may i come", "", ""),
+        ("time", "half past seven", "7:30", "7:30"),
+        ("time", "quarter to eight", "7:45", "7:45"),
+        ("time", "quarter to one", "12:45", "12:45"),
+        ("time", "seven thirty p.m.", "7:30 pm", "7:30 pm"),
+        ("time", "7:30 pm", "7:30 pm", "7:30 pm"),
+        ("time", "nineteen thirty", "19:30", "19:30"),
+        ("time", "at seven", "7 o'clock", "7 o'clock"),
+        ("time", "seven", "", "7 o'clock"),
+        ("time", "seven in the evening", "7 pm", "7 pm"),
+        ("time", "at noon", "noon", "noon"),
+        ("time", "for two people", "", "2 o'clock"),
+        ("name", "my name is ann brown", "Ann Brown", "Ann Brown"),
+        ("name", "ann brown", "", "Ann Brown"),
+        ("phone", "five five five oh one four two", "5550142", "5550142"),
+        ("phone", "five", "", ""),
+        ("wish", "a window seat", "", "a window seat"),
+    ],
+)
+def test_details(slot: str, text: str, strict: str, loose: str) -> None:
+    read = slots.reader(slot)
+    assert (read(text, False), read(text, True)) == (strict, loose)
+
+
+@given(st.text(max_size=60), st.booleans(), st.sampled_from(["people", "day", "time", "name", "phone", "wish"]))
+def test_details_are_read_from_any_text(text: str, asked: bool, slot: str) -> None:
+    assert isinstance(slots.reader(slot)(text, asked), str)
+
+
+def test_templates() -> None:
+    assert fill("For {people},  at {time}. {result}", {"people": "2", "time": "7"}) == "For 2, at 7. {result}"
+
+
+def test_words() -> None:
+    assert words("I'd like 2, what's it? Can't at 7:30 p.m. O'Neil’s") == (
+        "i would like 2 what is it can not at 7:30 pm o'neil".split()
+    )
+
+
+def test_sounds() -> None:
+    assert alike("lunch", "launch") == 1
+    assert alike("dinner", "thinner") > 0.7 > alike("dinner", "parking")
+    assert alike("", "") == 0
+
+
+@given(st.text("abc", max_size=6), st.text("abc", max_size=6))
+def test_distance_is_a_distance(a: str, b: str) -> None:
+    assert distance(a, b) == distance(b, a)
+    assert (distance(a, b) == 0) == (a == b)
