@@ -103,9 +103,10 @@ class Dialogue:
         """The reply was a cut-in: end it, and let the prompt go on as if it had not been said."""
         reply = self.reply
         item_id = reply.spoken_item if reply else None
-        heard_ms = self.stop("turn_detected")
-        if reply and item_id:
+        if reply:
             reply.record.reopened = True
+        heard_ms = self.stop("turn_detected")
+        if item_id:
             self.studio.history.repair(item_id)
             self.studio.emit(ItemTruncated(item_id, heard_ms))
 

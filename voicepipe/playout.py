@@ -40,15 +40,18 @@ class Playout:
         self._room = asyncio.Event()
         self._on_phrase: Callable[[Phrase, int], None] = lambda phrase, start: None
         self._on_audible: Callable[[], None] | None = None
+        self._answering = False
+        """What is being sent belongs to the answer."""
 
     def begin(self, on_phrase: Callable[[Phrase, int], None], on_audible: Callable[[], None]) -> None:
         """A new reply. `on_phrase` gets a phrase and its first sample's place in the reply before that sample is sent;
-        `on_audible` is called at the first sound."""
+        `on_audible` is called at the first sound of the answer, which no stand-in is."""
         self._clear()
         self._gain = self._target = 1.0
         self._held = False
         self._sent, self._base = 0, self._line_sent
         self._on_phrase, self._on_audible = on_phrase, on_audible
+        self._answering = False
 
     async def put(self, phrase: Phrase) -> None:
         """Queue a phrase; waits while enough is queued. What the lead allows is sent before this returns."""
@@ -143,6 +146,7 @@ class Playout:
         while wanted and self._queue:
             phrase = self._queue[0]
             if self._offset == 0:
+                self._answering = not phrase.stand_in
                 self._on_phrase(phrase, self._sent + self.packet - wanted)
             part = phrase.pcm[self._offset : self._offset + wanted]
             parts.append(part)
@@ -163,12 +167,10 @@ class Playout:
             ramp = np.linspace(self._gain, self._target, pcm.size, dtype=np.float32)
             pcm = (pcm * ramp).astype(np.int16)
             self._gain = self._target
-        if self._on_audible and dbfs(pcm) > AUDIBLE_DBFS:
-            self._on_audible, report = None, self._on_audible
-            self.line.send(pcm)
+        self.line.send(pcm)
+        if self._on_audible and self._answering and dbfs(pcm) > AUDIBLE_DBFS:
+            report, self._on_audible = self._on_audible, None
             report()
-        else:
-            self.line.send(pcm)
         self._recent.append(pcm)
         self._sent += pcm.size
         self._line_sent += pcm.size

@@ -23,6 +23,7 @@ from voicepipe.line import Line
 from voicepipe.observe.process import Watch
 from voicepipe.tools import ToolRunner
 from voicepipe.turn.events import CallEvent
+from voicepipe.turn.prompt import Message, Prompt
 
 log = logging.getLogger(__name__)
 DRAIN_S = 30
@@ -39,6 +40,7 @@ async def running(config: Config) -> AsyncIterator["Pop"]:
     phrases = [example for agent in agents for intent in agent.intents for example in intent.examples]
     async with loaded(config, phrases) as engines, ToolRunner() as tools:
         pop = Pop(config, agents, engines, tools)
+        await pop.warm()
         async with asyncio.TaskGroup() as group:
             jobs = [group.create_task(job) for job in (pop.watch.run(), pop.reread_agents(), serve(pop))]
             await pop.serving.wait()
@@ -120,6 +122,12 @@ class Pop:
         status = "draining" if self._draining else "ok" if self.serving.is_set() else "starting"
         return {"status": status, "calls": self.calls, **self.watch.vitals()}
 
+    async def warm(self) -> None:
+        """Tell the model how each agent's prompts begin."""
+        for agent in self._agents:
+            system = (Message("system", agent.instructions),) if agent.instructions else ()
+            await self.engines.llm.warm(Prompt(system, tuple(tool.spec for tool in agent.tools), agent=agent))
+
     async def drain(self) -> None:
         """Take no new calls; return when the last one has ended, or after half a minute."""
         self._draining = True
@@ -133,4 +141,5 @@ class Pop:
         """Take over edited agent files; live calls keep the agent that they began with."""
         while True:
             await asyncio.sleep(AGENTS_EVERY_S)
-            await asyncio.to_thread(self._agents.refresh)
+            if await asyncio.to_thread(self._agents.refresh):
+                await self.warm()

@@ -336,10 +336,10 @@ class Reply:
     async def _stand_in(self, text: str) -> None:
         settings = self.order.settings
         if not self.spoken:
-            await self._pieces.put(Phrase(text, EMPTY))
+            await self._pieces.put(Phrase(text, EMPTY, stand_in=True))
             return
         async for phrase in self._studio.speaker.say(text, voice=settings.voice, speed=settings.speed):
-            await self._pieces.put(phrase)
+            await self._pieces.put(replace(phrase, stand_in=True))
 
     def _finish(self, status: ReplyStatus, reason: str) -> None:
         if self.over:

@@ -7,7 +7,7 @@ import numpy as np
 
 from voicepipe.audio import Pcm, Resampler
 from voicepipe.engines.base import Speech, Tts
-from voicepipe.turn.speakable import speakable
+from voicepipe.turn.speakable import Piece, pieces, speakable
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,8 @@ class Phrase:
     pcm: Pcm
     words: tuple[tuple[str, int], ...] = ()
     """The written words and the sample of this piece at which each has been heard."""
+    stand_in: bool = False
+    """Said while the answer is waited for; it is not the answer."""
 
 
 class Speaker:
@@ -55,11 +57,19 @@ class Speaker:
         pcm = np.concatenate([resampler(speech.pcm), resampler.flush()])
         scale = self.out_rate / self.tts.rate
         ends = [round(word.end * scale) for word in speech.words]
-        return Phrase(text, pcm, _written(text, ends, pcm.size))
+        return Phrase(text, pcm, _written(pieces(text, self.language), ends, pcm.size))
 
 
-def _written(text: str, spoken_ends: list[int], size: int) -> tuple[tuple[str, int], ...]:
-    """When each *written* word has been heard. "$4" is spoken as two words, so the ends are spread by rank."""
-    words = text.split()
-    ends = spoken_ends or [size * (i + 1) // len(words) for i in range(len(words))]
-    return tuple((word, ends[max(0, -(-(i + 1) * len(ends) // len(words)) - 1)]) for i, word in enumerate(words))
+def _written(parts: list[Piece], ends: list[int], size: int) -> tuple[tuple[str, int], ...]:
+    """When each *written* word has been heard: "$18.50" is one word and is spoken as three.
+
+    `ends` are those of the spoken words; a phrase whose engine knows none is spread evenly.
+    """
+    spoken = sum(len(part.spoken.split()) for part in parts)
+    if len(ends) != spoken:
+        ends = [size * (i + 1) // max(1, spoken) for i in range(spoken)]
+    words, said = [], 0
+    for part in parts:
+        said += len(part.spoken.split())
+        words.append((part.written.strip(), ends[said - 1] if said else 0))
+    return tuple(words)

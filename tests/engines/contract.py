@@ -223,8 +223,8 @@ class LlmContract:
         assert await texts(llm, Prompt((Message("system", "You are helpful."),)))
 
     async def test_warming_does_no_harm(self, llm: Llm) -> None:
-        await llm.warm([Message("system", "You are helpful.")])
-        await llm.warm([], [ToolSpec("add")])
+        await llm.warm(Prompt((Message("system", "You are helpful."),)))
+        await llm.warm(Prompt((), (ToolSpec("add"),)))
 
 
 class ToolContract(LlmContract):

@@ -17,7 +17,8 @@ def voiced(seconds: float, pitch: float, seed: int) -> Pcm:
     filtered = np.convolve(pulses, np.exp(-np.arange(400) / 40) * np.cos(np.arange(400) * rng.uniform(0.2, 0.6)))[:size]
     envelope = np.repeat(rng.uniform(0.1, 1, size // 1600 + 1), 1600)[:size]
     sound = filtered * envelope + rng.normal(0, 0.003, size)
-    return (sound / np.abs(sound).max() * 12000).astype(np.int16)
+    pcm: Pcm = (sound / np.abs(sound).max() * 12000).astype(np.int16)
+    return pcm
 
 
 @pytest.mark.parametrize("delay_ms", [40, 120, 250])

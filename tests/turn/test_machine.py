@@ -33,7 +33,8 @@ FACTS: st.SearchStrategy[Fact] = st.one_of(
 
 def machine(*facts: Fact) -> tuple[TurnMachine, list[Action]]:
     """A machine after `facts`, and the actions that the last one called for."""
-    turn, actions = TurnMachine(CONFIG), ()
+    turn = TurnMachine(CONFIG)
+    actions: tuple[Action, ...] = ()
     for fact in facts:
         actions = turn.on(fact)
     return turn, list(actions)

@@ -4,7 +4,7 @@ Engines are shared by all calls of a PoP and batch across them. Every awaitable 
 work behind it is then dropped and nothing of it is delivered. No method blocks the event loop for more than 5 ms.
 """
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -98,8 +98,8 @@ class Llm(Engine, Protocol):
         Errors come with the first item, not from the call: EngineBusy, EngineDead, EngineError.
         """
 
-    async def warm(self, prefix: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> None:
-        """Put a prompt's beginning into the prefix cache; a no-op where there is none."""
+    async def warm(self, prompt: Prompt) -> None:
+        """Prompts that begin like this one will come: learn the agent, fill the prefix cache."""
 
 
 # --- speech synthesis -------------------------------------------------------------------------------------------

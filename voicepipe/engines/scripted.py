@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from voicepipe.agent import ToolSpec
 from voicepipe.audio import Pcm, dbfs, ms_to_samples
 from voicepipe.engines.base import (
     Asr,
@@ -20,7 +19,6 @@ from voicepipe.engines.base import (
     Engines,
     Hypothesis,
     Llm,
-    Message,
     OnPartial,
     Prompt,
     Speech,
@@ -176,7 +174,7 @@ class ScriptedLlm(_Lifeless):
             yield token
             wait = self._token_ms
 
-    async def warm(self, prefix: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> None:
+    async def warm(self, prompt: Prompt) -> None:
         """There is no cache."""
 
 
@@ -288,8 +286,8 @@ class DelayedLlm(_Around):
                 yield delta
                 wait = self._token_ms
 
-    async def warm(self, prefix: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> None:
-        await self._inner.warm(prefix, tools)
+    async def warm(self, prompt: Prompt) -> None:
+        await self._inner.warm(prompt)
 
 
 class DelayedTts(_Around):

@@ -3,12 +3,12 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from typing import Any
 from uuid import uuid4
 
 from voicepipe.agent import Agent, ToolSpec
-from voicepipe.engines.base import Delta, Message, Prompt, ToolCall
+from voicepipe.engines.base import Delta, Prompt, ToolCall
 from voicepipe.engines.frontdesk import guess
 from voicepipe.engines.frontdesk.dialogue import ACCEPT, MAX_CHARS, Answer, Dialogue, State, fill
 
@@ -37,24 +37,20 @@ NOBODY = Agent(name="", greeting="Hello, how can I help you?")
 class FrontdeskLlm:
     """Answers from the agent's `intents`. Stateless: everything is in the prompt."""
 
-    def __init__(self, agents: Sequence[Agent] = ()) -> None:
-        self._agents = tuple(agents)
+    def __init__(self) -> None:
         self._dialogues: dict[int, Dialogue] = {}
 
     async def start(self) -> None:
-        """Learn the agents given to the constructor, in a thread; others are learnt when they are first asked.
-
-        2,000 examples take about 0.7 s, which no caller should have to wait for.
-        """
-        for agent in (NOBODY, *self._agents):
-            await self._dialogue(agent)
+        """Agents are learnt by `warm`, or when they are first asked."""
+        await self._dialogue(NOBODY)
 
     async def close(self) -> None:
         """Forget all agents."""
         self._dialogues.clear()
 
-    async def warm(self, prefix: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> None:
-        """There is no cache."""
+    async def warm(self, prompt: Prompt) -> None:
+        """Learn the prompt's agent, in a thread: 2,000 examples take about 0.7 s, which no caller should wait for."""
+        await self._dialogue(prompt.agent or NOBODY)
 
     async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         """The reply word by word, each with the space before it, then the tool call if there is one."""

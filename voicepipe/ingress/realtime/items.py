@@ -127,7 +127,7 @@ def content_part(item: Item, *, side: str = "", audio: bool | None = None) -> Pa
     `audio`: whether it is speech, where the response knows better than the item (none of it was heard).
     """
     if item.audio_ms is not None if audio is None else audio:
-        return Part(f"{side}audio", transcript=item.text or None)
+        return Part(f"{side}audio", transcript=item.text)
     return Part(f"{side}text", text=item.text)
 
 
