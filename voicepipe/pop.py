@@ -38,9 +38,9 @@ async def running(config: Config) -> AsyncIterator["Pop"]:
 
     agents = await asyncio.to_thread(open_agents, config)
     phrases = [example for agent in agents for intent in agent.intents for example in intent.examples]
-    async with loaded(config, phrases) as engines, ToolRunner() as tools:
+    prompts = [beginning(agent) for agent in agents]
+    async with loaded(config, phrases, prompts) as engines, ToolRunner() as tools:
         pop = Pop(config, agents, engines, tools)
-        await pop.warm()
         async with asyncio.TaskGroup() as group:
             jobs = [group.create_task(job) for job in (pop.watch.run(), pop.reread_agents(), serve(pop))]
             await pop.serving.wait()
@@ -50,6 +50,12 @@ async def running(config: Config) -> AsyncIterator["Pop"]:
                 await pop.drain()
                 for job in jobs:
                     job.cancel()
+
+
+def beginning(agent: Agent) -> Prompt:
+    """What every prompt of the agent begins with."""
+    system = (Message("system", agent.instructions),) if agent.instructions else ()
+    return Prompt(system, tuple(tool.spec for tool in agent.tools), agent=agent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +128,6 @@ class Pop:
         status = "draining" if self._draining else "ok" if self.serving.is_set() else "starting"
         return {"status": status, "calls": self.calls, **self.watch.vitals()}
 
-    async def warm(self) -> None:
-        """Tell the model how each agent's prompts begin."""
-        for agent in self._agents:
-            system = (Message("system", agent.instructions),) if agent.instructions else ()
-            await self.engines.llm.warm(Prompt(system, tuple(tool.spec for tool in agent.tools), agent=agent))
-
     async def drain(self) -> None:
         """Take no new calls; return when the last one has ended, or after half a minute."""
         self._draining = True
@@ -142,4 +142,5 @@ class Pop:
         while True:
             await asyncio.sleep(AGENTS_EVERY_S)
             if await asyncio.to_thread(self._agents.refresh):
-                await self.warm()
+                for agent in self._agents:
+                    await self.engines.llm.warm(beginning(agent))

@@ -5,27 +5,38 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from voicepipe.config import Config, DelaysConfig
-from voicepipe.engines.base import Asr, Engines, Llm, Tts, Vad
+from voicepipe.engines.base import Asr, Engines, Llm, Prompt, Tts, Vad
+from voicepipe.errors import EngineError
 
 
 @asynccontextmanager
-async def loaded(config: Config, phrases: Sequence[str] = ()) -> AsyncIterator[Engines]:
+async def loaded(config: Config, phrases: Sequence[str] = (), prompts: Sequence[Prompt] = ()) -> AsyncIterator[Engines]:
     """The configured engines, warm; closed when the context ends. Raises EngineError.
 
-    `phrases`: what callers are likely to say, for recognisers that can be prepared for it.
+    `phrases`: what callers are likely to say, for recognisers that can be prepared for it. `prompts`: how the prompts
+    begin that the language model will get.
     """
     engines = choose(config, phrases)
-    stages = (engines.vad, engines.asr, engines.llm, engines.tts)
+    try:
+        await _start(engines, prompts)
+        yield engines
+    finally:
+        for stage in (engines.vad, engines.asr, engines.llm, engines.tts):
+            await stage.close()
+
+
+async def _start(engines: Engines, prompts: Sequence[Prompt]) -> None:
+    async def llm() -> None:
+        await engines.llm.start()
+        for prompt in prompts:
+            await engines.llm.warm(prompt)
+
     try:
         async with asyncio.TaskGroup() as group:
-            for stage in stages:
-                group.create_task(stage.start())
-        yield engines
-    except* Exception as errors:
+            for job in (engines.asr.start(), llm(), engines.tts.start(), engines.vad.start()):
+                group.create_task(job)
+    except* EngineError as errors:
         raise errors.exceptions[0] from None
-    finally:
-        for stage in stages:
-            await stage.close()
 
 
 def choose(config: Config, phrases: Sequence[str] = ()) -> Engines:
