@@ -1,37 +1,102 @@
-"""Interim version; see `Endpointer.judge(Evidence) -> Verdict`, which call.py uses."""
+"""How long must the caller be silent before the turn is no longer theirs? It depends on what they said.
 
+Evidence is weighed in log-odds that the turn is complete: what grammar says of the words (`completeness.py`), how likely
+the recogniser's language model finds a sentence's end after them, and, where there is one, what a model that heard the
+voice says. A pause after "my number is" is waited out; "what are your opening hours" is answered at once.
+"""
+
+import math
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 
-from voicepipe.ranges import Ms
+from voicepipe.ranges import Ms, Probability
+from voicepipe.turn.completeness import RULES
+
+Eagerness = Literal["low", "medium", "high", "auto"]
+PATIENCE: dict[Eagerness, float] = {"low": 2.0, "medium": 1.0, "auto": 1.0, "high": 0.6}
+"""Scales the waits for turns that are not surely complete."""
 
 
 class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     sure_ms: Ms = 130
+    """Required silence when the turn is surely complete."""
     unsure_ms: Ms = 400
-    unfinished_ms: Ms = 1000
+    unfinished_ms: Ms = 950
+    """Longer than people hesitate inside a phrase, short enough for those who will not go on."""
+    sure_probability: Probability = 0.5
+    """From this probability on that the turn is complete it is surely so."""
+    unfinished_probability: Probability = 0.4
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
+    """What is known in a silence."""
+
     text: str
+    """Words of the turn so far, as recognised: lower case, mistakes and all."""
     end_logprob: float | None = None
+    """log10 probability of a sentence's end after them, by the recogniser's language model."""
+    voice: float | None = None
+    """Probability that the turn is complete, by a model that heard the voice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     required_ms: float
     confident: bool
+    """The turn is surely complete."""
     reason: str
+    """In plain words."""
+
+
+PRIOR = 1.5
+"""Log-odds that a silence of 60 ms after speech is the turn's end, before anything else is known."""
+NGRAM_MIDDLE, NGRAM_SLOPE, NGRAM_LIMIT = -1.25, 3.0, 3.0
+"""An end of sentence with log10 probability -1.25 says nothing; each tenfold more or less says 3, and never more."""
+SURE_OF_VOICE = 0.98
+"""A turn model's probability is taken no nearer to 0 or 1: it must not outvote everything else."""
+
+
+def ngram_log_odds(evidence: Evidence) -> float:
+    """What the recogniser's language model says; 0 without one."""
+    if evidence.end_logprob is None:
+        return 0.0
+    return max(-NGRAM_LIMIT, min(NGRAM_LIMIT, NGRAM_SLOPE * (evidence.end_logprob - NGRAM_MIDDLE)))
+
+
+def voice_log_odds(evidence: Evidence) -> float:
+    """What the turn model says; 0 without one."""
+    if evidence.voice is None:
+        return 0.0
+    probability = max(1 - SURE_OF_VOICE, min(SURE_OF_VOICE, evidence.voice))
+    return math.log(probability / (1 - probability))
 
 
 class Endpointer:
-    def __init__(self, config: EndpointConfig, eagerness: str = "auto") -> None:
+    """Stateless; one for each call, since clients choose how eager theirs is."""
+
+    def __init__(self, config: EndpointConfig, eagerness: Eagerness = "auto") -> None:
         self.config = config
+        self._patience = PATIENCE[eagerness]
+
+    def probability(self, evidence: Evidence) -> tuple[float, str]:
+        """Probability in 0..1 that the turn is complete, and what speaks against it most."""
+        words = evidence.text.split()
+        against = [rule for rule in RULES if words and rule.holds(words)]
+        odds = PRIOR + ngram_log_odds(evidence) + voice_log_odds(evidence) + sum(rule.log_odds for rule in against)
+        reason = min(against, key=lambda rule: rule.log_odds).name if against else ""
+        return 1 / (1 + math.exp(-odds)), reason
 
     def judge(self, evidence: Evidence) -> Verdict:
-        last = evidence.text.split()[-1:]
-        if last and last[0] in {"is", "a", "the", "for", "to", "um", "uh", "and", "my", "five"}:
-            return Verdict(self.config.unfinished_ms, False, "unfinished")
-        return Verdict(self.config.sure_ms, True, "sure")
+        """The silence that these words require."""
+        config = self.config
+        if not evidence.text:
+            return Verdict(config.unsure_ms * self._patience, False, "no words")
+        probability, reason = self.probability(evidence)
+        if probability >= config.sure_probability:
+            return Verdict(config.sure_ms, True, "the sentence is complete")
+        if probability > config.unfinished_probability:
+            return Verdict(config.unsure_ms * self._patience, False, reason or "the sentence may go on")
+        return Verdict(config.unfinished_ms * self._patience, False, reason or "sentences seldom end here")
