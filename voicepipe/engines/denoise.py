@@ -37,7 +37,7 @@ class Denoiser:
         self._overlap: NDArray[np.float64] = np.zeros(FRAME - HOP)
 
     def clean(self, pcm: Pcm, *, last: bool = False) -> Pcm:
-        """int16[n] at 16 kHz -> int16[m], m a multiple of HOP. With `last` nothing waits for a better noise estimate."""
+        """int16[n] at 16 kHz -> int16[m], m a multiple of HOP. `last`: do not wait for a better noise estimate."""
         sound = np.concatenate([self._rest, pcm])
         hops = (sound.size - FRAME) // HOP + 1
         if hops > 0:

@@ -1,8 +1,8 @@
 """`sphinx`: pocketsphinx, whose model is inside its wheel. No download, no GPU; English only.
 
-A decoder belongs to one utterance at a time, and its jobs run in order on a thread below the event loop's priority. The best
-words come from ending the utterance, which a pause does not: so `settle` ends it, and if the voice comes back its sound is
-decoded once more, while the caller speaks. That costs a fifth of its duration and spares splitting words at pauses.
+A decoder belongs to one utterance at a time, and its jobs run in order on threads below the event loop's priority. The
+best words come from ending the utterance, which a pause does not: so `settle` ends it, and if the voice comes back its
+sound is decoded once more, while the caller speaks. That costs a fifth of its duration; no word is split at a pause.
 """
 
 import asyncio
@@ -191,6 +191,8 @@ class Recognition:
         self._before = ""
         """Words before the last split."""
         self._settled: Hypothesis | None = None
+        self._settled_at = 0
+        """How much of `_heard` it covers."""
 
     def hear(self, pcm: Pcm) -> Hypothesis | None:
         """Decode int16[n] at 16 kHz; a partial if it is time for one."""
@@ -205,6 +207,7 @@ class Recognition:
         self._guard(self._hear, pcm, last=True)
         if self._settled is None:
             self._guard(self._end)
+            self._settled_at = sum(sound.size for sound in self._heard)
             text = self._words()
             self._settled = Hypothesis(text, self._fed, self.decoder.end_logprob(text))
         return Hypothesis(self._settled.text, self._fed, self._settled.end_logprob)
@@ -246,7 +249,7 @@ class Recognition:
         sound = np.concatenate(self._heard)
         if sound.size > REPLAY:
             self._before = settled.text
-            sound = sound[settled.until - (self._fed - sound.size) :]
+            sound = sound[self._settled_at :]
         self._heard = [sound]
         return sound
 

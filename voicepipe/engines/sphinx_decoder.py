@@ -1,7 +1,7 @@
 """One pocketsphinx decoder, blocking, behind four methods. All of the C library's names are in this file.
 
-The Python binding holds the GIL while it decodes, so the C library inside its wheel is called through ctypes, which lets
-go of it: threads then decode side by side, beside the event loop. Reference: pocketsphinx 5.1, include/pocketsphinx.h.
+The Python binding holds the GIL while it decodes, so the C library inside its wheel is called through ctypes, which
+lets go of it: threads then decode side by side, beside the event loop. See include/pocketsphinx.h of pocketsphinx 5.1.
 """
 
 import ctypes
@@ -157,8 +157,8 @@ def ordinary() -> tuple[str, ...]:
     days = "monday tuesday wednesday thursday friday saturday sunday".split()
     months = "january february march april may june july august september october november december".split()
     ordinals = (
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth "
-        "sixteenth seventeenth eighteenth nineteenth twentieth thirtieth"
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
+        "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth thirtieth"
     ).split()
     digits = ["zero", "oh", *hours[:9]]
     said = [
@@ -196,16 +196,17 @@ def arpa(sentences: Sequence[str]) -> str:
                 grams[gram] = grams.get(gram, 0) + 1
     total = sum(counts[0].values())
     probability = [{gram: n / total for gram, n in counts[0].items()}]
-    for shorter, grams in itertools.pairwise(counts):
-        probability.append({gram: 0.5 * n / shorter[gram[:-1]] for gram, n in grams.items()})
+    for shorter, more in itertools.pairwise(counts):
+        probability.append({gram: 0.5 * n / shorter[gram[:-1]] for gram, n in more.items()})
     lines = ["\\data\\", *(f"ngram {order}={len(grams)}" for order, grams in enumerate(counts, 1))]
-    for order, grams in enumerate(probability, 1):
+    for order, known in enumerate(probability, 1):
         lines += ["", f"\\{order}-grams:"]
-        longer: dict[tuple[str, ...], float] = {}
+        seen: dict[tuple[str, ...], float] = {}
+        """By history: what the words that were seen after it have without it."""
         if order < len(probability):
             for gram in probability[order]:
-                longer[gram[:-1]] = longer.get(gram[:-1], 0.0) + grams[gram[1:]]
-        for gram, p in sorted(grams.items()):
-            backoff = f"\t{math.log10(0.5 / max(1e-6, 1 - longer.get(gram, 0.0))):.4f}" if order < 3 else ""
+                seen[gram[:-1]] = seen.get(gram[:-1], 0.0) + known[gram[1:]]
+        for gram, p in sorted(known.items()):
+            backoff = f"\t{math.log10(0.5 / max(1e-6, 1 - seen.get(gram, 0.0))):.4f}" if order < 3 else ""
             lines.append(f"{math.log10(p):.4f}\t{' '.join(gram)}{backoff}")
     return "\n".join([*lines, "", "\\end\\", ""])

@@ -10,7 +10,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
 from voicepipe.errors import EngineBusy, EngineError
@@ -34,7 +34,7 @@ class Worker:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name, initializer=self._lower)
 
     def submit(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
-        """Run `fn` on a thread; call on the event loop. Cancelling the future drops the result, and the job if it waits.
+        """Run `fn` on a thread; to be called on the event loop. Cancelling the future drops the job, or its result.
 
         Raises EngineBusy when `limit` jobs are waiting, EngineError after `close`.
         """
@@ -109,15 +109,10 @@ class Lane:
         self._busy = False
         if job.cancelled():
             future.cancel()
-        elif not future.done():
-            error = job.exception()
-            if error is not None:
+        elif (error := job.exception()) is not None:
+            if not future.done():
                 future.set_exception(error)
-            else:
-                future.set_result(job.result())
-        elif job.exception() is not None:
-            pass  # nobody waits for it any more
+        elif not future.done():
+            future.set_result(job.result())
         self._next()
 
-
-__all__ = ["Future", "Lane", "Worker"]

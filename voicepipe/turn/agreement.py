@@ -1,19 +1,29 @@
-"""Interim version; `Agreement().push(words) -> newly committed words`."""
+"""Which words of a growing, revising hypothesis will stand.
 
+LocalAgreement-2 (Machacek, Dabre and Bojar, 2023, "Turning Whisper into Real-Time Transcription System"): a word is
+committed when two successive hypotheses agree on it and on everything before it.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 
-@dataclass
+@dataclass(slots=True)
 class Agreement:
-    committed: list[str] = field(default_factory=list)
-    _last: list[str] = field(default_factory=list)
+    """Of one utterance."""
 
-    def push(self, words: list[str]) -> list[str]:
-        n = len(self.committed)
-        common = 0
-        while common < min(len(words), len(self._last)) and words[common] == self._last[common]:
-            common += 1
-        self._last = words
-        new = words[n:common]
+    committed: list[str] = field(default_factory=list)
+    """These are not taken back, even if a later hypothesis revises them: the final text may differ."""
+    _last: Sequence[str] = ()
+
+    def push(self, words: Sequence[str]) -> list[str]:
+        """Take the next hypothesis; returns the words that it commits."""
+        agreed = 0
+        for word, before in zip(words, self._last, strict=False):
+            if word != before:
+                break
+            agreed += 1
+        self._last = tuple(words)
+        new = list(words[len(self.committed) : agreed])
         self.committed += new
         return new

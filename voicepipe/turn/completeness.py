@@ -1,8 +1,8 @@
 """Does the sentence end here, by its words? A few rules of English grammar, each with its weight.
 
-The words come from a recogniser, so a rule looks at classes of words rather than at sentences, and none is certain. Weights
-are log-odds, set by hand on development sentences (tests/turn/endpoint_sentences.toml); what no rule speaks against is left
-to the n-gram.
+The words come from a recogniser, so a rule looks at classes of words rather than at sentences, and none is certain.
+Weights are log-odds, set by hand on development sentences (tests/turn/endpoint_sentences.json); what no rule speaks
+against is left to the n-gram.
 """
 
 import re
@@ -28,18 +28,20 @@ DETERMINERS = _set(
     "a an the my your our their his its this that these those every each another either which whose any some"
 )
 PREPOSITIONS = _set(
-    "of for to at in on from with by about into onto near under over between after before until till during through "
-    "than as like around without within toward towards against per via except behind beside past off"
+    "of for to at in on from with by about into onto near under over between after before until till "
+    "during through than as like around without within toward towards against per via except behind "
+    "beside past off"
 )
 CONJUNCTIONS = _set("and or but because if when while so whether since unless although")
 SUBJECTS = _set("i we he she they")
 BE = _set("is are am was were be been being isn't aren't it's that's there's i'm we're they're you're he's she's")
 DO = _set(
-    "do does did don't doesn't didn't can could can't couldn't will would won't wouldn't shall should shouldn't may might "
-    "must"
+    "do does did don't doesn't didn't can could can't couldn't will would won't wouldn't shall should "
+    "shouldn't may might must"
 )
 HAVE = _set(
-    "has had i've we've you've they've i'd we'd you'd he'd she'd they'd i'll we'll you'll it'll they'll let's gonna wanna"
+    "has had i've we've you've they've i'd we'd you'd he'd she'd they'd i'll we'll you'll it'll they'll "
+    "let's gonna wanna"
 )
 QUESTION = _set("what which who whom how why where when what's where's who's how's whose")
 FILLERS = _set("um uh er erm hmm")
@@ -47,22 +49,29 @@ DEGREES = _set("very quite just only also almost least pretty exactly nearly not
 LEADS_ON = DETERMINERS | PREPOSITIONS | CONJUNCTIONS | SUBJECTS | BE | DO | HAVE | QUESTION | FILLERS | DEGREES
 
 NEEDS_OBJECT = _set(
-    "book reserve bring accept serve have make get got take want need prefer change cancel move put give tell send like see "
-    "ask order buy find use offer provide recommend try wondering calling hoping looking trying going sounds"
+    "book reserve bring accept serve have make get got take want need prefer change cancel move put give "
+    "tell send like see ask order buy find use offer provide recommend try wondering calling hoping "
+    "looking trying going sounds"
 )
 VERBS = NEEDS_OBJECT | _set(
-    "open close cost go come eat drink sit park stay start end finish work mean say speak talk call reach leave arrive help "
-    "know think do be deliver sell cook bake hold wait stop repeat hear understand confirm add fit join pick drop walk drive "
-    "look live allow include run play smoke celebrate invite reschedule push switch keep seat host stand rent smell taste "
-    "expect remember read write spell show arrange organize connect transfer remind check happen feel seem return visit "
-    "dress wear enter access turn fix set rate email text phone ring contact cater prepare split share pay meet charge "
-    "extend shift fill pass swap include require allow bother explain describe suggest choose happen begin"
+    "open close cost go come eat drink sit park stay start end finish work mean say speak talk call reach "
+    "leave arrive help know think do be deliver sell cook bake hold wait stop repeat hear understand "
+    "confirm add fit join pick drop walk drive look live allow include run play smoke celebrate invite "
+    "reschedule push switch keep seat host stand rent smell taste expect remember read write spell show "
+    "arrange organize connect transfer remind check happen feel seem return visit dress wear enter access "
+    "turn fix set rate email text phone ring contact cater prepare split share pay meet charge extend "
+    "shift fill pass swap include require allow bother explain describe suggest choose happen begin"
 )
 COMPLETE_ENDS = frozenset(
-    "hold on|come in|go on|later on|think so|hope so|like that|for that|said that|is that|like this|is this|about that|"
-    "about this|of that|do that|not really|yes i do|yes we do|yes i am|yes we are|yes you can|i will|how are you|who are you|"
-    "why not|or not|course not|all i need|all we need".split("|")
+    (
+        "hold on, come in, go on, later on, think so, hope so, like that, for that, said that, is that, like "
+        "this, is this, about that, about this, of that, do that, not really, yes i do, yes we do, yes i am, "
+        "yes we are, yes you can, i will, how are you, who are you, why not, or not, course not, all i need, "
+        "all we need"
+    ).split(", ")
 )
+"""These end a sentence although their last word seldom does."""
+
 NUMBER_OF = re.compile(r"\b(number|phone|mobile|cell|telephone|(?:call|reach|ring|text) (?:me|us)(?: at| on)?)\b")
 PHONE_DIGITS = 7
 """A phone number has at least so many."""

@@ -1,8 +1,8 @@
 """How long must the caller be silent before the turn is no longer theirs? It depends on what they said.
 
-Evidence is weighed in log-odds that the turn is complete: what grammar says of the words (`completeness.py`), how likely
-the recogniser's language model finds a sentence's end after them, and, where there is one, what a model that heard the
-voice says. A pause after "my number is" is waited out; "what are your opening hours" is answered at once.
+Evidence is weighed in log-odds that the turn is complete: what grammar says of the words (`completeness.py`), how
+likely the recogniser's language model finds a sentence's end after them, and, where there is one, what a model that
+heard the voice says. A pause after "my number is" is waited out; "what are your opening hours" is answered at once.
 """
 
 import math

@@ -1,0 +1,97 @@
+"""How long to wait, by the words."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voicepipe.turn.completeness import LEADS_ON, RULES
+from voicepipe.turn.endpoint import Eagerness, Endpointer, EndpointConfig, Evidence
+
+CONFIG = EndpointConfig()
+WORDS = st.lists(st.sampled_from(sorted(LEADS_ON) + ["hours", "table", "five", "zürich", "'s", "o'clock"]), max_size=12)
+SENTENCES: dict[str, list[tuple[str, bool, float]]] = json.loads(
+    (Path(__file__).parent / "endpoint_sentences.json").read_text()
+)
+"""Sentences and their beginnings up to a pause: text, complete?, log10 P(end) by pocketsphinx's language model.
+
+Some beginnings could stand alone ("thank you", "are you open"): no endpointer that only reads can tell them.
+"""
+
+
+def confident(text: str, end_logprob: float | None = None) -> bool:
+    return Endpointer(CONFIG).judge(Evidence(text, end_logprob)).confident
+
+
+@pytest.mark.parametrize(("part", "recall", "mistakes"), [("development", 0.99, 0.08), ("held_out", 0.96, 0.08)])
+def test_finished_sentences_are_known_and_beginnings_are_waited_for(part: str, recall: float, mistakes: float) -> None:
+    judged = [(confident(text, end_logprob), complete) for text, complete, end_logprob in SENTENCES[part]]
+    whole = [sure for sure, complete in judged if complete]
+    begun = [sure for sure, complete in judged if not complete]
+    assert sum(whole) / len(whole) >= recall
+    assert sum(begun) / len(begun) <= mistakes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "my number is",
+        "my number is five five five",
+        "i would like a table for",
+        "can i book",
+        "what time does the kitchen",
+        "i'd like to come on the",
+        "um",
+        "we are",
+        "half",
+        "it's for my wife's",
+        "and",
+    ],
+)
+def test_hesitation_is_not_answered(text: str) -> None:
+    verdict = Endpointer(CONFIG).judge(Evidence(text))
+    assert not verdict.confident
+    assert verdict.required_ms >= 750
+    assert verdict.reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["yes", "no", "tomorrow", "for two", "hold on", "who am i speaking to", "what do you serve", "how are you",
+     "my number is five five five one two three four", "on the ninth of may", "yes we are", "stop"],
+)  # fmt: skip
+def test_short_and_odd_but_complete(text: str) -> None:
+    assert confident(text)
+
+
+def test_the_ngram_and_the_voice_have_a_say() -> None:
+    end = Endpointer(CONFIG)
+    neutral = end.probability(Evidence("the lobster"))[0]
+    assert end.probability(Evidence("the lobster", end_logprob=-2.5))[0] < neutral
+    assert end.probability(Evidence("the lobster", end_logprob=-0.5))[0] > neutral
+    assert end.probability(Evidence("the lobster", voice=0.01))[0] < neutral < end.probability(Evidence("x", voice=1))[0]
+
+
+@given(WORDS, st.none() | st.floats(-9, 0), st.none() | st.floats(0, 1))
+def test_every_evidence_has_a_verdict_within_the_configured_waits(
+    words: list[str], end_logprob: float | None, voice: float | None
+) -> None:
+    verdict = Endpointer(CONFIG).judge(Evidence(" ".join(words), end_logprob, voice))
+    assert verdict.required_ms in (CONFIG.sure_ms, CONFIG.unsure_ms, CONFIG.unfinished_ms)
+    assert verdict.confident == (verdict.required_ms == CONFIG.sure_ms)
+
+
+@given(WORDS)
+def test_eagerness_scales_only_the_waits_of_the_unsure(words: list[str]) -> None:
+    levels: list[Eagerness] = ["high", "auto", "medium", "low"]
+    waits = [Endpointer(CONFIG, level).judge(Evidence(" ".join(words))) for level in levels]
+    if waits[0].confident:
+        assert len({verdict.required_ms for verdict in waits}) == 1
+    else:
+        assert waits[0].required_ms < waits[1].required_ms == waits[2].required_ms < waits[3].required_ms
+
+
+def test_every_rule_says_why_in_words() -> None:
+    assert all(" " in rule.name and rule.log_odds < 0 for rule in RULES)
