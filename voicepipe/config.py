@@ -83,11 +83,11 @@ class EnginesConfig(Section, frozen=True):
     tts: Literal["espeak", "scripted"] = "espeak"
 
 
-class SphinxConfig(Section, frozen=True):
-    processes: Annotated[int, Meta(ge=0)] = 0
-    """Child processes; 0: one a core."""
-    decoders: Annotated[int, Meta(ge=0)] = 0
-    """Utterances recognised at a time; 0: one a slot of the PoP, at most 8. 95 MB each."""
+class SphinxConfig(Section):
+    decoders: Annotated[int, Meta(ge=1)] = 8
+    """Utterances that are recognised at a time; more wait for their turn. 95 MB each, loaded as they are needed."""
+    threads: Annotated[int, Meta(ge=0)] = 0
+    """0: one a core."""
 
 
 class EspeakConfig(Section, frozen=True):

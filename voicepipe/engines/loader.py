@@ -66,7 +66,7 @@ def _asr(config: Config, phrases: Sequence[str]) -> Asr:
         return ScriptedAsr()
     from voicepipe.engines.sphinx import SphinxAsr
 
-    return SphinxAsr(phrases=phrases)
+    return SphinxAsr(phrases, decoders=config.sphinx.decoders, threads=config.sphinx.threads or None)
 
 
 def _llm(config: Config) -> Llm:
