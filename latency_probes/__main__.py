@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from latency_probes import report, soak
-from latency_probes.own_server import own_server
+from latency_probes.own_server import COMMAND, own_server
 from latency_probes.plan import SETS, CallPlan, make_plan, sizes
 from latency_probes.realtime import RealtimeCaller, endpoint, idle_frames
 from latency_probes.run import Runner
@@ -49,6 +49,7 @@ def parser() -> argparse.ArgumentParser:
     )
     cli.add_argument("url", nargs="?", default="", help="ws://host:port/v1/realtime or http://host:port")
     cli.add_argument("--self", dest="own", action="store_true", help="instead of URL: start a PoP here, then stop it")
+    cli.add_argument("--config", type=Path, help="the configuration of the PoP that --self starts")
     cli.add_argument("--set", dest="kinds", type=kinds_of, default=SETS, help=f"all, or some of {','.join(SETS)}")
     cli.add_argument("--calls", type=positive, help="so many calls (default: every utterance once)")
     cli.add_argument("--concurrency", type=positive, default=1, help="calls at a time (default 1)")
@@ -85,7 +86,8 @@ def target(options: argparse.Namespace) -> Iterator[str]:
     if bool(options.url) == options.own:
         raise ProbeError("give the address of one server, for example ws://127.0.0.1:8080/v1/realtime, or --self")
     if options.own:
-        with own_server() as url:
+        own = ("--config", str(options.config)) if options.config else ()
+        with own_server((*COMMAND, *own)) as url:
             yield url
     else:
         yield options.url
@@ -102,6 +104,7 @@ def probed(options: argparse.Namespace, console: Console) -> int:
         run = asyncio.run(runner.run(plan))
     summary = report.summarise(run, options.budget_ms, options.p95_ms or options.budget_ms)
     report.show(run, summary, console)
+    console.print(soak.vitals(options.url), highlight=False)
     keep(options.json, {"url": options.url, "seed": options.seed, "summary": summary, "run": run})
     return 1 if summary.breaches else 0
 

@@ -76,6 +76,15 @@ def growth(seen: Sequence[Figures], calls: int, failures: list[str]) -> Growth:
     )
 
 
+def vitals(url: str) -> str:
+    """One line on how the server is after a run, as far as it tells."""
+    try:
+        seen = figures(url)
+    except ProbeError:
+        return "the server shows no figures of its own"
+    return f"the server's event loop was late by {seen.get('loop_lag_p99_ms', 0.0):.1f} ms (p99 of its last half minute)"
+
+
 def figures(url: str) -> dict[str, float]:
     """The numbers of /healthz on the server behind `url` (ws or http). Blocks; raises ProbeError."""
     parts = urlsplit(url if "://" in url else f"ws://{url}")
