@@ -82,7 +82,8 @@ def vitals(url: str) -> str:
         seen = figures(url)
     except ProbeError:
         return "the server shows no figures of its own"
-    return f"the server's event loop was late by {seen.get('loop_lag_p99_ms', 0.0):.1f} ms (p99 of its last half minute)"
+    lag = seen.get("loop_lag_p99_ms", 0.0)
+    return f"the server's event loop ran {lag:.1f} ms late (p99 of its last half minute)"
 
 
 def figures(url: str) -> dict[str, float]:

@@ -5,14 +5,13 @@ import importlib
 import inspect
 import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any, Self
 
 import httpx
 import msgspec
 
 from voicepipe.agent import Tool, Webhook
+from voicepipe.engines.worker import Worker
 from voicepipe.errors import ToolError
 from voicepipe.turn.prompt import ToolCall
 
@@ -32,7 +31,7 @@ class ToolRunner:
     def __init__(self, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._transport = transport
         self._client: httpx.AsyncClient | None = None
-        self._threads = ThreadPoolExecutor(THREADS, "tool")
+        self._threads = Worker("tool", THREADS)
 
     async def __aenter__(self) -> Self:
         self._client = await asyncio.to_thread(self._connect)
@@ -42,7 +41,7 @@ class ToolRunner:
         if self._client is not None:
             await self._client.aclose()
             self._client = None
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()
 
     def _connect(self) -> httpx.AsyncClient:
         # In a thread: reading the certificate store takes 20-50 ms. Redirects could lead to hosts nobody configured.
@@ -78,8 +77,7 @@ class ToolRunner:
 
     async def _apply(self, tool: Tool, arguments: dict[str, Any]) -> Any:
         """Call the tool's function, in a thread unless it is async."""
-        loop = asyncio.get_running_loop()
-        function = await loop.run_in_executor(self._threads, load, tool)
+        function = await self._threads.submit(load, tool)
         try:
             inspect.signature(function).bind(**arguments)
         except TypeError as error:
@@ -87,7 +85,7 @@ class ToolRunner:
         try:
             if inspect.iscoroutinefunction(function):
                 return await function(**arguments)
-            return await loop.run_in_executor(self._threads, partial(function, **arguments))
+            return await self._threads.submit(function, **arguments)
         except (ToolError, TimeoutError):
             raise
         except Exception as error:

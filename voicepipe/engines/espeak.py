@@ -4,20 +4,18 @@ espeak-ng is one global instance that speaks one text at a time, so one worker t
 while it works. 4 s of speech take about 4 ms.
 """
 
-import asyncio
 import ctypes
 import re
 import unicodedata
 from collections.abc import AsyncGenerator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 
 import espeakng_loader
 import numpy as np
 
 from voicepipe.audio import Pcm
 from voicepipe.engines.base import Speech, Word
+from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineError, EngineMissing
 
 AUDIBLE = 32768 * 10 ** (-45 / 20)
@@ -162,7 +160,7 @@ def _load() -> _Library:
 
 
 # One thread for the process, as there is one espeak-ng.
-_worker = ThreadPoolExecutor(1, "espeak")
+_worker = Worker("espeak", nice=0)
 
 
 class EspeakTts:
@@ -178,7 +176,7 @@ class EspeakTts:
     async def start(self) -> None:
         """Load the library and the default voice (about 10 ms). Raises EngineMissing or EngineError."""
         if self._library is None:
-            self._library = await asyncio.get_running_loop().run_in_executor(_worker, _load)
+            self._library = await _worker.submit(_load)
             self.rate = self._library.rate
             async for _ in self.speak("Hello."):
                 pass
@@ -201,11 +199,8 @@ class EspeakTts:
             raise EngineError("EspeakTts has not been started")
         name = self._identifier(library, voice) or self._identifier(library, self._default) or "gmw/en-US"
         rate = round(self._words_per_minute * min(2.0, max(0.5, speed)))
-        loop = asyncio.get_running_loop()
         for piece in pieces(text):
-            speech = await loop.run_in_executor(
-                _worker, partial(_speech, library, piece, name, min(450, max(80, rate)))
-            )
+            speech = await _worker.submit(_speech, library, piece, name, min(450, max(80, rate)))
             if speech.pcm.size:
                 yield speech
 
