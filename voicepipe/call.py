@@ -26,6 +26,7 @@ from voicepipe.turn.endpoint import Endpointer, Evidence, Verdict
 from voicepipe.turn.events import CallEnded, CallEvent, Item, SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.turn.history import History, Ids
 from voicepipe.turn.machine import Action, Fact, Partial, ReplyEnded, Replying, State, TurnMachine, Words
+from voicepipe.turn.pitch import Pitch
 from voicepipe.turn.timing import TurnRecord
 
 log = logging.getLogger(__name__)
@@ -51,11 +52,17 @@ class Utterance:
     """The words since; frozen while a silence lasts."""
     announced: bool = False
     agreement: Agreement = field(default_factory=Agreement)
+    pitch: Pitch = field(default_factory=Pitch)
     settling: "asyncio.Task[None] | None" = None
 
     @property
     def words(self) -> str:
         return f"{self.before} {self.text}".strip()
+
+    def hear(self, pcm: Pcm) -> None:
+        """More of the caller's sound."""
+        self.stream.feed(pcm)
+        self.pitch.push(pcm)
 
 
 class Call:
@@ -107,7 +114,7 @@ class Call:
                     self.spawn(job)
                 async for block in self._line.blocks():
                     if self.utterance:
-                        self.utterance.stream.feed(block.pcm)
+                        self.utterance.hear(block.pcm)
                     if fact := self.ear.hear(block):
                         self._feed(fact)
                     self._watch_quiet()
@@ -137,9 +144,9 @@ class Call:
 
     def _open_at(self, start: int, before: str = "") -> None:
         stream = self._engines.asr.stream(self._partial, language=self.dialogue.settings.agent.language)
-        stream.feed(self.ear.since(start, self.committed_to))
         record = TurnRecord(self.ids.new("turn"))
         self.utterance = Utterance(self.ids.new("item"), start, self._clock(), stream, record, before)
+        self.utterance.hear(self.ear.since(start, self.committed_to))
         self._asked = 0
 
     def _announce(self) -> None:
@@ -182,7 +189,7 @@ class Call:
         hypothesis = await utterance.stream.settle()
         utterance.record.stamp("words", self._clock())
         utterance.text = hypothesis.text
-        verdict = self._judge(Evidence(utterance.words, hypothesis.end_logprob))
+        verdict = self._judge(Evidence(utterance.words, hypothesis.end_logprob, utterance.pitch.log_odds()))
         utterance.record.confident, utterance.record.endpoint = verdict.confident, verdict.reason
         self._feed(Words(utterance.words, verdict.required_ms, self._interrupts(utterance.text)))
 

@@ -12,10 +12,10 @@ from voicepipe.turn.endpoint import Eagerness, EndpointConfig, Endpointer, Evide
 
 CONFIG = EndpointConfig()
 WORDS = st.lists(st.sampled_from(sorted(LEADS_ON) + ["hours", "table", "five", "zürich", "'s", "o'clock"]), max_size=12)
-SENTENCES: dict[str, list[tuple[str, bool, float]]] = json.loads(
+SENTENCES: dict[str, list[tuple[str, bool]]] = json.loads(
     (Path(__file__).parent / "endpoint_sentences.json").read_text()
 )
-"""Sentences and their beginnings up to a pause: text, complete?, log10 P(end) by pocketsphinx's language model.
+"""Sentences and their beginnings up to a pause: text, complete?
 
 Some beginnings could stand alone ("thank you", "are you open"): no endpointer that only reads can tell them.
 """
@@ -25,9 +25,9 @@ def confident(text: str, end_logprob: float | None = None) -> bool:
     return Endpointer(CONFIG).judge(Evidence(text, end_logprob)).confident
 
 
-@pytest.mark.parametrize(("part", "recall", "mistakes"), [("development", 0.99, 0.08), ("held_out", 0.96, 0.08)])
+@pytest.mark.parametrize(("part", "recall", "mistakes"), [("development", 0.99, 0.1), ("held_out", 0.97, 0.12)])
 def test_finished_sentences_are_known_and_beginnings_are_waited_for(part: str, recall: float, mistakes: float) -> None:
-    judged = [(confident(text, end_logprob), complete) for text, complete, end_logprob in SENTENCES[part]]
+    judged = [(confident(text), complete) for text, complete in SENTENCES[part]]
     whole = [sure for sure, complete in judged if complete]
     begun = [sure for sure, complete in judged if not complete]
     assert sum(whole) / len(whole) >= recall
@@ -79,7 +79,7 @@ def test_the_ngram_and_the_voice_have_a_say() -> None:
 def test_every_evidence_has_a_verdict_within_the_configured_waits(
     words: list[str], end_logprob: float | None, voice: float | None
 ) -> None:
-    verdict = Endpointer(CONFIG).judge(Evidence(" ".join(words), end_logprob, voice))
+    verdict = Endpointer(CONFIG).judge(Evidence(" ".join(words), end_logprob, voice=voice))
     assert verdict.required_ms in (CONFIG.sure_ms, CONFIG.unsure_ms, CONFIG.unfinished_ms)
     assert verdict.confident == (verdict.required_ms == CONFIG.sure_ms)
 

@@ -50,7 +50,7 @@ class Denoiser:
             if not self._first or len(self._first) < LISTEN and not last:
                 return np.empty(0, np.int16)
             # The first frame is half padding.
-            powers = np.abs(np.array(self._first[1:] or self._first)) ** 2
+            powers = np.abs(np.array(self._first[1:LISTEN] or self._first)) ** 2
             quietest = np.argsort(powers.sum(axis=1))[:QUIETEST]
             self._noise = np.maximum(powers[quietest].mean(axis=0), 1.0)
         spectra, self._first = self._first, []

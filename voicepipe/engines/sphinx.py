@@ -206,10 +206,11 @@ class Recognition:
         """Decode int16[n] at 16 kHz and find the best words of everything so far."""
         self._guard(self._hear, pcm, last=True)
         if self._settled is None:
+            guess = self.decoder.words() if self._open else ""
             self._guard(self._end)
             self._settled_at = sum(sound.size for sound in self._heard)
             text = self._words()
-            self._settled = Hypothesis(text, self._fed, self.decoder.end_logprob(text))
+            self._settled = Hypothesis(text, self._fed, self.decoder.end_logprob(self.decoder.words(), guess))
         return Hypothesis(self._settled.text, self._fed, self._settled.end_logprob)
 
     def close(self) -> None:

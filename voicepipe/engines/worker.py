@@ -7,6 +7,7 @@ library that is called through `ctypes.CDLL` (pocketsphinx, espeak-ng). Hence no
 import asyncio
 import contextlib
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -20,7 +21,7 @@ T = TypeVar("T")
 
 
 class Worker:
-    """Threads of one engine. `nice` lowers only these threads: a busy decoder never delays the event loop.
+    """Threads of one engine. `nice` is added for these threads only: the event loop goes first.
 
     At most `limit` jobs wait; one more raises EngineBusy at once, so that overload is seen and not queued.
     """
@@ -62,9 +63,10 @@ class Worker:
 
     def _lower(self) -> None:
         # On Linux a thread has a niceness of its own; elsewhere the threads keep the process's.
-        if hasattr(os, "setpriority") and os.uname().sysname == "Linux":
+        if sys.platform == "linux":
+            thread = threading.get_native_id()
             with contextlib.suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self._nice)
+                os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + self._nice)
 
     @staticmethod
     def _tell(loop: asyncio.AbstractEventLoop, fn: Callable[[], None]) -> None:
@@ -115,4 +117,3 @@ class Lane:
         elif not future.done():
             future.set_result(job.result())
         self._next()
-

@@ -1,8 +1,9 @@
 """How long must the caller be silent before the turn is no longer theirs? It depends on what they said.
 
 Evidence is weighed in log-odds that the turn is complete: what grammar says of the words (`completeness.py`), how
-likely the recogniser's language model finds a sentence's end after them, and, where there is one, what a model that
-heard the voice says. A pause after "my number is" is waited out; "what are your opening hours" is answered at once.
+likely the recogniser's language model finds a sentence's end after them, whether the voice fell (`pitch.py`), and,
+where there is one, what a turn model that heard the voice says. A pause after "my number is" is waited out; "what are
+your opening hours" is answered at once.
 """
 
 import math
@@ -25,7 +26,7 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     unsure_ms: Ms = 400
     unfinished_ms: Ms = 950
     """Longer than people hesitate inside a phrase, short enough for those who will not go on."""
-    sure_probability: Probability = 0.5
+    sure_probability: Probability = 0.65
     """From this probability on that the turn is complete it is surely so."""
     unfinished_probability: Probability = 0.4
 
@@ -38,8 +39,10 @@ class Evidence:
     """Words of the turn so far, as recognised: lower case, mistakes and all."""
     end_logprob: float | None = None
     """log10 probability of a sentence's end after them, by the recogniser's language model."""
+    pitch: float = 0.0
+    """Log-odds that the turn is complete, by the fall of the voice (`pitch.Pitch.log_odds`)."""
     voice: float | None = None
-    """Probability that the turn is complete, by a model that heard the voice."""
+    """Probability that the turn is complete, by a turn model that heard the voice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +54,22 @@ class Verdict:
     """In plain words."""
 
 
-PRIOR = 1.5
+PRIOR = 0.9
 """Log-odds that a silence of 60 ms after speech is the turn's end, before anything else is known."""
-NGRAM_MIDDLE, NGRAM_SLOPE, NGRAM_LIMIT = -1.25, 3.0, 3.0
-"""An end of sentence with log10 probability -1.25 says nothing; each tenfold more or less says 3, and never more."""
+NGRAM_MIDDLE, NGRAM_SLOPE, NGRAM_LIMIT = -1.25, 1.75, 5.0
+"""An end of sentence with log10 probability -1.25 says nothing; each tenfold more or less says 1.75, at most 5."""
+WITHOUT_NGRAM = 1.2
+"""Words that no rule speaks against are mostly whole sentences."""
+GRAMMAR_BESIDE_NGRAM = 0.2
+"""An n-gram that weighs all likely readings of the sound knows most of what grammar says of one of them."""
 SURE_OF_VOICE = 0.98
 """A turn model's probability is taken no nearer to 0 or 1: it must not outvote everything else."""
 
 
 def ngram_log_odds(evidence: Evidence) -> float:
-    """What the recogniser's language model says; 0 without one."""
+    """What the recogniser's language model says."""
     if evidence.end_logprob is None:
-        return 0.0
+        return WITHOUT_NGRAM
     return max(-NGRAM_LIMIT, min(NGRAM_LIMIT, NGRAM_SLOPE * (evidence.end_logprob - NGRAM_MIDDLE)))
 
 
@@ -85,7 +92,10 @@ class Endpointer:
         """Probability in 0..1 that the turn is complete, and what speaks against it most."""
         words = evidence.text.split()
         against = [rule for rule in RULES if words and rule.holds(words)]
-        odds = PRIOR + ngram_log_odds(evidence) + voice_log_odds(evidence) + sum(rule.log_odds for rule in against)
+        grammar = sum(rule.log_odds for rule in against)
+        if evidence.end_logprob is not None:
+            grammar *= GRAMMAR_BESIDE_NGRAM
+        odds = PRIOR + grammar + ngram_log_odds(evidence) + evidence.pitch + voice_log_odds(evidence)
         reason = min(against, key=lambda rule: rule.log_odds).name if against else ""
         return 1 / (1 + math.exp(-odds)), reason
 

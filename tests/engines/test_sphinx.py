@@ -1,0 +1,196 @@
+import asyncio
+import math
+import time
+from collections.abc import AsyncIterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voicepipe.audio import RATE, Pcm, Resampler, dbfs, ms_to_samples
+from voicepipe.engines.base import Hypothesis
+from voicepipe.engines.denoise import FRAME, HOP, Denoiser
+from voicepipe.engines.espeak import EspeakTts
+from voicepipe.engines.sphinx import SphinxAsr
+from voicepipe.engines.sphinx_language import SentenceEnds, arpa, as_heard, ordinary
+from voicepipe.errors import EngineError
+
+PHRASES = ("what are your opening hours", "I'd like to book a table for two.", "is there any parking", "where are you")
+LEAD, PAUSE = ms_to_samples(300), ms_to_samples(80)
+BLOCK = 320
+SENTENCE = "is there any parking"
+
+
+async def speech(text: str) -> Pcm:
+    """`text` by espeak-ng at 16 kHz, on a quiet line, between a lead-in and the silence at which it is settled."""
+    tts = EspeakTts()
+    await tts.start()
+    resampler = Resampler(tts.rate, RATE)
+    said = [resampler(piece.pcm) async for piece in tts.speak(text)]
+    await tts.close()
+    sound = np.concatenate([np.zeros(LEAD, np.int16), *said, resampler.flush(), np.zeros(PAUSE, np.int16)])
+    return sound + np.random.default_rng(0).normal(0, 5, sound.size).astype(np.int16)
+
+
+def ignore(partial: Hypothesis) -> None:
+    pass
+
+
+@pytest.fixture(scope="module", name="parking")
+def _parking() -> Pcm:
+    return asyncio.run(speech(SENTENCE))
+
+
+@pytest.fixture(name="asr")
+async def _asr() -> AsyncIterator[SphinxAsr]:
+    asr = SphinxAsr(PHRASES, decoders=2)
+    await asr.start()
+    yield asr
+    await asr.close()
+
+
+@pytest.mark.engine
+async def test_words_come_as_partials_and_settle(asr: SphinxAsr, parking: Pcm) -> None:
+    partials: list[Hypothesis] = []
+    stream = asr.stream(partials.append)
+    for at in range(0, parking.size, BLOCK):
+        stream.feed(parking[at : at + BLOCK])
+        await asyncio.sleep(0.005)
+    settled = await stream.settle()
+    assert settled.text == SENTENCE
+    assert settled.until == parking.size
+    assert settled.end_logprob is not None and settled.end_logprob > -1
+    assert partials
+    assert await stream.finish() == settled
+
+
+@pytest.mark.engine
+async def test_silence_after_settling_changes_nothing(asr: SphinxAsr, parking: Pcm) -> None:
+    stream = asr.stream(ignore)
+    stream.feed(parking)
+    settled = await stream.settle()
+    stream.feed(np.random.default_rng(1).normal(0, 5, RATE).astype(np.int16))
+    began = time.perf_counter()
+    later = await stream.finish()
+    assert (later.text, later.end_logprob) == (settled.text, settled.end_logprob)
+    assert time.perf_counter() - began < 0.1
+
+
+@pytest.mark.engine
+async def test_the_voice_that_comes_back_belongs_to_the_same_words(asr: SphinxAsr, parking: Pcm) -> None:
+    middle = LEAD + (parking.size - LEAD) // 2
+    stream = asr.stream(ignore)
+    stream.feed(parking[:middle])
+    await stream.settle()
+    stream.feed(parking[middle:])
+    assert (await stream.finish()).text == SENTENCE
+
+
+@pytest.mark.engine
+async def test_an_unfinished_sentence_is_told_from_a_finished_one(asr: SphinxAsr, parking: Pcm) -> None:
+    ends = []
+    for sound in (parking, await speech("is there any")):
+        stream = asr.stream(ignore)
+        stream.feed(sound)
+        ends.append((await stream.finish()).end_logprob)
+    assert ends[0] is not None and ends[1] is not None and ends[0] > ends[1] + 0.5
+
+
+@pytest.mark.engine
+async def test_sound_waits_for_a_decoder(parking: Pcm) -> None:
+    asr = SphinxAsr(PHRASES, decoders=1)
+    await asr.start()
+    streams = [asr.stream(ignore) for _ in range(3)]
+    for stream in streams:
+        stream.feed(parking)
+    streams[1].cancel()
+    for stream in (streams[0], streams[2]):
+        assert (await stream.finish()).text == SENTENCE
+    await asr.close()
+
+
+@pytest.mark.engine
+async def test_noise_does_not_break_a_decoder(asr: SphinxAsr, parking: Pcm) -> None:
+    noise = np.random.default_rng(2)
+    for level in (0, 1, 3000, 40000):
+        stream = asr.stream(ignore)
+        for size in noise.integers(1, 4000, 12):
+            stream.feed(np.clip(noise.normal(0, level, size), -32768, 32767).astype(np.int16))
+            if size % 3 == 0:
+                await stream.settle()
+        await stream.finish()
+    stream = asr.stream(ignore)
+    stream.feed(parking)
+    assert (await stream.finish()).text == SENTENCE
+
+
+async def test_it_must_be_started() -> None:
+    with pytest.raises(EngineError):
+        SphinxAsr().stream(ignore)
+
+
+# --- noise ------------------------------------------------------------------------------------------------------
+
+
+def test_noise_is_taken_out_and_the_tone_stays() -> None:
+    noise = np.random.default_rng(0).normal(0, 300, 3 * RATE)
+    tone = np.where(np.arange(3 * RATE) < RATE, 0, 6000 * np.sin(np.arange(3 * RATE) * 2 * math.pi * 440 / RATE))
+    clean = Denoiser().clean((noise + tone).astype(np.int16))
+    assert dbfs(clean[RATE // 2 : RATE - FRAME]) < dbfs(noise[:RATE].astype(np.int16)) - 12
+    assert abs(dbfs(clean[2 * RATE :]) - dbfs(tone[2 * RATE :].astype(np.int16))) < 1
+
+
+@given(st.lists(st.integers(0, 3000), max_size=8))
+def test_chunks_of_any_size_give_the_same_sound(sizes: list[int]) -> None:
+    noise = np.random.default_rng(0).normal(0, 300, sum(sizes)).astype(np.int16)
+    chunked = Denoiser()
+    pieces = [chunked.clean(piece) for piece in np.split(noise, np.cumsum(sizes))]
+    together = np.concatenate([*pieces, chunked.clean(np.empty(0, np.int16), last=True)])
+    assert together.size == max(0, (noise.size + FRAME - HOP - FRAME) // HOP + 1) * HOP
+    whole = Denoiser()
+    expected = np.concatenate([whole.clean(noise), whole.clean(np.empty(0, np.int16), last=True)])
+    np.testing.assert_array_equal(together, expected)
+
+
+# --- language ---------------------------------------------------------------------------------------------------
+
+sentences = st.lists(st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=5).map(" ".join), min_size=1)
+
+
+@given(sentences)
+def test_the_probabilities_of_a_model_sum_to_one(sentences: list[str]) -> None:
+    model = arpa(sentences)
+    sections = [part.splitlines()[1:] for part in model.split("-grams:")[1:]]
+    probability, backoff = {}, {}
+    for line in (line for section in sections for line in section if "\t" in line):
+        logprob, gram, *rest = line.split("\t")
+        probability[tuple(gram.split())] = 10 ** float(logprob)
+        backoff[tuple(gram.split())] = 10 ** float(rest[0]) if rest else 1.0
+
+    def p(gram: tuple[str, ...]) -> float:
+        return probability.get(gram) or backoff.get(gram[:-1], 1.0) * p(gram[1:])
+
+    words = [gram[0] for gram in probability if len(gram) == 1]
+    for history in [gram for gram in probability if len(gram) < 3 and gram[-1] != "</s>"]:
+        if any(p((*history, word)) > 0 for word in words):
+            assert sum(p((*history, word)) for word in words) == pytest.approx(1, abs=0.02)
+
+
+@given(sentences, st.floats(-9, 0))
+def test_the_end_of_a_turn_has_a_probability(sentences: list[str], model: float) -> None:
+    ends = SentenceEnds(sentences)
+    for text in (*sentences, "unheard of", "what are your", ""):
+        assert 0 <= ends.probability(text, model) <= 1
+
+
+def test_what_was_always_a_whole_sentence_ends() -> None:
+    ends = SentenceEnds(["do you have a table", "is there a bus"] * 9)
+    assert ends.probability("do you have a table", -2) > 0.6
+    assert ends.probability("do you have a", -2) < 0.02
+    assert ends.probability("can i come at seven") > 0.7  # nothing was counted: it may end
+
+
+def test_phrases_are_written_as_they_are_heard() -> None:
+    assert as_heard(["I'd like a table, please!", "?", "Are you open?"]) == ["i'd like a table please", "are you open"]
+    assert all(as_heard([sentence]) == [sentence] for sentence in ordinary())
