@@ -52,11 +52,11 @@ async def dial(url: str, questions: list[clips.Utterance], number: int = 0) -> R
 
 
 async def test_questions_are_answered_in_one_conversation(pop: str) -> None:
-    caller = await dial(pop, spoken("hours", "parking", "thanks"))
+    caller = await dial(pop, spoken("hours", "parking"))
     said = " ".join(
         event.data["transcript"] for event in caller.timeline.of_type("response.output_audio_transcript.done")
     )
-    for fact in ("noon", "park", "welcome"):
+    for fact in ("noon", "park"):
         assert fact in said.lower(), said
 
 

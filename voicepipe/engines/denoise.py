@@ -18,6 +18,15 @@ LEAST_SNR = 10 ** (-25 / 10)
 NOISY = 3.0
 """A bin with less than this many times its noise is taken for noise, which is followed there at the rate FOLLOW."""
 FOLLOW = 0.04
+LOUD, LOUD_FRAMES = 20.0, 6
+"""RMS from which a frame tells whether the line carries more than a telephone's band, and how many must deny it."""
+ROUNDING = 6 / 12
+"""Power of samples that are nothing but rounded to int16 (1/12), and a little more."""
+IMAGES = 1e-4
+"""What resampling leaves above a telephone's band, as a share of what is in it; speech and room noise have more."""
+TELEPHONE = slice(10, 109)
+ABOVE_TELEPHONE = slice(154, FRAME // 2)
+"""Bins of 0.3 to 3.4 kHz, and of what 8 kHz sampling can never carry: 4.8 kHz and more."""
 WINDOW = np.sqrt(np.hanning(FRAME + 1)[:FRAME])
 
 Spectrum = NDArray[np.float64]
@@ -30,6 +39,9 @@ class Denoiser:
     """
 
     def __init__(self) -> None:
+        self.narrow: bool | None = None
+        """The sound has a telephone's band only (it was sampled at 8 kHz); None until there was voice to tell it by."""
+        self._loud_frames = 0
         self._rest: NDArray[np.float64] = np.zeros(FRAME - HOP)
         self._first: list[Spectrum] = []
         self._noise: Spectrum | None = None
@@ -56,9 +68,22 @@ class Denoiser:
         spectra, self._first = self._first, []
         return np.concatenate([np.empty(0, np.int16), *(self._frame(spectrum) for spectrum in spectra)])
 
+    def _look_at_band(self, power: Spectrum) -> None:
+        # |rfft|^2 of windowed noise with power p is p * FRAME / 2 in each bin, for the window's mean square is 1/2.
+        within, above = power[TELEPHONE].sum(), power[ABOVE_TELEPHONE]
+        if self.narrow is not None or within < LOUD**2 * (FRAME / 2) ** 2:
+            return
+        self._loud_frames += 1
+        # The first frame is cut out of the sound abruptly, which is heard at all frequencies.
+        if self._loud_frames > 1 and above.mean() > ROUNDING * FRAME / 2 and above.sum() > IMAGES * within:
+            self.narrow = False
+        elif self._loud_frames > LOUD_FRAMES:
+            self.narrow = True
+
     def _frame(self, spectrum: Spectrum) -> Pcm:
         assert self._noise is not None
         power = np.abs(spectrum) ** 2
+        self._look_at_band(power)
         posterior = np.minimum(power / self._noise, 1e4)
         prior = np.maximum(MEMORY * self._clean + (1 - MEMORY) * np.maximum(posterior - 1, 0), LEAST_SNR)
         wiener = prior / (1 + prior)

@@ -17,41 +17,48 @@ from voicepipe.audio import RATE, Pcm, dbfs, ms_to_samples
 from voicepipe.engines.base import Hypothesis, OnPartial
 from voicepipe.engines.denoise import HOP, Denoiser
 from voicepipe.engines.sphinx_decoder import Decoder
+from voicepipe.engines.sphinx_language import Language
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineError
 
 DECODERS = 8
+SPARE = 2
+"""Decoders that are kept free while the pool may still grow."""
 CHUNK = ms_to_samples(60)
 """Sound is decoded in pieces of at least this length, and looked at for a partial after PARTIAL."""
 PARTIAL = ms_to_samples(100)
-REPLAY = 8 * RATE
-"""A pause after more sound than this splits the recognition, so that decoding it again stays cheap."""
+REPLAY = ms_to_samples(2500)
+"""A pause after more sound than this splits the recognition: decoding it all again would hold up the words to come."""
+UNKNOWN = ms_to_samples(800)
+"""Decoding waits so long for voice that tells whether the line is a telephone's."""
 BACK_DB = 28.0
 """After `settle`, sound within this of the loudest so far (noise taken out) is the voice that comes back."""
 
 
 class SphinxAsr:
-    """Decoders shared by all calls: one is loaded at start, then always one more than are in use, up to `decoders`.
+    """Decoders shared by all calls: one is loaded at start, then always two more than are in use, up to `decoders`.
 
     `phrases`: what callers are likely to say; they adapt the language model. `language` is ignored: it is English.
     """
 
     def __init__(self, phrases: Sequence[str] = (), *, decoders: int = DECODERS, threads: int | None = None) -> None:
         self._phrases = tuple(phrases)
+        self._language: Language | None = None
         self._most = decoders
         self._threads = threads or os.cpu_count() or 1
         self._worker: Worker | None = None
         self._free: deque[Decoder] = deque()
-        self._loaded = 0
+        self._loaded = self._loading = 0
         self._waiting: deque[SphinxStream] = deque()
         self._error: EngineError | None = None
 
     async def start(self) -> None:
         if self._worker is None:
             self._worker = Worker("sphinx", self._threads)
-            decoder = await self._worker.submit(_load, self._phrases)
+            self._language = await self._worker.submit(Language, self._phrases)
             self._loaded += 1
-            self._free.append(decoder)
+            self._free.append(await self._worker.submit(_load, self._language))
+            self._grow()
 
     async def close(self) -> None:
         while self._waiting:
@@ -70,8 +77,7 @@ class SphinxAsr:
             stream.begin(self._free.popleft())
         else:
             self._waiting.append(stream)
-        if not self._free and self._loaded < self._most:
-            self._grow(self._worker)
+        self._grow()
         return stream
 
     def release(self, decoder: Decoder, *, broken: bool = False) -> None:
@@ -87,19 +93,25 @@ class SphinxAsr:
                 return
         self._free.append(decoder)
 
-    def _grow(self, worker: Worker) -> None:
-        self._loaded += 1
-        worker.submit(_load, self._phrases).add_done_callback(self._grown)
+    def _grow(self) -> None:
+        """Load what is missing to SPARE free decoders: a call that starts speaking now waits for none."""
+        if self._worker is None or self._language is None:
+            return
+        while self._loading + len(self._free) < SPARE + len(self._waiting) and self._loaded < self._most:
+            self._loaded += 1
+            self._loading += 1
+            self._worker.submit(_load, self._language).add_done_callback(self._grown)
 
     def _grown(self, loading: "asyncio.Future[Decoder]") -> None:
+        self._loading -= 1
         if loading.cancelled() or loading.exception():
             self._loaded -= 1  # no memory, perhaps: streams share the decoders that there are
         else:
             self.release(loading.result())
 
 
-def _load(phrases: Sequence[str]) -> Decoder:
-    decoder = Decoder(phrases)
+def _load(language: Language) -> Decoder:
+    decoder = Decoder(language)
     warm = np.random.default_rng(0).normal(0, 300, RATE // 4).astype(np.int16)
     decoder.start()
     decoder.feed(warm)
@@ -197,7 +209,7 @@ class Recognition:
     def hear(self, pcm: Pcm) -> Hypothesis | None:
         """Decode int16[n] at 16 kHz; a partial if it is time for one."""
         self._guard(self._hear, pcm)
-        if self._settled or self._fed - self._looked < PARTIAL:
+        if self._settled or not self._open or self._fed - self._looked < PARTIAL:
             return None
         self._looked = self._fed
         return Hypothesis(self._words(), self._fed)
@@ -229,20 +241,23 @@ class Recognition:
     def _hear(self, pcm: Pcm, *, last: bool = False) -> None:
         self._fed += pcm.size
         sound = self._denoiser.clean(pcm, last=last)
-        if not sound.size:
-            return
-        loudest = max(dbfs(hop) for hop in sound.reshape(-1, HOP))
-        back = loudest > self._loudest - BACK_DB
-        self._loudest = max(self._loudest, loudest)
-        self._heard.append(sound)
-        if self._settled is not None:
-            if not back:
+        if sound.size:
+            loudest = max(dbfs(hop) for hop in sound.reshape(-1, HOP))
+            back = loudest > self._loudest - BACK_DB
+            self._loudest = max(self._loudest, loudest)
+            self._heard.append(sound)
+            if self._settled is not None:
+                if not back:
+                    return
+                sound = self._resume(self._settled)
+        if not self._open and self._settled is None and self._heard:
+            if self._denoiser.narrow is None and not last and self._fed < UNKNOWN:
                 return
-            sound = self._resume(self._settled)
-        if not self._open:
-            self.decoder.start()
+            self.decoder.start(narrow=bool(self._denoiser.narrow))
             self._open = True
-        self.decoder.feed(sound)
+            sound = np.concatenate(self._heard)
+        if sound.size:
+            self.decoder.feed(sound)
 
     def _resume(self, settled: Hypothesis) -> Pcm:
         """The voice is back: what must be decoded (again)."""

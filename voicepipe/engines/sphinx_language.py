@@ -28,6 +28,15 @@ NUMBERS = frozenset("one two three four five six seven eight nine ten eleven twe
 BEFORE_NUMBERS = frozenset("at for of around about to till until past are with be by between after before and".split())
 
 
+class Language:
+    """What callers of a PoP are likely to say: everybody's sentences and the agents' `phrases`. For all decoders."""
+
+    def __init__(self, phrases: Sequence[str] = ()) -> None:
+        said = as_heard(phrases)
+        self.arpa = arpa([*ordinary(), *said * PHRASES_COUNT])
+        self.ends = SentenceEnds([*ordinary(), *said])
+
+
 class SentenceEnds:
     """How likely a turn ends after its last words, counted in sentences that callers are likely to say.
 
