@@ -83,7 +83,7 @@ class EnginesConfig(Section, frozen=True):
     tts: Literal["espeak", "scripted"] = "espeak"
 
 
-class SphinxConfig(Section):
+class SphinxConfig(Section, frozen=True):
     decoders: Annotated[int, Meta(ge=1)] = 8
     """Utterances that are recognised at a time; more wait for their turn. 95 MB each, loaded as they are needed."""
     threads: Annotated[int, Meta(ge=0)] = 0

@@ -1,5 +1,7 @@
 """The fall of the voice."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,12 +11,13 @@ from voicepipe.audio import RATE, Pcm
 from voicepipe.turn.pitch import LIMIT, Pitch
 
 
-def voice(pitches_hz: list[float], ms: int = 100) -> Pcm:
+def voice(pitches_hz: Sequence[float], ms: int = 100) -> Pcm:
     """A voiced sound that glides through `pitches_hz`, `ms` each."""
     size = ms * RATE // 1000
     course = np.interp(np.arange(size * len(pitches_hz)) / size, np.arange(len(pitches_hz)), pitches_hz)
     phase = 2 * np.pi * np.cumsum(course) / RATE
-    pcm: Pcm = (3000 * sum(np.sin(k * phase) / k for k in (1, 2, 3, 4))).astype(np.int16)
+    harmonics = np.array([1, 2, 3, 4])[:, np.newaxis]
+    pcm: Pcm = (3000 * (np.sin(harmonics * phase) / harmonics).sum(axis=0)).astype(np.int16)
     return pcm
 
 
