@@ -141,6 +141,16 @@ def test_noise_is_taken_out_and_the_tone_stays() -> None:
     assert abs(dbfs(clean[2 * RATE :]) - dbfs(tone[2 * RATE :].astype(np.int16))) < 1
 
 
+def test_a_telephone_line_is_told_from_a_full_band() -> None:
+    sound = np.random.default_rng(0).normal(0, 2000, RATE).astype(np.int16)
+    down, up = Resampler(RATE, 8000), Resampler(8000, RATE)
+    telephone = np.concatenate([up(np.concatenate([down(sound), down.flush()])), up.flush()])
+    for pcm, narrow in ((sound, False), (telephone, True), (np.zeros(RATE, np.int16), None)):
+        denoiser = Denoiser()
+        denoiser.clean(pcm)
+        assert denoiser.narrow is narrow
+
+
 @given(st.lists(st.integers(0, 3000), max_size=8))
 def test_chunks_of_any_size_give_the_same_sound(sizes: list[int]) -> None:
     noise = np.random.default_rng(0).normal(0, 300, sum(sizes)).astype(np.int16)

@@ -47,24 +47,27 @@ class SphinxAsr:
         self._most = decoders
         self._threads = threads or os.cpu_count() or 1
         self._worker: Worker | None = None
+        self._loader: Worker | None = None
         self._free: deque[Decoder] = deque()
         self._loaded = self._loading = 0
         self._waiting: deque[SphinxStream] = deque()
-        self._error: EngineError | None = None
 
     async def start(self) -> None:
         if self._worker is None:
             self._worker = Worker("sphinx", self._threads)
-            self._language = await self._worker.submit(Language, self._phrases)
+            # Loading has a thread of its own: it takes as long as decoding three seconds of sound.
+            self._loader = Worker("sphinx-load")
+            self._language = await self._loader.submit(Language, self._phrases)
             self._loaded += 1
-            self._free.append(await self._worker.submit(_load, self._language))
+            self._free.append(await self._loader.submit(_load, self._language))
             self._grow()
 
     async def close(self) -> None:
         while self._waiting:
             self._waiting.popleft().cancel()
-        if self._worker:
-            self._worker.close()
+        for worker in (self._worker, self._loader):
+            if worker:
+                worker.close()
         while self._free:
             self._free.popleft().free()
         self._loaded = 0
@@ -95,12 +98,12 @@ class SphinxAsr:
 
     def _grow(self) -> None:
         """Load what is missing to SPARE free decoders: a call that starts speaking now waits for none."""
-        if self._worker is None or self._language is None:
+        if self._loader is None or self._language is None:
             return
         while self._loading + len(self._free) < SPARE + len(self._waiting) and self._loaded < self._most:
             self._loaded += 1
             self._loading += 1
-            self._worker.submit(_load, self._language).add_done_callback(self._grown)
+            self._loader.submit(_load, self._language).add_done_callback(self._grown)
 
     def _grown(self, loading: "asyncio.Future[Decoder]") -> None:
         self._loading -= 1
