@@ -54,7 +54,7 @@ class Hypothesis:
     until: int = 0
     """Samples of this stream (16 kHz) that the text covers."""
     end_logprob: float | None = None
-    """log10 probability, by the recogniser's language model, that a sentence ends after these words."""
+    """log10 probability, by the recogniser, that a sentence ends here; weighed over its likely readings if it can."""
 
 
 OnPartial = Callable[[Hypothesis], None]

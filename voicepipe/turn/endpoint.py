@@ -39,7 +39,7 @@ class Evidence:
     text: str
     """Words of the turn so far, as recognised: lower case, mistakes and all."""
     end_logprob: float | None = None
-    """log10 probability of a sentence's end after them, by the recogniser's language model."""
+    """log10 probability of a sentence's end after them, by the recogniser (`engines.base.Hypothesis.end_logprob`)."""
     pitch: float = 0.0
     """Log-odds that the turn is complete, by the fall of the voice (`pitch.Pitch.log_odds`)."""
     voice: float | None = None
