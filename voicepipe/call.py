@@ -137,15 +137,15 @@ class Call:
 
     # The caller's turn.
 
-    def _open(self, before: str = "") -> None:
-        self._open_at(self.ear.started, before)
+    def _open(self) -> None:
+        self._open_at(self.ear.started)
         if self.machine.state is not State.OVERLAP:
             self._announce()
 
-    def _open_at(self, start: int, before: str = "") -> None:
+    def _open_at(self, start: int) -> None:
         stream = self._engines.asr.stream(self._partial, language=self.dialogue.settings.agent.language)
         record = TurnRecord(self.ids.new("turn"))
-        self.utterance = Utterance(self.ids.new("item"), start, self._clock(), stream, record, before)
+        self.utterance = Utterance(self.ids.new("item"), start, self._clock(), stream, record)
         self.utterance.hear(self.ear.since(start, self.committed_to))
         self._asked = 0
 
@@ -250,8 +250,9 @@ class Call:
     def _drop(self) -> None:
         """It was a cough, or nothing: no turn comes of it."""
         self._discard()
+        last = self._last
         utterance = self.close()
-        self._last = None
+        self._last = last if self.machine.state is State.REPLYING else None  # It may yet be reopened.
         if utterance.announced:
             self._emit(SpeechStopped(utterance.item_id, round(samples_to_ms(self.ear.last_voiced))))
 
@@ -260,7 +261,9 @@ class Call:
         self.dialogue.stop("turn_detected")
 
     def _reopen(self) -> None:
-        self._open(before=self._last.words if self._last else "")
+        if self.utterance and self._last:
+            self.utterance.before = self._last.words
+        self._announce()
         self.dialogue.repair()
 
     # Between turns.

@@ -14,9 +14,11 @@ from voicepipe.turn.vad import WINDOW, VadConfig, VoiceTracker
 
 REMEMBER = 2 * RATE // BLOCK
 """Blocks that are kept: 2 s, for the sound before a voice was noticed."""
-ECHO_LIKENESS = 0.5
-ECHO_BLOCKS = 5
-"""While voice lasts over a reply, it is compared with our own output every 100 ms; a comparison costs a millisecond."""
+ECHO, ECHO_STILL = 0.4, 0.2
+"""Likeness to our own output from which a beginning voice is our echo; while one was heard lately, less will do.
+Another voice alone reaches 0.25 in one of a hundred comparisons, an echo in a quiet room is below 0.4 in one of 20."""
+LATELY = RATE
+"""Samples: 1 s."""
 
 
 class Ear:
@@ -30,7 +32,8 @@ class Ear:
         self._blocks: deque[Block] = deque(maxlen=REMEMBER)
         self._rest = np.empty(0, np.int16)
         self._started = False
-        self._since_compared = 0
+        self._echoed = -LATELY
+        """Where an echo was last heard."""
 
     @property
     def now(self) -> int:
@@ -59,10 +62,11 @@ class Ear:
         if not voice.active:
             return None
         voiced = voice.last > before.last
-        if (voiced or not self._started) and self._is_echo():
-            self.forget()
-            return None
         if not self._started:
+            # Only a beginning is looked at. An echo that slips through holds the reply, and so ends by itself.
+            if self._is_echo():
+                self.forget()
+                return None
             self._started = True
             return VoiceStarted(voice.started)
         return VoiceGoesOn(voice.voiced_ms) if voiced else Silence(voice.silence_ms, voice.last, voice.sure)
@@ -71,7 +75,6 @@ class Ear:
         """The burst is dealt with; the next voice is a new one."""
         self._tracker.forget()
         self._started = False
-        self._since_compared = 0
 
     def since(self, pos: int, not_before: int = 0) -> Pcm:
         """The sound from sample `pos` less the prefix up to now, as far as it is remembered: int16[n]."""
@@ -87,12 +90,12 @@ class Ear:
         return self._blocks[0].arrived
 
     def _is_echo(self) -> bool:
-        self._since_compared += 1
-        if self._started and self._since_compared < ECHO_BLOCKS:
-            return False
-        self._since_compared = 0
         far = self._reference()
         if far is None:
             return False
         near = np.concatenate([block.pcm for block in list(self._blocks)[-ECHO_WINDOW // BLOCK :]])
-        return likeness(near, far) > ECHO_LIKENESS
+        still = self.now - self._echoed < LATELY
+        echo = likeness(near, far) > (ECHO_STILL if still else ECHO)
+        if echo:
+            self._echoed = self.now
+        return echo

@@ -76,8 +76,20 @@ def test_voice_without_words_is_dropped_when_short_and_answered_when_long() -> N
 def test_voice_soon_after_a_commit_reopens_the_turn() -> None:
     last = 16000
     soon = last + CONFIG.reopen_ms * 16
-    assert machine(*SAID, Silence(140, last), VoiceStarted(soon))[1] == [Action.REOPEN]
+    turn, actions = machine(*SAID, Silence(140, last), VoiceStarted(soon))
+    assert actions == [Action.HOLD, Action.OPEN]
+    assert turn.on(VoiceGoesOn(200)) == (Action.HOLD,)
+    assert turn.on(VoiceGoesOn(300)) == (Action.REOPEN,)
+    assert turn.state is State.HEARING
     assert machine(*SAID, Silence(140, last), VoiceStarted(soon + 16))[1] == [Action.DUCK, Action.OPEN]
+
+
+def test_a_hum_soon_after_a_commit_only_holds_the_reply() -> None:
+    last = 16000
+    hum = (VoiceStarted(last + 8000), VoiceGoesOn(250), Silence(60, last + 12000), Words("mm", 400))
+    turn, actions = machine(*SAID, Silence(140, last), *hum, Silence(300, last + 12000))
+    assert actions == [Action.DROP, Action.RESUME]
+    assert turn.state is State.REPLYING
 
 
 def over(*facts: Fact) -> tuple[TurnMachine, list[Action]]:
@@ -133,8 +145,8 @@ def test_every_order_of_facts_keeps_the_books(facts: list[Fact]) -> None:
                     assert not utterance, "one utterance at a time"
                     utterance = True
                 case Action.REOPEN:
-                    assert not utterance
-                    utterance, speaking = True, False
+                    assert utterance
+                    speaking = False
                 case Action.SETTLE | Action.PREPARE | Action.DISCARD:
                     assert utterance
                 case Action.COMMIT:

@@ -4,8 +4,8 @@ import numpy as np
 
 from voicepipe.audio import RATE, Pcm
 
-WINDOW = RATE * 160 // 1000
-"""Samples of the caller's sound that are compared: 160 ms, long enough that two voices do not match by chance."""
+WINDOW = RATE * 240 // 1000
+"""Samples of the caller's sound that are compared: 240 ms, long enough that two voices do not match by chance."""
 FAR = RATE
 """Samples of our own output that are searched: 1 s covers the playout lead, the network and 250 ms of room."""
 

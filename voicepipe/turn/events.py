@@ -14,7 +14,7 @@ ReplyStatus = Literal["completed", "cancelled", "incomplete", "failed"]
 
 @dataclass(slots=True)
 class Item:
-    """One entry of the conversation. Owned and changed by `history.History` alone; everyone else reads."""
+    """One entry of the conversation. Changed by `History` and by the reply that speaks it; everyone else reads."""
 
     id: str
     kind: ItemKind = "message"

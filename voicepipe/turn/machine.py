@@ -4,11 +4,12 @@ Pure: facts in, actions out; no clock, no await. Times are media time of the cal
 
     IDLE ------- voice ------> HEARING <----- voice again ----- PAUSE
       ^                          |  `----- silence: settle -----> |
-      |                          |<--- voice soon after: reopen --|
+      |                          |                                |
       '------ reply ended ---- REPLYING <------- commit ----------'
                                  | ^
                    voice: duck   v |  short burst: resume
-                               OVERLAP <--> OVERLAP_PAUSE      lasting voice or "stop": cut, on to HEARING or PAUSE
+                               OVERLAP <--> OVERLAP_PAUSE      lasting voice or "stop": cut, on to HEARING or PAUSE;
+                                                               soon after the commit: hold at once, then reopen
 """
 
 from collections.abc import Callable
@@ -38,6 +39,8 @@ class TurnConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """Silence after which a reply that was not cut goes on."""
     reopen_ms: Ms = 900
     """The caller going on within this time of their last voiced sample had not finished: the turn is reopened."""
+    reopen_voice_ms: Ms = 300
+    """The reply stops at once, but so much voice it takes to throw it away: a hum or our own echo lets it go on."""
 
 
 class State(Enum):
@@ -130,7 +133,7 @@ class Action(Enum):
     CUT = auto()
     """End the reply; the utterance over it becomes the caller's turn."""
     REOPEN = auto()
-    """End the reply, it was a cut-in; what follows belongs to the turn that was committed."""
+    """End the reply, it was a cut-in; the utterance over it belongs to the turn that was committed."""
 
 
 Actions = tuple[Action, ...]
@@ -154,6 +157,8 @@ class TurnMachine:
         self._asked = False
         self._voiced_ms = 0.0
         self._committed_last: int | None = None
+        self._may_reopen = False
+        """The voice over the reply began soon enough after the commit to belong to the turn."""
 
     def on(self, fact: Fact) -> Actions:
         """The actions that `fact` calls for; none if this state has no use for it."""
@@ -218,14 +223,17 @@ class TurnMachine:
 
     def _voice_over(self, fact: VoiceStarted) -> Actions:
         self._voiced_ms = 0.0
-        if self._committed_last is not None and samples_to_ms(fact.pos - self._committed_last) <= self.config.reopen_ms:
-            self._committed_last = None
-            return self._go(State.HEARING, Action.REOPEN)
+        last = self._committed_last
+        self._may_reopen = last is not None and samples_to_ms(fact.pos - last) <= self.config.reopen_ms
+        if self._may_reopen:
+            return self._go(State.OVERLAP, Action.HOLD, Action.OPEN)
         return self._go(State.OVERLAP, Action.DUCK, Action.OPEN) if self.interrupts else NOTHING
 
     def _over(self, fact: VoiceGoesOn) -> Actions:
         self._voiced_ms = fact.ms
-        if fact.ms >= self.config.cut_ms:
+        if self._may_reopen and fact.ms >= self.config.reopen_voice_ms:
+            return self._reopen(State.HEARING)
+        if self.interrupts and fact.ms >= self.config.cut_ms:
             return self._cut(State.HEARING)
         return (Action.HOLD,) if fact.ms >= self.config.pause_ms else NOTHING
 
@@ -234,6 +242,11 @@ class TurnMachine:
         self._go(state, Action.CUT)
         self.words, self._asked = (words, asked) if state is State.PAUSE else (None, False)
         return (Action.CUT,)
+
+    def _reopen(self, state: State) -> Actions:
+        self._committed_last, self._may_reopen = None, False
+        self.state = state
+        return (Action.REOPEN,)
 
     def _heard_stop(self, fact: Partial) -> Actions:
         return self._cut(State.HEARING) if fact.interrupts else NOTHING
@@ -250,6 +263,8 @@ class TurnMachine:
 
     def _over_settled(self, fact: Words) -> Actions:
         self.words = fact
+        if self._may_reopen and fact.text and self._voiced_ms >= self.config.reopen_voice_ms:
+            return (*self._reopen(State.PAUSE), Action.PREPARE)
         return (*self._cut(State.PAUSE), Action.PREPARE) if fact.interrupts and self.answers else NOTHING
 
     def _was_nothing(self, fact: Silence) -> Actions:
