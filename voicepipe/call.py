@@ -11,6 +11,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from voicepipe.agent import CallSettings, SemanticVad, ServerVad
 from voicepipe.audio import RATE, Pcm, Resampler, samples_to_ms
 from voicepipe.config import Config
@@ -42,6 +44,9 @@ class Utterance:
 
     item_id: str
     start: int
+    """First voiced sample."""
+    heard_from: int
+    """First sample that the recogniser got: the prefix before it."""
     began: float
     """Monotonic seconds."""
     stream: AsrStream
@@ -145,16 +150,18 @@ class Call:
     def _open_at(self, start: int) -> None:
         stream = self._engines.asr.stream(self._partial, language=self.dialogue.settings.agent.language)
         record = TurnRecord(self.ids.new("turn"))
-        self.utterance = Utterance(self.ids.new("item"), start, self._clock(), stream, record)
-        self.utterance.hear(self.ear.since(start, self.committed_to))
+        sound = self.ear.since(start, self.committed_to)
+        item_id = self.ids.new("item")
+        self.utterance = Utterance(item_id, start, self.ear.now - sound.size, self._clock(), stream, record)
+        self.utterance.hear(sound)
         self._asked = 0
 
-    def _announce(self) -> None:
+    def _announce(self, utterance: Utterance | None = None) -> None:
         """Tell the outside that the caller speaks; over a reply this waits until the reply is cut."""
-        utterance = self.utterance
+        utterance = utterance or self.utterance
         if utterance and not utterance.announced:
             utterance.announced = True
-            self._emit(SpeechStarted(utterance.item_id, round(samples_to_ms(utterance.start))))
+            self._emit(SpeechStarted(utterance.item_id, round(samples_to_ms(utterance.heard_from))))
 
     def _partial(self, hypothesis: Hypothesis) -> None:
         utterance = self.utterance
@@ -232,8 +239,7 @@ class Call:
 
     def join(self, utterance: Utterance) -> None:
         """Make the closed utterance the caller's turn in the conversation."""
-        if not utterance.announced:
-            self._emit(SpeechStarted(utterance.item_id, round(samples_to_ms(utterance.start))))
+        self._announce(utterance)
         end = self.ear.last_voiced
         self._emit(SpeechStopped(utterance.item_id, round(samples_to_ms(end))))
         audio_ms = max(0, round(samples_to_ms(end - utterance.start)))
@@ -276,6 +282,10 @@ class Call:
         self.machine.answers = detection is not None and detection.create_response
         self.machine.interrupts = detection is None or detection.interrupt_response
         self.machine.ends = detection is not None
+        vad = self._config.vad
+        if isinstance(detection, ServerVad):
+            vad = msgspec.structs.replace(vad, start_probability=detection.threshold, prefix_ms=detection.prefix_ms)
+        self.ear.configure(vad)
         eagerness = detection.eagerness if isinstance(detection, SemanticVad) else "auto"
         self._endpointer = Endpointer(self._config.endpoint, eagerness)
 

@@ -35,6 +35,10 @@ class Ear:
         self._echoed = -LATELY
         """Where an echo was last heard."""
 
+    def configure(self, vad: VadConfig) -> None:
+        """From now on voice is told by other thresholds: the client's."""
+        self._config = self._tracker.config = vad
+
     @property
     def now(self) -> int:
         """End of the sound heard so far, in samples since the answer."""
