@@ -19,21 +19,25 @@ from voicepipe.config import Config
 from voicepipe.dialogue import Dialogue
 from voicepipe.ear import Ear
 from voicepipe.engines.base import AsrStream, Engines, Hypothesis
+from voicepipe.errors import EngineError
 from voicepipe.line import Line
 from voicepipe.playout import Playout
-from voicepipe.reply import RunTool, Studio
+from voicepipe.reply import Reply, RunTool, Studio
 from voicepipe.speech import Speaker
 from voicepipe.turn.agreement import Agreement
 from voicepipe.turn.endpoint import Endpointer, Evidence, Verdict
 from voicepipe.turn.events import CallEnded, CallEvent, Item, SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.turn.history import History, Ids
-from voicepipe.turn.machine import Action, Fact, Partial, ReplyEnded, Replying, State, TurnMachine, Words
+from voicepipe.turn.machine import Action, Actions, Fact, Partial, ReplyEnded, Replying, State, TurnMachine, Words
 from voicepipe.turn.pitch import Pitch
 from voicepipe.turn.timing import TurnRecord
 
 log = logging.getLogger(__name__)
 GREETING_WAIT_S = 0.3
 """A WebSocket client gets so long to say how it wants its session before the greeting is spoken."""
+REMEMBERED = 2 * RATE
+"""Samples that the ear remembers: so much of unnoticed speech a client's commit can still have recognised."""
+LOWEST_THRESHOLD = 0.05
 MAX_PACE = 1.2
 """Input this much faster than real time cannot be timed: the turn is answered, not measured."""
 
@@ -100,7 +104,8 @@ class Call:
         self.utterance: Utterance | None = None
         self.committed_to = 0
         """Sample up to which the caller's sound has been dealt with."""
-        self.greeting = False
+        self.greeting: Reply | None = None
+        """The greeting, which a client's own reply may replace."""
         self._last: Utterance | None = None
         """The committed one, which may yet be reopened."""
         self._group = asyncio.TaskGroup()
@@ -125,6 +130,7 @@ class Call:
                     self._watch_quiet()
                     await asyncio.sleep(0)  # A client may send seconds of sound at once; the others get their turn.
                 reason = self._ending or "caller"
+                self.dialogue.stop("client_cancelled")
                 for task in self._tasks:
                     task.cancel()
         except* Exception as errors:
@@ -137,7 +143,10 @@ class Call:
             self._emit(CallEnded(reason, detail))
 
     def _feed(self, fact: Fact) -> None:
-        for action in self.machine.on(fact):
+        self._act(self.machine.on(fact))
+
+    def _act(self, actions: Actions) -> None:
+        for action in actions:
             ACTIONS[action](self)
 
     # The caller's turn.
@@ -154,7 +163,7 @@ class Call:
         item_id = self.ids.new("item")
         self.utterance = Utterance(item_id, start, self.ear.now - sound.size, self._clock(), stream, record)
         self.utterance.hear(sound)
-        self._asked = 0
+        self._asked, self._ending = 0, ""
 
     def _announce(self, utterance: Utterance | None = None) -> None:
         """Tell the outside that the caller speaks; over a reply this waits until the reply is cut."""
@@ -162,6 +171,8 @@ class Call:
         if utterance and not utterance.announced:
             utterance.announced = True
             self._emit(SpeechStarted(utterance.item_id, round(samples_to_ms(utterance.heard_from))))
+            if words := utterance.agreement.committed:
+                self._emit(WordsHeard(utterance.item_id, f"{' '.join(words)} "))
 
     def _partial(self, hypothesis: Hypothesis) -> None:
         utterance = self.utterance
@@ -170,20 +181,29 @@ class Call:
         if stable := " ".join(utterance.agreement.push(hypothesis.text.split())):
             if utterance.announced:
                 self._emit(WordsHeard(utterance.item_id, f"{stable} "))
-            self._feed(Partial(self._interrupts(stable)))
+            self._feed(Partial(self._interrupts(" ".join(utterance.agreement.committed))))
 
     def listen(self) -> Utterance:
         """The utterance that is being heard, or a silent one if there is none: what a client's commit ends."""
         if self.utterance is None:
-            self._open_at(self.ear.now)
+            self._open_at(max(self.committed_to, self.ear.now - REMEMBERED))
         assert self.utterance is not None
         return self.utterance
 
+    def hand_over(self) -> Utterance:
+        """The client ends the turn here: its utterance, whose last words are still to be asked for."""
+        utterance = self.listen()
+        self._discard()
+        self._act(self.machine.committed())
+        self._leave(utterance)
+        return utterance
+
     def clear(self) -> None:
         """Forget the sound since the last commit."""
+        actions = self.machine.cleared()
         if self.utterance:
             self._drop()
-        self.machine.committed()
+        self._act(actions)
         self.committed_to = self.ear.now
 
     def _settle(self) -> None:
@@ -193,7 +213,13 @@ class Call:
     async def _ask_words(self, utterance: Utterance) -> None:
         utterance.record.forget("settle", "words")
         utterance.record.stamp("settle", self._clock())
-        hypothesis = await utterance.stream.settle()
+        try:
+            hypothesis = await utterance.stream.settle()
+        except EngineError as error:
+            log.error("%s: nothing recognised: %s", self.id, error)
+            hypothesis = Hypothesis()
+        if self.utterance is not utterance or utterance.settling is not asyncio.current_task():
+            return  # The voice came back, or the client was faster.
         utterance.record.stamp("words", self._clock())
         utterance.text = hypothesis.text
         verdict = self._judge(Evidence(utterance.words, hypothesis.end_logprob, utterance.pitch.log_odds()))
@@ -231,11 +257,14 @@ class Call:
         utterance = self.utterance
         assert utterance is not None
         utterance.stream.cancel()
+        self._leave(utterance)
+        return utterance
+
+    def _leave(self, utterance: Utterance) -> None:
         self.utterance, self._last = None, utterance
         self.committed_to = self.ear.now
         self._time(utterance)
         self.ear.forget()
-        return utterance
 
     def join(self, utterance: Utterance) -> None:
         """Make the closed utterance the caller's turn in the conversation."""
@@ -284,7 +313,11 @@ class Call:
         self.machine.ends = detection is not None
         vad = self._config.vad
         if isinstance(detection, ServerVad):
-            vad = msgspec.structs.replace(vad, start_probability=detection.threshold, prefix_ms=detection.prefix_ms)
+            start = min(max(detection.threshold, LOWEST_THRESHOLD), 1 - LOWEST_THRESHOLD)
+            stop = min(vad.stop_probability, start * vad.stop_probability / vad.start_probability)
+            vad = msgspec.structs.replace(
+                vad, start_probability=start, stop_probability=stop, prefix_ms=detection.prefix_ms
+            )
         self.ear.configure(vad)
         eagerness = detection.eagerness if isinstance(detection, SemanticVad) else "auto"
         self._endpointer = Endpointer(self._config.endpoint, eagerness)
@@ -294,7 +327,6 @@ class Call:
         self._feed(Replying())
 
     def _reply_ended(self) -> None:
-        self.greeting = False
         self._quiet_since = self.ear.now
         self._feed(ReplyEnded())
         if not self.utterance:
@@ -306,15 +338,18 @@ class Call:
         await asyncio.sleep(GREETING_WAIT_S if self._line.lead_ms else 0)
         greeting = self.dialogue.settings.agent.greeting
         if greeting and not (self.dialogue.reply or self.utterance or self.dialogue.studio.history.items):
-            self.greeting = True
             self.dialogue.say(greeting)
+            self.greeting = self.dialogue.reply
             self.replying()
 
     async def _rehearse(self) -> None:
         """Make ahead what may have to be said at once."""
         settings = self.dialogue.settings
         for text in (f"{settings.agent.acknowledgement} ", settings.agent.fallback):
-            await self.dialogue.studio.speaker.keep(text, voice=settings.voice, speed=settings.speed)
+            try:
+                await self.dialogue.studio.speaker.keep(text, voice=settings.voice, speed=settings.speed)
+            except EngineError as error:
+                log.warning("%s: cannot say %r ahead of time: %s", self.id, text, error)
 
     def _watch_quiet(self) -> None:
         """Nobody speaks: ask again after a while, and in the end say goodbye."""

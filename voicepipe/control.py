@@ -1,6 +1,7 @@
 """What a client may ask of a call: `call_api.CallControl`. What cannot be carried out raises; the call goes on."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 
 import msgspec
@@ -9,10 +10,11 @@ from voicepipe.agent import CallSettings
 from voicepipe.audio import samples_to_ms
 from voicepipe.call import Call, Utterance
 from voicepipe.call_api import ReplyRequest
-from voicepipe.errors import InputEmpty, NoReply, ReplyActive
+from voicepipe.errors import EngineError, InputEmpty, NoReply, ReplyActive
 from voicepipe.reply import Order
 from voicepipe.turn.events import Item
 
+log = logging.getLogger(__name__)
 MIN_COMMIT_MS = 100
 
 
@@ -53,7 +55,8 @@ class Control:
         self._dialogue.truncate(item_id, audio_end_ms)
 
     def respond(self, request: ReplyRequest) -> None:
-        if self._call.greeting:
+        order = self._order(request)
+        if self._dialogue.reply and self._dialogue.reply is self._call.greeting:
             self._dialogue.stop("client_cancelled")
         if self._dialogue.reply:
             active = self._dialogue.reply.id
@@ -61,15 +64,15 @@ class Control:
         if self._committing:
             self._call.spawn(self._respond_after(self._committing, request))
         else:
-            self._respond(request)
+            self._respond(order)
 
     async def _respond_after(self, committing: "asyncio.Task[None]", request: ReplyRequest) -> None:
-        await committing
+        await asyncio.wait([committing])
         self._dialogue.stop("client_cancelled")  # One that began while the commit was waited for.
-        self._respond(request)
+        self._respond(self._order(request))  # Anew: the turn is part of the conversation now.
 
-    def _respond(self, request: ReplyRequest) -> None:
-        self._dialogue.begin(self._order(request))
+    def _respond(self, order: Order) -> None:
+        self._dialogue.begin(order)
         self._call.replying()
 
     def _order(self, request: ReplyRequest) -> Order:
@@ -95,15 +98,16 @@ class Control:
     def commit_input(self) -> None:
         if samples_to_ms(self._call.ear.now - self._call.committed_to) < MIN_COMMIT_MS:
             raise InputEmpty("Nothing to commit: less than 100 ms of audio since the last commit.")
-        self._committing = self._call.spawn(self._commit(self._call.listen()))
+        self._committing = self._call.spawn(self._commit(self._call.hand_over()))
 
     async def _commit(self, utterance: Utterance) -> None:
-        hypothesis = await utterance.stream.finish()
-        utterance.text = hypothesis.text
-        if self._call.utterance is utterance:  # Else the endpointer was faster.
-            self._call.join(self._call.close())
-            self._call.machine.committed()
-        self._committing = None
+        try:
+            utterance.text = (await utterance.stream.finish()).text
+        except EngineError as error:
+            log.error("%s: nothing recognised: %s", self.id, error)
+        self._call.join(utterance)
+        if self._committing is asyncio.current_task():
+            self._committing = None
 
     def clear_input(self) -> None:
         self._call.clear()

@@ -18,7 +18,7 @@ from voicepipe.config import Config, keys
 from voicepipe.control import Control
 from voicepipe.engines.base import Engines
 from voicepipe.engines.loader import loaded
-from voicepipe.errors import ConfigError, Draining, PopFull, Unauthorized
+from voicepipe.errors import ConfigError, Draining, EngineError, PopFull, Unauthorized
 from voicepipe.line import Line
 from voicepipe.observe.process import Watch
 from voicepipe.tools import ToolRunner
@@ -143,4 +143,10 @@ class Pop:
             await asyncio.sleep(AGENTS_EVERY_S)
             if await asyncio.to_thread(self._agents.refresh):
                 for agent in self._agents:
-                    await self.engines.llm.warm(beginning(agent))
+                    await self._warm(agent)
+
+    async def _warm(self, agent: Agent) -> None:
+        try:
+            await self.engines.llm.warm(beginning(agent))
+        except EngineError as error:
+            log.error("agent %s is not warmed up: %s", agent.name, error)

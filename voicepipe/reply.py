@@ -7,7 +7,7 @@ it does, in the order of the wire's golden trace.
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -162,7 +162,8 @@ class Reply:
         except VoicepipeError as error:
             log.error("reply %s failed: %s", self.id, error)
             self._failure = str(error)
-            await self._say(self.order.settings.agent.fallback)
+            with suppress(VoicepipeError):  # The voice itself may be what failed.
+                await self._say(self.order.settings.agent.fallback)
         await self._pieces.put(None)
 
     async def _fixed(self) -> AsyncGenerator[str, None]:
@@ -184,6 +185,8 @@ class Reply:
             for text in self._cutter.flush():
                 yield text
             if call is None:
+                if not self._answering:
+                    yield self.order.settings.agent.fallback  # The model said nothing.
                 return
             await self._gate.wait()
             tool = self._own_tool(call)
@@ -191,6 +194,7 @@ class Reply:
                 await self._pieces.put(call)
                 return
             prompt = await self._use(tool, call, prompt)
+        yield self.order.settings.agent.fallback  # It asks for one tool after the other.
 
     def _own_tool(self, call: ToolCall) -> Tool | None:
         """The agent's tool of this name, unless the client has one: then the client runs it."""
@@ -338,8 +342,9 @@ class Reply:
         if not self.spoken:
             await self._pieces.put(Phrase(text, EMPTY, stand_in=True))
             return
-        async for phrase in self._studio.speaker.say(text, voice=settings.voice, speed=settings.speed):
-            await self._pieces.put(replace(phrase, stand_in=True))
+        with suppress(VoicepipeError):
+            async for phrase in self._studio.speaker.say(text, voice=settings.voice, speed=settings.speed):
+                await self._pieces.put(replace(phrase, stand_in=True))
 
     def _finish(self, status: ReplyStatus, reason: str) -> None:
         if self.over:

@@ -12,7 +12,7 @@ KEEP = 0.5
 
 
 class History:
-    """Items in order, each with its id. Only this class changes an item's place or text."""
+    """Items in order, each with its id."""
 
     def __init__(self, max_words: int = 3000) -> None:
         self.max_words = max_words
@@ -34,11 +34,14 @@ class History:
             raise ItemExists(f"The conversation already has an item with id {item.id!r}.")
         at = len(self.items) if after is None else 0 if after == "root" else self._index(after) + 1
         self.items.insert(at, item)
+        self._trimmed_before += at < self._trimmed_before
         return self.items[at - 1].id if at else None
 
     def delete(self, item_id: str) -> None:
         """Raises ItemUnknown."""
-        del self.items[self._index(item_id)]
+        at = self._index(item_id)
+        del self.items[at]
+        self._trimmed_before -= at < self._trimmed_before
 
     def hide(self, item_id: str) -> None:
         """Keep the item for the prompt and from the client: a tool that ran on the server."""

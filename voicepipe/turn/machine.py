@@ -25,8 +25,6 @@ from voicepipe.ranges import Decibel, Ms
 class TurnConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     prepare_ms: Ms = 60
     """Silence after which the words are asked for and the reply is prepared speculatively."""
-    unknown_ms: Ms = 400
-    """Required silence while the recogniser has not answered yet."""
     wordless_ms: Ms = 1000
     """Silence after voice without words: it was a cough, or it is answered with "I did not catch that"."""
     wordless_voice_ms: Ms = 700
@@ -154,7 +152,6 @@ class TurnMachine:
         self.state = State.IDLE
         self.words: Words | None = None
         """What `Settle` brought; stands until the voice comes back."""
-        self._asked = False
         self._voiced_ms = 0.0
         self._committed_last: int | None = None
         self._may_reopen = False
@@ -165,14 +162,23 @@ class TurnMachine:
         handler = TABLE.get((self.state, type(fact)))
         return handler(self, fact) if handler else NOTHING
 
-    def committed(self) -> None:
-        """The turn was ended from outside (`input_audio_buffer.commit`)."""
-        self._go(State.IDLE)
+    def committed(self) -> Actions:
+        """The client ended the caller's turn (`input_audio_buffer.commit`); a reply beneath it is over."""
+        over = self.state in (State.OVERLAP, State.OVERLAP_PAUSE)
+        return self._go(
+            self.state if self.state is State.REPLYING else State.IDLE, *((Action.CUT,) if over else NOTHING)
+        )
+
+    def cleared(self) -> Actions:
+        """The client threw the caller's sound away; a reply beneath it goes on."""
+        if self.state in (State.OVERLAP, State.OVERLAP_PAUSE):
+            return self._go(State.REPLYING, Action.RESUME)
+        return self._go(self.state if self.state is State.REPLYING else State.IDLE)
 
     def _go(self, state: State, *actions: Action) -> Actions:
         self.state = state
         if state in (State.IDLE, State.HEARING, State.OVERLAP, State.REPLYING):
-            self.words, self._asked = None, False
+            self.words = None
         return actions
 
     # The caller has the turn.
@@ -186,10 +192,7 @@ class TurnMachine:
         return NOTHING
 
     def _first_silence(self, fact: Silence) -> Actions:
-        if fact.ms < self.config.prepare_ms:
-            return NOTHING
-        self._asked = True
-        return self._go(State.PAUSE, Action.SETTLE)
+        return self._go(State.PAUSE, Action.SETTLE) if fact.ms >= self.config.prepare_ms else NOTHING
 
     def _voice_again(self, fact: VoiceGoesOn) -> Actions:
         self._voiced_ms = fact.ms
@@ -197,21 +200,19 @@ class TurnMachine:
 
     def _settled(self, fact: Words) -> Actions:
         self.words = fact
-        return (Action.PREPARE,) if fact.text and self.answers and self.ends else NOTHING
+        return self._prepares()
 
     def _silence(self, fact: Silence) -> Actions:
         words = self.words
-        if not self.ends:
-            return NOTHING
-        if words is not None and not words.text:
+        if not self.ends or words is None:
+            return NOTHING  # The recogniser has not answered yet.
+        if not words.text:
             if fact.ms < self.config.wordless_ms:
                 return NOTHING
             if self._voiced_ms < self.config.wordless_voice_ms:
                 return self._go(State.IDLE, Action.DROP)
-        elif not fact.sure or fact.ms < (words.required_ms if words else self.config.unknown_ms):
+        elif not fact.sure or fact.ms < words.required_ms:
             return NOTHING
-        if words is None:
-            return NOTHING  # Nothing to answer yet; the recogniser is late, and the next fact is Words.
         self._committed_last = fact.last
         return self._go(State.REPLYING if self.answers else State.IDLE, Action.COMMIT)
 
@@ -222,25 +223,31 @@ class TurnMachine:
         return self._go(State.REPLYING)
 
     def _voice_over(self, fact: VoiceStarted) -> Actions:
+        if not self.interrupts:
+            return NOTHING
         self._voiced_ms = 0.0
         last = self._committed_last
         self._may_reopen = last is not None and samples_to_ms(fact.pos - last) <= self.config.reopen_ms
         if self._may_reopen:
             return self._go(State.OVERLAP, Action.HOLD, Action.OPEN)
-        return self._go(State.OVERLAP, Action.DUCK, Action.OPEN) if self.interrupts else NOTHING
+        return self._go(State.OVERLAP, Action.DUCK, Action.OPEN)
+
+    def _reply_under_voice(self, fact: Replying) -> Actions:
+        self._committed_last, self._may_reopen = None, False
+        return self._go(State.OVERLAP, Action.DUCK)
 
     def _over(self, fact: VoiceGoesOn) -> Actions:
         self._voiced_ms = fact.ms
         if self._may_reopen and fact.ms >= self.config.reopen_voice_ms:
             return self._reopen(State.HEARING)
-        if self.interrupts and fact.ms >= self.config.cut_ms:
+        if fact.ms >= self.config.cut_ms:
             return self._cut(State.HEARING)
         return (Action.HOLD,) if fact.ms >= self.config.pause_ms else NOTHING
 
     def _cut(self, state: State) -> Actions:
-        words, asked = self.words, self._asked
-        self._go(state, Action.CUT)
-        self.words, self._asked = (words, asked) if state is State.PAUSE else (None, False)
+        words = self.words if state is State.PAUSE else None
+        self._go(state)
+        self.words = words
         return (Action.CUT,)
 
     def _reopen(self, state: State) -> Actions:
@@ -252,20 +259,20 @@ class TurnMachine:
         return self._cut(State.HEARING) if fact.interrupts else NOTHING
 
     def _over_silence(self, fact: Silence) -> Actions:
-        if fact.ms < self.config.prepare_ms:
-            return NOTHING
-        self._asked = True
-        return self._go(State.OVERLAP_PAUSE, Action.SETTLE)
+        return self._go(State.OVERLAP_PAUSE, Action.SETTLE) if fact.ms >= self.config.prepare_ms else NOTHING
 
     def _over_again(self, fact: VoiceGoesOn) -> Actions:
         self._go(State.OVERLAP)
-        return self._over(fact)
+        return (Action.DISCARD, *self._over(fact))
 
     def _over_settled(self, fact: Words) -> Actions:
         self.words = fact
         if self._may_reopen and fact.text and self._voiced_ms >= self.config.reopen_voice_ms:
-            return (*self._reopen(State.PAUSE), Action.PREPARE)
-        return (*self._cut(State.PAUSE), Action.PREPARE) if fact.interrupts and self.answers else NOTHING
+            return (*self._reopen(State.PAUSE), *self._prepares())
+        return (*self._cut(State.PAUSE), *self._prepares()) if fact.interrupts else NOTHING
+
+    def _prepares(self) -> Actions:
+        return (Action.PREPARE,) if self.answers and self.ends and self.words and self.words.text else NOTHING
 
     def _was_nothing(self, fact: Silence) -> Actions:
         if self.words is None or fact.ms < self.config.resume_ms:
@@ -278,7 +285,7 @@ class TurnMachine:
 
     def _ended_under_voice(self, fact: ReplyEnded) -> Actions:
         self.state = State.HEARING if self.state is State.OVERLAP else State.PAUSE
-        return (Action.PREPARE,) if self.words and self.words.text and self.answers else NOTHING
+        return self._prepares()
 
 
 Handler = Callable[..., Actions]
@@ -287,6 +294,7 @@ TABLE: dict[tuple[State, type[Fact]], Handler] = {
     (State.IDLE, Replying): TurnMachine._reply,
     (State.HEARING, VoiceGoesOn): TurnMachine._voiced,
     (State.HEARING, Silence): TurnMachine._first_silence,
+    (State.HEARING, Replying): TurnMachine._reply_under_voice,
     (State.PAUSE, VoiceGoesOn): TurnMachine._voice_again,
     (State.PAUSE, Words): TurnMachine._settled,
     (State.PAUSE, Silence): TurnMachine._silence,
