@@ -1,7 +1,6 @@
 """The agent's side of one call: the conversation, the reply that may be heard, and the one that is being prepared."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,6 @@ from voicepipe.turn.history import History, cut_at
 from voicepipe.turn.prompt import Prompt
 from voicepipe.turn.timing import TurnRecord
 
-log = logging.getLogger(__name__)
 REMEMBERED_REPLIES = 50
 """Of so many spoken items the word times are kept, for clients that truncate late."""
 
