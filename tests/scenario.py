@@ -52,6 +52,8 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The n-th utterance that is opened is recognised as the n-th of these."""
     says: list[Says]
     length_ms: int
+    lead_ms: int = 0
+    """The line takes sound so far ahead of its being heard."""
     replies: dict[str, str] = {}
     """A reply that begins with "call:" calls the tool of that name with the words after it as arguments."""
     expect: list[str] = []
@@ -91,6 +93,7 @@ class ScenarioLine:
     began: float = 0.0
     ended: bool = False
     _samples: int = 0
+    _play_end: float = 0.0
 
     def now_ms(self) -> float:
         return (asyncio.get_running_loop().time() - self.began) * 1000
@@ -114,12 +117,18 @@ class ScenarioLine:
     def send(self, pcm: Pcm) -> None:
         self.sent.append((self.now_ms(), dbfs(pcm)))
         self._samples += pcm.size
+        self._play_end = max(self._play_end, asyncio.get_running_loop().time()) + pcm.size / RATE
 
     def clear(self) -> int:
-        return 0
+        lost = self._unplayed()
+        self._samples, self._play_end = self._samples - lost, 0.0
+        return lost
 
     def played(self) -> tuple[int, bool]:
-        return self._samples, True
+        return self._samples - self._unplayed(), True
+
+    def _unplayed(self) -> int:
+        return round(max(0.0, self._play_end - asyncio.get_running_loop().time()) * RATE)
 
     async def hang_up(self) -> None:
         self.ended = True
@@ -163,7 +172,7 @@ def told(event: CallEvent) -> str:
         case "ReplyDone":
             return f"reply {event.status} {event.reason}".strip()  # type: ignore[union-attr]
         case "ItemTruncated":
-            return "truncated"
+            return f"truncated at {event.audio_end_ms} ms"  # type: ignore[union-attr]
         case "CallEnded":
             return f"ended: {event.reason} {event.detail}".strip()  # type: ignore[union-attr]
         case "SpeechStarted" | "SpeechStopped":
@@ -186,7 +195,7 @@ async def play(scenario: Scenario) -> Recording:
     asr = ScriptedAsr(scenario.hears, delays.settle_ms, delays.settle_ms)
     engines = Engines(ScriptedVad(), asr, llm, ScriptedTts(first_ms=delays.tts_ms, rate=RATE))
     agent = msgspec.convert({"name": "scenario", "no_input": [], **scenario.agent}, Agent)
-    line = ScenarioLine(scenario)
+    line = ScenarioLine(scenario, lead_ms=scenario.lead_ms)
     events: list[tuple[float, CallEvent]] = []
 
     async def run_tool(tool: Tool, call: ToolCall) -> str:

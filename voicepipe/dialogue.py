@@ -92,21 +92,24 @@ class Dialogue:
         """Say exactly `text`."""
         self.begin(Order(Prompt(()), self.settings, text))
 
-    def stop(self, reason: str) -> int:
-        """End the reply that may be heard. Returns the milliseconds of it that were."""
-        reply, self.reply = self.reply, None
-        return self._stop(reply, reason) if reply else 0
+    def stop(self, reason: str) -> None:
+        """End the reply that may be heard. One whose end is out, but not heard yet, is truncated to what was."""
+        reply = self.reply
+        told = reply.told_item if reply else None
+        heard_ms = self._take_back(reason)
+        if reply and told and heard_ms < reply.sent_ms:
+            self._tell_truncated(told, heard_ms)
 
     def repair(self) -> None:
         """The reply was a cut-in: end it, and let the prompt go on as if it had not been said."""
         reply = self.reply
-        item_id = reply.spoken_item if reply else None
-        if reply:
-            reply.record.reopened = True
-        heard_ms = self.stop("turn_detected")
-        if item_id:
-            self.studio.history.repair(item_id)
-            self.studio.emit(ItemTruncated(item_id, heard_ms))
+        if reply is None:
+            return
+        reply.record.reopened = True
+        heard_ms = self._take_back("turn_detected")
+        if reply.spoken_item:
+            self.studio.history.repair(reply.spoken_item)
+            self._tell_truncated(reply.spoken_item, heard_ms)
 
     def end(self, reason: str) -> None:
         """The client ends the reply that may be heard."""
@@ -146,7 +149,8 @@ class Dialogue:
         """The client knows exactly how much of an item its caller heard. Raises ItemUnknown, ItemMismatch."""
         rate = self.studio.speaker.out_rate
         if self.reply and self.reply.spoken_item == item_id:
-            self.end("client_cancelled")
+            self._take_back("client_cancelled")  # What was heard of it is the client's to say.
+            self._on_ended()
         self.studio.history.get(item_id)
         spoken = self._spoken.get(item_id)
         if spoken is None:
@@ -172,6 +176,16 @@ class Dialogue:
         if reply is self.reply:
             self.reply = None
             self._on_ended()
+
+    def _take_back(self, reason: str) -> int:
+        """End the reply that may be heard. Returns the milliseconds of it that were."""
+        reply, self.reply = self.reply, None
+        return self._stop(reply, reason) if reply else 0
+
+    def _tell_truncated(self, item_id: str, heard_ms: int) -> None:
+        # A reply beside the conversation has no item in it, and a client may have deleted the item meanwhile.
+        if any(item.id == item_id for item in self.studio.history.items):
+            self.studio.emit(ItemTruncated(item_id, heard_ms))
 
     def _stop(self, reply: Reply, reason: str) -> int:
         heard_ms = reply.stop(reason)

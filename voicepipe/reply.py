@@ -110,6 +110,15 @@ class Reply:
     def spoken(self) -> bool:
         return self.order.settings.modality == "audio"
 
+    @property
+    def told_item(self) -> str | None:
+        """Id of the spoken message once it was told to be complete; its end may still be to play."""
+        return self.spoken_item if self._item is None else None
+
+    @property
+    def sent_ms(self) -> int:
+        return self._ms(self.sent)
+
     def commit(self) -> None:
         """The turn is confirmed: open the gate."""
         self._stamp("commit")
@@ -136,20 +145,30 @@ class Reply:
 
         A reply that was never committed leaves no trace.
         """
-        if self.over or not self.committed:
+        if not self.committed:
             self.over = True
             return 0
-        self.sent = self._studio.playout.position
-        heard = self._studio.playout.cut() if self.spoken else 0
-        heard_ms = round(samples_to_ms(heard, self._studio.speaker.out_rate))
+        heard = 0
+        if self.spoken:
+            self.sent = self._studio.playout.position
+            heard = self._studio.playout.cut()
+            self._cut_message(heard)
         if self._item is not None:
             self._item.status = "incomplete"
-            if self.spoken:
-                self._item.text, self._item.audio_ms = cut_at(self.words, heard), heard_ms
             self._studio.emit(ReplyItemDone(self.id, self._item))
             self._items.append(self._item)
         self._finish("cancelled", reason)
-        return heard_ms
+        return self._ms(heard)
+
+    def _cut_message(self, heard: int) -> None:
+        """Only what was heard stays; also of a message that was told to be complete while its end was still to play."""
+        message = next((item for item in (self._item, *self._items) if item and item.id == self.spoken_item), None)
+        if message is not None and (message is self._item or heard < self.sent):
+            message.status = "incomplete"
+            message.text, message.audio_ms = cut_at(self.words, heard), self._ms(heard)
+
+    def _ms(self, samples: int) -> int:
+        return round(samples_to_ms(samples, self._studio.speaker.out_rate))
 
     # Making: model -> phrases -> speech.
 
@@ -292,7 +311,7 @@ class Reply:
         if self.spoken:
             await self._studio.playout.drained()
             self.sent = self._studio.playout.position
-            self._item.audio_ms = round(samples_to_ms(self.sent, self._studio.speaker.out_rate))
+            self._item.audio_ms = self.sent_ms
         self._item.status = "completed"
         self._studio.emit(ReplyItemDone(self.id, self._item))
         self._items.append(self._item)
