@@ -44,6 +44,8 @@ class Delays(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     first_token_ms: float = 5
     token_ms: float = 2
     tts_ms: float = 5
+    llm_stalls_after: int | None = None
+    tts_stalls_at: str | None = None
 
 
 class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -55,7 +57,7 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     lead_ms: int = 0
     """The line takes sound so far ahead of its being heard."""
     replies: dict[str, str] = {}
-    """A reply that begins with "call:" calls the tool of that name with the words after it as arguments."""
+    """What follows "call:" in a reply is a tool's name and its arguments."""
     expect: list[str] = []
     """Lines of `Recording.story` that must come in this order; others may stand between."""
     never: list[str] = []
@@ -66,6 +68,8 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """Bounds of the time from the end of the caller's first `says` to the first audible sample after it."""
     silent_ms: float | None = None
     """After the last `says` begins, no more audible sound leaves later than this (until the next reply)."""
+    ladder: list[str] = []
+    """The rungs that replies needed, in order."""
     refused: list[str] = []
     """Names of the errors that the client's requests met, in order."""
     agent: dict[str, Any] = {}
@@ -180,25 +184,26 @@ def told(event: CallEvent) -> str:
     return ""
 
 
-def _reply(text: str) -> Delta:
-    if not text.startswith("call:"):
-        return text
-    name, _, arguments = text.removeprefix("call:").partition(" ")
-    return ToolCall("c1", name, arguments)
+def _reply(text: str) -> list[Delta]:
+    before, calls, call = text.partition("call:")
+    name, _, arguments = call.partition(" ")
+    said: list[Delta] = [before] if before else []
+    return [*said, ToolCall("c1", name, arguments)] if calls else said
 
 
 async def play(scenario: Scenario) -> Recording:
     delays = scenario.delays
-    llm = ScriptedLlm(
-        {said: _reply(text) for said, text in scenario.replies.items()}, delays.first_token_ms, delays.token_ms
-    )
+    replies = {said: _reply(text) for said, text in scenario.replies.items()}
+    llm = ScriptedLlm(replies, delays.first_token_ms, delays.token_ms, delays.llm_stalls_after)
     asr = ScriptedAsr(scenario.hears, delays.settle_ms, delays.settle_ms)
-    engines = Engines(ScriptedVad(), asr, llm, ScriptedTts(first_ms=delays.tts_ms, rate=RATE))
+    tts = ScriptedTts(first_ms=delays.tts_ms, rate=RATE, stalls_at=delays.tts_stalls_at)
+    engines = Engines(ScriptedVad(), asr, llm, tts)
     agent = msgspec.convert({"name": "scenario", "no_input": [], **scenario.agent}, Agent)
     line = ScenarioLine(scenario, lead_ms=scenario.lead_ms)
     events: list[tuple[float, CallEvent]] = []
 
     async def run_tool(tool: Tool, call: ToolCall) -> str:
+        await asyncio.sleep(1 if tool.name == "slow" else 0)
         return f"{tool.name} did {call.arguments}"
 
     settings = msgspec.convert(scenario.settings, Overlay).over(CallSettings.of(agent))

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.scenario import Scenario, load, play
+from voicepipe.turn.events import ReplyDone
 
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.toml"))
 
@@ -22,6 +23,9 @@ async def test_scenario(path: Path) -> None:
         messages = recording.llm.prompts[-1].messages
         assert [f"{message.role}: {message.text}" for message in messages] == scenario.prompt
     assert recording.refused == scenario.refused
+    rungs = [event.record.get("ladder") for _, event in recording.events if isinstance(event, ReplyDone)]
+    if scenario.ladder:
+        assert [rung for rung in rungs if rung] == scenario.ladder
     if scenario.gap_ms:
         spoke = scenario.says[0].at_ms + scenario.says[0].for_ms
         audible = recording.audible(spoke)

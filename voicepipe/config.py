@@ -74,6 +74,8 @@ class LadderConfig(Section, frozen=True):
     short_phrase_ms: Ms = 80
     acknowledge_ms: Ms = 700
     fallback_ms: Ms = 5000
+    stall_ms: Ms = 5000
+    """Not counted from commit but from the last piece of an answer that has begun: the model or the voice stalled."""
 
 
 class EnginesConfig(Section, frozen=True):

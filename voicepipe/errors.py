@@ -5,6 +5,7 @@ VoicepipeError
  +-- EngineError            an engine could not be loaded, or failed during a call
  |    +-- EngineMissing     the library or model behind an engine is not installed: says how to get it
  |    +-- EngineBusy        no worker free within the time that a call can wait
+ |    +-- EngineStalled     it began to answer and then sent nothing more
  +-- Refused                a call that is not admitted
  |    +-- Unauthorized      no key, a wrong key or an expired one
  |    +-- PopFull           every slot is taken, or one more call would miss the budget
@@ -41,6 +42,10 @@ class EngineMissing(EngineError):
 
 class EngineBusy(EngineError):
     """No worker became free within the time that a call can wait."""
+
+
+class EngineStalled(EngineError):
+    """The engine began to answer and then sent nothing more."""
 
 
 class EngineDead(EngineError):

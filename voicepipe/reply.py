@@ -6,10 +6,10 @@ it does, in the order of the wire's golden trace.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from voicepipe.agent import CallSettings, Tool
 from voicepipe.audio import samples_to_ms
 from voicepipe.config import LadderConfig
 from voicepipe.engines.base import Llm
-from voicepipe.errors import ToolError, VoicepipeError
+from voicepipe.errors import EngineStalled, ToolError, VoicepipeError
 from voicepipe.playout import Playout
 from voicepipe.speech import Phrase, Speaker
 from voicepipe.turn.events import (
@@ -36,6 +36,7 @@ from voicepipe.turn.prompt import Message, Prompt, ToolCall
 from voicepipe.turn.timing import Hop, TurnRecord
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 EMPTY = np.empty(0, np.int16)
 TOOL_ROUNDS = 5
 READY_PIECES = 3
@@ -101,6 +102,7 @@ class Reply:
         self._tokens = 0
         self._failure = ""
         self._answering = False
+        """Something of the answer is there to be heard: up to here the rungs count, from here on its stalls."""
 
     @property
     def committed(self) -> bool:
@@ -193,7 +195,7 @@ class Reply:
         for _ in range(TOOL_ROUNDS):
             call: ToolCall | None = None
             async with aclosing(self._studio.llm.generate(prompt)) as deltas:
-                async for delta in deltas:
+                while (delta := await self._next(deltas)) is not None:
                     self._stamp("token")
                     if isinstance(delta, ToolCall):
                         call = delta
@@ -246,14 +248,33 @@ class Reply:
 
     async def _say(self, text: str) -> None:
         self._stamp("phrase")
-        self._answering = True
+        async with aclosing(self._voiced(text)) as phrases:
+            while (phrase := await self._next(phrases)) is not None:
+                if self.spoken:
+                    self._stamp("speech")
+                self._answering = True
+                await self._pieces.put(phrase)
+
+    async def _voiced(self, text: str) -> AsyncGenerator[Phrase, None]:
         settings = self.order.settings
         if not self.spoken:
-            await self._pieces.put(Phrase(text, EMPTY))
+            yield Phrase(text, EMPTY)
             return
         async for phrase in self._studio.speaker.say(text, voice=settings.voice, speed=settings.speed):
-            self._stamp("speech")
-            await self._pieces.put(phrase)
+            yield phrase
+
+    async def _next(self, source: AsyncIterator[T], *, rung: bool = False) -> T | None:
+        """An engine's next piece, None after the last. Raises EngineStalled if none comes after the first was heard.
+
+        Nothing but the engine is waited for here: a full queue and a tool take as long as they take.
+        """
+        patience_ms = self._studio.ladder.stall_ms if self._answering or rung else 0
+        try:
+            async with asyncio.timeout(patience_ms / 1000 or None):
+                return await anext(source, None)
+        except TimeoutError:
+            self.record.ladder = "stall"
+            raise EngineStalled(f"The model or the voice sent nothing for {patience_ms} ms.") from None
 
     # Playing: behind the gate.
 
@@ -334,12 +355,15 @@ class Reply:
 
     async def _climb(self, making: "asyncio.Task[None]") -> None:
         await self._gate.wait()
-        ladder, agent, waited = self._studio.ladder, self.order.settings.agent, 0.0
+        ladder, agent, committed = self._studio.ladder, self.order.settings.agent, self._studio.clock()
+
+        async def reach(ms: float) -> None:
+            await asyncio.sleep(committed + ms / 1000 - self._studio.clock())
+
         for rung, ms in (("short", ladder.short_phrase_ms), ("acknowledge", ladder.acknowledge_ms)):
             if not ms:
                 continue
-            await asyncio.sleep(ms / 1000 - waited)
-            waited = ms / 1000
+            await reach(ms)
             if self._begun.is_set():
                 return
             self.record.ladder = rung
@@ -349,7 +373,7 @@ class Reply:
                 await self._stand_in(f"{agent.acknowledgement} ")
         if not ladder.fallback_ms:
             return
-        await asyncio.sleep(ladder.fallback_ms / 1000 - waited)
+        await reach(ladder.fallback_ms)
         if not self._answering:
             self.record.ladder = "fallback"
             making.cancel()
@@ -357,13 +381,10 @@ class Reply:
             await self._pieces.put(None)
 
     async def _stand_in(self, text: str) -> None:
-        settings = self.order.settings
-        if not self.spoken:
-            await self._pieces.put(Phrase(text, EMPTY, stand_in=True))
-            return
         with suppress(VoicepipeError):
-            async for phrase in self._studio.speaker.say(text, voice=settings.voice, speed=settings.speed):
-                await self._pieces.put(replace(phrase, stand_in=True))
+            async with aclosing(self._voiced(text)) as phrases:
+                while (phrase := await self._next(phrases, rung=True)) is not None:
+                    await self._pieces.put(replace(phrase, stand_in=True))
 
     def _finish(self, status: ReplyStatus, reason: str) -> None:
         if self.over:

@@ -154,7 +154,10 @@ class ScriptedLlm(_Lifeless):
         replies: Mapping[str, Delta | Sequence[Delta]] | None = None,
         first_token_ms: float = 0,
         token_ms: float = 0,
+        stalls_after: int | None = None,
     ) -> None:
+        self._stalls_after = stalls_after
+        """After so many tokens of a reply nothing more comes, and no error."""
         self._replies = {said.strip().lower(): reply for said, reply in (replies or {}).items()}
         self._first_token_ms = first_token_ms
         self._token_ms = token_ms
@@ -169,7 +172,9 @@ class ScriptedLlm(_Lifeless):
         if prompt.tool_choice == "none":
             deltas = [delta for delta in deltas if isinstance(delta, str)] or ["I cannot do that."]
         wait = self._first_token_ms
-        for token in tokens(deltas, prompt.max_tokens):
+        for count, token in enumerate(tokens(deltas, prompt.max_tokens)):
+            if count == self._stalls_after:
+                await asyncio.Event().wait()
             await _wait(wait)
             yield token
             wait = self._token_ms
@@ -189,8 +194,12 @@ def tokens(deltas: Sequence[Delta], limit: int | None = None) -> list[Delta]:
 class ScriptedTts(_Lifeless):
     """A tone for each word, `char_ms` long for each of its characters, and 20 ms of silence after it."""
 
-    def __init__(self, char_ms: int = 60, first_ms: float = 0, rate: int = 24_000) -> None:
+    def __init__(
+        self, char_ms: int = 60, first_ms: float = 0, rate: int = 24_000, stalls_at: str | None = None
+    ) -> None:
         self.rate = rate
+        self._stalls_at = stalls_at
+        """At this word nothing more comes, and no error."""
         self._char_ms = char_ms
         self._first_ms = first_ms
         self.spoken: list[str] = []
@@ -204,6 +213,8 @@ class ScriptedTts(_Lifeless):
         words = text.split()
         if not words:
             return
+        if self._stalls_at in words:
+            await asyncio.Event().wait()
         await _wait(self._first_ms)
         sound: list[Pcm] = []
         ends: list[Word] = []

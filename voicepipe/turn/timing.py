@@ -34,7 +34,7 @@ class TurnRecord:
     discarded: int = 0
     """Speculations that were dropped because the caller went on."""
     ladder: str = ""
-    """The lowest rung that a late stage needed: "short", "acknowledge", "fallback"."""
+    """The lowest rung that a late stage needed: "short", "acknowledge", "fallback", "stall"."""
     unpaced: bool = False
     """The input came faster than real time: answered, not measured."""
     by_request: bool = False

@@ -15,6 +15,7 @@ const LADDER = {
   short: "first phrase shortened",
   acknowledge: "acknowledged first",
   fallback: "fallback reply",
+  stall: "stalled in mid-reply",
 };
 
 /** The record in a `response.done`, or null: other servers have none. */
