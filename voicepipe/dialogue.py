@@ -42,6 +42,8 @@ class Dialogue:
         self.settings = settings
         self.reply: Reply | None = None
         """Committed; it may be heard until this is None again."""
+        self._latest: Reply | None = None
+        """The same, and it stays when the reply is over: it may yet turn out to have been a cut-in."""
         self._speculation: Reply | None = None
         self._spawn = spawn
         self._on_ended = on_ended
@@ -78,15 +80,17 @@ class Dialogue:
         else:
             record.speculation = "hit"
         self.stop("turn_detected")
-        self.reply = reply
-        reply.commit()
+        self._commit(reply)
 
     def begin(self, order: Order) -> None:
         """A reply that no turn of the caller's asked for."""
         self.discard()
         record = TurnRecord(self.studio.ids.new("turn"), by_request=True)
-        self.reply = self._started(Reply(self.studio, order, record))
-        self.reply.commit()
+        self._commit(self._started(Reply(self.studio, order, record)))
+
+    def _commit(self, reply: Reply) -> None:
+        self.reply = self._latest = reply
+        reply.commit()
 
     def say(self, text: str) -> None:
         """Say exactly `text`."""
@@ -102,14 +106,15 @@ class Dialogue:
 
     def repair(self) -> None:
         """The reply was a cut-in: end it, and let the prompt go on as if it had not been said."""
-        reply = self.reply
+        reply, ended = self._latest, self.reply is None
         if reply is None:
             return
         reply.record.reopened = True
         heard_ms = self._take_back("turn_detected")
         if reply.spoken_item:
             self.studio.history.repair(reply.spoken_item)
-            self._tell_truncated(reply.spoken_item, heard_ms)
+            if not ended:
+                self._tell_truncated(reply.spoken_item, heard_ms)
 
     def end(self, reason: str) -> None:
         """The client ends the reply that may be heard."""

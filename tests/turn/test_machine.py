@@ -92,6 +92,24 @@ def test_a_hum_soon_after_a_commit_only_holds_the_reply() -> None:
     assert turn.state is State.REPLYING
 
 
+def test_a_voice_that_outlasts_the_reply_becomes_the_turn_or_reopens_it() -> None:
+    last = 16000
+    soon = (*SAID, Silence(140, last), VoiceStarted(last + 8000), VoiceGoesOn(150), ReplyEnded())
+    turn, actions = machine(*soon)
+    assert (turn.state, actions) == (State.HEARING, [Action.CUT])
+    assert turn.on(VoiceGoesOn(250)) == ()
+    assert turn.on(VoiceGoesOn(300)) == (Action.REOPEN,)
+    assert turn.on(VoiceGoesOn(400)) == ()
+    turn, _ = machine(*soon, Silence(60, last + 10_400), Words("mm", 130))
+    assert turn.on(VoiceGoesOn(500)) == (Action.DISCARD, Action.REOPEN)
+    turn, actions = machine(*soon[:-1], Silence(60, last + 10_400), Words("mm", 130), ReplyEnded())
+    assert (turn.state, actions) == (State.PAUSE, [Action.CUT, Action.PREPARE])
+    late = (*SAID, Silence(140, last), VoiceStarted(last + 32_000), VoiceGoesOn(150), ReplyEnded())
+    turn, actions = machine(*late)
+    assert actions == [Action.CUT]
+    assert turn.on(VoiceGoesOn(300)) == ()
+
+
 def over(*facts: Fact) -> tuple[TurnMachine, list[Action]]:
     return machine(Replying(), VoiceStarted(90_000), *facts)
 

@@ -129,9 +129,9 @@ class Action(Enum):
     RESUME = auto()
     """Full level, from where it stopped."""
     CUT = auto()
-    """End the reply; the utterance over it becomes the caller's turn."""
+    """End the reply, unless it ended by itself; the utterance over it becomes the caller's turn."""
     REOPEN = auto()
-    """End the reply, it was a cut-in; the utterance over it belongs to the turn that was committed."""
+    """End the reply, likewise; it was a cut-in: the utterance over it belongs to the turn that was committed."""
 
 
 Actions = tuple[Action, ...]
@@ -184,19 +184,21 @@ class TurnMachine:
     # The caller has the turn.
 
     def _open(self, fact: VoiceStarted) -> Actions:
-        self._voiced_ms = 0.0
+        self._voiced_ms, self._may_reopen = 0.0, False
         return self._go(State.HEARING, Action.OPEN)
 
     def _voiced(self, fact: VoiceGoesOn) -> Actions:
         self._voiced_ms = fact.ms
+        if self._may_reopen and fact.ms >= self.config.reopen_voice_ms:
+            return self._reopen(State.HEARING)  # The reply ended under this voice, which belongs to the turn before.
         return NOTHING
 
     def _first_silence(self, fact: Silence) -> Actions:
         return self._go(State.PAUSE, Action.SETTLE) if fact.ms >= self.config.prepare_ms else NOTHING
 
     def _voice_again(self, fact: VoiceGoesOn) -> Actions:
-        self._voiced_ms = fact.ms
-        return self._go(State.HEARING, Action.DISCARD)
+        self._go(State.HEARING)
+        return (Action.DISCARD, *self._voiced(fact))
 
     def _settled(self, fact: Words) -> Actions:
         self.words = fact
@@ -247,7 +249,7 @@ class TurnMachine:
     def _cut(self, state: State) -> Actions:
         words = self.words if state is State.PAUSE else None
         self._go(state)
-        self.words = words
+        self.words, self._may_reopen = words, False
         return (Action.CUT,)
 
     def _reopen(self, state: State) -> Actions:
@@ -284,8 +286,9 @@ class TurnMachine:
         return self._go(State.IDLE)
 
     def _ended_under_voice(self, fact: ReplyEnded) -> Actions:
+        self._committed_last = None
         self.state = State.HEARING if self.state is State.OVERLAP else State.PAUSE
-        return self._prepares()
+        return (Action.CUT, *self._prepares())
 
 
 Handler = Callable[..., Actions]
