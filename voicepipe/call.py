@@ -8,7 +8,6 @@ another.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -18,19 +17,18 @@ from voicepipe.audio import RATE, Pcm, Resampler, samples_to_ms
 from voicepipe.config import Config
 from voicepipe.dialogue import Dialogue
 from voicepipe.ear import Ear
-from voicepipe.engines.base import AsrStream, Engines, Hypothesis
+from voicepipe.engines.base import Engines, Hypothesis
 from voicepipe.errors import EngineError
 from voicepipe.line import Line
 from voicepipe.playout import Playout
 from voicepipe.reply import Reply, RunTool, Studio
 from voicepipe.speech import Speaker
-from voicepipe.turn.agreement import Agreement
 from voicepipe.turn.endpoint import Endpointer, Evidence, Verdict
 from voicepipe.turn.events import CallEnded, CallEvent, Item, SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.turn.history import History, Ids
 from voicepipe.turn.machine import Action, Actions, Fact, Partial, ReplyEnded, Replying, State, TurnMachine, Words
-from voicepipe.turn.pitch import Pitch
 from voicepipe.turn.timing import TurnRecord
+from voicepipe.utterance import Utterance
 
 log = logging.getLogger(__name__)
 GREETING_WAIT_S = 0.3
@@ -40,38 +38,6 @@ REMEMBERED = 2 * RATE
 LOWEST_THRESHOLD = 0.05
 MAX_PACE = 1.2
 """Input this much faster than real time cannot be timed: the turn is answered, not measured."""
-
-
-@dataclass(slots=True)
-class Utterance:
-    """What the caller is saying, from its first voiced sample to its commit."""
-
-    item_id: str
-    start: int
-    """First voiced sample."""
-    heard_from: int
-    """First sample that the recogniser got: the prefix before it."""
-    began: float
-    """Monotonic seconds."""
-    stream: AsrStream
-    record: TurnRecord
-    before: str = ""
-    """The words of the turn that this one reopened."""
-    text: str = ""
-    """The words since; frozen while a silence lasts."""
-    announced: bool = False
-    agreement: Agreement = field(default_factory=Agreement)
-    pitch: Pitch = field(default_factory=Pitch)
-    settling: "asyncio.Task[None] | None" = None
-
-    @property
-    def words(self) -> str:
-        return f"{self.before} {self.text}".strip()
-
-    def hear(self, pcm: Pcm) -> None:
-        """More of the caller's sound."""
-        self.stream.feed(pcm)
-        self.pitch.push(pcm)
 
 
 class Call:

@@ -8,11 +8,12 @@ import msgspec
 
 from voicepipe.agent import CallSettings
 from voicepipe.audio import samples_to_ms
-from voicepipe.call import Call, Utterance
+from voicepipe.call import Call
 from voicepipe.call_api import ReplyRequest
 from voicepipe.errors import EngineError, InputEmpty, NoReply, ReplyActive
 from voicepipe.reply import Order
 from voicepipe.turn.events import Item
+from voicepipe.utterance import Utterance
 
 log = logging.getLogger(__name__)
 MIN_COMMIT_MS = 100
