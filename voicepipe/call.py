@@ -179,18 +179,19 @@ class Call:
     async def _ask_words(self, utterance: Utterance) -> None:
         utterance.record.forget("settle", "words")
         utterance.record.stamp("settle", self._clock())
+        hypothesis, failed = Hypothesis(), False
         try:
             hypothesis = await utterance.stream.settle()
         except EngineError as error:
             log.error("%s: nothing recognised: %s", self.id, error)
-            hypothesis = Hypothesis()
+            failed = True
         if self.utterance is not utterance or utterance.settling is not asyncio.current_task():
             return  # The voice came back, or the client was faster.
         utterance.record.stamp("words", self._clock())
         utterance.text = hypothesis.text
         verdict = self._judge(Evidence(utterance.words, hypothesis.end_logprob, utterance.pitch.log_odds()))
         utterance.record.confident, utterance.record.endpoint = verdict.confident, verdict.reason
-        self._feed(Words(utterance.words, verdict.required_ms, self._interrupts(utterance.text)))
+        self._feed(Words(utterance.words, verdict.required_ms, self._interrupts(utterance.text), failed))
 
     def _judge(self, evidence: Evidence) -> Verdict:
         detection = self.dialogue.settings.turn_detection

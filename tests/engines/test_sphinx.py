@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voicepipe.audio import RATE, Pcm, Resampler, dbfs, ms_to_samples
+from voicepipe.engines import sphinx
 from voicepipe.engines.base import Hypothesis
 from voicepipe.engines.denoise import FRAME, HOP, Denoiser
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.sphinx import SphinxAsr
 from voicepipe.engines.sphinx_language import SentenceEnds, arpa, as_heard, ordinary
-from voicepipe.errors import EngineError
+from voicepipe.errors import EngineBusy, EngineError
 
 PHRASES = ("what are your opening hours", "I'd like to book a table for two.", "is there any parking", "where are you")
 LEAD, PAUSE = ms_to_samples(300), ms_to_samples(80)
@@ -107,6 +108,31 @@ async def test_sound_waits_for_a_decoder(parking: Pcm) -> None:
     streams[1].cancel()
     for stream in (streams[0], streams[2]):
         assert (await stream.finish()).text == SENTENCE
+    await asr.close()
+
+
+@pytest.mark.engine
+async def test_who_waits_too_long_for_a_decoder_is_told(parking: Pcm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sphinx, "WAIT_S", 0.05)
+    asr = SphinxAsr(PHRASES, decoders=1)
+    await asr.start()
+    first, second, third = (asr.stream(ignore) for _ in range(3))
+    second.feed(parking)
+    for ask in (second.settle, second.settle, third.finish):
+        with pytest.raises(EngineBusy):
+            await ask()
+    waiting = asyncio.create_task(second.settle())
+    await asyncio.sleep(0)
+    second.cancel()
+    await asyncio.wait([waiting])
+    assert waiting.cancelled()
+    assert not asr._waiting
+    first.feed(parking)
+    assert (await first.finish()).text == SENTENCE
+    last = asr.stream(ignore)
+    last.feed(parking)
+    monkeypatch.setattr(sphinx, "WAIT_S", 5.0)
+    assert (await last.finish()).text == SENTENCE
     await asr.close()
 
 

@@ -73,6 +73,12 @@ def test_voice_without_words_is_dropped_when_short_and_answered_when_long() -> N
     assert machine(*long)[1] == [Action.COMMIT]
 
 
+def test_voice_whose_recogniser_failed_is_answered_however_short() -> None:
+    facts = (VoiceStarted(0), VoiceGoesOn(300), Silence(60, 5000), Words("", 400, failed=True))
+    assert machine(*facts, Silence(980, 5000))[1] == []
+    assert machine(*facts, Silence(1000, 5000))[1] == [Action.COMMIT]
+
+
 def test_voice_soon_after_a_commit_reopens_the_turn() -> None:
     last = 16000
     soon = last + CONFIG.reopen_ms * 16

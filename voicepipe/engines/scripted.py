@@ -26,6 +26,7 @@ from voicepipe.engines.base import (
     Tts,
     Word,
 )
+from voicepipe.errors import EngineBusy
 
 if TYPE_CHECKING:
     from voicepipe.config import DelaysConfig
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 Timeline = Sequence[tuple[int, str]]
 """(sample of the stream from which the word is known, word), in order."""
 
+FAILS = "(fails)"
+"""An utterance of this alone makes the recogniser fail."""
 WORD_MS = 250
 """An utterance given as text is spoken at this pace."""
 
@@ -106,6 +109,8 @@ class ScriptedAsrStream:
     async def settle(self) -> Hypothesis:
         settled = self._hypothesis()
         await _wait(self._settle_ms)
+        if settled.text == FAILS:
+            raise EngineBusy("It was to fail.")
         return settled
 
     async def finish(self) -> Hypothesis:

@@ -9,6 +9,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from voicepipe.engines.denoise import HOP, Denoiser
 from voicepipe.engines.sphinx_decoder import Decoder
 from voicepipe.engines.sphinx_language import Language
 from voicepipe.engines.worker import Worker
-from voicepipe.errors import EngineError
+from voicepipe.errors import EngineBusy, EngineError
 
 DECODERS = 8
 SPARE = 2
@@ -29,6 +30,8 @@ CHUNK = ms_to_samples(60)
 PARTIAL = ms_to_samples(100)
 REPLAY = ms_to_samples(2500)
 """A pause after more sound than this splits the recognition: decoding it all again would hold up the words to come."""
+WAIT_S = 1.0
+"""An utterance that has ended waits so long for a decoder; then the caller is better asked to say it again."""
 UNKNOWN = ms_to_samples(800)
 """Decoding waits so long for voice that tells whether the line is a telephone's."""
 BACK_DB = 28.0
@@ -83,18 +86,21 @@ class SphinxAsr:
         self._grow()
         return stream
 
+    def leave(self, stream: "SphinxStream") -> None:
+        """A stream that waits no more: nobody loads a decoder for it, or keeps its sound."""
+        with suppress(ValueError):
+            self._waiting.remove(stream)
+
     def release(self, decoder: Decoder, *, broken: bool = False) -> None:
-        """A stream is done with `decoder`; whoever waits gets it."""
+        """A stream is done with `decoder`; whoever waits longest gets it."""
         if broken:
             self._loaded -= 1
             decoder.free()
             return
-        while self._waiting:
-            stream = self._waiting.popleft()
-            if not stream.over:
-                stream.begin(decoder)
-                return
-        self._free.append(decoder)
+        if self._waiting:
+            self._waiting.popleft().begin(decoder)
+        else:
+            self._free.append(decoder)
 
     def _grow(self) -> None:
         """Load what is missing to SPARE free decoders: a call that starts speaking now waits for none."""
@@ -146,7 +152,11 @@ class SphinxStream:
             self._pump()
 
     async def settle(self) -> Hypothesis:
-        recognition = await asyncio.shield(self._ready)
+        try:
+            async with asyncio.timeout(WAIT_S):
+                recognition = await asyncio.shield(self._ready)
+        except TimeoutError:
+            raise EngineBusy(f"No decoder became free within {WAIT_S:g} s; admit fewer calls.") from None
         return await self._lane.post(recognition.settle, self._take())
 
     async def finish(self) -> Hypothesis:
@@ -162,6 +172,8 @@ class SphinxStream:
         self._lane.drop()
         if not self._ready.done():
             self._ready.cancel()
+            self._sound.clear()
+            self._asr.leave(self)
             return
         recognition = self._ready.result()
         closing = self._lane.post(recognition.close)

@@ -84,6 +84,8 @@ class Words:
     required_ms: float
     interrupts: bool = False
     """The agent's interrupt list holds them."""
+    failed: bool = False
+    """The recogniser failed: that there are no words does not make the voice a cough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +213,7 @@ class TurnMachine:
         if not words.text:
             if fact.ms < self.config.wordless_ms:
                 return NOTHING
-            if self._voiced_ms < self.config.wordless_voice_ms:
+            if self._voiced_ms < self.config.wordless_voice_ms and not words.failed:
                 return self._go(State.IDLE, Action.DROP)
         elif not fact.sure or fact.ms < words.required_ms:
             return NOTHING
