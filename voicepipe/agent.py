@@ -76,7 +76,8 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Name -> where a caller can be transferred to."""
     intents: tuple[Intent, ...] = ()
     not_understood: tuple[str, ...] = ("Sorry, I did not catch that. Could you say it again?",)
-    """`frontdesk`: rotated, so that a caller who is not understood twice does not hear the same words."""
+    """Said to a turn without words, by `frontdesk` also to words that it cannot place; rotated, so that a caller who
+    is not understood twice does not hear the same words."""
 
 
 class ServerVad(msgspec.Struct, frozen=True):
