@@ -30,6 +30,13 @@ class Says(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     dbfs: float = -20.0
 
 
+class Mutes(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The client sends nothing, not even silence."""
+
+    at_ms: int
+    for_ms: int
+
+
 class Does(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """What the client asks of the call at `at_ms`: a method of `Control`."""
 
@@ -74,6 +81,7 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """Names of the errors that the client's requests met, in order."""
     agent: dict[str, Any] = {}
     does: list[Does] = []
+    mutes: list[Mutes] = []
     settings: dict[str, Any] = {}
     """Overlay of the call's settings."""
     delays: Delays = Delays()
@@ -104,12 +112,15 @@ class ScenarioLine:
 
     async def blocks(self) -> AsyncIterator[Block]:
         self.began = asyncio.get_running_loop().time()
+        pos = 0
         for n in range(self.scenario.length_ms // 20):
             if self.ended:
                 return
             due = self.began + (n + 1) * 0.02
             await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
-            yield Block(self._voice(n * 20), n * BLOCK, asyncio.get_running_loop().time())
+            if not any(mutes.at_ms <= n * 20 < mutes.at_ms + mutes.for_ms for mutes in self.scenario.mutes):
+                yield Block(self._voice(n * 20), pos, asyncio.get_running_loop().time())
+                pos += BLOCK
 
     def _voice(self, ms: int) -> Pcm:
         for says in self.scenario.says:

@@ -35,6 +35,8 @@ GREETING_WAIT_S = 0.3
 """A WebSocket client gets so long to say how it wants its session before the greeting is spoken."""
 REMEMBERED = 2 * RATE
 """Samples that the ear remembers: so much of unnoticed speech a client's commit can still have recognised."""
+GAP_S = 1.0
+"""A client that sends nothing for so long has stopped sending: networks rarely stall for as long."""
 LOWEST_THRESHOLD = 0.05
 MAX_PACE = 1.2
 """Input this much faster than real time cannot be timed: the turn is answered, not measured."""
@@ -76,6 +78,8 @@ class Call:
         """The committed one, which may yet be reopened."""
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._heard_at = clock()
+        """When the last block came."""
         self._quiet_since = 0
         self._asked = 0
         self._ending = ""
@@ -86,9 +90,10 @@ class Call:
         reason, detail = "error", ""
         try:
             async with self._group:
-                for job in (self._playout.run(), self._rehearse(), self._greet()):
+                for job in (self._playout.run(), self._rehearse(), self._greet(), self._mind_gaps()):
                     self.spawn(job)
                 async for block in self._line.blocks():
+                    self._heard_at = self._clock()
                     if self.utterance:
                         self.utterance.hear(block.pcm)
                     if fact := self.ear.hear(block):
@@ -330,6 +335,17 @@ class Call:
                 self._ending = "no_input"
             self.dialogue.say(lines[min(self._asked, len(lines)) - 1])
             self.replying()
+
+    async def _mind_gaps(self) -> None:
+        """Silence is counted in the caller's sound, which ends without one when a client stops sending: a button let
+        go, a muted microphone. A reply that is ducked or held would wait for that silence for ever, so here, and here
+        alone, time without blocks stands for it. Sound that was made up would shift every later position on the wire,
+        and a turn that ended in a gap would be a cut-in by the network."""
+        while True:
+            await asyncio.sleep(GAP_S / 4)
+            gap = self._clock() - self._heard_at
+            if gap >= GAP_S and self.dialogue.reply and (fact := self.ear.nothing(gap * 1000)):
+                self._feed(fact)
 
     def _own_sound(self) -> Pcm | None:
         """What the caller may be hearing from us, at 16 kHz: the reference for our own echo."""

@@ -75,6 +75,11 @@ class Ear:
             return VoiceStarted(voice.started)
         return VoiceGoesOn(voice.voiced_ms) if voiced else Silence(voice.silence_ms, voice.last, voice.sure)
 
+    def nothing(self, ms: float) -> Fact | None:
+        """What it means that the line has brought no block for `ms`: silence, if a voice was being heard."""
+        voice = self._tracker.voice
+        return Silence(voice.silence_ms + ms, voice.last) if self._started else None
+
     def forget(self) -> None:
         """The burst is dealt with; the next voice is a new one."""
         self._tracker.forget()
