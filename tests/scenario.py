@@ -75,6 +75,8 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """Bounds of the time from the end of the caller's first `says` to the first audible sample after it."""
     silent_ms: float | None = None
     """After the last `says` begins, no more audible sound leaves later than this (until the next reply)."""
+    ducked_ms: float | None = None
+    """So soon after the last `says` begins the reply is quieter; less than a second later it is loud again."""
     ladder: list[str] = []
     """The rungs that replies needed, in order."""
     refused: list[str] = []
@@ -163,6 +165,13 @@ class Recording:
     def audible(self, after_ms: float) -> float | None:
         """When the first audible packet after `after_ms` was sent."""
         return next((at for at, level in self.line.sent if at >= after_ms and level > -45), None)
+
+    def ducked(self, after_ms: float) -> tuple[float | None, float | None]:
+        """When, after `after_ms`, sound was sent that is quieter than the scripted voice; and loud sound after that."""
+        sounds = [(at, level) for at, level in self.line.sent if at >= after_ms and level > -45]
+        quiet = next((at for at, level in sounds if level < -22), None)
+        loud = next((at for at, level in sounds if quiet is not None and at > quiet and level > -17), None)
+        return quiet, loud
 
     def silent(self, after_ms: float) -> float:
         """When the sound that was to be heard at `after_ms` ended: 100 ms without an audible packet followed."""

@@ -35,6 +35,11 @@ async def test_scenario(path: Path) -> None:
     if scenario.silent_ms is not None:
         began = scenario.says[-1].at_ms
         assert recording.silent(began) - began <= scenario.silent_ms
+    if scenario.ducked_ms is not None:
+        began = scenario.says[-1].at_ms
+        quiet, loud = recording.ducked(began)
+        assert quiet is not None and quiet - began <= scenario.ducked_ms
+        assert loud is not None and loud - quiet < 1000
 
 
 def _in_order(scenario: Scenario, story: list[str]) -> None:

@@ -9,7 +9,7 @@ from voicepipe.audio import BLOCK, RATE, Block, Pcm
 from voicepipe.engines.base import VadStream
 from voicepipe.turn.echo import WINDOW as ECHO_WINDOW
 from voicepipe.turn.echo import likeness
-from voicepipe.turn.machine import Fact, Silence, VoiceGoesOn, VoiceStarted
+from voicepipe.turn.machine import Fact, MaybeVoice, NoVoice, Silence, VoiceGoesOn, VoiceStarted
 from voicepipe.turn.vad import WINDOW, VadConfig, VoiceTracker
 
 REMEMBER = 2 * RATE // BLOCK
@@ -32,6 +32,8 @@ class Ear:
         self._blocks: deque[Block] = deque(maxlen=REMEMBER)
         self._rest = np.empty(0, np.int16)
         self._started = False
+        self._perhaps = self._maybe = False
+        """There may be a voice, and it was told so."""
         self._echoed = -LATELY
         """Where an echo was last heard."""
 
@@ -64,19 +66,22 @@ class Ear:
         before = self._tracker.voice
         voice = self._tracker.push(block.pcm, block.pos, probabilities)
         if not voice.active:
-            return None
+            return self._look()
         voiced = voice.last > before.last
         if not self._started:
             # Only a beginning is looked at. An echo that slips through holds the reply, and so ends by itself.
             if self._is_echo():
                 self.forget()
-                return None
-            self._started = True
+                return self._look()
+            self._started, self._perhaps, self._maybe = True, False, False
             return VoiceStarted(voice.started)
         return VoiceGoesOn(voice.voiced_ms) if voiced else Silence(voice.silence_ms, voice.last, voice.sure)
 
     def nothing(self, ms: float) -> Fact | None:
         """What it means that the line has brought no block for `ms`: silence, if a voice was being heard."""
+        if self._maybe:
+            self._maybe = False
+            return NoVoice()
         voice = self._tracker.voice
         return Silence(voice.silence_ms + ms, voice.last) if self._started else None
 
@@ -98,13 +103,34 @@ class Ear:
                 return block.arrived
         return self._blocks[0].arrived
 
+    def _look(self) -> Fact | None:
+        """Tell a beginning that may be a voice over our own, and when it was none after all."""
+        before, self._perhaps = self._perhaps, self._tracker.perhaps
+        if self._perhaps == before:
+            return None
+        if not self._perhaps:
+            maybe, self._maybe = self._maybe, False
+            return NoVoice() if maybe else None
+        # One window of echo is but a part of what is compared, so it is less like: the lower threshold. Where an echo
+        # was heard lately, this is more likely the next piece of it.
+        like = self._likeness() if self.now - self._echoed >= LATELY else None
+        self._maybe = like is not None and like < ECHO_STILL
+        return MaybeVoice() if self._maybe else None
+
     def _is_echo(self) -> bool:
-        far = self._reference()
-        if far is None:
+        like = self._likeness()
+        if like is None:
             return False
-        near = np.concatenate([block.pcm for block in list(self._blocks)[-ECHO_WINDOW // BLOCK :]])
         still = self.now - self._echoed < LATELY
-        echo = likeness(near, far) > (ECHO_STILL if still else ECHO)
+        echo = like > (ECHO_STILL if still else ECHO)
         if echo:
             self._echoed = self.now
         return echo
+
+    def _likeness(self) -> float | None:
+        """Of the sound just heard to our own; None while no reply is audible."""
+        far = self._reference()
+        if far is None:
+            return None
+        near = np.concatenate([block.pcm for block in list(self._blocks)[-ECHO_WINDOW // BLOCK :]])
+        return likeness(near, far)

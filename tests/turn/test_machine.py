@@ -7,6 +7,8 @@ from voicepipe.turn.machine import (
     TABLE,
     Action,
     Fact,
+    MaybeVoice,
+    NoVoice,
     Partial,
     ReplyEnded,
     Replying,
@@ -22,6 +24,8 @@ from voicepipe.turn.machine import (
 CONFIG = TurnConfig()
 FACTS: st.SearchStrategy[Fact] = st.one_of(
     st.builds(VoiceStarted, st.integers(0, 10**6)),
+    st.just(MaybeVoice()),
+    st.just(NoVoice()),
     st.builds(VoiceGoesOn, st.floats(0, 3000)),
     st.builds(Silence, st.floats(0, 3000), st.integers(0, 10**6), st.booleans()),
     st.builds(Words, st.sampled_from(["", "hello", "stop please"]), st.floats(100, 1200), st.booleans()),
@@ -127,6 +131,19 @@ def test_voice_over_a_reply_ducks_then_holds_then_cuts() -> None:
     turn, actions = over(VoiceGoesOn(600))
     assert actions == [Action.CUT]
     assert turn.state is State.HEARING
+
+
+def test_what_may_be_a_voice_ducks_a_reply_and_nothing_else() -> None:
+    turn, actions = machine(Replying(), MaybeVoice())
+    assert (turn.state, actions) == (State.REPLYING, [Action.DUCK])
+    assert turn.on(NoVoice()) == (Action.RESUME,)
+    assert turn.on(VoiceStarted(90_000)) == (Action.DUCK, Action.OPEN)
+    assert turn.on(MaybeVoice()) == turn.on(NoVoice()) == ()
+    assert machine(MaybeVoice())[1] == []
+    turn = TurnMachine(CONFIG)
+    turn.interrupts = False
+    turn.on(Replying())
+    assert turn.on(MaybeVoice()) == ()
 
 
 def test_a_short_burst_lets_the_reply_go_on() -> None:

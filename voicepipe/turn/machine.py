@@ -61,6 +61,16 @@ class VoiceStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class MaybeVoice:
+    """Over a reply that sounds: voice, too short to be called one. VoiceStarted or NoVoice follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoVoice:
+    """It was none."""
+
+
+@dataclass(frozen=True, slots=True)
 class VoiceGoesOn:
     """The burst has lasted `ms` and its last frame was voiced; also after a silence inside the burst."""
 
@@ -105,7 +115,7 @@ class ReplyEnded:
     """The reply has been played, or was ended from outside."""
 
 
-Fact = VoiceStarted | VoiceGoesOn | Silence | Words | Partial | Replying | ReplyEnded
+Fact = VoiceStarted | MaybeVoice | NoVoice | VoiceGoesOn | Silence | Words | Partial | Replying | ReplyEnded
 
 # --- actions ----------------------------------------------------------------------------------------------------
 
@@ -226,6 +236,13 @@ class TurnMachine:
         self._committed_last = None
         return self._go(State.REPLYING)
 
+    def _perhaps_voice(self, fact: MaybeVoice) -> Actions:
+        # To wait until it surely is one costs 30 ms and more; a duck that was for nothing is hardly heard.
+        return (Action.DUCK,) if self.interrupts else NOTHING
+
+    def _no_voice(self, fact: NoVoice) -> Actions:
+        return (Action.RESUME,)
+
     def _voice_over(self, fact: VoiceStarted) -> Actions:
         if not self.interrupts:
             return NOTHING
@@ -303,6 +320,8 @@ TABLE: dict[tuple[State, type[Fact]], Handler] = {
     (State.PAUSE, VoiceGoesOn): TurnMachine._voice_again,
     (State.PAUSE, Words): TurnMachine._settled,
     (State.PAUSE, Silence): TurnMachine._silence,
+    (State.REPLYING, MaybeVoice): TurnMachine._perhaps_voice,
+    (State.REPLYING, NoVoice): TurnMachine._no_voice,
     (State.REPLYING, VoiceStarted): TurnMachine._voice_over,
     (State.REPLYING, ReplyEnded): TurnMachine._ended,
     (State.OVERLAP, VoiceGoesOn): TurnMachine._over,

@@ -68,6 +68,11 @@ class VoiceTracker:
         self._probability = 0.0
         self._heard = 0
 
+    @property
+    def perhaps(self) -> bool:
+        """A voice may have begun: what there is of it is shorter than `start_ms`."""
+        return self._run_started is not None and not self.voice.active
+
     def push(self, pcm: Pcm, pos: int, probabilities: list[float]) -> Voice:
         """Take one block (int16[n] at `pos`) and the probabilities of the windows that it completed."""
         windowed = max((self._window(p) for p in probabilities), default=0)

@@ -1,0 +1,69 @@
+"""Facts of the caller's voice: what may be a voice over our own, and our own echo."""
+
+import numpy as np
+import pytest
+
+from voicepipe.audio import BLOCK, RATE, Block, Pcm
+from voicepipe.ear import Ear
+from voicepipe.turn.machine import Fact, MaybeVoice, NoVoice, Silence, VoiceGoesOn, VoiceStarted
+from voicepipe.turn.vad import WINDOW, VadConfig
+
+
+def noise(ms: int, seed: int, level: float = 3000) -> Pcm:
+    return np.random.default_rng(seed).normal(0, level, ms * RATE // 1000).astype(np.int16)
+
+
+QUIET, OURS = noise(480, 0, 2), noise(1000, 1)
+
+
+class LoudIsVoice:
+    def probability(self, window: Pcm) -> float:
+        return 0.95 if np.abs(window).mean() > 500 else 0.02
+
+
+def facts(sound: Pcm, reference: Pcm | None = OURS) -> list[tuple[int, Fact]]:
+    """(ms, fact) of every block that told anything, silence and more of the same voice aside."""
+    ear = Ear(LoudIsVoice(), VadConfig(), lambda: reference)
+    told: list[tuple[int, Fact]] = []
+    for pos in range(0, sound.size - BLOCK + 1, BLOCK):
+        fact = ear.hear(Block(sound[pos : pos + BLOCK], pos, 0.0))
+        if fact is not None and not isinstance(fact, VoiceGoesOn | Silence):
+            told.append(((pos + BLOCK) * 1000 // RATE, fact))
+    return told
+
+
+def test_a_voice_over_our_own_is_told_at_its_first_window() -> None:
+    (first, maybe), (second, started) = facts(np.concatenate([QUIET, noise(400, 2)]))
+    assert isinstance(maybe, MaybeVoice)
+    assert first <= 480 + 2 * WINDOW * 1000 // RATE
+    assert isinstance(started, VoiceStarted)
+    assert second - first >= 20
+
+
+def test_a_click_over_our_own_passes() -> None:
+    (_, maybe), (_, none) = facts(np.concatenate([QUIET, noise(32, 2), QUIET]))
+    assert isinstance(maybe, MaybeVoice)
+    assert isinstance(none, NoVoice)
+
+
+@pytest.mark.parametrize("sound", [noise(32, 2), noise(400, 2)])
+def test_where_no_reply_sounds_there_is_nothing_to_duck(sound: Pcm) -> None:
+    told = [fact for _, fact in facts(np.concatenate([QUIET, sound, QUIET]), None)]
+    assert not [fact for fact in told if isinstance(fact, MaybeVoice | NoVoice)]
+
+
+def test_our_own_echo_ducks_nothing() -> None:
+    sent = np.concatenate([QUIET, OURS])
+    assert not facts(np.concatenate([QUIET, (OURS * 0.3).astype(np.int16)]), sent)
+    # It was there all along, and becomes loud enough to be taken for a voice.
+    swelling = (OURS * np.linspace(0.05, 0.5, OURS.size)).astype(np.int16)
+    assert not facts(swelling, sent)
+
+
+def test_a_client_that_stops_sending_ends_the_doubt() -> None:
+    ear = Ear(LoudIsVoice(), VadConfig(), lambda: OURS)
+    sound = np.concatenate([QUIET[: 15 * WINDOW], noise(40, 2)])
+    last = [ear.hear(Block(sound[at : at + BLOCK], at, 0.0)) for at in range(0, sound.size - BLOCK + 1, BLOCK)][-1]
+    assert isinstance(last, MaybeVoice)
+    assert isinstance(ear.nothing(1000), NoVoice)
+    assert ear.nothing(1250) is None
