@@ -30,8 +30,9 @@ CHUNK = ms_to_samples(60)
 PARTIAL = ms_to_samples(100)
 REPLAY = ms_to_samples(2500)
 """A pause after more sound than this splits the recognition: decoding it all again would hold up the words to come."""
-WAIT_S = 1.0
-"""An utterance that has ended waits so long for a decoder; then the caller is better asked to say it again."""
+WAIT_S = 5.0
+"""An utterance that has ended waits so long for a decoder; then the caller is better asked to say it again. As long as
+the ladder waits for a reply: right after the start one decoder is loaded after the other, which takes seconds."""
 UNKNOWN = ms_to_samples(800)
 """Decoding waits so long for voice that tells whether the line is a telephone's."""
 BACK_DB = 28.0
