@@ -33,8 +33,8 @@ REPLAY = ms_to_samples(2500)
 WAIT_S = 5.0
 """An utterance that has ended waits so long for a decoder; then the caller is better asked to say it again. As long as
 the ladder waits for a reply: right after the start one decoder is loaded after the other, which takes seconds."""
-UNKNOWN = ms_to_samples(800)
-"""Decoding waits so long for voice that tells whether the line is a telephone's."""
+BEGINNING = ms_to_samples(500)
+"""Decoding waits for so much voice, which tells what the caller sounds like and whether the line is a telephone's."""
 BACK_DB = 28.0
 """After `settle`, sound within this of the loudest so far (noise taken out) is the voice that comes back."""
 
@@ -123,7 +123,7 @@ class SphinxAsr:
 def _load(language: Language) -> Decoder:
     decoder = Decoder(language)
     warm = np.random.default_rng(0).normal(0, 300, RATE // 4).astype(np.int16)
-    decoder.start()
+    decoder.start(warm)
     decoder.feed(warm)
     decoder.end()
     return decoder
@@ -267,13 +267,19 @@ class Recognition:
                     return
                 sound = self._resume(self._settled)
         if not self._open and self._settled is None and self._heard:
-            if self._denoiser.narrow is None and not last and self._fed < UNKNOWN:
-                return
-            self.decoder.start(narrow=bool(self._denoiser.narrow))
-            self._open = True
             sound = np.concatenate(self._heard)
+            voice = self._from_voice(sound)
+            if voice.size < BEGINNING and not last:
+                return
+            self.decoder.start(voice, narrow=bool(self._denoiser.narrow))
+            self._open = True
         if sound.size:
             self.decoder.feed(sound)
+
+    def _from_voice(self, sound: Pcm) -> Pcm:
+        """`sound` without the quiet before its first voice."""
+        loud = (dbfs(hop) > self._loudest - BACK_DB for hop in sound.reshape(-1, HOP))
+        return sound[next((i for i, voiced in enumerate(loud) if voiced), 0) * HOP :]
 
     def _resume(self, settled: Hypothesis) -> Pcm:
         """The voice is back: what must be decoded (again)."""
