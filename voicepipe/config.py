@@ -85,7 +85,7 @@ class EnginesConfig(Section, frozen=True):
 
 class SphinxConfig(Section, frozen=True):
     decoders: Annotated[int, Meta(ge=1)] = 8
-    """Utterances that are recognised at a time; more wait for their turn. 95 MB each, loaded as they are needed."""
+    """Utterances that are recognised at a time; more wait for their turn. 160 MB each, loaded as they are needed."""
     threads: Annotated[int, Meta(ge=0)] = 0
     """0: one a core."""
 
