@@ -1,11 +1,17 @@
-"""Command line: `python -m latency_probes URL`. Exit status: 0 within the budget, 1 over it, 2 not measured."""
+"""Command line: `python -m latency_probes URL`.
+
+Exit status: 0 within the budget, 1 over it, 2 not measured, 130 stopped (Ctrl-C, SIGTERM) with what there was by then.
+"""
 
 import argparse
 import asyncio
+import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 from rich.console import Console
@@ -17,6 +23,10 @@ from latency_probes.plan import SETS, CallPlan, make_plan, sizes
 from latency_probes.realtime import RealtimeCaller, endpoint, idle_frames
 from latency_probes.run import Runner
 from voicepipe.errors import ProbeError
+
+T = TypeVar("T")
+STOPPED = 130
+"""As shells have it for what Ctrl-C ended."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,8 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ProbeError as error:
         Console(stderr=True).print(f"{error}", style="red", highlight=False, soft_wrap=True)
         return 2
-    except KeyboardInterrupt:
-        return 130
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return STOPPED
 
 
 def parser() -> argparse.ArgumentParser:
@@ -101,21 +111,35 @@ def probed(options: argparse.Namespace, console: Console) -> int:
         idle_frames(call.noise, options.seed)
     with progress(console, len(plan.references) + len(plan.calls)) as advance:
         runner = Runner(caller_for(options), options.seed, options.concurrency, advance)
-        run = asyncio.run(runner.run(plan))
+        run = stoppable(runner.run(plan))
     summary = report.summarise(run, options.budget_ms, options.p95_ms or options.budget_ms)
     report.show(run, summary, console)
     console.print(soak.vitals(options.url), highlight=False)
     keep(options.json, {"url": options.url, "seed": options.seed, "summary": summary, "run": run})
-    return 1 if summary.breaches else 0
+    return STOPPED if run.calls < run.planned else 1 if summary.breaches else 0
 
 
 def soaked(options: argparse.Namespace, console: Console) -> int:
     """Place the calls of a soak and report."""
     with progress(console, options.soak) as advance:
-        growth = asyncio.run(soak.soak(options.url, options.soak, caller_for(options), advance))
+        growth = stoppable(soak.soak(options.url, options.soak, caller_for(options), advance))
     soak.show(growth, console)
     keep(options.json, growth)
-    return 1 if growth.failures else 0
+    return STOPPED if growth.calls < growth.planned else 1 if growth.failures else 0
+
+
+def stoppable(job: Coroutine[Any, Any, T]) -> T:
+    """Run `job`, which Ctrl-C or SIGTERM (as of `timeout`) cancels once; its result."""
+
+    async def run() -> T:
+        task = asyncio.current_task()
+        assert task
+        # Ctrl-C is cancelled by asyncio itself. Only the main thread gets signals.
+        if threading.current_thread() is threading.main_thread():
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await job
+
+    return asyncio.run(run())
 
 
 def caller_for(options: argparse.Namespace) -> Callable[[CallPlan], RealtimeCaller]:

@@ -201,6 +201,8 @@ def show(run: Run, summary: Summary, console: Console) -> None:
     )
     for failure, count in Counter(run.failures).most_common(5):
         console.print(f"  {count} x {failure}")
+    if run.calls < run.planned:
+        console.print(f"[red]stopped after {run.calls} of {run.planned} calls:[/] the others are not in these figures")
     for breach in summary.breaches:
         console.print(f"[red]over the budget:[/] {breach}")
 

@@ -4,6 +4,7 @@ import asyncio
 import resource
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import msgspec
@@ -35,6 +36,8 @@ class Run(msgspec.Struct):
 
     turns: list[TurnResult]
     calls: int
+    """That ended: fewer than were planned where the run was stopped."""
+    planned: int
     failures: list[str]
     """One sentence for every call that failed or ended early."""
     generator: Generator
@@ -53,16 +56,21 @@ class Runner:
     failures: list[str] = field(default_factory=list)
     references: dict[str, Pcm] = field(default_factory=dict)
     connected: int = 0
+    ended: int = 0
     lag_s: float = 0.0
 
     async def run(self, plan: Plan) -> Run:
-        """Hold every call of `plan`. Raises ProbeError where no call at all could be placed."""
+        """Hold every call of `plan`; cancelled, return what ended so far: hours of calls are not to be lost.
+
+        Raises ProbeError where no call at all could be placed.
+        """
         wall, cpu = time.monotonic(), processor_seconds()
-        await self._place(plan.references)
-        await self._place(plan.calls)
+        with suppress(asyncio.CancelledError):
+            await self._place(plan.references)
+            await self._place(plan.calls)
         share = (processor_seconds() - cpu) / (time.monotonic() - wall)
-        calls = len(plan.references) + len(plan.calls)
-        return Run(self.turns, calls, self.failures, Generator(share, self.lag_s * 1000))
+        planned = len(plan.references) + len(plan.calls)
+        return Run(self.turns, self.ended, planned, self.failures, Generator(share, self.lag_s * 1000))
 
     async def _place(self, calls: Sequence[CallPlan]) -> None:
         waiting = list(reversed(calls))
@@ -95,6 +103,7 @@ class Runner:
                 self.turns.append(result)
             elif reply := record.timeline.answer(after=record.timeline.sent_at(said.start + said.speech.voiced[1] - 1)):
                 self.references[said.turn.utterance.id] = reply.pcm
+        self.ended += 1
 
 
 def processor_seconds() -> float:

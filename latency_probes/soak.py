@@ -4,6 +4,7 @@ import asyncio
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import msgspec
@@ -26,6 +27,8 @@ class Growth(msgspec.Struct):
     """What `calls` calls left behind in the server, after those of the warm-up."""
 
     calls: int
+    """That ended: fewer than were planned where the run was stopped."""
+    planned: int
     counted: int
     failures: list[str]
     rss_kb_per_call: float | None
@@ -40,23 +43,24 @@ class Growth(msgspec.Struct):
 async def soak(url: str, calls: int, new_caller: Callable[[CallPlan], Caller], advance: Callable[[], None]) -> Growth:
     """Hold `calls` calls of one question each, hang up when the answer begins, and read /healthz after each.
 
-    Raises ProbeError where no call can be placed, or the server shows no figures.
+    Cancelled, it returns what grew so far. Raises ProbeError where no call can be placed, or the server shows none.
     """
     questions = [item for item in await asyncio.to_thread(clips.load, ["finished"]) if item.noise == "quiet"]
     seen, failures = [await asyncio.to_thread(figures, url)], []
-    for number in range(calls):
-        plan = CallPlan(number, "quiet", (Turn("soak", questions[number % len(questions)]),))
-        record = await converse(new_caller(plan), plan, seed=0)
-        if record.failure:
-            failures.append(record.failure)
-        if not number and not record.timeline.sent:
-            raise ProbeError(record.failure)
-        seen.append(await asyncio.to_thread(figures, url))
-        advance()
+    with suppress(asyncio.CancelledError):
+        for number in range(calls):
+            plan = CallPlan(number, "quiet", (Turn("soak", questions[number % len(questions)]),))
+            record = await converse(new_caller(plan), plan, seed=0)
+            if record.failure:
+                failures.append(record.failure)
+            if not number and not record.timeline.sent:
+                raise ProbeError(record.failure)
+            seen.append(await asyncio.to_thread(figures, url))
+            advance()
     return growth(seen[1:], calls, failures)
 
 
-def growth(seen: Sequence[Figures], calls: int, failures: list[str]) -> Growth:
+def growth(seen: Sequence[Figures], planned: int, failures: list[str]) -> Growth:
     """What grew over `seen`, the figures after each call; the first 50 do not count where there are more than 100."""
     counted = seen[WARM_UP:] if len(seen) > 2 * WARM_UP else seen
 
@@ -65,7 +69,8 @@ def growth(seen: Sequence[Figures], calls: int, failures: list[str]) -> Growth:
         return values[-1] - values[0] if values else None
 
     return Growth(
-        calls=calls,
+        calls=len(seen),
+        planned=planned,
         counted=len(counted),
         failures=failures,
         rss_kb_per_call=slope([figure["rss_kb"] for figure in counted if "rss_kb" in figure]),
@@ -105,6 +110,8 @@ def show(growth: Growth, console: Console) -> None:
     def number(value: float | None, unit: str = "") -> str:
         return "-" if value is None else f"{value:+.1f}{unit}"
 
+    if growth.calls < growth.planned:
+        console.print(f"[red]stopped after {growth.calls} of {growth.planned} calls[/]")
     console.print(
         f"{growth.calls} calls, {len(growth.failures)} failed; over the last {growth.counted}: "
         f"memory {number(growth.rss_kb_per_call, ' kB a call')}, tasks {number(growth.tasks)}, "

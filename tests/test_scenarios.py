@@ -1,5 +1,7 @@
 """Whole conversations in virtual time, one file of tests/scenarios/ each."""
 
+import gc
+import weakref
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,22 @@ async def test_scenario(path: Path) -> None:
         quiet, loud = recording.ducked(began)
         assert quiet is not None and quiet - began <= scenario.ducked_ms
         assert loud is not None and loud - quiet < 1000
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+async def test_an_ended_call_is_freed_without_the_garbage_collector(path: Path) -> None:
+    """Left to it, the sound of many calls piles up: it rarely looks at what has been there for a while."""
+    gc.collect()
+    gc.disable()
+    try:
+        recording = await play(load(path))
+        studio = recording.control._dialogue.studio
+        left = [weakref.ref(part) for part in (recording.control._call, recording.control._dialogue, studio.playout)]
+        del recording, studio
+        assert [ref() for ref in left] == [None] * len(left)
+    finally:
+        gc.enable()
 
 
 def _in_order(scenario: Scenario, story: list[str]) -> None:

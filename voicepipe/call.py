@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from voicepipe.agent import CallSettings, SemanticVad, ServerVad
-from voicepipe.audio import RATE, Pcm, Resampler, samples_to_ms
+from voicepipe.audio import RATE, Pcm, samples_to_ms
 from voicepipe.config import Config
 from voicepipe.dialogue import Dialogue
 from voicepipe.ear import Ear
@@ -67,7 +67,7 @@ class Call:
         speaker = Speaker(engines.tts, line.out_rate, settings.agent.language)
         studio = Studio(engines.llm, speaker, self._playout, History(), run_tool, config.ladder, self.ids, clock, emit)
         self.dialogue = Dialogue(studio, settings, self.spawn, self._reply_ended)
-        self.ear = Ear(engines.vad.stream(), config.vad, self._own_sound)
+        self.ear = Ear(engines.vad.stream(), config.vad, self._playout.reference)
         self.machine = TurnMachine(config.turn)
         self.utterance: Utterance | None = None
         self.committed_to = 0
@@ -102,6 +102,7 @@ class Call:
                     await asyncio.sleep(0)  # A client may send seconds of sound at once; the others get their turn.
                 reason = self._ending or "caller"
                 self.dialogue.stop("client_cancelled")
+                self.dialogue.discard()
                 for task in self._tasks:
                     task.cancel()
         except* Exception as errors:
@@ -112,6 +113,12 @@ class Call:
                 self.utterance.stream.cancel()
             await self._line.hang_up()
             self._emit(CallEnded(reason, detail))
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Drop what knows the call: in a circle, its sound would stay until the collector's next full round."""
+        self.utterance = self._last = self.greeting = None
+        del self.dialogue
 
     def _feed(self, fact: Fact) -> None:
         self._act(self.machine.on(fact))
@@ -346,13 +353,6 @@ class Call:
             gap = self._clock() - self._heard_at
             if gap >= GAP_S and self.dialogue.reply and (fact := self.ear.nothing(gap * 1000)):
                 self._feed(fact)
-
-    def _own_sound(self) -> Pcm | None:
-        """What the caller may be hearing from us, at 16 kHz: the reference for our own echo."""
-        if not self._playout.sounding:
-            return None
-        resample = Resampler(self._line.out_rate, RATE)
-        return resample(self._playout.recent())
 
     def spawn(self, job: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """Run `job` as a task of this call: it ends with the call, and its failure ends the call."""

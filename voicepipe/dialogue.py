@@ -185,13 +185,18 @@ class Dialogue:
         return reply
 
     async def _run(self, reply: Reply) -> None:
-        await reply.run()
-        self._remember(reply)
-        if reply is self.reply and reply.spoken:
-            await self.studio.playout.heard_out()
-        if reply is self.reply:
-            self.reply = None
-            self._on_ended()
+        try:
+            await reply.run()
+            self._remember(reply)
+            if reply is self.reply and reply.spoken:
+                await self.studio.playout.heard_out()
+            if reply is self.reply:
+                self.reply = None
+                self._on_ended()
+        except asyncio.CancelledError as stopped:
+            # How replies end. Its traceback holds the frames of the reply, which hold it and this task: in a circle,
+            # all of the call would stay until the collector's next full round.
+            stopped.__traceback__ = None
 
     def _take_back(self, reason: str) -> int:
         """End the reply that may be heard. Returns the milliseconds of it that were."""
@@ -206,8 +211,9 @@ class Dialogue:
     def _stop(self, reply: Reply, reason: str) -> int:
         heard_ms = reply.stop(reason)
         self._remember(reply)
-        if reply.task:
-            reply.task.cancel()
+        task, reply.task = reply.task, None
+        if task:
+            task.cancel()
         return heard_ms
 
     def _remember(self, reply: Reply) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from voicepipe.audio import BLOCK_MS, Pcm, dbfs
+from voicepipe.audio import BLOCK_MS, RATE, Pcm, Resampler, dbfs
 from voicepipe.line import Line
 from voicepipe.speech import Phrase
 
@@ -38,7 +38,7 @@ class Playout:
         self._recent: deque[Pcm] = deque(maxlen=REMEMBER_MS // BLOCK_MS)
         self._wake = asyncio.Event()
         self._room = asyncio.Event()
-        self._on_phrase: Callable[[Phrase, int], None] = lambda phrase, start: None
+        self._on_phrase: Callable[[Phrase, int], None] = _nobody
         self._on_audible: Callable[[], None] | None = None
         self._answering = False
         """What is being sent belongs to the answer."""
@@ -75,13 +75,16 @@ class Playout:
 
     async def run(self) -> None:
         """The pacing loop; ends with its task."""
-        while True:
-            delay = self._pump()
-            if delay is not None:
-                await asyncio.sleep(delay)
-            else:
-                self._wake.clear()
-                await self._wake.wait()
+        try:
+            while True:
+                delay = self._pump()
+                if delay is not None:
+                    await asyncio.sleep(delay)
+                else:
+                    self._wake.clear()
+                    await self._wake.wait()
+        finally:
+            self._on_phrase, self._on_audible = _nobody, None  # The last reply knows us, too.
 
     def duck(self) -> None:
         self._target = self._duck
@@ -118,9 +121,12 @@ class Playout:
         """The caller can hear us now, as far as we know."""
         return bool(self._queue) or self._play_end > self.clock()
 
-    def recent(self) -> Pcm:
-        """The last second that was sent: int16[n] at the line's rate; the reference for our own echo."""
-        return np.concatenate(self._recent) if self._recent else np.empty(0, np.int16)
+    def reference(self) -> Pcm | None:
+        """What the caller may be hearing from us, of the last second: int16[n] at 16 kHz, to know our own echo by."""
+        if not self.sounding:
+            return None
+        recent = np.concatenate(self._recent) if self._recent else np.empty(0, np.int16)
+        return Resampler(self.line.out_rate, RATE)(recent)
 
     def _clear(self) -> None:
         self._queue.clear()
@@ -174,3 +180,7 @@ class Playout:
         self._recent.append(pcm)
         self._sent += pcm.size
         self._line_sent += pcm.size
+
+
+def _nobody(phrase: Phrase, start: int) -> None:
+    """Who is told of phrases while there is no reply."""

@@ -1,6 +1,8 @@
 """espeak-ng: what is cut off, how loud it is, when words end, and that no text can do harm."""
 
 import asyncio
+import ctypes
+import gc
 import time
 
 import numpy as np
@@ -81,6 +83,20 @@ async def test_long_texts_come_in_pieces_and_do_not_hold_the_loop(tts: EspeakTts
     watching.cancel()
     assert count >= 20
     assert np.percentile(lags, 90) < 0.02
+
+
+@pytest.mark.engine
+async def test_speech_of_new_lengths_leaves_nothing_behind(tts: EspeakTts) -> None:
+    """ctypes keeps every array type that is ever made: one for each length would never be given back."""
+
+    def array_types() -> int:
+        gc.collect()
+        return sum(type(found) is type(ctypes.c_short * 1) for found in gc.get_objects())
+
+    before = array_types()
+    for number in range(20):
+        await whole(tts, f"{SENTENCE} {number}")
+    assert array_types() == before
 
 
 @pytest.mark.engine

@@ -13,7 +13,7 @@ from voicepipe.engines import sphinx
 from voicepipe.engines.base import Hypothesis
 from voicepipe.engines.denoise import FRAME, HOP, Denoiser
 from voicepipe.engines.espeak import EspeakTts
-from voicepipe.engines.sphinx import SphinxAsr
+from voicepipe.engines.sphinx import SphinxAsr, SphinxStream
 from voicepipe.engines.sphinx_language import SentenceEnds, arpa, as_heard, ordinary
 from voicepipe.errors import EngineBusy, EngineError
 
@@ -108,6 +108,26 @@ async def test_sound_waits_for_a_decoder(parking: Pcm) -> None:
     streams[1].cancel()
     for stream in (streams[0], streams[2]):
         assert (await stream.finish()).text == SENTENCE
+    await asr.close()
+
+
+async def test_the_decoder_that_was_used_last_is_used_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Taking turns would touch the memory of all decoders where one is enough."""
+
+    class Resting:
+        def free(self) -> None: ...
+
+    monkeypatch.setattr(sphinx, "_load", lambda language: Resting())
+    asr = SphinxAsr(decoders=4)
+    await asr.start()
+    given: list[object] = []
+    monkeypatch.setattr(SphinxStream, "begin", lambda stream, decoder: given.append(decoder))
+    for _ in range(5):
+        while asr._loading:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        asr.stream(ignore)
+        asr.release(given[-1])  # type: ignore[arg-type]
+    assert len(set(given[1:])) == 1
     await asr.close()
 
 

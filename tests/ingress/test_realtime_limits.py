@@ -1,8 +1,10 @@
 """What ends a call: either side, clocks, sizes, clients that stop reading or half close, calls that fail."""
 
 import asyncio
+import gc
 import json
 import socket as sockets
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,6 +14,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from tests.ingress.fake_pop import FakeCall, FakePop, limited, serving, settled
+from voicepipe.ingress import server
 from voicepipe.ingress.realtime import websocket
 from voicepipe.turn.events import CallEnded
 
@@ -39,6 +42,29 @@ async def test_the_client_hangs_up() -> None:
     async with dialled(pop) as socket:
         await socket.close()
         await settled(pop)
+
+
+async def test_an_ended_connection_is_freed_without_the_garbage_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+    pop = FakePop()
+    monkeypatch.setattr(server, "LINGER", 0)
+    kinds = websocket.Connection, server.StampedWebSocket
+    others = [found for found in gc.get_objects() if type(found) in kinds]  # those of tests before linger
+    async with dialled(pop) as socket:
+        gc.collect()
+        gc.disable()
+        try:
+            found = [found for found in gc.get_objects() if type(found) in kinds and found not in others]
+            assert len(found) == 2
+            left = [weakref.ref(ours) for ours in found]
+            del found
+            await socket.close()
+            await settled(pop)
+            pop.calls.clear()
+            async with asyncio.timeout(10):
+                while any(ref() for ref in left):  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+        finally:
+            gc.enable()
 
 
 async def test_the_agent_hangs_up() -> None:

@@ -1,13 +1,18 @@
-"""The command line: exit status 0 within the budget, 1 over it, 2 for what could not be measured."""
+"""The command line: exit status 0 within the budget, 1 over it, 2 not measured, 130 stopped."""
 
 import asyncio
 import json
+import signal
 import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from latency_probes import clips, own_server
+from latency_probes import __main__, clips, own_server
 from latency_probes.__main__ import main
 from tests.latency_probes.fake_server import Script, fake_server
 from voicepipe.errors import ProbeError
@@ -40,6 +45,52 @@ async def test_a_soak_reads_the_growth_of_the_server_from_healthz(tmp_path: Path
     assert growth["failures"] == []
     assert growth["rss_kb_per_call"] == pytest.approx(3)
     assert (growth["tasks"], growth["threads"], growth["fds"]) == (0, 0, 0)
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    """A fake server on a loop of its own: signals come to the main thread, whose loop is the probes'."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    server = fake_server(Script())
+    try:
+        yield asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result()
+        asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+@pytest.fixture(params=[signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def stopped_after_a_call(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The signal comes as soon as the first call has ended."""
+
+    @contextmanager
+    def progress(console: Console, calls: int) -> Iterator[Callable[[], None]]:
+        yield lambda: signal.raise_signal(request.param)
+
+    monkeypatch.setattr(__main__, "progress", progress)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests are a background job
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("one_utterance", "stopped_after_a_call")
+@pytest.mark.parametrize("options", [["--set", "finished", "--calls", "3"], ["--soak", "3"]], ids=["calls", "soak"])
+def test_a_run_that_is_stopped_keeps_what_it_has(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "report.json"
+    with serving() as url:
+        assert main([url, *options, "--json", str(file)]) == 130
+    assert "stopped after 1 of 3 calls" in capsys.readouterr().out
+    report = json.loads(file.read_text())
+    kept = report.get("run", report)
+    assert (kept["calls"], kept["planned"]) == (1, 3)
+    if "run" in report:
+        assert [turn["outcome"] for turn in kept["turns"]] == ["right"]
 
 
 @pytest.mark.parametrize(

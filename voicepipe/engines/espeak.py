@@ -120,7 +120,8 @@ class _Library:
 
     def _collect(self, wav: "ctypes._Pointer[ctypes.c_short]", count: int, events: "ctypes._Pointer[_Event]") -> int:
         if wav and count > 0:
-            self._take.chunks.append(np.ctypeslib.as_array(wav, (count,)).astype(np.int16, copy=True))
+            # Not np.ctypeslib.as_array: ctypes makes a type for every length it meets, and keeps them all.
+            self._take.chunks.append(np.frombuffer(ctypes.string_at(wav, 2 * count), np.int16))
         index = 0
         while events[index].type != _EVENT_END:
             event = events[index]

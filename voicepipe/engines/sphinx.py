@@ -81,7 +81,8 @@ class SphinxAsr:
             raise EngineError("SphinxAsr was not started.")
         stream = SphinxStream(self, self._worker, on_partial)
         if self._free:
-            stream.begin(self._free.popleft())
+            # The one used last: what it holds is in the processor's caches, and it has grown to what utterances need.
+            stream.begin(self._free.pop())
         else:
             self._waiting.append(stream)
         self._grow()

@@ -103,7 +103,7 @@ def _library() -> tuple[ctypes.CDLL, Path]:
 
 
 class Decoder:
-    """One utterance at a time, and one thread at a time. About 95 MB; loads in 0.3 s."""
+    """One utterance at a time, and one thread at a time. About 160 MB; loads in 0.3 s."""
 
     def __init__(self, language: Language) -> None:
         """`language`: what callers are likely to say. Raises EngineMissing, EngineError."""

@@ -42,6 +42,7 @@ class StampedWebSocket(WebSocketsSansIOProtocol):
 
     async def run_asgi(self) -> None:
         await super().run_asgi()
+        self.scope["extensions"].pop(PEER, None)  # We know the scope, so it must not know us for longer than the call.
         self.loop.call_later(LINGER, self.abort)
 
     def abort(self) -> None:

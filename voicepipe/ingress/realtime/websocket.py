@@ -134,6 +134,8 @@ class Connection:
                 await self._flush(writer)
         finally:
             length.cancel()
+            # They know this connection: in a circle, all of the call would stay until the collector's next full round.
+            del self._call, self._control, self._line
 
     async def _converse(self) -> None:
         try:
