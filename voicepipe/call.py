@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from voicepipe.agent import CallSettings, SemanticVad, ServerVad
-from voicepipe.audio import RATE, Pcm, samples_to_ms
+from voicepipe.audio import RATE, samples_to_ms
 from voicepipe.config import Config
 from voicepipe.dialogue import Dialogue
 from voicepipe.ear import Ear
