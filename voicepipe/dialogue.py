@@ -122,10 +122,10 @@ class Dialogue:
             return
         reply.record.reopened = True
         heard_ms = self._take_back("turn_detected")
-        if reply.spoken_item:
-            self.studio.history.repair(reply.spoken_item)
-            if not ended:
-                self._tell_truncated(reply.spoken_item, heard_ms)
+        if reply.message:
+            self.studio.history.repair(reply.message)
+        if reply.spoken_item and not ended:
+            self._tell_truncated(reply.spoken_item, heard_ms)
 
     def end(self, reason: str) -> None:
         """The client ends the reply that may be heard."""

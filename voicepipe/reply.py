@@ -89,8 +89,8 @@ class Reply:
         """Words spoken and the samples, at the line's rate, by which the caller has heard them."""
         self.sent = 0
         """Samples that went to the line."""
-        self.spoken_item: str | None = None
-        """Id of the message that was or is being spoken."""
+        self.message: str | None = None
+        """Id of the message that was or is being said, or written."""
         self.over = False
         self._item: Item | None = None
         self._studio = studio
@@ -109,6 +109,11 @@ class Reply:
     @property
     def spoken(self) -> bool:
         return self.order.settings.modality == "audio"
+
+    @property
+    def spoken_item(self) -> str | None:
+        """Id of the message, if it is sound."""
+        return self.message if self.spoken else None
 
     @property
     def told_item(self) -> str | None:
@@ -285,8 +290,7 @@ class Reply:
             return
         audio_ms = 0 if self.spoken else None
         self._item = Item(self._studio.ids.new("item"), role="assistant", status="in_progress", audio_ms=audio_ms)
-        if self.spoken:
-            self.spoken_item = self._item.id
+        self.message = self._item.id
         self._join(self._item)
 
     def _join(self, item: Item) -> None:
