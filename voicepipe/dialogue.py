@@ -42,6 +42,8 @@ class Dialogue:
         self.settings = settings
         self.reply: Reply | None = None
         """Committed; it may be heard until this is None again."""
+        self._ending: list[Reply] = []
+        """Those before it which are over and whose last sound may still be playing, oldest first."""
         self._latest: Reply | None = None
         """The same, and it stays when the reply is over: it may yet turn out to have been a cut-in."""
         self._speculation: Reply | None = None
@@ -93,13 +95,22 @@ class Dialogue:
         excuses = self.settings.agent.not_understood or (self.settings.agent.fallback,)
         return Order(Prompt(()), self.settings, excuses[(self._missed - 1) % len(excuses)])
 
+    @property
+    def making(self) -> Reply | None:
+        """The reply that is not over yet: until it is no other may begin."""
+        return self.reply if self.reply and not self.reply.over else None
+
     def begin(self, order: Order) -> None:
-        """A reply that no turn of the caller's asked for."""
+        """A reply that no turn of the caller's asked for. It queues behind the last sound of the one before."""
         self.discard()
         record = TurnRecord(self.studio.ids.new("turn"), by_request=True)
         self._commit(self._started(Reply(self.studio, order, record)))
 
     def _commit(self, reply: Reply) -> None:
+        if self.reply:
+            self._ending.append(self.reply)  # The new one queues behind it.
+        else:
+            self.studio.playout.restore()
         self.reply = self._latest = reply
         reply.commit()
 
@@ -108,12 +119,12 @@ class Dialogue:
         self.begin(Order(Prompt(()), self.settings, text))
 
     def stop(self, reason: str) -> None:
-        """End the reply that may be heard. One whose end is out, but not heard yet, is truncated to what was."""
-        reply = self.reply
-        told = reply.told_item if reply else None
-        heard_ms = self._take_back(reason)
-        if reply and told and heard_ms < reply.sent_ms:
-            self._tell_truncated(told, heard_ms)
+        """End what may be heard. A reply whose end is out, but not heard yet, is truncated to what was."""
+        for reply in self._sounding():
+            self._stop(reply, reason)
+            if reply.told_item and reply.heard_ms < reply.sent_ms:
+                self._tell_truncated(reply.told_item, reply.heard_ms)
+        self._ending, self.reply = [], None
 
     def repair(self) -> None:
         """The reply was a cut-in: end it, and let the prompt go on as if it had not been said."""
@@ -121,11 +132,11 @@ class Dialogue:
         if reply is None:
             return
         reply.record.reopened = True
-        heard_ms = self._take_back("turn_detected")
+        self._take_back("turn_detected")
         if reply.message:
             self.studio.history.repair(reply.message)
         if reply.spoken_item and not ended:
-            self._tell_truncated(reply.spoken_item, heard_ms)
+            self._tell_truncated(reply.spoken_item, reply.heard_ms)
 
     def end(self, reason: str) -> None:
         """The client ends the reply that may be heard."""
@@ -164,7 +175,7 @@ class Dialogue:
     def truncate(self, item_id: str, audio_end_ms: int) -> None:
         """The client knows exactly how much of an item its caller heard. Raises ItemUnknown, ItemMismatch."""
         rate = self.studio.speaker.out_rate
-        if self.reply and self.reply.spoken_item == item_id:
+        if any(reply.spoken_item == item_id for reply in self._sounding()):
             self._take_back("client_cancelled")  # What was heard of it is the client's to say.
             self._on_ended()
         self.studio.history.get(item_id)
@@ -187,28 +198,33 @@ class Dialogue:
     async def _run(self, reply: Reply) -> None:
         await reply.run()
         self._remember(reply)
-        if reply is self.reply and reply.spoken:
-            await self.studio.playout.heard_out()
+        await self.studio.playout.heard_out()  # Without sound of its own, too: it may stand behind one that has some.
         if reply is self.reply:
             self.reply = None
             self._on_ended()
+        elif reply in self._ending:
+            self._ending.remove(reply)
 
-    def _take_back(self, reason: str) -> int:
-        """End the reply that may be heard. Returns the milliseconds of it that were."""
-        reply, self.reply = self.reply, None
-        return self._stop(reply, reason) if reply else 0
+    def _sounding(self) -> list[Reply]:
+        """The replies that may be heard, oldest first."""
+        return [*self._ending, self.reply] if self.reply else [*self._ending]
+
+    def _take_back(self, reason: str) -> None:
+        """End what may be heard, and say nothing of how much was."""
+        for reply in self._sounding():
+            self._stop(reply, reason)
+        self._ending, self.reply = [], None
 
     def _tell_truncated(self, item_id: str, heard_ms: int) -> None:
         # A reply beside the conversation has no item in it, and a client may have deleted the item meanwhile.
         if any(item.id == item_id for item in self.studio.history.items):
             self.studio.emit(ItemTruncated(item_id, heard_ms))
 
-    def _stop(self, reply: Reply, reason: str) -> int:
-        heard_ms = reply.stop(reason)
+    def _stop(self, reply: Reply, reason: str) -> None:
+        reply.stop(reason)
         self._remember(reply)
         if reply.task:
             reply.task.cancel()
-        return heard_ms
 
     def _remember(self, reply: Reply) -> None:
         if item_id := reply.spoken_item:

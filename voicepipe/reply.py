@@ -89,10 +89,15 @@ class Reply:
         """Words spoken and the samples, at the line's rate, by which the caller has heard them."""
         self.sent = 0
         """Samples that went to the line."""
+        self.heard_ms = 0
+        """What the caller heard of it, once it was stopped."""
         self.message: str | None = None
         """Id of the message that was or is being said, or written."""
         self.over = False
+        """All of it went out; its last sound may still be playing."""
         self._item: Item | None = None
+        self._place: int | None = None
+        """Where on the line it begins."""
         self._studio = studio
         self._gate = asyncio.Event()
         self._ladder = Ladder(studio.ladder, record, studio.clock)
@@ -145,25 +150,27 @@ class Reply:
             ladder.cancel()
         self._finish("failed" if self._failure else "completed", self._failure)
 
-    def stop(self, reason: str) -> int:
-        """End it now; the caller of this cancels the task. Returns the milliseconds that were heard.
+    def stop(self, reason: str) -> None:
+        """End it now, and all sound with it; the caller of this cancels the task.
 
         A reply that was never committed leaves no trace.
         """
         if not self.committed:
             self.over = True
-            return 0
-        heard = 0
-        if self.spoken:
-            self.sent = self._studio.playout.position
-            heard = self._studio.playout.cut()
+            return
+        if self.spoken and self._place is not None:
+            playout = self._studio.playout
+            if not self.over:
+                self.sent = playout.position
+            playout.cut()
+            heard = min(self.sent, playout.heard(self._place))
+            self.heard_ms = self._ms(heard)
             self._cut_message(heard)
         if self._item is not None:
             self._item.status = "incomplete"
             self._studio.emit(ReplyItemDone(self.id, self._item))
             self._items.append(self._item)
         self._finish("cancelled", reason)
-        return self._ms(heard)
 
     def _cut_message(self, heard: int) -> None:
         """Only what was heard stays; also of a message that was told to be complete while its end was still to play."""
@@ -272,7 +279,7 @@ class Reply:
         await self._gate.wait()
         playout = self._studio.playout
         if self.spoken:
-            playout.begin(self._phrase_begins, self._audible)
+            self._place = playout.begin(self._phrase_begins, self._audible)
         while (piece := await self._pieces.get()) is not None:
             self._ladder.begun = True
             if isinstance(piece, ToolCall):
