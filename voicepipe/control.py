@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -86,8 +87,12 @@ class Control:
             "voice": request.voice,
         }
         settings = msgspec.structs.replace(self.settings, **{k: v for k, v in changes.items() if v is not None})
-        prompt = self._dialogue.prompt(settings=settings, items=request.input)
         remembered = request.conversation == "auto"
+        # Instructions or input of its own say what the client wants to hear, whatever the caller said.
+        plain = remembered and request.instructions is None and request.input is None
+        if plain and self._dialogue.studio.history.unintelligible():
+            return replace(self._dialogue.excuse(settings), metadata=request.metadata)
+        prompt = self._dialogue.prompt(settings=settings, items=request.input)
         return Order(prompt, settings, metadata=request.metadata, remembered=remembered)
 
     def cancel_reply(self, response_id: str | None) -> None:

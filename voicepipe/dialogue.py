@@ -47,8 +47,6 @@ class Dialogue:
         self._latest: Reply | None = None
         """The same, and it stays when the reply is over: it may yet turn out to have been a cut-in."""
         self._speculation: Reply | None = None
-        self._missed = 0
-        """Turns without words, one after the other."""
         self._spawn = spawn
         self._on_ended = on_ended
         self._spoken: dict[str, Spoken] = {}
@@ -76,24 +74,22 @@ class Dialogue:
     def answer(self, key: str, record: TurnRecord) -> None:
         """The caller's turn is committed and in the history: let its reply be heard, prepared or not."""
         reply, self._speculation = self._speculation, None
-        self._missed = 0 if key else self._missed + 1
         if reply is None or reply.key != key:
             if reply:
                 self._stop(reply, "")
             record.speculation = "miss"
-            reply = self._started(Reply(self.studio, self._order(key), record, key))
+            order = Order(self.prompt(), self.settings) if key else self.excuse(self.settings)
+            reply = self._started(Reply(self.studio, order, record, key))
         else:
             record.speculation = "hit"
         self.stop("turn_detected")
         self._commit(reply)
 
-    def _order(self, words: str) -> Order:
-        """The reply to the conversation as it stands. A turn without words has nothing in it that the model could
-        answer, and would have it answer the turn before once more."""
-        if words:
-            return Order(self.prompt(), self.settings)
-        excuses = self.settings.agent.not_understood or (self.settings.agent.fallback,)
-        return Order(Prompt(()), self.settings, excuses[(self._missed - 1) % len(excuses)])
+    def excuse(self, settings: CallSettings) -> Order:
+        """The reply to a turn without words: there is nothing in it that the model could answer, and it would answer
+        the turn before once more."""
+        excuses = settings.agent.not_understood or (settings.agent.fallback,)
+        return Order(Prompt(()), settings, excuses[(self.studio.history.wordless() - 1) % len(excuses)])
 
     @property
     def making(self) -> Reply | None:
