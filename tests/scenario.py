@@ -41,9 +41,10 @@ class Does(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """What the client asks of the call at `at_ms`: a method of `Control`."""
 
     at_ms: int
-    what: Literal["respond", "cancel", "commit", "clear", "message", "truncate_last"]
+    what: Literal["respond", "cancel", "commit", "clear", "message", "output", "truncate_first", "truncate_last"]
     text: str = ""
     ms: int = 0
+    modality: Literal["audio", "text"] | None = None
 
 
 class Delays(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -251,7 +252,7 @@ async def _do(does: Does, control: Control, refused: list[str]) -> None:
     try:
         match does.what:
             case "respond":
-                control.respond(ReplyRequest())
+                control.respond(ReplyRequest(modality=does.modality))
             case "cancel":
                 control.cancel_reply(None)
             case "commit":
@@ -260,9 +261,13 @@ async def _do(does: Does, control: Control, refused: list[str]) -> None:
                 control.clear_input()
             case "message":
                 control.add_item(Item(f"client_{does.at_ms}", text=does.text), None)
-            case "truncate_last":
+            case "output":
+                control.add_item(
+                    Item(f"client_{does.at_ms}", "function_call_output", call_id="c1", output=does.text), None
+                )
+            case "truncate_first" | "truncate_last":
                 spoken = [item for item in control.items() if item.role == "assistant"]
-                control.truncate(spoken[-1].id, does.ms)
+                control.truncate(spoken[0 if does.what == "truncate_first" else -1].id, does.ms)
     except CallError as error:
         refused.append(type(error).__name__)
 

@@ -68,7 +68,7 @@ class Stage:
 
     def begin(self) -> None:
         loop = asyncio.get_running_loop()
-        self.playout.begin(
+        self.place = self.playout.begin(
             lambda phrase, start: self.began.append((phrase.text, start)), lambda: self.audible.append(loop.time())
         )
 
@@ -139,17 +139,18 @@ async def test_cut_tells_what_was_heard_and_the_next_reply_starts_from_nothing(l
     async with Stage(lead_ms) as stage:
         await stage.playout.put(phrase("a", 3000))
         await asyncio.sleep(0.5)
-        heard = stage.playout.cut()
+        stage.playout.cut()
+        heard = stage.playout.heard(stage.place)
         assert heard == pytest.approx(0.5 * RATE, abs=2 * PACKET)
         sent = len(stage.line.sent)
         await asyncio.sleep(0.5)
         assert len(stage.line.sent) == sent
         stage.begin()
-        assert stage.playout.heard() == 0
+        assert stage.playout.heard(stage.place) == 0
         await stage.playout.put(phrase("b", 200))
         await stage.playout.drained()
         await asyncio.sleep(0.3)
-        assert stage.playout.heard() == 0.2 * RATE
+        assert stage.playout.heard(stage.place) == 0.2 * RATE
         assert not stage.playout.sounding
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -57,11 +58,10 @@ class Control:
 
     def respond(self, request: ReplyRequest) -> None:
         order = self._order(request)
-        if self._dialogue.reply and self._dialogue.reply is self._call.greeting:
+        if self._dialogue.making and self._dialogue.making is self._call.greeting:
             self._dialogue.stop("client_cancelled")
-        if self._dialogue.reply:
-            active = self._dialogue.reply.id
-            raise ReplyActive(f"Conversation already has an active response in progress: {active}.")
+        if active := self._dialogue.making:
+            raise ReplyActive(f"Conversation already has an active response in progress: {active.id}.")
         if self._committing:
             self._call.spawn(self._respond_after(self._committing, request))
         else:
@@ -69,7 +69,8 @@ class Control:
 
     async def _respond_after(self, committing: "asyncio.Task[None]", request: ReplyRequest) -> None:
         await asyncio.wait([committing])
-        self._dialogue.stop("client_cancelled")  # One that began while the commit was waited for.
+        if self._dialogue.making:
+            self._dialogue.stop("client_cancelled")  # It began while the commit was waited for.
         self._respond(self._order(request))  # Anew: the turn is part of the conversation now.
 
     def _respond(self, order: Order) -> None:
@@ -86,13 +87,17 @@ class Control:
             "voice": request.voice,
         }
         settings = msgspec.structs.replace(self.settings, **{k: v for k, v in changes.items() if v is not None})
-        prompt = self._dialogue.prompt(settings=settings, items=request.input)
         remembered = request.conversation == "auto"
+        # Instructions or input of its own say what the client wants to hear, whatever the caller said.
+        plain = remembered and request.instructions is None and request.input is None
+        if plain and self._dialogue.studio.history.unintelligible():
+            return replace(self._dialogue.excuse(settings), metadata=request.metadata)
+        prompt = self._dialogue.prompt(settings=settings, items=request.input)
         return Order(prompt, settings, metadata=request.metadata, remembered=remembered)
 
     def cancel_reply(self, response_id: str | None) -> None:
-        reply = self._dialogue.reply
-        if reply is None or reply.over or response_id not in (None, reply.id):
+        reply = self._dialogue.making
+        if reply is None or response_id not in (None, reply.id):
             raise NoReply("Cancellation failed: no active response found")
         self._dialogue.end("client_cancelled")
 

@@ -42,11 +42,11 @@ class Dialogue:
         self.settings = settings
         self.reply: Reply | None = None
         """Committed; it may be heard until this is None again."""
+        self._ending: list[Reply] = []
+        """Those before it which are over and whose last sound may still be playing, oldest first."""
         self._latest: Reply | None = None
         """The same, and it stays when the reply is over: it may yet turn out to have been a cut-in."""
         self._speculation: Reply | None = None
-        self._missed = 0
-        """Turns without words, one after the other."""
         self._spawn = spawn
         self._on_ended = on_ended
         self._spoken: dict[str, Spoken] = {}
@@ -74,32 +74,39 @@ class Dialogue:
     def answer(self, key: str, record: TurnRecord) -> None:
         """The caller's turn is committed and in the history: let its reply be heard, prepared or not."""
         reply, self._speculation = self._speculation, None
-        self._missed = 0 if key else self._missed + 1
         if reply is None or reply.key != key:
             if reply:
                 self._stop(reply, "")
             record.speculation = "miss"
-            reply = self._started(Reply(self.studio, self._order(key), record, key))
+            order = Order(self.prompt(), self.settings) if key else self.excuse(self.settings)
+            reply = self._started(Reply(self.studio, order, record, key))
         else:
             record.speculation = "hit"
         self.stop("turn_detected")
         self._commit(reply)
 
-    def _order(self, words: str) -> Order:
-        """The reply to the conversation as it stands. A turn without words has nothing in it that the model could
-        answer, and would have it answer the turn before once more."""
-        if words:
-            return Order(self.prompt(), self.settings)
-        excuses = self.settings.agent.not_understood or (self.settings.agent.fallback,)
-        return Order(Prompt(()), self.settings, excuses[(self._missed - 1) % len(excuses)])
+    def excuse(self, settings: CallSettings) -> Order:
+        """The reply to a turn without words: there is nothing in it that the model could answer, and it would answer
+        the turn before once more."""
+        excuses = settings.agent.not_understood or (settings.agent.fallback,)
+        return Order(Prompt(()), settings, excuses[(self.studio.history.wordless() - 1) % len(excuses)])
+
+    @property
+    def making(self) -> Reply | None:
+        """The reply that is not over yet: until it is no other may begin."""
+        return self.reply if self.reply and not self.reply.over else None
 
     def begin(self, order: Order) -> None:
-        """A reply that no turn of the caller's asked for."""
+        """A reply that no turn of the caller's asked for. It queues behind the last sound of the one before."""
         self.discard()
         record = TurnRecord(self.studio.ids.new("turn"), by_request=True)
         self._commit(self._started(Reply(self.studio, order, record)))
 
     def _commit(self, reply: Reply) -> None:
+        if self.reply:
+            self._ending.append(self.reply)  # The new one queues behind it.
+        else:
+            self.studio.playout.restore()
         self.reply = self._latest = reply
         reply.commit()
 
@@ -108,12 +115,12 @@ class Dialogue:
         self.begin(Order(Prompt(()), self.settings, text))
 
     def stop(self, reason: str) -> None:
-        """End the reply that may be heard. One whose end is out, but not heard yet, is truncated to what was."""
-        reply = self.reply
-        told = reply.told_item if reply else None
-        heard_ms = self._take_back(reason)
-        if reply and told and heard_ms < reply.sent_ms:
-            self._tell_truncated(told, heard_ms)
+        """End what may be heard. A reply whose end is out, but not heard yet, is truncated to what was."""
+        for reply in self._sounding():
+            self._stop(reply, reason)
+            if reply.told_item and reply.heard_ms < reply.sent_ms:
+                self._tell_truncated(reply.told_item, reply.heard_ms)
+        self._ending, self.reply = [], None
 
     def repair(self) -> None:
         """The reply was a cut-in: end it, and let the prompt go on as if it had not been said."""
@@ -121,11 +128,11 @@ class Dialogue:
         if reply is None:
             return
         reply.record.reopened = True
-        heard_ms = self._take_back("turn_detected")
-        if reply.spoken_item:
-            self.studio.history.repair(reply.spoken_item)
-            if not ended:
-                self._tell_truncated(reply.spoken_item, heard_ms)
+        self._take_back("turn_detected")
+        if reply.message:
+            self.studio.history.repair(reply.message)
+        if reply.spoken_item and not ended:
+            self._tell_truncated(reply.spoken_item, reply.heard_ms)
 
     def end(self, reason: str) -> None:
         """The client ends the reply that may be heard."""
@@ -164,7 +171,7 @@ class Dialogue:
     def truncate(self, item_id: str, audio_end_ms: int) -> None:
         """The client knows exactly how much of an item its caller heard. Raises ItemUnknown, ItemMismatch."""
         rate = self.studio.speaker.out_rate
-        if self.reply and self.reply.spoken_item == item_id:
+        if any(reply.spoken_item == item_id for reply in self._sounding()):
             self._take_back("client_cancelled")  # What was heard of it is the client's to say.
             self._on_ended()
         self.studio.history.get(item_id)
@@ -188,33 +195,40 @@ class Dialogue:
         try:
             await reply.run()
             self._remember(reply)
-            if reply is self.reply and reply.spoken:
-                await self.studio.playout.heard_out()
+            await (
+                self.studio.playout.heard_out()
+            )  # Without sound of its own, too: it may stand behind one that has some.
             if reply is self.reply:
                 self.reply = None
                 self._on_ended()
+            elif reply in self._ending:
+                self._ending.remove(reply)
         except asyncio.CancelledError as stopped:
             # How replies end. Its traceback holds the frames of the reply, which hold it and this task: in a circle,
             # all of the call would stay until the collector's next full round.
             stopped.__traceback__ = None
 
-    def _take_back(self, reason: str) -> int:
-        """End the reply that may be heard. Returns the milliseconds of it that were."""
-        reply, self.reply = self.reply, None
-        return self._stop(reply, reason) if reply else 0
+    def _sounding(self) -> list[Reply]:
+        """The replies that may be heard, oldest first."""
+        return [*self._ending, self.reply] if self.reply else [*self._ending]
+
+    def _take_back(self, reason: str) -> None:
+        """End what may be heard, and say nothing of how much was."""
+        for reply in self._sounding():
+            self._stop(reply, reason)
+        self._ending, self.reply = [], None
 
     def _tell_truncated(self, item_id: str, heard_ms: int) -> None:
         # A reply beside the conversation has no item in it, and a client may have deleted the item meanwhile.
         if any(item.id == item_id for item in self.studio.history.items):
             self.studio.emit(ItemTruncated(item_id, heard_ms))
 
-    def _stop(self, reply: Reply, reason: str) -> int:
-        heard_ms = reply.stop(reason)
+    def _stop(self, reply: Reply, reason: str) -> None:
+        reply.stop(reason)
         self._remember(reply)
         task, reply.task = reply.task, None
         if task:
             task.cancel()
-        return heard_ms
 
     def _remember(self, reply: Reply) -> None:
         if item_id := reply.spoken_item:

@@ -17,7 +17,8 @@ REMEMBER_MS = 1000
 
 
 class Playout:
-    """One per call. Between `begin` and `cut` or `drained` it plays one reply's phrases."""
+    """One per call. Between `begin` and `cut` or `drained` it plays one reply's phrases, behind what the line still
+    plays of the reply before."""
 
     def __init__(self, line: Line, clock: Callable[[], float], duck_db: float) -> None:
         self.line = line
@@ -31,8 +32,6 @@ class Playout:
         self._offset = 0
         self._sent = 0
         """Samples of this reply that the line has."""
-        self._base = 0
-        """Samples that the line had before this reply."""
         self._line_sent = 0
         self._play_end = 0.0
         self._recent: deque[Pcm] = deque(maxlen=REMEMBER_MS // BLOCK_MS)
@@ -43,15 +42,20 @@ class Playout:
         self._answering = False
         """What is being sent belongs to the answer."""
 
-    def begin(self, on_phrase: Callable[[Phrase, int], None], on_audible: Callable[[], None]) -> None:
+    def begin(self, on_phrase: Callable[[Phrase, int], None], on_audible: Callable[[], None]) -> int:
         """A new reply. `on_phrase` gets a phrase and its first sample's place in the reply before that sample is sent;
-        `on_audible` is called at the first sound of the answer, which no stand-in is."""
+        `on_audible` is called at the first sound of the answer, which no stand-in is. Returns the reply's place on the
+        line, which `heard` takes."""
         self._clear()
-        self._gain = self._target = 1.0
-        self._held = False
-        self._sent, self._base = 0, self._line_sent
+        self._sent = 0
         self._on_phrase, self._on_audible = on_phrase, on_audible
         self._answering = False
+        return self._line_sent
+
+    def restore(self) -> None:
+        """Full level, at once: nothing sounds that was ducked or held."""
+        self._gain = self._target = 1.0
+        self._held = False
 
     async def put(self, phrase: Phrase) -> None:
         """Queue a phrase; waits while enough is queued. What the lead allows is sent before this returns."""
@@ -98,18 +102,16 @@ class Playout:
         self._target, self._held = 1.0, False
         self._wake.set()
 
-    def cut(self) -> int:
-        """Stop for good. Returns the samples of this reply that the caller heard."""
-        heard = self.heard()
+    def cut(self) -> None:
+        """Stop for good, also what the line still plays."""
         self._clear()
         self._line_sent -= self.line.clear()
         self._play_end = min(self._play_end, self.clock())
-        return heard
 
-    def heard(self) -> int:
-        """Samples of this reply (at the line's rate) that the caller has heard by now."""
+    def heard(self, since: int) -> int:
+        """Samples (at the line's rate) that the caller has heard by now from the place `since` of the line on."""
         played, _ = self.line.played()
-        return min(self._sent, max(0, played - self._base))
+        return max(0, played - since)
 
     @property
     def position(self) -> int:

@@ -6,10 +6,10 @@ it does, in the order of the wire's golden trace.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from voicepipe.agent import CallSettings, Tool
 from voicepipe.audio import samples_to_ms
 from voicepipe.config import LadderConfig
 from voicepipe.engines.base import Llm
-from voicepipe.errors import EngineStalled, ToolError, VoicepipeError
+from voicepipe.errors import ToolError, VoicepipeError
+from voicepipe.ladder import Ladder, Rungs
 from voicepipe.playout import Playout
 from voicepipe.speech import Phrase, Speaker
 from voicepipe.turn.events import (
@@ -36,7 +37,6 @@ from voicepipe.turn.prompt import Message, Prompt, ToolCall
 from voicepipe.turn.timing import Hop, TurnRecord
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 EMPTY = np.empty(0, np.int16)
 TOOL_ROUNDS = 5
 READY_PIECES = 3
@@ -89,20 +89,23 @@ class Reply:
         """Words spoken and the samples, at the line's rate, by which the caller has heard them."""
         self.sent = 0
         """Samples that went to the line."""
-        self.spoken_item: str | None = None
-        """Id of the message that was or is being spoken."""
+        self.heard_ms = 0
+        """What the caller heard of it, once it was stopped."""
+        self.message: str | None = None
+        """Id of the message that was or is being said, or written."""
         self.over = False
+        """All of it went out; its last sound may still be playing."""
         self._item: Item | None = None
+        self._place: int | None = None
+        """Where on the line it begins."""
         self._studio = studio
         self._gate = asyncio.Event()
-        self._begun = asyncio.Event()
+        self._ladder = Ladder(studio.ladder, record, studio.clock)
         self._cutter = Phraser()
         self._pieces: asyncio.Queue[Phrase | ToolCall | None] = asyncio.Queue(READY_PIECES)
         self._items: list[Item] = []
         self._tokens = 0
         self._failure = ""
-        self._answering = False
-        """Something of the answer is there to be heard: up to here the rungs count, from here on its stalls."""
 
     @property
     def committed(self) -> bool:
@@ -111,6 +114,11 @@ class Reply:
     @property
     def spoken(self) -> bool:
         return self.order.settings.modality == "audio"
+
+    @property
+    def spoken_item(self) -> str | None:
+        """Id of the message, if it is sound."""
+        return self.message if self.spoken else None
 
     @property
     def told_item(self) -> str | None:
@@ -142,25 +150,27 @@ class Reply:
             ladder.cancel()
         self._finish("failed" if self._failure else "completed", self._failure)
 
-    def stop(self, reason: str) -> int:
-        """End it now; the caller of this cancels the task. Returns the milliseconds that were heard.
+    def stop(self, reason: str) -> None:
+        """End it now, and all sound with it; the caller of this cancels the task.
 
         A reply that was never committed leaves no trace.
         """
         if not self.committed:
             self.over = True
-            return 0
-        heard = 0
-        if self.spoken:
-            self.sent = self._studio.playout.position
-            heard = self._studio.playout.cut()
+            return
+        if self.spoken and self._place is not None:
+            playout = self._studio.playout
+            if not self.over:
+                self.sent = playout.position
+            playout.cut()
+            heard = min(self.sent, playout.heard(self._place))
+            self.heard_ms = self._ms(heard)
             self._cut_message(heard)
         if self._item is not None:
             self._item.status = "incomplete"
             self._studio.emit(ReplyItemDone(self.id, self._item))
             self._items.append(self._item)
         self._finish("cancelled", reason)
-        return self._ms(heard)
 
     def _cut_message(self, heard: int) -> None:
         """Only what was heard stays; also of a message that was told to be complete while its end was still to play."""
@@ -195,7 +205,7 @@ class Reply:
         for _ in range(TOOL_ROUNDS):
             call: ToolCall | None = None
             async with aclosing(self._studio.llm.generate(prompt)) as deltas:
-                while (delta := await self._next(deltas)) is not None:
+                while (delta := await self._ladder.next(deltas)) is not None:
                     self._stamp("token")
                     if isinstance(delta, ToolCall):
                         call = delta
@@ -206,7 +216,7 @@ class Reply:
             for text in self._cutter.flush():
                 yield text
             if call is None:
-                if not self._answering:
+                if not self._ladder.answering:
                     yield self.order.settings.agent.fallback  # The model said nothing.
                 return
             await self._gate.wait()
@@ -249,10 +259,10 @@ class Reply:
     async def _say(self, text: str) -> None:
         self._stamp("phrase")
         async with aclosing(self._voiced(text)) as phrases:
-            while (phrase := await self._next(phrases)) is not None:
+            while (phrase := await self._ladder.next(phrases)) is not None:
                 if self.spoken:
                     self._stamp("speech")
-                self._answering = True
+                self._ladder.answering = True
                 await self._pieces.put(phrase)
 
     async def _voiced(self, text: str) -> AsyncGenerator[Phrase, None]:
@@ -263,28 +273,15 @@ class Reply:
         async for phrase in self._studio.speaker.say(text, voice=settings.voice, speed=settings.speed):
             yield phrase
 
-    async def _next(self, source: AsyncIterator[T], *, rung: bool = False) -> T | None:
-        """An engine's next piece, None after the last. Raises EngineStalled if none comes after the first was heard.
-
-        Nothing but the engine is waited for here: a full queue and a tool take as long as they take.
-        """
-        patience_ms = self._studio.ladder.stall_ms if self._answering or rung else 0
-        try:
-            async with asyncio.timeout(patience_ms / 1000 or None):
-                return await anext(source, None)
-        except TimeoutError:
-            self.record.ladder = "stall"
-            raise EngineStalled(f"The model or the voice sent nothing for {patience_ms} ms.") from None
-
     # Playing: behind the gate.
 
     async def _play(self) -> None:
         await self._gate.wait()
         playout = self._studio.playout
         if self.spoken:
-            playout.begin(self._phrase_begins, self._audible)
+            self._place = playout.begin(self._phrase_begins, self._audible)
         while (piece := await self._pieces.get()) is not None:
-            self._begun.set()
+            self._ladder.begun = True
             if isinstance(piece, ToolCall):
                 await self._close_message()
                 self._pass_on(piece)
@@ -300,8 +297,7 @@ class Reply:
             return
         audio_ms = 0 if self.spoken else None
         self._item = Item(self._studio.ids.new("item"), role="assistant", status="in_progress", audio_ms=audio_ms)
-        if self.spoken:
-            self.spoken_item = self._item.id
+        self.message = self._item.id
         self._join(self._item)
 
     def _join(self, item: Item) -> None:
@@ -351,39 +347,30 @@ class Reply:
         self._studio.emit(ReplyItemDone(self.id, item))
         self._items.append(item)
 
-    # The deadline ladder: counted from commit.
+    # Late: the deadline ladder.
 
     async def _climb(self, making: "asyncio.Task[None]") -> None:
-        await self._gate.wait()
-        ladder, agent, committed = self._studio.ladder, self.order.settings.agent, self._studio.clock()
+        agent = self.order.settings.agent
 
-        async def reach(ms: float) -> None:
-            await asyncio.sleep(committed + ms / 1000 - self._studio.clock())
+        def hurry() -> None:
+            self._cutter.hurry = True
 
-        for rung, ms in (("short", ladder.short_phrase_ms), ("acknowledge", ladder.acknowledge_ms)):
-            if not ms:
-                continue
-            await reach(ms)
-            if self._begun.is_set():
-                return
-            self.record.ladder = rung
-            if rung == "short":
-                self._cutter.hurry = True
-            elif self.spoken and agent.acknowledgement:
+        async def acknowledge() -> None:
+            if self.spoken and agent.acknowledgement:
                 await self._stand_in(f"{agent.acknowledgement} ")
-        if not ladder.fallback_ms:
-            return
-        await reach(ladder.fallback_ms)
-        if not self._answering:
-            self.record.ladder = "fallback"
+
+        async def fall_back() -> None:
             making.cancel()
             await self._stand_in(agent.fallback)
             await self._pieces.put(None)
 
+        await self._gate.wait()
+        await self._ladder.climb(Rungs(hurry, acknowledge, fall_back))
+
     async def _stand_in(self, text: str) -> None:
         with suppress(VoicepipeError):
             async with aclosing(self._voiced(text)) as phrases:
-                while (phrase := await self._next(phrases, rung=True)) is not None:
+                while (phrase := await self._ladder.next(phrases, rung=True)) is not None:
                     await self._pieces.put(replace(phrase, stand_in=True))
 
     def _finish(self, status: ReplyStatus, reason: str) -> None:

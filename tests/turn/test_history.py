@@ -39,6 +39,41 @@ def test_a_repaired_cut_in_makes_both_halves_one_message() -> None:
     assert made.messages("Be kind.") == (Message("system", "Be kind."), Message("user", "a table for two"))
 
 
+WORDS, NONE = Item("w", text="a table", audio_ms=900), Item("n", audio_ms=700)
+ANSWER = Item("a", role="assistant", text="Sure.", audio_ms=500)
+CALL = Item("f", "function_call", "assistant", call_id="c1", name="book", arguments="{}")
+RESULT = Item("o", "function_call_output", call_id="c1", output="done")
+
+
+@pytest.mark.parametrize(
+    ("items", "unintelligible"),
+    [
+        ((), False),
+        ((NONE,), True),
+        ((WORDS, ANSWER, NONE), True),
+        ((WORDS, ANSWER, NONE, Item("cut", role="assistant", audio_ms=0)), True),
+        ((WORDS, ANSWER, NONE, Item("t", text="typed")), False),
+        ((WORDS, ANSWER, NONE, Item("s", role="system", text="They nod.")), False),
+        ((WORDS, ANSWER, NONE, Item("n2", audio_ms=700)), True),
+        ((WORDS, NONE), False),
+        ((WORDS, CALL, NONE), True),
+        ((WORDS, CALL, RESULT, NONE), False),
+        ((WORDS, CALL, NONE, RESULT), False),
+        ((WORDS, ANSWER, Item("e")), False),
+    ],
+)
+def test_a_turn_without_words_is_one_that_nothing_else_can_be_answered_after(
+    items: tuple[Item, ...], unintelligible: bool
+) -> None:
+    assert history(*items).unintelligible() is unintelligible
+
+
+def test_turns_without_words_are_counted_from_the_last_words_on() -> None:
+    items = (NONE, WORDS, ANSWER, Item("n2", audio_ms=700), Item("e", role="assistant", text="Pardon?"))
+    assert history(*items, Item("n3", audio_ms=700)).wordless() == 2
+    assert history(*items, Item("t", text="typed")).wordless() == 0
+
+
 def test_only_an_assistants_audio_can_be_cut() -> None:
     made = history(
         Item("u", text="hi"), Item("t", role="assistant", text="hi"), Item("a", role="assistant", audio_ms=900)

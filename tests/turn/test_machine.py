@@ -133,6 +133,19 @@ def test_voice_over_a_reply_ducks_then_holds_then_cuts() -> None:
     assert turn.state is State.HEARING
 
 
+def test_a_reply_behind_another_takes_the_voice_over_it_out_of_the_turn_before() -> None:
+    last = 16_000
+    soon = (*SAID, Silence(140, last))
+    turn, _ = machine(*soon, Replying(), VoiceStarted(last + 4000))
+    assert turn.on(VoiceGoesOn(400)) == (Action.HOLD,)
+    assert turn.on(VoiceGoesOn(600)) == (Action.CUT,)
+    for pause in ((), (Silence(60, last + 6000),)):
+        turn, _ = machine(*soon, VoiceStarted(last + 4000), *pause)
+        state = turn.state
+        assert turn.on(Replying()) == () and turn.state is state
+        assert Action.REOPEN not in turn.on(VoiceGoesOn(400))
+
+
 def test_what_may_be_a_voice_ducks_a_reply_and_nothing_else() -> None:
     turn, actions = machine(Replying(), MaybeVoice())
     assert (turn.state, actions) == (State.REPLYING, [Action.DUCK])

@@ -65,11 +65,30 @@ class History:
         """The assistant's item was a cut-in: the prompt goes on as if it had not been said."""
         self._repaired.add(item_id)
 
+    def wordless(self) -> int:
+        """The caller's turns without words, one after the other, since they or the client last said something."""
+        count = 0
+        for item in reversed(self.items):
+            if item.kind == "message" and item.role == "user":
+                if item.text:
+                    break
+                count += item.audio_ms is not None
+        return count
+
+    def unintelligible(self) -> bool:
+        """The caller's last turn had no words, and nothing else in the conversation waits for an answer."""
+        wordless = False
+        for item in reversed(self.items):
+            if not self._left_out(item):
+                return wordless and item.role != "user"  # A tool's result is the user's too.
+            wordless |= item.role == "user" and item.audio_ms is not None
+        return wordless
+
     def messages(self, instructions: str, extra: Iterable[Item] = ()) -> tuple[Message, ...]:
         """The prompt. The caller's items that nothing stands between are one message; trimmed to `max_words`."""
         messages = [Message("system", instructions)] if instructions else []
         for item in [*self._recent(), *extra]:
-            if item.id in self._repaired or (not item.text and item.kind == "message"):
+            if self._left_out(item):
                 continue
             message = _message(item)
             if message.role == "user" and messages and messages[-1].role == "user":
@@ -77,6 +96,9 @@ class History:
             else:
                 messages.append(message)
         return tuple(messages)
+
+    def _left_out(self, item: Item) -> bool:
+        return item.id in self._repaired or (not item.text and item.kind == "message")
 
     def _recent(self) -> list[Item]:
         """The newest items that fit. The cut moves rarely and far, so a cached prefix lives on between two cuts."""

@@ -257,6 +257,11 @@ class TurnMachine:
         self._committed_last, self._may_reopen = None, False
         return self._go(State.OVERLAP, Action.DUCK)
 
+    def _reply_behind(self, fact: Replying) -> Actions:
+        # It queues behind the reply that the voice is over; no voice that cuts both belongs to the turn before.
+        self._committed_last, self._may_reopen = None, False
+        return NOTHING
+
     def _over(self, fact: VoiceGoesOn) -> Actions:
         self._voiced_ms = fact.ms
         if self._may_reopen and fact.ms >= self.config.reopen_voice_ms:
@@ -320,14 +325,17 @@ TABLE: dict[tuple[State, type[Fact]], Handler] = {
     (State.PAUSE, VoiceGoesOn): TurnMachine._voice_again,
     (State.PAUSE, Words): TurnMachine._settled,
     (State.PAUSE, Silence): TurnMachine._silence,
+    (State.REPLYING, Replying): TurnMachine._reply_behind,
     (State.REPLYING, MaybeVoice): TurnMachine._perhaps_voice,
     (State.REPLYING, NoVoice): TurnMachine._no_voice,
     (State.REPLYING, VoiceStarted): TurnMachine._voice_over,
     (State.REPLYING, ReplyEnded): TurnMachine._ended,
+    (State.OVERLAP, Replying): TurnMachine._reply_behind,
     (State.OVERLAP, VoiceGoesOn): TurnMachine._over,
     (State.OVERLAP, Partial): TurnMachine._heard_stop,
     (State.OVERLAP, Silence): TurnMachine._over_silence,
     (State.OVERLAP, ReplyEnded): TurnMachine._ended_under_voice,
+    (State.OVERLAP_PAUSE, Replying): TurnMachine._reply_behind,
     (State.OVERLAP_PAUSE, VoiceGoesOn): TurnMachine._over_again,
     (State.OVERLAP_PAUSE, Words): TurnMachine._over_settled,
     (State.OVERLAP_PAUSE, Silence): TurnMachine._was_nothing,
