@@ -114,7 +114,7 @@ def test_a_path_to_nowhere(write: Any, tmp_path: Path) -> None:
     [
         (
             "[turn]\nprepare = 3",
-            "turn.prepare: there is no such key; did you mean prepare_ms? allowed: prepare_ms, ",
+            "turn.prepare: there is no such key; did you mean prepare_ms? allowed: guess_ms, prepare_ms, ",
         ),
         ("[turns]", "turns: there is no such key; did you mean turn? allowed: pop, http, limits,"),
         (

@@ -156,10 +156,10 @@ class Call:
         utterance = self.utterance
         if utterance is None:
             return
-        if stable := " ".join(utterance.agreement.push(hypothesis.text.split())):
-            if utterance.announced:
-                self._emit(WordsHeard(utterance.item_id, f"{stable} "))
-            self._feed(Partial(self._interrupts(" ".join(utterance.agreement.committed))))
+        utterance.partial = hypothesis.text
+        if (stable := " ".join(utterance.agreement.push(hypothesis.text.split()))) and utterance.announced:
+            self._emit(WordsHeard(utterance.item_id, f"{stable} "))
+        self._feed(Partial(self._interrupts(" ".join(utterance.agreement.committed))))
 
     def listen(self) -> Utterance:
         """The utterance that is being heard, or a silent one if there is none: what a client's commit ends."""
@@ -214,6 +214,13 @@ class Call:
     def _interrupts(self, text: str) -> bool:
         said = f" {text} "
         return any(f" {word} " in said for word in self.dialogue.settings.agent.interrupt)
+
+    def _guess(self) -> None:
+        utterance = self.utterance
+        assert utterance is not None
+        guess = f"{utterance.before} {utterance.partial}".strip()
+        if utterance.partial and self._endpointer.may_end(guess):
+            self.dialogue.prepare(guess, utterance.partial, utterance.record)
 
     def _prepare(self) -> None:
         utterance = self.utterance
@@ -365,6 +372,7 @@ class Call:
 ACTIONS: dict[Action, Callable[[Call], None]] = {
     Action.OPEN: Call._open,
     Action.SETTLE: Call._settle,
+    Action.GUESS: Call._guess,
     Action.PREPARE: Call._prepare,
     Action.DISCARD: Call._discard,
     Action.COMMIT: Call._commit,

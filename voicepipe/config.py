@@ -98,6 +98,13 @@ class EspeakConfig(Section, frozen=True):
     words_per_minute: Annotated[int, Meta(ge=80, le=450)] = 165
 
 
+class ScriptedConfig(Section, frozen=True):
+    """Scripted engines are for timing: what they hear has nothing to do with what is said."""
+
+    hears: tuple[str, ...] = ("hello",)
+    """The n-th utterance since the start, over and over; a word every 250 ms."""
+
+
 class DelaysConfig(Section, frozen=True):
     """Added to each engine's own time: what GPU engines would cost. For measurements and tests."""
 
@@ -121,6 +128,7 @@ class Config(Section, frozen=True):
     engines: EnginesConfig = EnginesConfig()
     sphinx: SphinxConfig = SphinxConfig()
     espeak: EspeakConfig = EspeakConfig()
+    scripted: ScriptedConfig = ScriptedConfig()
     delays: DelaysConfig = DelaysConfig()
 
 

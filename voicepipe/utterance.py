@@ -25,8 +25,10 @@ class Utterance:
     record: TurnRecord
     before: str = ""
     """The words of the turn that this one reopened."""
+    partial: str = ""
+    """The words since, as far as they are recognised while the caller speaks."""
     text: str = ""
-    """The words since; frozen while a silence lasts."""
+    """The words since, when they were last asked for; frozen while a silence lasts."""
     announced: bool = False
     agreement: Agreement = field(default_factory=Agreement)
     pitch: Pitch = field(default_factory=Pitch)

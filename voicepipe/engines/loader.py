@@ -63,7 +63,7 @@ def _asr(config: Config, phrases: Sequence[str]) -> Asr:
     if config.engines.asr == "scripted":
         from voicepipe.engines.scripted import ScriptedAsr
 
-        return ScriptedAsr()
+        return ScriptedAsr(config.scripted.hears)
     from voicepipe.engines.sphinx import SphinxAsr
 
     return SphinxAsr(phrases, decoders=config.sphinx.decoders, threads=config.sphinx.threads or None)

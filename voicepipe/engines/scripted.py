@@ -14,7 +14,6 @@ import numpy as np
 from voicepipe.audio import Pcm, dbfs, ms_to_samples
 from voicepipe.engines.base import (
     Asr,
-    AsrStream,
     Delta,
     Engines,
     Hypothesis,
@@ -238,12 +237,14 @@ class ScriptedTts(_Lifeless):
 
 
 class DelayedAsrStream:
-    """Adds its delay to `settle`, and to `finish` when sound came after the last settle."""
+    """Adds its delay to each partial, to `settle`, and to `finish` when sound came after the last settle."""
 
-    def __init__(self, inner: AsrStream, asr_ms: float) -> None:
-        self._inner = inner
+    def __init__(self, asr: Asr, asr_ms: float, on_partial: OnPartial, language: str) -> None:
+        self._inner = asr.stream(self._later, language=language)
         self._asr_ms = asr_ms
+        self._on_partial = on_partial
         self._unsettled = True
+        self._over = False
 
     def feed(self, pcm: Pcm) -> None:
         self._unsettled = True
@@ -256,12 +257,21 @@ class DelayedAsrStream:
         return settled
 
     async def finish(self) -> Hypothesis:
+        self._over = True
         final = await self._inner.finish()
         await _wait(self._asr_ms if self._unsettled else 0)
         return final
 
     def cancel(self) -> None:
+        self._over = True
         self._inner.cancel()
+
+    def _later(self, partial: Hypothesis) -> None:
+        asyncio.get_running_loop().call_later(self._asr_ms / 1000, self._deliver, partial)
+
+    def _deliver(self, partial: Hypothesis) -> None:
+        if not self._over:
+            self._on_partial(partial)
 
 
 class _Around:
@@ -284,7 +294,7 @@ class DelayedAsr(_Around):
         self._asr_ms = asr_ms
 
     def stream(self, on_partial: OnPartial, *, language: str = "en") -> DelayedAsrStream:
-        return DelayedAsrStream(self._inner.stream(on_partial, language=language), self._asr_ms)
+        return DelayedAsrStream(self._inner, self._asr_ms, on_partial, language)
 
 
 class DelayedLlm(_Around):

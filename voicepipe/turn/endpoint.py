@@ -27,7 +27,7 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """Hesitations inside a phrase mostly last 300 to 700 ms."""
     unfinished_ms: Ms = 950
     """Longer than people hesitate inside a phrase, short enough for those who will not go on."""
-    sure_probability: Probability = 0.65
+    sure_probability: Probability = 0.75
     """From this probability on that the turn is complete it is surely so."""
     unfinished_probability: Probability = 0.4
 
@@ -99,6 +99,10 @@ class Endpointer:
         odds = PRIOR + grammar + ngram_log_odds(evidence) + evidence.pitch + voice_log_odds(evidence)
         reason = min(against, key=lambda rule: rule.log_odds).name if against else ""
         return 1 / (1 + math.exp(-odds)), reason
+
+    def may_end(self, text: str) -> bool:
+        """Nothing in the words speaks so much against their end that preparing a reply to them would be a waste."""
+        return self.probability(Evidence(text))[0] > self.config.unfinished_probability
 
     def judge(self, evidence: Evidence) -> Verdict:
         """The silence that these words require."""

@@ -23,8 +23,10 @@ from voicepipe.ranges import Decibel, Ms
 
 
 class TurnConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    guess_ms: Ms = 20
+    """Silence after which the reply is prepared speculatively, to the words that are heard so far."""
     prepare_ms: Ms = 60
-    """Silence after which the words are asked for and the reply is prepared speculatively."""
+    """Silence after which the words are asked for; other words than those of the guess: the reply is prepared anew."""
     wordless_ms: Ms = 1000
     """Silence after voice without words: it was a cough, or it is answered with "I did not catch that"."""
     wordless_voice_ms: Ms = 700
@@ -100,9 +102,10 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """Stable words while the caller still speaks."""
+    """More words, not final."""
 
     interrupts: bool
+    """Those of them that are stable are in the agent's interrupt list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,8 @@ class Action(Enum):
     """Start recognising a new utterance."""
     SETTLE = auto()
     """Ask for the words so far."""
+    GUESS = auto()
+    """Prepare the reply to the words so far, if that may be all that the caller says."""
     PREPARE = auto()
     """Start the reply to the words behind a closed gate; one to the same words is kept."""
     DISCARD = auto()
@@ -164,6 +169,8 @@ class TurnMachine:
         self.state = State.IDLE
         self.words: Words | None = None
         """What `Settle` brought; stands until the voice comes back."""
+        self._guessed = False
+        """A reply to a guess is being prepared."""
         self._voiced_ms = 0.0
         self._committed_last: int | None = None
         self._may_reopen = False
@@ -190,7 +197,7 @@ class TurnMachine:
     def _go(self, state: State, *actions: Action) -> Actions:
         self.state = state
         if state in (State.IDLE, State.HEARING, State.OVERLAP, State.REPLYING):
-            self.words = None
+            self.words, self._guessed = None, False
         return actions
 
     # The caller has the turn.
@@ -201,15 +208,25 @@ class TurnMachine:
 
     def _voiced(self, fact: VoiceGoesOn) -> Actions:
         self._voiced_ms = fact.ms
+        wrong, self._guessed = (Action.DISCARD,) if self._guessed else NOTHING, False
         if self._may_reopen and fact.ms >= self.config.reopen_voice_ms:
-            return self._reopen(State.HEARING)  # The reply ended under this voice, which belongs to the turn before.
-        return NOTHING
+            # The reply ended under this voice, which belongs to the turn before.
+            return (*wrong, *self._reopen(State.HEARING))
+        return wrong
 
     def _first_silence(self, fact: Silence) -> Actions:
-        return self._go(State.PAUSE, Action.SETTLE) if fact.ms >= self.config.prepare_ms else NOTHING
+        if fact.ms >= self.config.prepare_ms:
+            return self._go(State.PAUSE, Action.SETTLE)
+        if fact.ms < self.config.guess_ms or self._guessed or not (self.answers and self.ends):
+            return NOTHING
+        self._guessed = True
+        return (Action.GUESS,)
+
+    def _more_words(self, fact: Partial) -> Actions:
+        return (Action.GUESS,) if self._guessed and self.words is None else NOTHING
 
     def _voice_again(self, fact: VoiceGoesOn) -> Actions:
-        self._go(State.HEARING)
+        self._go(State.HEARING)  # Nothing is guessed there any more.
         return (Action.DISCARD, *self._voiced(fact))
 
     def _settled(self, fact: Words) -> Actions:
@@ -320,9 +337,11 @@ TABLE: dict[tuple[State, type[Fact]], Handler] = {
     (State.IDLE, VoiceStarted): TurnMachine._open,
     (State.IDLE, Replying): TurnMachine._reply,
     (State.HEARING, VoiceGoesOn): TurnMachine._voiced,
+    (State.HEARING, Partial): TurnMachine._more_words,
     (State.HEARING, Silence): TurnMachine._first_silence,
     (State.HEARING, Replying): TurnMachine._reply_under_voice,
     (State.PAUSE, VoiceGoesOn): TurnMachine._voice_again,
+    (State.PAUSE, Partial): TurnMachine._more_words,
     (State.PAUSE, Words): TurnMachine._settled,
     (State.PAUSE, Silence): TurnMachine._silence,
     (State.REPLYING, Replying): TurnMachine._reply_behind,

@@ -35,12 +35,17 @@ def pieces(text: str, language: str = "en") -> list[Piece]:
             gap = at
             while at < len(text) and text[at].isspace():
                 at += 1
-            result.append(Piece(text[start:at], _ended(said.strip(), text[gap:at], at < len(text))))
+            result.append(Piece(text[start:at], _ended(_spaced(said), text[gap:at], at < len(text))))
             start, said = at, ""
             continue
         end, words = _rule(rules, text, at)
         said, at = said + words, end
-    return [*result, Piece(text[start:], said.strip())] if start < len(text) else result
+    return [*result, Piece(text[start:], _spaced(said))] if start < len(text) else result
+
+
+def _spaced(said: str) -> str:
+    """Words of neighbouring rules stand one space apart."""
+    return " ".join(said.split())
 
 
 def heard(parts: Iterable[Piece], words: int) -> str:
