@@ -221,6 +221,8 @@ class Call:
         guess = f"{utterance.before} {utterance.partial}".strip()
         if utterance.partial and self._endpointer.may_end(guess):
             self.dialogue.prepare(guess, utterance.partial, utterance.record)
+        else:
+            self.dialogue.discard()
 
     def _prepare(self) -> None:
         utterance = self.utterance

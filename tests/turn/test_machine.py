@@ -55,21 +55,21 @@ def test_a_sure_end_is_committed_after_its_required_silence() -> None:
     assert turn.state is State.REPLYING
 
 
-def test_a_reply_is_guessed_at_the_first_silence_and_dropped_when_the_voice_goes_on() -> None:
-    guess = (VoiceStarted(0), VoiceGoesOn(900), Silence(20, 16000))
+def test_a_reply_is_guessed_at_each_gap_and_stands_until_there_are_more_words() -> None:
+    guess = (VoiceStarted(0), VoiceGoesOn(900), Silence(10, 16000))
     assert machine(*guess)[1] == [Action.GUESS]
-    assert machine(*guess, Silence(40, 16000))[1] == []
-    assert machine(*guess, VoiceGoesOn(940))[1] == [Action.DISCARD]
-    assert machine(*guess, VoiceGoesOn(940), VoiceGoesOn(960))[1] == []
+    assert machine(*guess, Silence(30, 16000))[1] == []
+    assert machine(*guess, VoiceGoesOn(940))[1] == []
+    assert machine(*guess, VoiceGoesOn(940), Silence(10, 16640))[1] == [Action.GUESS]
+    assert machine(*guess, VoiceGoesOn(940), Partial(False))[1] == [Action.DISCARD]
     assert machine(*guess, Silence(60, 16000))[1] == [Action.SETTLE]
 
 
-def test_more_words_correct_the_guess_until_the_words_are_sure() -> None:
-    guess = (VoiceStarted(0), VoiceGoesOn(900), Silence(20, 16000))
+def test_more_words_in_a_gap_correct_the_guess_until_the_words_are_sure() -> None:
+    guess = (VoiceStarted(0), VoiceGoesOn(900), Silence(10, 16000))
     assert machine(*guess, Partial(False))[1] == [Action.GUESS]
     assert machine(*guess, Silence(60, 16000), Partial(False))[1] == [Action.GUESS]
     assert machine(*SAID, Partial(False))[1] == []
-    assert machine(VoiceStarted(0), VoiceGoesOn(900), Partial(False))[1] == []
 
 
 def test_a_detector_that_still_hears_voice_holds_the_commit_back() -> None:

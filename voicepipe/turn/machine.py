@@ -23,7 +23,7 @@ from voicepipe.ranges import Decibel, Ms
 
 
 class TurnConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    guess_ms: Ms = 20
+    guess_ms: Ms = 10
     """Silence after which the reply is prepared speculatively, to the words that are heard so far."""
     prepare_ms: Ms = 60
     """Silence after which the words are asked for; other words than those of the guess: the reply is prepared anew."""
@@ -131,7 +131,7 @@ class Action(Enum):
     SETTLE = auto()
     """Ask for the words so far."""
     GUESS = auto()
-    """Prepare the reply to the words so far, if that may be all that the caller says."""
+    """Prepare the reply to the words so far, if that may be all that the caller says; else drop what was prepared."""
     PREPARE = auto()
     """Start the reply to the words behind a closed gate; one to the same words is kept."""
     DISCARD = auto()
@@ -169,8 +169,8 @@ class TurnMachine:
         self.state = State.IDLE
         self.words: Words | None = None
         """What `Settle` brought; stands until the voice comes back."""
-        self._guessed = False
-        """A reply to a guess is being prepared."""
+        self._gap = False
+        """The voice has just paused: what is heard so far may be all."""
         self._voiced_ms = 0.0
         self._committed_last: int | None = None
         self._may_reopen = False
@@ -197,7 +197,7 @@ class TurnMachine:
     def _go(self, state: State, *actions: Action) -> Actions:
         self.state = state
         if state in (State.IDLE, State.HEARING, State.OVERLAP, State.REPLYING):
-            self.words, self._guessed = None, False
+            self.words, self._gap = None, False
         return actions
 
     # The caller has the turn.
@@ -207,26 +207,31 @@ class TurnMachine:
         return self._go(State.HEARING, Action.OPEN)
 
     def _voiced(self, fact: VoiceGoesOn) -> Actions:
-        self._voiced_ms = fact.ms
-        wrong, self._guessed = (Action.DISCARD,) if self._guessed else NOTHING, False
+        # Most gaps as short as this are inside a word: a guess stands until there are more words.
+        self._voiced_ms, self._gap = fact.ms, False
         if self._may_reopen and fact.ms >= self.config.reopen_voice_ms:
-            # The reply ended under this voice, which belongs to the turn before.
-            return (*wrong, *self._reopen(State.HEARING))
-        return wrong
+            return self._reopen(State.HEARING)  # The reply ended under this voice, which belongs to the turn before.
+        return NOTHING
 
     def _first_silence(self, fact: Silence) -> Actions:
         if fact.ms >= self.config.prepare_ms:
             return self._go(State.PAUSE, Action.SETTLE)
-        if fact.ms < self.config.guess_ms or self._guessed or not (self.answers and self.ends):
+        if fact.ms < self.config.guess_ms or self._gap:
             return NOTHING
-        self._guessed = True
-        return (Action.GUESS,)
+        self._gap = True
+        return self._guesses()
 
     def _more_words(self, fact: Partial) -> Actions:
-        return (Action.GUESS,) if self._guessed and self.words is None else NOTHING
+        return self._guesses() if self._gap else (Action.DISCARD,)
+
+    def _words_in_pause(self, fact: Partial) -> Actions:
+        return self._guesses() if self.words is None else NOTHING
+
+    def _guesses(self) -> Actions:
+        return (Action.GUESS,) if self.answers and self.ends else NOTHING
 
     def _voice_again(self, fact: VoiceGoesOn) -> Actions:
-        self._go(State.HEARING)  # Nothing is guessed there any more.
+        self._go(State.HEARING)
         return (Action.DISCARD, *self._voiced(fact))
 
     def _settled(self, fact: Words) -> Actions:
@@ -341,7 +346,7 @@ TABLE: dict[tuple[State, type[Fact]], Handler] = {
     (State.HEARING, Silence): TurnMachine._first_silence,
     (State.HEARING, Replying): TurnMachine._reply_under_voice,
     (State.PAUSE, VoiceGoesOn): TurnMachine._voice_again,
-    (State.PAUSE, Partial): TurnMachine._more_words,
+    (State.PAUSE, Partial): TurnMachine._words_in_pause,
     (State.PAUSE, Words): TurnMachine._settled,
     (State.PAUSE, Silence): TurnMachine._silence,
     (State.REPLYING, Replying): TurnMachine._reply_behind,
