@@ -85,6 +85,29 @@ async def test_lanes_do_not_wait_for_each_other(worker: Worker) -> None:
     assert await slow
 
 
+async def test_what_is_urgent_overtakes_other_lanes_and_takes_its_own_along() -> None:
+    worker = Worker("one", 1)
+    free = threading.Event()
+    ran: list[str] = []
+
+    def slow(name: str) -> None:
+        time.sleep(0.02)
+        ran.append(name)
+
+    busy = worker.submit(free.wait, 5)
+    others = [worker.lane().post(slow, "other") for _ in range(9)]
+    lane = worker.lane()
+    mine = [lane.post(ran.append, "before"), lane.post_urgent(ran.append, "urgent"), lane.post(ran.append, "after")]
+    free.set()
+    await asyncio.gather(busy, *others, *mine)
+    worker.close()
+    assert ran[0] == "before"
+    assert ran.index("urgent") < len(others), (
+        "one job may begin before the loop has handed the next one of the lane over"
+    )
+    assert ran.index("urgent") < ran.index("after")
+
+
 async def test_a_job_that_fails_does_not_stop_its_lane(worker: Worker) -> None:
     lane = worker.lane()
     failing, working = lane.post(divmod, 7, 0), lane.post(divmod, 7, 2)

@@ -28,6 +28,8 @@ SPARE = 2
 CHUNK = ms_to_samples(60)
 """Sound is decoded in pieces of at least this length, and looked at for a partial after PARTIAL."""
 PARTIAL = ms_to_samples(100)
+PIECE = ms_to_samples(400)
+"""No job decodes more than this, except for the words at the end: others wait for a thread meanwhile."""
 REPLAY = ms_to_samples(2500)
 """A pause after more sound than this splits the recognition: decoding it all again would hold up the words to come."""
 WAIT_S = 5.0
@@ -159,7 +161,7 @@ class SphinxStream:
                 recognition = await asyncio.shield(self._ready)
         except TimeoutError:
             raise EngineBusy(f"No decoder became free within {WAIT_S:g} s; admit fewer calls.") from None
-        return await self._lane.post(recognition.settle, self._take())
+        return await self._lane.post_urgent(recognition.settle, self._take())
 
     async def finish(self) -> Hypothesis:
         try:
@@ -186,10 +188,12 @@ class SphinxStream:
         return np.concatenate(sound) if sound else np.empty(0, np.int16)
 
     def _pump(self) -> None:
-        if self._decoding or not self._ready.done() or sum(pcm.size for pcm in self._sound) < CHUNK:
+        if self._decoding or not self._ready.done():
             return
-        self._decoding = True
-        self._lane.post(self._ready.result().hear, self._take()).add_done_callback(self._heard)
+        recognition = self._ready.result()
+        if recognition.behind or sum(pcm.size for pcm in self._sound) >= CHUNK:
+            self._decoding = True
+            self._lane.post(recognition.hear, self._take()).add_done_callback(self._heard)
 
     def _heard(self, hearing: "asyncio.Future[Hypothesis | None]") -> None:
         self._decoding = False
@@ -215,6 +219,8 @@ class Recognition:
         self._open = self._broken = False
         self._heard: list[Pcm] = []
         """Sound without noise since the last split, for decoding it again."""
+        self._ahead: list[Pcm] = []
+        """What of it is still to be decoded."""
         self._fed = self._looked = 0
         self._loudest = -96.0
         self._before = ""
@@ -255,6 +261,11 @@ class Recognition:
             self._broken = True
             raise
 
+    @property
+    def behind(self) -> bool:
+        """There is more to decode than one job does."""
+        return self._open and sum(sound.size for sound in self._ahead) >= CHUNK
+
     def _hear(self, pcm: Pcm, *, last: bool = False) -> None:
         self._fed += pcm.size
         sound = self._denoiser.clean(pcm, last=last)
@@ -263,19 +274,23 @@ class Recognition:
             back = loudest > self._loudest - BACK_DB
             self._loudest = max(self._loudest, loudest)
             self._heard.append(sound)
-            if self._settled is not None:
-                if not back:
-                    return
-                sound = self._resume(self._settled)
-        if not self._open and self._settled is None and self._heard:
-            sound = np.concatenate(self._heard)
+            if self._settled is None:
+                self._ahead.append(sound)
+            elif back:
+                self._ahead = [self._resume(self._settled)]
+        if self._ahead and self._settled is None:
+            self._decode(np.concatenate(self._ahead), last)
+
+    def _decode(self, sound: Pcm, last: bool) -> None:
+        if not self._open:
             voice = self._from_voice(sound)
             if voice.size < BEGINNING and not last:
                 return
             self.decoder.start(voice, narrow=bool(self._denoiser.narrow))
             self._open = True
-        if sound.size:
-            self.decoder.feed(sound)
+        piece = sound.size if last else PIECE
+        self._ahead = [sound[piece:]] if sound.size > piece else []
+        self.decoder.feed(sound[:piece])
 
     def _from_voice(self, sound: Pcm) -> Pcm:
         """`sound` without the quiet before its first voice."""
@@ -293,6 +308,7 @@ class Recognition:
         return sound
 
     def _end(self) -> None:
+        self._ahead = []
         if self._open:
             self._open = False
             self.decoder.end()

@@ -25,7 +25,7 @@ from voicepipe.ranges import Decibel, Ms
 class TurnConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     guess_ms: Ms = 10
     """Silence after which the reply is prepared speculatively, to the words that are heard so far."""
-    prepare_ms: Ms = 60
+    prepare_ms: Ms = 80
     """Silence after which the words are asked for; other words than those of the guess: the reply is prepared anew."""
     wordless_ms: Ms = 1000
     """Silence after voice without words: it was a cough, or it is answered with "I did not catch that"."""
