@@ -75,7 +75,9 @@ class Ear:
                 return self._look()
             self._started, self._perhaps, self._maybe = True, False, False
             return VoiceStarted(voice.started)
-        return VoiceGoesOn(voice.voiced_ms) if voiced else Silence(voice.silence_ms, voice.last, voice.sure)
+        if voiced:
+            return VoiceGoesOn(voice.voiced_ms)
+        return Silence(voice.silence_ms, voice.last, voice.likely, voice.sure)
 
     def nothing(self, ms: float) -> Fact | None:
         """What it means that the line has brought no block for `ms`: silence, if a voice was being heard."""

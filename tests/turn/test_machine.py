@@ -27,7 +27,7 @@ FACTS: st.SearchStrategy[Fact] = st.one_of(
     st.just(MaybeVoice()),
     st.just(NoVoice()),
     st.builds(VoiceGoesOn, st.floats(0, 3000)),
-    st.builds(Silence, st.floats(0, 3000), st.integers(0, 10**6), st.booleans()),
+    st.builds(Silence, st.floats(0, 3000), st.integers(0, 10**6), st.booleans(), st.booleans()),
     st.builds(Words, st.sampled_from(["", "hello", "stop please"]), st.floats(100, 1200), st.booleans()),
     st.builds(Partial, st.booleans()),
     st.just(Replying()),
@@ -44,7 +44,7 @@ def machine(*facts: Fact) -> tuple[TurnMachine, list[Action]]:
     return turn, list(actions)
 
 
-SAID = (VoiceStarted(0), VoiceGoesOn(900), Silence(80, 16000), Words("what are your hours", 130))
+SAID = (VoiceStarted(0), VoiceGoesOn(900), Silence(60, 16000), Words("what are your hours", 130))
 
 
 def test_a_sure_end_is_committed_after_its_required_silence() -> None:
@@ -62,18 +62,24 @@ def test_a_reply_is_guessed_at_each_gap_and_stands_until_there_are_more_words() 
     assert machine(*guess, VoiceGoesOn(940))[1] == []
     assert machine(*guess, VoiceGoesOn(940), Silence(10, 16640))[1] == [Action.GUESS]
     assert machine(*guess, VoiceGoesOn(940), Partial(False))[1] == [Action.DISCARD]
-    assert machine(*guess, Silence(80, 16000))[1] == [Action.SETTLE]
+    assert machine(*guess, Silence(60, 16000))[1] == [Action.SETTLE]
 
 
 def test_more_words_in_a_gap_correct_the_guess_until_the_words_are_sure() -> None:
     guess = (VoiceStarted(0), VoiceGoesOn(900), Silence(10, 16000))
     assert machine(*guess, Partial(False))[1] == [Action.GUESS]
-    assert machine(*guess, Silence(80, 16000), Partial(False))[1] == [Action.GUESS]
+    assert machine(*guess, Silence(60, 16000), Partial(False))[1] == [Action.GUESS]
     assert machine(*SAID, Partial(False))[1] == []
 
 
 def test_a_detector_that_still_hears_voice_holds_the_commit_back() -> None:
     assert machine(*SAID, Silence(200, 16000, sure=False))[1] == []
+
+
+def test_words_are_not_asked_for_while_the_detector_takes_the_sound_for_voice() -> None:
+    hearing = (VoiceStarted(0), VoiceGoesOn(900), Silence(10, 16000))
+    assert machine(*hearing, Silence(200, 16000, likely=False, sure=False))[1] == []
+    assert machine(*hearing, Silence(60, 16000, likely=True, sure=False))[1] == [Action.SETTLE]
 
 
 def test_voice_in_the_silence_discards_and_listens_on() -> None:
@@ -88,14 +94,14 @@ def test_nothing_is_committed_before_the_recogniser_has_answered() -> None:
 
 
 def test_voice_without_words_is_dropped_when_short_and_answered_when_long() -> None:
-    short = (VoiceStarted(0), VoiceGoesOn(300), Silence(80, 5000), Words("", 400), Silence(1000, 5000))
+    short = (VoiceStarted(0), VoiceGoesOn(300), Silence(60, 5000), Words("", 400), Silence(1000, 5000))
     assert machine(*short)[1] == [Action.DROP]
-    long = (VoiceStarted(0), VoiceGoesOn(900), Silence(80, 16000), Words("", 400), Silence(1000, 16000))
+    long = (VoiceStarted(0), VoiceGoesOn(900), Silence(60, 16000), Words("", 400), Silence(1000, 16000))
     assert machine(*long)[1] == [Action.COMMIT]
 
 
 def test_voice_whose_recogniser_failed_is_answered_however_short() -> None:
-    facts = (VoiceStarted(0), VoiceGoesOn(300), Silence(80, 5000), Words("", 400, failed=True))
+    facts = (VoiceStarted(0), VoiceGoesOn(300), Silence(60, 5000), Words("", 400, failed=True))
     assert machine(*facts, Silence(980, 5000))[1] == []
     assert machine(*facts, Silence(1000, 5000))[1] == [Action.COMMIT]
 
@@ -113,7 +119,7 @@ def test_voice_soon_after_a_commit_reopens_the_turn() -> None:
 
 def test_a_hum_soon_after_a_commit_only_holds_the_reply() -> None:
     last = 16000
-    hum = (VoiceStarted(last + 8000), VoiceGoesOn(250), Silence(80, last + 12000), Words("mm", 400))
+    hum = (VoiceStarted(last + 8000), VoiceGoesOn(250), Silence(60, last + 12000), Words("mm", 400))
     turn, actions = machine(*SAID, Silence(140, last), *hum, Silence(300, last + 12000))
     assert actions == [Action.DROP, Action.RESUME]
     assert turn.state is State.REPLYING
@@ -127,9 +133,9 @@ def test_a_voice_that_outlasts_the_reply_becomes_the_turn_or_reopens_it() -> Non
     assert turn.on(VoiceGoesOn(250)) == ()
     assert turn.on(VoiceGoesOn(300)) == (Action.REOPEN,)
     assert turn.on(VoiceGoesOn(400)) == ()
-    turn, _ = machine(*soon, Silence(80, last + 10_400), Words("mm", 130))
+    turn, _ = machine(*soon, Silence(60, last + 10_400), Words("mm", 130))
     assert turn.on(VoiceGoesOn(500)) == (Action.DISCARD, Action.REOPEN)
-    turn, actions = machine(*soon[:-1], Silence(80, last + 10_400), Words("mm", 130), ReplyEnded())
+    turn, actions = machine(*soon[:-1], Silence(60, last + 10_400), Words("mm", 130), ReplyEnded())
     assert (turn.state, actions) == (State.PAUSE, [Action.CUT, Action.PREPARE])
     late = (*SAID, Silence(140, last), VoiceStarted(last + 32_000), VoiceGoesOn(150), ReplyEnded())
     turn, actions = machine(*late)
@@ -156,7 +162,7 @@ def test_a_reply_behind_another_takes_the_voice_over_it_out_of_the_turn_before()
     turn, _ = machine(*soon, Replying(), VoiceStarted(last + 4000))
     assert turn.on(VoiceGoesOn(400)) == (Action.HOLD,)
     assert turn.on(VoiceGoesOn(600)) == (Action.CUT,)
-    for pause in ((), (Silence(80, last + 6000),)):
+    for pause in ((), (Silence(60, last + 6000),)):
         turn, _ = machine(*soon, VoiceStarted(last + 4000), *pause)
         state = turn.state
         assert turn.on(Replying()) == () and turn.state is state
@@ -177,7 +183,7 @@ def test_what_may_be_a_voice_ducks_a_reply_and_nothing_else() -> None:
 
 
 def test_a_short_burst_lets_the_reply_go_on() -> None:
-    facts = (VoiceGoesOn(250), Silence(80, 94_000), Words("mm", 400), Silence(300, 94_000))
+    facts = (VoiceGoesOn(250), Silence(60, 94_000), Words("mm", 400), Silence(300, 94_000))
     turn, actions = over(*facts)
     assert actions == [Action.DROP, Action.RESUME]
     assert turn.state is State.REPLYING
@@ -185,7 +191,7 @@ def test_a_short_burst_lets_the_reply_go_on() -> None:
 
 def test_a_word_of_the_interrupt_list_cuts_at_once_and_is_answered() -> None:
     assert over(Partial(interrupts=True))[1] == [Action.CUT]
-    turn, actions = over(VoiceGoesOn(250), Silence(80, 94_000), Words("stop please", 130, interrupts=True))
+    turn, actions = over(VoiceGoesOn(250), Silence(60, 94_000), Words("stop please", 130, interrupts=True))
     assert actions == [Action.CUT, Action.PREPARE]
     assert turn.on(Silence(140, 94_000)) == (Action.COMMIT,)
 

@@ -44,8 +44,10 @@ class Voice:
     """End of the last voiced frame."""
     now: int = 0
     """End of the sound heard so far."""
+    likely: bool = False
+    """The last window would begin no voice: there probably is none now."""
     sure: bool = False
-    """The last window's probability agrees that there is no voice now; only then may a turn end."""
+    """Its probability agrees that there is none; only then may a turn end."""
 
     @property
     def silence_ms(self) -> float:
@@ -79,8 +81,9 @@ class VoiceTracker:
         voice, now = self.voice, pos + pcm.size
         last = max(voice.last, windowed, self._last_loud(pcm, pos))
         if voice.active:
-            quiet = self._probability < self.config.stop_probability
-            self.voice = Voice(True, voice.started, last, now, quiet)
+            likely = self._probability < self.config.start_probability
+            sure = self._probability < self.config.stop_probability
+            self.voice = Voice(True, voice.started, last, now, likely, sure)
         elif self._run_started is not None and samples_to_ms(self._heard - self._run_started) >= self.config.start_ms:
             self.voice = Voice(True, self._run_started, max(last, self._heard), now)
         else:
