@@ -87,8 +87,8 @@ class EnginesConfig(Section, frozen=True):
 
 class SphinxConfig(Section, frozen=True):
     decoders: Annotated[int, Meta(ge=1)] = 8
-    """Utterances that are recognised at a time; more wait, up to 5 s after their end. 100 MB each, loaded as they
-    are needed."""
+    """Utterances that are recognised at a time; more wait, up to 5 s after their end. 100 MB each, loaded one
+    after the other behind the start."""
     threads: Annotated[int, Meta(ge=0)] = 0
     """0: one a core."""
 

@@ -131,6 +131,33 @@ async def test_the_decoder_that_was_used_last_is_used_next(monkeypatch: pytest.M
     await asr.close()
 
 
+async def test_decoders_are_loaded_ahead_and_a_broken_one_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    freed: list[object] = []
+
+    class Resting:
+        def free(self) -> None:
+            freed.append(self)
+
+    monkeypatch.setattr(sphinx, "_load", lambda language: Resting())
+    asr = SphinxAsr(decoders=3)
+    await asr.start()
+
+    async def loaded() -> int:
+        while asr._loading:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        return len(asr._free)
+
+    assert await loaded() == 3
+    broken = asr._free.pop()
+    asr.release(broken, broken=True)
+    assert await loaded() == 3
+    assert freed == [broken]
+    lent = asr._free.pop()
+    await asr.close()
+    asr.release(lent)
+    assert len(freed) == 4, "what comes back after the end is freed too"
+
+
 @pytest.mark.engine
 async def test_who_waits_too_long_for_a_decoder_is_told(parking: Pcm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sphinx, "WAIT_S", 0.05)

@@ -23,8 +23,6 @@ from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineBusy, EngineError
 
 DECODERS = 8
-SPARE = 2
-"""Decoders that are kept free while the pool may still grow."""
 CHUNK = ms_to_samples(60)
 """Sound is decoded in pieces of at least this length, and looked at for a partial after PARTIAL."""
 PARTIAL = ms_to_samples(100)
@@ -42,7 +40,7 @@ BACK_DB = 28.0
 
 
 class SphinxAsr:
-    """Decoders shared by all calls: one is loaded at start, then always two more than are in use, up to `decoders`.
+    """Decoders shared by all calls: one is loaded by `start`, the others behind its back, up to `decoders`.
 
     `phrases`: what callers are likely to say; they adapt the language model. `language` is ignored: it is English.
     """
@@ -55,14 +53,15 @@ class SphinxAsr:
         self._worker: Worker | None = None
         self._loader: Worker | None = None
         self._free: deque[Decoder] = deque()
-        self._loaded = self._loading = 0
+        self._loaded = 0
+        self._loading = False
         self._waiting: deque[SphinxStream] = deque()
 
     async def start(self) -> None:
         if self._worker is None:
             self._worker = Worker("sphinx", self._threads)
-            # Loading has a thread of its own: it takes as long as decoding three seconds of sound.
-            self._loader = Worker("sphinx-load")
+            # Loading has a thread of its own, which yields to all others: it takes as long as three seconds of sound.
+            self._loader = Worker("sphinx-load", nice=15)
             self._language = await self._loader.submit(Language, self._phrases)
             self._loaded += 1
             self._free.append(await self._loader.submit(_load, self._language))
@@ -74,6 +73,7 @@ class SphinxAsr:
         for worker in (self._worker, self._loader):
             if worker:
                 worker.close()
+        self._loader = None
         while self._free:
             self._free.popleft().free()
         self._loaded = 0
@@ -87,40 +87,38 @@ class SphinxAsr:
             stream.begin(self._free.pop())
         else:
             self._waiting.append(stream)
-        self._grow()
         return stream
 
     def leave(self, stream: "SphinxStream") -> None:
-        """A stream that waits no more: nobody loads a decoder for it, or keeps its sound."""
+        """A stream that waits no more: no decoder is given to it, and nobody keeps its sound."""
         with suppress(ValueError):
             self._waiting.remove(stream)
 
     def release(self, decoder: Decoder, *, broken: bool = False) -> None:
         """A stream is done with `decoder`; whoever waits longest gets it."""
-        if broken:
+        if broken or self._loader is None:
             self._loaded -= 1
             decoder.free()
-            return
-        if self._waiting:
+            self._grow()
+        elif self._waiting:
             self._waiting.popleft().begin(decoder)
         else:
             self._free.append(decoder)
 
     def _grow(self) -> None:
-        """Load what is missing to SPARE free decoders: a call that starts speaking now waits for none."""
-        if self._loader is None or self._language is None:
-            return
-        while self._loading + len(self._free) < SPARE + len(self._waiting) and self._loaded < self._most:
+        """Load the decoders that are missing, one after the other."""
+        if self._loader and self._language and not self._loading and self._loaded < self._most:
             self._loaded += 1
-            self._loading += 1
+            self._loading = True
             self._loader.submit(_load, self._language).add_done_callback(self._grown)
 
     def _grown(self, loading: "asyncio.Future[Decoder]") -> None:
-        self._loading -= 1
+        self._loading = False
         if loading.cancelled() or loading.exception():
             self._loaded -= 1  # no memory, perhaps: streams share the decoders that there are
         else:
             self.release(loading.result())
+            self._grow()
 
 
 def _load(language: Language) -> Decoder:
