@@ -13,6 +13,7 @@ from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, Sc
 from voicepipe.errors import ConfigError, Draining, PopFull, Unauthorized
 from voicepipe.pop import Pop
 from voicepipe.tools import ToolRunner
+from voicepipe.turn.events import ReplyDone
 
 
 @pytest.fixture
@@ -39,6 +40,17 @@ async def test_slots_are_taken_and_given_back(make) -> None:  # type: ignore[no-
             pass
     with pop.admit(local, agent):
         assert pop.health()["calls"] == 1
+
+
+async def test_a_call_that_would_be_answered_late_is_refused(make) -> None:  # type: ignore[no-untyped-def]
+    pop = make(pop={"budget_ms": 300})
+    local, agent = pop.tenant(None), pop.agent(None)
+    for number in range(20):
+        pop.note(ReplyDone(f"resp_{number}", "completed", record={"compute": 400.0}))
+    with pytest.raises(PopFull, match="after 48[0-9] ms, over this PoP's budget of 300 ms"), pop.admit(local, agent):
+        pass
+    assert pop.calls == 0
+    assert pop.health()["predicted_ms"] == 480
 
 
 def test_a_tenant_has_a_key_and_its_own_limit(make) -> None:  # type: ignore[no-untyped-def]

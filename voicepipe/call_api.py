@@ -110,7 +110,7 @@ class PopApi(Protocol):
         """A place for one call. Raises PopFull, Draining."""
 
     def health(self) -> dict[str, Any]:
-        """{"status", "calls", "tasks", "threads", "fds", "rss_kb", "loop_lag_p99_ms"}.
+        """{"status", "calls", "predicted_ms", "tasks", "threads", "fds", "rss_kb", "loop_lag_p99_ms"}.
 
         `status` is "ok" while calls are taken, otherwise "starting" or "draining".
         """

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from voicepipe.admission import Admission
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.agent_store import AgentStore, open_agents
 from voicepipe.call import Call
@@ -22,7 +23,7 @@ from voicepipe.errors import ConfigError, Draining, EngineError, PopFull, Unauth
 from voicepipe.line import Line
 from voicepipe.observe.process import Watch
 from voicepipe.tools import ToolRunner
-from voicepipe.turn.events import CallEvent
+from voicepipe.turn.events import CallEvent, ReplyDone
 from voicepipe.turn.prompt import Message, Prompt
 
 log = logging.getLogger(__name__)
@@ -66,7 +67,12 @@ class _Seat:
     def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
         pop = self.pop
         call_id = f"call_{secrets.token_hex(6)}"
-        return Control(Call(call_id, line, settings, pop.engines, pop.config, pop.tools.run, on_event, time.monotonic))
+
+        def emit(event: CallEvent) -> None:
+            pop.note(event)
+            on_event(event)
+
+        return Control(Call(call_id, line, settings, pop.engines, pop.config, pop.tools.run, emit, time.monotonic))
 
 
 class Pop:
@@ -83,6 +89,7 @@ class Pop:
         self._keys = keys(config)
         self._calls: dict[str, int] = {}
         """Calls by tenant."""
+        self._admission = Admission(config.pop.slots)
         self._draining = False
         self._empty = asyncio.Event()
         self._empty.set()
@@ -108,6 +115,11 @@ class Pop:
         mine, all_calls = self._calls.get(tenant.name, 0), self.calls
         if all_calls >= self.config.pop.slots:
             raise PopFull(f"All {self.config.pop.slots} slots of this PoP are taken; try again later, or another PoP.")
+        if (predicted := self.predicted_ms) > (budget := self.config.pop.budget_ms):
+            raise PopFull(
+                f"One more call would be answered after {predicted:.0f} ms, over this PoP's budget of {budget} ms; "
+                "try again later, or another PoP."
+            )
         if tenant.slots is not None and mine >= tenant.slots:
             raise PopFull(f"All {tenant.slots} slots of tenant {tenant.name} are taken; end a call first.")
         self._calls[tenant.name] = mine + 1
@@ -124,9 +136,20 @@ class Pop:
         """Calls in progress."""
         return sum(self._calls.values())
 
+    @property
+    def predicted_ms(self) -> float:
+        """Turn latency, 95th percentile, that one more call would bring."""
+        return self._admission.predicted_ms(time.monotonic(), self.calls)
+
+    def note(self, event: CallEvent) -> None:
+        """A call of this PoP tells how it is going."""
+        if isinstance(event, ReplyDone) and (compute_ms := event.record.get("compute")) is not None:
+            self._admission.note(time.monotonic(), compute_ms)
+
     def health(self) -> dict[str, Any]:
         status = "draining" if self._draining else "ok" if self.serving.is_set() else "starting"
-        return {"status": status, "calls": self.calls, **self.watch.vitals()}
+        numbers = {"calls": self.calls, "predicted_ms": round(self.predicted_ms)}
+        return {"status": status, **numbers, **self.watch.vitals()}
 
     async def drain(self) -> None:
         """Take no new calls; return when the last one has ended, or after half a minute."""
