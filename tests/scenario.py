@@ -17,7 +17,7 @@ from voicepipe.call_api import ReplyRequest
 from voicepipe.config import Config
 from voicepipe.control import Control
 from voicepipe.engines.base import Delta, Engines, ToolCall
-from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
+from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedTurnModel, ScriptedVad
 from voicepipe.errors import CallError
 from voicepipe.turn.events import CallEvent, Item
 
@@ -62,6 +62,8 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The n-th utterance that is opened is recognised as the n-th of these."""
     says: list[Says]
     length_ms: int
+    voice_complete: float | None = None
+    """What a turn model says whenever it is asked; below 0: it fails."""
     lead_ms: int = 0
     """The line takes sound so far ahead of its being heard."""
     replies: dict[str, str] = {}
@@ -218,7 +220,8 @@ async def play(scenario: Scenario) -> Recording:
     llm = ScriptedLlm(replies, delays.first_token_ms, delays.token_ms, delays.llm_stalls_after)
     asr = ScriptedAsr(scenario.hears, delays.settle_ms, delays.settle_ms)
     tts = ScriptedTts(first_ms=delays.tts_ms, rate=RATE, stalls_at=delays.tts_stalls_at)
-    engines = Engines(ScriptedVad(), asr, llm, tts)
+    turn = None if scenario.voice_complete is None else ScriptedTurnModel(scenario.voice_complete)
+    engines = Engines(ScriptedVad(), asr, llm, tts, turn)
     agent = msgspec.convert({"name": "scenario", "no_input": [], **scenario.agent}, Agent)
     line = ScenarioLine(scenario, lead_ms=scenario.lead_ms)
     events: list[tuple[float, CallEvent]] = []

@@ -139,7 +139,8 @@ class Call:
         record = TurnRecord(self.ids.new("turn"))
         sound = self.ear.since(start, self.committed_to)
         item_id = self.ids.new("item")
-        self.utterance = Utterance(item_id, start, self.ear.now - sound.size, self._clock(), stream, record)
+        voice = self._engines.turn.stream() if self._engines.turn else None
+        self.utterance = Utterance(item_id, start, self.ear.now - sound.size, self._clock(), stream, record, voice)
         self.utterance.hear(sound)
         self._asked, self._ending = 0, ""
 
@@ -191,9 +192,9 @@ class Call:
     async def _ask_words(self, utterance: Utterance) -> None:
         utterance.record.forget("settle", "words")
         utterance.record.stamp("settle", self._clock())
-        hypothesis, failed = Hypothesis(), False
+        hypothesis, complete, failed = Hypothesis(), None, False
         try:
-            hypothesis = await utterance.stream.settle()
+            hypothesis, complete = await utterance.settle()
         except EngineError as error:
             log.error("%s: nothing recognised: %s", self.id, error)
             failed = True
@@ -201,7 +202,8 @@ class Call:
             return  # The voice came back, or the client was faster.
         utterance.record.stamp("words", self._clock())
         utterance.text = hypothesis.text
-        verdict = self._judge(Evidence(utterance.words, hypothesis.end_logprob, utterance.pitch.log_odds()))
+        evidence = Evidence(utterance.words, hypothesis.end_logprob, utterance.pitch.log_odds(), complete)
+        verdict = self._judge(evidence)
         utterance.record.confident, utterance.record.endpoint = verdict.confident, verdict.reason
         self._feed(Words(utterance.words, verdict.required_ms, self._interrupts(utterance.text), failed))
 

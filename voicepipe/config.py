@@ -17,6 +17,9 @@ from voicepipe.turn.endpoint import EndpointConfig
 from voicepipe.turn.machine import TurnConfig
 from voicepipe.turn.vad import VadConfig
 
+PATHS = (("pop", "agents"), ("http", "cert"), ("http", "key"), ("endpoint", "model"))
+"""Tables and keys that name files."""
+
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Base of every table of the configuration."""
@@ -184,7 +187,7 @@ def _checked(file: Path, shape: type[Section]) -> dict[str, Any]:
     """The file's tables, valid on their own, with its relative paths resolved against its own place."""
     tables = toml_file.tables(file)
     toml_file.convert(tables, shape, file)
-    for table, key in (("pop", "agents"), ("http", "cert"), ("http", "key")):
+    for table, key in PATHS:
         if name := tables.get(table, {}).get(key):
             path = file.resolve().parent / name
             if not path.exists():

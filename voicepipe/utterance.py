@@ -1,13 +1,17 @@
 """What the caller is saying, while it is said: its sound on the way to the recogniser, and the words so far."""
 
 import asyncio
+import logging
 from dataclasses import dataclass, field
 
 from voicepipe.audio import Pcm
-from voicepipe.engines.base import AsrStream
+from voicepipe.engines.base import AsrStream, Hypothesis, TurnStream
+from voicepipe.errors import EngineError
 from voicepipe.turn.agreement import Agreement
 from voicepipe.turn.pitch import Pitch
 from voicepipe.turn.timing import TurnRecord
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -23,6 +27,8 @@ class Utterance:
     """Monotonic seconds."""
     stream: AsrStream
     record: TurnRecord
+    voice: TurnStream | None = None
+    """What a turn model hears of it."""
     before: str = ""
     """The words of the turn that this one reopened."""
     partial: str = ""
@@ -42,3 +48,19 @@ class Utterance:
         """More of the caller's sound."""
         self.stream.feed(pcm)
         self.pitch.push(pcm)
+        if self.voice:
+            self.voice.feed(pcm)
+
+    async def settle(self) -> tuple[Hypothesis, float | None]:
+        """The words of all sound so far, and the turn model's probability that the turn is complete, if there is one.
+
+        Raises EngineError: the recogniser failed.
+        """
+        return await asyncio.gather(self.stream.settle(), self._complete())
+
+    async def _complete(self) -> float | None:
+        try:
+            return await self.voice.complete() if self.voice else None
+        except EngineError as error:
+            log.error("the turn model is not heard: %s", error)
+            return None

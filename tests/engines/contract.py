@@ -10,7 +10,7 @@ import pytest
 
 from voicepipe.agent import Agent, Intent, ToolSpec
 from voicepipe.audio import RATE, Pcm, dbfs
-from voicepipe.engines.base import Asr, Delta, Hypothesis, Llm, Message, Prompt, Speech, ToolCall, Tts, Vad
+from voicepipe.engines.base import Asr, Delta, Engine, Hypothesis, Llm, Message, Prompt, Speech, ToolCall, Tts, Vad
 
 T = TypeVar("T", Vad, Asr, Llm, Tts)
 
@@ -33,7 +33,7 @@ async def started(factory: Callable[[], T]) -> T:
     return engine
 
 
-async def check_life(engine: Vad | Asr | Llm | Tts) -> None:
+async def check_life(engine: Engine) -> None:
     """Starting and closing twice does no harm."""
     await engine.start()
     await engine.start()

@@ -14,7 +14,7 @@ from voicepipe.turn.prompt import Message, Prompt, ToolCall
 
 __all__ = [
     "Agent", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Llm", "Message", "OnPartial", "Prompt",
-    "Speech", "ToolCall", "ToolSpec", "Tts", "Vad", "VadStream", "Word",
+    "Speech", "ToolCall", "ToolSpec", "Tts", "TurnModel", "TurnStream", "Vad", "VadStream", "Word",
 ]  # fmt: skip
 
 
@@ -40,6 +40,25 @@ class VadStream(Protocol):
 
 class Vad(Engine, Protocol):
     def stream(self) -> VadStream: ...
+
+
+# --- the end of a turn ------------------------------------------------------------------------------------------
+
+
+class TurnStream(Protocol):
+    """One utterance, as a turn model hears it."""
+
+    def feed(self, pcm: Pcm) -> None:
+        """More sound: int16[n] at 16 kHz, n as it comes."""
+
+    async def complete(self) -> float:
+        """Probability in 0..1 that the turn is complete where the sound ends now. Raises EngineError."""
+
+
+class TurnModel(Engine, Protocol):
+    """Hears in the voice, not in the words, whether more is to come."""
+
+    def stream(self) -> TurnStream: ...
 
 
 # --- speech recognition -----------------------------------------------------------------------------------------
@@ -140,3 +159,9 @@ class Engines:
     asr: Asr
     llm: Llm
     tts: Tts
+    turn: TurnModel | None = None
+
+    def all(self) -> tuple[Engine, ...]:
+        """In the order in which they are loaded and closed."""
+        engines = (self.vad, self.asr, self.llm, self.tts)
+        return (*engines, self.turn) if self.turn else engines

@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from voicepipe.config import Config, DelaysConfig
-from voicepipe.engines.base import Asr, Engines, Llm, Prompt, Tts, Vad
+from voicepipe.engines.base import Asr, Engine, Engines, Llm, Prompt, Tts, TurnModel, Vad
 from voicepipe.errors import EngineError
 
 
@@ -21,27 +22,28 @@ async def loaded(config: Config, phrases: Sequence[str] = (), prompts: Sequence[
         await _start(engines, prompts)
         yield engines
     finally:
-        for stage in (engines.vad, engines.asr, engines.llm, engines.tts):
-            await stage.close()
+        for engine in engines.all():
+            await engine.close()
 
 
 async def _start(engines: Engines, prompts: Sequence[Prompt]) -> None:
-    async def llm() -> None:
-        await engines.llm.start()
-        for prompt in prompts:
-            await engines.llm.warm(prompt)
+    async def start(engine: Engine) -> None:
+        await engine.start()
+        if engine is engines.llm:
+            for prompt in prompts:
+                await engines.llm.warm(prompt)
 
     try:
         async with asyncio.TaskGroup() as group:
-            for job in (engines.asr.start(), llm(), engines.tts.start(), engines.vad.start()):
-                group.create_task(job)
+            for engine in engines.all():
+                group.create_task(start(engine))
     except* EngineError as errors:
         raise errors.exceptions[0] from None
 
 
 def choose(config: Config, phrases: Sequence[str] = ()) -> Engines:
     """The configured engines, not started yet."""
-    engines = Engines(_vad(config), _asr(config, phrases), _llm(config), _tts(config))
+    engines = Engines(_vad(config), _asr(config, phrases), _llm(config), _tts(config), _turn(config))
     if config.delays == DelaysConfig():
         return engines
     from voicepipe.engines.scripted import delayed
@@ -87,3 +89,11 @@ def _tts(config: Config) -> Tts:
     from voicepipe.engines.espeak import EspeakTts
 
     return EspeakTts(config.espeak.voice, config.espeak.words_per_minute)
+
+
+def _turn(config: Config) -> TurnModel | None:
+    if not config.endpoint.model:
+        return None
+    from voicepipe.engines.smart_turn import SmartTurn
+
+    return SmartTurn(Path(config.endpoint.model))

@@ -25,7 +25,7 @@ from voicepipe.engines.base import (
     Tts,
     Word,
 )
-from voicepipe.errors import EngineBusy
+from voicepipe.errors import EngineBusy, EngineError
 
 if TYPE_CHECKING:
     from voicepipe.config import DelaysConfig
@@ -145,6 +145,30 @@ def paced(text: str, word_ms: float = WORD_MS) -> Timeline:
 
 
 # --- language and speech -----------------------------------------------------------------------------------------
+
+
+class ScriptedTurnModel:
+    """Says the same of every utterance; below 0 it fails."""
+
+    def __init__(self, probability: float) -> None:
+        self._probability = probability
+
+    async def start(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+    def stream(self) -> "ScriptedTurnModel":
+        return self
+
+    def feed(self, pcm: Pcm) -> None:
+        pass
+
+    async def complete(self) -> float:
+        if self._probability < 0:
+            raise EngineError("the scripted turn model fails")
+        return self._probability
 
 
 class ScriptedLlm(_Lifeless):
@@ -352,4 +376,5 @@ def delayed(engines: Engines, delays: "DelaysConfig") -> Engines:
         if delays.first_token_ms or delays.token_ms
         else llm,
         tts=DelayedTts(tts, delays.tts_ms) if delays.tts_ms else tts,
+        turn=engines.turn,
     )

@@ -30,6 +30,8 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     sure_probability: Probability = 0.75
     """From this probability on that the turn is complete it is surely so."""
     unfinished_probability: Probability = 0.4
+    model: str = ""
+    """Path of a Smart Turn v3 ONNX file, which is asked too; empty: words and melody alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +77,9 @@ def ngram_log_odds(evidence: Evidence) -> float:
 
 
 def voice_log_odds(evidence: Evidence) -> float:
-    """What the turn model says; 0 without one."""
+    """What the turn model says, which has heard the melody too; without one, the melody alone."""
     if evidence.voice is None:
-        return 0.0
+        return evidence.pitch
     probability = max(1 - SURE_OF_VOICE, min(SURE_OF_VOICE, evidence.voice))
     return math.log(probability / (1 - probability))
 
@@ -96,7 +98,7 @@ class Endpointer:
         grammar = sum(rule.log_odds for rule in against)
         if evidence.end_logprob is not None:
             grammar *= GRAMMAR_BESIDE_NGRAM
-        odds = PRIOR + grammar + ngram_log_odds(evidence) + evidence.pitch + voice_log_odds(evidence)
+        odds = PRIOR + grammar + ngram_log_odds(evidence) + voice_log_odds(evidence)
         reason = min(against, key=lambda rule: rule.log_odds).name if against else ""
         return 1 / (1 + math.exp(-odds)), reason
 
