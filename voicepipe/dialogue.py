@@ -58,7 +58,6 @@ class Dialogue:
         if self._speculation and self._speculation.key == key:
             return
         self.discard()
-        record.forget("prepare", "token", "phrase", "speech")
         order = Order(self.prompt(words, speculative=True), self.settings)
         self._speculation = self._started(Reply(self.studio, order, record, key))
 
@@ -66,22 +65,21 @@ class Dialogue:
         """Drop the speculation. It leaves no trace."""
         reply, self._speculation = self._speculation, None
         if reply:
-            reply.record.discarded += 1
+            reply.record.discard(self.studio.clock())
             self._stop(reply, "")
 
     # Replies.
 
     def answer(self, key: str, record: TurnRecord) -> None:
         """The caller's turn is committed and in the history: let its reply be heard, prepared or not."""
-        reply, self._speculation = self._speculation, None
-        if reply is None or reply.key != key:
-            if reply:
-                self._stop(reply, "")
+        if self._speculation and self._speculation.key == key:
+            record.speculation = "hit"
+            reply, self._speculation = self._speculation, None
+        else:
             record.speculation = "miss"
+            self.discard()
             order = Order(self.prompt(), self.settings) if key else self.excuse(self.settings)
             reply = self._started(Reply(self.studio, order, record, key))
-        else:
-            record.speculation = "hit"
         self.stop("turn_detected")
         self._commit(reply)
 

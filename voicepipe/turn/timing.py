@@ -33,6 +33,8 @@ class TurnRecord:
     """Was the reply prepared before the turn was confirmed?"""
     discarded: int = 0
     """Speculations that were dropped because the caller went on."""
+    discarded_ms: float = 0.0
+    """What the engines worked for them: from *prepare* to their first speech, or to their end."""
     ladder: str = ""
     """The lowest rung that a late stage needed: "short", "acknowledge", "fallback", "stall"."""
     unpaced: bool = False
@@ -46,9 +48,15 @@ class TurnRecord:
         self.stamps.setdefault(hop, when)
 
     def forget(self, *hops: Hop) -> None:
-        """These hops belonged to a speculation that was discarded."""
+        """These hops are to come again."""
         for hop in hops:
             self.stamps.pop(hop, None)
+
+    def discard(self, now: float) -> None:
+        """The speculation was dropped, and its stamps with it."""
+        self.discarded += 1
+        self.discarded_ms += 1000 * (self.stamps.get("speech", now) - self.stamps.get("prepare", now))
+        self.forget("prepare", "token", "phrase", "speech")
 
     def between(self, start: Hop, end: Hop) -> float | None:
         """Milliseconds from `start` to `end`; None if either did not happen."""
@@ -82,5 +90,6 @@ class TurnRecord:
             "unpaced": self.unpaced,
             "by_request": self.by_request,
             "reopened": self.reopened,
+            "discarded_ms": round(self.discarded_ms, 1),
         }
         return {**numbers, **flags, **{name: value for name, value in optional.items() if value}}
