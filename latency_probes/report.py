@@ -122,7 +122,7 @@ def row(name: str, turns: Sequence[TurnResult], budget_ms: float) -> Row:
     answers = [turn for turn in turns if turn.outcome in ANSWERED and turn.gap_ms is not None and not turn.cut_in]
     gaps = [turn.gap_ms for turn in answers if turn.gap_ms is not None]
     outcomes = Counter(turn.outcome for turn in turns)
-    numbers = {key for turn in turns for key in turn.stages if not key.startswith("at_")}
+    numbers = {key for turn in turns for key in turn.stages if not key.startswith("at_")} - {"discarded"}
     guesses = [turn.labels["speculation"] for turn in turns if turn.labels.get("speculation") in ("hit", "miss")]
     return Row(
         name=name,

@@ -196,6 +196,14 @@ def test_a_word_of_the_interrupt_list_cuts_at_once_and_is_answered() -> None:
     assert turn.on(Silence(140, 94_000)) == (Action.COMMIT,)
 
 
+def test_a_reply_that_begins_under_a_voice_is_ducked_unless_the_client_wants_no_interruptions() -> None:
+    turn, actions = machine(VoiceStarted(0), VoiceGoesOn(300), Replying())
+    assert (turn.state, actions) == (State.OVERLAP, [Action.DUCK])
+    turn, _ = machine(VoiceStarted(0), VoiceGoesOn(300))
+    turn.interrupts = False
+    assert (turn.on(Replying()), turn.on(VoiceGoesOn(900)), turn.state) == ((), (), State.HEARING)
+
+
 def test_a_client_may_turn_answers_interruptions_and_endpointing_off() -> None:
     turn = TurnMachine(CONFIG)
     turn.answers = False

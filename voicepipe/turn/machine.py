@@ -279,6 +279,8 @@ class TurnMachine:
         return self._go(State.OVERLAP, Action.DUCK, Action.OPEN)
 
     def _reply_under_voice(self, fact: Replying) -> Actions:
+        if not self.interrupts:
+            return NOTHING
         self._committed_last, self._may_reopen = None, False
         return self._go(State.OVERLAP, Action.DUCK)
 
