@@ -58,6 +58,9 @@ async def test_words_come_as_partials_and_settle(asr: SphinxAsr, parking: Pcm) -
     for at in range(0, parking.size, BLOCK):
         stream.feed(parking[at : at + BLOCK])
         await asyncio.sleep(0.005)
+    async with asyncio.timeout(30):
+        while not partials:
+            await asyncio.sleep(0.01)
     settled = await stream.settle()
     assert settled.text == SENTENCE
     assert settled.until == parking.size
@@ -96,6 +99,44 @@ async def test_an_unfinished_sentence_is_told_from_a_finished_one(asr: SphinxAsr
         stream.feed(sound)
         ends.append((await stream.finish()).end_logprob)
     assert ends[0] is not None and ends[1] is not None and ends[0] > ends[1] + 0.5
+
+
+@pytest.mark.engine
+async def test_a_settle_that_is_cancelled_while_it_waits_loses_no_sound(asr: SphinxAsr, parking: Pcm) -> None:
+    """The voice came back before a thread was free."""
+    stream = asr.stream(ignore)
+    for at in range(0, parking.size, BLOCK):
+        stream.feed(parking[at : at + BLOCK])
+        if at % (20 * BLOCK) == 0:
+            settling = asyncio.ensure_future(stream.settle())
+            await asyncio.sleep(0)
+            settling.cancel()
+    assert (await stream.finish()).text == SENTENCE
+
+
+@pytest.mark.engine
+async def test_nothing_is_told_once_the_end_was_asked_for(asr: SphinxAsr, parking: Pcm) -> None:
+    """It would be taken for the next utterance's."""
+    partials: list[Hypothesis] = []
+    stream = asr.stream(partials.append)
+    stream.feed(parking)
+    assert (await stream.finish()).text == SENTENCE
+    await asyncio.sleep(0.05)
+    assert partials == []
+
+
+@pytest.mark.engine
+async def test_a_long_silence_after_the_words_is_not_decoded(asr: SphinxAsr, parking: Pcm) -> None:
+    """A client that ends its turns itself may leave an utterance open for minutes."""
+    stream = asr.stream(ignore)
+    stream.feed(parking)
+    assert (await stream.settle()).text == SENTENCE
+    for _ in range(60):
+        stream.feed(np.zeros(RATE, np.int16))
+    stream.feed(parking)
+    final = await stream.finish()
+    assert final.text == f"{SENTENCE} {SENTENCE}"
+    assert final.until == 2 * parking.size + 60 * RATE
 
 
 @pytest.mark.engine

@@ -35,6 +35,8 @@ WAIT_S = 5.0
 the ladder waits for a reply: right after the start one decoder is loaded after the other, which takes seconds."""
 BEGINNING = ms_to_samples(500)
 """Decoding waits for so much voice, which tells what the caller sounds like and whether the line is a telephone's."""
+SILENCE = ms_to_samples(500)
+"""So much of what follows after `settle` is kept, for the soft beginning of a voice that comes back."""
 BACK_DB = 28.0
 """After `settle`, sound within this of the loudest so far (noise taken out) is the voice that comes back."""
 
@@ -73,7 +75,7 @@ class SphinxAsr:
         for worker in (self._worker, self._loader):
             if worker:
                 worker.close()
-        self._loader = None
+        self._worker = self._loader = None
         while self._free:
             self._free.popleft().free()
         self._loaded = 0
@@ -96,9 +98,11 @@ class SphinxAsr:
 
     def release(self, decoder: Decoder, *, broken: bool = False) -> None:
         """A stream is done with `decoder`; whoever waits longest gets it."""
-        if broken or self._loader is None:
-            self._loaded -= 1
+        if self._loader is None:
             decoder.free()
+        elif broken:
+            self._loaded -= 1
+            self._loader.submit(decoder.free)  # 100 MB in small pieces: too long for the event loop
             self._grow()
         elif self._waiting:
             self._waiting.popleft().begin(decoder)
@@ -134,23 +138,25 @@ class SphinxStream:
     """One utterance. Sound that comes before a decoder is free waits."""
 
     def __init__(self, asr: SphinxAsr, worker: Worker, on_partial: OnPartial) -> None:
-        self.over = False
+        self.over = self._finishing = False
         self._asr = asr
         self._on_partial = on_partial
         self._lane = worker.lane()
         self._ready: asyncio.Future[Recognition] = asyncio.get_running_loop().create_future()
-        self._sound: list[Pcm] = []
+        self._inbox: deque[Pcm] = deque()
+        self._fed = 0
         self._decoding = False
         self._partial = ""
 
     def begin(self, decoder: Decoder) -> None:
         """The decoder is this stream's until it is over."""
-        self._ready.set_result(Recognition(decoder))
+        self._ready.set_result(Recognition(decoder, self._inbox))
         self._pump()
 
     def feed(self, pcm: Pcm) -> None:
         if not self.over and pcm.size:
-            self._sound.append(pcm.copy())
+            self._inbox.append(pcm.copy())
+            self._fed += pcm.size
             self._pump()
 
     async def settle(self) -> Hypothesis:
@@ -159,9 +165,10 @@ class SphinxStream:
                 recognition = await asyncio.shield(self._ready)
         except TimeoutError:
             raise EngineBusy(f"No decoder became free within {WAIT_S:g} s; admit fewer calls.") from None
-        return await self._lane.post_urgent(recognition.settle, self._take())
+        return await self._lane.post_urgent(recognition.settle)
 
     async def finish(self) -> Hypothesis:
+        self._finishing = True
         try:
             return await self.settle()
         finally:
@@ -174,31 +181,27 @@ class SphinxStream:
         self._lane.drop()
         if not self._ready.done():
             self._ready.cancel()
-            self._sound.clear()
+            self._inbox.clear()
             self._asr.leave(self)
             return
         recognition = self._ready.result()
         closing = self._lane.post(recognition.close)
         closing.add_done_callback(lambda done: self._give_back(recognition, done))
 
-    def _take(self) -> Pcm:
-        sound, self._sound = self._sound, []
-        return np.concatenate(sound) if sound else np.empty(0, np.int16)
-
     def _pump(self) -> None:
         if self._decoding or not self._ready.done():
             return
         recognition = self._ready.result()
-        if recognition.behind or sum(pcm.size for pcm in self._sound) >= CHUNK:
+        if recognition.behind or self._fed - recognition.heard >= CHUNK:
             self._decoding = True
-            self._lane.post(recognition.hear, self._take()).add_done_callback(self._heard)
+            self._lane.post(recognition.hear).add_done_callback(self._heard)
 
     def _heard(self, hearing: "asyncio.Future[Hypothesis | None]") -> None:
         self._decoding = False
         if self.over or hearing.cancelled() or hearing.exception():
             return  # what failed here fails again, and is told, in `settle`
         partial = hearing.result()
-        if partial is not None and partial.text != self._partial:
+        if partial is not None and partial.text != self._partial and not self._finishing:
             self._partial = partial.text
             self._on_partial(partial)
         self._pump()
@@ -209,73 +212,89 @@ class SphinxStream:
 
 
 class Recognition:
-    """The blocking half of a stream: runs on worker threads, one job at a time."""
+    """The blocking half of a stream: runs on worker threads, one job at a time.
 
-    def __init__(self, decoder: Decoder) -> None:
+    `inbox` is where the event loop puts more sound. A job takes what is there when it runs, so that none is lost with a
+    job that is dropped before.
+    """
+
+    def __init__(self, decoder: Decoder, inbox: deque[Pcm]) -> None:
         self.decoder = decoder
+        self.heard = 0
+        """Samples taken from the inbox."""
+        self._inbox = inbox
         self._denoiser = Denoiser()
         self._open = self._broken = False
         self._heard: list[Pcm] = []
-        """Sound without noise since the last split, for decoding it again."""
+        """Sound without noise since the last split, for decoding it again; up to `settle`."""
+        self._silence: deque[Pcm] = deque()
+        """The last of what came after `settle`."""
         self._ahead: list[Pcm] = []
         """What of it is still to be decoded."""
-        self._fed = self._looked = 0
+        self._looked = 0
         self._loudest = -96.0
         self._before = ""
         """Words before the last split."""
         self._settled: Hypothesis | None = None
-        self._settled_at = 0
-        """How much of `_heard` it covers."""
 
-    def hear(self, pcm: Pcm) -> Hypothesis | None:
-        """Decode int16[n] at 16 kHz; a partial if it is time for one."""
-        self._guard(self._hear, pcm)
-        if self._settled or not self._open or self._fed - self._looked < PARTIAL:
+    def hear(self) -> Hypothesis | None:
+        """Decode what has come; a partial if it is time for one."""
+        self._guard(self._hear)
+        if self._settled or not self._open or self.heard - self._looked < PARTIAL:
             return None
-        self._looked = self._fed
-        return Hypothesis(self._words(), self._fed)
+        self._looked = self.heard
+        return Hypothesis(self._words(), self.heard)
 
-    def settle(self, pcm: Pcm) -> Hypothesis:
-        """Decode int16[n] at 16 kHz and find the best words of everything so far."""
-        self._guard(self._hear, pcm, last=True)
+    def settle(self) -> Hypothesis:
+        """Find the best words of everything that has come."""
+        self._guard(self._settle)
+        assert self._settled is not None
+        return Hypothesis(self._settled.text, self.heard, self._settled.end_logprob)
+
+    def _settle(self) -> None:
+        self._hear(last=True)
         if self._settled is None:
             guess = self.decoder.words() if self._open else ""
-            self._guard(self._end)
-            self._settled_at = sum(sound.size for sound in self._heard)
+            self._end()
             text = self._words()
-            self._settled = Hypothesis(text, self._fed, self.decoder.end_logprob(self.decoder.words(), guess))
-        return Hypothesis(self._settled.text, self._fed, self._settled.end_logprob)
+            self._settled = Hypothesis(text, self.heard, self.decoder.end_logprob(self.decoder.words(), guess))
 
     def close(self) -> None:
         """Leave the decoder ready for another utterance. Raises EngineError if it is not."""
         self._guard(self._end)
+
+    def _guard(self, job: Callable[[], None]) -> None:
+        """Once something failed the words are not to be trusted, nor is the decoder."""
+        try:
+            job()
+        except Exception as error:
+            self._broken = True
+            raise EngineError(f"The recogniser failed: {error}") from error
         if self._broken:
             raise EngineError("The recogniser failed during this utterance.")
-
-    def _guard(self, job: Callable[..., None], *arguments: Any, **options: Any) -> None:
-        try:
-            job(*arguments, **options)
-        except EngineError:
-            self._broken = True
-            raise
 
     @property
     def behind(self) -> bool:
         """There is more to decode than one job does."""
         return self._open and sum(sound.size for sound in self._ahead) >= CHUNK
 
-    def _hear(self, pcm: Pcm, *, last: bool = False) -> None:
-        self._fed += pcm.size
+    def _hear(self, *, last: bool = False) -> None:
+        pcm = np.concatenate([np.empty(0, np.int16), *(self._inbox.popleft() for _ in range(len(self._inbox)))])
+        self.heard += pcm.size
         sound = self._denoiser.clean(pcm, last=last)
         if sound.size:
             loudest = max(dbfs(hop) for hop in sound.reshape(-1, HOP))
             back = loudest > self._loudest - BACK_DB
             self._loudest = max(self._loudest, loudest)
-            self._heard.append(sound)
             if self._settled is None:
+                self._heard.append(sound)
                 self._ahead.append(sound)
-            elif back:
-                self._ahead = [self._resume(self._settled)]
+            else:
+                self._silence.append(sound)
+                while sum(quiet.size for quiet in self._silence) - self._silence[0].size >= SILENCE:
+                    self._silence.popleft()
+                if back:
+                    self._ahead = [self._resume(self._settled)]
         if self._ahead and self._settled is None:
             self._decode(np.concatenate(self._ahead), last)
 
@@ -298,10 +317,11 @@ class Recognition:
     def _resume(self, settled: Hypothesis) -> Pcm:
         """The voice is back: what must be decoded (again)."""
         self._settled = None
-        sound = np.concatenate(self._heard)
-        if sound.size > REPLAY:
+        if sum(sound.size for sound in self._heard) > REPLAY:
             self._before = settled.text
-            sound = sound[self._settled_at :]
+            self._heard = []
+        sound = np.concatenate([*self._heard, *self._silence])
+        self._silence.clear()
         self._heard = [sound]
         return sound
 
