@@ -53,6 +53,7 @@ class Delays(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     token_ms: float = 2
     tts_ms: float = 5
     llm_stalls_after: int | None = None
+    llm_fails: int = 0
     tts_stalls_at: str | None = None
 
 
@@ -217,7 +218,7 @@ def _reply(text: str) -> list[Delta]:
 async def play(scenario: Scenario) -> Recording:
     delays = scenario.delays
     replies = {said: _reply(text) for said, text in scenario.replies.items()}
-    llm = ScriptedLlm(replies, delays.first_token_ms, delays.token_ms, delays.llm_stalls_after)
+    llm = ScriptedLlm(replies, delays.first_token_ms, delays.token_ms, delays.llm_stalls_after, delays.llm_fails)
     asr = ScriptedAsr(scenario.hears, delays.settle_ms, delays.settle_ms)
     tts = ScriptedTts(first_ms=delays.tts_ms, rate=RATE, stalls_at=delays.tts_stalls_at)
     turn = None if scenario.voice_complete is None else ScriptedTurnModel(scenario.voice_complete)
@@ -243,15 +244,16 @@ async def play(scenario: Scenario) -> Recording:
     control = Control(call)
     refused: list[str] = []
     async with asyncio.TaskGroup() as group:
-        clients = [group.create_task(_do(does, control, refused)) for does in scenario.does]
+        clients = [group.create_task(_do(does, n, control, refused)) for n, does in enumerate(scenario.does)]
         await control.run()
         for client in clients:
             client.cancel()
     return Recording(scenario, line, events, story, llm, control, refused)
 
 
-async def _do(does: Does, control: Control, refused: list[str]) -> None:
-    await asyncio.sleep(does.at_ms / 1000 + 0.001)  # after the block of the same time
+async def _do(does: Does, number: int, control: Control, refused: list[str]) -> None:
+    # After the block of the same time, and those of the same time in the order in which they are listed.
+    await asyncio.sleep(does.at_ms / 1000 + 0.001 + number * 1e-6)
     try:
         match does.what:
             case "respond":
@@ -283,6 +285,7 @@ class Overlay(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     modality: Literal["audio", "text"] = "audio"
     create_response: bool = True
     tools: tuple[str, ...] = ()
+    max_tokens: int | None = None
 
     def over(self, settings: CallSettings) -> CallSettings:
         detection = {
@@ -291,4 +294,5 @@ class Overlay(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             "none": None,
         }[self.turn_detection]
         tools = tuple(ToolSpec(name) for name in self.tools)
-        return msgspec.structs.replace(settings, turn_detection=detection, modality=self.modality, tools=tools)
+        changes = {"turn_detection": detection, "modality": self.modality, "tools": tools}
+        return msgspec.structs.replace(settings, **changes, max_tokens=self.max_tokens)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.admission import FEWEST, NOMINAL_MS, WINDOW_S, Admission
+from voicepipe.admission import FEWEST, NOMINAL_MS, WINDOW_S, Admission, engines_ms
+from voicepipe.turn.events import ReplyDone
 
 
 def after(*computes: float, slots: int = 10) -> Admission:
@@ -40,3 +41,13 @@ def test_what_is_over_is_forgotten() -> None:
 def test_no_prediction_is_below_the_nominal_wait_or_beyond_the_slowest_turn(computes: list[float], calls: int) -> None:
     predicted = after(*computes).predicted_ms(0, calls)
     assert NOMINAL_MS <= predicted <= max(NOMINAL_MS, 80 + max(computes) * 1.25)
+
+
+def test_only_answers_to_callers_that_ran_no_tool_tell_of_the_engines() -> None:
+    heard = {"at_words": 90.0, "compute": 40.0}
+    assert engines_ms(ReplyDone("r", "completed", record=heard), 5000) == 40
+    assert engines_ms(ReplyDone("r", "completed", record={"compute": 3.0}), 5000) is None, "the greeting"
+    assert engines_ms(ReplyDone("r", "completed", record={**heard, "tool": True}), 5000) is None
+    assert engines_ms(ReplyDone("r", "cancelled", record={"at_words": 90.0}), 5000) is None, "nothing was made yet"
+    assert engines_ms(ReplyDone("r", "failed", record=heard), 5000) == 5000, "what was quick was the fallback"
+    assert engines_ms(ReplyDone("r", "completed", record={**heard, "ladder": "fallback"}), 5000) == 5000

@@ -82,3 +82,18 @@ async def test_after_an_engines_last_piece_comes_none() -> None:
 
     climb, pieces = Climb(), engine()
     assert [await climb.ladder.next(pieces), await climb.ladder.next(pieces)] == ["all", None]
+
+
+async def test_a_tool_s_time_does_not_bring_the_fallback_nearer() -> None:
+    climb = Climb()
+
+    async def tools() -> None:
+        for _ in range(2):
+            await asyncio.sleep(1)
+            with climb.ladder.excused():
+                await asyncio.sleep(2.5)
+
+    using = asyncio.create_task(tools())
+    await climb.up()
+    await using
+    assert climb.reached == [("short", 100), ("acknowledge", 400), ("fallback", 8000)]

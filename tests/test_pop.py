@@ -46,7 +46,7 @@ async def test_a_call_that_would_be_answered_late_is_refused(make) -> None:  # t
     pop = make(pop={"budget_ms": 300})
     local, agent = pop.tenant(None), pop.agent(None)
     for number in range(20):
-        pop.note(ReplyDone(f"resp_{number}", "completed", record={"compute": 400.0}))
+        pop.note(ReplyDone(f"resp_{number}", "completed", record={"at_words": 90.0, "compute": 400.0}))
     with pytest.raises(PopFull, match="after 48[0-9] ms, over this PoP's budget of 300 ms"), pop.admit(local, agent):
         pass
     assert pop.calls == 0

@@ -11,7 +11,7 @@ from voicepipe.turn.events import ReplyDone
 
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.toml"))
 
-FAILING = ("nothing_recognised", "stalled_model", "stalled_voice", "turn_model_fails")
+FAILING = ("guess_refused", "nothing_recognised", "stalled_model", "stalled_voice", "turn_model_fails")
 """An engine fails in these: the error's traceback and its frames hold each other until the collector comes."""
 
 

@@ -8,6 +8,8 @@ sent elsewhere rather than all of them waiting. Only the engines' time is counte
 import math
 from collections import deque
 
+from voicepipe.turn.events import ReplyDone
+
 NOMINAL_MS = 160.0
 """Turn latency when the engines are fast enough: the silence that a complete sentence requires, and handing over."""
 BEFORE_COMPUTE_MS = 80.0
@@ -22,6 +24,20 @@ SLOWING = 0.25
 def slowing(load: float) -> float:
     """How much longer engines take at `load` (calls per slot) than when idle: a factor of 1 or more."""
     return 1 + SLOWING * load * load
+
+
+def engines_ms(reply: ReplyDone, fallback_ms: float) -> float | None:
+    """What the engines took from *prepare* to the reply's first sound; None if it says nothing of them.
+
+    Only answers to what a caller said do, and those that ran no tool. One that failed took as long as it gets.
+    """
+    record = reply.record
+    if "at_words" not in record or record.get("tool"):
+        return None
+    if reply.status == "failed" or record.get("ladder") == "fallback":
+        return fallback_ms
+    compute: float | None = record.get("compute")
+    return compute
 
 
 class Admission:

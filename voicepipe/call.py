@@ -8,6 +8,7 @@ another.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -106,7 +107,7 @@ class Call:
                 for task in self._tasks:
                     task.cancel()
         except* Exception as errors:
-            detail = str(errors.exceptions[0])
+            detail = str(_first(errors))
             log.exception("call %s failed", self.id)
         finally:
             if self.utterance:
@@ -135,10 +136,11 @@ class Call:
             self._announce()
 
     def _open_at(self, start: int) -> None:
-        stream = self._engines.asr.stream(self._partial, language=self.dialogue.settings.agent.language)
+        item_id = self.ids.new("item")
+        language = self.dialogue.settings.agent.language
+        stream = self._engines.asr.stream(partial(self._partial, item_id), language=language)
         record = TurnRecord(self.ids.new("turn"))
         sound = self.ear.since(start, self.committed_to)
-        item_id = self.ids.new("item")
         voice = self._engines.turn.stream() if self._engines.turn else None
         self.utterance = Utterance(item_id, start, self.ear.now - sound.size, self._clock(), stream, record, voice)
         self.utterance.hear(sound)
@@ -153,9 +155,9 @@ class Call:
             if words := utterance.agreement.committed:
                 self._emit(WordsHeard(utterance.item_id, f"{' '.join(words)} "))
 
-    def _partial(self, hypothesis: Hypothesis) -> None:
+    def _partial(self, item_id: str, hypothesis: Hypothesis) -> None:
         utterance = self.utterance
-        if utterance is None:
+        if utterance is None or utterance.item_id != item_id:
             return
         utterance.partial = hypothesis.text
         if (stable := " ".join(utterance.agreement.push(hypothesis.text.split()))) and utterance.announced:
@@ -252,6 +254,7 @@ class Call:
 
     def _leave(self, utterance: Utterance) -> None:
         self.utterance, self._last = None, utterance
+        utterance.end = self.ear.last_voiced
         self.committed_to = self.ear.now
         self._time(utterance)
         self.ear.forget()
@@ -259,9 +262,8 @@ class Call:
     def join(self, utterance: Utterance) -> None:
         """Make the closed utterance the caller's turn in the conversation."""
         self._announce(utterance)
-        end = self.ear.last_voiced
-        self._emit(SpeechStopped(utterance.item_id, round(samples_to_ms(end))))
-        audio_ms = max(0, round(samples_to_ms(end - utterance.start)))
+        self._emit(SpeechStopped(utterance.item_id, round(samples_to_ms(utterance.end))))
+        audio_ms = max(0, round(samples_to_ms(utterance.end - utterance.start)))
         self.dialogue.add(Item(utterance.item_id, text=utterance.text, audio_ms=audio_ms), spoken=True)
 
     def _time(self, utterance: Utterance) -> None:
@@ -295,8 +297,10 @@ class Call:
 
     def configure(self, settings: CallSettings) -> None:
         """Effective from the next *prepare*: a pending speculation was made for the old settings."""
-        self.dialogue.settings = settings
+        before, self.dialogue.settings = self.dialogue.settings, settings
         self.dialogue.discard()
+        if self._tasks and (before.voice, before.speed) != (settings.voice, settings.speed):
+            self.spawn(self._rehearse())
         detection = settings.turn_detection
         self.machine.answers = detection is not None and detection.create_response
         self.machine.interrupts = detection is None or detection.interrupt_response
@@ -362,7 +366,7 @@ class Call:
         while True:
             await asyncio.sleep(GAP_S / 4)
             gap = self._clock() - self._heard_at
-            if gap >= GAP_S and self.dialogue.reply and (fact := self.ear.nothing(gap * 1000)):
+            if gap >= GAP_S and self.machine.over_reply and (fact := self.ear.nothing(gap * 1000)):
                 self._feed(fact)
 
     def spawn(self, job: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
@@ -371,6 +375,13 @@ class Call:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+def _first(error: BaseException) -> BaseException:
+    """What went wrong, out of the groups that tasks of tasks wrap it in."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 ACTIONS: dict[Action, Callable[[Call], None]] = {

@@ -104,13 +104,15 @@ class Control:
     def commit_input(self) -> None:
         if samples_to_ms(self._call.ear.now - self._call.committed_to) < MIN_COMMIT_MS:
             raise InputEmpty("Nothing to commit: less than 100 ms of audio since the last commit.")
-        self._committing = self._call.spawn(self._commit(self._call.hand_over()))
+        self._committing = self._call.spawn(self._commit(self._call.hand_over(), self._committing))
 
-    async def _commit(self, utterance: Utterance) -> None:
+    async def _commit(self, utterance: Utterance, before: "asyncio.Task[None] | None") -> None:
         try:
             utterance.text = (await utterance.stream.finish()).text
         except EngineError as error:
             log.error("%s: nothing recognised: %s", self.id, error)
+        if before:
+            await asyncio.wait([before])  # Turns join the conversation in the order in which they were spoken.
         self._call.join(utterance)
         if self._committing is asyncio.current_task():
             self._committing = None

@@ -55,7 +55,7 @@ class Dialogue:
 
     def prepare(self, key: str, words: str, record: TurnRecord) -> None:
         """Start the reply to `words` behind a closed gate. One to the same `key` goes on."""
-        if self._speculation and self._speculation.key == key:
+        if self._prepared(key):
             return
         self.discard()
         order = Order(self.prompt(words, speculative=True), self.settings)
@@ -68,13 +68,19 @@ class Dialogue:
             reply.record.discard(self.studio.clock())
             self._stop(reply, "")
 
+    def _prepared(self, key: str) -> Reply | None:
+        """The speculation, if it answers `key`. One whose engine failed would say the fallback: there is time to try
+        again."""
+        reply = self._speculation
+        return reply if reply and reply.key == key and not reply.failed else None
+
     # Replies.
 
     def answer(self, key: str, record: TurnRecord) -> None:
         """The caller's turn is committed and in the history: let its reply be heard, prepared or not."""
-        if self._speculation and self._speculation.key == key:
+        if reply := self._prepared(key):
             record.speculation = "hit"
-            reply, self._speculation = self._speculation, None
+            self._speculation = None
         else:
             record.speculation = "miss"
             self.discard()

@@ -5,6 +5,7 @@ VoicepipeError
  +-- EngineError            an engine could not be loaded, or failed during a call
  |    +-- EngineMissing     the library or model behind an engine is not installed: says how to get it
  |    +-- EngineBusy        no worker free within the time that a call can wait
+ |    +-- EngineDead        its process ended
  |    +-- EngineStalled     it began to answer and then sent nothing more
  +-- Refused                a call that is not admitted
  |    +-- Unauthorized      no key, a wrong key or an expired one

@@ -1,7 +1,8 @@
 """A reply's patience with its engines: the rungs while the answer is late, and what has stalled once it has begun."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -34,6 +35,20 @@ class Ladder:
         self._config = config
         self._record = record
         self._clock = clock
+        self._excused_s = 0.0
+        self._no_tool = asyncio.Event()
+        self._no_tool.set()
+
+    @contextmanager
+    def excused(self) -> Iterator[None]:
+        """A tool runs: its time does not bring the fallback nearer, which would cancel it half-way."""
+        began = self._clock()
+        self._no_tool.clear()
+        try:
+            yield
+        finally:
+            self._excused_s += self._clock() - began
+            self._no_tool.set()
 
     async def climb(self, rungs: Rungs) -> None:
         """The deadlines, counted from now: call it at commit. Ends with the last rung, or when none is needed."""
@@ -55,7 +70,12 @@ class Ladder:
                 await rungs.acknowledge()
         if not config.fallback_ms:
             return
-        await reach(config.fallback_ms)
+        late = False
+        while not late:
+            await self._no_tool.wait()
+            deadline = config.fallback_ms + 1000 * self._excused_s
+            await reach(deadline)
+            late = self._no_tool.is_set() and deadline == config.fallback_ms + 1000 * self._excused_s
         if not self.answering:
             self._record.ladder = "fallback"
             await rungs.fall_back()

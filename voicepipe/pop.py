@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from voicepipe.admission import Admission
+from voicepipe.admission import Admission, engines_ms
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.agent_store import AgentStore, open_agents
 from voicepipe.call import Call
@@ -143,8 +143,10 @@ class Pop:
 
     def note(self, event: CallEvent) -> None:
         """A call of this PoP tells how it is going."""
-        if isinstance(event, ReplyDone) and (compute_ms := event.record.get("compute")) is not None:
-            self._admission.note(time.monotonic(), compute_ms)
+        if isinstance(event, ReplyDone):
+            took_ms = engines_ms(event, self.config.ladder.fallback_ms)
+            if took_ms is not None:
+                self._admission.note(time.monotonic(), took_ms)
 
     def health(self) -> dict[str, Any]:
         status = "draining" if self._draining else "ok" if self.serving.is_set() else "starting"

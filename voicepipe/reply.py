@@ -112,6 +112,11 @@ class Reply:
         return self._gate.is_set()
 
     @property
+    def failed(self) -> bool:
+        """An engine failed: what is said instead is the fallback."""
+        return bool(self._failure)
+
+    @property
     def spoken(self) -> bool:
         return self.order.settings.modality == "audio"
 
@@ -148,7 +153,13 @@ class Reply:
             ladder = tasks.create_task(self._climb(making))
             await self._play()
             ladder.cancel()
-        self._finish("failed" if self._failure else "completed", self._failure)
+        limit = self.order.prompt.max_tokens
+        if self._failure:
+            self._finish("failed", self._failure)
+        elif limit is not None and self._tokens >= limit:
+            self._finish("incomplete", "max_output_tokens")
+        else:
+            self._finish("completed", "")
 
     def stop(self, reason: str) -> None:
         """End it now, and all sound with it; the caller of this cancels the task.
@@ -235,26 +246,25 @@ class Reply:
         return next((tool for tool in settings.agent.tools if tool.name == call.name), None)
 
     async def _use(self, tool: Tool, call: ToolCall, prompt: Prompt) -> Prompt:
+        self.record.tool = True
         try:
-            result = await self._studio.run_tool(tool, call)
+            with self._ladder.excused():
+                result = await self._studio.run_tool(tool, call)
         except ToolError as error:
             result = f"Error: {error}"
         if self.order.remembered:
-            for item in (
-                Item(
-                    self._studio.ids.new("item"),
-                    "function_call",
-                    "assistant",
-                    call_id=call.call_id,
-                    name=call.name,
-                    arguments=call.arguments,
-                ),
-                Item(self._studio.ids.new("item"), "function_call_output", call_id=call.call_id, output=result),
-            ):
+            output = Item(self._studio.ids.new("item"), "function_call_output", call_id=call.call_id, output=result)
+            for item in (self._called(call), output):
                 self._studio.history.add(item)
                 self._studio.history.hide(item.id)
         used = (Message("assistant", call=call), Message("tool", result, call_id=call.call_id))
         return replace(prompt, messages=prompt.messages + used, speculative=False)
+
+    def _called(self, call: ToolCall) -> Item:
+        return Item(
+            self._studio.ids.new("item"), "function_call", "assistant",
+            call_id=call.call_id, name=call.name, arguments=call.arguments,
+        )  # fmt: skip
 
     async def _say(self, text: str) -> None:
         self._stamp("phrase")
@@ -335,14 +345,7 @@ class Reply:
         self._item = None
 
     def _pass_on(self, call: ToolCall) -> None:
-        item = Item(
-            self._studio.ids.new("item"),
-            "function_call",
-            "assistant",
-            call_id=call.call_id,
-            name=call.name,
-            arguments=call.arguments,
-        )
+        item = self._called(call)
         self._join(item)
         self._studio.emit(ReplyItemDone(self.id, item))
         self._items.append(item)
@@ -357,7 +360,7 @@ class Reply:
 
         async def acknowledge() -> None:
             if self.spoken and agent.acknowledgement:
-                await self._stand_in(f"{agent.acknowledgement} ")
+                await self._stand_in(f"{agent.acknowledgement} ", instead=False)
 
         async def fall_back() -> None:
             making.cancel()
@@ -367,11 +370,16 @@ class Reply:
         await self._gate.wait()
         await self._ladder.climb(Rungs(hurry, acknowledge, fall_back))
 
-    async def _stand_in(self, text: str) -> None:
+    async def _stand_in(self, text: str, *, instead: bool = True) -> None:
+        """Say it `instead` of the answer, or before it: not if that has come meanwhile."""
         with suppress(VoicepipeError):
             async with aclosing(self._voiced(text)) as phrases:
-                while (phrase := await self._ladder.next(phrases, rung=True)) is not None:
+                phrase = await self._ladder.next(phrases, rung=True)
+                if self._ladder.answering and not instead:
+                    return
+                while phrase is not None:
                     await self._pieces.put(replace(phrase, stand_in=True))
+                    phrase = await self._ladder.next(phrases, rung=True)
 
     def _finish(self, status: ReplyStatus, reason: str) -> None:
         if self.over:
@@ -383,4 +391,5 @@ class Reply:
         )
 
     def _stamp(self, hop: Hop) -> None:
-        self.record.stamp(hop, self._studio.clock())
+        if not self.over:  # A task that is cancelled may run on for a moment; the record is another reply's by then.
+            self.record.stamp(hop, self._studio.clock())

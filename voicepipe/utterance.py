@@ -6,12 +6,16 @@ from dataclasses import dataclass, field
 
 from voicepipe.audio import Pcm
 from voicepipe.engines.base import AsrStream, Hypothesis, TurnStream
-from voicepipe.errors import EngineError
+from voicepipe.errors import EngineError, EngineStalled
 from voicepipe.turn.agreement import Agreement
 from voicepipe.turn.pitch import Pitch
 from voicepipe.turn.timing import TurnRecord
 
 log = logging.getLogger(__name__)
+SETTLE_S = 30.0
+"""A recogniser that takes longer for the words is broken. One that gets minutes of sound at once takes seconds."""
+VOICE_S = 0.03
+"""So much longer than for the words a turn model is waited for."""
 
 
 @dataclass(slots=True)
@@ -29,6 +33,8 @@ class Utterance:
     record: TurnRecord
     voice: TurnStream | None = None
     """What a turn model hears of it."""
+    end: int = 0
+    """Last voiced sample, once the turn is over."""
     before: str = ""
     """The words of the turn that this one reopened."""
     partial: str = ""
@@ -56,7 +62,16 @@ class Utterance:
 
         Raises EngineError: the recogniser failed.
         """
-        return await asyncio.gather(self.stream.settle(), self._complete())
+        listening = asyncio.create_task(self._complete())
+        try:
+            async with asyncio.timeout(SETTLE_S):
+                hypothesis = await self.stream.settle()
+            await asyncio.wait([listening], timeout=VOICE_S)
+            return hypothesis, listening.result() if listening.done() else None
+        except TimeoutError:
+            raise EngineStalled(f"The recogniser has not answered for {SETTLE_S:g} s.") from None
+        finally:
+            listening.cancel()
 
     async def _complete(self) -> float | None:
         try:

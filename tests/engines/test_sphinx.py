@@ -54,13 +54,18 @@ async def _asr() -> AsyncIterator[SphinxAsr]:
 @pytest.mark.engine
 async def test_words_come_as_partials_and_settle(asr: SphinxAsr, parking: Pcm) -> None:
     partials: list[Hypothesis] = []
-    stream = asr.stream(partials.append)
+    heard = asyncio.Event()
+
+    def hear(partial: Hypothesis) -> None:
+        partials.append(partial)
+        heard.set()
+
+    stream = asr.stream(hear)
     for at in range(0, parking.size, BLOCK):
         stream.feed(parking[at : at + BLOCK])
         await asyncio.sleep(0.005)
     async with asyncio.timeout(30):
-        while not partials:
-            await asyncio.sleep(0.01)
+        await heard.wait()
     settled = await stream.settle()
     assert settled.text == SENTENCE
     assert settled.until == parking.size

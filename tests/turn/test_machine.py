@@ -204,6 +204,33 @@ def test_a_reply_that_begins_under_a_voice_is_ducked_unless_the_client_wants_no_
     assert (turn.on(Replying()), turn.on(VoiceGoesOn(900)), turn.state) == ((), (), State.HEARING)
 
 
+def test_a_turn_that_a_reply_begins_under_is_not_dropped_however_short() -> None:
+    said = Words("tomorrow at seven", 130)
+    for facts in (
+        (VoiceStarted(0), VoiceGoesOn(500), Replying(), Silence(60, 16_000), said),
+        (VoiceStarted(0), VoiceGoesOn(500), Silence(60, 16_000), Replying(), said),
+        (VoiceStarted(0), VoiceGoesOn(500), Silence(60, 16_000), said, Replying()),
+    ):
+        turn, _ = machine(*facts)
+        assert turn.state is State.OVERLAP_PAUSE
+        assert turn.on(Silence(200, 16_000)) == ()
+        assert turn.on(Silence(300, 16_000)) == (Action.CUT, Action.PREPARE)
+        assert turn.on(Silence(320, 16_000)) == (Action.COMMIT,)
+    turn, _ = machine(VoiceStarted(0), VoiceGoesOn(200), Replying(), Silence(60, 16_000), Words("", 750))
+    assert turn.on(Silence(300, 16_000)) == (Action.DROP, Action.RESUME), "a cough is nothing"
+
+
+def test_where_the_client_ends_the_turns_a_reply_over_the_callers_pause_plays_on() -> None:
+    turn, _ = machine(VoiceStarted(0), VoiceGoesOn(500))
+    turn.ends = False
+    for fact in (Replying(), Silence(60, 16_000), Words("tomorrow at seven", 130)):
+        turn.on(fact)
+    assert (turn.on(Silence(300, 16_000)), turn.state) == ((Action.RESUME,), State.PAUSE)
+    turn, _ = machine(VoiceStarted(0), VoiceGoesOn(500), Silence(60, 16_000))
+    turn.ends = False
+    assert (turn.on(Replying()), turn.state) == ((), State.PAUSE)
+
+
 def test_a_client_may_turn_answers_interruptions_and_endpointing_off() -> None:
     turn = TurnMachine(CONFIG)
     turn.answers = False
@@ -223,7 +250,7 @@ def test_every_order_of_facts_keeps_the_books(facts: list[Fact]) -> None:
     turn = TurnMachine(CONFIG)
     utterance = speaking = False
     for fact in facts:
-        if isinstance(fact, Replying) and turn.state in (State.IDLE, State.HEARING):
+        if isinstance(fact, Replying) and turn.state in (State.IDLE, State.HEARING, State.PAUSE):
             speaking = True
         for action in turn.on(fact):
             match action:

@@ -1,4 +1,4 @@
-"""The four engines as the call path sees them. Protocols, not base classes; one adapter a file.
+"""The engines as the call path sees them. Protocols, not base classes; one adapter a file.
 
 Engines are shared by all calls of a PoP and batch across them. Every awaitable here may be cancelled at any moment: the
 work behind it is then dropped and nothing of it is delivered. No method blocks the event loop for more than 5 ms.

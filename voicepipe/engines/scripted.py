@@ -183,7 +183,10 @@ class ScriptedLlm(_Lifeless):
         first_token_ms: float = 0,
         token_ms: float = 0,
         stalls_after: int | None = None,
+        fails: int = 0,
     ) -> None:
+        self._fails = fails
+        """So many requests are refused, the first ones."""
         self._stalls_after = stalls_after
         """After so many tokens of a reply nothing more comes, and no error."""
         self._replies = {said.strip().lower(): reply for said, reply in (replies or {}).items()}
@@ -194,6 +197,8 @@ class ScriptedLlm(_Lifeless):
 
     async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         self.prompts.append(prompt)
+        if len(self.prompts) <= self._fails:
+            raise EngineBusy("the scripted model is busy")
         said = prompt.messages[-1].text if prompt.messages else ""
         reply = self._replies.get(said.strip().lower(), f"You said {said.strip()}." if said.strip() else "Hello.")
         deltas = [reply] if isinstance(reply, str | ToolCall) else list(reply)

@@ -1,4 +1,4 @@
-"""THE turn machine. Everything that decides whose turn it is lives in this file, and `TABLE` is all of its transitions.
+"""THE turn machine. Everything that decides whose turn it is lives in this file, and `TABLE` is what facts do to it.
 
 Pure: facts in, actions out; no clock, no await. Times are media time of the caller's sound.
 
@@ -176,6 +176,8 @@ class TurnMachine:
         self._committed_last: int | None = None
         self._may_reopen = False
         """The voice over the reply began soon enough after the commit to belong to the turn."""
+        self._turn_first = False
+        """The voice over the reply was there before it: it is the caller's turn, however short."""
 
     def on(self, fact: Fact) -> Actions:
         """The actions that `fact` calls for; none if this state has no use for it."""
@@ -201,17 +203,22 @@ class TurnMachine:
             self.words, self._gap = None, False
         return actions
 
+    @property
+    def over_reply(self) -> bool:
+        """The voice that is heard, if any, is over a reply."""
+        return self.state in (State.REPLYING, State.OVERLAP, State.OVERLAP_PAUSE)
+
     # The caller has the turn.
 
     def _open(self, fact: VoiceStarted) -> Actions:
-        self._voiced_ms, self._may_reopen = 0.0, False
+        self._voiced_ms, self._may_reopen, self._turn_first = 0.0, False, False
         return self._go(State.HEARING, Action.OPEN)
 
     def _voiced(self, fact: VoiceGoesOn) -> Actions:
         # Most gaps as short as this are inside a word: a guess stands until there are more words.
         self._voiced_ms, self._gap = fact.ms, False
         if self._may_reopen and fact.ms >= self.config.reopen_voice_ms:
-            return self._reopen(State.HEARING)  # The reply ended under this voice, which belongs to the turn before.
+            return self._reopen()  # The reply ended under this voice, which belongs to the turn before.
         return NOTHING
 
     def _first_silence(self, fact: Silence) -> Actions:
@@ -271,7 +278,7 @@ class TurnMachine:
     def _voice_over(self, fact: VoiceStarted) -> Actions:
         if not self.interrupts:
             return NOTHING
-        self._voiced_ms = 0.0
+        self._voiced_ms, self._turn_first = 0.0, False
         last = self._committed_last
         self._may_reopen = last is not None and samples_to_ms(fact.pos - last) <= self.config.reopen_ms
         if self._may_reopen:
@@ -279,10 +286,16 @@ class TurnMachine:
         return self._go(State.OVERLAP, Action.DUCK, Action.OPEN)
 
     def _reply_under_voice(self, fact: Replying) -> Actions:
+        return self._under_turn(State.OVERLAP)
+
+    def _reply_in_pause(self, fact: Replying) -> Actions:
+        return self._under_turn(State.OVERLAP_PAUSE) if self.ends else NOTHING
+
+    def _under_turn(self, state: State) -> Actions:
         if not self.interrupts:
-            return NOTHING
-        self._committed_last, self._may_reopen = None, False
-        return self._go(State.OVERLAP, Action.DUCK)
+            return NOTHING  # It plays on; what ends it is the answer to the caller's turn.
+        self._committed_last, self._may_reopen, self._turn_first = None, False, True
+        return self._go(state, Action.DUCK)
 
     def _reply_behind(self, fact: Replying) -> Actions:
         # It queues behind the reply that the voice is over; no voice that cuts both belongs to the turn before.
@@ -292,7 +305,7 @@ class TurnMachine:
     def _over(self, fact: VoiceGoesOn) -> Actions:
         self._voiced_ms = fact.ms
         if self._may_reopen and fact.ms >= self.config.reopen_voice_ms:
-            return self._reopen(State.HEARING)
+            return self._reopen()
         if fact.ms >= self.config.cut_ms:
             return self._cut(State.HEARING)
         return (Action.HOLD,) if fact.ms >= self.config.pause_ms else NOTHING
@@ -303,9 +316,9 @@ class TurnMachine:
         self.words, self._may_reopen = words, False
         return (Action.CUT,)
 
-    def _reopen(self, state: State) -> Actions:
+    def _reopen(self) -> Actions:
         self._committed_last, self._may_reopen = None, False
-        self.state = state
+        self.state = State.HEARING
         return (Action.REOPEN,)
 
     def _heard_stop(self, fact: Partial) -> Actions:
@@ -321,8 +334,6 @@ class TurnMachine:
 
     def _over_settled(self, fact: Words) -> Actions:
         self.words = fact
-        if self._may_reopen and fact.text and self._voiced_ms >= self.config.reopen_voice_ms:
-            return (*self._reopen(State.PAUSE), *self._prepares())
         return (*self._cut(State.PAUSE), *self._prepares()) if fact.interrupts else NOTHING
 
     def _prepares(self) -> Actions:
@@ -331,6 +342,11 @@ class TurnMachine:
     def _was_nothing(self, fact: Silence) -> Actions:
         if self.words is None or fact.ms < self.config.resume_ms:
             return NOTHING
+        if self._turn_first and self.words.text:
+            if self.ends:
+                return (*self._cut(State.PAUSE), *self._prepares())
+            self.state = State.PAUSE
+            return (Action.RESUME,)
         return self._go(State.REPLYING, Action.DROP, Action.RESUME)
 
     def _ended(self, fact: ReplyEnded) -> Actions:
@@ -355,6 +371,7 @@ TABLE: dict[tuple[State, type[Fact]], Handler] = {
     (State.PAUSE, Partial): TurnMachine._words_in_pause,
     (State.PAUSE, Words): TurnMachine._settled,
     (State.PAUSE, Silence): TurnMachine._silence,
+    (State.PAUSE, Replying): TurnMachine._reply_in_pause,
     (State.REPLYING, Replying): TurnMachine._reply_behind,
     (State.REPLYING, MaybeVoice): TurnMachine._perhaps_voice,
     (State.REPLYING, NoVoice): TurnMachine._no_voice,

@@ -32,11 +32,13 @@ class TurnRecord:
     speculation: Literal["", "hit", "miss"] = ""
     """Was the reply prepared before the turn was confirmed?"""
     discarded: int = 0
-    """Speculations that were dropped because the caller went on."""
+    """Speculations that were dropped: the caller went on, or the words turned out to be others."""
     discarded_ms: float = 0.0
     """What the engines worked for them: from *prepare* to their first speech, or to their end."""
     ladder: str = ""
     """The lowest rung that a late stage needed: "short", "acknowledge", "fallback", "stall"."""
+    tool: bool = False
+    """A tool of the agent's was run: its time is not the engines'."""
     unpaced: bool = False
     """The input came faster than real time: answered, not measured."""
     by_request: bool = False
@@ -87,6 +89,7 @@ class TurnRecord:
             "speculation": self.speculation,
             "discarded": self.discarded,
             "ladder": self.ladder,
+            "tool": self.tool,
             "unpaced": self.unpaced,
             "by_request": self.by_request,
             "reopened": self.reopened,
