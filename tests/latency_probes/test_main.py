@@ -20,7 +20,9 @@ from voicepipe.errors import ProbeError
 
 @pytest.fixture
 def one_utterance(monkeypatch: pytest.MonkeyPatch) -> None:
-    hello = next(item for item in clips.load(["finished"]) if item.text == "hello" and item.noise == "quiet")
+    hello = next(
+        item for item in clips.load(["finished"]) if item.text == "hello good afternoon" and item.noise == "quiet"
+    )
     monkeypatch.setattr(clips, "load", lambda kinds=clips.KINDS: [hello] if "finished" in kinds else [])
 
 

@@ -1,0 +1,37 @@
+"""What the probes say is worded apart from everything that the server was made with."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from latency_probes.clips import FOLDER
+from latency_probes.generate import read_sentences
+from voicepipe.engines.sphinx_language import ordinary
+
+ROOT = Path(__file__).parents[2]
+SAID_BY_ALL = {"no", "excuse me"}
+"""Interruptions: there are few words for them."""
+
+
+def plain(text: str) -> str:
+    return " ".join(re.findall(r"[a-z']+", text.lower()))
+
+
+def made_with() -> Iterator[str]:
+    """The agents' examples, the sentences that the endpointing was set on, and those in the language model."""
+    for file in (ROOT / "configs" / "agents").glob("*.toml"):
+        for intent in tomllib.loads(file.read_text()).get("intents", []):
+            yield from intent.get("examples", [])
+    parts = json.loads((ROOT / "tests" / "turn" / "endpoint_sentences.json").read_text())
+    yield from (text for sentences in parts.values() for text, _ in sentences)
+    yield from ordinary()
+
+
+def test_no_text_is_one_that_the_server_was_made_with() -> None:
+    known = {plain(text) for text in made_with()}
+    said = read_sentences(FOLDER / "sentences.toml")
+    assert {plain(sentence.text) for sentence in said} & known <= SAID_BY_ALL
+    # After these words a caller pauses and goes on. Those that could stand alone are ordinary sentences by their nature.
+    assert not {plain(sentence.before) for sentence in said if sentence.kind == "pause_inside"} & known
