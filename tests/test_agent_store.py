@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from voicepipe.agent_store import AgentStore, load_agent, load_agents, open_agents
-from voicepipe.config import Config, PopConfig
+from voicepipe.config import Config, PopConfig, TenantConfig
 from voicepipe.errors import ConfigError
 
 
@@ -39,6 +39,11 @@ write.count = 10**18  # type: ignore[attr-defined]
         ),
         ("name = 'a'\nintents = [{name = 'i'}]", "intents[0].examples: is missing; every entry of intents needs it"),
         ("name = 'a'\ntransfer = {desk = 3}", "transfer: cannot be "),
+        (
+            "name = 'a'\nintents = [{name = 'i', examples = ['x'], transfer = 'desk'}]",
+            "intents[0].transfer: there is no transfer desk; allowed: none",
+        ),
+        ("name = 'a'\ntools = [{name = 't', function = 'm:f', timeout_ms = 0}]", "tools[0].timeout_ms: cannot be 0"),
     ],
 )
 def test_problems_name_the_key_and_what_is_allowed(tmp_path: Path, text: str, said: str) -> None:
@@ -71,6 +76,13 @@ def test_the_default_agent_must_exist(tmp_path: Path) -> None:
     write(tmp_path / "1.toml", "name = 'night'")
     with pytest.raises(ConfigError, match="pop.default_agent: there is no agent front-desk .* allowed: night"):
         open_agents(Config(pop=PopConfig(agents=str(tmp_path))))
+
+
+def test_the_agents_of_a_tenant_must_exist(tmp_path: Path) -> None:
+    write(tmp_path / "1.toml", "name = 'front-desk'")
+    tenant = TenantConfig(name="a", key_env="A", agents=("front-desk", "nobody"))
+    with pytest.raises(ConfigError, match=r"tenants\[0\]\.agents: there is no agent nobody .* allowed: front-desk"):
+        open_agents(Config(pop=PopConfig(agents=str(tmp_path)), tenants=(tenant,)))
 
 
 def test_an_edit_is_taken_over_and_live_calls_keep_theirs(tmp_path: Path) -> None:

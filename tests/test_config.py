@@ -134,7 +134,7 @@ def test_a_path_to_nowhere(write: Any, tmp_path: Path) -> None:
         ("[turn]\nduck_db = 3", "turn.duck_db: cannot be 3; allowed: a number, at least -96, at most 0"),
         ("[vad]\nstart_probability = 1", "vad.start_probability: cannot be 1; allowed: a number, above 0, below 1"),
         ("[engines]\nasr = 'siri'", 'engines.asr: cannot be "siri"; allowed: "scripted", "sphinx"'),
-        ("[pop]\nid = 'A b'", 'pop.id: cannot be "A b"; allowed: text matching ^[a-z0-9]'),
+        ("[pop]\nid = 'A b'", 'pop.id: cannot be "A b"; allowed: lower-case letters, digits, - and _'),
         ("[http]\norigins = 'all'", 'http.origins: cannot be "all"; allowed: a list of text'),
         ("[http]\norigins = ['a', 2]", "http.origins[1]: cannot be 2; allowed: text"),
         ("[http]\ncert = 'a'", "http: cert and key go together"),

@@ -26,16 +26,16 @@ def slowing(load: float) -> float:
     return 1 + SLOWING * load * load
 
 
-def engines_ms(reply: ReplyDone, fallback_ms: float) -> float | None:
+def engines_ms(reply: ReplyDone, failed_ms: float) -> float | None:
     """What the engines took from *prepare* to the reply's first sound; None if it says nothing of them.
 
-    Only answers to what a caller said do, and those that ran no tool. One that failed took as long as it gets.
+    Only answers to what a caller said do, and those that ran no tool. One that failed counts as `failed_ms`.
     """
     record = reply.record
     if "at_words" not in record or record.get("tool"):
         return None
     if reply.status == "failed" or record.get("ladder") == "fallback":
-        return fallback_ms
+        return failed_ms
     compute: float | None = record.get("compute")
     return compute
 

@@ -5,6 +5,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from voicepipe.ranges import Name, Speed, Wait
+
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
@@ -33,7 +35,7 @@ class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     webhook: Webhook | None = None
     function: str = ""
     """`module:function`; called with the arguments as keywords, in a thread unless it is async."""
-    timeout_ms: int = 3000
+    timeout_ms: Wait = 3000
 
     @property
     def spec(self) -> ToolSpec:
@@ -52,17 +54,17 @@ class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tool: str = ""
     """Called with the slots once all are filled; its result is {result} in `reply`."""
     transfer: str = ""
-    """An entry of the agent's `transfer`: where the caller is put through to after the reply."""
+    """An entry of the agent's `transfer`: after the reply a client that offers the tool `transfer_call` is told it."""
 
 
 class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file of configs/agents/."""
 
-    name: str
+    name: Name
     instructions: str = ""
     greeting: str = ""
     voice: str = ""
-    speed: float = 1.0
+    speed: Speed = 1.0
     language: str = "en"
     interrupt: tuple[str, ...] = ("stop", "wait", "no", "hold on", "excuse me")
     """Words that cut a reply at once when the caller says them over it."""
@@ -70,7 +72,7 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fallback: str = "Sorry, I am having trouble right now. Could you say that again?"
     no_input: tuple[str, ...] = ("Are you still there?", "I cannot hear you, so I will say goodbye.")
     """Said after each silence; the last one ends the call."""
-    no_input_ms: int = 8000
+    no_input_ms: Wait = 8000
     tools: tuple[Tool, ...] = ()
     transfer: dict[str, str] = {}
     """Name -> where a caller can be transferred to."""

@@ -30,13 +30,15 @@ def load_agents(directory: Path) -> dict[str, Agent]:
 
 
 def open_agents(config: Config) -> "AgentStore":
-    """The agents that the configuration names. Raises ConfigError, also if `pop.default_agent` is not among them."""
+    """The agents that the configuration names. Raises ConfigError, also if one that it names is not there."""
     store = AgentStore(Path(config.pop.agents))
-    if not store.get(config.pop.default_agent):
-        raise ConfigError(
-            f"pop.default_agent: there is no agent {config.pop.default_agent} in {store.directory}; "
-            f"allowed: {', '.join(store.names())}"
-        )
+    named = [("pop.default_agent", config.pop.default_agent)]
+    named += [(f"tenants[{n}].agents", name) for n, tenant in enumerate(config.tenants) for name in tenant.agents]
+    for key, name in named:
+        if not store.get(name):
+            raise ConfigError(
+                f"{key}: there is no agent {name} in {store.directory}; allowed: {', '.join(store.names())}"
+            )
     return store
 
 
@@ -112,10 +114,6 @@ def _unlike(agent: Agent, path: Path, others: dict[Path, Agent]) -> Agent:
 
 def _problems(agent: Agent) -> Iterator[str]:
     """What the types cannot say."""
-    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", agent.name):
-        yield f'name: cannot be "{agent.name}"; allowed: lower-case letters, digits, - and _'
-    if not 0.25 <= agent.speed <= 1.5:
-        yield f"speed: cannot be {agent.speed:g}; allowed: a number, at least 0.25, at most 1.5"
     tools = {tool.name for tool in agent.tools}
     for index, tool in enumerate(agent.tools):
         if (tool.webhook is None) == (not tool.function):
@@ -124,6 +122,9 @@ def _problems(agent: Agent) -> Iterator[str]:
         if intent.tool and intent.tool not in tools:
             allowed = ", ".join(sorted(tools)) or "none"
             yield f"intents[{index}].tool: there is no tool {intent.tool}; allowed: {allowed}"
+        if intent.transfer and intent.transfer not in agent.transfer:
+            allowed = ", ".join(sorted(agent.transfer)) or "none"
+            yield f"intents[{index}].transfer: there is no transfer {intent.transfer}; allowed: {allowed}"
         known = {*intent.slots, "result", "last_reply"}
         for slot in re.findall(r"\{(\w+)\}", intent.reply):
             if slot not in known:

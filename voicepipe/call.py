@@ -19,7 +19,7 @@ from voicepipe.config import Config
 from voicepipe.dialogue import Dialogue
 from voicepipe.ear import Ear
 from voicepipe.engines.base import Engines, Hypothesis
-from voicepipe.errors import EngineError
+from voicepipe.errors import EngineError, cause
 from voicepipe.line import Line
 from voicepipe.playout import Playout
 from voicepipe.reply import Reply, RunTool, Studio
@@ -39,6 +39,8 @@ REMEMBERED = 2 * RATE
 GAP_S = 1.0
 """A client that sends nothing for so long has stopped sending: networks rarely stall for as long."""
 LOWEST_THRESHOLD = 0.05
+AHEAD_S, FAST_BLOCK_S = 60.0, 0.005
+"""Sound this far ahead of real time is taken at four times that, a block each 5 ms."""
 MAX_PACE = 1.2
 """Input this much faster than real time cannot be timed: the turn is answered, not measured."""
 
@@ -88,7 +90,7 @@ class Call:
 
     async def run(self) -> None:
         """Answer, and go on until either side hangs up. CallEnded is the last event, whatever happens."""
-        reason, detail = "error", ""
+        reason, detail, began = "error", "", self._clock()
         try:
             async with self._group:
                 for job in (self._playout.run(), self._rehearse(), self._greet(), self._mind_gaps()):
@@ -100,14 +102,17 @@ class Call:
                     if fact := self.ear.hear(block):
                         self._feed(fact)
                     self._watch_quiet()
-                    await asyncio.sleep(0)  # A client may send seconds of sound at once; the others get their turn.
+                    # A client may send a recording at once: the others get their turn, and what waits to be recognised
+                    # is bounded.
+                    ahead_s = samples_to_ms(self.ear.now) / 1000 - (self._clock() - began)
+                    await asyncio.sleep(FAST_BLOCK_S if ahead_s > AHEAD_S else 0)
                 reason = self._ending or "caller"
                 self.dialogue.stop("client_cancelled")
                 self.dialogue.discard()
                 for task in self._tasks:
                     task.cancel()
         except* Exception as errors:
-            detail = str(_first(errors))
+            detail = str(cause(errors))
             log.exception("call %s failed", self.id)
         finally:
             if self.utterance:
@@ -375,13 +380,6 @@ class Call:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-
-def _first(error: BaseException) -> BaseException:
-    """What went wrong, out of the groups that tasks of tasks wrap it in."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 ACTIONS: dict[Action, Callable[[Call], None]] = {

@@ -30,7 +30,7 @@ class PopConfig(Section, frozen=True):
     region: Name = "local"
     slots: Annotated[int, Meta(ge=1)] = 16
     """Calls at a time; one more is refused with 503."""
-    budget_ms: Ms = 300
+    budget_ms: Annotated[int, Meta(ge=160, le=600_000)] = 300
     """A call is refused, too, if with one more the slowest turns would be answered later (`admission.py`)."""
     agents: str = "agents"
     """Directory of agent files, relative to the file that names it."""

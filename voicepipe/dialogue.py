@@ -1,6 +1,7 @@
 """The agent's side of one call: the conversation, the reply that may be heard, and the one that is being prepared."""
 
 import asyncio
+import re
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,11 @@ class Spoken:
     words: tuple[tuple[str, int], ...]
     sent: int
     """Samples at the line's rate."""
+
+
+def plain(words: str) -> str:
+    """Without case and punctuation, which a recogniser may yet put differently."""
+    return " ".join(re.findall(r"[\w']+", words.lower()))
 
 
 class Dialogue:
@@ -53,8 +59,10 @@ class Dialogue:
 
     # Speculation.
 
-    def prepare(self, key: str, words: str, record: TurnRecord) -> None:
-        """Start the reply to `words` behind a closed gate. One to the same `key` goes on."""
+    def prepare(self, turn: str, words: str, record: TurnRecord) -> None:
+        """Start the reply to `words`, the last of the caller's `turn`, behind a closed gate. One to the same turn goes
+        on."""
+        key = plain(turn)
         if self._prepared(key):
             return
         self.discard()
@@ -76,8 +84,9 @@ class Dialogue:
 
     # Replies.
 
-    def answer(self, key: str, record: TurnRecord) -> None:
+    def answer(self, turn: str, record: TurnRecord) -> None:
         """The caller's turn is committed and in the history: let its reply be heard, prepared or not."""
+        key = plain(turn)
         if reply := self._prepared(key):
             record.speculation = "hit"
             self._speculation = None

@@ -25,6 +25,11 @@ Every message is one sentence for the person who reads it, and says what to do a
 """
 
 
+def cause(error: BaseException) -> BaseException:
+    """The first thing that went wrong, out of the groups in which tasks of tasks wrap it."""
+    return cause(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+
+
 class VoicepipeError(Exception):
     """Root of the tree above."""
 
@@ -50,7 +55,7 @@ class EngineStalled(EngineError):
 
 
 class EngineDead(EngineError):
-    """The engine's process ended: it is being restarted, what was on it is lost."""
+    """The engine's process ended; what was on it is lost."""
 
 
 class Refused(VoicepipeError):

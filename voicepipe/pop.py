@@ -144,7 +144,7 @@ class Pop:
     def note(self, event: CallEvent) -> None:
         """A call of this PoP tells how it is going."""
         if isinstance(event, ReplyDone):
-            took_ms = engines_ms(event, self.config.ladder.fallback_ms)
+            took_ms = engines_ms(event, max(self.config.ladder.fallback_ms, self.config.pop.budget_ms))
             if took_ms is not None:
                 self._admission.note(time.monotonic(), took_ms)
 

@@ -11,7 +11,7 @@ import msgspec
 import uvloop
 
 from voicepipe.config import Config, HttpConfig
-from voicepipe.errors import ConfigError, VoicepipeError
+from voicepipe.errors import ConfigError, VoicepipeError, cause
 
 
 def run(command: Coroutine[Any, Any, int]) -> int:
@@ -27,11 +27,7 @@ def run(command: Coroutine[Any, Any, int]) -> int:
         ours, others = group.split(VoicepipeError)
         if ours is None or others is not None:
             raise
-        raise _first(ours) from None
-
-
-def _first(error: BaseException) -> BaseException:
-    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+        raise cause(ours) from None
 
 
 async def _until_signal(command: Coroutine[Any, Any, int]) -> int:

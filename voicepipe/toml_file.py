@@ -12,6 +12,7 @@ import msgspec
 from msgspec import inspect
 
 from voicepipe.errors import ConfigError
+from voicepipe.ranges import IN_WORDS
 
 T = TypeVar("T")
 Key = str | int
@@ -126,7 +127,7 @@ def allowed(kind: inspect.Type) -> str:
         case inspect.LiteralType():
             return ", ".join(json.dumps(value) for value in kind.values)
         case inspect.StrType():
-            return "text" + (f" matching {kind.pattern}" if kind.pattern else "")
+            return IN_WORDS.get(kind.pattern, f"text matching {kind.pattern}") if kind.pattern else "text"
         case inspect.BoolType():
             return "true, false"
         case inspect.VarTupleType():

@@ -33,5 +33,5 @@ def test_no_text_is_one_that_the_server_was_made_with() -> None:
     known = {plain(text) for text in made_with()}
     said = read_sentences(FOLDER / "sentences.toml")
     assert {plain(sentence.text) for sentence in said} & known <= SAID_BY_ALL
-    # After these words a caller pauses and goes on. Those that could stand alone are ordinary sentences by their nature.
+    # After these words a caller pauses and goes on. Those that could stand alone are ordinary sentences by nature.
     assert not {plain(sentence.before) for sentence in said if sentence.kind == "pause_inside"} & known
