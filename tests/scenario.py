@@ -131,8 +131,9 @@ class ScenarioLine:
     def _voice(self, ms: int) -> Pcm:
         for says in self.scenario.says:
             if says.at_ms <= ms < says.at_ms + says.for_ms:
-                amplitude = 32768 * 10 ** (says.dbfs / 20) * 2**0.5
-                return (amplitude * np.sin(2 * np.pi * 180 * np.arange(BLOCK) / RATE + ms)).astype(np.int16)
+                # Square: a sine is a hum.
+                wave = np.sign(np.sin(2 * np.pi * 180 * np.arange(BLOCK) / RATE + ms))
+                return (32768 * 10 ** (says.dbfs / 20) * wave).astype(np.int16)
         return np.zeros(BLOCK, np.int16)
 
     def send(self, pcm: Pcm) -> None:

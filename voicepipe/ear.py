@@ -9,6 +9,7 @@ from voicepipe.audio import BLOCK, RATE, Block, Pcm
 from voicepipe.engines.base import VadStream
 from voicepipe.turn.echo import WINDOW as ECHO_WINDOW
 from voicepipe.turn.echo import likeness
+from voicepipe.turn.hum import OPEN_BLOCKS, is_open
 from voicepipe.turn.machine import Fact, MaybeVoice, NoVoice, Silence, VoiceGoesOn, VoiceStarted
 from voicepipe.turn.vad import WINDOW, VadConfig, VoiceTracker
 
@@ -32,6 +33,8 @@ class Ear:
         self._blocks: deque[Block] = deque(maxlen=REMEMBER)
         self._rest = np.empty(0, np.int16)
         self._started = False
+        self._open = 0
+        """Blocks of the burst that no hum has."""
         self._perhaps = self._maybe = False
         """There may be a voice, and it was told so."""
         self._echoed = -LATELY
@@ -74,9 +77,11 @@ class Ear:
                 self.forget()
                 return self._look()
             self._started, self._perhaps, self._maybe = True, False, False
+            self._open = sum(is_open(heard.pcm) for heard in self._blocks if heard.pos >= voice.started)
             return VoiceStarted(voice.started)
         if voiced:
-            return VoiceGoesOn(voice.voiced_ms)
+            self._open += is_open(block.pcm)
+            return VoiceGoesOn(voice.voiced_ms, self._open >= OPEN_BLOCKS)
         return Silence(voice.silence_ms, voice.last, voice.likely, voice.sure)
 
     def nothing(self, ms: float) -> Fact | None:

@@ -26,7 +26,7 @@ FACTS: st.SearchStrategy[Fact] = st.one_of(
     st.builds(VoiceStarted, st.integers(0, 10**6)),
     st.just(MaybeVoice()),
     st.just(NoVoice()),
-    st.builds(VoiceGoesOn, st.floats(0, 3000)),
+    st.builds(VoiceGoesOn, st.floats(0, 3000), st.booleans()),
     st.builds(Silence, st.floats(0, 3000), st.integers(0, 10**6), st.booleans(), st.booleans()),
     st.builds(Words, st.sampled_from(["", "hello", "stop please"]), st.floats(100, 1200), st.booleans()),
     st.builds(Partial, st.booleans()),
@@ -154,6 +154,13 @@ def test_voice_over_a_reply_ducks_then_holds_then_cuts() -> None:
     turn, actions = over(VoiceGoesOn(600))
     assert actions == [Action.CUT]
     assert turn.state is State.HEARING
+
+
+def test_a_hum_holds_the_reply_and_never_ends_it_however_long() -> None:
+    for facts in (over, lambda *more: machine(*SAID, Silence(140, 16_000), VoiceStarted(18_000), *more)):
+        turn, actions = facts(VoiceGoesOn(250, speech=False), VoiceGoesOn(900, speech=False))
+        assert (turn.state, actions) == (State.OVERLAP, [Action.HOLD])
+        assert turn.on(VoiceGoesOn(920)) in ((Action.CUT,), (Action.REOPEN,)), "now there were words"
 
 
 def test_a_reply_behind_another_takes_the_voice_over_it_out_of_the_turn_before() -> None:

@@ -33,7 +33,7 @@ class TurnConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """Voice at least this long deserves an answer even without words."""
     pause_ms: Ms = 200
     cut_ms: Ms = 600
-    """Voice over a reply: it is ducked at once, paused and cut when the voice has lasted so long."""
+    """Voice over a reply: it is ducked at once, paused and cut when the voice has lasted so long. No hum cuts."""
     duck_db: Decibel = -15.0
     resume_ms: Ms = 300
     """Silence after which a reply that was not cut goes on."""
@@ -77,6 +77,8 @@ class VoiceGoesOn:
     """The burst has lasted `ms` and its last frame was voiced; also after a silence inside the burst."""
 
     ms: float
+    speech: bool = True
+    """More than a hum has been heard of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +219,7 @@ class TurnMachine:
     def _voiced(self, fact: VoiceGoesOn) -> Actions:
         # Most gaps as short as this are inside a word: a guess stands until there are more words.
         self._voiced_ms, self._gap = fact.ms, False
-        if self._may_reopen and fact.ms >= self.config.reopen_voice_ms:
+        if self._may_reopen and fact.speech and fact.ms >= self.config.reopen_voice_ms:
             return self._reopen()  # The reply ended under this voice, which belongs to the turn before.
         return NOTHING
 
@@ -304,9 +306,9 @@ class TurnMachine:
 
     def _over(self, fact: VoiceGoesOn) -> Actions:
         self._voiced_ms = fact.ms
-        if self._may_reopen and fact.ms >= self.config.reopen_voice_ms:
+        if fact.speech and self._may_reopen and fact.ms >= self.config.reopen_voice_ms:
             return self._reopen()
-        if fact.ms >= self.config.cut_ms:
+        if fact.speech and fact.ms >= self.config.cut_ms:
             return self._cut(State.HEARING)
         return (Action.HOLD,) if fact.ms >= self.config.pause_ms else NOTHING
 

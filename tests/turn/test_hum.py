@@ -1,0 +1,31 @@
+"""A voice behind closed lips, told from speech."""
+
+import numpy as np
+import pytest
+
+from voicepipe.audio import BLOCK, RATE, Pcm
+from voicepipe.turn.hum import is_open
+
+AT = np.arange(BLOCK) / RATE
+
+
+def voice(pitch: float, fall_db: float, noise: float = 0.0) -> Pcm:
+    """A block of harmonics that fall by `fall_db` an octave."""
+    tone = sum(np.sin(2 * np.pi * k * pitch * AT) * k ** (-fall_db / 6) for k in range(1, int(4000 / pitch)))
+    rough = np.random.default_rng(0).normal(0, 1, BLOCK)
+    return np.round(4000 * (np.asarray(tone) + noise * rough)).astype(np.int16)
+
+
+@pytest.mark.parametrize("pitch", [90, 120, 180, 230])
+def test_harmonics_that_fall_steeply_are_a_hum(pitch: float) -> None:
+    assert not is_open(voice(pitch, 12))
+
+
+@pytest.mark.parametrize("pitch", [90, 120, 180, 230])
+def test_an_open_vowel_and_a_consonant_are_none(pitch: float) -> None:
+    assert is_open(voice(pitch, 6))
+    assert is_open(voice(pitch, 12, noise=0.3))
+
+
+def test_silence_is_no_speech() -> None:
+    assert not is_open(np.zeros(BLOCK, np.int16))
