@@ -1,8 +1,8 @@
 """Is it more than a hum? "Mm-hm" says go on: it takes no turn, however long it lasts.
 
-Behind closed lips a voice has next to nothing above 1 kHz: nasal murmurs lose 20 dB and more there (Fujimura, J. Acoust.
-Soc. Am. 34(12), 1962). Speech has at least some open vowels and consonants: on development speech two such blocks come
-within 120 ms in the median, and within half a second at the latest.
+Behind closed lips a voice has next to nothing above 1 kHz: nasal murmurs lose 20 dB and more there (Fujimura, J.
+Acoust. Soc. Am. 34(12), 1962). Speech has at least some open vowels and consonants: on development speech two such
+blocks come within 120 ms in the median, and within half a second at the latest.
 """
 
 import numpy as np
