@@ -60,6 +60,18 @@ def test_our_own_echo_ducks_nothing() -> None:
     assert not facts(swelling, sent)
 
 
+def test_an_echo_that_was_not_known_at_its_onset_is_no_speech() -> None:
+    def speech(sound: Pcm) -> list[bool]:
+        ear = Ear(LoudIsVoice(), VadConfig(), lambda: np.concatenate([QUIET, OURS]))
+        heard = [ear.hear(Block(sound[at : at + BLOCK], at, 0.0)) for at in range(0, sound.size - BLOCK + 1, BLOCK)]
+        return [fact.speech for fact in heard if isinstance(fact, VoiceGoesOn)]
+
+    echo = (OURS * 0.3).astype(np.int16)
+    late = speech(np.concatenate([QUIET, noise(100, 2), echo]))
+    assert late[0] and not any(late[25:]), "once the window holds nothing else"
+    assert all(speech(np.concatenate([QUIET, noise(1000, 2)])))
+
+
 def test_a_client_that_stops_sending_ends_the_doubt() -> None:
     ear = Ear(LoudIsVoice(), VadConfig(), lambda: OURS)
     sound = np.concatenate([QUIET[: 15 * WINDOW], noise(40, 2)])

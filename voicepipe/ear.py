@@ -20,6 +20,8 @@ ECHO, ECHO_STILL = 0.4, 0.2
 Another voice alone reaches 0.25 in one of a hundred comparisons, an echo in a quiet room is below 0.4 in one of 20."""
 LATELY = RATE
 """Samples: 1 s."""
+LOOK = RATE * 60 // 1000
+"""Samples: so often a burst is compared again."""
 
 
 class Ear:
@@ -35,6 +37,9 @@ class Ear:
         self._started = False
         self._open = 0
         """Blocks of the burst that no hum has."""
+        self._looked = 0
+        self._is_ours = False
+        """When the burst was compared with our own sound last, and what came of it."""
         self._perhaps = self._maybe = False
         """There may be a voice, and it was told so."""
         self._echoed = -LATELY
@@ -72,16 +77,17 @@ class Ear:
             return self._look()
         voiced = voice.last > before.last
         if not self._started:
-            # Only a beginning is looked at. An echo that slips through holds the reply, and so ends by itself.
+            # An echo that slips through here holds the reply, and so ends by itself; until then it is looked at again.
             if self._is_echo():
                 self.forget()
                 return self._look()
             self._started, self._perhaps, self._maybe = True, False, False
+            self._is_ours = False
             self._open = sum(is_open(heard.pcm) for heard in self._blocks if heard.pos >= voice.started)
             return VoiceStarted(voice.started)
         if voiced:
             self._open += is_open(block.pcm)
-            return VoiceGoesOn(voice.voiced_ms, self._open >= OPEN_BLOCKS)
+            return VoiceGoesOn(voice.voiced_ms, self._open >= OPEN_BLOCKS and not self._ours())
         return Silence(voice.silence_ms, voice.last, voice.likely, voice.sure)
 
     def nothing(self, ms: float) -> Fact | None:
@@ -123,6 +129,13 @@ class Ear:
         like = self._likeness() if self.now - self._echoed >= LATELY else None
         self._maybe = like is not None and like < ECHO_STILL
         return MaybeVoice() if self._maybe else None
+
+    def _ours(self) -> bool:
+        """Whether the burst is our echo after all: where it began there was little of it to compare."""
+        voice = self._tracker.voice
+        if voice.now - voice.started >= ECHO_WINDOW and voice.now - self._looked >= LOOK:
+            self._looked, self._is_ours = voice.now, self._is_echo()
+        return self._is_ours
 
     def _is_echo(self) -> bool:
         like = self._likeness()

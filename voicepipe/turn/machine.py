@@ -78,7 +78,7 @@ class VoiceGoesOn:
 
     ms: float
     speech: bool = True
-    """More than a hum has been heard of it."""
+    """It is more than a hum, and not our echo."""
 
 
 @dataclass(frozen=True, slots=True)
