@@ -10,12 +10,15 @@ class Resampler:
     """Converts mono int16 from `source` to `target` Hz, holding back at most 2 ms.
 
     swresample rather than soxr: soxr in HQ holds back 12-115 ms, which is a third of the whole budget.
-    Equal rates pass through untouched.
+    Equal rates pass through untouched. `in_step` gives silence for what is held back at first, so that a packet in is a
+    packet out: without it the last sample of each would wait for the next packet, 20 ms.
     """
 
-    def __init__(self, source: int, target: int) -> None:
+    def __init__(self, source: int, target: int, *, in_step: bool = False) -> None:
         self.source = source
         self.target = target
+        self._in_step = in_step
+        self._taken = 0
         self._swr = None if source == target else av.AudioResampler(format="s16", layout="mono", rate=target)
 
     def __call__(self, pcm: Pcm) -> Pcm:
@@ -24,7 +27,13 @@ class Resampler:
             return pcm
         frame = av.AudioFrame.from_ndarray(pcm.reshape(1, -1), format="s16", layout="mono")
         frame.sample_rate = self.source
-        return self._joined(self._swr.resample(frame))
+        out = self._joined(self._swr.resample(frame))
+        if self._in_step:
+            self._taken += pcm.size
+            if out.size:
+                held = max(0, self._taken * self.target // self.source - out.size)
+                out, self._in_step = np.concatenate([np.zeros(held, np.int16), out]), False
+        return out
 
     def flush(self) -> Pcm:
         """What is still held back; the instance is spent afterwards."""

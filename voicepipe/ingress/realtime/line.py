@@ -29,7 +29,7 @@ class AudioIn:
 
     def __init__(self, format: Format) -> None:
         self._format = format
-        self._resample = Resampler(format_rate(format), RATE)
+        self._resample = Resampler(format_rate(format), RATE, in_step=True)
         self._odd = b""
         self._rest: Pcm = np.empty(0, np.int16)
         self._pos = 0
@@ -47,7 +47,7 @@ class AudioIn:
         """What follows is in another format."""
         if format != self._format:
             self._format, self._odd = format, b""
-            self._resample = Resampler(format_rate(format), RATE)
+            self._resample = Resampler(format_rate(format), RATE, in_step=True)
 
     async def append(self, data: bytes, arrived: float) -> None:
         """Queue audio in the input format, a second at a time: waits while the call is that far behind.
