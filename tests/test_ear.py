@@ -18,7 +18,8 @@ QUIET, OURS = noise(480, 0, 2), noise(1000, 1)
 
 class LoudIsVoice:
     def probability(self, window: Pcm) -> float:
-        return 0.95 if np.abs(window).mean() > 500 else 0.02
+        level = np.abs(window).mean()
+        return 0.95 if level > 500 else 0.2 if level > 100 else 0.02
 
 
 def facts(sound: Pcm, reference: Pcm | None = OURS) -> list[tuple[int, Fact]]:
@@ -38,6 +39,14 @@ def test_a_voice_over_our_own_is_told_at_its_first_window() -> None:
     assert first <= 480 + 2 * WINDOW * 1000 // RATE
     assert isinstance(started, VoiceStarted)
     assert second - first >= 20
+
+
+def test_the_hiss_of_stop_over_our_own_is_told_before_it_is_a_voice() -> None:
+    hiss, voice = noise(128, 2, 200), noise(400, 3)
+    (first, maybe), (second, started) = facts(np.concatenate([QUIET, hiss, voice]))
+    assert isinstance(maybe, MaybeVoice) and first <= 480 + 2 * WINDOW * 1000 // RATE
+    assert isinstance(started, VoiceStarted) and second > 480 + 128
+    assert [type(fact) for _, fact in facts(np.concatenate([QUIET, hiss, QUIET]))] == [MaybeVoice, NoVoice]
 
 
 def test_a_click_over_our_own_passes() -> None:

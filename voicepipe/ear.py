@@ -148,9 +148,9 @@ class Ear:
         return echo
 
     def _likeness(self) -> float | None:
-        """Of the sound just heard to our own; None while no reply is audible."""
+        """Of the sound just heard to our own; None while no reply is audible, or if too little was heard yet."""
         far = self._reference()
-        if far is None:
+        if far is None or self.now < ECHO_WINDOW:
             return None
         near = np.concatenate([block.pcm for block in list(self._blocks)[-ECHO_WINDOW // BLOCK :]])
         return likeness(near, far)

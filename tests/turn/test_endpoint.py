@@ -66,6 +66,14 @@ def test_short_and_odd_but_complete(text: str) -> None:
     assert confident(text)
 
 
+@pytest.mark.parametrize(("text", "complete"), [
+    ("we need a big", False), ("is that your new", False), ("i want something big", True), ("that is nice", True),
+    ("what is the special", True),
+])  # fmt: skip
+def test_an_adjective_after_an_article_wants_its_noun(text: str, complete: bool) -> None:
+    assert confident(text) == complete
+
+
 def test_the_ngram_and_the_voice_have_a_say() -> None:
     end = Endpointer(CONFIG)
     neutral = end.probability(Evidence("the lobster"))[0]

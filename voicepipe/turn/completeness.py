@@ -62,6 +62,25 @@ VERBS = NEEDS_OBJECT | _set(
     "turn fix set rate email text phone ring contact cater prepare split share pay meet charge extend "
     "shift fill pass swap include require allow bother explain describe suggest choose happen begin"
 )
+ADJECTIVES = _set(
+    "able actual afraid amazing angry available average awful bad basic beautiful big bright broad broken busy "
+    "calm careful central cheap cheerful clean clear clever close comfortable common complete convenient correct "
+    "cosy crazy current daily dangerous dark decent deep delicious different difficult direct dirty dry early "
+    "easy electric empty entire equal exact excellent exciting expensive fair famous fantastic fast fine flat "
+    "formal former free fresh friendly full funny gentle glad good gorgeous great happy hard healthy heavy "
+    "helpful high honest hot huge important impossible interesting joint large late lazy little live lonely long "
+    "loud lovely low lucky married mild missing modern narrow national natural near nearby nearest necessary "
+    "nervous new next nice noisy normal obvious odd official old online ordinary outdoor outside overall own "
+    "particular perfect personal physical plain pleasant polite poor popular possible precise pretty previous "
+    "private proper proud quick quiet ready real reasonable recent relevant reliable responsible romantic rough "
+    "sad safe scary separate serious sharp short shy silly similar simple slow small soft specific spicy standard "
+    "steep straight strange strict strong stupid suitable sunny sure tall tasty terrible thick thin tidy tight "
+    "tiny tired total tough traditional true typical ugly unusual upper urgent useful usual various warm weak "
+    "weird well whole wide wild wonderful wooden worried wrong young"
+)
+"""Common English adjectives that are no nouns."""
+NOUN_FOLLOWS = _set("a an the my your our their his its some every each another")
+
 COMPLETE_ENDS = frozenset(
     (
         "hold on, come in, go on, later on, think so, hope so, like that, for that, said that, is that, like "
@@ -126,6 +145,11 @@ def lacks_an_object(words: list[str]) -> bool:
     return words[-1] in NEEDS_OBJECT and words[0] not in QUESTION and " ".join(words[-3:]) not in COMPLETE_ENDS
 
 
+def lacks_a_noun(words: list[str]) -> bool:
+    """ "do you have a quiet ...", "what is the exact ..."."""
+    return words[-1] in ADJECTIVES and len(words) > 1 and words[-2] in NOUN_FOLLOWS
+
+
 def _ordinal(word: str) -> bool:
     return word.endswith(("th", "first", "second", "third"))
 
@@ -134,5 +158,6 @@ RULES = (
     Rule("in the middle of a number", inside_a_number, -6.0),
     Rule("the last word leads on", leads_on, -6.0),
     Rule("the question has no verb yet", lacks_a_verb, -4.0),
+    Rule("the adjective has no noun yet", lacks_a_noun, -3.0),
     Rule("the verb has no object yet", lacks_an_object, -3.0),
 )

@@ -23,6 +23,8 @@ FLOOR_UP, FLOOR_DOWN, FLOOR_MAX = 0.05, 0.3, -25.0
 class VadConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     start_probability: Probability = 0.5
     stop_probability: Probability = 0.35
+    perhaps_probability: Probability = 0.1
+    """From here on there may be a voice, which ducks a reply. The hiss of "stop" reaches 0.5 up to 150 ms later."""
     start_ms: Ms = 60
     """Voice shorter than this is a click, not a beginning."""
     prefix_ms: Ms = 300
@@ -72,8 +74,9 @@ class VoiceTracker:
 
     @property
     def perhaps(self) -> bool:
-        """A voice may have begun: what there is of it is shorter than `start_ms`."""
-        return self._run_started is not None and not self.voice.active
+        """A voice may have begun: what there is of it is shorter than `start_ms`, or hardly a voice yet."""
+        beginning = self._run_started is not None or self._probability >= self.config.perhaps_probability
+        return beginning and not self.voice.active
 
     def push(self, pcm: Pcm, pos: int, probabilities: list[float]) -> Voice:
         """Take one block (int16[n] at `pos`) and the probabilities of the windows that it completed."""
@@ -94,6 +97,7 @@ class VoiceTracker:
         """The burst is dealt with; the next voice is a new one."""
         self.voice = Voice(now=self.voice.now, last=self.voice.last)
         self._run_started = None
+        self._probability = 0.0
         self._peak = -96.0
 
     def _window(self, probability: float) -> int:
