@@ -42,6 +42,7 @@ class RealtimeCaller:
         self._speech: deque[Pcm] = deque()
         self._frames: deque[str] = deque()
         self._taken = 0
+        self._started = 0.0
         self._echo_ms: float | None = None
         self._lag = 0.0
         self._socket: ClientConnection | None = None
@@ -103,7 +104,7 @@ class RealtimeCaller:
                 raise end
 
     async def _send(self, socket: ClientConnection) -> None:
-        start = time.monotonic()
+        start = self._started = time.monotonic()
         sent = self.timeline.sent
         while True:
             due = start + len(sent) * BLOCK_MS / 1000
@@ -122,7 +123,9 @@ class RealtimeCaller:
             return self._frames.popleft()
         if self._echo_ms is None:
             return self._idle[block % BED_BLOCKS]
-        heard = self.timeline.played(time.monotonic() - self._echo_ms / 1000, BLOCK)
+        # By the clock of the samples: rooms delay all blocks by the same, however late this loop wakes.
+        second = self._started + block * BLOCK_MS / 1000 - self._echo_ms / 1000
+        heard = self.timeline.played(second, BLOCK)
         return frame_of(mixed((heard * ECHO_GAIN).astype(np.int16), self._noise, block % BED_BLOCKS * BLOCK))
 
     async def _receive(self, socket: ClientConnection) -> None:

@@ -49,6 +49,12 @@ def test_the_hiss_of_stop_over_our_own_is_told_before_it_is_a_voice() -> None:
     assert [type(fact) for _, fact in facts(np.concatenate([QUIET, hiss, QUIET]))] == [MaybeVoice, NoVoice]
 
 
+def test_noise_that_might_be_a_voice_is_not_ducked_for_long() -> None:
+    (first, maybe), (second, none) = facts(np.concatenate([QUIET, noise(1000, 2, 200), QUIET]))
+    assert isinstance(maybe, MaybeVoice) and isinstance(none, NoVoice)
+    assert second - first <= 260
+
+
 def test_a_click_over_our_own_passes() -> None:
     (_, maybe), (_, none) = facts(np.concatenate([QUIET, noise(32, 2), QUIET]))
     assert isinstance(maybe, MaybeVoice)

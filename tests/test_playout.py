@@ -160,3 +160,28 @@ async def test_a_full_queue_holds_the_maker_up() -> None:
         for _ in range(5):
             await stage.playout.put(phrase("a", 1000))
         assert asyncio.get_running_loop().time() - start == pytest.approx(2.0, abs=0.05)
+
+
+async def test_the_reference_is_what_was_heard_when_it_was_heard() -> None:
+    async with Stage(lead_ms=200) as stage:
+        assert stage.playout.reference() is None
+        await stage.playout.put(phrase("a", 400))
+        await asyncio.sleep(0.1)
+        heard = stage.playout.reference()
+        assert heard is not None and heard.size == pytest.approx(16_000, abs=32)
+        assert not heard[:14_200].any() and heard[14_600:].all()  # what was sent ahead is still to be heard
+        await asyncio.sleep(0.4)
+        tail = stage.playout.reference()
+        assert tail is not None and not tail[15_000:].any()
+        await asyncio.sleep(0.3)
+        assert stage.playout.reference() is None
+
+
+async def test_what_was_cut_is_no_part_of_the_reference() -> None:
+    async with Stage(lead_ms=200) as stage:
+        await stage.playout.put(phrase("a", 400))
+        await asyncio.sleep(0.11)
+        stage.playout.cut()
+        await asyncio.sleep(0.2)
+        heard = stage.playout.reference()
+        assert heard is not None and np.count_nonzero(heard) == pytest.approx(0.12 * 16_000, abs=400)

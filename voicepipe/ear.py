@@ -9,7 +9,7 @@ from voicepipe.audio import BLOCK, RATE, Block, Pcm
 from voicepipe.engines.base import VadStream
 from voicepipe.turn.echo import WINDOW as ECHO_WINDOW
 from voicepipe.turn.echo import likeness
-from voicepipe.turn.hum import OPEN_BLOCKS, is_open
+from voicepipe.turn.hum import Burst
 from voicepipe.turn.machine import Fact, MaybeVoice, NoVoice, Silence, VoiceGoesOn, VoiceStarted
 from voicepipe.turn.vad import WINDOW, VadConfig, VoiceTracker
 
@@ -20,6 +20,8 @@ ECHO, ECHO_STILL = 0.4, 0.2
 Another voice alone reaches 0.25 in one of a hundred comparisons, an echo in a quiet room is below 0.4 in one of 20."""
 LATELY = RATE
 """Samples: 1 s."""
+DOUBT = RATE * 250 // 1000
+"""Samples: what is no voice by then is a car, or a fan."""
 LOOK = RATE * 60 // 1000
 """Samples: so often a burst is compared again."""
 
@@ -35,13 +37,14 @@ class Ear:
         self._blocks: deque[Block] = deque(maxlen=REMEMBER)
         self._rest = np.empty(0, np.int16)
         self._started = False
-        self._open = 0
-        """Blocks of the burst that no hum has."""
+        self._burst = Burst()
         self._looked = 0
         self._is_ours = False
         """When the burst was compared with our own sound last, and what came of it."""
         self._perhaps = self._maybe = False
         """There may be a voice, and it was told so."""
+        self._since = 0
+        """Where it began to be told."""
         self._echoed = -LATELY
         """Where an echo was last heard."""
 
@@ -83,11 +86,14 @@ class Ear:
                 return self._look()
             self._started, self._perhaps, self._maybe = True, False, False
             self._is_ours = False
-            self._open = sum(is_open(heard.pcm) for heard in self._blocks if heard.pos >= voice.started)
+            self._burst = Burst()
+            for heard in self._blocks:
+                if heard.pos >= voice.started:
+                    self._burst.push(heard.pcm)
             return VoiceStarted(voice.started)
         if voiced:
-            self._open += is_open(block.pcm)
-            return VoiceGoesOn(voice.voiced_ms, self._open >= OPEN_BLOCKS and not self._ours())
+            self._burst.push(block.pcm)
+            return VoiceGoesOn(voice.voiced_ms, self._burst.speech and not self._ours())
         return Silence(voice.silence_ms, voice.last, voice.likely, voice.sure)
 
     def nothing(self, ms: float) -> Fact | None:
@@ -119,15 +125,15 @@ class Ear:
     def _look(self) -> Fact | None:
         """Tell a beginning that may be a voice over our own, and when it was none after all."""
         before, self._perhaps = self._perhaps, self._tracker.perhaps
-        if self._perhaps == before:
+        if self._maybe and (not self._perhaps or self.now - self._since >= DOUBT):
+            self._maybe = False
+            return NoVoice()
+        if self._perhaps == before or not self._perhaps:
             return None
-        if not self._perhaps:
-            maybe, self._maybe = self._maybe, False
-            return NoVoice() if maybe else None
         # One window of echo is but a part of what is compared, so it is less like: the lower threshold. Where an echo
         # was heard lately, this is more likely the next piece of it.
         like = self._likeness() if self.now - self._echoed >= LATELY else None
-        self._maybe = like is not None and like < ECHO_STILL
+        self._maybe, self._since = like is not None and like < ECHO_STILL, self.now
         return MaybeVoice() if self._maybe else None
 
     def _ours(self) -> bool:

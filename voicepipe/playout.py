@@ -14,6 +14,9 @@ AUDIBLE_DBFS = -45.0
 QUEUE_MS = 2000
 """How far speech is made ahead of what is played. Full, it holds up the reply that is being made, nothing else."""
 REMEMBER_MS = 1000
+"""So much of what was played is remembered: more than a network, a room and the client's own buffer delay its echo."""
+ECHO_MS = 300
+"""Rooms and networks bring our echo so long after the caller has heard the last of us."""
 
 
 class Playout:
@@ -34,7 +37,8 @@ class Playout:
         """Samples of this reply that the line has."""
         self._line_sent = 0
         self._play_end = 0.0
-        self._recent: deque[Pcm] = deque(maxlen=REMEMBER_MS // BLOCK_MS)
+        self._recent: deque[tuple[float, Pcm]] = deque(maxlen=(REMEMBER_MS + line.lead_ms) // BLOCK_MS + 1)
+        """Packets, and when a client that plays at once all that it gets plays them."""
         self._wake = asyncio.Event()
         self._room = asyncio.Event()
         self._on_phrase: Callable[[Phrase, int], None] = _nobody
@@ -107,6 +111,8 @@ class Playout:
         self._clear()
         self._line_sent -= self.line.clear()
         self._play_end = min(self._play_end, self.clock())
+        while self._recent and self._recent[-1][0] >= self._play_end:
+            self._recent.pop()
 
     def heard(self, since: int) -> int:
         """Samples (at the line's rate) that the caller has heard by now from the place `since` of the line on."""
@@ -124,11 +130,19 @@ class Playout:
         return bool(self._queue) or self._play_end > self.clock()
 
     def reference(self) -> Pcm | None:
-        """What the caller may be hearing from us, of the last second: int16[n] at 16 kHz, to know our own echo by."""
-        if not self.sounding:
+        """What the caller has heard from us in the second up to now, silence included: int16[n] at 16 kHz, to know our
+        own echo by. None when it is too long ago that they heard us."""
+        now = self.clock()
+        if not self._queue and now > self._play_end + ECHO_MS / 1000:
             return None
-        recent = np.concatenate(self._recent) if self._recent else np.empty(0, np.int16)
-        return Resampler(self.line.out_rate, RATE)(recent)
+        rate = self.line.out_rate
+        heard = np.zeros(REMEMBER_MS * rate // 1000, np.int16)
+        for plays, pcm in self._recent:
+            end = heard.size + round((plays - now) * rate) + pcm.size
+            start = end - pcm.size
+            if end > 0 and start < heard.size:
+                heard[max(0, start) : end] = pcm[max(0, -start) : heard.size - start]
+        return Resampler(rate, RATE)(heard)
 
     def _clear(self) -> None:
         self._queue.clear()
@@ -179,7 +193,7 @@ class Playout:
         if self._on_audible and self._answering and dbfs(pcm) > AUDIBLE_DBFS:
             report, self._on_audible = self._on_audible, None
             report()
-        self._recent.append(pcm)
+        self._recent.append((self._play_end, pcm))
         self._sent += pcm.size
         self._line_sent += pcm.size
 

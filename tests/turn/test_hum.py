@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from voicepipe.audio import BLOCK, RATE, Pcm
-from voicepipe.turn.hum import is_open
+from voicepipe.turn.hum import Burst, is_open
 
 AT = np.arange(BLOCK) / RATE
 
@@ -29,3 +29,14 @@ def test_an_open_vowel_and_a_consonant_are_none(pitch: float) -> None:
 
 def test_silence_is_no_speech() -> None:
     assert not is_open(np.zeros(BLOCK, np.int16))
+
+
+def test_the_hiss_of_the_room_around_a_hum_is_no_speech() -> None:
+    room = np.random.default_rng(1).normal(0, 20, BLOCK).astype(np.int16)
+    burst = Burst()
+    for block in [room, room, voice(120, 12), room, voice(120, 12), room, room]:
+        burst.push(block)
+    assert is_open(room) and not burst.speech
+    burst.push(voice(120, 6))
+    burst.push(voice(120, 6))
+    assert burst.speech

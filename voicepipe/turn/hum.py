@@ -14,6 +14,29 @@ OPEN_SHARE = 0.01
 """Of a block's power above 1 kHz: -20 dB."""
 OPEN_BLOCKS = 2
 """So many make a burst speech."""
+RANGE_DB = 15.0
+"""A block further below the loudest of its burst is not looked at: around a hum there is the room, and rooms hiss."""
+
+
+class Burst:
+    """Of one burst of voice: push its blocks in order."""
+
+    def __init__(self) -> None:
+        self._loudest = 0.0
+        self._open = [0.0] * OPEN_BLOCKS
+        """Powers of the loudest open blocks."""
+
+    @property
+    def speech(self) -> bool:
+        """It was more than a hum."""
+        return min(self._open) > self._loudest * 10 ** (-RANGE_DB / 10)
+
+    def push(self, pcm: Pcm) -> None:
+        """int16[n] of voice at 16 kHz."""
+        power = float(np.mean(pcm.astype(np.float64) ** 2))
+        self._loudest = max(self._loudest, power)
+        if is_open(pcm):
+            self._open = sorted([*self._open, power])[1:]
 
 
 def is_open(pcm: Pcm) -> bool:
