@@ -1,4 +1,4 @@
-"""A speakerphone: the agent hears itself, 20 dB weaker and late, and must not interrupt itself. Silero and espeak-ng."""
+"""A speakerphone: the agent hears itself, 20 dB weaker and late, and must not interrupt itself. With Silero."""
 
 from collections.abc import AsyncIterator
 

@@ -89,6 +89,14 @@ def test_voice_in_the_silence_discards_and_listens_on() -> None:
     assert turn.words is None
 
 
+def test_words_that_come_late_are_committed_at_once() -> None:
+    heard = (VoiceStarted(0), VoiceGoesOn(900), Silence(60, 16000), Silence(140, 16000))
+    late = Words("what are your hours", 130)
+    assert machine(*heard, late)[1] == [Action.PREPARE, Action.COMMIT]
+    assert machine(*heard, Words("what are your", 950))[1] == [Action.PREPARE]
+    assert machine(*heard[:3], Silence(140, 16000, sure=False), late)[1] == [Action.PREPARE]
+
+
 def test_nothing_is_committed_before_the_recogniser_has_answered() -> None:
     assert machine(*SAID[:3], Silence(2000, 16000))[1] == []
 

@@ -72,3 +72,21 @@ def test_positions_never_run_backward_or_ahead(blocks: list[tuple[float, float]]
         last = voice.last
         if voice.active:
             assert 0 <= voice.started <= voice.last
+
+
+def begins(probabilities: list[float]) -> int:
+    """First voiced window, where each window has its probability."""
+    tracker, pos = VoiceTracker(VadConfig()), 0
+    for probability in probabilities:
+        tracker.push(noise(32, -30, pos), pos, [probability])
+        pos += WINDOW
+        if tracker.voice.active:
+            return tracker.voice.started // WINDOW
+    raise AssertionError("no voice")
+
+
+def test_a_voice_begins_with_its_hiss_but_not_with_all_the_noise_before() -> None:
+    assert begins([0.02, 0.02, 0.9, 0.9]) == 2
+    assert begins([0.02, 0.2, 0.3, 0.9, 0.9]) == 1
+    assert begins([0.2, 0.02, 0.9, 0.9]) == 2
+    assert begins([0.2] * 20 + [0.9, 0.9]) == 15

@@ -172,6 +172,8 @@ class TurnMachine:
         self.state = State.IDLE
         self.words: Words | None = None
         """What `Settle` brought; stands until the voice comes back."""
+        self._silent: Silence | None = None
+        """The latest silence in a pause: words that come late need not wait for the next."""
         self._gap = False
         """The voice has just paused: what is heard so far may be all."""
         self._voiced_ms = 0.0
@@ -202,7 +204,7 @@ class TurnMachine:
     def _go(self, state: State, *actions: Action) -> Actions:
         self.state = state
         if state in (State.IDLE, State.HEARING, State.OVERLAP, State.REPLYING):
-            self.words, self._gap = None, False
+            self.words, self._silent, self._gap = None, None, False
         return actions
 
     @property
@@ -248,10 +250,11 @@ class TurnMachine:
 
     def _settled(self, fact: Words) -> Actions:
         self.words = fact
-        return self._prepares()
+        prepare = self._prepares()
+        return (*prepare, *self._silence(self._silent)) if self._silent else prepare
 
     def _silence(self, fact: Silence) -> Actions:
-        words = self.words
+        self._silent, words = fact, self.words
         if not self.ends or words is None:
             return NOTHING  # The recogniser has not answered yet.
         if not words.text:

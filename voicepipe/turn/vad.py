@@ -16,6 +16,8 @@ FRAME = RATE // 100
 WINDOW = 512
 """Samples of one VAD window: 32 ms."""
 SURE_VOICE = 0.9
+HISS = RATE * 150 // 1000
+"""Samples: so long a consonant without voice may be, that begins a word."""
 FLOOR_UP, FLOOR_DOWN, FLOOR_MAX = 0.05, 0.3, -25.0
 """How fast the noise floor (dBFS) follows a frame above and below it, and what it is never taken for."""
 
@@ -69,14 +71,14 @@ class VoiceTracker:
         self._floor = -60.0
         self._peak = -96.0
         self._run_started: int | None = None
+        self._perhaps_started: int | None = None
         self._probability = 0.0
         self._heard = 0
 
     @property
     def perhaps(self) -> bool:
         """A voice may have begun: what there is of it is shorter than `start_ms`, or hardly a voice yet."""
-        beginning = self._run_started is not None or self._probability >= self.config.perhaps_probability
-        return beginning and not self.voice.active
+        return not self.voice.active and (self._perhaps_started is not None or self._run_started is not None)
 
     def push(self, pcm: Pcm, pos: int, probabilities: list[float]) -> Voice:
         """Take one block (int16[n] at `pos`) and the probabilities of the windows that it completed."""
@@ -88,7 +90,9 @@ class VoiceTracker:
             sure = self._probability < self.config.stop_probability
             self.voice = Voice(True, voice.started, last, now, likely, sure)
         elif self._run_started is not None and samples_to_ms(self._heard - self._run_started) >= self.config.start_ms:
-            self.voice = Voice(True, self._run_started, max(last, self._heard), now)
+            perhaps = self._run_started if self._perhaps_started is None else self._perhaps_started
+            started = max(min(perhaps, self._run_started), self._run_started - HISS)
+            self.voice = Voice(True, started, max(last, self._heard), now)
         else:
             self.voice = Voice(now=now, last=voice.last)
         return self.voice
@@ -96,7 +100,7 @@ class VoiceTracker:
     def forget(self) -> None:
         """The burst is dealt with; the next voice is a new one."""
         self.voice = Voice(now=self.voice.now, last=self.voice.last)
-        self._run_started = None
+        self._run_started = self._perhaps_started = None
         self._probability = 0.0
         self._peak = -96.0
 
@@ -104,6 +108,10 @@ class VoiceTracker:
         """Take one window; returns the sample up to which it makes the sound voiced, 0 if it does not."""
         start, self._heard = self._heard, self._heard + WINDOW
         self._probability = probability
+        if probability < self.config.perhaps_probability:
+            self._perhaps_started = None
+        elif self._perhaps_started is None:
+            self._perhaps_started = start
         if self._run_started is None and probability >= self.config.start_probability:
             self._run_started = start
         elif probability < self.config.start_probability and not self.voice.active:
