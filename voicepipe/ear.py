@@ -130,10 +130,9 @@ class Ear:
             return NoVoice()
         if self._perhaps == before or not self._perhaps:
             return None
-        # One window of echo is but a part of what is compared, so it is less like: the lower threshold. Where an echo
-        # was heard lately, this is more likely the next piece of it.
+        # Where an echo was heard lately, this is more likely the next piece of it.
         like = self._likeness() if self.now - self._echoed >= LATELY else None
-        self._maybe, self._since = like is not None and like < ECHO_STILL, self.now
+        self._maybe, self._since = like is not None and like < ECHO, self.now
         return MaybeVoice() if self._maybe else None
 
     def _ours(self) -> bool:

@@ -13,6 +13,8 @@ from voicepipe.speech import Phrase
 AUDIBLE_DBFS = -45.0
 QUEUE_MS = 2000
 """How far speech is made ahead of what is played. Full, it holds up the reply that is being made, nothing else."""
+RAMP_MS = 5
+"""From one level to the next: a step would click."""
 REMEMBER_MS = 1000
 """So much of what was played is remembered: more than a network, a room and the client's own buffer delay its echo."""
 ECHO_MS = 300
@@ -185,10 +187,10 @@ class Playout:
 
     def _send(self, pcm: Pcm) -> None:
         if self._gain != 1.0 or self._target != 1.0:
-            # A ramp over one packet: a step would click.
-            ramp = np.linspace(self._gain, self._target, pcm.size, dtype=np.float32)
-            pcm = (pcm * ramp).astype(np.int16)
-            self._gain = self._target
+            gains = np.full(pcm.size, self._target, np.float32)
+            ramp = self.line.out_rate * RAMP_MS // 1000
+            gains[:ramp] = np.linspace(self._gain, self._target, ramp)
+            pcm, self._gain = (pcm * gains).astype(np.int16), self._target
         self.line.send(pcm)
         if self._on_audible and self._answering and dbfs(pcm) > AUDIBLE_DBFS:
             report, self._on_audible = self._on_audible, None

@@ -14,7 +14,7 @@ OPEN_SHARE = 0.01
 """Of a block's power above 1 kHz: -20 dB."""
 OPEN_BLOCKS = 2
 """So many make a burst speech."""
-RANGE_DB = 15.0
+RANGE_DB = 17.0
 """A block further below the loudest of its burst is not looked at: around a hum there is the room, and rooms hiss."""
 
 
