@@ -55,7 +55,8 @@ def judge(said: Said, line: Timeline, reference: Pcm | None = None) -> TurnResul
     if said.speech.resumed:
         result.pause_ms = samples_to_ms(pause_of(said), WIRE_RATE)
     if cut_in and said.speech.resumed:
-        result.repaired = repaired(said, line, cut_in, heard)
+        result.silenced = silenced(said, line, cut_in)
+        result.repaired = result.silenced and understood(said, heard)
     explained = cut_in or answer
     if explained:
         result.stages, result.flags, result.labels = server_record(line, explained.response_id)
@@ -99,13 +100,18 @@ def pause_of(said: Said) -> int:
     return said.speech.resumed - int(np.flatnonzero(levels > AUDIBLE_DBFS)[-1] + 1) * (WIRE_RATE // 100)
 
 
-def repaired(said: Said, line: Timeline, reply: Reply, heard: str) -> bool:
-    """Whether the reply that cut in was silent 250 ms after the caller went on, and both halves were understood."""
-    utterance = said.turn.utterance
-    after = utterance.text.removeprefix(utterance.before)
+def silenced(said: Said, line: Timeline, reply: Reply) -> bool:
+    """Whether the reply that cut in was silent 250 ms after the caller went on."""
     resumed = line.sent_at(said.start + said.speech.resumed)
     audible = reply.frame_times()[0][frame_levels(reply.pcm) > AUDIBLE_DBFS]
-    return float(audible[-1]) <= resumed + REPAIR_S and contains(heard, utterance.before) and contains(heard, after)
+    return float(audible[-1]) <= resumed + REPAIR_S
+
+
+def understood(said: Said, heard: str) -> bool:
+    """Whether what was said before the pause and what was said after it were transcribed."""
+    utterance = said.turn.utterance
+    after = utterance.text.removeprefix(utterance.before)
+    return contains(heard, utterance.before) and contains(heard, after)
 
 
 def server_record(line: Timeline, response_id: str) -> tuple[dict[str, float], dict[str, bool], dict[str, str]]:

@@ -56,8 +56,10 @@ class TurnResult(msgspec.Struct):
     """The same, to the moment at which a client without a buffer plays that sample."""
     cut_in: bool = False
     """A reply became audible before the caller's last voiced sample was sent."""
+    silenced: bool | None = None
+    """After a cut-in: the reply fell silent within 250 ms of the caller's going on."""
     repaired: bool | None = None
-    """After a cut-in: the reply fell silent in time and both halves were transcribed."""
+    """It did, and both halves were understood."""
     word_errors: float | None = None
     place: str = ""
     pause_ms: float | None = None

@@ -43,6 +43,7 @@ class Row(msgspec.Struct):
     played_p95: float | None
     late: Rate
     cut_ins: Rate
+    silenced: Rate
     repaired: Rate
     missed: Rate
     """No answer within 4 s, or nothing but an acknowledgement."""
@@ -133,7 +134,8 @@ def row(name: str, turns: Sequence[TurnResult], budget_ms: float) -> Row:
         played_p95=percentile([turn.played_ms for turn in answers if turn.played_ms is not None], 95),
         late=rate(sum(gap > budget_ms for gap in gaps), len(gaps)),
         cut_ins=rate(sum(turn.cut_in for turn in turns), len(turns)),
-        repaired=rate(sum(turn.repaired is True for turn in turns), sum(turn.repaired is not None for turn in turns)),
+        silenced=share([turn.silenced for turn in turns]),
+        repaired=share([turn.repaired for turn in turns]),
         missed=rate(outcomes["none"] + outcomes["acknowledged"], len(turns)),
         fallback=rate(outcomes["fallback"], len(turns)),
         wrong=rate(outcomes["wrong"], len(turns)),
@@ -173,6 +175,11 @@ def rate(count: int, total: int) -> Rate:
     return Rate(count, total, upper_bound(count, total))
 
 
+def share(judged: Sequence[bool | None]) -> Rate:
+    """Of those that were judged at all."""
+    return rate(judged.count(True), len(judged) - judged.count(None))
+
+
 def breaches(rows: Sequence[Row], p95_ms: float) -> list[str]:
     """One sentence for each limit that was not held."""
     found = []
@@ -209,10 +216,12 @@ def show(run: Run, summary: Summary, console: Console) -> None:
 
 def gap_table(rows: Sequence[Row]) -> Table:
     """What the callers heard."""
-    table = table_of("heard gap, ms", "set", "turns", "p50", "p95", "p99", "played p95", "late", "cut-ins", "repaired")
+    rates = ("late", "cut-ins", "silenced", "repaired")
+    table = table_of("heard gap, ms", "set", "turns", "p50", "p95", "p99", "played p95", *rates)
     for row in rows:
         times = [milliseconds(time) for time in (row.gap_p50, row.gap_p95, row.gap_p99, row.played_p95)]
-        table.add_row(row.name, str(row.turns), *times, str(row.late), str(row.cut_ins), str(row.repaired))
+        shares = [str(one) for one in (row.late, row.cut_ins, row.silenced, row.repaired)]
+        table.add_row(row.name, str(row.turns), *times, *shares)
     return table
 
 

@@ -64,14 +64,16 @@ def test_no_answer_within_four_seconds_is_none() -> None:
 
 
 def test_a_cut_in_is_repaired_if_the_reply_stops_and_both_halves_are_heard() -> None:
-    asked = utterance("booking", "a table for two on friday", before="a table")
-    halves = Made().heard(1.4, "a table").heard(2.0, "for two on friday").reply(1.45, tone(0.2), paced=True)
-    assert judge(said(asked, resumed=1.5), halves.line).repaired is True
-    lost = Made().heard(2.0, "for two on friday").reply(1.45, tone(0.2), paced=True)
-    assert judge(said(asked, resumed=1.5), lost.line).repaired is False
-    goes_on = Made().heard(1.4, "a table").heard(2.0, "for two on friday").reply(1.45, tone(1), paced=True)
-    assert judge(said(asked, resumed=1.5), goes_on.line).repaired is False
-    assert judge(said(asked, resumed=1.5), Made().reply(2.0, tone(1)).line).repaired is None
+    def judged(made: Made) -> tuple[bool | None, bool | None]:
+        asked = utterance("booking", "a table for two on friday", before="a table")
+        result = judge(said(asked, resumed=1.5), made.line)
+        return result.silenced, result.repaired
+
+    first, second = Made().heard(1.4, "a table"), "for two on friday"
+    assert judged(first.heard(2.0, second).reply(1.45, tone(0.2), paced=True)) == (True, True)
+    assert judged(Made().heard(2.0, second).reply(1.45, tone(0.2), paced=True)) == (True, False)
+    assert judged(Made().heard(1.4, "a table").heard(2.0, second).reply(1.45, tone(1), paced=True)) == (False, False)
+    assert judged(Made().reply(2.0, tone(1))) == (None, None)
 
 
 def test_the_pause_is_measured_in_what_was_said() -> None:
