@@ -49,6 +49,20 @@ def test_the_hiss_of_stop_over_our_own_is_told_before_it_is_a_voice() -> None:
     assert [type(fact) for _, fact in facts(np.concatenate([QUIET, hiss, QUIET]))] == [MaybeVoice, NoVoice]
 
 
+def test_a_voice_in_noise_that_might_be_one_is_told_at_its_first_window() -> None:
+    hiss = noise(1200, 2, 200)
+    hiss[RATE:] = noise(200, 3)
+    told = facts(np.concatenate([QUIET, hiss]))
+    assert [type(fact) for _, fact in told[:4]] == [MaybeVoice, NoVoice, MaybeVoice, VoiceStarted]
+    assert 1480 <= told[2][0] <= 1480 + 2 * WINDOW * 1000 // RATE
+
+
+def test_noise_that_comes_and_goes_is_ducked_once_a_second_at_most() -> None:
+    bursts = [part for n in range(10) for part in (noise(96, n, 200), QUIET[: RATE * 96 // 1000])]
+    told = [at for at, fact in facts(np.concatenate([QUIET, *bursts])) if isinstance(fact, MaybeVoice)]
+    assert len(told) == 2 and told[1] - told[0] >= 1000
+
+
 def test_noise_that_might_be_a_voice_is_not_ducked_for_long() -> None:
     (first, maybe), (second, none) = facts(np.concatenate([QUIET, noise(1000, 2, 200), QUIET]))
     assert isinstance(maybe, MaybeVoice) and isinstance(none, NoVoice)

@@ -27,12 +27,12 @@ class Phone:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.played = np.zeros(20 * RATE, np.float64)
+        self.air = np.zeros(20 * RATE, np.float64)
         self.end = 0
 
     def send(self, pcm: Pcm) -> None:
         at = max(self.end, round(self.now * RATE))
-        self.played[at : at + pcm.size] = pcm
+        self.air[at : at + pcm.size] = pcm
         self.end = at + pcm.size
 
     def clear(self) -> int:
@@ -52,7 +52,7 @@ async def facts(delay_ms: int, voice: Pcm | None = None) -> list[Fact]:
     playout = Playout(phone, lambda: phone.now, -15.0)  # type: ignore[arg-type]
     ear = Ear(vad.stream(), VadConfig(), playout.reference)
     spoken = Resampler(tts.rate, RATE)((await whole(tts, REPLY)).pcm)
-    noise = np.random.default_rng(delay_ms).normal(0, 12, phone.played.size)
+    noise = np.random.default_rng(delay_ms).normal(0, 12, phone.air.size)
     told: list[Fact] = []
     for n in range(5 * RATE // BLOCK):
         phone.now = n * BLOCK / RATE
@@ -63,7 +63,7 @@ async def facts(delay_ms: int, voice: Pcm | None = None) -> list[Fact]:
         late = n * BLOCK - delay_ms * RATE // 1000
         near = noise[n * BLOCK : (n + 1) * BLOCK].copy()
         if late >= 0:
-            near += GAIN * phone.played[late : late + BLOCK]
+            near += GAIN * phone.air[late : late + BLOCK]
         if voice is not None and 75 * BLOCK <= n * BLOCK < 75 * BLOCK + voice.size // BLOCK * BLOCK:
             near += voice[(n - 75) * BLOCK : (n - 74) * BLOCK]
         phone.now += BLOCK / RATE
@@ -82,4 +82,5 @@ async def test_a_caller_is_heard_over_it() -> None:
     await tts.start()
     caller = Resampler(tts.rate, RATE)((await whole(tts, "no wait that is wrong")).pcm)
     told = await facts(180, caller)
-    assert any(isinstance(fact, VoiceStarted) for fact in told)
+    started = [fact.pos for fact in told if isinstance(fact, VoiceStarted)]
+    assert started and all(pos >= 1.5 * RATE for pos in started)

@@ -151,7 +151,6 @@ async def test_cut_tells_what_was_heard_and_the_next_reply_starts_from_nothing(l
         await stage.playout.drained()
         await asyncio.sleep(0.3)
         assert stage.playout.heard(stage.place) == 0.2 * RATE
-        assert not stage.playout.sounding
 
 
 async def test_a_full_queue_holds_the_maker_up() -> None:
@@ -173,7 +172,7 @@ async def test_the_reference_is_what_was_heard_when_it_was_heard() -> None:
         await asyncio.sleep(0.4)
         tail = stage.playout.reference()
         assert tail is not None and not tail[15_000:].any()
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.7)
         assert stage.playout.reference() is None
 
 

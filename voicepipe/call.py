@@ -314,9 +314,11 @@ class Call:
         if isinstance(detection, ServerVad):
             start = min(max(detection.threshold, LOWEST_THRESHOLD), 1 - LOWEST_THRESHOLD)
             stop = min(vad.stop_probability, start * vad.stop_probability / vad.start_probability)
+            perhaps = min(start, vad.perhaps_probability * start / vad.start_probability)
             vad = msgspec.structs.replace(
-                vad, start_probability=start, stop_probability=stop, prefix_ms=detection.prefix_ms
-            )
+                vad, start_probability=start, stop_probability=stop,
+                perhaps_probability=perhaps, prefix_ms=detection.prefix_ms,
+            )  # fmt: skip
         self.ear.configure(vad)
         eagerness = detection.eagerness if isinstance(detection, SemanticVad) else "auto"
         self._endpointer = Endpointer(self._config.endpoint, eagerness)

@@ -11,7 +11,7 @@ from voicepipe.turn.echo import WINDOW as ECHO_WINDOW
 from voicepipe.turn.echo import likeness
 from voicepipe.turn.hum import Burst
 from voicepipe.turn.machine import Fact, MaybeVoice, NoVoice, Silence, VoiceGoesOn, VoiceStarted
-from voicepipe.turn.vad import WINDOW, VadConfig, VoiceTracker
+from voicepipe.turn.vad import WINDOW, Beginning, VadConfig, VoiceTracker
 
 REMEMBER = 2 * RATE // BLOCK
 """Blocks that are kept: 2 s, for the sound before a voice was noticed."""
@@ -27,7 +27,7 @@ LOOK = RATE * 60 // 1000
 
 
 class Ear:
-    """`reference` returns what the caller may be hearing from us now (16 kHz), None while no reply is audible."""
+    """`reference` returns what the caller has heard from us in the last second (16 kHz), None if that was before."""
 
     def __init__(self, vad: VadStream, config: VadConfig, reference: Callable[[], Pcm | None]) -> None:
         self._vad = vad
@@ -41,10 +41,12 @@ class Ear:
         self._looked = 0
         self._is_ours = False
         """When the burst was compared with our own sound last, and what came of it."""
-        self._perhaps = self._maybe = False
-        """There may be a voice, and it was told so."""
-        self._since = 0
-        """Where it began to be told."""
+        self._beginning = Beginning.NONE
+        self._maybe = False
+        """It was told that there may be a voice."""
+        self._told_at = 0
+        self._doubted = -LATELY
+        """Where what may have been a voice was found to be none."""
         self._echoed = -LATELY
         """Where an echo was last heard."""
 
@@ -84,8 +86,8 @@ class Ear:
             if self._is_echo():
                 self.forget()
                 return self._look()
-            self._started, self._perhaps, self._maybe = True, False, False
-            self._is_ours = False
+            self._started, self._maybe, self._is_ours = True, False, False
+            self._beginning = Beginning.NONE
             self._burst = Burst()
             for heard in self._blocks:
                 if heard.pos >= voice.started:
@@ -93,7 +95,7 @@ class Ear:
             return VoiceStarted(voice.started)
         if voiced:
             self._burst.push(block.pcm)
-            return VoiceGoesOn(voice.voiced_ms, self._burst.speech and not self._ours())
+            return VoiceGoesOn(voice.voiced_ms, self._burst.speech and not self._ours(), voice.hiss_ms)
         return Silence(voice.silence_ms, voice.last, voice.likely, voice.sure)
 
     def nothing(self, ms: float) -> Fact | None:
@@ -124,16 +126,21 @@ class Ear:
 
     def _look(self) -> Fact | None:
         """Tell a beginning that may be a voice over our own, and when it was none after all."""
-        before, self._perhaps = self._perhaps, self._tracker.perhaps
-        if self._maybe and (not self._perhaps or self.now - self._since >= DOUBT):
-            self._maybe = False
+        before, self._beginning = self._beginning, self._tracker.beginning
+        doubt = self._beginning is Beginning.PERHAPS and self.now - self._told_at >= DOUBT
+        if self._maybe and (doubt or self._beginning is Beginning.NONE):
+            self._maybe, self._doubted = False, self.now
             return NoVoice()
-        if self._perhaps == before or not self._perhaps:
+        if self._maybe or self._beginning <= before or not self._worth_telling():
             return None
-        # Where an echo was heard lately, this is more likely the next piece of it.
-        like = self._likeness() if self.now - self._echoed >= LATELY else None
-        self._maybe, self._since = like is not None and like < ECHO, self.now
+        like = self._likeness()
+        self._maybe, self._told_at = like is not None and like < ECHO, self.now
         return MaybeVoice() if self._maybe else None
+
+    def _worth_telling(self) -> bool:
+        """Where an echo was heard lately, this is more likely the next of it; and what was noise is noise again."""
+        doubted = self._beginning is Beginning.PERHAPS and self.now - self._doubted < LATELY
+        return self.now - self._echoed >= LATELY and not doubted
 
     def _ours(self) -> bool:
         """Whether the burst is our echo after all: where it began there was little of it to compare."""
@@ -153,7 +160,7 @@ class Ear:
         return echo
 
     def _likeness(self) -> float | None:
-        """Of the sound just heard to our own; None while no reply is audible, or if too little was heard yet."""
+        """Of the sound just heard to our own; None if nothing of ours was heard lately, or too little of theirs."""
         far = self._reference()
         if far is None or self.now < ECHO_WINDOW:
             return None

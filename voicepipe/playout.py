@@ -9,16 +9,15 @@ import numpy as np
 from voicepipe.audio import BLOCK_MS, RATE, Pcm, Resampler, dbfs
 from voicepipe.line import Line
 from voicepipe.speech import Phrase
+from voicepipe.turn.echo import FAR, WINDOW
 
 AUDIBLE_DBFS = -45.0
 QUEUE_MS = 2000
 """How far speech is made ahead of what is played. Full, it holds up the reply that is being made, nothing else."""
 RAMP_MS = 5
 """From one level to the next: a step would click."""
-REMEMBER_MS = 1000
-"""So much of what was played is remembered: more than a network, a room and the client's own buffer delay its echo."""
-ECHO_MS = 300
-"""Rooms and networks bring our echo so long after the caller has heard the last of us."""
+ECHO_S = (FAR - WINDOW) / RATE
+"""Network, client's buffer and room together may delay our echo by so much, 0.76 s."""
 
 
 class Playout:
@@ -39,8 +38,8 @@ class Playout:
         """Samples of this reply that the line has."""
         self._line_sent = 0
         self._play_end = 0.0
-        self._recent: deque[tuple[float, Pcm]] = deque(maxlen=(REMEMBER_MS + line.lead_ms) // BLOCK_MS + 1)
-        """Packets, and when a client that plays at once all that it gets plays them."""
+        self._recent: deque[tuple[float, Pcm]] = deque(maxlen=(1000 * FAR // RATE + line.lead_ms) // BLOCK_MS + 1)
+        """When a client that plays at once all that it gets plays a packet, and the packet."""
         self._wake = asyncio.Event()
         self._room = asyncio.Event()
         self._on_phrase: Callable[[Phrase, int], None] = _nobody
@@ -126,19 +125,14 @@ class Playout:
         """Samples of this reply that the line has been handed."""
         return self._sent
 
-    @property
-    def sounding(self) -> bool:
-        """The caller can hear us now, as far as we know."""
-        return bool(self._queue) or self._play_end > self.clock()
-
     def reference(self) -> Pcm | None:
         """What the caller has heard from us in the second up to now, silence included: int16[n] at 16 kHz, to know our
         own echo by. None when it is too long ago that they heard us."""
         now = self.clock()
-        if not self._queue and now > self._play_end + ECHO_MS / 1000:
+        if now > self._play_end + ECHO_S:
             return None
         rate = self.line.out_rate
-        heard = np.zeros(REMEMBER_MS * rate // 1000, np.int16)
+        heard = np.zeros(FAR * rate // RATE, np.int16)
         for plays, pcm in self._recent:
             end = heard.size + round((plays - now) * rate) + pcm.size
             start = end - pcm.size

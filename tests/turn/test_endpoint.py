@@ -53,7 +53,7 @@ def test_finished_sentences_are_known_and_beginnings_are_waited_for(part: str, r
 def test_hesitation_is_not_answered(text: str) -> None:
     verdict = Endpointer(CONFIG).judge(Evidence(text))
     assert not verdict.confident
-    assert verdict.required_ms >= 750
+    assert verdict.required_ms >= CONFIG.unsure_ms
     assert verdict.reason
 
 

@@ -31,12 +31,28 @@ def test_silence_is_no_speech() -> None:
     assert not is_open(np.zeros(BLOCK, np.int16))
 
 
-def test_the_hiss_of_the_room_around_a_hum_is_no_speech() -> None:
-    room = np.random.default_rng(1).normal(0, 20, BLOCK).astype(np.int16)
+def heard(*blocks: Pcm) -> bool:
     burst = Burst()
-    for block in [room, room, voice(120, 12), room, voice(120, 12), room, room]:
+    for block in blocks:
         burst.push(block)
-    assert is_open(room) and not burst.speech
-    burst.push(voice(120, 6))
-    burst.push(voice(120, 6))
-    assert burst.speech
+    return burst.speech
+
+
+def hiss(below_db: float) -> Pcm:
+    """A block of noise, that much weaker than a hum."""
+    loud = np.sqrt(np.mean(voice(120, 12).astype(np.float64) ** 2))
+    return np.random.default_rng(1).normal(0, loud * 10 ** (-below_db / 20), BLOCK).astype(np.int16)
+
+
+def test_the_hiss_of_the_room_around_a_hum_is_no_speech_and_a_consonant_is() -> None:
+    hum = voice(120, 12)
+    assert is_open(hiss(25))
+    assert not heard(hiss(25), hiss(25), hum, hiss(25), hum, hum, hiss(25))
+    assert heard(hiss(12), hum, hum, hiss(12), hum)
+    assert heard(hum, hum, voice(120, 6), voice(120, 6))
+
+
+def test_one_thump_does_not_make_what_follows_a_hum() -> None:
+    thump = np.clip(voice(90, 12).astype(np.int32) * 8, -32768, 32767).astype(np.int16)
+    quiet = (voice(180, 6) * 0.1).astype(np.int16)
+    assert heard(thump, quiet, quiet, quiet)

@@ -95,6 +95,8 @@ def test_words_that_come_late_are_committed_at_once() -> None:
     assert machine(*heard, late)[1] == [Action.PREPARE, Action.COMMIT]
     assert machine(*heard, Words("what are your", 950))[1] == [Action.PREPARE]
     assert machine(*heard[:3], Silence(140, 16000, sure=False), late)[1] == [Action.PREPARE]
+    over = (Replying(), Silence(180, 16000, sure=False), ReplyEnded())
+    assert Action.COMMIT not in machine(*heard, *over, late)[1]
 
 
 def test_nothing_is_committed_before_the_recogniser_has_answered() -> None:
@@ -197,6 +199,19 @@ def test_what_may_be_a_voice_ducks_a_reply_and_nothing_else() -> None:
     assert turn.on(MaybeVoice()) == ()
 
 
+def test_a_duck_ends_if_the_client_takes_interruptions_away() -> None:
+    turn, _ = machine(Replying(), MaybeVoice())
+    turn.interrupts = False
+    assert turn.on(VoiceStarted(90_000)) == (Action.RESUME,)
+
+
+def test_the_hiss_of_a_word_counts_for_the_pause_and_not_for_the_cut() -> None:
+    voice = (Replying(), VoiceStarted(90_000))
+    assert machine(*voice, VoiceGoesOn(100))[1] == []
+    assert machine(*voice, VoiceGoesOn(100, hiss_ms=120))[1] == [Action.HOLD]
+    assert machine(*voice, VoiceGoesOn(500, hiss_ms=150))[1] == [Action.HOLD]
+
+
 def test_a_short_burst_lets_the_reply_go_on() -> None:
     facts = (VoiceGoesOn(250), Silence(60, 94_000), Words("mm", 400), Silence(300, 94_000))
     turn, actions = over(*facts)
@@ -254,7 +269,7 @@ def test_a_client_may_turn_answers_interruptions_and_endpointing_off() -> None:
     assert turn.state is State.IDLE
     turn.interrupts = False
     turn.on(Replying())
-    assert turn.on(VoiceStarted(90_000)) == ()
+    assert turn.on(VoiceStarted(90_000)) == (Action.RESUME,)
     turn.ends = False
     turn.on(ReplyEnded())
     assert Action.COMMIT not in [action for fact in (*SAID, Silence(5000, 16000)) for action in turn.on(fact)]

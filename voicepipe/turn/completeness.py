@@ -63,22 +63,21 @@ VERBS = NEEDS_OBJECT | _set(
     "shift fill pass swap include require allow bother explain describe suggest choose happen begin"
 )
 ADJECTIVES = _set(
-    "able actual afraid amazing angry available average awful bad basic beautiful big bright broad broken busy "
-    "calm careful central cheap cheerful clean clear clever close comfortable common complete convenient correct "
-    "cosy crazy current daily dangerous dark decent deep delicious different difficult direct dirty dry early "
-    "easy electric empty entire equal exact excellent exciting expensive fair famous fantastic fast fine flat "
-    "formal former free fresh friendly full funny gentle glad good gorgeous great happy hard healthy heavy "
-    "helpful high honest hot huge important impossible interesting joint large late lazy little live lonely long "
-    "loud lovely low lucky married mild missing modern narrow national natural near nearby nearest necessary "
-    "nervous new next nice noisy normal obvious odd official old online ordinary outdoor outside overall own "
-    "particular perfect personal physical plain pleasant polite poor popular possible precise pretty previous "
-    "private proper proud quick quiet ready real reasonable recent relevant reliable responsible romantic rough "
-    "sad safe scary separate serious sharp short shy silly similar simple slow small soft specific spicy standard "
-    "steep straight strange strict strong stupid suitable sunny sure tall tasty terrible thick thin tidy tight "
-    "tiny tired total tough traditional true typical ugly unusual upper urgent useful usual various warm weak "
-    "weird well whole wide wild wonderful wooden worried wrong young"
+    "able actual afraid amazing angry available awful bad basic beautiful big bright broken busy calm careful "
+    "central cheap cheerful clean clear clever close comfortable common complete convenient correct cosy crazy "
+    "current daily dangerous dark decent deep delicious different difficult direct dirty dry early easy electric "
+    "empty entire equal exact excellent exciting expensive fair famous fantastic fast formal former free fresh "
+    "friendly full funny gentle glad good gorgeous great happy hard healthy heavy helpful high honest hot huge "
+    "important impossible interesting joint large late lazy little live lonely long loud lovely low lucky married "
+    "mild missing modern narrow national natural near nearby necessary nervous new next nice noisy normal obvious "
+    "odd official old online ordinary overall own particular perfect personal physical plain pleasant polite poor "
+    "popular possible precise pretty previous private proper proud quick quiet ready real reasonable recent "
+    "relevant reliable responsible romantic rough sad safe scary separate serious sharp short shy silly similar "
+    "simple slow small soft specific spicy steep straight strange strict strong stupid suitable sunny sure tall "
+    "tasty terrible thick thin tidy tight tiny tired tough traditional true typical ugly unusual upper urgent "
+    "useful usual various warm weak weird whole wide wild wonderful wooden worried wrong"
 )
-"""Common English adjectives that are no nouns."""
+"""Common English adjectives that are seldom nouns."""
 NOUN_FOLLOWS = _set("a an the my your our their his its some every each another")
 
 COMPLETE_ENDS = frozenset(
@@ -86,7 +85,7 @@ COMPLETE_ENDS = frozenset(
         "hold on, come in, go on, later on, think so, hope so, like that, for that, said that, is that, like "
         "this, is this, about that, about this, of that, do that, not really, yes i do, yes we do, yes i am, "
         "yes we are, yes you can, i will, how are you, who are you, why not, or not, course not, all i need, "
-        "all we need"
+        "all we need, my own, your own, a little, the usual"
     ).split(", ")
 )
 """These end a sentence although their last word seldom does."""
@@ -147,6 +146,8 @@ def lacks_an_object(words: list[str]) -> bool:
 
 def lacks_a_noun(words: list[str]) -> bool:
     """ "do you have a quiet ...", "what is the exact ..."."""
+    if " ".join(words[-2:]) in COMPLETE_ENDS:
+        return False
     return words[-1] in ADJECTIVES and len(words) > 1 and words[-2] in NOUN_FOLLOWS
 
 

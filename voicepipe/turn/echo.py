@@ -7,7 +7,7 @@ from voicepipe.audio import RATE, Pcm
 WINDOW = RATE * 240 // 1000
 """Samples of the caller's sound that are compared: 240 ms, long enough that two voices do not match by chance."""
 FAR = RATE
-"""Samples of our own output that are searched: 1 s covers the playout lead, the network and 250 ms of room."""
+"""Samples of our own output that are searched: 1 s covers a client's buffer, the network and 250 ms of room."""
 
 
 def likeness(near: Pcm, far: Pcm) -> float:

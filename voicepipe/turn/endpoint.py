@@ -21,7 +21,7 @@ PATIENCE: dict[Eagerness, float] = {"low": 2.0, "medium": 1.0, "auto": 1.0, "hig
 
 
 class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    sure_ms: Ms = 150
+    sure_ms: Ms = 140
     """Required silence when the turn is surely complete."""
     unsure_ms: Ms = 850
     """Hesitations inside a phrase mostly last 300 to 700 ms."""

@@ -22,26 +22,31 @@ class Burst:
     """Of one burst of voice: push its blocks in order."""
 
     def __init__(self) -> None:
-        self._loudest = 0.0
+        self._loudest = [0.0] * OPEN_BLOCKS
         self._open = [0.0] * OPEN_BLOCKS
-        """Powers of the loudest open blocks."""
+        """Powers of the loudest blocks, and of the loudest open ones: of several, since one may be a thump."""
 
     @property
     def speech(self) -> bool:
-        """It was more than a hum."""
-        return min(self._open) > self._loudest * 10 ** (-RANGE_DB / 10)
+        """It is more than a hum."""
+        return self._open[0] > self._loudest[0] * 10 ** (-RANGE_DB / 10)
 
     def push(self, pcm: Pcm) -> None:
         """int16[n] of voice at 16 kHz."""
-        power = float(np.mean(pcm.astype(np.float64) ** 2))
-        self._loudest = max(self._loudest, power)
-        if is_open(pcm):
+        power, high = powers(pcm)
+        self._loudest = sorted([*self._loudest, power])[1:]
+        if high > OPEN_SHARE * power:
             self._open = sorted([*self._open, power])[1:]
 
 
 def is_open(pcm: Pcm) -> bool:
     """Whether int16[n] of voice at 16 kHz comes through open lips."""
+    power, high = powers(pcm)
+    return high > OPEN_SHARE * power
+
+
+def powers(pcm: Pcm) -> tuple[float, float]:
+    """Of int16[n] at 16 kHz: above LOWEST_HZ, and above OPEN_HZ; to compare, without a unit."""
     power = np.abs(np.fft.rfft(pcm * np.hanning(pcm.size))) ** 2
     hertz = RATE / pcm.size
-    within = power[round(LOWEST_HZ / hertz) :].sum()
-    return bool(power[round(OPEN_HZ / hertz) :].sum() > OPEN_SHARE * within)
+    return float(power[round(LOWEST_HZ / hertz) :].sum()), float(power[round(OPEN_HZ / hertz) :].sum())

@@ -37,7 +37,7 @@ class TurnConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     duck_db: Decibel = -15.0
     resume_ms: Ms = 300
     """Silence after which a reply that was not cut goes on."""
-    reopen_ms: Ms = 900
+    reopen_ms: Ms = 1000
     """The caller going on within this time of their last voiced sample had not finished: the turn is reopened."""
     reopen_voice_ms: Ms = 300
     """The reply stops at once, but so much voice it takes to throw it away: a hum or our own echo lets it go on."""
@@ -64,7 +64,7 @@ class VoiceStarted:
 
 @dataclass(frozen=True, slots=True)
 class MaybeVoice:
-    """Over a reply that sounds: voice, too short to be called one. VoiceStarted or NoVoice follows."""
+    """Over a reply that sounds: what may be a voice. NoVoice follows, or VoiceStarted, or both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,8 @@ class VoiceGoesOn:
     ms: float
     speech: bool = True
     """It is more than a hum, and not our echo."""
+    hiss_ms: float = 0.0
+    """What may have been its first consonant lasted so long before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,9 @@ class TurnMachine:
     def _go(self, state: State, *actions: Action) -> Actions:
         self.state = state
         if state in (State.IDLE, State.HEARING, State.OVERLAP, State.REPLYING):
-            self.words, self._silent, self._gap = None, None, False
+            self.words, self._gap = None, False
+        if state is not State.PAUSE:
+            self._silent = None
         return actions
 
     @property
@@ -274,7 +278,7 @@ class TurnMachine:
         return self._go(State.REPLYING)
 
     def _perhaps_voice(self, fact: MaybeVoice) -> Actions:
-        # To wait until it surely is one costs 30 ms and more; a duck that was for nothing is hardly heard.
+        # To wait until it surely is one costs up to 200 ms; a duck for nothing is short.
         return (Action.DUCK,) if self.interrupts else NOTHING
 
     def _no_voice(self, fact: NoVoice) -> Actions:
@@ -282,7 +286,7 @@ class TurnMachine:
 
     def _voice_over(self, fact: VoiceStarted) -> Actions:
         if not self.interrupts:
-            return NOTHING
+            return (Action.RESUME,)  # It may have been ducked before the client wished so.
         self._voiced_ms, self._turn_first = 0.0, False
         last = self._committed_last
         self._may_reopen = last is not None and samples_to_ms(fact.pos - last) <= self.config.reopen_ms
@@ -313,7 +317,7 @@ class TurnMachine:
             return self._reopen()
         if fact.speech and fact.ms >= self.config.cut_ms:
             return self._cut(State.HEARING)
-        return (Action.HOLD,) if fact.ms >= self.config.pause_ms else NOTHING
+        return (Action.HOLD,) if fact.hiss_ms + fact.ms >= self.config.pause_ms else NOTHING
 
     def _cut(self, state: State) -> Actions:
         words = self.words if state is State.PAUSE else None

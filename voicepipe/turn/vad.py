@@ -5,6 +5,7 @@ says *where* it ended, in frames of 10 ms. Silence is counted from the last voic
 """
 
 from dataclasses import dataclass
+from enum import IntEnum
 
 import msgspec
 import numpy as np
@@ -36,6 +37,14 @@ class VadConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """A frame is voiced when it is this far above the noise floor and not further below the burst's peak."""
 
 
+class Beginning(IntEnum):
+    NONE = 0
+    PERHAPS = 1
+    """At least `perhaps_probability`: a hiss, or noise."""
+    SHORT = 2
+    """A voice that is shorter than `start_ms`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Voice:
     """What is known after a block. Positions are samples of the call at 16 kHz."""
@@ -44,6 +53,8 @@ class Voice:
     """Between the first voiced sample of a burst and the moment it is forgotten."""
     started: int = 0
     """First voiced sample of the burst."""
+    hiss: int = 0
+    """Samples of what may be its first consonant, before that."""
     last: int = 0
     """End of the last voiced frame."""
     now: int = 0
@@ -61,6 +72,10 @@ class Voice:
     def voiced_ms(self) -> float:
         return samples_to_ms(self.last - self.started)
 
+    @property
+    def hiss_ms(self) -> float:
+        return samples_to_ms(self.hiss)
+
 
 class VoiceTracker:
     """Feed blocks and window probabilities in order; read `voice`."""
@@ -76,9 +91,13 @@ class VoiceTracker:
         self._heard = 0
 
     @property
-    def perhaps(self) -> bool:
-        """A voice may have begun: what there is of it is shorter than `start_ms`, or hardly a voice yet."""
-        return not self.voice.active and (self._perhaps_started is not None or self._run_started is not None)
+    def beginning(self) -> Beginning:
+        """How much of a voice there is, that is none yet."""
+        if self.voice.active:
+            return Beginning.NONE
+        if self._run_started is not None:
+            return Beginning.SHORT
+        return Beginning.NONE if self._perhaps_started is None else Beginning.PERHAPS
 
     def push(self, pcm: Pcm, pos: int, probabilities: list[float]) -> Voice:
         """Take one block (int16[n] at `pos`) and the probabilities of the windows that it completed."""
@@ -88,11 +107,10 @@ class VoiceTracker:
         if voice.active:
             likely = self._probability < self.config.start_probability
             sure = self._probability < self.config.stop_probability
-            self.voice = Voice(True, voice.started, last, now, likely, sure)
+            self.voice = Voice(True, voice.started, voice.hiss, last, now, likely, sure)
         elif self._run_started is not None and samples_to_ms(self._heard - self._run_started) >= self.config.start_ms:
-            perhaps = self._run_started if self._perhaps_started is None else self._perhaps_started
-            started = max(min(perhaps, self._run_started), self._run_started - HISS)
-            self.voice = Voice(True, started, max(last, self._heard), now)
+            before = 0 if self._perhaps_started is None else self._run_started - self._perhaps_started
+            self.voice = Voice(True, self._run_started, min(max(0, before), HISS), max(last, self._heard), now)
         else:
             self.voice = Voice(now=now, last=voice.last)
         return self.voice
@@ -101,7 +119,6 @@ class VoiceTracker:
         """The burst is dealt with; the next voice is a new one."""
         self.voice = Voice(now=self.voice.now, last=self.voice.last)
         self._run_started = self._perhaps_started = None
-        self._probability = 0.0
         self._peak = -96.0
 
     def _window(self, probability: float) -> int:
