@@ -93,7 +93,10 @@ def positive(text: str) -> int:
 @contextmanager
 def target(options: argparse.Namespace) -> Iterator[str]:
     """The address of the server to call. Raises ProbeError unless there is exactly one."""
-    if bool(options.url) == options.own:
+    if options.url and options.own:
+        raise ProbeError("give an address or --self, not both (make bench gives --self: for a server that runs "
+                         "already, python -m latency_probes ADDRESS)")  # fmt: skip
+    if not options.url and not options.own:
         raise ProbeError("give the address of one server, for example ws://127.0.0.1:8080/v1/realtime, or --self")
     if options.own:
         own = ("--config", str(options.config)) if options.config else ()

@@ -159,7 +159,7 @@ def endpoint(url: str, agent: str) -> str:
 def refusal(url: str, status: int) -> str:
     """One sentence on a refused handshake."""
     reasons = {
-        401: "it wants another key: give it by --key",
+        401: "it wants a key, or another one: give it by --key",
         403: "this key may not call: give another by --key",
         404: "it knows no such path or agent: check the address and --agent",
         429: "it is full: try again with fewer calls at a time",

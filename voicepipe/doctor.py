@@ -60,7 +60,7 @@ def run(console: Console | None = None) -> int:
     console = console or Console(highlight=False)
     console.print(table)
     broken = [finding.what for finding in findings if finding.state == "broken"]
-    console.print(f"\nbroken: {', '.join(broken)}" if broken else "\nThe demo can run: voicepipe demo")
+    console.print(f"\nbroken: {', '.join(broken)}" if broken else "\nThe demo can run: make demo")
     return 1 if broken else 0
 
 

@@ -12,6 +12,7 @@ import uvloop
 
 from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import ConfigError, VoicepipeError, cause
+from voicepipe.ingress.local import is_loopback
 
 
 def run(command: Coroutine[Any, Any, int]) -> int:
@@ -47,7 +48,8 @@ async def serve(config: Config) -> int:
     from voicepipe.pop import running
 
     async with running(config):
-        print(f"{config.pop.id} answers at {url(config.http)}; Ctrl-C drains and stops", flush=True)
+        where = f"{url(config.http)}{'' if is_loopback(config.http.host) else ', also from other machines'}"
+        print(f"{config.pop.id} answers at {where}; Ctrl-C drains and stops", flush=True)
         return await forever()
 
 

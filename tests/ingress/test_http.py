@@ -92,12 +92,15 @@ async def test_sideband_misses() -> None:
 
 
 @pytest.mark.parametrize(("error", "code"), [(PopFull("full"), "pop_full"), (Draining("bye"), "draining")])
-async def test_a_pop_that_takes_no_calls(error: Exception, code: str) -> None:
+async def test_a_pop_that_takes_no_calls(error: Exception, code: str, caplog: pytest.LogCaptureFixture) -> None:
     pop = FakePop()
     pop.refuse = error
     async with serving(pop) as address:
         status, said, headers = await refused(address)
         assert (status, said) == (503, code) and int(headers["Retry-After"]) > 0
+    levels = [record.levelname for record in caplog.records if record.levelname != "INFO"]
+    assert levels == ["WARNING"], "the reason, and nothing of a failed handshake"
+    assert any(message.startswith("call refused: ") for message in caplog.messages)
 
 
 async def test_a_client_secret_carries_its_session() -> None:

@@ -102,7 +102,7 @@ def test_a_run_that_is_stopped_keeps_what_it_has(
         (["ws://127.0.0.1:1"], "no server answers at ws://127.0.0.1:1/v1/realtime"),
         (["ws://127.0.0.1:1", "--soak", "1"], "has none"),
         (["ftp://host"], "no address of a server"),
-        (["ws://host", "--self"], "give the address of one server"),
+        (["ws://host", "--self"], "not both"),
         (["ws://host", "--set", "nonsense"], "no set 'nonsense'"),
         (["ws://host", "--calls", "0"], "whole number"),
     ],

@@ -113,6 +113,7 @@ class Realtime:
                 agent = find_agent(self._pop, who.tenant, who.agent or socket.query_params.get("model"))
                 seat = place.enter_context(self._pop.admit(who.tenant, agent))
             except Refused as error:
+                logger.warning("call refused: %s", error)
                 return await socket.send_denial_response(refusal(error))
             await socket.accept(SUBPROTOCOL if SUBPROTOCOL in socket.scope["subprotocols"] else None)
             session, settings = settle(agent, who, int(time.time() + limits.call_ms / 1000))

@@ -25,7 +25,7 @@ def check_exposure(config: Config) -> None:
     if not config.tenants and not is_loopback(config.http.host):
         raise ConfigError(
             f"http.host = {config.http.host!r} lets other machines call, and no tenant has a key: "
-            "add a [[tenants]] table with name and key_env, or set http.host to 127.0.0.1."
+            "add a [[tenants]] table with name and key_env, or leave http.host (--host) at 127.0.0.1."
         )
 
 

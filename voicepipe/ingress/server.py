@@ -6,6 +6,7 @@ import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -39,6 +40,11 @@ class StampedWebSocket(WebSocketsSansIOProtocol):
     def keepalive_timeout(self) -> None:
         super().keepalive_timeout()
         self.abort()
+
+    async def send(self, message: Any) -> None:
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body":
+            self.handshake_complete = True  # A refusal is an answer, too: uvicorn would log a failure.
 
     async def run_asgi(self) -> None:
         await super().run_asgi()
