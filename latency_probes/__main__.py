@@ -40,6 +40,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.list:
         console.print("\n".join(f"{kind:14}{size:5}" for kind, size in sizes().items()), highlight=False)
         return 0
+    if threading.current_thread() is threading.main_thread():
+        # As Ctrl-C, so that a server of our own that is still starting does not outlive us.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with target(options) as options.url:
             endpoint(options.url, options.agent)

@@ -12,7 +12,7 @@ from pathlib import Path
 from voicepipe.errors import ProbeError
 
 COMMAND = (sys.executable, "-m", "voicepipe", "pop", "--port", "0")
-READY = re.compile(r"answers at (https?://[^\s;]+)")
+READY = re.compile(r"answers at (https?://[^\s;,]+)")
 READY_S = 120.0
 DRAIN_S = 15.0
 

@@ -3,8 +3,10 @@
 import asyncio
 import json
 import signal
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -129,3 +131,18 @@ def test_a_pop_that_does_not_start_says_why() -> None:
         own_server.own_server((sys.executable, "-c", "exit('no such engine')")),
     ):
         pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_a_pop_of_ones_own_does_not_outlive_a_probe_that_is_stopped_while_it_starts() -> None:
+    probe = subprocess.Popen([sys.executable, "-m", "latency_probes", "--self"])
+    try:
+        children = Path(f"/proc/{probe.pid}/task/{probe.pid}/children")
+        deadline = time.monotonic() + 60
+        while not (started := children.read_text().split()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        probe.terminate()
+        assert probe.wait(60) == 130
+        assert started and not Path(f"/proc/{started[0]}").exists()
+    finally:
+        probe.kill()
