@@ -2,7 +2,7 @@
 
 Behind closed lips a voice has next to nothing above 1 kHz: nasal murmurs lose 20 dB and more there (Fujimura, J.
 Acoust. Soc. Am. 34(12), 1962). Speech has at least some open vowels and consonants: on development speech two such
-blocks come within 120 ms in the median, and within half a second at the latest.
+blocks come within 130 ms in the median, and within half a second at the latest.
 """
 
 import numpy as np
@@ -37,12 +37,6 @@ class Burst:
         self._loudest = sorted([*self._loudest, power])[1:]
         if high > OPEN_SHARE * power:
             self._open = sorted([*self._open, power])[1:]
-
-
-def is_open(pcm: Pcm) -> bool:
-    """Whether int16[n] of voice at 16 kHz comes through open lips."""
-    power, high = powers(pcm)
-    return high > OPEN_SHARE * power
 
 
 def powers(pcm: Pcm) -> tuple[float, float]:
