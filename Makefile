@@ -8,9 +8,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 # What tests use outside Python, as command:package:what is skipped without it.
-SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths
+SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
+  chromium:chromium:the_pages_in_a_real_browser
 
-.PHONY: help demo test lint types bench docs venv system clean
+.PHONY: help demo test lint types bench docs screenshots venv system clean
 .DEFAULT_GOAL := help
 SHELL := bash
 
@@ -36,6 +37,9 @@ bench: $(VENV)/.run  ## Calls to a fresh PoP, judged by what the caller hears (A
 
 docs: venv  ## Commands, paths and links in *.md hold
 	@$(BIN)/python -m pytest tests/test_docs.py
+
+screenshots: venv system  ## Pictures of the pages, for the README
+	@VOICEPIPE_SCREENSHOTS=$(CURDIR)/pops/dashboards $(BIN)/python -m pytest tests/browser
 
 clean:  ## Remove what the other targets made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info

@@ -1,0 +1,61 @@
+"""A real browser (Debian's Chromium, driven by Playwright) in front of a real PoP, with a WAV file as its microphone."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from latency_probes.own_server import own_server
+
+CHROMIUM = shutil.which("chromium") or ""
+SCREENSHOTS = os.environ.get("VOICEPIPE_SCREENSHOTS")
+"""Where pictures go that the README shows (`make screenshots`); otherwise they end with the test."""
+
+FLAGS = (
+    "--no-sandbox",  # as root, as in a container
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--autoplay-policy=no-user-gesture-required",
+    "--use-fake-ui-for-media-stream",
+    "--use-fake-device-for-media-stream",
+)
+
+OpenBrowser = Callable[[Path | None], Browser]
+
+
+@contextmanager
+def chromium(microphone: Path | None = None) -> Iterator[Browser]:
+    """A browser; `microphone` is a WAV file that it speaks once, from the moment at which a page asks for it."""
+    if not CHROMIUM:
+        pytest.skip("Chromium is not installed (Debian: apt install chromium)")
+    speaks = [f"--use-file-for-fake-audio-capture={microphone}%noloop"] if microphone else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *speaks])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@pytest.fixture(scope="module")
+def pop() -> Iterator[str]:
+    """The address of a fresh PoP with the embedded engines."""
+    with own_server() as url:
+        yield url
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> Callable[[Page, str], None]:
+    """Takes a picture of a page; `make screenshots` keeps it as pops/dashboards/NAME.png."""
+    folder = Path(SCREENSHOTS) if SCREENSHOTS else tmp_path
+
+    def take(page: Page, name: str) -> None:
+        page.screenshot(path=folder / f"{name}.png")
+
+    return take
