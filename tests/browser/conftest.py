@@ -1,4 +1,4 @@
-"""A real browser (Debian's Chromium, driven by Playwright) in front of a real PoP, with a WAV file as its microphone."""
+"""A real browser (Debian's Chromium, driven by Playwright) before a real PoP, with a WAV file as its microphone."""
 
 import os
 import shutil
