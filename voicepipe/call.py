@@ -32,8 +32,6 @@ from voicepipe.turn.timing import TurnRecord
 from voicepipe.utterance import Utterance
 
 log = logging.getLogger(__name__)
-GREETING_WAIT_S = 0.3
-"""A WebSocket client gets so long to say how it wants its session before the greeting is spoken."""
 REMEMBERED = 2 * RATE
 """Samples that the ear remembers: so much of unnoticed speech a client's commit can still have recognised."""
 GAP_S = 1.0
@@ -336,7 +334,7 @@ class Call:
             self.spawn(self._line.hang_up())
 
     async def _greet(self) -> None:
-        await asyncio.sleep(GREETING_WAIT_S if self._line.lead_ms else 0)
+        await asyncio.sleep(self._line.setup_ms / 1000)
         greeting = self.dialogue.settings.agent.greeting
         if greeting and not (self.dialogue.reply or self.utterance or self.dialogue.studio.history.items):
             self.dialogue.say(greeting)

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from voicepipe import toml_file
 from voicepipe.errors import ConfigError
-from voicepipe.ranges import Ms, Name, Port
+from voicepipe.ranges import Ms, Name, Port, Wait
 from voicepipe.turn.endpoint import EndpointConfig
 from voicepipe.turn.machine import TurnConfig
 from voicepipe.turn.vad import VadConfig
@@ -48,6 +48,30 @@ class HttpConfig(Section, frozen=True):
     def __post_init__(self) -> None:
         if bool(self.cert) != bool(self.key):
             raise ValueError("cert and key go together; give both for TLS, or none")
+
+
+class WebRtcConfig(Section, frozen=True):
+    addresses: tuple[str, ...] = ()
+    """Of this machine, on which media are received (UDP); empty: those that `http.host` stands for."""
+    public_address: str = ""
+    """What a 1:1 NAT shows for them to callers; empty: there is no such NAT."""
+    first_port: Port = 0
+    last_port: Port = 0
+    """UDP ports for media, one a call and address; 0: any."""
+    connect_ms: Wait = 15_000
+    """A caller whose connection is not there by then is given up."""
+    turn_urls: tuple[str, ...] = ()
+    """Of a coturn that shares a secret with us (`use-auth-secret`), for callers behind firewalls."""
+    turn_secret_env: str = ""
+    """The environment variable that holds the secret."""
+    turn_ttl_s: Annotated[int, Meta(ge=60, le=86_400)] = 3600
+    """So long a caller may use what we give them."""
+
+    def __post_init__(self) -> None:
+        if bool(self.turn_urls) != bool(self.turn_secret_env):
+            raise ValueError("turn_urls and turn_secret_env go together; give both for TURN, or none")
+        if bool(self.first_port) != bool(self.last_port) or self.first_port > self.last_port:
+            raise ValueError("first_port and last_port go together, the lower one first; or leave both at 0")
 
 
 class LimitsConfig(Section, frozen=True):
@@ -123,6 +147,7 @@ class Config(Section, frozen=True):
 
     pop: PopConfig = PopConfig()
     http: HttpConfig = HttpConfig()
+    webrtc: WebRtcConfig = WebRtcConfig()
     limits: LimitsConfig = LimitsConfig()
     tenants: tuple[TenantConfig, ...] = ()
     vad: VadConfig = VadConfig()
@@ -141,6 +166,7 @@ class Manifest(Section, frozen=True):
 
     pop: PopConfig = PopConfig()
     http: HttpConfig = HttpConfig()
+    webrtc: WebRtcConfig = WebRtcConfig()
     tenants: tuple[TenantConfig, ...] = ()
 
 
@@ -181,6 +207,15 @@ def keys(config: Config) -> dict[str, TenantConfig]:
             raise ConfigError(f"tenants: {found[key].name} and {tenant.name} have the same key; give each its own")
         found[key] = tenant
     return found
+
+
+def turn_secret(config: Config) -> str:
+    """What the TURN server and we share; empty: there is no TURN server. Raises ConfigError."""
+    name = config.webrtc.turn_secret_env
+    secret = os.environ.get(name, "").strip() if name else ""
+    if name and not secret:
+        raise ConfigError(f"webrtc.turn_secret_env: set the environment variable {name} to coturn's static-auth-secret")
+    return secret
 
 
 def _checked(file: Path, shape: type[Section]) -> dict[str, Any]:

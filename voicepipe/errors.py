@@ -11,6 +11,7 @@ VoicepipeError
  |    +-- Unauthorized      no key, a wrong key or an expired one
  |    +-- PopFull           every slot is taken, or one more call would miss the budget
  |    +-- Draining          the PoP takes no new calls
+ |    +-- UnknownCall       no call has this id, or it is somebody else's
  +-- CallError               a request about a call that it cannot carry out
  |    +-- InputEmpty         nothing to commit
  |    +-- ItemExists         an item with this id is there already
@@ -72,6 +73,10 @@ class PopFull(Refused):
 
 class Draining(Refused):
     """The PoP takes no new calls."""
+
+
+class UnknownCall(Refused):
+    """No call of this tenant's has this id."""
 
 
 class CallError(VoicepipeError):

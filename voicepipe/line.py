@@ -18,6 +18,9 @@ class Line(Protocol):
     lead_ms: int
     """How far ahead of real time playout may send: 0 where the network paces, 200 on WebSockets."""
 
+    setup_ms: int
+    """So long the far end may take to say how it wants its session, before it is greeted: 0 for phones."""
+
     def blocks(self) -> AsyncIterator[Block]:
         """The caller's sound from the answer on, 20 ms at a time, without gaps; ends when the caller is gone."""
 

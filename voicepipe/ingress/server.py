@@ -15,7 +15,8 @@ from websockets.http11 import Request
 
 from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import ConfigError
-from voicepipe.ingress.realtime.websocket import LINGER, PEER
+from voicepipe.ingress.realtime.call import LINGER
+from voicepipe.ingress.realtime.websocket import PEER
 
 SHUTDOWN_SECONDS = 10
 

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from voicepipe.call_api import CallControl, ReplyRequest
 from voicepipe.errors import CallError, InputEmpty, ItemExists, ItemMismatch, ItemUnknown, NoReply, ReplyActive
@@ -21,6 +21,16 @@ SLACK_MS = 100
 """A client's clock may say that it played this much more than it was sent; beyond that it is wrong."""
 
 
+Emit = Callable[[say.ServerEvent], None]
+
+
+class Asked(NamedTuple):
+    """When a client asked, and how it alone is answered."""
+
+    arrived: float
+    answer: Emit
+
+
 class InputLine(Protocol):
     """What the client's requests need of its line."""
 
@@ -33,14 +43,14 @@ class InputLine(Protocol):
 
 
 class Control:
-    """Decodes and carries out one client's events, in order; answers through `emit`."""
+    """Decodes and carries out clients' events; what comes of them is told by `emit`."""
 
     def __init__(
         self,
         call: CallControl,
         line: InputLine,
         translator: Translator,
-        emit: Callable[[say.ServerEvent], None],
+        emit: Emit,
         max_items: int,
     ) -> None:
         self._call = call
@@ -49,58 +59,60 @@ class Control:
         self._emit = emit
         self._max_items = max_items
 
-    async def handle(self, raw: str | bytes, arrived: float) -> None:
-        """One message, which reached the socket at the monotonic second `arrived`. Never raises: errors are answers."""
+    async def handle(self, raw: str | bytes, arrived: float, answer: Emit) -> None:
+        """One message, which reached the socket at the monotonic second `arrived`. Never raises: what goes wrong is
+        told by `answer`, to the client that asked; what happens is told to all of them."""
         try:
             event = ask.decode(raw)
         except WireError as error:
-            return self._emit(say.ErrorEvent.of(error, ask.event_id(raw)))
+            return answer(say.ErrorEvent.of(error, ask.event_id(raw)))
         try:
-            await _HANDLERS[type(event)](self, event, arrived)
+            await _HANDLERS[type(event)](self, event, Asked(arrived, answer))
         except WireError as error:
-            self._emit(say.ErrorEvent.of(error, event.event_id))
+            answer(say.ErrorEvent.of(error, event.event_id))
         except CallError as error:
-            self._emit(say.ErrorEvent.of(_call_error(event, error), event.event_id))
+            answer(say.ErrorEvent.of(_call_error(event, error), event.event_id))
         except Exception:
             logger.exception("%s: could not carry out %s", self._call.id, type(event).__name__)
             failure = WireError("server_error", "The server failed on this event.", kind="server_error")
-            self._emit(say.ErrorEvent.of(failure, event.event_id))
+            answer(say.ErrorEvent.of(failure, event.event_id))
 
-    async def _session_update(self, event: ask.SessionUpdate, arrived: float) -> None:
+    async def _session_update(self, event: ask.SessionUpdate, asked: Asked) -> None:
         session = self._translator.session.updated(event.session)
         self._translator.session = session
         self._line.set_formats(session.audio.input.format, session.audio.output.format)
         self._call.configure(session.settings(self._call.settings))
         self._emit(say.SessionUpdated(session=session))
 
-    async def _append(self, event: ask.InputAppend, arrived: float) -> None:
-        await self._line.append(event.audio, arrived)
+    async def _append(self, event: ask.InputAppend, asked: Asked) -> None:
+        await self._line.append(event.audio, asked.arrived)
 
-    async def _commit(self, event: ask.InputCommit, arrived: float) -> None:
+    async def _commit(self, event: ask.InputCommit, asked: Asked) -> None:
         await self._line.settle()
         self._call.commit_input()
 
-    async def _clear(self, event: ask.InputClear, arrived: float) -> None:
+    async def _clear(self, event: ask.InputClear, asked: Asked) -> None:
         await self._line.settle()
         self._call.clear_input()
         self._emit(say.InputCleared())
 
-    async def _output_clear(self, event: ask.OutputClear, arrived: float) -> None:
+    async def _output_clear(self, event: ask.OutputClear, asked: Asked) -> None:
         # Our audio is paced, so a WebSocket's output can be cleared as a WebRTC call's can: the reply stops.
         response_id = self._translator.response_id
         with suppress(NoReply):
             self._call.cancel_reply(None)
-            self._emit(say.OutputCleared(response_id=response_id or ""))
+            if self._translator.audio_in_events:  # Elsewhere it is said whenever a reply is cut.
+                self._emit(say.OutputCleared(response_id=response_id or ""))
 
-    async def _item_create(self, event: ask.ItemCreate, arrived: float) -> None:
+    async def _item_create(self, event: ask.ItemCreate, asked: Asked) -> None:
         if len(self._call.items()) >= self._max_items:
             raise WireError("invalid_value", f"The conversation is full: {self._max_items} items. Delete some.", "item")
         self._call.add_item(item_of(event.item), event.previous_item_id)
 
-    async def _item_retrieve(self, event: ask.ItemRetrieve, arrived: float) -> None:
-        self._emit(say.ItemRetrieved(item=wire_item(self._call.item(event.item_id))))
+    async def _item_retrieve(self, event: ask.ItemRetrieve, asked: Asked) -> None:
+        asked.answer(say.ItemRetrieved(item=wire_item(self._call.item(event.item_id))))
 
-    async def _item_truncate(self, event: ask.ItemTruncate, arrived: float) -> None:
+    async def _item_truncate(self, event: ask.ItemTruncate, asked: Asked) -> None:
         end = event.audio_end_ms
         if sent := int(self._translator.sent_ms(event.item_id)):
             if end > sent + SLACK_MS:
@@ -109,13 +121,13 @@ class Control:
             end = min(end, sent)
         self._call.truncate(event.item_id, end)
 
-    async def _item_delete(self, event: ask.ItemDelete, arrived: float) -> None:
+    async def _item_delete(self, event: ask.ItemDelete, asked: Asked) -> None:
         self._call.delete_item(event.item_id)
 
-    async def _response_create(self, event: ask.ResponseCreate, arrived: float) -> None:
+    async def _response_create(self, event: ask.ResponseCreate, asked: Asked) -> None:
         self._call.respond(self._request(event.response or ask.ResponseParams()))
 
-    async def _response_cancel(self, event: ask.ResponseCancel, arrived: float) -> None:
+    async def _response_cancel(self, event: ask.ResponseCancel, asked: Asked) -> None:
         self._call.cancel_reply(event.response_id)
 
     def _request(self, params: ask.ResponseParams) -> ReplyRequest:
@@ -147,7 +159,7 @@ class Control:
             raise WireError("invalid_value", f"Item '{item.id}' is not in the conversation.", f"{param}.id") from None
 
 
-_HANDLERS: dict[type[ask.ClientEvent], Callable[[Control, Any, float], Awaitable[None]]] = {
+_HANDLERS: dict[type[ask.ClientEvent], Callable[[Control, Any, Asked], Awaitable[None]]] = {
     ask.SessionUpdate: Control._session_update,
     ask.InputAppend: Control._append,
     ask.InputCommit: Control._commit,

@@ -63,6 +63,14 @@ class InputCleared(ServerEvent, tag="input_audio_buffer.cleared"):
     pass
 
 
+class OutputStarted(ServerEvent, tag="output_audio_buffer.started"):
+    response_id: str
+
+
+class OutputStopped(ServerEvent, tag="output_audio_buffer.stopped"):
+    response_id: str
+
+
 class OutputCleared(ServerEvent, tag="output_audio_buffer.cleared"):
     response_id: str
 

@@ -46,10 +46,16 @@ class _Output:
 
 
 class Translator:
-    """One call's events to one client's. `session` is replaced when the client updates it."""
+    """One call's events to its clients'. `session` is replaced when a client updates it.
 
-    def __init__(self, session: Session, conversation_id: str) -> None:
+    `audio_in_events`: our sound travels in events; otherwise events tell when it begins and ends.
+    """
+
+    def __init__(self, session: Session, conversation_id: str, *, audio_in_events: bool) -> None:
         self.session = session
+        self.audio_in_events = audio_in_events
+        self._sounding = False
+        """The response in progress was heard, and no event told of its sound."""
         self.response_id: str | None = None
         """The response in progress."""
         self._conversation_id: str | None = conversation_id
@@ -69,7 +75,12 @@ class Translator:
         if self._output is None:
             return []
         self._sent_ms[self._output.item_id] = self.sent_ms(self._output.item_id) + ms
-        return [wire.AudioDelta(**self._here(), delta=data)]
+        if self.audio_in_events:
+            return [wire.AudioDelta(**self._here(), delta=data)]
+        if self._sounding:
+            return []
+        self._sounding = True
+        return [wire.OutputStarted(response_id=self.response_id or "")]
 
     def sent_ms(self, item_id: str) -> float:
         """Milliseconds of audio that the client has been sent of an item."""
@@ -179,7 +190,13 @@ class Translator:
             response.metadata = {**(self._metadata or {}), RECORD_KEY: _compact(event.record)}
         self.response_id = None
         self._output = None
-        return [wire.ResponseDone(response=response)]
+        done: Events = [wire.ResponseDone(response=response)]
+        if self._sounding:
+            self._sounding = False
+            cut = event.status == "cancelled"
+            heard = (wire.OutputCleared if cut else wire.OutputStopped)(response_id=event.response_id)
+            done.insert(0 if cut else 1, heard)
+        return done
 
     def _call_ended(self, event: CallEnded) -> Events:
         return []  # the socket says goodbye

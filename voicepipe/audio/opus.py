@@ -1,0 +1,114 @@
+"""Opus (RFC 6716) by libopus itself, which PyAV's wheel brings: its own binding can neither conceal nor set the mode.
+
+A call through ctypes costs 2 us and lets go of the GIL. Sound is decoded straight to 16 kHz, without a resampler.
+"""
+
+import ctypes
+import ctypes.util
+import weakref
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+
+from voicepipe.audio.pcm import RATE, Pcm
+from voicepipe.errors import ConfigError
+
+CLOCK = 48_000
+"""Rate in Hz of Opus' RTP timestamps, whatever the sound's own (RFC 7587)."""
+
+BITRATE = 40_000
+COMPLEXITY = 5
+"""44 us for 20 ms of speech; 9 takes 62 and is not heard."""
+
+_LOW_DELAY = 2051
+"""OPUS_APPLICATION_RESTRICTED_LOWDELAY looks 2.5 ms ahead; "voip" looks 6.5 ms, and takes three times as long."""
+_SET_BITRATE, _SET_COMPLEXITY, _SET_VBR_CONSTRAINT = 4002, 4010, 4020
+_LONGEST = RATE * 120 // 1000
+"""Samples of the longest packet, 120 ms."""
+_BYTES = 1275
+
+
+class OpusError(ValueError):
+    """A payload that is no Opus."""
+
+
+@cache
+def _library() -> Any:
+    wheel = Path(av.__file__).parent
+    shipped = [*wheel.parent.glob("av.libs/libopus-*"), *wheel.glob(".dylibs/libopus*")]
+    name = str(shipped[0]) if shipped else ctypes.util.find_library("opus")
+    if name is None:
+        raise ConfigError("libopus is not to be found: install PyAV from its wheel, or libopus (Debian: libopus0).")
+    library = ctypes.CDLL(name)
+    pointer, integer = ctypes.c_void_p, ctypes.c_int
+    library.opus_encoder_create.restype = library.opus_decoder_create.restype = pointer
+    library.opus_encode.argtypes = [pointer, pointer, integer, ctypes.c_char_p, ctypes.c_int32]
+    library.opus_decode.argtypes = [pointer, ctypes.c_char_p, ctypes.c_int32, pointer, integer, integer]
+    for free in (library.opus_encoder_destroy, library.opus_decoder_destroy):
+        free.argtypes, free.restype = [pointer], None
+    return library
+
+
+class Encoder:
+    """Mono speech to Opus. `rate` is one of 8000, 12000, 16000, 24000, 48000 Hz."""
+
+    def __init__(self, rate: int) -> None:
+        self.rate = rate
+        self._lib = _library()
+        state = self._lib.opus_encoder_create(rate, 1, _LOW_DELAY, None)
+        if not state:
+            raise ValueError(f"Opus has no rate of {rate} Hz")
+        self._state = ctypes.c_void_p(state)
+        weakref.finalize(self, self._lib.opus_encoder_destroy, self._state)
+        self._buffer = ctypes.create_string_buffer(_BYTES)
+        # Unconstrained, silence takes 3 bytes rather than as many as speech.
+        for setting, value in ((_SET_BITRATE, BITRATE), (_SET_COMPLEXITY, COMPLEXITY), (_SET_VBR_CONSTRAINT, 0)):
+            self._lib.opus_encoder_ctl(self._state, setting, ctypes.c_int(value))
+
+    def __call__(self, pcm: Pcm) -> bytes:
+        """The payload of int16[n]: 2.5, 5, 10, 20, 40 or 60 ms."""
+        pcm = np.ascontiguousarray(pcm, np.int16)
+        size = self._lib.opus_encode(self._state, pcm.ctypes.data, pcm.size, self._buffer, _BYTES)
+        if size < 0:
+            raise ValueError(f"{pcm.size} samples at {self.rate} Hz are no Opus frame")
+        return self._buffer.raw[:size]
+
+
+class Decoder:
+    """Opus to mono speech at 16 kHz; two channels become one."""
+
+    def __init__(self) -> None:
+        self._lib = _library()
+        self._state = ctypes.c_void_p(self._lib.opus_decoder_create(RATE, 1, None))
+        weakref.finalize(self, self._lib.opus_decoder_destroy, self._state)
+        self._pcm: Pcm = np.empty(_LONGEST, np.int16)
+        self._out = self._pcm.ctypes.data
+
+    def __call__(self, payload: bytes) -> Pcm:
+        """int16[n] of a payload. Raises OpusError."""
+        if not payload:
+            raise OpusError("an empty payload is no Opus packet")
+        return self._decode(payload, len(payload), _LONGEST, 0)
+
+    def conceal(self, samples: int) -> Pcm:
+        """int16[samples] that go on like what came last, fading: for a packet that is lost."""
+        return self._decode(None, 0, _whole(samples), 0)
+
+    def recover(self, following: bytes, samples: int) -> Pcm:
+        """The lost packet before `following`, of `samples`: from its copy in there (in-band FEC), or concealed."""
+        return self._decode(following, len(following), _whole(samples), 1)
+
+    def _decode(self, payload: bytes | None, size: int, room: int, fec: int) -> Pcm:
+        got = self._lib.opus_decode(self._state, payload, size, self._out, room, fec)
+        if got < 0:
+            raise OpusError(f"{size} bytes are no Opus packet")
+        return self._pcm[:got].copy()
+
+
+def _whole(samples: int) -> int:
+    """Opus makes sound up in steps of 2.5 ms."""
+    step = RATE // 400
+    return min(max(step, samples // step * step), _LONGEST)

@@ -1,0 +1,103 @@
+"""Who may come in, with which agent and session, and how those are refused who may not. For every HTTP endpoint."""
+
+import logging
+
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import JSONResponse
+
+from voicepipe.agent import Agent, CallSettings
+from voicepipe.call_api import PopApi, Tenant
+from voicepipe.errors import ConfigError, Draining, PopFull, Refused, Unauthorized, UnknownCall
+from voicepipe.ingress.keys import Caller, Secrets, caller
+from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.items import fresh_id
+from voicepipe.ingress.realtime.session import Session
+
+logger = logging.getLogger(__name__)
+
+BODY_BYTES = 1024 * 1024
+KEY_SUBPROTOCOL = "openai-insecure-api-key."
+"""How browsers, which cannot set headers on a WebSocket, hand over their key."""
+
+
+class UnknownModel(Refused):
+    """The key's owner has no such agent."""
+
+
+_REFUSALS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
+    Unauthorized: (401, "invalid_api_key", {"WWW-Authenticate": "Bearer"}),
+    UnknownModel: (404, "model_not_found", {}),
+    UnknownCall: (404, "call_id_not_found", {}),
+    PopFull: (503, "pop_full", {"Retry-After": "2"}),
+    Draining: (503, "draining", {"Retry-After": "30"}),
+}
+"""HTTP status, code and headers."""
+
+
+def refusal(error: Refused) -> JSONResponse:
+    """The answer to a caller who is not let in."""
+    status, code, headers = _REFUSALS.get(type(error), (503, "refused", {"Retry-After": "2"}))
+    return JSONResponse(error_body(code, str(error), None), status, headers)
+
+
+def error_body(code: str, message: str, param: str | None) -> dict[str, object]:
+    return {"error": {"type": "invalid_request_error", "code": code, "message": message, "param": param}}
+
+
+def key_of(headers: str | None, subprotocols: list[str]) -> str | None:
+    """The key in an Authorization header, or in the subprotocols offered."""
+    scheme, _, key = (headers or "").partition(" ")
+    if scheme.lower() == "bearer" and key.strip():
+        return key.strip()
+    offered = (name.removeprefix(KEY_SUBPROTOCOL) for name in subprotocols if name.startswith(KEY_SUBPROTOCOL))
+    return next(offered, None)
+
+
+def find_agent(pop: PopApi, tenant: Tenant, name: str | None) -> Agent:
+    """The agent that a client means. Stock SDKs insist on a model name of their own: those mean the default agent.
+
+    Raises UnknownModel: the agent exists but not for this tenant.
+    """
+    try:
+        agent = pop.agent(name) if name else _default_agent(pop, tenant)
+    except ConfigError:
+        agent = _default_agent(pop, tenant)
+        logger.info("no agent is called %r: %s answers", name, agent.name)
+    if tenant.agents and agent.name not in tenant.agents:
+        raise UnknownModel(f"The key's owner has no agent {agent.name!r}.")
+    return agent
+
+
+def _default_agent(pop: PopApi, tenant: Tenant) -> Agent:
+    default = pop.agent(None)
+    return pop.agent(tenant.agents[0]) if tenant.agents and default.name not in tenant.agents else default
+
+
+class Doors:
+    """The keys of one PoP."""
+
+    def __init__(self, pop: PopApi) -> None:
+        self._pop = pop
+        self.secrets = Secrets()
+
+    def caller(self, connection: HTTPConnection) -> Caller:
+        """Who connects. Raises Unauthorized."""
+        offered = connection.scope.get("subprotocols", [])
+        return caller(self._pop, self.secrets, key_of(connection.headers.get("authorization"), offered))
+
+
+def settle(agent: Agent, who: Caller, expires_at: int = 0) -> tuple[Session, CallSettings]:
+    """The session and settings with which a call begins. Raises WireError."""
+    settings = CallSettings.of(agent)
+    session = Session.of(settings, id=fresh_id("sess"), expires_at=expires_at).updated(who.session)
+    return session, session.settings(settings)
+
+
+async def body(request: Request) -> bytes:
+    """All of the request's body. Raises WireError: too much."""
+    read = bytearray()
+    async for piece in request.stream():
+        read += piece
+        if len(read) > BODY_BYTES:
+            raise WireError("request_too_large", f"The body is over {BODY_BYTES} bytes.")
+    return bytes(read)

@@ -1,0 +1,36 @@
+"""How much of what was sent the caller has heard, where the far end does not tell: it plays at once, a little late."""
+
+from collections.abc import Callable
+
+
+class FarEnd:
+    """Counts samples at `rate` Hz. `delay_s`: network and the far end's buffer together."""
+
+    def __init__(self, rate: int, clock: Callable[[], float], delay_s: float = 0.0) -> None:
+        self._rate = rate
+        self._clock = clock
+        self._delay_s = delay_s
+        self.sent = 0
+        self._base = 0
+        """Samples sent before `_since`, all of them played by then."""
+        self._since = 0.0
+
+    def send(self, samples: int) -> None:
+        """So many more were sent now."""
+        if self.played() >= self.sent:
+            self._base, self._since = self.sent, self._clock() + self._delay_s
+        self.sent += samples
+
+    def played(self) -> int:
+        """Of all that was sent: min(sent, time since the first of it was played)."""
+        return min(self.sent, self._base + max(0, int((self._clock() - self._since) * self._rate)))
+
+    def clear(self) -> int:
+        """What was not played yet never will be. Returns those samples: they count neither as sent nor as played."""
+        played = self.played()
+        lost, self.sent, self._base = self.sent - played, played, played
+        return lost
+
+    def remaining_s(self) -> float:
+        """Until all of it has been played."""
+        return (self.sent - self.played()) / self._rate

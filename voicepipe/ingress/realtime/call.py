@@ -1,0 +1,166 @@
+"""One call as the Realtime convention shows it: what it tells goes to all its clients, what they ask is carried out.
+
+The client that placed the call is one of them; programs beside it (`?call_id=`) are others. How each is connected is in
+`websocket.py` and `webrtc/channel.py`.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from voicepipe.agent import CallSettings
+from voicepipe.call_api import Seat
+from voicepipe.config import LimitsConfig
+from voicepipe.ingress.realtime import server_events as wire
+from voicepipe.ingress.realtime.control import Control, InputLine
+from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.items import fresh_id
+from voicepipe.ingress.realtime.outbox import Outbox
+from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.realtime.translate import Translator
+from voicepipe.line import Line
+from voicepipe.turn.events import CallEnded, CallEvent
+
+logger = logging.getLogger(__name__)
+
+LINGER = 5.0
+"""Seconds that a call has to end once its caller is gone, and that a client has to take what is left for it."""
+
+
+class RealtimeLine(Line, InputLine, Protocol):
+    """A line whose far end speaks the convention."""
+
+    audio_in_events: bool
+    """Our sound travels in `response.output_audio.delta`; otherwise beside the events."""
+
+    on_audio: Callable[[bytes, float], None]
+    """Called with what is sent, as encoded, and its milliseconds."""
+
+    def end(self) -> None:
+        """The caller is gone: what they said is still heard."""
+
+
+class Goodbye(NamedTuple):
+    """How a call ends for its clients. Without `code` there was no error."""
+
+    close: int
+    """WebSocket close code."""
+    code: str = ""
+    message: str = ""
+
+
+GOODBYES = {
+    "caller": Goodbye(1000),
+    "agent": Goodbye(1000),
+    "no_input": Goodbye(1000),
+    "max_length": Goodbye(1001, "session_expired", "Your session hit the maximum duration."),
+    "idle": Goodbye(1001, "session_idle", "Nothing was heard from the client for too long."),
+    "shutdown": Goodbye(1012, "server_shutdown", "The server is going down."),
+    "error": Goodbye(1011, "server_error", "The server failed on this call."),
+}
+
+
+class RealtimeCall:
+    """`run` it once. Until then, and after, clients can listen but ask nothing."""
+
+    def __init__(
+        self, line: RealtimeLine, seat: Seat, session: Session, settings: CallSettings, limits: LimitsConfig
+    ) -> None:
+        self.limits = limits
+        self.reason = ""
+        """Why it ended: the first reason counts."""
+        self.running = asyncio.Event()
+        """What clients ask can be carried out."""
+        self._line = line
+        self._clients: list[Outbox] = []
+        self._event_prefix = fresh_id("event")
+        self._events = 0
+        self._grace: asyncio.Timeout | None = None
+        """Runs out some time after the line has ended."""
+        self._translator = Translator(session, fresh_id("conv"), audio_in_events=line.audio_in_events)
+        line.on_audio = self._audio
+        self._call = seat.open(line, settings, self._on_event)
+        self._control = Control(self._call, line, self._translator, self._emit, limits.items)
+
+    @property
+    def goodbye(self) -> Goodbye:
+        """How it ends, or ended."""
+        return GOODBYES.get(self.reason, Goodbye(1000))
+
+    def join(self, on_full: Callable[[], None]) -> Outbox:
+        """A client that gets every event from now on, the session first. `on_full`: it does not take them."""
+        outbox = Outbox(self.limits.unread_bytes, on_full)
+        self._clients.append(outbox)
+        outbox.put(self._numbered(wire.SessionCreated(session=self._translator.session)))
+        return outbox
+
+    def leave(self, outbox: Outbox) -> None:
+        """This client gets nothing more."""
+        outbox.close()
+        if outbox in self._clients:
+            self._clients.remove(outbox)
+
+    async def handle(self, raw: str | bytes, arrived: float, asker: Outbox) -> None:
+        """One message of `asker`, which reached the socket at the monotonic second `arrived`."""
+        await self._control.handle(raw, arrived, lambda event: asker.put(self._numbered(event)))
+
+    async def run(self) -> None:
+        """Until either side hangs up; then every client is told, and gets nothing more."""
+        length = asyncio.get_running_loop().call_later(self.limits.call_ms / 1000, self.end, "max_length")
+        self.running.set()
+        try:
+            async with asyncio.timeout(None) as self._grace:
+                await self._call.run()
+        except TimeoutError:
+            logger.warning("%s: did not end within %g s of its caller", self._call.id, LINGER)
+        except asyncio.CancelledError:
+            self.reason = self.reason or "shutdown"
+            raise
+        except Exception:
+            logger.exception("%s: failed", self._call.id)
+            self.reason = "error"
+        finally:
+            length.cancel()
+            self._grace = None
+            self._say_goodbye()
+            # They know this call: in a circle, all of it would stay until the collector's next full round.
+            del self._call, self._control
+            self._line.on_audio = _unheard
+
+    def end(self, reason: str) -> None:
+        """End the call from here: the line ends, and the call with it, by force if it must be."""
+        self.reason = self.reason or reason
+        self._line.end()
+        if self._grace and self._grace.when() is None:
+            self._grace.reschedule(asyncio.get_running_loop().time() + LINGER)
+
+    def _say_goodbye(self) -> None:
+        if code := self.goodbye.code:
+            self._emit(wire.ErrorEvent.of(WireError(code, self.goodbye.message, kind="server_error")))
+        for outbox in self._clients:
+            outbox.close()
+
+    def _on_event(self, event: CallEvent) -> None:
+        if isinstance(event, CallEnded):
+            self.reason = self.reason or event.reason
+        for out in self._translator(event):
+            self._emit(out)
+
+    def _audio(self, data: bytes, ms: float) -> None:
+        for out in self._translator.audio(data, ms):
+            self._emit(out)
+
+    def _emit(self, event: wire.ServerEvent) -> None:
+        message = self._numbered(event)
+        for outbox in tuple(self._clients):
+            outbox.put(message)
+
+    def _numbered(self, event: wire.ServerEvent) -> bytes:
+        self._events += 1
+        event.event_id = f"{self._event_prefix}_{self._events}"
+        return wire.encode(event)
+
+
+def _unheard(data: bytes, ms: float) -> None:
+    """What is still sent once the call is over."""

@@ -1,0 +1,82 @@
+"""The data channel `oai-events` as a client of a call."""
+
+import asyncio
+import logging
+import time
+from contextlib import suppress
+from typing import Any
+
+from aiortc import RTCDataChannel
+
+from voicepipe.ingress.realtime.call import LINGER, RealtimeCall
+
+logger = logging.getLogger(__name__)
+
+LABEL = "oai-events"
+UNASKED = 256
+"""Messages of the client that may wait to be carried out; a client that sends more at once is hung up."""
+UNSENT = 256 * 1024
+"""Bytes that the channel may hold back; more stay in the outbox, which has a limit."""
+OPEN_S = 30.0
+"""A channel that is not open by then is not going to be."""
+
+
+class ChannelClient:
+    """Events both ways, from the moment at which the peer has opened its channel until the call or the channel ends."""
+
+    def __init__(self, call: RealtimeCall) -> None:
+        self._call = call
+        self._outbox = call.join(lambda: call.end("caller"))
+        self._asked: asyncio.Queue[tuple[str | bytes, float]] = asyncio.Queue(UNASKED)
+        self._channel: asyncio.Future[RTCDataChannel] = asyncio.get_running_loop().create_future()
+
+    def opened(self, channel: RTCDataChannel) -> None:
+        """The peer opened a channel; ours is the first of that name."""
+        if channel.label == LABEL and not self._channel.done():
+            channel.on("message", self._message)
+            self._channel.set_result(channel)
+
+    def _message(self, message: Any) -> None:
+        try:
+            self._asked.put_nowait((message, time.monotonic()))
+        except asyncio.QueueFull:
+            logger.warning("a client is hung up that sends more than can be carried out")
+            self._call.end("caller")
+
+    async def run(self) -> None:
+        """Until the call is over and the client has what was left for it."""
+        async with asyncio.TaskGroup() as tasks:
+            reader = tasks.create_task(self._read())
+            await self._write()
+            reader.cancel()
+
+    async def _read(self) -> None:
+        await self._call.running.wait()
+        while True:
+            message, arrived = await self._asked.get()
+            await self._call.handle(message, arrived, self._outbox)
+
+    async def _write(self) -> None:
+        try:
+            async with asyncio.timeout(OPEN_S):
+                channel = await self._channel
+        except TimeoutError:
+            return self._call.leave(self._outbox)  # Its caller wants sound alone.
+        while (message := await self._outbox.get()) is not None:
+            await _drained(channel, UNSENT)
+            if channel.readyState != "open":
+                return
+            channel.send(message.decode())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER):
+                await _drained(channel, 0)
+
+
+async def _drained(channel: RTCDataChannel, most: int) -> None:
+    """Returns when at most so many bytes wait to be sent, or the channel is closed."""
+    if channel.bufferedAmount > most and channel.readyState == "open":
+        low = asyncio.Event()
+        channel.bufferedAmountLowThreshold = most
+        channel.once("bufferedamountlow", low.set)
+        channel.once("close", low.set)
+        await low.wait()

@@ -1,0 +1,124 @@
+"""The call API over HTTP: place a WebRTC call, hang it up, and how to reach us from behind a firewall."""
+
+import logging
+import time
+from contextlib import ExitStack
+from typing import Any
+
+import ifaddr
+import msgspec
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from voicepipe.call_api import PopApi
+from voicepipe.config import Config, turn_secret
+from voicepipe.errors import ConfigError, PopFull, Refused
+from voicepipe.ingress.doors import Doors, body, error_body, find_agent, refusal, settle
+from voicepipe.ingress.local import is_loopback
+from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.webrtc.calls import WebRtcCalls
+from voicepipe.ingress.webrtc.ice_servers import ice_servers
+from voicepipe.rtp.sdp import SdpError
+from voicepipe.rtp.transport import Network
+
+logger = logging.getLogger(__name__)
+
+CALLS = "/v1/realtime/calls"
+SDP = "application/sdp"
+
+
+def network(config: Config) -> Network:
+    """Where media are received, from the configuration and this machine's addresses."""
+    webrtc, host = config.webrtc, config.http.host
+    addresses = webrtc.addresses
+    if not addresses and host not in ("0.0.0.0", "::"):
+        addresses = ("127.0.0.1",) if host == "localhost" else (host,)
+    if not addresses:
+        found = [ip.ip for adapter in ifaddr.get_adapters() for ip in adapter.ips if isinstance(ip.ip, str)]
+        addresses = tuple(sorted(found, key=is_loopback))
+    return Network(addresses, webrtc.public_address, (webrtc.first_port, webrtc.last_port))
+
+
+class CallsApi:
+    """The endpoints under /v1/realtime/calls, and /v1/realtime/ice-servers."""
+
+    def __init__(self, pop: PopApi, doors: Doors, calls: WebRtcCalls) -> None:
+        self._pop = pop
+        self._doors = doors
+        self._calls = calls
+        self._turn_secret = turn_secret(pop.config)
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route(CALLS, self.create, methods=["POST"]),
+            Route(f"{CALLS}/{{call_id}}", self.hang_up, methods=["DELETE"]),
+            Route(f"{CALLS}/{{call_id}}/hangup", self.hang_up, methods=["POST"]),
+            Route("/v1/realtime/ice-servers", self.ice_servers),
+        ]
+
+    async def create(self, request: Request) -> Response:
+        """POST: an offer as SDP, or as a form of `sdp` and `session`. 201 with our answer; Location is the call."""
+        with ExitStack() as place:
+            try:
+                who = self._doors.caller(request)
+                offer, asked = await _offer(request)
+                model = asked.get("model") or request.query_params.get("model")
+                agent = find_agent(self._pop, who.tenant, who.agent or model)
+                session, settings = settle(agent, who, int(time.time() + self._pop.config.limits.call_ms / 1000))
+                session = session.updated(asked)
+                seat = place.enter_context(self._pop.admit(who.tenant, agent))
+                call_id, answer = await self._calls.open(
+                    offer, who.tenant, place, seat, session, session.settings(settings)
+                )
+            except Refused as error:
+                logger.warning("call refused: %s", error)
+                return refusal(error)
+            except ConfigError as error:
+                logger.error("call refused: %s", error)
+                return refusal(PopFull("This PoP has no network port left for a call; try another one."))
+            except SdpError as error:
+                return JSONResponse(error_body("invalid_offer", str(error), "sdp"), 400)
+            except WireError as error:
+                return JSONResponse(error_body(error.code, error.message, error.param), 400)
+        return Response(answer, 201, {"Location": f"{CALLS}/{call_id}"}, media_type=SDP)
+
+    async def hang_up(self, request: Request) -> Response:
+        """DELETE, or POST to /hangup: end the call. 200 also while it is ending; 404 once it has ended."""
+        try:
+            who = self._doors.caller(request)
+            self._calls.find(request.path_params["call_id"], who.tenant).end("agent")
+        except Refused as error:
+            return refusal(error)
+        return Response()
+
+    async def ice_servers(self, request: Request) -> Response:
+        """GET: STUN and TURN servers as a browser's RTCPeerConnection takes them."""
+        try:
+            self._doors.caller(request)
+        except Refused as error:
+            return refusal(error)
+        servers = ice_servers(self._pop.config.webrtc, self._turn_secret, time.time())
+        return JSONResponse({"ice_servers": servers})
+
+
+async def _offer(request: Request) -> tuple[str, dict[str, Any]]:
+    """The offer, and what of the session the caller asks for. Raises WireError."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == SDP:
+        return (await body(request)).decode(errors="replace"), {}
+    if kind != "multipart/form-data":
+        raise WireError("invalid_value", f"Send the offer as {SDP}, or as multipart/form-data with the parts sdp and "
+                        "session.", "content-type")  # fmt: skip
+    async with request.form(max_files=2, max_fields=4, max_part_size=1024 * 1024) as form:
+        parts = {name: await _text(form[name]) for name in ("sdp", "session") if name in form}
+    if "sdp" not in parts:
+        raise WireError("missing_required_parameter", "The form has no part 'sdp'.", "sdp")
+    try:
+        return parts["sdp"], msgspec.json.decode(parts.get("session") or "{}", type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise WireError("invalid_json", f"The part 'session' is no JSON object: {error}.", "session") from None
+
+
+async def _text(part: Any) -> str:
+    return part if isinstance(part, str) else (await part.read()).decode(errors="replace")

@@ -1,0 +1,74 @@
+"""A WebRTC caller's audio: RTP both ways."""
+
+import time
+from collections.abc import AsyncIterator, Callable
+
+from voicepipe.audio import Block, Pcm, samples_to_ms
+from voicepipe.ingress.blocks import BlockQueue
+from voicepipe.ingress.far_end import FarEnd
+from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.session import Format
+from voicepipe.rtp.codec import Codec
+from voicepipe.rtp.session import RtpSession, Wire
+
+FAR_DELAY_S = 0.06
+"""What we send is heard so much later: a browser's jitter buffer rarely holds less, on a good network rarely more."""
+
+
+class WebRtcLine:
+    """The `Line` of one peer connection; the formats of the session do not concern it, SDP has settled the codec."""
+
+    kind = "webrtc"
+    lead_ms = 0
+    setup_ms = 300
+    audio_in_events = False
+
+    def __init__(
+        self, codec: Codec, payload_type: int, wire: Wire, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.on_audio: Callable[[bytes, float], None] = _unheard
+        self.out_rate = codec.out_rate
+        self.media = RtpSession(codec, payload_type, wire, self._heard, clock)
+        self._queue = BlockQueue()
+        self._far = FarEnd(self.out_rate, clock, FAR_DELAY_S)
+
+    def _heard(self, pcm: Pcm, arrived: float, filled: bool) -> None:
+        self._queue.push(pcm, arrived, filled=filled)
+
+    def blocks(self) -> AsyncIterator[Block]:
+        return self._queue.blocks()
+
+    def send(self, pcm: Pcm) -> None:
+        self.media.send(pcm)
+        self._far.send(pcm.size)
+        self.on_audio(b"", samples_to_ms(pcm.size, self.out_rate))
+
+    def clear(self) -> int:
+        """Packets that are out cannot be called back."""
+        return 0
+
+    def played(self) -> tuple[int, bool]:
+        """What was sent `FAR_DELAY_S` ago."""
+        return self._far.played(), False
+
+    async def hang_up(self) -> None:
+        """The caller hears what is out before the connection goes: packets are not held back at our end."""
+        self.end()
+
+    def end(self) -> None:
+        self._queue.end()
+
+    async def append(self, data: bytes, arrived: float) -> None:
+        """Raises WireError: sound comes by RTP here."""
+        raise WireError("invalid_value", "Audio is sent on the audio track of this call, not in events.", "type")
+
+    async def settle(self) -> None:
+        """As `BlockQueue.settle`."""
+        await self._queue.settle(time.monotonic())
+
+    def set_formats(self, input: Format, output: Format) -> None:
+        """What SDP has settled stays."""
+
+
+def _unheard(data: bytes, ms: float) -> None:
+    """Where what is sent is told before a call is there."""

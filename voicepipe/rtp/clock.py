@@ -1,0 +1,41 @@
+"""One 20 ms clock for all calls of a process."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+PERIOD_S = 0.020
+PHASES = 4
+"""Calls tick in turns, 5 ms apart, so that they do not all want the processor in the same moment."""
+
+Tick = Callable[[float], None]
+
+
+class MediaClock:
+    """Calls every tick that was added once in 20 ms, with the monotonic second. One timer, whatever the calls."""
+
+    def __init__(self) -> None:
+        self._phases: list[set[Tick]] = [set() for _ in range(PHASES)]
+
+    def add(self, tick: Tick) -> Callable[[], None]:
+        """Tick from now on, until the function that is returned is called."""
+        phase = min(self._phases, key=len)
+        phase.add(tick)
+        return lambda: phase.discard(tick)
+
+    async def run(self) -> None:
+        """Tick until cancelled. A tick that fails is logged: it is one call's, and all of them hang on this."""
+        step = PERIOD_S / PHASES
+        due, turn = time.monotonic(), 0
+        while True:
+            due = max(due + step, time.monotonic() - PERIOD_S)  # Ticks that a stall swallowed are not made up.
+            turn = (turn + 1) % PHASES
+            await asyncio.sleep(due - time.monotonic())
+            for tick in tuple(self._phases[turn]):
+                try:
+                    tick(time.monotonic())
+                except Exception:
+                    logger.exception("a media stream failed")

@@ -1,0 +1,76 @@
+"""Codecs as RTP streams use them: payload to sound at 16 kHz, and the line's sound to payload."""
+
+from typing import Protocol
+
+import numpy as np
+
+from voicepipe.audio import RATE, Pcm, Resampler, g711, opus
+
+FADE = 0.5
+"""A concealed G.711 packet repeats the last one at half its level: two in a row are next to silence."""
+
+
+class Encoder(Protocol):
+    def __call__(self, pcm: Pcm) -> bytes:
+        """The payload of 20 ms: int16[n] at the codec's `out_rate`."""
+
+
+class Decoder(Protocol):
+    def __call__(self, payload: bytes) -> Pcm:
+        """int16[n] at 16 kHz. Raises ValueError: not this codec's."""
+
+    def conceal(self, samples: int) -> Pcm:
+        """int16[samples] in place of a packet that is lost."""
+
+    def recover(self, following: bytes, samples: int) -> Pcm:
+        """As `conceal`, where the packet after the lost one is there and may hold a copy of it."""
+
+
+class G711Decoder:
+    """G.711 of either law; `law` is "pcmu" or "pcma"."""
+
+    def __init__(self, law: str) -> None:
+        self._law = law
+        self._resample = Resampler(g711.RATE, RATE, in_step=True)
+        self._last: Pcm = np.zeros(1, np.int16)
+
+    def __call__(self, payload: bytes) -> Pcm:
+        if not payload:
+            raise ValueError("an empty payload is no G.711")
+        self._last = g711.decode(self._law, payload)
+        return self._resample(self._last)
+
+    def conceal(self, samples: int) -> Pcm:
+        self._last = (self._last * FADE).astype(np.int16)
+        return self._resample(np.resize(self._last, samples * g711.RATE // RATE))
+
+    def recover(self, following: bytes, samples: int) -> Pcm:
+        return self.conceal(samples)
+
+
+class Codec:
+    """One entry of an SDP's media formats that we can hear and speak."""
+
+    def __init__(self, name: str, clock: int, out_rate: int, silence: int) -> None:
+        self.name = name
+        """As in SDP's rtpmap, in lower case."""
+        self.clock = clock
+        """RTP clock in Hz."""
+        self.out_rate = out_rate
+        """Rate in Hz of the sound that the encoder takes."""
+        self.silence = silence
+        """A payload of at most so many bytes says that its sender is silent and sends nothing more (DTX)."""
+
+    def encoder(self) -> Encoder:
+        if self.name == "opus":
+            return opus.Encoder(self.out_rate)
+        return lambda pcm: g711.encode(self.name, pcm)
+
+    def decoder(self) -> Decoder:
+        return opus.Decoder() if self.name == "opus" else G711Decoder(self.name)
+
+
+OPUS = Codec("opus", opus.CLOCK, 24_000, 2)
+PCMU = Codec("pcmu", g711.RATE, g711.RATE, 0)
+PCMA = Codec("pcma", g711.RATE, g711.RATE, 0)
+CODECS = (OPUS, PCMU, PCMA)

@@ -1,0 +1,194 @@
+"""Puts packets back in order, and says which are lost. Pure: no clock inside, all times are monotonic seconds.
+
+A jitter buffer that plays must hold everything back, since a gap is heard. A listener need not: what arrives in its
+turn is handed on at once, whatever the jitter, and only what others have overtaken is waited for, as long as the last
+two seconds' packets were late (RFC 3550's sense of transit time, kept as a spread above the fastest one). So a network
+without jitter adds no delay, and neither does a packet that is lost, after its own 20 ms.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+from voicepipe.rtp.packet import RtpPacket, newer_by
+
+MEASURED = 100
+"""Packets by whose lateness the next missing one is waited for: 2 s."""
+LEAST_WAIT_S, MOST_WAIT_S = 0.020, 0.100
+"""A missing packet is waited for so long after it was due. The next one comes 20 ms after it in any case."""
+BASE_S = 5.0
+"""The fastest packet of the last 5 to 10 s is what the others' lateness is counted from: clocks drift."""
+STALL_S = 0.4
+"""A sender who announced no silence and sends nothing for so long is silent; networks rarely stall for longer."""
+MOST_LOST = 10
+"""More packets lost in a row than these, 200 ms, are left out: a hole is no silence, and ends no turn."""
+RESTART = 3000
+"""A sequence number that jumps further than this begins anew (RFC 3550, A.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    packet: RtpPacket
+    arrived: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """To be concealed. Times here are in the codec's RTP clock."""
+
+    span: int
+    following: bytes | None
+    """The payload right after it, if that is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """The sender sends nothing."""
+
+    span: int
+
+
+Piece = Heard | Lost | Silent
+
+
+@dataclass(slots=True)
+class Counts:
+    """Packets since the stream began."""
+
+    received: int = 0
+    lost: int = 0
+    """Given up."""
+    late: int = 0
+    """Came after they had been given up."""
+    duplicate: int = 0
+
+
+class JitterBuffer:
+    """One direction of one stream. `clock` is its RTP clock in Hz."""
+
+    def __init__(self, clock: int) -> None:
+        self.counts = Counts()
+        self.jitter = 0.0
+        """Seconds (RFC 3550, 6.4.1)."""
+        self.highest_seq = 0
+        """With the number of its cycles above 16 bits."""
+        self._clock = clock
+        self._span = clock // 50
+        self._waiting: dict[int, tuple[RtpPacket, int, float]] = {}
+        """By unwrapped sequence number: the packet, its unwrapped timestamp, when it arrived."""
+        self._next: int | None = None
+        self._due = 0
+        """Unwrapped timestamp at which the next packet begins."""
+        self._silent = False
+        self._filled = False
+        """Silence was put in for what may yet come."""
+        self._arrived = 0.0
+        self._transit = 0.0
+        self._lateness: deque[float] = deque(maxlen=MEASURED)
+        self._base, self._base_next, self._base_since = float("inf"), float("inf"), 0.0
+        self._seen: tuple[int, int] | None = None
+
+    @property
+    def wait_s(self) -> float:
+        """How long after it was due a missing packet is waited for."""
+        late = sorted(self._lateness)
+        usual = late[int(0.95 * len(late))] if late else 0.0
+        return min(max(usual, LEAST_WAIT_S), MOST_WAIT_S)
+
+    def push(self, packet: RtpPacket, now: float, *, silent: bool = False) -> None:
+        """A packet that arrived at `now`; `silent`: it says that its sender sends nothing more for a while."""
+        if self._next is None or abs(newer_by(packet.seq, self._next & 0xFFFF, 16)) > RESTART:
+            self._restart(packet)
+        assert self._next is not None
+        seq = self._next + newer_by(packet.seq, self._next & 0xFFFF, 16)
+        timestamp = self._due + newer_by(packet.timestamp, self._due & 0xFFFFFFFF, 32)
+        self.counts.received += 1
+        if seq in self._waiting:
+            self.counts.duplicate += 1
+            return
+        self._measure(seq, timestamp, now)
+        if seq < self._next:
+            self.counts.late += 1
+            return
+        self.highest_seq = max(self.highest_seq, seq)
+        self._waiting[seq] = packet, timestamp, now
+        self._arrived, self._silent = now, silent
+
+    def pop(self, now: float) -> Piece | None:
+        """What comes next by now; None: nothing yet. Call it until then, at each packet and every 20 ms."""
+        if self._next is None:
+            return None
+        if self._filled and self._waiting:
+            self._resume()
+        if self._next in self._waiting:
+            return self._in_turn()
+        if not self._waiting:
+            return self._quiet(now)
+        return self._missing() if now >= self._given_up_at() else None
+
+    def _restart(self, packet: RtpPacket) -> None:
+        self._waiting.clear()
+        self._lateness.clear()
+        self._next, self._due, self.highest_seq = packet.seq, packet.timestamp, packet.seq
+        self._base = self._base_next = float("inf")
+        self._seen, self._filled = None, False
+
+    def _measure(self, seq: int, timestamp: int, now: float) -> None:
+        transit = now - timestamp / self._clock
+        if self._seen is not None:
+            self.jitter += (abs(transit - self._transit) - self.jitter) / 16
+            packets, span = seq - self._seen[0], timestamp - self._seen[1]
+            if packets == 1 and 0 < span <= self._clock * 120 // 1000:
+                self._span = span
+        self._seen, self._transit = (seq, timestamp), transit
+        if now - self._base_since > BASE_S:
+            self._base, self._base_next, self._base_since = self._base_next, float("inf"), now
+        self._base_next = min(self._base_next, transit)
+        self._base = min(self._base, transit)
+        self._lateness.append(transit - self._base)
+
+    def _in_turn(self) -> Piece:
+        assert self._next is not None
+        packet, timestamp, arrived = self._waiting[self._next]
+        gap = timestamp - self._due
+        self._due = timestamp
+        if 0 < gap <= self._clock:
+            return Silent(gap)
+        del self._waiting[self._next]
+        self._next += 1
+        self._due += self._span
+        return Heard(packet, arrived)
+
+    def _given_up_at(self) -> float:
+        return self._base + self._due / self._clock + self.wait_s
+
+    def _missing(self) -> Piece:
+        assert self._next is not None
+        first = min(self._waiting)
+        packet, timestamp, _ = self._waiting[first]
+        packets, span = first - self._next, timestamp - self._due
+        self.counts.lost += 1
+        if packets > MOST_LOST or not 0 < span <= packets * self._clock * 120 // 1000:
+            self.counts.lost += packets - 1
+            self._next, self._due = first, timestamp
+            return self._in_turn()
+        self._next += 1
+        self._due += span // packets
+        return Lost(span // packets, packet.payload if packets == 1 else None)
+
+    def _quiet(self, now: float) -> Piece | None:
+        announced = self._silent or self._filled
+        if now < (self._given_up_at() if announced else self._arrived + STALL_S):
+            return None
+        self._filled = True
+        self._due += self._span
+        return Silent(self._span)
+
+    def _resume(self) -> None:
+        """Packets again: what comes is heard, even if silence was put in its place."""
+        assert self._next is not None
+        first = min(self._waiting)
+        timestamp = self._waiting[first][1]
+        self.counts.lost += first - self._next
+        self._next, self._filled = first, False
+        if timestamp - self._due < self._span:
+            self._due = timestamp

@@ -1,0 +1,118 @@
+"""RTCP (RFC 3550, 6): sender and receiver reports, parsed and built. Other packets are skipped."""
+
+import struct
+from dataclasses import dataclass
+
+from voicepipe.rtp.packet import PacketError
+
+SENDER, RECEIVER, DESCRIPTION, GOODBYE = 200, 201, 202, 203
+_HEAD = struct.Struct("!BBHI")
+_SENDER = struct.Struct("!QIII")
+_BLOCK = struct.Struct("!IIIIII")
+_TO_1900 = 2_208_988_800
+"""Seconds from NTP's epoch to Unix'."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the receiver of a stream says of it."""
+
+    ssrc: int
+    fraction_lost: float
+    """Of the packets since the last report, 0 to 1."""
+    lost: int
+    """Since the beginning."""
+    highest_seq: int
+    """With the number of its cycles in the upper 16 bits."""
+    jitter: int
+    """In the codec's RTP clock (RFC 3550, 6.4.1)."""
+    last_sr: int
+    """Middle 32 bits of the NTP time of the last sender report; 0: none came."""
+    since_last_sr: float
+    """Seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class SenderInfo:
+    """Where a stream's sender stands."""
+
+    ntp: int
+    """NTP time, 64 bits."""
+    timestamp: int
+    packets: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rtcp:
+    """What a compound packet says."""
+
+    ssrc: int
+    """Who sent it."""
+    sender: SenderInfo | None = None
+    reports: tuple[Report, ...] = ()
+    goodbye: bool = False
+
+
+def ntp(unix: float) -> int:
+    """NTP's 64 bits for a Unix second."""
+    return int((unix + _TO_1900) * 2**32)
+
+
+def middle(ntp_time: int) -> int:
+    """The 32 bits of an NTP time by which reports name it."""
+    return (ntp_time >> 16) & 0xFFFFFFFF
+
+
+def build(ssrc: int, cname: str, sender: SenderInfo | None, reports: tuple[Report, ...], *, goodbye: bool) -> bytes:
+    """A compound packet: a report, the source's name, and its goodbye if wanted."""
+    body = b"".join(map(_block, reports))
+    if sender:
+        body = _SENDER.pack(sender.ntp, sender.timestamp, sender.packets, sender.bytes) + body
+    name = cname.encode()[:255]
+    item = struct.pack("!BB", 1, len(name)) + name
+    out = _packet(SENDER if sender else RECEIVER, len(reports), ssrc, body)
+    out += _packet(DESCRIPTION, 1, ssrc, item + bytes(4 - len(item) % 4))
+    return out + _packet(GOODBYE, 1, ssrc, b"") if goodbye else out
+
+
+def parse(data: bytes) -> Rtcp:
+    """A compound packet. Raises PacketError."""
+    ssrc, sender, reports, goodbye = 0, None, list[Report](), False
+    start = 0
+    while start < len(data):
+        if len(data) < start + _HEAD.size:
+            raise PacketError("the RTCP header is cut off")
+        flags, kind, words, source = _HEAD.unpack_from(data, start)
+        end = start + 4 + 4 * words
+        if flags >> 6 != 2 or end > len(data):
+            raise PacketError("not RTCP, or cut off")
+        body = data[start + _HEAD.size : end]
+        if kind == SENDER and len(body) >= _SENDER.size:
+            sender, body = SenderInfo(*_SENDER.unpack_from(body)), body[_SENDER.size :]
+        if kind in (SENDER, RECEIVER):
+            ssrc = source
+            blocks = min(flags & 0x1F, len(body) // _BLOCK.size)
+            reports += [_report(body, at * _BLOCK.size) for at in range(blocks)]
+        goodbye = goodbye or kind == GOODBYE
+        start = end
+    return Rtcp(ssrc, sender, tuple(reports), goodbye)
+
+
+def _packet(kind: int, count: int, ssrc: int, body: bytes) -> bytes:
+    return _HEAD.pack(0x80 | count, kind, 1 + len(body) // 4, ssrc) + body
+
+
+def _block(report: Report) -> bytes:
+    fraction = min(255, int(report.fraction_lost * 256))
+    lost = max(-(1 << 23), min(report.lost, (1 << 23) - 1)) & 0xFFFFFF
+    since = int(report.since_last_sr * 65536) & 0xFFFFFFFF
+    return _BLOCK.pack(report.ssrc, fraction << 24 | lost, report.highest_seq & 0xFFFFFFFF, report.jitter & 0xFFFFFFFF,
+                       report.last_sr, since)  # fmt: skip
+
+
+def _report(body: bytes, at: int) -> Report:
+    ssrc, losses, highest, jitter, last_sr, since = _BLOCK.unpack_from(body, at)
+    lost = losses & 0xFFFFFF
+    lost -= (lost & 0x800000) << 1
+    return Report(ssrc, (losses >> 24) / 256, lost, highest, jitter, last_sr, since / 65536)

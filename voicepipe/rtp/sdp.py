@@ -1,0 +1,175 @@
+"""Offers and answers (RFC 8829, RFC 9429) of a call: one audio stream both ways, and one transport for data channels.
+
+Parsed and printed by aiortc.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from aiortc import RTCIceCandidate, RTCRtpCodecParameters, RTCSctpTransport
+from aiortc.rtcdtlstransport import RTCDtlsParameters
+from aiortc.sdp import GroupDescription, MediaDescription, SessionDescription, SsrcDescription
+
+from voicepipe.rtp.codec import CODECS, Codec
+from voicepipe.rtp.session import cname
+from voicepipe.rtp.transport import Remote, Transport
+
+_STATIC = {0: "pcmu", 8: "pcma"}
+"""Formats that need no rtpmap (RFC 3551, 6)."""
+_SETUP: dict[str, Literal["client", "server"]] = {"auto": "client", "client": "server", "server": "client"}
+"""Our part in the handshake for the peer's: where it leaves us the choice we begin, which saves a flight."""
+_FMTP = {"opus": {"minptime": 10, "useinbandfec": 1}}
+_DIRECTIONS = {"sendonly": "recvonly", "recvonly": "sendonly", "inactive": "inactive"}
+_DATA = "webrtc-datachannel"
+_DATA_PORT = 5000
+
+
+class SdpError(ValueError):
+    """A description that we cannot have a call with; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a peer's offer or answer comes to."""
+
+    session: SessionDescription
+    audio: MediaDescription
+    codec: Codec
+    payload_type: int
+    remote: Remote
+
+
+def read(text: str) -> Description:
+    """An offer, or the answer to ours. Raises SdpError."""
+    session = _parsed(text)
+    audio = next((media for media in session.media if media.kind == "audio" and media.port), None)
+    if audio is None:
+        raise SdpError("There is no audio in the description: add an audio track or transceiver.")
+    payload_type, codec = _codec(audio)
+    if not audio.ice or not audio.ice.usernameFragment or not audio.ice.password:
+        raise SdpError("The audio has no ice-ufrag and ice-pwd: only WebRTC (ICE) is spoken here.")
+    if audio.dtls is None or not audio.dtls.fingerprints:
+        raise SdpError("The audio has no fingerprint or no setup: only DTLS-SRTP is spoken here.")
+    data = _data(session, audio)
+    remote = Remote(
+        audio.ice,
+        [candidate for media in session.media for candidate in media.ice_candidates],
+        audio.ice_candidates_complete,
+        tuple(audio.dtls.fingerprints),
+        _SETUP[audio.dtls.role],
+        data.sctp_port or _DATA_PORT if data else None,
+        data.sctpCapabilities.maxMessageSize if data and data.sctpCapabilities else 65536,
+    )
+    return Description(session, audio, codec, payload_type, remote)
+
+
+def offer(transport: Transport, candidates: list[RTCIceCandidate], codecs: tuple[Codec, ...]) -> str:
+    """A caller's offer of these codecs and a data channel."""
+    session = _session()
+    types = {codec.name: number for codec, number in zip(codecs, _numbers(codecs), strict=True)}
+    parts = (_audio(types, "0"), _data_media("1"))
+    for media in parts:
+        _transported(media, transport, candidates, "auto")
+    return _printed(session, parts)
+
+
+def answer(said: Description, transport: Transport, candidates: list[RTCIceCandidate], ssrc: int) -> str:
+    """Our answer to an offer: its media in its order, those refused with port 0."""
+    data = _data(said.session, said.audio)
+    parts = []
+    for theirs in said.session.media:
+        mid = theirs.rtp.muxId
+        if theirs is said.audio:
+            media = _audio({said.codec.name: said.payload_type}, mid)
+            media.ssrc = [SsrcDescription(ssrc, cname(ssrc))]
+            media.direction = _DIRECTIONS.get(theirs.direction or "", "sendrecv")
+        elif theirs is data:
+            media = _data_media(mid)
+        else:
+            media = MediaDescription(theirs.kind, 0, theirs.profile, theirs.fmt)
+            media.rtp.muxId, media.direction = mid, "inactive"
+        _transported(media, transport, candidates if media.port else [], said.remote.dtls_role)
+        parts.append(media)
+    return _printed(_session(), tuple(parts))
+
+
+def _parsed(text: str) -> SessionDescription:
+    try:
+        return SessionDescription.parse(text)
+    except (AssertionError, AttributeError, IndexError, KeyError, StopIteration, TypeError, ValueError) as error:
+        # That is how its parser says that it does not understand.
+        raise SdpError(f"This is no SDP that can be read ({type(error).__name__}: {error}).") from error
+
+
+def _codec(audio: MediaDescription) -> tuple[int, Codec]:
+    """The first format, in the peer's order of preference, that we have as well."""
+    named = {codec.payloadType: codec for codec in audio.rtp.codecs}
+    for number in audio.fmt:
+        name, clock = _STATIC.get(number, ""), 8000
+        if number in named:
+            name, clock = named[number].name.lower(), named[number].clockRate
+        for codec in CODECS:
+            if (codec.name, codec.clock) == (name, clock):
+                return number, codec
+    offered = ", ".join(sorted({codec.name for codec in audio.rtp.codecs})) or "nothing"
+    raise SdpError(f"No codec in common: {offered} is offered; opus, PCMU and PCMA are spoken here.")
+
+
+def _data(session: SessionDescription, audio: MediaDescription) -> MediaDescription | None:
+    """The data channels' part, if it shares the audio's transport (BUNDLE)."""
+    bundled = {str(mid) for group in session.group if group.semantic == "BUNDLE" for mid in group.items}
+    for media in session.media:
+        if media.kind == "application" and {media.rtp.muxId, audio.rtp.muxId} <= bundled:
+            return media
+    return None
+
+
+def _numbers(codecs: tuple[Codec, ...]) -> list[int]:
+    static = {name: number for number, name in _STATIC.items()}
+    return [static.get(codec.name, 111) for codec in codecs]
+
+
+def _session() -> SessionDescription:
+    session = SessionDescription()
+    session.origin = "- 0 0 IN IP4 127.0.0.1"
+    session.msid_semantic.append(GroupDescription("WMS", ["*"]))
+    return session
+
+
+def _audio(types: dict[str, int], mid: str) -> MediaDescription:
+    media = MediaDescription("audio", 9, "UDP/TLS/RTP/SAVPF", list(types.values()))
+    media.rtp.muxId, media.direction, media.msid = mid, "sendrecv", "voicepipe audio"
+    media.rtcp_port, media.rtcp_host, media.rtcp_mux = 9, "0.0.0.0", True
+    for codec in (codec for codec in CODECS if codec.name in types):
+        opus = codec.name == "opus"
+        media.rtp.codecs.append(
+            RTCRtpCodecParameters(
+                f"audio/{codec.name if opus else codec.name.upper()}",
+                codec.clock,
+                2 if opus else None,
+                types[codec.name],
+                parameters=dict(_FMTP.get(codec.name, {})),
+            )  # fmt: skip
+        )
+    return media
+
+
+def _data_media(mid: str) -> MediaDescription:
+    media = MediaDescription("application", 9, "UDP/DTLS/SCTP", [_DATA])
+    media.rtp.muxId, media.sctp_port = mid, _DATA_PORT
+    media.sctpCapabilities = RTCSctpTransport.getCapabilities()
+    return media
+
+
+def _transported(media: MediaDescription, transport: Transport, candidates: list[RTCIceCandidate], role: str) -> None:
+    media.ice = transport.ice_parameters
+    media.dtls = RTCDtlsParameters(transport.fingerprints, role)
+    if candidates:
+        media.ice_candidates, media.ice_candidates_complete = list(candidates), True
+        media.host, media.port = candidates[0].ip, candidates[0].port
+
+
+def _printed(session: SessionDescription, parts: tuple[MediaDescription, ...]) -> str:
+    session.media = list(parts)
+    session.group.append(GroupDescription("BUNDLE", [media.rtp.muxId for media in parts if media.port]))
+    return str(session)

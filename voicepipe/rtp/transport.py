@@ -1,0 +1,247 @@
+"""ICE, DTLS-SRTP and data channels of one WebRTC call, by aiortc. The only file that knows aiortc's insides.
+
+aiortc's own audio path is not used: datagrams of media go past its queue, straight to `on_media`, and ours past its
+sender. aioice gathers neither loopback addresses nor chosen ones, and knows neither a port range nor an address in
+front of a 1:1 NAT: `_Connection` adds these. `tests/rtp/test_transport.py` says when an update changes what is used
+here.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+import pylibsrtp
+from aioice import Candidate, Connection
+from aioice.candidate import candidate_foundation, candidate_priority
+from aioice.ice import StunProtocol
+from aiortc import (
+    RTCCertificate,
+    RTCDataChannel,
+    RTCDtlsFingerprint,
+    RTCDtlsParameters,
+    RTCDtlsTransport,
+    RTCIceCandidate,
+    RTCIceGatherer,
+    RTCIceParameters,
+    RTCIceTransport,
+    RTCSctpTransport,
+)
+from aiortc.rtcicetransport import candidate_from_aioice, candidate_to_aioice
+from aiortc.rtcsctptransport import RTCSctpCapabilities
+
+from voicepipe.errors import ConfigError
+from voicepipe.rtp.packet import is_rtcp
+
+TRIES = 64
+"""Ports of the range that are tried before it is said to be full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Where a call's UDP socket is bound, and what of it is told to the peer."""
+
+    addresses: tuple[str, ...] = ("127.0.0.1",)
+    """Of this machine."""
+    public: str = ""
+    """The address that a 1:1 NAT shows for them; empty: there is none."""
+    ports: tuple[int, int] = (0, 0)
+    """First and last; (0, 0): any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """What the peer's description says of its end."""
+
+    ice: RTCIceParameters
+    candidates: Sequence[RTCIceCandidate]
+    """None where the peer will be known by the packets that it sends."""
+    complete: bool
+    """There will be no more candidates."""
+    fingerprints: tuple[RTCDtlsFingerprint, ...]
+    dtls_role: Literal["client", "server"]
+    """Ours in the handshake: the client begins it ("active")."""
+    sctp_port: int | None = None
+    """None: no data channels."""
+    max_message: int = 65536
+
+
+@cache
+def certificate() -> RTCCertificate:
+    """This process's own: one for all calls, as making a key takes time."""
+    return RTCCertificate.generateCertificate()
+
+
+class Transport:
+    """One peer connection's lower half. `controlling`: we made the offer."""
+
+    def __init__(self, network: Network, *, controlling: bool) -> None:
+        self.on_media: Callable[[bytes, float], None] = _ignored
+        """Gets RTP and RTCP, decrypted, and the monotonic second at which it came."""
+        self.on_channel: Callable[[RTCDataChannel], None] = _ignored
+        """Gets data channels that the peer opens."""
+        self.invalid = 0
+        """Datagrams that were no SRTP of this call's."""
+        self._ice = _Connection(network, self._srtp)
+        self._ice.ice_controlling = controlling
+        gatherer = RTCIceGatherer(iceServers=[])
+        gatherer._connection = self._ice
+        self._ice_transport = RTCIceTransport(gatherer)
+        self._dtls = RTCDtlsTransport(self._ice_transport, [certificate()])
+        self.sctp = RTCSctpTransport(self._dtls)
+        self.sctp.on("datachannel", lambda channel: self.on_channel(channel))
+        self._gone = asyncio.Event()
+        self._dtls.on("statechange", self._changed)
+        self._send: Callable[[bytes], None] | None = None
+
+    async def gather(self) -> list[RTCIceCandidate]:
+        """Bind; our candidates. Raises ConfigError: no address or port can be had."""
+        await self._ice.gather_candidates()
+        return [candidate_from_aioice(candidate) for candidate in self._ice.local_candidates]
+
+    @property
+    def ice_parameters(self) -> RTCIceParameters:
+        return RTCIceParameters(usernameFragment=self._ice.local_username, password=self._ice.local_password)
+
+    @property
+    def fingerprints(self) -> list[RTCDtlsFingerprint]:
+        return list(certificate().getFingerprints())
+
+    async def connect(self, remote: Remote) -> None:
+        """ICE, then DTLS, then SCTP where the peer wants it. Raises ConnectionError."""
+        self._dtls._set_role(remote.dtls_role)
+        await self.add_candidates(remote.candidates, complete=remote.complete)
+        await self._ice_transport.start(remote.ice)
+        if self._ice_transport.state != "completed":
+            raise ConnectionError("no path to the peer was found (ICE)")
+        await self._dtls.start(RTCDtlsParameters(list(remote.fingerprints)))
+        if self._dtls.state != "connected":
+            raise ConnectionError("the peer's keys could not be agreed on (DTLS)")
+        pair = self._ice._nominated[1]
+        self._send = lambda data: pair.protocol.transport.sendto(data, pair.remote_addr)
+        if remote.sctp_port is not None:
+            await self.sctp.start(RTCSctpCapabilities(remote.max_message), remote.sctp_port)
+
+    async def add_candidates(self, candidates: Sequence[RTCIceCandidate], *, complete: bool) -> None:
+        """More of the peer's addresses. Names that only its own network resolves (mDNS) are left out: the packets from
+        there tell the address."""
+        for candidate in candidates:
+            if candidate.protocol.lower() == "udp" and not candidate.ip.endswith(".local"):
+                await self._ice.add_remote_candidate(candidate_to_aioice(candidate))
+        if complete:
+            await self._ice.add_remote_candidate(None)
+
+    def send_rtp(self, packet: bytes) -> None:
+        """Protect and send; dropped while there is no connection."""
+        if self._send and not self._gone.is_set():
+            self._send(self._dtls._tx_srtp.protect(packet))
+
+    def send_rtcp(self, packet: bytes) -> None:
+        """Protect and send; dropped while there is no connection."""
+        if self._send and not self._gone.is_set():
+            self._send(self._dtls._tx_srtp.protect_rtcp(packet))
+
+    async def gone(self) -> None:
+        """Returns when the peer has hung up, or has not been heard from for half a minute (RFC 7675)."""
+        await self._gone.wait()
+
+    async def close(self) -> None:
+        """Tell the peer, and let go of the socket. Safe to call twice."""
+        self._send = None
+        with suppress(ConnectionError):
+            await self.sctp.stop()
+        await self._dtls.stop()
+        await self._ice_transport.stop()
+        self._gone.set()
+        # Who listened knows us: in a circle, all of it would stay until the collector's next full round.
+        self.on_media = self.on_channel = _ignored
+
+    def _changed(self) -> None:
+        if self._dtls.state in ("closed", "failed"):
+            self._gone.set()
+
+    def _srtp(self, data: bytes) -> None:
+        session = self._dtls._rx_srtp
+        if session is None:
+            return  # The peer was faster than its own handshake.
+        try:
+            media = session.unprotect_rtcp(data) if is_rtcp(data) else session.unprotect(data)
+        except (pylibsrtp.Error, ValueError):
+            self.invalid += 1
+            return
+        self.on_media(media, time.monotonic())
+
+
+def _ignored(*_: object) -> None:
+    """Who gets what nobody has asked for."""
+
+
+class _Protocol(StunProtocol):
+    """A UDP socket that carries STUN, DTLS and SRTP, told apart by their first byte (RFC 7983)."""
+
+    def __init__(self, connection: "_Connection") -> None:
+        super().__init__(connection)
+        self._on_srtp = connection.on_srtp
+
+    def datagram_received(self, data: bytes | str, addr: tuple[Any, ...]) -> None:
+        assert isinstance(data, bytes)
+        if data and 128 <= data[0] <= 191:
+            self._on_srtp(data)
+        elif data:
+            super().datagram_received(data, addr)
+
+
+class _Connection(Connection):
+    """aioice's ICE agent on the addresses and ports that we choose."""
+
+    def __init__(self, network: Network, on_srtp: Callable[[bytes], None]) -> None:
+        super().__init__(ice_controlling=False)
+        self.on_srtp = on_srtp
+        self._network = network
+
+    async def gather_candidates(self) -> None:
+        if self._local_candidates_start:
+            return
+        self._local_candidates_start = True
+        for address in self._network.addresses:
+            protocol = await self._bound(address)
+            host, port = protocol.transport.get_extra_info("sockname")[:2]
+            told = self._network.public or host
+            protocol.local_candidate = Candidate(
+                foundation=candidate_foundation("host", "udp", host),
+                component=1, transport="udp", priority=candidate_priority(1, "host", 65535 - len(self._protocols)),
+                host=told, port=port, type="host",
+            )  # fmt: skip
+            self._protocols.append(protocol)
+            self._local_candidates.append(protocol.local_candidate)
+        self._local_candidates_end = True
+
+    async def _bound(self, address: str) -> _Protocol:
+        first, last = self._network.ports
+        ports = random.sample(range(first, last + 1), min(TRIES, last + 1 - first)) if first else [0]
+        loop = asyncio.get_running_loop()
+        refusal: OSError | None = None
+        for port in ports:
+            try:
+                transport, protocol = await loop.create_datagram_endpoint(
+                    lambda: _Protocol(self), local_addr=(address, port)
+                )
+            except OSError as error:
+                refusal = error
+            else:
+                return protocol
+        raise ConfigError(
+            f"No UDP port can be had on {address} ({refusal}): set webrtc.addresses to addresses of this machine, and "
+            "webrtc.ports to a wider range."
+        )
+
+    def data_received(self, data: bytes, component: int) -> None:
+        """Also what comes by a relay."""
+        if data and 128 <= data[0] <= 191:
+            self.on_srtp(data)
+        else:
+            super().data_received(data, component)
