@@ -54,7 +54,6 @@ def read(text: str) -> Description:
     remote = Remote(
         audio.ice,
         [candidate for media in session.media for candidate in media.ice_candidates],
-        audio.ice_candidates_complete,
         tuple(audio.dtls.fingerprints),
         _SETUP[audio.dtls.role],
         data.sctp_port or _DATA_PORT if data else None,

@@ -60,8 +60,6 @@ class Remote:
     ice: RTCIceParameters
     candidates: Sequence[RTCIceCandidate]
     """None where the peer will be known by the packets that it sends."""
-    complete: bool
-    """There will be no more candidates."""
     fingerprints: tuple[RTCDtlsFingerprint, ...]
     dtls_role: Literal["client", "server"]
     """Ours in the handshake: the client begins it ("active")."""
@@ -112,9 +110,14 @@ class Transport:
         return list(certificate().getFingerprints())
 
     async def connect(self, remote: Remote) -> None:
-        """ICE, then DTLS, then SCTP where the peer wants it. Raises ConnectionError."""
+        """ICE, then DTLS, then SCTP where the peer wants it. Raises ConnectionError; waits for ever for a peer that sends
+        nothing."""
         self._dtls._set_role(remote.dtls_role)
-        await self.add_candidates(remote.candidates, complete=remote.complete)
+        for candidate in remote.candidates:
+            # Names that only the peer's own network resolves (mDNS) are left out: its packets tell the address. Nor do
+            # we ever say that these were all, since then ICE would not wait for such packets.
+            if candidate.protocol.lower() == "udp" and not candidate.ip.endswith(".local"):
+                await self._ice.add_remote_candidate(candidate_to_aioice(candidate))
         await self._ice_transport.start(remote.ice)
         if self._ice_transport.state != "completed":
             raise ConnectionError("no path to the peer was found (ICE)")
@@ -125,15 +128,6 @@ class Transport:
         self._send = lambda data: pair.protocol.transport.sendto(data, pair.remote_addr)
         if remote.sctp_port is not None:
             await self.sctp.start(RTCSctpCapabilities(remote.max_message), remote.sctp_port)
-
-    async def add_candidates(self, candidates: Sequence[RTCIceCandidate], *, complete: bool) -> None:
-        """More of the peer's addresses. Names that only its own network resolves (mDNS) are left out: the packets from
-        there tell the address."""
-        for candidate in candidates:
-            if candidate.protocol.lower() == "udp" and not candidate.ip.endswith(".local"):
-                await self._ice.add_remote_candidate(candidate_to_aioice(candidate))
-        if complete:
-            await self._ice.add_remote_candidate(None)
 
     def send_rtp(self, packet: bytes) -> None:
         """Protect and send; dropped while there is no connection."""
