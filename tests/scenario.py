@@ -106,6 +106,7 @@ class ScenarioLine:
     kind: str = "scenario"
     out_rate: int = RATE
     lead_ms: int = 0
+    setup_ms: int = 0
     sent: list[tuple[float, float]] = field(default_factory=list)
     """(ms since the answer, dBFS) of each packet."""
     began: float = 0.0
@@ -225,7 +226,7 @@ async def play(scenario: Scenario) -> Recording:
     turn = None if scenario.voice_complete is None else ScriptedTurnModel(scenario.voice_complete)
     engines = Engines(ScriptedVad(), asr, llm, tts, turn)
     agent = msgspec.convert({"name": "scenario", "no_input": [], **scenario.agent}, Agent)
-    line = ScenarioLine(scenario, lead_ms=scenario.lead_ms)
+    line = ScenarioLine(scenario, lead_ms=scenario.lead_ms, setup_ms=300 if scenario.lead_ms else 0)
     events: list[tuple[float, CallEvent]] = []
 
     async def run_tool(tool: Tool, call: ToolCall) -> str:

@@ -89,7 +89,7 @@ def test_a_manifest_overrides_the_file_key_by_key(write: Any) -> None:
 
 def test_a_manifest_sets_only_what_differs_by_place(write: Any) -> None:
     manifest = write("[turn]\nprepare_ms = 90", "fra1.toml")
-    with pytest.raises(ConfigError, match=r"fra1\.toml: turn: there is no such key; allowed: pop, http, tenants"):
+    with pytest.raises(ConfigError, match=r"fra1\.toml: turn: there is no such key; allowed: pop, http, webrtc, tenants"):
         config.load(None, manifest)
 
 
@@ -117,7 +117,7 @@ def test_a_path_to_nowhere(write: Any, tmp_path: Path) -> None:
             "[turn]\nprepare = 3",
             "turn.prepare: there is no such key; did you mean prepare_ms? allowed: guess_ms, prepare_ms, ",
         ),
-        ("[turns]", "turns: there is no such key; did you mean turn? allowed: pop, http, limits,"),
+        ("[turns]", "turns: there is no such key; did you mean turn? allowed: pop, http, webrtc, limits,"),
         (
             "[turn]\nprepare_ms = '3'",
             'turn.prepare_ms: cannot be "3"; allowed: a whole number, at least 0, at most 600000',

@@ -52,7 +52,7 @@ async def test_it_follows_without_a_gap_and_without_overlap() -> None:
 
 async def test_the_wire_has_one_response_after_the_other() -> None:
     recording, _ = await played(TWO)
-    translator = Translator(Session(id="sess_1", model="demo"), "conv_1")
+    translator = Translator(Session(id="sess_1", model="demo"), "conv_1", audio_in_events=True)
     types = [msgspec.to_builtins(wire)["type"] for _, event in recording.events for wire in translator(event)]
     message = [
         "response.output_item.added",

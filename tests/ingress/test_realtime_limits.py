@@ -16,6 +16,7 @@ from websockets.exceptions import ConnectionClosed
 from tests.ingress.fake_pop import FakeCall, FakePop, limited, serving, settled
 from voicepipe.ingress import server
 from voicepipe.ingress.realtime import websocket
+from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.turn.events import CallEnded
 
 
@@ -47,14 +48,14 @@ async def test_the_client_hangs_up() -> None:
 async def test_an_ended_connection_is_freed_without_the_garbage_collector(monkeypatch: pytest.MonkeyPatch) -> None:
     pop = FakePop()
     monkeypatch.setattr(server, "LINGER", 0)
-    kinds = websocket.Connection, server.StampedWebSocket
+    kinds = RealtimeCall, websocket._Client, server.StampedWebSocket
     others = [found for found in gc.get_objects() if type(found) in kinds]  # those of tests before linger
     async with dialled(pop) as socket:
         gc.collect()
         gc.disable()
         try:
             found = [found for found in gc.get_objects() if type(found) in kinds and found not in others]
-            assert len(found) == 2
+            assert len(found) == 3
             left = [weakref.ref(ours) for ours in found]
             del found
             await socket.close()

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from tests.ingress.fake_pop import tone
 from voicepipe.audio import BLOCK, Block, g711
-from voicepipe.ingress.realtime.line import QUEUED, AudioIn, WebSocketLine
+from voicepipe.ingress.blocks import QUEUED
+from voicepipe.ingress.realtime.line import AudioIn, WebSocketLine
 from voicepipe.ingress.realtime.session import PcmaFormat, PcmFormat, PcmuFormat
 
 
 async def collected(audio: AudioIn) -> list[Block]:
-    return [block async for block in audio.blocks()]
+    return [block async for block in audio.queue.blocks()]
 
 
 @given(st.lists(st.integers(0, 5000), max_size=20))
@@ -26,8 +27,8 @@ def test_appends_of_any_length_become_gapless_blocks(lengths: list[int]) -> None
         for n, length in enumerate(lengths):
             await audio.append(data[:length], arrived=float(n))
             data = data[length:]
-        await audio.settle()
-        audio.end()
+        await audio.queue.settle(1e9)
+        audio.queue.end()
         blocks = await reader
         assert [block.pos for block in blocks] == list(range(0, len(blocks) * BLOCK, BLOCK))
         assert [block.arrived for block in blocks] == sorted(block.arrived for block in blocks)
@@ -40,7 +41,7 @@ def test_appends_of_any_length_become_gapless_blocks(lengths: list[int]) -> None
 @pytest.mark.parametrize("format", [PcmFormat(), PcmuFormat()])
 async def test_a_packet_is_heard_when_it_comes_and_not_with_the_next(format: PcmFormat | PcmuFormat) -> None:
     audio, blocks = AudioIn(format), []
-    reader = audio.blocks()
+    reader = audio.queue.blocks()
     for n in range(5):
         await audio.append(bytes(960 if isinstance(format, PcmFormat) else 160), arrived=float(n))
         blocks.append(await asyncio.wait_for(anext(reader), 5))
@@ -54,19 +55,19 @@ async def test_a_caller_faster_than_the_call_waits() -> None:
     assert not append.done()
     reader = asyncio.create_task(collected(audio))
     await append
-    await audio.settle()
-    audio.end()
+    await audio.queue.settle(1e9)
+    audio.queue.end()
     assert len(await reader) == 500 > QUEUED
 
 
 async def test_a_reader_that_leaves_releases_the_caller() -> None:
     audio = AudioIn(PcmuFormat())
     await audio.append(bytes(800), 0.0)
-    blocks = audio.blocks()
+    blocks = audio.queue.blocks()
     await anext(blocks)
     await blocks.aclose()  # type: ignore[attr-defined]
     await audio.append(bytes(80_000), 0.0)
-    await audio.settle()
+    await audio.queue.settle(1e9)
 
 
 async def test_a_change_of_format() -> None:
@@ -75,8 +76,8 @@ async def test_a_change_of_format() -> None:
     await audio.append(tone(24_000, 24_000).tobytes() + b"\1", 0.0)
     audio.set_format(PcmaFormat())
     await audio.append(g711.encode("pcma", tone(8000, 8000)), 0.0)
-    await audio.settle()
-    audio.end()
+    await audio.queue.settle(1e9)
+    audio.queue.end()
     heard = np.concatenate([block.pcm for block in await reader])
     assert abs(heard.size - 32_000) <= BLOCK
     assert np.abs(heard[1000:15_000]).max() > 9_000 and np.abs(heard[17_000:31_000]).max() > 9_000
@@ -91,7 +92,8 @@ class Clock:
 
 def test_played_follows_the_clock_and_never_passes_what_was_sent() -> None:
     clock, out = Clock(), bytearray()
-    line = WebSocketLine(PcmFormat(), PcmFormat(), lambda data, ms: out.extend(data), clock)
+    line = WebSocketLine(PcmFormat(), PcmFormat(), clock)
+    line.on_audio = lambda data, ms: out.extend(data)
     assert line.out_rate == 24_000 and line.played() == (0, False)
     for _ in range(10):
         line.send(tone(480, 24_000))
@@ -108,7 +110,7 @@ def test_played_follows_the_clock_and_never_passes_what_was_sent() -> None:
 
 def test_what_is_cleared_was_neither_sent_nor_played() -> None:
     clock = Clock()
-    line = WebSocketLine(PcmFormat(), PcmFormat(), lambda data, ms: None, clock)
+    line = WebSocketLine(PcmFormat(), PcmFormat(), clock)
     line.send(tone(4800, 24_000))
     clock.now += 0.1
     assert line.clear() == pytest.approx(2400, abs=1)
@@ -123,7 +125,8 @@ def test_what_is_cleared_was_neither_sent_nor_played() -> None:
 @pytest.mark.parametrize(("format", "law"), [(PcmuFormat(), "pcmu"), (PcmaFormat(), "pcma")])
 def test_g711_out(format: PcmuFormat | PcmaFormat, law: str) -> None:
     out: list[tuple[bytes, float]] = []
-    line = WebSocketLine(format, format, lambda data, ms: out.append((data, ms)))
+    line = WebSocketLine(format, format)
+    line.on_audio = lambda data, ms: out.append((data, ms))
     assert line.out_rate == 8000
     line.send(tone(160, 8000))
     assert out == [(g711.encode(law, tone(160, 8000)), 20.0)]
@@ -136,7 +139,7 @@ def test_g711_out(format: PcmuFormat | PcmaFormat, law: str) -> None:
 
 
 async def test_hanging_up_lets_the_client_play_what_it_has() -> None:
-    line = WebSocketLine(PcmFormat(), PcmFormat(), lambda data, ms: None)
+    line = WebSocketLine(PcmFormat(), PcmFormat())
     line.send(tone(2400, 24_000))
     began = asyncio.get_running_loop().time()
     await line.hang_up()

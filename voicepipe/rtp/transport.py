@@ -110,8 +110,10 @@ class Transport:
         return list(certificate().getFingerprints())
 
     async def connect(self, remote: Remote) -> None:
-        """ICE, then DTLS, then SCTP where the peer wants it. Raises ConnectionError; waits for ever for a peer that sends
-        nothing."""
+        """ICE, then DTLS, then SCTP where the peer wants it; waits for ever for a peer that sends nothing.
+
+        Raises ConnectionError.
+        """
         self._dtls._set_role(remote.dtls_role)
         for candidate in remote.candidates:
             # Names that only the peer's own network resolves (mDNS) are left out: its packets tell the address. Nor do

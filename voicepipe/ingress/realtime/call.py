@@ -140,6 +140,7 @@ class RealtimeCall:
             self._emit(wire.ErrorEvent.of(WireError(code, self.goodbye.message, kind="server_error")))
         for outbox in self._clients:
             outbox.close()
+        self._clients.clear()
 
     def _on_event(self, event: CallEvent) -> None:
         if isinstance(event, CallEnded):

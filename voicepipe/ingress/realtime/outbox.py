@@ -22,16 +22,17 @@ class Outbox:
             return
         self._bytes += len(message)
         if self._bytes > self._limit:
+            on_full = self._on_full
             self._messages.clear()
             self.close()
-            self._on_full()
-            return
+            return on_full()
         self._messages.append(message)
         self._changed.set()
 
     def close(self) -> None:
         """No more messages; those queued are still delivered."""
         self.closed = True
+        self._on_full = _nothing  # It knows the client, which knows us.
         self._changed.set()
 
     async def get(self) -> bytes | None:
@@ -44,3 +45,7 @@ class Outbox:
         message = self._messages.popleft()
         self._bytes -= len(message)
         return message
+
+
+def _nothing() -> None:
+    """What becomes of a client that is gone."""
