@@ -18,13 +18,16 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from latency_probes import report, soak
+from latency_probes.caller import Caller
 from latency_probes.own_server import COMMAND, own_server
 from latency_probes.plan import SETS, CallPlan, make_plan, sizes
 from latency_probes.realtime import RealtimeCaller, endpoint, idle_frames
 from latency_probes.run import Runner
+from latency_probes.webrtc import WebRtcCaller
 from voicepipe.errors import ProbeError
 
 T = TypeVar("T")
+CALLERS: dict[str, type[RealtimeCaller | WebRtcCaller]] = {"websocket": RealtimeCaller, "webrtc": WebRtcCaller}
 STOPPED = 130
 """As shells have it for what Ctrl-C ended."""
 
@@ -63,6 +66,7 @@ def parser() -> argparse.ArgumentParser:
     cli.add_argument("url", nargs="?", default="", help="ws://host:port/v1/realtime or http://host:port")
     cli.add_argument("--self", dest="own", action="store_true", help="instead of URL: start a PoP here, then stop it")
     cli.add_argument("--config", type=Path, help="the configuration of the PoP that --self starts")
+    cli.add_argument("--by", choices=CALLERS, default="websocket", help="how calls are placed (default websocket)")
     cli.add_argument("--set", dest="kinds", type=kinds_of, default=SETS, help=f"all, or some of {','.join(SETS)}")
     cli.add_argument("--calls", type=positive, help="so many calls (default: every utterance once)")
     cli.add_argument("--concurrency", type=positive, default=1, help="calls at a time (default 1)")
@@ -148,9 +152,10 @@ def stoppable(job: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(run())
 
 
-def caller_for(options: argparse.Namespace) -> Callable[[CallPlan], RealtimeCaller]:
+def caller_for(options: argparse.Namespace) -> Callable[[CallPlan], Caller]:
     """Makes the caller of each call."""
-    return lambda plan: RealtimeCaller(options.url, plan.noise, options.seed, options.key, options.agent)
+    make = CALLERS[options.by]
+    return lambda plan: make(options.url, plan.noise, options.seed, options.key, options.agent)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from base64 import b64decode, b64encode
-from collections import deque
+from contextlib import suppress
 from functools import lru_cache
 from urllib.parse import quote, urlsplit
 
@@ -12,9 +12,10 @@ import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, InvalidURI, WebSocketException
 
-from latency_probes.sound import BED_BLOCKS, ECHO_GAIN, bed, mixed
+from latency_probes.mouth import Mouth
+from latency_probes.sound import bed
 from latency_probes.timeline import BLOCK, Event, Timeline
-from voicepipe.audio import BLOCK_MS, Pcm
+from voicepipe.audio import Pcm
 from voicepipe.errors import ProbeError
 
 DIAL_S = 10.0
@@ -37,14 +38,7 @@ class RealtimeCaller:
         self.timeline = Timeline()
         self._url = endpoint(url, agent)
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._noise = bed(noise, seed)
-        self._idle = idle_frames(noise, seed)
-        self._speech: deque[Pcm] = deque()
-        self._frames: deque[str] = deque()
-        self._taken = 0
-        self._started = 0.0
-        self._echo_ms: float | None = None
-        self._lag = 0.0
+        self._mouth = Mouth(self.timeline, noise, seed, frame_of, idle_frames(noise, seed))
         self._socket: ClientConnection | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -65,27 +59,20 @@ class RealtimeCaller:
         except InvalidURI as error:
             raise ProbeError(f"{self._url} is not a WebSocket address: give ws://host:port/v1/realtime") from error
         except (OSError, TimeoutError, WebSocketException) as error:
-            raise ProbeError(
-                f"no server answers at {self._url} ({error}): start one, or correct the address"
-            ) from error
+            raise unreachable(self._url, error) from error
         self._tasks = [asyncio.create_task(self._send(self._socket)), asyncio.create_task(self._receive(self._socket))]
 
     def say(self, pcm: Pcm) -> int:
         """See `Caller.say`."""
-        block = self._taken + len(self._frames)
-        # Mixed and encoded here, once, so that sending a block is nothing but sending.
-        whole = np.pad(pcm, (0, -pcm.size % BLOCK))
-        loud = mixed(whole, self._noise, block % BED_BLOCKS * BLOCK)
-        self._frames.extend(frame_of(part) for part in loud.reshape(-1, BLOCK))
-        return block * BLOCK
+        return self._mouth.say(pcm)
 
     def echo(self, delay_ms: float | None) -> None:
         """See `Caller.echo`."""
-        self._echo_ms = delay_ms
+        self._mouth.echo_ms = delay_ms
 
     def worst_lag(self) -> float:
         """See `Caller.worst_lag`."""
-        return self._lag
+        return self._mouth.lag_s
 
     def hung_up(self) -> bool:
         """See `Caller.hung_up`."""
@@ -104,29 +91,8 @@ class RealtimeCaller:
                 raise end
 
     async def _send(self, socket: ClientConnection) -> None:
-        start = self._started = time.monotonic()
-        sent = self.timeline.sent
-        while True:
-            due = start + len(sent) * BLOCK_MS / 1000
-            await asyncio.sleep(due - time.monotonic())
-            self._lag = max(self._lag, time.monotonic() - due)
-            try:
-                await socket.send(self._next())
-            except ConnectionClosed:
-                return
-            sent.append(time.monotonic())
-
-    def _next(self) -> str:
-        block = self._taken
-        self._taken += 1
-        if self._frames:
-            return self._frames.popleft()
-        if self._echo_ms is None:
-            return self._idle[block % BED_BLOCKS]
-        # By the clock of the samples: rooms delay all blocks by the same, however late this loop wakes.
-        second = self._started + block * BLOCK_MS / 1000 - self._echo_ms / 1000
-        heard = self.timeline.played(second, BLOCK)
-        return frame_of(mixed((heard * ECHO_GAIN).astype(np.int16), self._noise, block % BED_BLOCKS * BLOCK))
+        with suppress(ConnectionClosed):
+            await self._mouth.speak(socket.send)
 
     async def _receive(self, socket: ClientConnection) -> None:
         heads = msgspec.json.Decoder(Head)
@@ -154,6 +120,11 @@ def endpoint(url: str, agent: str) -> str:
     path = parts.path if parts.path.strip("/") else "/v1/realtime"
     query = "&".join(filter(None, [parts.query, f"model={quote(agent)}" if agent else ""]))
     return f"{scheme}://{parts.netloc}{path}" + (f"?{query}" if query else "")
+
+
+def unreachable(url: str, error: Exception) -> ProbeError:
+    """Nobody answers, for whatever reason."""
+    return ProbeError(f"no server answers at {url} ({error}): start one, or correct the address")
 
 
 def refusal(url: str, status: int) -> str:

@@ -206,6 +206,9 @@ def show(run: Run, summary: Summary, console: Console) -> None:
         f"{run.calls} calls, {len(run.failures)} failed or ended early; the generator took "
         f"{100 * generator.cpu_share:.0f}% of a core, its latest block left {generator.worst_lag_ms:.0f} ms late"
     )
+    for step, took in run.setups.items():
+        p50, p95 = percentile(took, 50), percentile(took, 95)
+        console.print(f"from asking for a call to its {step}: p50 {p50:.0f}, p95 {p95:.0f} ms")
     for failure, count in Counter(run.failures).most_common(5):
         console.print(f"  {count} x {failure}")
     if run.calls < run.planned:

@@ -41,6 +41,8 @@ class Run(msgspec.Struct):
     failures: list[str]
     """One sentence for every call that failed or ended early."""
     generator: Generator
+    setups: dict[str, list[float]]
+    """Milliseconds from asking for a call to each of its beginnings, in each call that has such."""
 
 
 @dataclass(slots=True)
@@ -58,6 +60,7 @@ class Runner:
     connected: int = 0
     ended: int = 0
     lag_s: float = 0.0
+    setups: dict[str, list[float]] = field(default_factory=dict)
 
     async def run(self, plan: Plan) -> Run:
         """Hold every call of `plan`; cancelled, return what ended so far: hours of calls are not to be lost.
@@ -70,7 +73,7 @@ class Runner:
             await self._place(plan.calls)
         share = (processor_seconds() - cpu) / (time.monotonic() - wall)
         planned = len(plan.references) + len(plan.calls)
-        return Run(self.turns, self.ended, planned, self.failures, Generator(share, self.lag_s * 1000))
+        return Run(self.turns, self.ended, planned, self.failures, Generator(share, self.lag_s * 1000), self.setups)
 
     async def _place(self, calls: Sequence[CallPlan]) -> None:
         waiting = list(reversed(calls))
@@ -96,6 +99,8 @@ class Runner:
 
     def _keep(self, record: CallRecord) -> None:
         self.lag_s = max(self.lag_s, record.lag_s)
+        for step, ms in record.timeline.setup.items():
+            self.setups.setdefault(step, []).append(ms)
         if record.failure:
             self.failures.append(record.failure)
         for result, said in zip(judge_call(record, self.references), record.said, strict=True):

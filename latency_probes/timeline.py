@@ -3,6 +3,7 @@
 Times are monotonic seconds; positions are samples at 24 kHz, the rate of the Realtime wire in both directions.
 """
 
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,8 +100,17 @@ class Timeline:
     events: list[Event] = field(default_factory=list)
     play_end: float = 0.0
     """Second at which everything received so far has been played."""
+    began: float = 0.0
+    """Second at which the call was asked for."""
+    setup: dict[str, float] = field(default_factory=dict)
+    """Milliseconds from then on until each of a call's beginnings, where there are such."""
     _open: set[str] = field(default_factory=set)
     _chunks: list[Chunk] = field(default_factory=list)
+
+    def note_setup(self, step: str) -> None:
+        """One of the call's beginnings has happened now; the first time counts."""
+        if step not in self.setup:
+            self.setup[step] = 1000 * (time.monotonic() - self.began)
 
     def add_audio(self, item_id: str, response_id: str, pcm: Pcm, arrived: float) -> None:
         """Note audio of an item: int16[n] at 24 kHz."""

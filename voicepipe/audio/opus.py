@@ -26,8 +26,6 @@ COMPLEXITY = 5
 _LOW_DELAY = 2051
 """OPUS_APPLICATION_RESTRICTED_LOWDELAY looks 2.5 ms ahead; "voip" looks 6.5 ms, and takes three times as long."""
 _SET_BITRATE, _SET_COMPLEXITY, _SET_VBR_CONSTRAINT = 4002, 4010, 4020
-_LONGEST = RATE * 120 // 1000
-"""Samples of the longest packet, 120 ms."""
 _BYTES = 1275
 
 
@@ -78,28 +76,30 @@ class Encoder:
 
 
 class Decoder:
-    """Opus to mono speech at 16 kHz; two channels become one."""
+    """Opus to mono speech at `rate` (as `Encoder`'s); two channels become one."""
 
-    def __init__(self) -> None:
+    def __init__(self, rate: int = RATE) -> None:
         self._lib = _library()
-        self._state = ctypes.c_void_p(self._lib.opus_decoder_create(RATE, 1, None))
+        self._state = ctypes.c_void_p(self._lib.opus_decoder_create(rate, 1, None))
         weakref.finalize(self, self._lib.opus_decoder_destroy, self._state)
-        self._pcm: Pcm = np.empty(_LONGEST, np.int16)
+        self._step = rate // 400
+        """Opus makes sound up in steps of 2.5 ms."""
+        self._pcm: Pcm = np.empty(48 * self._step, np.int16)
         self._out = self._pcm.ctypes.data
 
     def __call__(self, payload: bytes) -> Pcm:
         """int16[n] of a payload. Raises OpusError."""
         if not payload:
             raise OpusError("an empty payload is no Opus packet")
-        return self._decode(payload, len(payload), _LONGEST, 0)
+        return self._decode(payload, len(payload), self._pcm.size, 0)
 
     def conceal(self, samples: int) -> Pcm:
         """int16[samples] that go on like what came last, fading: for a packet that is lost."""
-        return self._decode(None, 0, _whole(samples), 0)
+        return self._decode(None, 0, self._whole(samples), 0)
 
     def recover(self, following: bytes, samples: int) -> Pcm:
         """The lost packet before `following`, of `samples`: from its copy in there (in-band FEC), or concealed."""
-        return self._decode(following, len(following), _whole(samples), 1)
+        return self._decode(following, len(following), self._whole(samples), 1)
 
     def _decode(self, payload: bytes | None, size: int, room: int, fec: int) -> Pcm:
         got = self._lib.opus_decode(self._state, payload, size, self._out, room, fec)
@@ -107,8 +107,5 @@ class Decoder:
             raise OpusError(f"{size} bytes are no Opus packet")
         return self._pcm[:got].copy()
 
-
-def _whole(samples: int) -> int:
-    """Opus makes sound up in steps of 2.5 ms."""
-    step = RATE // 400
-    return min(max(step, samples // step * step), _LONGEST)
+    def _whole(self, samples: int) -> int:
+        return min(max(self._step, samples // self._step * self._step), self._pcm.size)

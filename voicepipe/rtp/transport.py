@@ -22,6 +22,7 @@ from aioice.ice import StunProtocol
 from aiortc import (
     RTCCertificate,
     RTCDataChannel,
+    RTCDataChannelParameters,
     RTCDtlsFingerprint,
     RTCDtlsParameters,
     RTCDtlsTransport,
@@ -130,6 +131,10 @@ class Transport:
         self._send = lambda data: pair.protocol.transport.sendto(data, pair.remote_addr)
         if remote.sctp_port is not None:
             await self.sctp.start(RTCSctpCapabilities(remote.max_message), remote.sctp_port)
+
+    def open_channel(self, label: str) -> RTCDataChannel:
+        """A data channel of ours, which opens once there is a connection."""
+        return RTCDataChannel(self.sctp, RTCDataChannelParameters(label=label))
 
     def send_rtp(self, packet: bytes) -> None:
         """Protect and send; dropped while there is no connection."""

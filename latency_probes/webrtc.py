@@ -1,0 +1,177 @@
+"""A caller by WebRTC: Opus by RTP in both directions, stamped as packets arrive, and events on a data channel.
+
+It plays what comes as it comes, without a jitter buffer of its own, and knows by the events to which reply it belongs.
+"""
+
+import asyncio
+import secrets
+import socket
+import time
+from collections import deque
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+
+from latency_probes.mouth import Mouth
+from latency_probes.realtime import DIAL_S, refusal
+from latency_probes.sound import bed
+from latency_probes.timeline import AUDIBLE_DBFS, BLOCK, WIRE_RATE, Event, Timeline, frame_levels
+from voicepipe.audio import Pcm, opus
+from voicepipe.errors import ProbeError
+from voicepipe.rtp import sdp
+from voicepipe.rtp.codec import OPUS
+from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
+from voicepipe.rtp.transport import Network, Transport
+
+CALLS = "/v1/realtime/calls"
+EARLY = 5
+"""Packets, 100 ms, by which a reply's sound may overtake the event that announces it."""
+
+
+class WebRtcCaller:
+    """See `Caller`. `noise` and `seed` choose the room's noise; `agent` is sent as `model`."""
+
+    def __init__(self, url: str, noise: str, seed: int, key: str = "", agent: str = "") -> None:
+        self.timeline = Timeline()
+        self._url = url
+        self._headers = {"Content-Type": "application/sdp"} | ({"Authorization": f"Bearer {key}"} if key else {})
+        self._query = {"model": agent} if agent else {}
+        idle = list(bed(noise, seed).reshape(-1, BLOCK))
+        self._mouth: Mouth[Pcm] = Mouth(self.timeline, noise, seed, lambda pcm: pcm, idle)
+        self._encode, self._decode = opus.Encoder(WIRE_RATE), opus.Decoder(WIRE_RATE)
+        self._stream = _Stream()
+        self._early: deque[tuple[Pcm, float]] = deque(maxlen=EARLY)
+        self._item = ""
+        """The reply that sounds."""
+        self._response = ""
+        self._location = ""
+        self._transport: Transport | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def dial(self) -> None:
+        """See `Caller.dial`."""
+        transport = self._transport = Transport(Network((local_address(self._url),)), controlling=True)
+        transport.on_media = self._media
+        channel = transport.open_channel("oai-events")
+        channel.on("message", self._message)
+        offer = sdp.offer(transport, await transport.gather(), (OPUS,))
+        said = await self._post(offer)
+        try:
+            async with asyncio.timeout(DIAL_S):
+                await transport.connect(said.remote)
+        except (ConnectionError, TimeoutError) as error:
+            raise ProbeError(f"the server at {self._url} answered, but is not reached by UDP ({error})") from error
+        self._stream.payload_type = said.payload_type
+        self._tasks = [asyncio.create_task(self._mouth.speak(self._send)), asyncio.create_task(transport.gone())]
+
+    async def _post(self, offer: str) -> sdp.Description:
+        try:
+            async with httpx.AsyncClient(base_url=self._url, trust_env=False, timeout=DIAL_S) as client:
+                self.timeline.began = time.monotonic()
+                answer = await client.post(CALLS, content=offer, headers=self._headers, params=self._query)
+                self.timeline.note_setup("answer")
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise ProbeError(
+                f"no server answers at {self._url} ({error}): start one, or correct the address"
+            ) from error
+        if answer.status_code != httpx.codes.CREATED:
+            raise ProbeError(refusal(self._url, answer.status_code))
+        self._location = answer.headers.get("Location", "")
+        try:
+            return sdp.read(answer.text)
+        except sdp.SdpError as error:
+            raise ProbeError(f"the server's answer cannot be used: {error}") from error
+
+    def say(self, pcm: Pcm) -> int:
+        """See `Caller.say`."""
+        return self._mouth.say(pcm)
+
+    def echo(self, delay_ms: float | None) -> None:
+        """See `Caller.echo`."""
+        self._mouth.echo_ms = delay_ms
+
+    def worst_lag(self) -> float:
+        """See `Caller.worst_lag`."""
+        return self._mouth.lag_s
+
+    def hung_up(self) -> bool:
+        """See `Caller.hung_up`."""
+        return not self._tasks or any(task.done() for task in self._tasks)
+
+    async def hang_up(self) -> None:
+        """See `Caller.hang_up`."""
+        for task in self._tasks:
+            task.cancel()
+        ends = await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+        if self._transport:
+            await self._transport.close()
+        for end in ends:
+            if isinstance(end, Exception):
+                raise end
+
+    async def _send(self, pcm: Pcm) -> None:
+        assert self._transport
+        self._transport.send_rtp(self._stream.packet(self._encode(pcm)))
+        self.timeline.note_setup("first packet out")
+
+    def _media(self, data: bytes, arrived: float) -> None:
+        if is_rtcp(data):
+            return
+        try:
+            pcm = self._decode(RtpPacket.parse(data).payload)
+        except (PacketError, opus.OpusError):
+            return
+        self.timeline.note_setup("first packet in")
+        if self._item:
+            self.timeline.add_audio(self._item, self._response, pcm, arrived)
+        else:
+            self._early.append((pcm, arrived))
+
+    def _message(self, message: str) -> None:
+        data = msgspec.json.decode(message, type=dict[str, Any])
+        event = Event(data["type"], time.monotonic(), data)
+        self.timeline.add_event(event)
+        match event.type:
+            case "response.output_item.added" if event.data["item"]["type"] == "message":
+                self._item, self._response = event.data["item"]["id"], event.data["response_id"]
+                self._overtaken()
+            case "output_audio_buffer.stopped" | "output_audio_buffer.cleared":
+                self._item = ""
+
+    def _overtaken(self) -> None:
+        """Sound that was faster than the event that announces it."""
+        early = list(self._early)
+        self._early.clear()
+        while early and frame_levels(early[0][0]).max(initial=-96) <= AUDIBLE_DBFS:
+            early.pop(0)
+        for pcm, arrived in early:
+            self.timeline.add_audio(self._item, self._response, pcm, arrived)
+
+
+class _Stream:
+    """RTP headers of what a caller sends."""
+
+    payload_type = 0
+
+    def __init__(self) -> None:
+        self._sent = 0
+        self._ssrc = secrets.randbits(32)
+
+    def packet(self, payload: bytes) -> bytes:
+        number, self._sent = self._sent, self._sent + 1
+        stamp = number * OPUS.clock // 50
+        return bytes(RtpPacket(self.payload_type, number & 0xFFFF, stamp & 0xFFFFFFFF, self._ssrc, payload))
+
+
+def local_address(url: str) -> str:
+    """This machine's address on the way to a server. Raises ProbeError."""
+    parts = urlsplit(url)
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((parts.hostname or "", parts.port or 80))
+            return str(probe.getsockname()[0])
+    except OSError as error:
+        raise ProbeError(f"there is no way to {url} ({error.strerror}): correct the address") from error
