@@ -89,7 +89,9 @@ def test_a_manifest_overrides_the_file_key_by_key(write: Any) -> None:
 
 def test_a_manifest_sets_only_what_differs_by_place(write: Any) -> None:
     manifest = write("[turn]\nprepare_ms = 90", "fra1.toml")
-    with pytest.raises(ConfigError, match=r"fra1\.toml: turn: there is no such key; allowed: pop, http, webrtc, tenants"):
+    with pytest.raises(
+        ConfigError, match=r"fra1\.toml: turn: there is no such key; allowed: pop, http, webrtc, tenants"
+    ):
         config.load(None, manifest)
 
 

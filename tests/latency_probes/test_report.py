@@ -21,7 +21,8 @@ def turn(**fields: object) -> TurnResult:
 
 
 def run_of(*turns: TurnResult) -> Run:
-    return Run(list(turns), 3, 3, ["the server ended the call", "the server ended the call"], Generator(0.05, 3.0))
+    return Run(list(turns), 3, 3, ["the server ended the call", "the server ended the call"], Generator(0.05, 3.0),
+               {"answer": [20.0, 30.0]})  # fmt: skip
 
 
 def summary_of(*turns: TurnResult) -> Summary:

@@ -2,8 +2,8 @@
 
 A jitter buffer that plays must hold everything back, since a gap is heard. A listener need not: what arrives in its
 turn is handed on at once, whatever the jitter, and only what others have overtaken is waited for, as long as the last
-two seconds' packets were late (RFC 3550's sense of transit time, kept as a spread above the fastest one). So a network
-without jitter adds no delay, and neither does a packet that is lost, after its own 20 ms.
+two seconds' packets were late, counted from the fastest. So a network without jitter adds no delay, and a packet that
+is lost adds a few ms to the two after it.
 """
 
 from collections import deque
@@ -13,8 +13,8 @@ from voicepipe.rtp.packet import RtpPacket, newer_by
 
 MEASURED = 100
 """Packets by whose lateness the next missing one is waited for: 2 s."""
-LEAST_WAIT_S, MOST_WAIT_S = 0.020, 0.100
-"""A missing packet is waited for so long after it was due. The next one comes 20 ms after it in any case."""
+LEAST_WAIT_S, MOST_WAIT_S = 0.030, 0.100
+"""A missing packet is waited for so long after it was due. The next one, 20 ms later, may just have overtaken it."""
 BASE_S = 5.0
 """The fastest packet of the last 5 to 10 s is what the others' lateness is counted from: clocks drift."""
 STALL_S = 0.4
@@ -142,8 +142,9 @@ class JitterBuffer:
         self._seen, self._transit = (seq, timestamp), transit
         if now - self._base_since > BASE_S:
             self._base, self._base_next, self._base_since = self._base_next, float("inf"), now
-        self._base_next = min(self._base_next, transit)
-        self._base = min(self._base, transit)
+        if self._next is not None and seq >= self._next:  # What comes too late says nothing of the fastest.
+            self._base_next = min(self._base_next, transit)
+            self._base = min(self._base, transit)
         self._lateness.append(transit - self._base)
 
     def _in_turn(self) -> Piece:
@@ -153,6 +154,8 @@ class JitterBuffer:
         self._due = timestamp
         if 0 < gap <= self._clock:
             return Silent(gap)
+        if abs(gap) > self._clock:
+            self._begin(timestamp, arrived)
         del self._waiting[self._next]
         self._next += 1
         self._due += self._span
@@ -164,12 +167,13 @@ class JitterBuffer:
     def _missing(self) -> Piece:
         assert self._next is not None
         first = min(self._waiting)
-        packet, timestamp, _ = self._waiting[first]
+        packet, timestamp, arrived = self._waiting[first]
         packets, span = first - self._next, timestamp - self._due
         self.counts.lost += 1
         if packets > MOST_LOST or not 0 < span <= packets * self._clock * 120 // 1000:
             self.counts.lost += packets - 1
-            self._next, self._due = first, timestamp
+            self._next = first
+            self._begin(timestamp, arrived)
             return self._in_turn()
         self._next += 1
         self._due += span // packets
@@ -187,8 +191,14 @@ class JitterBuffer:
         """Packets again: what comes is heard, even if silence was put in its place."""
         assert self._next is not None
         first = min(self._waiting)
-        timestamp = self._waiting[first][1]
+        _, timestamp, arrived = self._waiting[first]
         self.counts.lost += first - self._next
         self._next, self._filled = first, False
         if timestamp - self._due < self._span:
-            self._due = timestamp
+            self._begin(timestamp, arrived)
+
+    def _begin(self, timestamp: int, arrived: float) -> None:
+        """What comes next begins at `timestamp`, whatever came before; faster packets will say how late it was."""
+        self._due = timestamp
+        self._base = self._base_next = arrived - timestamp / self._clock
+        self._lateness.clear()

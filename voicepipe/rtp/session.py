@@ -143,9 +143,10 @@ class RtpSession:
 
     def tick(self, now: float) -> None:
         """What is due without a packet: silence while nothing is said, what is lost, reports."""
-        # A packet of speech may be late by as much as it lasts, and is not to be overtaken by silence.
+        # A packet of speech may be late by as much as it lasts, and is not to be overtaken by silence. Where none came,
+        # speech has ended, and what was waited for is made good here: at the next beginning it would be a delay.
         if now >= self._due + (PACKET_S if self._speaking else 0.0):
-            if now > self._due + 2 * PACKET_S:
+            if self._speaking or now > self._due + 2 * PACKET_S:
                 self._skip(now)
             self._speaking = False
             self._send(self._encode(self._silence))

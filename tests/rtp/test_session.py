@@ -1,0 +1,209 @@
+"""One call's media: what is said arrives as sound, nothing said is silence, and reports tell how it fares."""
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from voicepipe.audio import RATE, Pcm, dbfs
+from voicepipe.rtp import rtcp
+from voicepipe.rtp.clock import MediaClock
+from voicepipe.rtp.codec import CODECS, OPUS, PCMU, Codec
+from voicepipe.rtp.packet import RtpPacket, is_rtcp
+from voicepipe.rtp.session import RtpSession
+
+FRAME_S = 0.020
+
+
+@dataclass
+class Clock:
+    now: float = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Wire:
+    """Keeps what is sent, with the time."""
+
+    clock: Clock
+    rtp: list[tuple[float, RtpPacket]] = field(default_factory=list)
+    rtcp: list[bytes] = field(default_factory=list)
+
+    def send_rtp(self, packet: bytes) -> None:
+        self.rtp.append((self.clock.now, RtpPacket.parse(packet)))
+
+    def send_rtcp(self, packet: bytes) -> None:
+        self.rtcp.append(packet)
+
+
+class End:
+    """One end of a call."""
+
+    def __init__(self, codec: Codec, clock: Clock) -> None:
+        self.wire = Wire(clock)
+        self.heard: list[tuple[Pcm, float, bool]] = []
+        self.session = RtpSession(codec, 96, self.wire, lambda *sound: self.heard.append(sound), clock)
+
+    @property
+    def sound(self) -> Pcm:
+        return np.concatenate([pcm for pcm, _, _ in self.heard])
+
+
+def speech(rate: int, seconds: float = 1.0) -> Pcm:
+    return (9000 * np.sin(2 * np.pi * 300 * np.arange(int(rate * seconds)) / rate)).astype(np.int16)
+
+
+def talk(near: End, far: End, clock: Clock, pcm: Pcm, lost: frozenset[int] = frozenset()) -> None:
+    """`near` says `pcm` in packets; those numbered in `lost` do not arrive."""
+    for n, block in enumerate(pcm.reshape(-1, near.session.codec.out_rate // 50)):
+        near.session.send(block)
+        if n not in lost:
+            far.session.datagram(bytes(near.wire.rtp[-1][1]), clock.now)
+        clock.now += FRAME_S
+        far.session.tick(clock.now)
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
+def test_what_is_said_is_heard_at_once(codec: Codec) -> None:
+    clock = Clock()
+    near, far = End(codec, clock), End(codec, clock)
+    talk(near, far, clock, speech(codec.out_rate))
+    assert far.sound.size == pytest.approx(RATE, abs=RATE // 50)
+    assert dbfs(far.sound[RATE // 10 :]) == pytest.approx(dbfs(speech(RATE)), abs=1.5)
+    assert [arrived for _, arrived, _ in far.heard] == [when for when, _ in near.wire.rtp]
+    assert not any(filled for _, _, filled in far.heard)
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
+def test_a_lost_packet_is_concealed_and_nothing_shifts(codec: Codec) -> None:
+    clock = Clock()
+    near, far = End(codec, clock), End(codec, clock)
+    talk(near, far, clock, speech(codec.out_rate), lost=frozenset({20, 30, 31}))
+    assert sum(filled for _, _, filled in far.heard) == 3
+    assert far.sound.size == pytest.approx(RATE, abs=RATE // 50)
+    made_up = next(pcm for pcm, _, filled in far.heard if filled)
+    assert made_up.size == 320 and dbfs(made_up) > -40
+    assert far.session.statistics().lost == 3
+
+
+def test_silence_fills_the_time_in_which_nothing_is_said() -> None:
+    clock = Clock()
+    near = End(OPUS, clock)
+    for _ in range(100):
+        near.session.tick(clock.now)
+        clock.now += FRAME_S
+    stamps = [packet.timestamp for _, packet in near.wire.rtp]
+    assert len(stamps) == 100
+    assert {(b - a) % 2**32 for a, b in pairwise(stamps)} == {960}
+    assert [packet.marker for _, packet in near.wire.rtp] == [True] + [False] * 99
+
+
+def test_speech_goes_out_at_once_and_timestamps_keep_to_the_time() -> None:
+    """Ticks and playout have clocks of their own: replies begin at any time between two ticks, dozens in a call."""
+    clock, rng, began = Clock(), random.Random(1), 100.0
+    near = End(OPUS, clock)
+    block = speech(24_000, FRAME_S)
+    events = [(began + n * FRAME_S, False) for n in range(3000)]
+    for reply in range(50):
+        start = began + 0.5 + reply + rng.uniform(0, 0.5)
+        events += [(start + n * FRAME_S + rng.uniform(0, 0.003), True) for n in range(20)]
+    for when, speaks in sorted(events):
+        clock.now = when
+        if speaks:
+            near.session.send(block)
+            assert near.wire.rtp[-1][0] == when
+        else:
+            near.session.tick(when)
+    stamps = [(when, packet.timestamp) for when, packet in near.wire.rtp]
+    ahead = [(stamp - stamps[0][1]) % 2**32 / 48_000 - (when - began) for when, stamp in stamps]
+    assert -0.025 < min(ahead) and max(ahead) < 0.045
+    said = [when for when, speaks in events if speaks]
+    for first, last in zip(said[::20], said[19::20], strict=True):
+        within = [stamp for when, stamp in stamps if first <= when <= last]
+        assert len(within) == 20, "no silence within a reply"
+        assert {(b - a) % 2**32 for a, b in pairwise(within)} == {960}
+
+
+def test_after_a_stall_timestamps_say_how_long_it_was() -> None:
+    clock = Clock()
+    near = End(PCMU, clock)
+    near.session.tick(clock.now)
+    clock.now += 1.0
+    near.session.tick(clock.now)
+    (_, first), (_, second) = near.wire.rtp
+    assert (second.timestamp - first.timestamp) % 2**32 == pytest.approx(8000, abs=1)
+    assert second.marker
+
+
+def test_reports_tell_losses_jitter_and_the_way_there_and_back() -> None:
+    clock = Clock()
+    near, far = End(OPUS, clock), End(OPUS, clock)
+    for _ in range(12):
+        talk(near, far, clock, speech(24_000), lost=frozenset({7}))
+        for _ in range(50):
+            near.session.tick(clock.now)
+    assert near.wire.rtcp, "every five seconds or so"
+    near.session.close()
+    said = rtcp.parse(near.wire.rtcp[-1])
+    assert said.sender and said.sender.packets == len(near.wire.rtp) and said.goodbye
+    for report in near.wire.rtcp:
+        assert is_rtcp(report)
+        far.session.datagram(report, clock.now)
+    far.session.close()
+    for report in far.wire.rtcp:
+        near.session.datagram(report, clock.now)
+    block = rtcp.parse(far.wire.rtcp[-1]).reports[0]
+    assert block.ssrc == near.session.ssrc and block.lost > 0
+    statistics = near.session.statistics()
+    assert statistics.rtt_ms is not None and 0 <= statistics.rtt_ms < 2000
+    assert any(report.reports[0].fraction_lost > 0 for report in map(rtcp.parse, far.wire.rtcp))
+
+
+def test_what_is_no_packet_of_the_call_is_counted() -> None:
+    clock = Clock()
+    end = End(OPUS, clock)
+    rng = random.Random(1)
+    for _ in range(500):
+        end.session.datagram(rng.randbytes(rng.randrange(0, 80)), clock.now)
+    end.session.datagram(bytes(RtpPacket(13, 1, 1, 1, b"x")), clock.now)
+    end.session.datagram(bytes(RtpPacket(96, 1, 1, 1, b"")), clock.now)
+    assert end.session.statistics().invalid > 400
+
+
+def test_a_source_that_changes_is_heard() -> None:
+    clock = Clock()
+    far = End(PCMU, clock)
+    for _ in range(2):
+        near = End(PCMU, clock)
+        talk(near, far, clock, speech(8000, 0.2))
+    assert far.sound.size == pytest.approx(0.4 * RATE, abs=RATE // 50)
+
+
+async def test_one_clock_ticks_all_and_survives_a_failure(caplog: pytest.LogCaptureFixture) -> None:
+    clock, ticked = MediaClock(), [0] * 8
+
+    def fails(now: float) -> None:
+        raise RuntimeError("boom")
+
+    def tick(n: int) -> None:
+        ticked[n] += 1
+
+    stops = [clock.add(lambda _, n=n: tick(n)) for n in range(8)]  # type: ignore[misc]
+    clock.add(fails)
+    running = asyncio.create_task(clock.run())
+    async with asyncio.timeout(30):
+        while min(ticked) < 5:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert max(ticked) - min(ticked) <= 2
+    for stop in stops:
+        stop()
+    stopped = list(ticked)
+    await asyncio.sleep(0.06)
+    assert ticked == stopped
+    running.cancel()
+    assert "a media stream failed" in caplog.text
