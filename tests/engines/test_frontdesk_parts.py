@@ -75,6 +75,7 @@ async def test_a_result_is_read_out() -> None:
         ("[1, 2]", "1, 2."),
         ("{}", ""),
         ('{"a": {"b": null}}', "A: b nothing."),
+        ('"Maria is on the line."', "Maria is on the line."),
     ],
 )
 def test_results_as_sentences(result: str, said: str) -> None:

@@ -177,7 +177,8 @@ def readable(result: str) -> str:
     if isinstance(data, dict):
         said = ", ".join(f"{name.replace('_', ' ')}: {_plain(value)}" for name, value in data.items())
         return f"{said[:1].upper()}{said[1:]}." if said else ""
-    return f"{_plain(data)}."
+    said = _plain(data).strip()
+    return said if said.endswith((".", "?", "!")) else f"{said}."
 
 
 def _plain(value: Any) -> str:
