@@ -19,6 +19,7 @@ from latency_probes.conversation import converse
 from latency_probes.own_server import own_server
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
+from tests.spoken import spoken
 from voicepipe.audio import Resampler, g711
 
 pytestmark = pytest.mark.e2e
@@ -29,12 +30,6 @@ def pop() -> Iterator[str]:
     """The address of a fresh PoP."""
     with own_server() as url:
         yield url
-
-
-def spoken(*intents: str) -> list[clips.Utterance]:
-    """One quiet, finished utterance of each intent."""
-    finished = [item for item in clips.load(["finished"]) if item.noise == "quiet" and item.voice == "rms"]
-    return [next(item for item in finished if item.intent == intent) for intent in intents]
 
 
 def health(url: str) -> dict[str, Any]:
