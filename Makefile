@@ -6,23 +6,29 @@ PYTHON = $(shell for python in python3 python3.13 python3.12 python3.11; do \
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+# The stock clients of tests/clients: other people's programs, so not among our own packages
+CLIENTS := .venv-clients
+NODE_MODULES := tests/clients/js/node_modules
 
 # What tests use outside Python, as command:package:what is skipped without it.
 SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   chromium:chromium:the_pages_in_a_real_browser
 
-.PHONY: help demo test lint types bench docs screenshots venv system clean
+.PHONY: help demo test test-clients lint types bench docs screenshots venv system clean
 .DEFAULT_GOAL := help
 SHELL := bash
 
 help:  ## This list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 demo: $(VENV)/.run  ## A PoP on this machine, with one spoken call placed to it
 	@$(BIN)/voicepipe demo $(ARGS)
 
 test: venv system  ## All tests (ARGS are pytest's)
 	@$(BIN)/python -m pytest $(ARGS)
+
+test-clients: venv system $(CLIENTS)/.installed $(NODE_MODULES)/.installed  ## Stock Realtime clients call a PoP; needs npm
+	@$(BIN)/python -m pytest tests/clients $(ARGS)
 
 lint: venv  ## ruff and the floors of the package (import-linter)
 	@$(BIN)/ruff check .
@@ -42,7 +48,7 @@ screenshots: venv system  ## Pictures of the pages, for the README
 	@VOICEPIPE_SCREENSHOTS=$(CURDIR)/pops/dashboards $(BIN)/python -m pytest tests/browser
 
 clean:  ## Remove what the other targets made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) $(CLIENTS) $(NODE_MODULES) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
 
 venv: $(VENV)/.test
 
@@ -56,6 +62,19 @@ $(VENV)/.run: pyproject.toml constraints.txt
 $(VENV)/.test: $(VENV)/.run
 	@echo "Installing what the tests need ..."
 	@$(PIP) install -q -c constraints.txt -e '.[test]'
+	@touch $@
+
+$(CLIENTS)/.installed: tests/clients/python.txt
+	@$(PYTHON) -m venv $(CLIENTS)
+	@echo "Installing openai-agents, LiveKit and Pipecat into $(CLIENTS) ..."
+	@$(CLIENTS)/bin/python -m pip --disable-pip-version-check install -q -r $<
+	@touch $@
+
+$(NODE_MODULES)/.installed: tests/clients/js/package.json
+	@echo "Installing @openai/agents-realtime into $(NODE_MODULES) ..."
+	@command -v npm >/dev/null || { $(call install,npm); } || \
+	  { echo "npm is missing: install Node.js 20 or newer with npm" >&2; exit 1; }
+	@cd $(<D) && npm install --no-package-lock --no-audit --no-fund --loglevel=error
 	@touch $@
 
 # Debian and Ubuntu split venv off from Python.

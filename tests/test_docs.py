@@ -13,7 +13,9 @@ from voicepipe import cli
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
-    path for path in ROOT.rglob("*.md") if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
+    path
+    for path in ROOT.rglob("*.md")
+    if not any(part.startswith(".") or part == "node_modules" for part in path.relative_to(ROOT).parts)
 )
 TOP = tuple(f"{path.name}/" for path in ROOT.iterdir() if path.is_dir())
 

@@ -1,0 +1,107 @@
+"""Stock clients of the Realtime convention, each in an environment of its own, hold the same call (see caller.py)."""
+
+import base64
+import json
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import playwright.sync_api
+import pytest
+
+from tests.browser.conftest import chromium
+from tests.clients.caller import CONNECTED
+
+pytestmark = pytest.mark.e2e
+
+ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / ".venv-clients" / "bin" / "python"
+CALL_S = 150
+"""A call lasts 15 s; the programs give up after 90."""
+
+Line = dict[str, Any]
+
+TRUNCATED = {"conversation.item.truncated", "response.done"}
+RETRIEVED = {"conversation.item.retrieved"}
+
+
+@pytest.mark.parametrize(
+    ("command", "events"),
+    [
+        ([PYTHON, "-m", "tests.clients.openai_agents"], TRUNCATED | RETRIEVED),
+        (["node", "tests/clients/js/agents_websocket.mjs"], TRUNCATED | RETRIEVED),
+        ([PYTHON, "-m", "tests.clients.livekit"], TRUNCATED),
+        ([PYTHON, "-m", "tests.clients.pipecat"], set()),
+    ],
+    ids=["openai-agents", "@openai/agents over WebSocket", "LiveKit", "Pipecat"],
+)
+def test_a_call(command: list[str | Path], events: set[str], pop: str, questions: list[Path]) -> None:
+    ended = subprocess.run(
+        [*command, pop, *questions], cwd=ROOT, capture_output=True, text=True, timeout=CALL_S, check=False
+    )
+    print(ended.stdout, ended.stderr[-3000:])  # pytest shows it if the test fails
+    assert ended.returncode == 0
+    lines = [json.loads(line) for line in ended.stdout.splitlines()]
+    check(lines, events)
+    assert interrupted_between_the_questions(lines)
+    hung_up(pop)
+
+
+# The line to delete once POST /v1/realtime/calls is there:
+@pytest.mark.xfail(reason="POST /v1/realtime/calls is not there yet", raises=playwright.sync_api.Error)
+def test_a_call_over_webrtc_from_another_origin(pop: str, origin: str, questions: list[Path]) -> None:
+    lines: list[Line] = []
+
+    def tell(line: Line) -> None:
+        print(line)
+        lines.append(line)
+
+    spoken = [base64.b64encode(question.read_bytes()).decode() for question in questions]
+    with chromium() as browser:
+        page = browser.new_page()
+        page.expose_function("tell", tell)
+        page.goto(f"{origin}/agents_webrtc.html")
+        call_id = page.evaluate("(call) => hold(call)", {"url": pop, "key": secret(pop), "questions": spoken})
+        hung_up(pop)  # by the session's close(): the page is still there
+    check(lines, TRUNCATED | RETRIEVED | {"output_audio_buffer.cleared"})
+    assert call_id.startswith("rtc_"), "read from the header Location"
+
+
+def check(lines: list[Line], events: set[str]) -> None:
+    """The first answer was cut and is kept as far as it was heard; the tool was called and its result said."""
+    seen = {kind: [line for line in lines if line["saw"] == kind] for kind in ("error", "heard", "tool", "history")}
+    assert not seen["error"]
+    assert len(seen["heard"]) == 2
+    kept = seen["history"][-1]["items"]
+    answer = next((text for text in kept if text.startswith("We are open")), "")
+    assert answer and "closed" not in answer
+    assert [line["to"] for line in seen["tool"]] == ["colleague"]
+    assert CONNECTED in kept[-1]
+    assert events <= {line["type"] for line in lines if line["saw"] == "event"}
+
+
+def interrupted_between_the_questions(lines: list[Line]) -> bool:
+    """Whether the library told its user to stop playing the answer to the first question."""
+    saw = [line["saw"] for line in lines]
+    first = saw.index("heard")
+    return "interrupted" in saw[first : saw.index("heard", first + 1)]
+
+
+def secret(pop: str) -> str:
+    """A browser's key, which its site's own server asks for."""
+    request = urllib.request.Request(f"{pop}/v1/realtime/client_secrets", method="POST", data=b"{}")
+    with urllib.request.urlopen(request) as answer:
+        return str(json.load(answer)["value"])
+
+
+def hung_up(pop: str) -> None:
+    """The PoP has no call any more, within ten seconds."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        with urllib.request.urlopen(f"{pop}/healthz") as answer:
+            if json.load(answer)["calls"] == 0:
+                return
+        time.sleep(0.1)
+    raise AssertionError("the client has gone, and its call is still there")
