@@ -8,7 +8,6 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import playwright.sync_api
 import pytest
 
 from tests.browser.conftest import chromium
@@ -49,8 +48,6 @@ def test_a_call(command: list[str | Path], events: set[str], pop: str, questions
     hung_up(pop)
 
 
-# The line to delete once POST /v1/realtime/calls is there:
-@pytest.mark.xfail(reason="POST /v1/realtime/calls is not there yet", raises=playwright.sync_api.Error)
 def test_a_call_over_webrtc_from_another_origin(pop: str, origin: str, questions: list[Path]) -> None:
     lines: list[Line] = []
 

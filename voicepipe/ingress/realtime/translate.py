@@ -55,7 +55,9 @@ class Translator:
         self.session = session
         self.audio_in_events = audio_in_events
         self._sounding = False
-        """The response in progress was heard, and no event told of its sound."""
+        """The response in progress is heard, and not in events."""
+        self._cut: tuple[str, int] | None = None
+        """The item that was told last to be truncated, and its milliseconds."""
         self.response_id: str | None = None
         """The response in progress."""
         self._conversation_id: str | None = conversation_id
@@ -122,7 +124,13 @@ class Translator:
         return out
 
     def _item_truncated(self, event: ItemTruncated) -> Events:
-        return [wire.ItemTruncatedEvent(item_id=event.item_id, audio_end_ms=event.audio_end_ms)]
+        return self._truncated(event.item_id, event.audio_end_ms)
+
+    def _truncated(self, item_id: str, ms: int) -> Events:
+        if self._cut == (item_id, ms):
+            return []
+        self._cut = item_id, ms
+        return [wire.ItemTruncatedEvent(item_id=item_id, audio_end_ms=ms)]
 
     def _item_deleted(self, event: ItemDeleted) -> Events:
         self._sent_ms.pop(event.item_id, None)
@@ -196,6 +204,8 @@ class Translator:
             cut = event.status == "cancelled"
             heard = (wire.OutputCleared if cut else wire.OutputStopped)(response_id=event.response_id)
             done.insert(0 if cut else 1, heard)
+            if cut:  # Where sound travels in events, clients say themselves what they have played.
+                done += [told for item in event.items for told in self._truncated(item.id, item.audio_ms or 0)]
         return done
 
     def _call_ended(self, event: CallEnded) -> Events:
