@@ -34,7 +34,8 @@ class OpusError(ValueError):
 
 
 @cache
-def _library() -> Any:
+def load() -> Any:
+    """The library; reads files the first time. Raises ConfigError."""
     wheel = Path(av.__file__).parent
     shipped = [*wheel.parent.glob("av.libs/libopus-*"), *wheel.glob(".dylibs/libopus*")]
     name = str(shipped[0]) if shipped else ctypes.util.find_library("opus")
@@ -55,7 +56,7 @@ class Encoder:
 
     def __init__(self, rate: int) -> None:
         self.rate = rate
-        self._lib = _library()
+        self._lib = load()
         state = self._lib.opus_encoder_create(rate, 1, _LOW_DELAY, None)
         if not state:
             raise ValueError(f"Opus has no rate of {rate} Hz")
@@ -79,7 +80,7 @@ class Decoder:
     """Opus to mono speech at `rate` (as `Encoder`'s); two channels become one."""
 
     def __init__(self, rate: int = RATE) -> None:
-        self._lib = _library()
+        self._lib = load()
         self._state = ctypes.c_void_p(self._lib.opus_decoder_create(rate, 1, None))
         weakref.finalize(self, self._lib.opus_decoder_destroy, self._state)
         self._step = rate // 400

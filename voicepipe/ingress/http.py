@@ -27,7 +27,7 @@ from voicepipe.ingress.local import LocalOnly, check_exposure
 from voicepipe.ingress.realtime.errors import WireError, wire_error
 from voicepipe.ingress.realtime.websocket import converse, listen_in
 from voicepipe.ingress.webrtc.calls import WebRtcCalls
-from voicepipe.ingress.webrtc.http import CallsApi, network
+from voicepipe.ingress.webrtc.http import CallsApi, prepared
 
 logger = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:
     Raises ConfigError: the address cannot be had, or would let strangers call.
     """
     check_exposure(pop.config)
-    calls = WebRtcCalls(pop.config, await asyncio.to_thread(network, pop.config))
+    calls = WebRtcCalls(pop.config, await asyncio.to_thread(prepared, pop.config))
     application = await asyncio.to_thread(app, pop, calls)  # it looks at files
     running = asyncio.create_task(calls.run())
     try:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from voicepipe.audio import opus
 from voicepipe.call_api import PopApi
 from voicepipe.config import Config, turn_secret
 from voicepipe.errors import ConfigError, PopFull, Refused
@@ -20,7 +21,7 @@ from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.webrtc.calls import WebRtcCalls
 from voicepipe.ingress.webrtc.ice_servers import ice_servers
 from voicepipe.rtp.sdp import SdpError
-from voicepipe.rtp.transport import Network
+from voicepipe.rtp.transport import Network, certificate
 
 logger = logging.getLogger(__name__)
 
@@ -28,8 +29,11 @@ CALLS = "/v1/realtime/calls"
 SDP = "application/sdp"
 
 
-def network(config: Config) -> Network:
-    """Where media are received, from the configuration and this machine's addresses."""
+def prepared(config: Config) -> Network:
+    """Where media are received, from the configuration and this machine's addresses. What takes time is done: the
+    codec's library is loaded, this process's certificate made. Raises ConfigError."""
+    opus.load()
+    certificate()
     webrtc, host = config.webrtc, config.http.host
     addresses = webrtc.addresses
     if not addresses and host not in ("0.0.0.0", "::"):
