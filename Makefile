@@ -12,7 +12,8 @@ NODE_MODULES := tests/clients/js/node_modules
 
 # What tests use outside Python, as command:package:what is skipped without it.
 SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
-  chromium:chromium:the_pages_in_a_real_browser
+  chromium:chromium:the_pages_in_a_real_browser \
+  turnserver:coturn:calls_through_a_TURN_server
 
 .PHONY: help demo test test-clients lint types bench docs screenshots venv system clean
 .DEFAULT_GOAL := help

@@ -237,7 +237,7 @@ class _Connection(Connection):
                 return protocol
         raise ConfigError(
             f"No UDP port can be had on {address} ({refusal}): set webrtc.addresses to addresses of this machine, and "
-            "webrtc.ports to a wider range."
+            "webrtc.first_port and last_port to a wider range."
         )
 
     def data_received(self, data: bytes, component: int) -> None:

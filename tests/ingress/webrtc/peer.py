@@ -43,7 +43,7 @@ class Peer:
     """`codec`: the only one to offer, as "PCMU"."""
 
     def __init__(self, codec: str | None = None, **configuration: Any) -> None:
-        self.connection = RTCPeerConnection(RTCConfiguration(iceServers=[], **configuration))
+        self.connection = RTCPeerConnection(RTCConfiguration(**{"iceServers": [], **configuration}))
         self.microphone = Microphone()
         self.events: list[dict[str, Any]] = []
         self.loudest = 0

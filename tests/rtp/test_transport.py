@@ -1,0 +1,186 @@
+"""Two ends of our own transport, and what of aiortc's insides it stands on."""
+
+import asyncio
+import random
+import re
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from aioice import Connection
+from aioice.ice import StunProtocol
+from aiortc import RTCDataChannel, RTCDtlsTransport, RTCIceGatherer, RTCIceTransport
+
+from voicepipe.errors import ConfigError
+from voicepipe.rtp import sdp, transport
+from voicepipe.rtp.codec import OPUS, PCMU
+from voicepipe.rtp.packet import RtpPacket
+from voicepipe.rtp.transport import Network, Transport
+
+ROOT = Path(__file__).parents[2]
+LOOPBACK = Network()
+
+
+class Ends:
+    """A caller that offers and an answerer, both ours."""
+
+    def __init__(self, caller: Network = LOOPBACK, answerer: Network = LOOPBACK) -> None:
+        self.caller = Transport(caller, controlling=True)
+        self.answerer = Transport(answerer, controlling=False)
+        self.heard: list[bytes] = []
+        self.answerer.on_media = lambda data, arrived: self.heard.append(data)
+        self.offer = self.answer = ""
+
+    async def connect(self) -> None:
+        self.offer = sdp.offer(self.caller, await self.caller.gather(), (OPUS, PCMU))
+        asked = sdp.read(self.offer)
+        self.answer = sdp.answer(asked, self.answerer, await self.answerer.gather(), ssrc=7)
+        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+            group.create_task(self.answerer.connect(asked.remote))
+            group.create_task(self.caller.connect(sdp.read(self.answer).remote))
+
+    async def close(self) -> None:
+        await self.caller.close()
+        await self.answerer.close()
+
+
+@asynccontextmanager
+async def connected(caller: Network = LOOPBACK, answerer: Network = LOOPBACK) -> AsyncIterator[Ends]:
+    ends = Ends(caller, answerer)
+    try:
+        await ends.connect()
+        yield ends
+    finally:
+        await ends.close()
+
+
+async def until(condition: object, seconds: float = 10.0) -> None:
+    assert callable(condition)
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+def test_aiortc_is_the_one_that_this_was_made_with() -> None:
+    """An update needs `voicepipe/rtp/transport.py` to be read beside it: it uses what aiortc promises to nobody."""
+    pinned = re.search(r'"aiortc==([\d.]+)"', (ROOT / "pyproject.toml").read_text())
+    assert pinned and version("aiortc") == pinned[1] == "1.16.0"
+    assert version("aioice") == "0.13.0"
+
+
+@pytest.mark.parametrize(
+    ("owner", "names"),
+    [
+        (Connection, ["gather_candidates", "data_received", "local_username", "local_password"]),
+        (Connection(ice_controlling=False), ["_local_candidates", "_local_candidates_start", "_local_candidates_end",
+                                             "_protocols", "_nominated"]),
+        (StunProtocol, ["datagram_received"]),
+        (RTCDtlsTransport, ["_set_role", "_setup_srtp"]),
+        (RTCIceGatherer(iceServers=[]), ["_connection"]),
+        (RTCIceTransport(RTCIceGatherer(iceServers=[])), ["_connection", "_recv", "_send"]),
+    ],
+)  # fmt: skip
+async def test_what_it_uses_of_them_is_there(owner: object, names: list[str]) -> None:
+    missing = [name for name in names if not hasattr(owner, name)]
+    assert not missing, f"aiortc or aioice has changed: {missing}; see voicepipe/rtp/transport.py"
+
+
+async def test_media_and_events_go_both_ways_past_aiortcs_queues() -> None:
+    ends = Ends()
+    back: list[bytes] = []
+    ends.caller.on_media = lambda data, arrived: back.append(data)
+    opened: list[RTCDataChannel] = []
+    ends.answerer.on_channel = opened.append
+    channel = ends.caller.open_channel("oai-events")
+    try:
+        await ends.connect()
+        packets = [bytes(RtpPacket(96, n, n * 960, 5, b"sound")) for n in range(20)]
+        for packet in packets:
+            ends.caller.send_rtp(packet)
+            ends.answerer.send_rtp(packet)
+        await until(lambda: len(ends.heard) == len(back) == 20 and opened)
+        assert ends.heard == back == packets
+        assert opened[0].label == "oai-events"
+        said: list[str] = []
+        channel.on("message", said.append)
+        opened[0].send("hello")
+        await until(lambda: said == ["hello"])
+    finally:
+        await ends.close()
+
+
+async def test_the_other_end_knows_when_one_hangs_up() -> None:
+    async with connected() as ends:
+        await ends.caller.close()
+        await asyncio.wait_for(ends.answerer.gone(), 10)
+        ends.answerer.send_rtp(bytes(RtpPacket(96, 1, 1, 1, b"x")))  # nobody is there: nothing happens
+
+
+async def test_a_chosen_port_range_and_the_address_in_front_of_a_nat() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        full = Transport(Network(ports=(port, port)), controlling=False)
+        with pytest.raises(ConfigError, match=r"webrtc\.addresses .*webrtc\.first_port"):
+            await full.gather()
+        await full.close()
+    low = port if port < 65_000 else port - 500
+    async with connected(answerer=Network(ports=(low, low + 400))) as ends:
+        told = sdp.read(ends.answer).remote.candidates
+        assert told and all(low <= candidate.port <= low + 400 for candidate in told)
+    behind = Transport(Network(public="203.0.113.7"), controlling=False)
+    (candidate,) = await behind.gather()
+    assert (candidate.ip, candidate.type) == ("203.0.113.7", "host")
+    await behind.close()
+
+
+async def test_an_address_that_is_not_ours() -> None:
+    elsewhere = Transport(Network(("192.0.2.1",)), controlling=False)
+    with pytest.raises(ConfigError, match=r"192\.0\.2\.1"):
+        await elsewhere.gather()
+    await elsewhere.close()
+
+
+async def test_a_peer_with_another_key_than_it_said() -> None:
+    ends = Ends()
+    offer = sdp.offer(ends.caller, await ends.caller.gather(), (OPUS,))
+    forged = re.sub(r"(a=fingerprint:sha-256) \S+", rf"\1 {':'.join(['00'] * 32)}", offer)
+    answer = sdp.answer(sdp.read(forged), ends.answerer, await ends.answerer.gather(), ssrc=7)
+    caller = asyncio.create_task(ends.caller.connect(sdp.read(answer).remote))
+    with pytest.raises(ConnectionError, match="DTLS"):
+        await asyncio.wait_for(ends.answerer.connect(sdp.read(forged).remote), 20)
+    caller.cancel()
+    await asyncio.wait({caller})
+    await ends.close()
+
+
+async def test_datagrams_of_any_kind_change_nothing() -> None:
+    """Random bytes at a call's port, from somewhere else and from the peer's own address: RTP, RTCP, STUN, DTLS."""
+    async with connected() as ends:
+        candidate = sdp.read(ends.answer).remote.candidates[0]
+        rng = random.Random(1)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            for n in range(600):
+                first = bytes([rng.choice([0, 1, 20, 22, 63, 64, 128, 144, 191, 200])])
+                body = first + rng.randbytes(rng.randrange(0, 300))
+                if n % 3 == 0:  # a STUN header around it
+                    body = b"\0\1" + len(body).to_bytes(2) + b"\x21\x12\xa4\x42" + rng.randbytes(12) + body
+                stranger.sendto(body, (candidate.ip, candidate.port))
+        await until(lambda: ends.answerer.invalid > 0)
+        ends.caller.send_rtp(bytes(RtpPacket(96, 1, 960, 5, b"still here")))
+        await until(lambda: len(ends.heard) == 1)
+
+
+async def test_a_peer_that_falls_silent_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aioice.ice.CONSENT_INTERVAL", 0.05)
+    async with connected() as ends:
+        for protocol in ends.caller._ice._protocols:
+            protocol.transport.abort()
+        await asyncio.wait_for(ends.answerer.gone(), 30)
+
+
+def test_the_certificate_is_made_once() -> None:
+    assert transport.certificate() is transport.certificate()
