@@ -34,8 +34,12 @@ class MediaClock:
             due = max(due + step, time.monotonic() - PERIOD_S)  # Ticks that a stall swallowed are not made up.
             turn = (turn + 1) % PHASES
             await asyncio.sleep(due - time.monotonic())
-            for tick in tuple(self._phases[turn]):
-                try:
-                    tick(time.monotonic())
-                except Exception:
-                    logger.exception("a media stream failed")
+            self._tick(self._phases[turn])
+
+    @staticmethod
+    def _tick(phase: set[Tick]) -> None:
+        for tick in tuple(phase):
+            try:
+                tick(time.monotonic())
+            except Exception:
+                logger.exception("a media stream failed")

@@ -157,8 +157,9 @@ class RtpSession:
             self._report_at = now + REPORT_S * (0.5 + random.random())
 
     def close(self) -> None:
-        """Tell the peer that nothing follows."""
+        """Tell the peer that nothing follows. What it still sends is not heard."""
         self._report(goodbye=True)
+        self._on_sound = _unheard  # Who listened knows us.
 
     def _skip(self, now: float) -> None:
         """Nothing was sent for a while: timestamps go on with the time."""
@@ -215,3 +216,7 @@ class RtpSession:
             counts.received, counts.lost, counts.late, self._invalid, self._packets,
             round(1000 * self._buffer.jitter, 1), round(1000 * self._buffer.wait_s, 1), rtt_ms, self._remote_lost,
         )  # fmt: skip
+
+
+def _unheard(pcm: Pcm, arrived: float, filled: bool) -> None:
+    """What comes after the end."""

@@ -89,7 +89,7 @@ class WebRtcCalls:
                     await peer.transport.connect(peer.remote)
                 await self._converse(peer)
             except (TimeoutError, ConnectionError) as error:
-                logger.warning("%s: not connected: %s", call_id, error or "the peer did not answer in time")
+                logger.warning("%s: not connected: %s", call_id, str(error) or "the peer did not answer in time")
             except Exception:
                 logger.exception("%s: failed", call_id)
             finally:
