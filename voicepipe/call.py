@@ -292,7 +292,7 @@ class Call:
 
     def _reopen(self) -> None:
         if self.utterance and self._last:
-            self.utterance.before = self._last.words
+            self.utterance.before, self.utterance.record.continues = self._last.words, True
         self._announce()
         self.dialogue.repair()
 

@@ -45,6 +45,8 @@ class TurnRecord:
     """The client set the silence to wait, or asked for the reply itself: never counted late."""
     reopened: bool = False
     """It was a cut-in: the caller went on, and the turn was reopened."""
+    continues: bool = False
+    """It goes on with the turn before, which was a cut-in, whether or not that one's record could still say so."""
 
     def stamp(self, hop: Hop, when: float) -> None:
         self.stamps.setdefault(hop, when)
@@ -93,6 +95,7 @@ class TurnRecord:
             "unpaced": self.unpaced,
             "by_request": self.by_request,
             "reopened": self.reopened,
+            "continues": self.continues,
             "discarded_ms": round(self.discarded_ms, 1),
         }
         return {**numbers, **flags, **{name: value for name, value in optional.items() if value}}
