@@ -191,3 +191,17 @@ def test_two_tenants_with_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VOICEPIPE_TEST_B", "same")
     with pytest.raises(ConfigError, match="a and b have the same key"):
         config.keys(Config(tenants=(A, B)))
+
+
+def test_the_operators_key_is_one_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    http = config.HttpConfig(operator_key_env="VOICEPIPE_TEST_O")
+    monkeypatch.setenv("VOICEPIPE_TEST_A", "one")
+    monkeypatch.delenv("VOICEPIPE_TEST_O", raising=False)
+    assert config.operator_key(Config(tenants=(A,))) == ""
+    with pytest.raises(ConfigError, match="set the environment variable VOICEPIPE_TEST_O"):
+        config.operator_key(Config(http=http, tenants=(A,)))
+    monkeypatch.setenv("VOICEPIPE_TEST_O", "one")
+    with pytest.raises(ConfigError, match="give the operator one of its own"):
+        config.operator_key(Config(http=http, tenants=(A,)))
+    monkeypatch.setenv("VOICEPIPE_TEST_O", "three\n")
+    assert config.operator_key(Config(http=http, tenants=(A,))) == "three"

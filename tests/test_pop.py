@@ -6,6 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.scenario import ScenarioLine, load
+from voicepipe.agent import CallSettings
 from voicepipe.agent_store import AgentStore
 from voicepipe.config import Config
 from voicepipe.engines.base import Engines
@@ -14,6 +16,8 @@ from voicepipe.errors import ConfigError, Draining, PopFull, Unauthorized
 from voicepipe.pop import Pop
 from voicepipe.tools import ToolRunner
 from voicepipe.turn.events import ReplyDone
+
+SCENARIOS = Path(__file__).parent / "scenarios"
 
 
 @pytest.fixture
@@ -63,6 +67,34 @@ def test_a_tenant_has_a_key_and_its_own_limit(make) -> None:  # type: ignore[no-
     with pop.admit(tenant, pop.agent(None)), pytest.raises(PopFull, match="tenant a"):
         with pop.admit(tenant, pop.agent(None)):
             pass
+
+
+def test_tenants_see_their_own_calls_and_the_operator_everyones(make, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("KEY_O", "secret-o")
+    tenants = [{"name": "a", "key_env": "KEY_A"}]
+    pop = make(tenants=tenants, http={"operator_key_env": "KEY_O"})
+    assert pop.viewer("secret-a") == "a" and pop.viewer("secret-o") is None
+    for wrong in (None, "", "secret-b"):
+        with pytest.raises(Unauthorized):
+            pop.viewer(wrong)
+    with pytest.raises(Unauthorized):
+        pop.tenant("secret-o")  # it shows, and does not call
+    with pytest.raises(Unauthorized):
+        make(tenants=tenants).viewer("")
+    assert make().viewer(None) is None
+
+
+async def test_the_dashboard_knows_of_calls_and_of_those_that_were_refused(make) -> None:  # type: ignore[no-untyped-def]
+    pop = make(pop={"slots": 1})
+    local, agent = pop.tenant(None), pop.agent(None)
+    with pop.admit(local, agent) as seat:
+        call = seat.open(ScenarioLine(load(SCENARIOS / "one_turn.toml")), CallSettings.of(agent), lambda event: None)
+        (row,) = pop.dashboard.view(None, 5).calls
+        assert (row.id, row.agent, row.line, row.tenant) == (call.id, "front-desk", "scenario", "local")
+        with pytest.raises(PopFull), pop.admit(local, agent):
+            pass
+        assert pop.dashboard.view(None, 5).refused == 1
+    assert not pop.dashboard.view(None, 5).calls
 
 
 def test_an_unknown_agent_is_named_beside_those_there_are(make) -> None:  # type: ignore[no-untyped-def]

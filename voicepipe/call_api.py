@@ -6,6 +6,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+import msgspec
+
 from voicepipe.agent import Agent, CallSettings, ToolSpec
 from voicepipe.config import Config
 from voicepipe.line import Line
@@ -93,6 +95,16 @@ class Seat(Protocol):
         """Make the call. Events come through `on_event`, synchronously, on the event loop."""
 
 
+class DashboardApi(Protocol):
+    """What one PoP shows of its calls. `tenant`: whose; None: everyone's."""
+
+    def view(self, tenant: str | None, minutes: int) -> msgspec.Struct:
+        """The last `minutes`, ready to be encoded."""
+
+    def turn(self, tenant: str | None, turn_id: str) -> msgspec.Struct | None:
+        """One turn in full, ready to be encoded; None if it is not kept any more, or not `tenant`'s."""
+
+
 class PopApi(Protocol):
     """One PoP, seen from its ingresses."""
 
@@ -100,11 +112,18 @@ class PopApi(Protocol):
     serving: asyncio.Event
     """Set by the HTTP server once callers get in."""
 
+    @property
+    def dashboard(self) -> DashboardApi:
+        """What operators see."""
+
     def agent(self, name: str | None) -> Agent:
         """The agent of this name, None: the default. Raises ConfigError, which names the agents there are."""
 
     def tenant(self, key: str | None) -> Tenant:
         """Whose key this is. Raises Unauthorized. Without tenants every caller is the tenant "local"."""
+
+    def viewer(self, key: str | None) -> str | None:
+        """Whose calls the holder of this key may see: a tenant's name; None: everyone's. Raises Unauthorized."""
 
     def admit(self, tenant: Tenant, agent: Agent) -> AbstractContextManager[Seat]:
         """A place for one call. Raises PopFull, Draining."""

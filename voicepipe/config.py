@@ -44,6 +44,8 @@ class HttpConfig(Section, frozen=True):
     key: str = ""
     origins: tuple[str, ...] = ()
     """Browser origins that may call from other sites (CORS); "*" for all."""
+    operator_key_env: str = ""
+    """Names the environment variable with the key to the dashboard of all tenants; they see their own with theirs."""
 
     def __post_init__(self) -> None:
         if bool(self.cert) != bool(self.key):
@@ -216,6 +218,17 @@ def turn_secret(config: Config) -> str:
     if name and not secret:
         raise ConfigError(f"webrtc.turn_secret_env: set the environment variable {name} to coturn's static-auth-secret")
     return secret
+
+
+def operator_key(config: Config) -> str:
+    """The key that shows the dashboard everything; empty: there is none. Raises ConfigError."""
+    name = config.http.operator_key_env
+    key = os.environ.get(name, "").strip() if name else ""
+    if name and not key:
+        raise ConfigError(f"http.operator_key_env: there is no key; set the environment variable {name}")
+    if key in keys(config):
+        raise ConfigError(f"http.operator_key_env: {name} holds the key of a tenant; give the operator one of its own")
+    return key
 
 
 def _checked(file: Path, shape: type[Section]) -> dict[str, Any]:

@@ -15,12 +15,14 @@ from voicepipe.agent import Agent, CallSettings
 from voicepipe.agent_store import AgentStore, open_agents
 from voicepipe.call import Call
 from voicepipe.call_api import CallControl, Tenant
-from voicepipe.config import Config, keys
+from voicepipe.config import Config, keys, operator_key
 from voicepipe.control import Control
 from voicepipe.engines.base import Engines
 from voicepipe.engines.loader import loaded
-from voicepipe.errors import ConfigError, Draining, EngineError, PopFull, Unauthorized
+from voicepipe.errors import ConfigError, Draining, EngineError, PopFull, Refused, Unauthorized
 from voicepipe.line import Line
+from voicepipe.observe.calls import LiveCall
+from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.process import Watch
 from voicepipe.tools import ToolRunner
 from voicepipe.turn.events import CallEvent, ReplyDone
@@ -62,14 +64,16 @@ def beginning(agent: Agent) -> Prompt:
 @dataclass(frozen=True, slots=True)
 class _Seat:
     pop: "Pop"
-    agent: Agent
+    watched: LiveCall
 
     def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
         pop = self.pop
         call_id = f"call_{secrets.token_hex(6)}"
+        self.watched.answered(call_id, line.kind, time.time())
 
         def emit(event: CallEvent) -> None:
             pop.note(event)
+            self.watched.note(event, time.time())
             on_event(event)
 
         return Control(Call(call_id, line, settings, pop.engines, pop.config, pop.tools.run, emit, time.monotonic))
@@ -83,10 +87,12 @@ class Pop:
         self.engines = engines
         self.tools = tools
         self.watch = Watch()
+        self.dashboard = Dashboard(config.pop, self.health)
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""
         self._agents = agents
         self._keys = keys(config)
+        self._operator_key = operator_key(config)
         self._calls: dict[str, int] = {}
         """Calls by tenant."""
         self._admission = Admission(config.pop.slots)
@@ -108,8 +114,31 @@ class Pop:
                 return Tenant(owner.name, owner.agents, owner.slots)
         raise Unauthorized("This PoP wants a key: send it as `Authorization: Bearer KEY`.")
 
+    def viewer(self, key: str | None) -> str | None:
+        known = self._operator_key
+        if not self._keys or (known and key and hmac.compare_digest(known.encode(), key.encode())):
+            return None
+        return self.tenant(key).name
+
     @contextmanager
     def admit(self, tenant: Tenant, agent: Agent) -> Iterator[_Seat]:
+        try:
+            self._check(tenant)
+        except Refused:
+            self.dashboard.refused(tenant.name)
+            raise
+        self._calls[tenant.name] = self._calls.get(tenant.name, 0) + 1
+        self._empty.clear()
+        try:
+            with self.dashboard.watched(tenant.name, agent.name) as watched:
+                yield _Seat(self, watched)
+        finally:
+            self._calls[tenant.name] -= 1
+            if not self.calls:
+                self._empty.set()
+
+    def _check(self, tenant: Tenant) -> None:
+        """Raises Refused: there is no place for one more call."""
         if self._draining:
             raise Draining("This PoP is being shut down and takes no new calls; try another one.")
         mine, all_calls = self._calls.get(tenant.name, 0), self.calls
@@ -122,14 +151,6 @@ class Pop:
             )
         if tenant.slots is not None and mine >= tenant.slots:
             raise PopFull(f"All {tenant.slots} slots of tenant {tenant.name} are taken; end a call first.")
-        self._calls[tenant.name] = mine + 1
-        self._empty.clear()
-        try:
-            yield _Seat(self, agent)
-        finally:
-            self._calls[tenant.name] -= 1
-            if not self.calls:
-                self._empty.set()
 
     @property
     def calls(self) -> int:

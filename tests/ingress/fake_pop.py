@@ -25,6 +25,7 @@ from voicepipe.errors import (
 )
 from voicepipe.ingress import http, server
 from voicepipe.line import Line
+from voicepipe.observe.dashboard import Dashboard
 from voicepipe.turn.events import (
     CallEnded,
     CallEvent,
@@ -46,6 +47,7 @@ QUIET_BLOCKS = 5
 WORDS = "what are your opening hours"
 DEFAULTS = Config()
 ANSWER = ("We open at nine. ", "We close at five.")
+OPERATOR_KEY = "sk-operator"
 RECORD = {"latency_ms": 180, "confident": True, "ladder": ""}
 
 
@@ -236,6 +238,7 @@ class FakePop:
         self.calls: list[FakeCall] = []
         self.live = 0
         self.wrap: Callable[[FakeCall], CallControl] = lambda call: call
+        self.dashboard = Dashboard(config.pop, self.health)
 
     def agent(self, name: str | None) -> Agent:
         try:
@@ -249,6 +252,9 @@ class FakePop:
         if key not in self.keys:
             raise Unauthorized("The key is not known.")
         return self.keys[key]
+
+    def viewer(self, key: str | None) -> str | None:
+        return None if self.keys is None or key == OPERATOR_KEY else self.tenant(key).name
 
     @contextmanager
     def admit(self, tenant: Tenant, agent: Agent) -> Iterator["FakePop"]:
@@ -267,7 +273,7 @@ class FakePop:
 
     def health(self) -> dict[str, Any]:
         return {"status": "ok", "calls": self.live, "tasks": len(asyncio.all_tasks()), "threads": 1, "fds": 0,
-                "rss_kb": 0, "loop_lag_p99_ms": 0.0}  # fmt: skip
+                "rss_kb": 0, "loop_lag_p99_ms": 0.0, "predicted_ms": 160}  # fmt: skip
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.call_api import PopApi, Tenant
 from voicepipe.errors import ConfigError, Draining, PopFull, Refused, Unauthorized, UnknownCall
-from voicepipe.ingress.keys import Caller, Secrets, caller
+from voicepipe.ingress.keys import Caller, Secrets, caller, key_of
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.session import Session
@@ -16,8 +16,6 @@ from voicepipe.ingress.realtime.session import Session
 logger = logging.getLogger(__name__)
 
 BODY_BYTES = 1024 * 1024
-KEY_SUBPROTOCOL = "openai-insecure-api-key."
-"""How browsers, which cannot set headers on a WebSocket, hand over their key."""
 
 
 class UnknownModel(Refused):
@@ -42,15 +40,6 @@ def refusal(error: Refused) -> JSONResponse:
 
 def error_body(code: str, message: str, param: str | None) -> dict[str, object]:
     return {"error": {"type": "invalid_request_error", "code": code, "message": message, "param": param}}
-
-
-def key_of(headers: str | None, subprotocols: list[str]) -> str | None:
-    """The key in an Authorization header, or in the subprotocols offered."""
-    scheme, _, key = (headers or "").partition(" ")
-    if scheme.lower() == "bearer" and key.strip():
-        return key.strip()
-    offered = (name.removeprefix(KEY_SUBPROTOCOL) for name in subprotocols if name.startswith(KEY_SUBPROTOCOL))
-    return next(offered, None)
 
 
 def find_agent(pop: PopApi, tenant: Tenant, name: str | None) -> Agent:

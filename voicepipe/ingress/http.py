@@ -20,7 +20,7 @@ from starlette.websockets import WebSocket
 
 from voicepipe.call_api import PopApi
 from voicepipe.errors import Refused, Unauthorized
-from voicepipe.ingress import server
+from voicepipe.ingress import dashboard, server
 from voicepipe.ingress.doors import Doors, body, error_body, find_agent, refusal, settle
 from voicepipe.ingress.keys import Caller, SecretRequest
 from voicepipe.ingress.local import LocalOnly, check_exposure
@@ -111,6 +111,7 @@ def app(pop: PopApi, calls: WebRtcCalls) -> Starlette:
         *CallsApi(pop, doors, calls).routes(),
         Route("/healthz", healthz),
         Route("/readyz", readyz),
+        *dashboard.routes(pop, WEB),
     ]
     if WEB.is_dir():
         mimetypes.init()  # reads files; otherwise at the first page

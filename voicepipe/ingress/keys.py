@@ -15,6 +15,9 @@ from voicepipe.errors import Unauthorized
 KEPT = 10_000
 """Secrets at a time; beyond that the oldest goes."""
 
+KEY_SUBPROTOCOL = "openai-insecure-api-key."
+"""How browsers, which cannot set headers on a WebSocket, hand over their key."""
+
 
 class ExpiresAfter(Struct, frozen=True):
     seconds: Annotated[int, Meta(ge=10, le=7200)] = 600
@@ -63,6 +66,15 @@ class Secrets:
         if caller is None or expires_at <= self._clock():
             raise Unauthorized("This ek_ key is unknown or has expired: ask for another.")
         return caller
+
+
+def key_of(authorization: str | None, subprotocols: list[str]) -> str | None:
+    """The key in an Authorization header, or in the subprotocols offered."""
+    scheme, _, key = (authorization or "").partition(" ")
+    if scheme.lower() == "bearer" and key.strip():
+        return key.strip()
+    offered = (name.removeprefix(KEY_SUBPROTOCOL) for name in subprotocols if name.startswith(KEY_SUBPROTOCOL))
+    return next(offered, None)
 
 
 def caller(pop: PopApi, known: Secrets, key: str | None) -> Caller:

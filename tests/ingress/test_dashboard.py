@@ -1,0 +1,66 @@
+"""Who may read the dashboard, and what is said to those who ask wrongly."""
+
+import re
+
+import pytest
+
+from tests.ingress.fake_pop import OPERATOR_KEY, FakePop
+from tests.ingress.test_http import bearer, keyed, requests
+from voicepipe.turn.events import Item, ItemAdded, ReplyDone, ReplyStarted
+
+
+def answered(pop: FakePop, tenant: str) -> None:
+    """One turn of one call of the tenant's."""
+    with pop.dashboard.watched(tenant, "front-desk") as call:
+        call.answered(f"call_{tenant}", "websocket", 0.0)
+        call.note(
+            ItemAdded(Item("item_1", text=f"hello from {tenant}"), None, spoken=True), pop.dashboard.view(None, 5).now
+        )
+        call.note(ReplyStarted("resp_1", f"turn_{tenant}"), pop.dashboard.view(None, 5).now)
+        call.note(ReplyDone("resp_1", "completed", record={"turn_latency": 180.0}), 0.0)
+
+
+async def test_without_tenants_this_machine_sees_everything() -> None:
+    pop = FakePop()
+    answered(pop, "local")
+    async with requests(pop) as client:
+        answer = await client.get("/v1/dashboard")
+        assert answer.status_code == 200 and answer.headers["Cache-Control"] == "no-store"
+        assert answer.json()["minutes"] == 15 and answer.json()["totals"]["p50"] == 180.0
+        full = (await client.get("/v1/dashboard/turns/turn_local")).json()
+        assert (full["heard"], full["record"]) == ("hello from local", {"turn_latency": 180.0})
+        elsewhere = await client.get("/v1/dashboard", headers={"Host": "evil.example"})
+        assert elsewhere.status_code == 403
+
+
+async def test_with_tenants_a_key_shows_its_owners_calls_and_the_operators_all() -> None:
+    pop = keyed()
+    for tenant in ("acme", "clinic"):
+        answered(pop, tenant)
+    async with requests(pop) as client:
+        for headers in ({}, bearer("sk-wrong")):
+            refused = await client.get("/v1/dashboard", headers=headers)
+            assert refused.status_code == 401 and refused.headers["WWW-Authenticate"] == "Bearer"
+            assert (await client.get("/v1/dashboard/turns/turn_acme", headers=headers)).status_code == 401
+        for key, seen in (("sk-acme", {"acme"}), (OPERATOR_KEY, {"acme", "clinic"})):
+            view = (await client.get("/v1/dashboard", headers=bearer(key))).json()
+            assert {turn["tenant"] for turn in view["turns"]} == seen
+            for tenant in ("acme", "clinic"):
+                full = await client.get(f"/v1/dashboard/turns/turn_{tenant}", headers=bearer(key))
+                assert full.status_code == (200 if tenant in seen else 404)
+
+
+@pytest.mark.parametrize("minutes", ["4", "181", "-15", "fifteen", "", "1e2", "9" * 5000])
+async def test_minutes_out_of_range_are_a_sentence(minutes: str) -> None:
+    async with requests(FakePop()) as client:
+        answer = await client.get("/v1/dashboard", params={"minutes": minutes})
+        error = answer.json()["error"]
+        assert answer.status_code == 400 and error["param"] == "minutes"
+        assert error["message"] == "minutes must be a whole number from 5 to 180."
+        assert (await client.get("/v1/dashboard", params={"minutes": "180"})).json()["bucket_s"] == 360
+
+
+async def test_a_turn_that_is_not_kept() -> None:
+    async with requests(FakePop()) as client:
+        answer = await client.get("/v1/dashboard/turns/turn_x")
+        assert answer.status_code == 404 and "not kept" in answer.json()["error"]["message"]

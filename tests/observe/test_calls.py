@@ -1,0 +1,106 @@
+"""Live calls are listed from answer to end, and their events become turns: also of whole conversations."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.scenario import load, play
+from voicepipe.observe.calls import LiveCall, LiveCalls
+from voicepipe.observe.turns import Entry, Turns
+from voicepipe.turn.events import CallEnded, CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted
+
+SCENARIOS = Path(__file__).parents[1] / "scenarios"
+RECORD = {"turn_latency": 180.0, "speculation": "hit"}
+
+
+def spoken(text: str) -> ItemAdded:
+    return ItemAdded(Item("item_1", text=text), None, spoken=True)
+
+
+def fed(*events: CallEvent) -> list[Entry]:
+    """The turns of one call."""
+    turns = Turns()
+    call = LiveCall(turns, 300, "acme", "front-desk")
+    call.answered("call_1", "websocket", 1000.0)
+    for number, event in enumerate(events):
+        call.note(event, 1000.0 + number)
+    return list(turns.since(0))
+
+
+def answer(number: int, record: dict[str, object] | None = None) -> tuple[CallEvent, CallEvent]:
+    said = (Item("item_2", role="assistant", text="From noon."),)
+    started = ReplyStarted(f"resp_{number}", f"turn_{number}")
+    return started, ReplyDone(f"resp_{number}", "completed", items=said, record=RECORD if record is None else record)
+
+
+def test_a_turn_is_what_was_said_and_its_reply() -> None:
+    (kept,) = fed(*answer(0, {}), spoken("when are you open"), *answer(1))
+    assert (kept.turn.id, kept.turn.call, kept.turn.tenant, kept.turn.agent) == (
+        "turn_1", "call_1", "acme", "front-desk")  # fmt: skip
+    assert kept.turn.at == 1003.0, "when it was confirmed, not when its reply was over"
+    assert (kept.full.heard, kept.full.answered) == ("when are you open", "From noon.")
+
+
+def test_greetings_and_typed_messages_are_no_turns() -> None:
+    assert not fed(*answer(0, {}), ItemAdded(Item("item_1", text="typed"), None), *answer(1, {}))
+
+
+def test_one_reply_to_two_turns_answers_both() -> None:
+    (kept,) = fed(spoken("when are you open"), spoken("on friday"), *answer(1))
+    assert kept.full.heard == "when are you open on friday"
+
+
+def test_a_reply_beside_the_conversation_answers_no_turn() -> None:
+    beside = ReplyStarted("resp_0", "turn_0", remembered=False)
+    (kept,) = fed(spoken("hello"), beside, ReplyDone("resp_0", "completed"), *answer(1))
+    assert kept.turn.id == "turn_1"
+
+
+def test_a_reply_that_its_call_took_along_was_missed() -> None:
+    (kept,) = fed(spoken("hello"), ReplyStarted("resp_1", "turn_1"), CallEnded("error", "it broke"))
+    assert kept.turn.missed and kept.turn.latency_ms is None
+    assert not fed(spoken("hello"), ReplyStarted("resp_1", "turn_1"), CallEnded("caller"))
+
+
+def test_a_turn_that_goes_on_with_the_one_before_makes_that_a_cut_in() -> None:
+    first, second = fed(
+        spoken("a table please"), *answer(1), spoken("for two"), *answer(2, {**RECORD, "continues": True})
+    )
+    assert first.turn.cut_in and not second.turn.cut_in
+
+
+def test_live_calls_are_listed_until_their_context_ends() -> None:
+    calls = LiveCalls(Turns(), 300)
+    with calls.watched("acme", "front-desk") as call, calls.watched("clinic", "night"):
+        assert not calls.rows(), "admitted, not answered"
+        call.answered("call_1", "websocket", 1000.0)
+        for event in (spoken("hello"), *answer(1)):
+            call.note(event, 1001.0)
+        (row,) = calls.rows()
+        assert (row.id, row.agent, row.line, row.since) == ("call_1", "front-desk", "websocket", 1000.0)
+        assert (row.turns, row.latency_ms, row.network) == (1, 180.0, None)
+        assert calls.rows("acme") and not calls.rows("clinic")
+    assert not calls.rows()
+
+
+async def turns_of(scenario: str) -> list[Entry]:
+    recording = await play(load(SCENARIOS / f"{scenario}.toml"))
+    return fed(*(event for _, event in recording.events))
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    ("scenario", "cut_ins", "missed"),
+    [
+        ("one_turn", [False], [False]),
+        ("cut_in_repaired", [True, False], [False, False]),
+        ("repaired_after_its_end_was_sent", [True, False], [False, False]),
+        ("repaired_in_text", [True, False], [False, False]),
+        ("barge_in", [False, False], [False, False]),
+        ("dead_model", [False], [True]),
+    ],
+)
+async def test_conversations_become_turns(scenario: str, cut_ins: list[bool], missed: list[bool]) -> None:
+    entries = await turns_of(scenario)
+    assert [entry.turn.cut_in for entry in entries] == cut_ins
+    assert [entry.turn.missed for entry in entries] == missed

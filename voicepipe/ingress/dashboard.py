@@ -1,0 +1,90 @@
+"""The operator's dashboard over HTTP: its page, the script that draws its charts, and the figures as JSON."""
+
+from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from voicepipe.call_api import PopApi
+from voicepipe.errors import Unauthorized
+from voicepipe.ingress.keys import key_of
+
+MINUTES = range(5, 181)
+DEFAULT_MINUTES = "15"
+A_WEEK = {"Cache-Control": "public, max-age=604800"}
+
+Answer = Callable[[Request, str | None], msgspec.Struct]
+"""What a request gets; the second argument is whose calls may be seen, as `PopApi.viewer` says it."""
+
+
+class Problem(Exception):
+    """A request that is not carried out."""
+
+    def __init__(self, status: int, code: str, message: str, param: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.error = {"type": "invalid_request_error", "code": code, "message": message, "param": param}
+
+
+def routes(pop: PopApi, web: Path) -> list[BaseRoute]:
+    """What one PoP serves of its dashboard; `web` is the folder of the pages."""
+
+    async def page(request: Request) -> Response:
+        return FileResponse(web / "dashboard.html")
+
+    def view(request: Request, tenant: str | None) -> msgspec.Struct:
+        return pop.dashboard.view(tenant, minutes_of(request.query_params.get("minutes", DEFAULT_MINUTES)))
+
+    def turn(request: Request, tenant: str | None) -> msgspec.Struct:
+        found = pop.dashboard.turn(tenant, request.path_params["turn_id"])
+        if found is None:
+            raise Problem(404, "turn_not_found", "This turn is not kept any more: only the last ones are.", "turn_id")
+        return found
+
+    served: list[BaseRoute] = [
+        Route("/dashboard", page),
+        Route("/v1/dashboard", answering(pop, view)),
+        Route("/v1/dashboard/turns/{turn_id}", answering(pop, turn)),
+    ]
+    if script := plotly():
+        served.append(Route("/vendor/plotly.min.js", lambda request: FileResponse(script, headers=A_WEEK)))
+    return served
+
+
+def answering(pop: PopApi, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+    """An endpoint for those who may see something."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            try:
+                tenant = pop.viewer(key_of(request.headers.get("authorization"), []))
+            except Unauthorized as error:
+                raise Problem(401, "invalid_api_key", str(error)) from None
+            found = answer(request, tenant)
+        except Problem as problem:
+            headers = {"WWW-Authenticate": "Bearer"} if problem.status == 401 else None
+            return JSONResponse({"error": problem.error}, problem.status, headers)
+        body = msgspec.json.encode(found)
+        return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
+
+    return endpoint
+
+
+def minutes_of(text: str) -> int:
+    """The length of the time axis. Raises Problem."""
+    try:
+        return MINUTES[MINUTES.index(int(text))]
+    except ValueError:
+        allowed = f"from {MINUTES[0]} to {MINUTES[-1]}"
+        raise Problem(400, "invalid_value", f"minutes must be a whole number {allowed}.", "minutes") from None
+
+
+def plotly() -> Path | None:
+    """plotly.js inside the installed package of that name, which is not imported for it; None: it is not installed."""
+    spec = find_spec("plotly")
+    path = Path(spec.origin).parent / "package_data" / "plotly.min.js" if spec and spec.origin else None
+    return path if path and path.is_file() else None

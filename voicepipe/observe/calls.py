@@ -1,0 +1,102 @@
+"""Calls in progress, and the turns that come of what they tell. Pure: times are given by who calls."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from voicepipe.observe.turns import Asked, Turn, Turns, entry
+from voicepipe.turn.events import CallEnded, CallEvent, ItemAdded, ReplyDone, ReplyStarted
+
+
+class CallRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A call in progress as it is listed."""
+
+    id: str
+    tenant: str
+    agent: str
+    line: str
+    """Kind of line: "websocket", "webrtc", ..."""
+    since: float
+    """Unix seconds at which it was answered."""
+    turns: int
+    latency_ms: float | None
+    """Of the last turn."""
+    network: str | None = None
+    """Quality of the network, where the line knows it."""
+
+
+class LiveCall:
+    """One call, from its admission on."""
+
+    def __init__(self, turns: Turns, budget_ms: float, tenant: str, agent: str) -> None:
+        self.tenant = tenant
+        self.id = ""
+        """Empty until it is answered."""
+        self._turns = turns
+        self._budget_ms = budget_ms
+        self._agent = agent
+        self._line = ""
+        self._since = 0.0
+        self._count = 0
+        self._last: Turn | None = None
+        self._unanswered: list[str] = []
+        """What the caller said and no reply was begun for."""
+        self._asked: dict[str, Asked] = {}
+        """By the reply that is being made."""
+
+    def answered(self, call_id: str, line: str, now: float) -> None:
+        """It has a line of this kind now."""
+        self.id, self._line, self._since = call_id, line, now
+
+    def note(self, event: CallEvent, now: float) -> None:
+        """The call tells how it is going."""
+        match event:
+            case ItemAdded(item=item, spoken=True):
+                self._unanswered.append(item.text)
+            case ReplyStarted(remembered=True) if self._unanswered:
+                heard = " ".join(self._unanswered)
+                self._unanswered = []
+                self._asked[event.response_id] = Asked(now, event.turn_id, heard, self.id, self.tenant, self._agent)
+            case ReplyDone() if asked := self._asked.pop(event.response_id, None):
+                self._add(asked, event)
+            case CallEnded(reason="error"):
+                for response_id, asked in self._asked.items():
+                    self._add(asked, ReplyDone(response_id, "failed", event.detail))
+
+    def _add(self, asked: Asked, reply: ReplyDone) -> None:
+        if self._last and reply.record.get("continues"):
+            self._last.cut_in = True
+        kept = entry(asked, reply, self._budget_ms)
+        self._turns.add(kept)
+        self._last = kept.turn
+        self._count += 1
+
+    def row(self) -> CallRow:
+        """As it is now."""
+        latency_ms = self._last.latency_ms if self._last else None
+        return CallRow(id=self.id, tenant=self.tenant, agent=self._agent, line=self._line, since=self._since,
+                       turns=self._count, latency_ms=latency_ms)  # fmt: skip
+
+
+class LiveCalls:
+    """All calls in progress."""
+
+    def __init__(self, turns: Turns, budget_ms: float) -> None:
+        self._turns = turns
+        self._budget_ms = budget_ms
+        self._calls: dict[int, LiveCall] = {}
+
+    @contextmanager
+    def watched(self, tenant: str, agent: str) -> Iterator[LiveCall]:
+        """A call that was admitted; it is listed from its answer until this context ends, however it ends."""
+        call = LiveCall(self._turns, self._budget_ms, tenant, agent)
+        self._calls[id(call)] = call
+        try:
+            yield call
+        finally:
+            del self._calls[id(call)]
+
+    def rows(self, tenant: str | None = None) -> list[CallRow]:
+        """`tenant`'s calls, None: everyone's; those that last longest first."""
+        return [call.row() for call in self._calls.values() if call.id and tenant in (None, call.tenant)]

@@ -1,0 +1,124 @@
+"""What the operator's dashboard shows of one PoP, kept while calls go on and put together when somebody looks."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import msgspec
+
+from voicepipe.config import PopConfig
+from voicepipe.observe.calls import CallRow, LiveCall, LiveCalls
+from voicepipe.observe.figures import Bucket, Figures, axis, figures, over_time, share, upper_bound
+from voicepipe.observe.turns import FullTurn, Turn, Turns
+
+LISTED = 300
+"""Turns that are listed, the newest ones."""
+REFUSALS = 10_000
+"""Refused calls that are remembered."""
+
+
+class Shares(msgspec.Struct, kw_only=True):
+    """Rates from 0 to 1; None without any turn that they could be of."""
+
+    late: float | None
+    """Of the timed turns that could be late."""
+    missed: float | None
+    cut_in: float | None
+    cut_in_bound: float | None
+    """One-sided upper 95 % bound."""
+
+
+class View(msgspec.Struct, kw_only=True):
+    """GET /v1/dashboard. Times are Unix seconds."""
+
+    pop: str
+    region: str
+    status: str
+    """ "starting", "ok" or "draining"."""
+    slots: int
+    slots_used: int
+    budget_ms: int
+    predicted_ms: float
+    """Turn latency, 95th percentile, that one more call would bring."""
+    loop_lag_p99_ms: float
+    now: float
+    minutes: int
+    bucket_s: float
+    kept_from: float | None
+    """Turns up to this moment are not kept any more, though the time axis begins earlier; None: all of it is there."""
+    since: float
+    """Where the time axis begins."""
+    refused: int
+    """Calls that were not admitted since the time axis begins."""
+    totals: Figures
+    shares: Shares
+    buckets: list[Bucket]
+    turns: list[Turn]
+    """Newest first."""
+    calls: list[CallRow]
+
+
+class Dashboard:
+    """Implements `call_api.DashboardApi`. `health` is `Pop.health`; `clock` gives Unix seconds."""
+
+    def __init__(
+        self, pop: PopConfig, health: Callable[[], dict[str, Any]], clock: Callable[[], float] = time.time
+    ) -> None:
+        self._pop = pop
+        self._health = health
+        self._clock = clock
+        self._turns = Turns()
+        self._calls = LiveCalls(self._turns, pop.budget_ms)
+        self._refused: deque[tuple[float, str]] = deque(maxlen=REFUSALS)
+
+    def watched(self, tenant: str, agent: str) -> AbstractContextManager[LiveCall]:
+        """A call that was admitted, until it has ended."""
+        return self._calls.watched(tenant, agent)
+
+    def refused(self, tenant: str) -> None:
+        """A call was not admitted."""
+        self._refused.append((self._clock(), tenant))
+
+    def turn(self, tenant: str | None, turn_id: str) -> FullTurn | None:
+        """One turn in full; None if it is not kept any more, or not `tenant`'s."""
+        return self._turns.find(turn_id, tenant)
+
+    def view(self, tenant: str | None, minutes: int) -> View:
+        """All that `tenant` may see of the last `minutes`; None: the operator, who sees everything."""
+        now, health = self._clock(), self._health()
+        start, width_s = axis(now, minutes)
+        entries = list(self._turns.since(start, tenant))
+        turns = [entry.turn for entry in entries]
+        totals = figures(turns)
+        return View(
+            pop=self._pop.id,
+            region=self._pop.region,
+            status=health["status"],
+            slots=self._pop.slots,
+            slots_used=health["calls"],
+            budget_ms=self._pop.budget_ms,
+            predicted_ms=health["predicted_ms"],
+            loop_lag_p99_ms=health["loop_lag_p99_ms"],
+            now=now,
+            minutes=minutes,
+            bucket_s=width_s,
+            kept_from=self._turns.forgotten_at if self._turns.forgotten_at >= start else None,
+            since=start,
+            refused=sum(when >= start and tenant in (None, whose) for when, whose in self._refused),
+            totals=totals,
+            shares=_shares(totals),
+            buckets=over_time(entries, start, width_s),
+            turns=sorted(turns, key=lambda turn: turn.at, reverse=True)[:LISTED],
+            calls=self._calls.rows(tenant),
+        )
+
+
+def _shares(totals: Figures) -> Shares:
+    return Shares(
+        late=share(totals.late, totals.timed - totals.by_request),
+        missed=share(totals.missed, totals.turns),
+        cut_in=share(totals.cut_ins, totals.turns),
+        cut_in_bound=upper_bound(totals.cut_ins, totals.turns),
+    )

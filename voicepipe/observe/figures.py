@@ -1,0 +1,123 @@
+"""What turns add up to: percentiles, counts and medians, in total and over time. Pure."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from voicepipe.observe.turns import Entry, Stages, Turn
+
+BUCKETS = 30
+"""Points of the time axis, whatever its length."""
+NORMAL_95 = 1.6449
+"""95 % of a normal distribution lie below so many standard deviations."""
+
+
+class Figures(msgspec.Struct, kw_only=True):
+    """Of some turns. Milliseconds; None where there is nothing to say it of."""
+
+    turns: int
+    timed: int
+    """Those with a latency."""
+    by_request: int
+    """Of the timed ones, those for which the client said how long to wait: never late."""
+    p50: float | None
+    p95: float | None
+    p99: float | None
+    late: int
+    missed: int
+    cut_ins: int
+    hits: int
+    """Replies that were prepared before the turn was confirmed."""
+    misses: int
+    discarded: int
+    """Drafts that were dropped."""
+
+
+class Bucket(msgspec.Struct, kw_only=True):
+    """A stretch of the time axis."""
+
+    at: float
+    """Unix seconds at which it begins."""
+    figures: Figures
+    stages: Stages
+    """Medians."""
+
+
+def figures(turns: Sequence[Turn]) -> Figures:
+    """What these turns add up to."""
+    latencies = sorted([turn.latency_ms for turn in turns if turn.latency_ms is not None])
+    speculations = [turn.speculation for turn in turns]
+    return Figures(
+        turns=len(turns),
+        timed=len(latencies),
+        by_request=len([turn for turn in turns if turn.by_request and turn.latency_ms is not None]),
+        p50=percentile(latencies, 50),
+        p95=percentile(latencies, 95),
+        p99=percentile(latencies, 99),
+        late=sum([turn.late for turn in turns]),
+        missed=sum([turn.missed for turn in turns]),
+        cut_ins=sum([turn.cut_in for turn in turns]),
+        hits=speculations.count("hit"),
+        misses=speculations.count("miss"),
+        discarded=sum([turn.discarded for turn in turns]),
+    )
+
+
+def over_time(entries: Iterable[Entry], start: float, width_s: float) -> list[Bucket]:
+    """`BUCKETS` times `width_s` from `start` on; turns outside of that are left out."""
+    buckets: list[list[Entry]] = [[] for _ in range(BUCKETS)]
+    for entry in entries:
+        number = int((entry.turn.at - start) // width_s)
+        if 0 <= number < BUCKETS:
+            buckets[number].append(entry)
+    return [
+        Bucket(
+            at=start + number * width_s,
+            figures=figures([entry.turn for entry in bucket]),
+            stages=medians([entry.stages for entry in bucket]),
+        )
+        for number, bucket in enumerate(buckets)
+    ]
+
+
+def axis(now: float, minutes: int) -> tuple[float, float]:
+    """Where the time axis of the last `minutes` begins, and the seconds of a bucket.
+
+    Its buckets begin at whole multiples of their width, so that a turn never wanders from one to the next.
+    """
+    width_s = minutes * 60 / BUCKETS
+    return (math.floor(now / width_s) + 1 - BUCKETS) * width_s, width_s
+
+
+def medians(turns: Sequence[Stages]) -> Stages:
+    """Of each stage on its own, over the turns in which it happened."""
+    columns = zip(*map(msgspec.structs.astuple, turns), strict=True) if turns else ()
+    return Stages(*(percentile(sorted([ms for ms in column if ms is not None]), 50) for column in columns))
+
+
+def percentile(ascending: Sequence[float], percent: float) -> float | None:
+    """By linear interpolation between the two nearest values; None without values."""
+    if not ascending:
+        return None
+    place = (len(ascending) - 1) * percent / 100
+    below = math.floor(place)
+    above = min(below + 1, len(ascending) - 1)
+    return round(ascending[below] + (ascending[above] - ascending[below]) * (place - below), 1)
+
+
+def share(count: int, total: int) -> float | None:
+    """`count` of `total` as a number from 0 to 1; None of none."""
+    return count / total if total else None
+
+
+def upper_bound(count: int, total: int) -> float | None:
+    """One-sided upper 95 % bound of the rate of which `count` of `total` were seen (Wilson's score); None of none.
+
+    The probes' exact bound takes too long to be worked out every other second on the event loop of calls.
+    """
+    if not total:
+        return None
+    rate, square = count / total, NORMAL_95**2
+    spread = NORMAL_95 * math.sqrt(rate * (1 - rate) / total + square / (4 * total * total))
+    return min(1.0, (rate + square / (2 * total) + spread) / (1 + square / total))
