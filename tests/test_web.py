@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.ingress.fake_pop import FakePop
+from voicepipe.ingress import dashboard
 from voicepipe.turn.timing import Hop, TurnRecord
 
 WEB = Path(__file__).parent.parent / "voicepipe" / "web"
@@ -23,13 +25,14 @@ needs_node = pytest.mark.skipif(NODE is None, reason="Node.js is not installed")
 
 
 class Page(HTMLParser):
-    """The ids, the labels' targets and the files that a page names."""
+    """The ids, the labels' targets, the files and the other pages that a page names."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.ids: list[str] = []
         self.meant: set[str] = set()
         self.files: set[str] = set()
+        self.links: set[str] = set()
         self.inline: list[str] = []
         self.feed(path.read_text())
 
@@ -40,12 +43,15 @@ class Page(HTMLParser):
             elif name in ("for", "aria-labelledby"):
                 self.meant.update((value or "").split())
             elif name in ("src", "href"):
-                self.files.add(value or "")
+                (self.links if tag == "a" else self.files).add(value or "")
             elif name == "style" or name.startswith("on"):
                 self.inline.append(f"{tag} {name}")
 
 
-PAGE = Page(WEB / "index.html")
+PAGES = {path.name: Page(path) for path in FILES if path.suffix == ".html"}
+SERVED = {getattr(route, "path", "") for route in dashboard.routes(FakePop(), WEB)} | {"/"}
+"""What pages may name beside the files here."""
+each_page = pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 
 
 def name(path: Path) -> str:
@@ -59,11 +65,16 @@ def test_files_are_short_and_load_nothing_from_elsewhere(path: Path) -> None:
     assert not FOREIGN.search(text)
 
 
-def test_the_files_that_the_page_names_are_there() -> None:
-    assert PAGE.files
-    for file in PAGE.files:
+@each_page
+def test_what_a_page_names_is_there(page: Page) -> None:
+    assert page.files
+    for file in page.files - SERVED:
         assert (WEB / file).is_file(), file
-    assert {name(path) for path in STYLES} <= PAGE.files
+    assert page.links <= SERVED
+
+
+def test_no_style_sheet_is_left_over() -> None:
+    assert {name(path) for path in STYLES} <= set().union(*(page.files for page in PAGES.values()))
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
@@ -73,13 +84,18 @@ def test_modules_import_files_and_names_that_are_there(path: Path) -> None:
         assert {imported.strip() for imported in names.split(",")} <= exported
 
 
-def test_every_id_is_there_once_and_every_one_that_is_meant_exists() -> None:
-    ids = set(PAGE.ids)
-    assert len(ids) == len(PAGE.ids)
+@each_page
+def test_every_id_is_there_once(page: Page) -> None:
+    assert len(set(page.ids)) == len(page.ids)
+    assert page.meant <= set(page.ids)
+
+
+def test_every_id_that_is_meant_exists() -> None:
+    ids = {id for page in PAGES.values() for id in page.ids}
     in_modules = {id for path in MODULES for id in re.findall(r"\$\(\"([\w-]+)\"\)", path.read_text())}
     in_styles = {id for path in STYLES for id in re.findall(r"#([a-z][\w-]*)[^;]*\{", path.read_text())}
     assert in_modules
-    assert in_modules | in_styles | PAGE.meant <= ids
+    assert in_modules | in_styles <= ids
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
@@ -87,9 +103,11 @@ def test_nothing_that_is_said_becomes_markup(path: Path) -> None:
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(", path.read_text())
 
 
-def test_the_page_allows_no_code_but_its_own() -> None:
-    assert "default-src 'self'" in (WEB / "index.html").read_text()
-    assert not PAGE.inline  # the policy would drop it
+@pytest.mark.parametrize("file", PAGES)
+def test_a_page_allows_no_code_but_its_own(file: str) -> None:
+    (policy,) = re.findall(r'Content-Security-Policy"\s+content="(.*?)"', (WEB / file).read_text())
+    assert "default-src 'self'" in policy and "script-src" not in policy
+    assert not PAGES[file].inline  # the policy would drop it
 
 
 # With Node.js: the parts that need no browser.

@@ -64,3 +64,12 @@ async def test_a_turn_that_is_not_kept() -> None:
     async with requests(FakePop()) as client:
         answer = await client.get("/v1/dashboard/turns/turn_x")
         assert answer.status_code == 404 and "not kept" in answer.json()["error"]["message"]
+
+
+async def test_the_page_and_the_script_that_draws_its_charts() -> None:
+    async with requests(FakePop()) as client:
+        assert "<title>voicepipe: dashboard</title>" in (await client.get("/dashboard")).text
+        script = await client.get("/vendor/plotly.min.js")
+        assert re.match(r"text/javascript|application/javascript", script.headers["Content-Type"])
+        assert int(script.headers["Cache-Control"].partition("max-age=")[2]) >= 86_400
+        assert b"plotly.js" in script.content[:200]

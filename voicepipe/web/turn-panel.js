@@ -21,19 +21,24 @@ export class TurnPanel {
   }
 
   show(record) {
-    const $ = this.$;
     this.#turns.push(record);
-    const stages = stagesOf(record);
-    $("turn-empty").hidden = true;
-    $("turn").hidden = false;
-    $("turn").classList.toggle("late", record.turn_latency > BUDGET_MS);
-    $("latency").textContent = Math.round(record.turn_latency);
-    $("tally").textContent = tallyOf(this.#turns);
-    $("chips").replaceChildren(...chipsOf(record).map(({ text, tone }) => made("li", text, tone)));
-    $("why").textContent = whyOf(record);
-    $("stages").replaceChildren(...stages.map(tableRow));
-    draw($("waterfall"), stages, BUDGET_MS);
+    this.$("turn-empty").hidden = true;
+    this.$("turn").hidden = false;
+    this.$("tally").textContent = tallyOf(this.#turns);
+    showTurn(this.$, record, { budget: BUDGET_MS, who: "you" });
   }
+}
+
+/** Fills the card. `who` spoke: "you" or "the caller". A turn without a latency has a dash in its place. */
+export function showTurn($, record, { budget, who }) {
+  const stages = stagesOf(record);
+  const timed = Number.isFinite(record.turn_latency);
+  $("turn").classList.toggle("late", record.turn_latency > budget && !record.by_request);
+  $("latency").textContent = timed ? Math.round(record.turn_latency) : "–";
+  $("chips").replaceChildren(...chipsOf(record, { budget, who }).map(({ text, tone }) => made("li", text, tone)));
+  $("why").textContent = whyOf(record, who);
+  $("stages").replaceChildren(...stages.map(tableRow));
+  draw($("waterfall"), stages, budget, who);
 }
 
 function tableRow({ name, from, to }) {

@@ -40,27 +40,29 @@ export function stagesOf(record) {
   }).filter(({ from, to }) => Number.isFinite(from) && Number.isFinite(to));
 }
 
-/** Short facts about the turn: [{text, tone}], tone "good", "late" or "". */
-export function chipsOf(record) {
+/** Short facts about the turn: [{text, tone}], tone "good", "late" or "". `who` spoke: "you" or "the caller". */
+export function chipsOf(record, { budget = BUDGET_MS, who = "you" } = {}) {
   const chips = [];
   const add = (when, text, tone = "") => when && chips.push({ text, tone });
-  const late = record.turn_latency > BUDGET_MS;
-  add(!late, `within ${BUDGET_MS} ms`, "good");
+  const late = record.turn_latency > budget;
+  add(record.turn_latency <= budget, `within ${budget} ms`, "good");
   add(late && record.by_request, "waited as the client asked");
-  add(late && !record.by_request, `over ${BUDGET_MS} ms`, "late");
+  add(late && !record.by_request, `over ${budget} ms`, "late");
   add(record.speculation === "hit", "prepared while listening", "good");
-  add(record.speculation === "miss", "prepared after you had stopped");
+  add(record.speculation === "miss", `prepared after ${who} had stopped`);
   add(record.discarded === 1, "1 draft dropped");
   add(record.discarded > 1, `${record.discarded} drafts dropped`);
   add(record.ladder, LADDER[record.ladder] ?? record.ladder, "late");
-  add(record.reopened, "reopened, you had not finished");
+  add(record.reopened, `reopened, ${who} had not finished`);
   return chips;
 }
 
-/** Why the turn was confirmed when it was, in one sentence. */
-export function whyOf(record) {
-  const wait = `It waited ${Math.round(record.at_commit)} ms after your last sound`;
-  const sure = record.confident ? "sure that you had finished" : "not sure that you had finished";
+/** Why the turn was confirmed when it was, in one sentence; "" if it was not. */
+export function whyOf(record, who = "you") {
+  if (!Number.isFinite(record.at_commit)) return "";
+  const whose = who === "you" ? "your" : `${who}'s`;
+  const wait = `It waited ${Math.round(record.at_commit)} ms after ${whose} last sound`;
+  const sure = `${record.confident ? "sure" : "not sure"} that ${who} had finished`;
   const reason = record.endpoint_reason && record.endpoint_reason !== "sure" ? ` (${record.endpoint_reason})` : "";
   return `${wait}, ${sure}${reason}.`;
 }

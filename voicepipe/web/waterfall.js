@@ -29,7 +29,7 @@ function placed(className, left, text) {
 }
 
 /** Replaces what is in `root`. The picture is one image to screen readers: the table beside it has the numbers. */
-export function draw(root, stages, budgetMs) {
+export function draw(root, stages, budgetMs, who = "you") {
   const { ticks, rows, budget } = layout(stages, budgetMs);
   const lines = element("lines");
   lines.append(...ticks.map((tick) => placed("line", tick.at)), placed("line budget", budget));
@@ -38,7 +38,7 @@ export function draw(root, stages, budgetMs) {
   const axis = element("axis");
   axis.append(...ticks.map((tick) => placed("tick", tick.at, `${tick.ms}`)));
   const picture = element("picture");
-  picture.append(lines, head, ...rows.map(drawRow), axis, element("caption", "ms after you stopped speaking"));
+  picture.append(lines, head, ...rows.map(drawRow), axis, element("caption", `ms after ${who} stopped speaking`));
   picture.setAttribute("role", "img");
   const spoken = rows.map(({ name, from, to }) => `${name} ${Math.round(from)} to ${Math.round(to)} ms`);
   picture.setAttribute("aria-label", spoken.join(", "));

@@ -1,0 +1,76 @@
+// Wires the dashboard: figures from the server to tiles, charts and tables; a chosen turn to its waterfall.
+
+import { Charts } from "./charts.js";
+import { Feed } from "./feed.js";
+import { agentOf, clock, milliseconds, showCalls, showTurns } from "./tables.js";
+import { tilesOf } from "./tiles.js";
+import { showTurn } from "./turn-panel.js";
+
+const $ = (id) => document.getElementById(id);
+const STATES = { ok: "Taking calls", draining: "Draining: no new calls", starting: "Starting" };
+
+let key = ""; // kept here alone
+let view = null;
+
+const charts = new Charts($, openTurn, (turn) => {
+  $("chosen").textContent = `${clock(turn.at)}, ${milliseconds(turn.latency_ms)}; press Enter to show this turn`;
+});
+const feed = new Feed({
+  settings: () => ({ minutes: $("minutes").value, key }),
+  onView: show,
+  onState: (state, sentence) => {
+    $("notice").textContent = sentence;
+    $("notice").hidden = !sentence;
+    if (state === "locked" && $("unlock").hidden) {
+      $("unlock").hidden = false;
+      $("key").focus();
+    }
+    if (state === "ok") $("unlock").hidden = true;
+    else $("state").textContent = state === "locked" ? "Locked" : "Not connected";
+    document.body.dataset.state = state;
+  },
+});
+
+$("minutes").addEventListener("change", () => feed.refresh());
+$("unlock").addEventListener("submit", (event) => {
+  event.preventDefault();
+  key = $("key").value.trim();
+  $("key").value = "";
+  feed.refresh();
+});
+document.addEventListener("visibilitychange", () => !document.hidden && feed.refresh());
+$("turn").addEventListener("click", ({ target }) => target === $("turn") && $("turn").close()); // beside the card
+
+function show(fresh) {
+  view = fresh;
+  $("board").hidden = false;
+  $("pop").textContent = view.pop;
+  $("state").textContent = STATES[view.status] ?? view.status;
+  document.body.dataset.status = view.status;
+  for (const [id, text] of Object.entries(tilesOf(view))) if ($(id).textContent !== text) $(id).textContent = text;
+  showCalls($("calls"), view.calls, view.now);
+  showTurns($("turns"), view.turns, openTurn);
+  for (const id of ["calls", "turns"]) {
+    $(id).parentNode.hidden = !view[id].length;
+    $(`${id}-empty`).hidden = view[id].length > 0;
+  }
+  charts.draw(view);
+}
+
+async function openTurn(id) {
+  const { turn: full, problem } = await feed.turn(id);
+  $("turn-problem").textContent = problem ?? "";
+  $("turn-problem").hidden = !problem;
+  $("turn-body").hidden = Boolean(problem);
+  $("turn-title").textContent = full ? `Turn at ${clock(full.turn.at)}, ${agentOf(full.turn)}` : "Turn";
+  if (full) {
+    $("heard").textContent = full.heard || "(no words)";
+    $("answered").textContent = full.answered || "(nothing)";
+    const record = { ...full.record, reopened: full.turn.cut_in };
+    if (!$("turn").open) $("turn").showModal(); // first: bars are laid out in what is seen
+    return showTurn($, record, { budget: view.budget_ms, who: "the caller" });
+  }
+  if (!$("turn").open) $("turn").showModal();
+}
+
+feed.refresh();

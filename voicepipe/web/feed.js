@@ -1,0 +1,61 @@
+// The server's figures, again and again: goes on when the server comes back, and asks for a key when it wants one.
+
+const EVERY_MS = 2000;
+const PATIENCE_MS = 5000;
+
+export const LOST = "The server does not answer; trying again.";
+const REFUSED = "This server shows its figures to pages of its own machine alone. Open it as localhost.";
+
+/** What an answer means: {state, sentence}; state "ok", "locked" (a key is wanted), "lost" or "refused". */
+export function judged(status, hasKey, message) {
+  if (status === 200) return { state: "ok", sentence: "" };
+  if (status === 401) return { state: "locked", sentence: hasKey ? "This server does not know that key." : "" };
+  if (status === 403) return { state: "refused", sentence: REFUSED };
+  return { state: "lost", sentence: message || LOST };
+}
+
+export class Feed {
+  #timer = 0;
+  #round = 0; // answers to earlier questions are not shown over later ones
+
+  /** `settings()` gives {minutes, key}. `onView(view)`: fresh figures. `onState(state, sentence)`: as `judged`. */
+  constructor({ settings, onView, onState }) {
+    this.settings = settings;
+    this.onView = onView;
+    this.onState = onState;
+  }
+
+  /** Ask now, and from then on every two seconds. */
+  async refresh() {
+    clearTimeout(this.#timer);
+    const round = ++this.#round;
+    const { minutes, key } = this.settings();
+    const { status, body } = document.hidden ? {} : await get(`/v1/dashboard?minutes=${minutes}`, key);
+    if (round !== this.#round) return;
+    if (status !== undefined) {
+      const { state, sentence } = judged(status, Boolean(key), body?.error?.message);
+      this.onState(state, sentence);
+      if (state === "ok") this.onView(body);
+      if (state === "locked") return; // until there is another key
+    }
+    this.#timer = setTimeout(() => this.refresh(), EVERY_MS);
+  }
+
+  /** One turn in full: {turn, problem}, one of them null. */
+  async turn(id) {
+    const { status, body } = await get(`/v1/dashboard/turns/${encodeURIComponent(id)}`, this.settings().key);
+    if (status === 200) return { turn: body, problem: null };
+    return { turn: null, problem: body?.error?.message ?? LOST };
+  }
+}
+
+/** {status, body}; status 0: no answer. */
+async function get(path, key) {
+  try {
+    const headers = key ? { Authorization: `Bearer ${key}` } : {};
+    const answer = await fetch(path, { headers, signal: AbortSignal.timeout(PATIENCE_MS) });
+    return { status: answer.status, body: await answer.json() };
+  } catch {
+    return { status: 0, body: null };
+  }
+}

@@ -1,0 +1,75 @@
+// Tables of calls and turns. Rows of turns stay as they are while others come, so that the focus stays on them.
+
+import { remarksOf } from "./figures.js";
+
+const SHOWN = 50; // turns
+
+function made(name, text = "", className = "") {
+  return Object.assign(document.createElement(name), { textContent: text, className });
+}
+
+/** The viewer's clock: 14:03:09. */
+export function clock(seconds) {
+  return new Date(seconds * 1000).toLocaleTimeString([], { hour12: false });
+}
+
+/** How long a call lasts: "42 s", "3 min", "1 h 5 min". */
+export function lasting(seconds) {
+  if (seconds < 60) return `${Math.max(0, Math.floor(seconds))} s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+export function milliseconds(ms) {
+  return ms === null ? "–" : `${Math.round(ms)} ms`;
+}
+
+/** Whose agent: without tenants everybody's is "local". */
+export function agentOf({ agent, tenant }) {
+  return tenant === "local" ? agent : `${agent} (${tenant})`;
+}
+
+export function showCalls(body, calls, now) {
+  const rows = calls.map((call) => {
+    const row = made("tr");
+    row.append(
+      made("td", agentOf(call), "whose"),
+      made("td", call.line),
+      made("td", lasting(now - call.since)),
+      made("td", call.turns, "number"),
+      made("td", milliseconds(call.latency_ms), "number"),
+      made("td", call.network ?? "–"),
+    );
+    return row;
+  });
+  body.replaceChildren(...rows);
+}
+
+/** Newest first. `onTurn(id)`: a row was clicked, or its button pressed. */
+export function showTurns(body, turns, onTurn) {
+  const there = new Map([...body.children].map((row) => [row.dataset.turn, row]));
+  const shown = turns.slice(0, SHOWN);
+  let next = body.firstChild;
+  for (const turn of shown) {
+    const row = there.get(turn.id) ?? turnRow(turn, onTurn);
+    there.delete(turn.id);
+    row.lastChild.replaceChildren(...remarksOf(turn).map(({ text, tone }) => made("span", text, tone)));
+    if (row === next) next = row.nextSibling;
+    else body.insertBefore(row, next);
+  }
+  for (const row of there.values()) row.remove();
+}
+
+function turnRow(turn, onTurn) {
+  const row = made("tr");
+  row.dataset.turn = turn.id;
+  row.addEventListener("click", () => onTurn(turn.id));
+  const time = made("button", clock(turn.at), "link");
+  time.type = "button";
+  time.title = "Show this turn";
+  const head = made("td");
+  head.append(time);
+  const latency = made("td", milliseconds(turn.latency_ms), turn.late ? "number late" : "number");
+  row.append(head, made("td", agentOf(turn), "whose"), latency, made("td", "", "remarks"));
+  return row;
+}

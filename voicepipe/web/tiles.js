@@ -1,0 +1,49 @@
+// The figures at a glance, in words: id of the element -> its text. Pure.
+
+/** "3 %", "0.4 %"; "–" where there is nothing to say it of. */
+export function percent(share) {
+  if (share === null) return "–";
+  const value = 100 * share;
+  return `${value && value < 9.95 ? value.toFixed(1) : Math.round(value)} %`;
+}
+
+function counted(number, one, many = `${one}s`) {
+  return `${number} ${number === 1 ? one : many}`;
+}
+
+function rounded(ms) {
+  return ms === null ? "–" : `${Math.round(ms)}`;
+}
+
+export function tilesOf(view) {
+  const { totals, shares } = view;
+  const cutIn = `cut in on ${totals.cut_ins}`;
+  const prepared = totals.hits + totals.misses;
+  return {
+    p50: rounded(totals.p50),
+    p95: rounded(totals.p95),
+    p99: rounded(totals.p99),
+    "latency-note": totals.turns
+      ? `${counted(totals.timed, "timed turn")} · ${cutIn} (${percent(shares.cut_in)})${forgotten(view)}`
+      : "no turns yet",
+    "cut-ins": `${totals.cut_ins}`,
+    "cut-ins-note": totals.turns ? `${percent(shares.cut_in)}, at most ${percent(shares.cut_in_bound)}` : "of no turns",
+    late: `${totals.late}`,
+    "late-note": `${totals.turns ? `${percent(shares.late)} ` : ""}over ${view.budget_ms} ms${asked(totals.by_request)}`,
+    missed: `${totals.missed}`,
+    hits: prepared ? percent(totals.hits / prepared) : "–",
+    "hits-note": prepared ? `${totals.hits} of ${prepared} · ${counted(totals.discarded, "draft")} dropped` : "no replies yet",
+    slots: `${view.slots_used} / ${view.slots}`,
+    "slots-note": `${Math.round(view.predicted_ms)} ms predicted · ${view.refused} refused`,
+    lag: `${view.loop_lag_p99_ms.toFixed(1)} ms`,
+  };
+}
+
+function asked(turns) {
+  return turns ? ` · ${turns} waited as asked` : "";
+}
+
+function forgotten(view) {
+  if (view.kept_from === null) return "";
+  return ` · kept since ${new Date(view.kept_from * 1000).toLocaleTimeString([], { hour12: false })}`;
+}
