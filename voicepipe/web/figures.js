@@ -1,7 +1,7 @@
 // What the charts show, as Plotly takes it: {data, layout} from the server's figures. Pure; colours are given.
 
 const DASHES = { p50: "solid", p95: "solid", p99: "dot" };
-const TICKS_MIN = [1, 5, 10, 30];
+const TICKS_MIN = [1, 3, 10, 30];
 const MOST_TICKS = 6;
 const STAGES = [
   ["endpointing", "Endpointing", "wait"],
@@ -34,7 +34,7 @@ export function latencyFigure(view, colours, chosen = "") {
   const layout = layoutOf(view, colours, "ms");
   layout.shapes = [budgetLine(view, colours)];
   layout.annotations.push({
-    ...{ xref: "paper", x: 1, xanchor: "right", y: view.budget_ms, yanchor: "bottom", showarrow: false },
+    ...{ xref: "paper", x: 1, xanchor: "right", y: view.budget_ms, yanchor: "bottom", yshift: 2, showarrow: false },
     ...{ text: `${view.budget_ms} ms budget`, font: { color: colours.late, size: 12 }, bgcolor: colours.card },
   });
   return { data, layout };
