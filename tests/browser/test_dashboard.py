@@ -12,7 +12,8 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
 from latency_probes.own_server import own_server
 from tests.browser.conftest import SCREENSHOTS, chromium
-from tests.test_e2e import dial, spoken
+from tests.spoken import spoken
+from tests.test_e2e import dial
 from voicepipe import runtime
 from voicepipe.config import HttpConfig
 
