@@ -147,6 +147,9 @@ class ScenarioLine:
         self._samples, self._play_end = self._samples - lost, 0.0
         return lost
 
+    def network(self) -> str | None:
+        return None
+
     def played(self) -> tuple[int, bool]:
         return self._samples - self._unplayed(), True
 

@@ -34,5 +34,8 @@ class Line(Protocol):
     def played(self) -> tuple[int, bool]:
         """Samples at `out_rate` that the caller has heard since the answer, and whether that is exact."""
 
+    def network(self) -> str | None:
+        """How the network to the caller fares, in a few words; None: the line does not know."""
+
     async def hang_up(self) -> None:
         """End the call from our side. Safe to call twice."""

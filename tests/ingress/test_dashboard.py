@@ -6,13 +6,17 @@ import pytest
 
 from tests.ingress.fake_pop import OPERATOR_KEY, FakePop
 from tests.ingress.test_http import bearer, keyed, requests
+from voicepipe.ingress.realtime.line import WebSocketLine
+from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.turn.events import Item, ItemAdded, ReplyDone, ReplyStarted
+
+LINE = WebSocketLine(PcmFormat(), PcmFormat())
 
 
 def answered(pop: FakePop, tenant: str) -> None:
     """One turn of one call of the tenant's."""
     with pop.dashboard.watched(tenant, "front-desk") as call:
-        call.answered(f"call_{tenant}", "websocket", 0.0)
+        call.answered(f"call_{tenant}", LINE, 0.0)
         call.note(
             ItemAdded(Item("item_1", text=f"hello from {tenant}"), None, spoken=True), pop.dashboard.view(None, 5).now
         )

@@ -5,9 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.scenario import load, play
+from voicepipe.ingress.realtime.line import WebSocketLine
+from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.observe.calls import LiveCall, LiveCalls
 from voicepipe.observe.turns import Entry, Turns
 from voicepipe.turn.events import CallEnded, CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted
+
+LINE = WebSocketLine(PcmFormat(), PcmFormat())
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 RECORD = {"turn_latency": 180.0, "speculation": "hit"}
@@ -21,7 +25,7 @@ def fed(*events: CallEvent) -> list[Entry]:
     """The turns of one call."""
     turns = Turns()
     call = LiveCall(turns, 300, "acme", "front-desk")
-    call.answered("call_1", "websocket", 1000.0)
+    call.answered("call_1", LINE, 1000.0)
     for number, event in enumerate(events):
         call.note(event, 1000.0 + number)
     return list(turns.since(0))
@@ -73,7 +77,7 @@ def test_live_calls_are_listed_until_their_context_ends() -> None:
     calls = LiveCalls(Turns(), 300)
     with calls.watched("acme", "front-desk") as call, calls.watched("clinic", "night"):
         assert not calls.rows(), "admitted, not answered"
-        call.answered("call_1", "websocket", 1000.0)
+        call.answered("call_1", LINE, 1000.0)
         for event in (spoken("hello"), *answer(1)):
             call.note(event, 1001.0)
         (row,) = calls.rows()

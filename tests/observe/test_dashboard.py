@@ -6,10 +6,14 @@ import msgspec
 import pytest
 
 from voicepipe.config import PopConfig
+from voicepipe.ingress.realtime.line import WebSocketLine
+from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.dashboard import LISTED, Dashboard
 from voicepipe.observe.turns import KEPT
 from voicepipe.turn.events import Item, ItemAdded, ReplyDone, ReplyStarted
+
+LINE = WebSocketLine(PcmFormat(), PcmFormat())
 
 HEALTH: dict[str, Any] = {"status": "ok", "calls": 2, "predicted_ms": 160, "loop_lag_p99_ms": 1.5}
 
@@ -48,7 +52,7 @@ def test_an_idle_pop_has_a_whole_view_and_no_rates(dashboard: Dashboard) -> None
 def test_tenants_see_their_own(dashboard: Dashboard) -> None:
     with dashboard.watched("acme", "front-desk") as acme, dashboard.watched("clinic", "clinic") as clinic:
         for call, name in ((acme, "call_a"), (clinic, "call_c")):
-            call.answered(name, "websocket", 9000.0)
+            call.answered(name, LINE, 9000.0)
         say(acme, 1, 9990.0, turn_latency=100.0)
         say(clinic, 1, 9990.0, turn_latency=500.0, reopened=True)
         dashboard.refused("clinic")

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import msgspec
 
+from voicepipe.line import Line
 from voicepipe.observe.turns import Asked, Turn, Turns, entry
 from voicepipe.turn.events import CallEnded, CallEvent, ItemAdded, ReplyDone, ReplyStarted
 
@@ -23,7 +24,7 @@ class CallRow(msgspec.Struct, frozen=True, kw_only=True):
     latency_ms: float | None
     """Of the last turn."""
     network: str | None = None
-    """Quality of the network, where the line knows it."""
+    """As `Line.network` says."""
 
 
 class LiveCall:
@@ -36,7 +37,7 @@ class LiveCall:
         self._turns = turns
         self._budget_ms = budget_ms
         self._agent = agent
-        self._line = ""
+        self._line: Line | None = None
         self._since = 0.0
         self._count = 0
         self._last: Turn | None = None
@@ -45,8 +46,8 @@ class LiveCall:
         self._asked: dict[str, Asked] = {}
         """By the reply that is being made."""
 
-    def answered(self, call_id: str, line: str, now: float) -> None:
-        """It has a line of this kind now."""
+    def answered(self, call_id: str, line: Line, now: float) -> None:
+        """It has a line now."""
         self.id, self._line, self._since = call_id, line, now
 
     def note(self, event: CallEvent, now: float) -> None:
@@ -74,9 +75,10 @@ class LiveCall:
 
     def row(self) -> CallRow:
         """As it is now."""
+        assert self._line is not None
         latency_ms = self._last.latency_ms if self._last else None
-        return CallRow(id=self.id, tenant=self.tenant, agent=self._agent, line=self._line, since=self._since,
-                       turns=self._count, latency_ms=latency_ms)  # fmt: skip
+        return CallRow(id=self.id, tenant=self.tenant, agent=self._agent, line=self._line.kind, since=self._since,
+                       turns=self._count, latency_ms=latency_ms, network=self._line.network())  # fmt: skip
 
 
 class LiveCalls:

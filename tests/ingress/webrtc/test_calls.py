@@ -241,3 +241,10 @@ async def test_ice_servers(monkeypatch: pytest.MonkeyPatch) -> None:
         (entry,) = (await client.get("/v1/realtime/ice-servers")).json()["ice_servers"]
         assert entry["urls"] == ["turn:turn.example.com"]
         assert entry["username"].endswith(":voicepipe") and len(entry["credential"]) == 28
+
+
+async def test_the_line_tells_how_its_network_fares() -> None:
+    pop = FakePop()
+    async with serving(pop) as address, dialled(address) as (peer, _):
+        await until(lambda: pop.calls and pop.calls[0].line.network() and len(pop.calls[0].blocks) > 25)
+        assert "ms jitter, 0.0% lost" in str(pop.calls[0].line.network())

@@ -108,6 +108,10 @@ class WebSocketLine:
         """What a client has heard that plays at once all that it gets. Its `truncate` knows better."""
         return self._far.played(), False
 
+    def network(self) -> str | None:
+        """TCP hides it."""
+        return None
+
     async def hang_up(self) -> None:
         """Let the client play what it has (`lead_ms` at most), then end the call."""
         if not self.input.queue.ended:

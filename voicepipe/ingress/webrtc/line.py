@@ -51,6 +51,13 @@ class WebRtcLine:
         """What was sent `FAR_DELAY_S` ago."""
         return self._far.played(), False
 
+    def network(self) -> str | None:
+        """Our own measurements, and the peer's where it has sent a report."""
+        seen = self.media.statistics()
+        lost = seen.lost / (seen.received + seen.lost) if seen.received else 0.0
+        said = f"{seen.jitter_ms:.0f} ms jitter, {lost:.1%} lost"
+        return said if seen.rtt_ms is None else f"{seen.rtt_ms:.0f} ms round trip, {said}"
+
     async def hang_up(self) -> None:
         """The caller hears what is out before the connection goes: packets are not held back at our end."""
         self.end()
