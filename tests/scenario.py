@@ -19,6 +19,7 @@ from voicepipe.control import Control
 from voicepipe.engines.base import Delta, Engines, ToolCall
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedTurnModel, ScriptedVad
 from voicepipe.errors import CallError
+from voicepipe.line import Pump, by_timer
 from voicepipe.turn.events import CallEvent, Item
 
 
@@ -146,6 +147,9 @@ class ScenarioLine:
         lost = self._unplayed()
         self._samples, self._play_end = self._samples - lost, 0.0
         return lost
+
+    async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
+        await by_timer(pump, wake)
 
     def network(self) -> str | None:
         return None

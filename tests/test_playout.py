@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from voicepipe.audio import Pcm, dbfs
+from voicepipe.line import Pump, by_timer
 from voicepipe.playout import Playout
 from voicepipe.speech import Phrase
 
@@ -42,6 +43,9 @@ class RecordingLine:
 
     def played(self) -> tuple[int, bool]:
         return self.count - self._unplayed(), True
+
+    async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
+        await by_timer(pump, wake)
 
     def blocks(self) -> None: ...
 

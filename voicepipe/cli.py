@@ -43,6 +43,13 @@ def parser() -> argparse.ArgumentParser:
     _add_address(pop)
     pop.set_defaults(run=_pop)
 
+    bench = commands.add_parser("bench", help="measure a part of voicepipe on this machine")
+    parts = bench.add_subparsers(title="parts", required=True, metavar="PART")
+    media = parts.add_parser("media", help="a WebRTC call's media, beside stock aiortc")
+    media.add_argument("--calls", type=int, default=10, help="at a time (default 10)")
+    media.add_argument("--seconds", type=float, default=15, help="measured, of each (default 15)")
+    media.set_defaults(run=_bench_media)
+
     check = commands.add_parser("check", help="read configurations, agents and manifests, and say what is wrong")
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a TOML file, or a directory of them")
     check.set_defaults(run=_check)
@@ -90,6 +97,13 @@ def _serving(args: argparse.Namespace, config_file: Path | None, pop_file: Path 
     check_exposure(settings)
     config.keys(settings)
     return settings
+
+
+def _bench_media(args: argparse.Namespace) -> int:
+    from voicepipe import runtime
+    from voicepipe.bench import media
+
+    return runtime.run(media.run(args.calls, args.seconds))
 
 
 def _check(args: argparse.Namespace) -> int:

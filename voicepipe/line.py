@@ -1,9 +1,24 @@
 """The whole contract between an ingress and a call. Nothing behind a Line knows which kind it is."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
 from voicepipe.audio import Block, Pcm
+
+Pump = Callable[[], float | None]
+"""Sends what is due. Returns the seconds until more is; None: nothing waits to be sent."""
+
+
+async def by_timer(pump: Pump, wake: asyncio.Event) -> None:
+    """`Line.pace` with a timer of its own."""
+    while True:
+        delay = pump()
+        if delay is not None:
+            await asyncio.sleep(delay)
+        else:
+            wake.clear()
+            await wake.wait()
 
 
 class Line(Protocol):
@@ -16,13 +31,16 @@ class Line(Protocol):
     """Sample rate in Hz that `send` takes."""
 
     lead_ms: int
-    """How far ahead of real time playout may send: 0 where the network paces, 200 on WebSockets."""
+    """How far ahead of real time playout may send: next to nothing where it paces packets, 200 on WebSockets."""
 
     setup_ms: int
     """So long the far end may take to say how it wants its session, before it is greeted: 0 for phones."""
 
     def blocks(self) -> AsyncIterator[Block]:
         """The caller's sound from the answer on, 20 ms at a time, without gaps; ends when the caller is gone."""
+
+    async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
+        """Call `pump` when packets may be due, until cancelled. `wake` is set when there is more to send."""
 
     def send(self, pcm: Pcm) -> None:
         """Hand audio to the caller: int16[n] at `out_rate`. Returns at once; playout does the pacing."""

@@ -10,6 +10,7 @@ from voicepipe.audio import RATE, Block, Pcm, Resampler, g711, samples_to_ms
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.realtime.session import Format, PcmFormat, PcmuFormat
+from voicepipe.line import Pump, by_timer
 
 PCM_RATE = 24_000
 
@@ -95,6 +96,9 @@ class WebSocketLine:
 
     def blocks(self) -> AsyncIterator[Block]:
         return self.input.queue.blocks()
+
+    async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
+        await by_timer(pump, wake)
 
     def send(self, pcm: Pcm) -> None:
         self._far.send(pcm.size)

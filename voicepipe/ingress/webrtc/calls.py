@@ -98,7 +98,7 @@ class WebRtcCalls:
         logger.info("%s: %s", call_id, peer.line.media.statistics())
 
     async def _converse(self, peer: _Peer) -> None:
-        stop_ticking = self._clock.add(peer.line.media.tick)
+        stop_ticking = self._clock.add(peer.line.tick)
         try:
             async with asyncio.TaskGroup() as tasks:
                 jobs = {tasks.create_task(self._until_gone(peer))}

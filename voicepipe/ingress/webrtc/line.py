@@ -1,5 +1,6 @@
 """A WebRTC caller's audio: RTP both ways."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 
@@ -8,6 +9,7 @@ from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.session import Format
+from voicepipe.line import Pump
 from voicepipe.rtp.codec import Codec
 from voicepipe.rtp.session import RtpSession, Wire
 
@@ -19,7 +21,7 @@ class WebRtcLine:
     """The `Line` of one peer connection; the formats of the session do not concern it, SDP has settled the codec."""
 
     kind = "webrtc"
-    lead_ms = 0
+    lead_ms = 10
     setup_ms = 300
     audio_in_events = False
 
@@ -29,6 +31,7 @@ class WebRtcLine:
         self.on_audio: Callable[[bytes, float], None] = _unheard
         self.out_rate = codec.out_rate
         self.media = RtpSession(codec, payload_type, wire, self._heard, clock)
+        self._pump: Pump = _idle
         self._queue = BlockQueue()
         self._far = FarEnd(self.out_rate, clock, FAR_DELAY_S)
 
@@ -37,6 +40,19 @@ class WebRtcLine:
 
     def blocks(self) -> AsyncIterator[Block]:
         return self._queue.blocks()
+
+    def tick(self, now: float) -> None:
+        """Every 20 ms, by the clock of all calls: speech that is due, or else silence."""
+        self._pump()
+        self.media.tick(now)
+
+    async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
+        """By `tick`: calls that are served one after another find the processor's caches warm."""
+        self._pump = pump
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            self._pump = _idle
 
     def send(self, pcm: Pcm) -> None:
         self.media.send(pcm)
@@ -75,6 +91,10 @@ class WebRtcLine:
 
     def set_formats(self, input: Format, output: Format) -> None:
         """What SDP has settled stays."""
+
+
+def _idle() -> None:
+    """Nobody speaks yet, or any more."""
 
 
 def _unheard(data: bytes, ms: float) -> None:
