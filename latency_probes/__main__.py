@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ import msgspec
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from latency_probes import report, soak
+from latency_probes import capacity, report, soak
 from latency_probes.caller import Caller
 from latency_probes.own_server import COMMAND, own_server
 from latency_probes.plan import SETS, CallPlan, make_plan, sizes
@@ -49,6 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with target(options) as options.url:
             endpoint(options.url, options.agent)
+            if options.capacity:
+                return filled(options, console)
             return soaked(options, console) if options.soak else probed(options, console)
     except ProbeError as error:
         Console(stderr=True).print(f"{error}", style="red", highlight=False, soft_wrap=True)
@@ -71,6 +73,9 @@ def parser() -> argparse.ArgumentParser:
     cli.add_argument("--calls", type=positive, help="so many calls (default: every utterance once)")
     cli.add_argument("--concurrency", type=positive, default=1, help="calls at a time (default 1)")
     cli.add_argument("--soak", type=positive, metavar="N", help="instead: N short calls one after another")
+    cli.add_argument(
+        "--capacity", type=positive, metavar="N", help="instead: N WebRTC calls more at a time, until it is late"
+    )
     cli.add_argument("--json", type=Path, metavar="FILE", help="write every turn and the summary to this file")
     cli.add_argument("--key", default="", help="API key, sent as a bearer token")
     cli.add_argument("--agent", default="", help="which agent to call, sent as ?model=")
@@ -107,8 +112,9 @@ def target(options: argparse.Namespace) -> Iterator[str]:
         raise ProbeError("give the address of one server, for example ws://127.0.0.1:8080/v1/realtime, or --self")
     if options.own:
         own = ("--config", str(options.config)) if options.config else ()
-        with own_server((*COMMAND, *own)) as url:
-            yield url
+        with ExitStack() as stack:
+            room = stack.enter_context(capacity.roomy()) if options.capacity else ()
+            yield stack.enter_context(own_server((*COMMAND, *own, *room)))
     else:
         yield options.url
 
@@ -136,6 +142,20 @@ def soaked(options: argparse.Namespace, console: Console) -> int:
     soak.show(growth, console)
     keep(options.json, growth)
     return STOPPED if growth.calls < growth.planned else 1 if growth.failures else 0
+
+
+def filled(options: argparse.Namespace, console: Console) -> int:
+    """Place more and more calls and report."""
+    with console.status("each step takes 40 s ...") as status:
+        steps = stoppable(
+            capacity.capacity(
+                options.url, options.capacity, options.key, options.agent,
+                lambda step: status.update(f"{step.calls} calls: loop lag p99 {step.loop_lag_p99_ms:.1f} ms ..."),
+            )
+        )  # fmt: skip
+    capacity.show(steps, console)
+    keep(options.json, steps)
+    return 0
 
 
 def stoppable(job: Coroutine[Any, Any, T]) -> T:

@@ -8,14 +8,17 @@ import secrets
 import socket
 import time
 from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import msgspec
+from aiortc import RTCDataChannel
 
 from latency_probes.mouth import Mouth
-from latency_probes.realtime import DIAL_S, refusal
+from latency_probes.realtime import DIAL_S, refusal, unreachable
 from latency_probes.sound import bed
 from latency_probes.timeline import AUDIBLE_DBFS, BLOCK, WIRE_RATE, Event, Timeline, frame_levels
 from voicepipe.audio import Pcm, opus
@@ -26,8 +29,73 @@ from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
 from voicepipe.rtp.transport import Network, Transport
 
 CALLS = "/v1/realtime/calls"
+CHANNEL = "oai-events"
 EARLY = 5
 """Packets, 100 ms, by which a reply's sound may overtake the event that announces it."""
+
+OnMedia = Callable[[bytes, float], None]
+OnMessage = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Placed:
+    """A call that is up."""
+
+    transport: Transport
+    channel: RTCDataChannel
+    payload_type: int
+    asked: float
+    """Second at which it was asked for."""
+    answered: float
+    _sent: int = 0
+    _ssrc: int = field(default_factory=lambda: secrets.randbits(32))
+
+    def send(self, payload: bytes) -> None:
+        """20 ms of Opus."""
+        number, self._sent = self._sent, self._sent + 1
+        stamp = number * OPUS.clock // 50 & 0xFFFFFFFF
+        self.transport.send_rtp(bytes(RtpPacket(self.payload_type, number & 0xFFFF, stamp, self._ssrc, payload)))
+
+
+async def place(
+    url: str, key: str, agent: str, *, on_media: OnMedia | None = None, on_message: OnMessage | None = None
+) -> Placed:
+    """Ask for a call and connect. Raises ProbeError."""
+    transport = Transport(Network((local_address(url),)), controlling=True)
+    if on_media:
+        transport.on_media = on_media
+    channel = transport.open_channel(CHANNEL)
+    if on_message:
+        channel.on("message", on_message)
+    try:
+        offer = sdp.offer(transport, await transport.gather(), (OPUS,))
+        asked = time.monotonic()
+        said = await _answer(url, key, agent, offer)
+        answered = time.monotonic()
+        async with asyncio.timeout(DIAL_S):
+            await transport.connect(said.remote)
+    except (ConnectionError, TimeoutError) as error:
+        await transport.close()
+        raise ProbeError(f"the server at {url} answered, but is not reached by UDP ({error})") from error
+    except BaseException:
+        await transport.close()
+        raise
+    return Placed(transport, channel, said.payload_type, asked, answered)
+
+
+async def _answer(url: str, key: str, agent: str, offer: str) -> sdp.Description:
+    headers = {"Content-Type": "application/sdp"} | ({"Authorization": f"Bearer {key}"} if key else {})
+    try:
+        async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=DIAL_S) as client:
+            answer = await client.post(CALLS, content=offer, headers=headers, params={"model": agent} if agent else {})
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise unreachable(url, error) from error
+    if answer.status_code != httpx.codes.CREATED:
+        raise ProbeError(refusal(url, answer.status_code))
+    try:
+        return sdp.read(answer.text)
+    except sdp.SdpError as error:
+        raise ProbeError(f"the server's answer cannot be used: {error}") from error
 
 
 class WebRtcCaller:
@@ -35,54 +103,25 @@ class WebRtcCaller:
 
     def __init__(self, url: str, noise: str, seed: int, key: str = "", agent: str = "") -> None:
         self.timeline = Timeline()
-        self._url = url
-        self._headers = {"Content-Type": "application/sdp"} | ({"Authorization": f"Bearer {key}"} if key else {})
-        self._query = {"model": agent} if agent else {}
+        self._url, self._key, self._agent = url, key, agent
         idle = list(bed(noise, seed).reshape(-1, BLOCK))
         self._mouth: Mouth[Pcm] = Mouth(self.timeline, noise, seed, lambda pcm: pcm, idle)
         self._encode, self._decode = opus.Encoder(WIRE_RATE), opus.Decoder(WIRE_RATE)
-        self._stream = _Stream()
         self._early: deque[tuple[Pcm, float]] = deque(maxlen=EARLY)
         self._item = ""
         """The reply that sounds."""
         self._response = ""
-        self._location = ""
-        self._transport: Transport | None = None
+        self._placed: Placed | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     async def dial(self) -> None:
         """See `Caller.dial`."""
-        transport = self._transport = Transport(Network((local_address(self._url),)), controlling=True)
-        transport.on_media = self._media
-        channel = transport.open_channel("oai-events")
-        channel.on("message", self._message)
-        offer = sdp.offer(transport, await transport.gather(), (OPUS,))
-        said = await self._post(offer)
-        try:
-            async with asyncio.timeout(DIAL_S):
-                await transport.connect(said.remote)
-        except (ConnectionError, TimeoutError) as error:
-            raise ProbeError(f"the server at {self._url} answered, but is not reached by UDP ({error})") from error
-        self._stream.payload_type = said.payload_type
-        self._tasks = [asyncio.create_task(self._mouth.speak(self._send)), asyncio.create_task(transport.gone())]
-
-    async def _post(self, offer: str) -> sdp.Description:
-        try:
-            async with httpx.AsyncClient(base_url=self._url, trust_env=False, timeout=DIAL_S) as client:
-                self.timeline.began = time.monotonic()
-                answer = await client.post(CALLS, content=offer, headers=self._headers, params=self._query)
-                self.timeline.note_setup("answer")
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise ProbeError(
-                f"no server answers at {self._url} ({error}): start one, or correct the address"
-            ) from error
-        if answer.status_code != httpx.codes.CREATED:
-            raise ProbeError(refusal(self._url, answer.status_code))
-        self._location = answer.headers.get("Location", "")
-        try:
-            return sdp.read(answer.text)
-        except sdp.SdpError as error:
-            raise ProbeError(f"the server's answer cannot be used: {error}") from error
+        self.timeline.began = time.monotonic()
+        placed = await place(self._url, self._key, self._agent, on_media=self._media, on_message=self._message)
+        self.timeline.began = placed.asked
+        self.timeline.setup["answer"] = 1000 * (placed.answered - placed.asked)
+        self._placed = placed
+        self._tasks = [asyncio.create_task(self._mouth.speak(self._send)), asyncio.create_task(placed.transport.gone())]
 
     def say(self, pcm: Pcm) -> int:
         """See `Caller.say`."""
@@ -106,15 +145,15 @@ class WebRtcCaller:
             task.cancel()
         ends = await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
-        if self._transport:
-            await self._transport.close()
+        if self._placed:
+            await self._placed.transport.close()
         for end in ends:
             if isinstance(end, Exception):
                 raise end
 
     async def _send(self, pcm: Pcm) -> None:
-        assert self._transport
-        self._transport.send_rtp(self._stream.packet(self._encode(pcm)))
+        assert self._placed
+        self._placed.send(self._encode(pcm))
         self.timeline.note_setup("first packet out")
 
     def _media(self, data: bytes, arrived: float) -> None:
@@ -149,21 +188,6 @@ class WebRtcCaller:
             early.pop(0)
         for pcm, arrived in early:
             self.timeline.add_audio(self._item, self._response, pcm, arrived)
-
-
-class _Stream:
-    """RTP headers of what a caller sends."""
-
-    payload_type = 0
-
-    def __init__(self) -> None:
-        self._sent = 0
-        self._ssrc = secrets.randbits(32)
-
-    def packet(self, payload: bytes) -> bytes:
-        number, self._sent = self._sent, self._sent + 1
-        stamp = number * OPUS.clock // 50
-        return bytes(RtpPacket(self.payload_type, number & 0xFFFF, stamp & 0xFFFFFFFF, self._ssrc, payload))
 
 
 def local_address(url: str) -> str:
