@@ -24,6 +24,7 @@ from latency_probes.plan import SETS, CallPlan, make_plan, sizes
 from latency_probes.realtime import RealtimeCaller, endpoint, idle_frames
 from latency_probes.run import Runner
 from latency_probes.webrtc import WebRtcCaller
+from voicepipe.audio import opus
 from voicepipe.errors import ProbeError
 
 T = TypeVar("T")
@@ -175,6 +176,7 @@ def stoppable(job: Coroutine[Any, Any, T]) -> T:
 def caller_for(options: argparse.Namespace) -> Callable[[CallPlan], Caller]:
     """Makes the caller of each call."""
     make = CALLERS[options.by]
+    opus.load()  # Not while other calls' blocks wait.
     return lambda plan: make(options.url, plan.noise, options.seed, options.key, options.agent)
 
 

@@ -61,7 +61,7 @@ async def place(
     url: str, key: str, agent: str, *, on_media: OnMedia | None = None, on_message: OnMessage | None = None
 ) -> Placed:
     """Ask for a call and connect. Raises ProbeError."""
-    transport = Transport(Network((local_address(url),)), controlling=True)
+    transport = Transport(Network((await asyncio.to_thread(local_address, url),)), controlling=True)
     if on_media:
         transport.on_media = on_media
     channel = transport.open_channel(CHANNEL)

@@ -1,0 +1,109 @@
+"""What browsers and others offer, and what we make of it."""
+
+import re
+
+import pytest
+
+from voicepipe.rtp import sdp
+from voicepipe.rtp.codec import OPUS, PCMA, PCMU, Codec
+from voicepipe.rtp.sdp import SdpError
+from voicepipe.rtp.transport import Network, Transport
+
+ICE = "a=ice-ufrag:abcd\r\na=ice-pwd:abcdefghijklmnopqrstuvwx\r\n"
+DTLS = f"a=fingerprint:sha-256 {':'.join(['AB'] * 32)}\r\na=setup:actpass\r\n"
+BROWSER = (
+    "v=0\r\no=- 4611731400430051336 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n"
+    "a=group:BUNDLE 0 1\r\na=extmap-allow-mixed\r\na=msid-semantic: WMS stream\r\n"
+    "m=audio 9 UDP/TLS/RTP/SAVPF 111 63 9 0 8 13 110 126\r\nc=IN IP4 0.0.0.0\r\na=rtcp:9 IN IP4 0.0.0.0\r\n"
+    f"{ICE}a=ice-options:trickle\r\n{DTLS}a=mid:0\r\n"
+    "a=extmap:1 urn:ietf:params:rtp-hdrext:ssrc-audio-level\r\na=sendrecv\r\na=msid:stream track\r\na=rtcp-mux\r\n"
+    "a=rtcp-rsize\r\na=rtpmap:111 opus/48000/2\r\na=rtcp-fb:111 transport-cc\r\n"
+    "a=fmtp:111 minptime=10;useinbandfec=1\r\na=rtpmap:63 red/48000/2\r\na=fmtp:63 111/111\r\n"
+    "a=rtpmap:9 G722/8000\r\na=rtpmap:0 PCMU/8000\r\na=rtpmap:8 PCMA/8000\r\na=rtpmap:13 CN/8000\r\n"
+    "a=rtpmap:110 telephone-event/48000\r\na=rtpmap:126 telephone-event/8000\r\na=ssrc:1001 cname:abc\r\n"
+    "m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\nc=IN IP4 0.0.0.0\r\n"
+    f"{ICE}{DTLS}a=mid:1\r\na=sctp-port:5000\r\na=max-message-size:262144\r\n"
+)
+
+
+async def answered(offer: str) -> str:
+    transport = Transport(Network(), controlling=False)
+    try:
+        return sdp.answer(sdp.read(offer), transport, await transport.gather(), ssrc=4711)
+    finally:
+        await transport.close()
+
+
+async def test_a_browsers_offer_gets_opus_events_and_one_transport() -> None:
+    said = sdp.read(BROWSER)
+    assert (said.codec, said.payload_type) == (OPUS, 111)
+    assert said.remote.sctp_port == 5000 and said.remote.max_message == 262144
+    assert said.remote.dtls_role == "client", "who is left the choice begins (RFC 8842)"
+    answer = await answered(BROWSER)
+    assert re.findall(r"^m=.*?(?= )", answer, re.M) == ["m=audio", "m=application"]
+    for line in (
+        "a=group:BUNDLE 0 1", "a=sendrecv", "a=rtcp-mux", "a=rtpmap:111 opus/48000/2", "a=setup:active",
+        "a=fmtp:111 minptime=10;useinbandfec=1", "a=sctp-port:5000", "a=end-of-candidates",
+    ):  # fmt: skip
+        assert line in answer.splitlines(), line
+    assert re.search(r"^a=msid:\S+ \S+\r$", answer, re.M), "browsers hang the track on a stream by it"
+    assert "a=ssrc:4711 cname:" in answer and "127.0.0.1" in answer
+    assert "extmap" not in answer and "rtcp-fb" not in answer
+
+
+@pytest.mark.parametrize(
+    ("formats", "codec"), [("0 111", PCMU), ("8", PCMA), ("111 0", OPUS), ("63 9 8 111", PCMA), ("0", PCMU)]
+)
+async def test_the_peers_order_of_codecs_counts(formats: str, codec: Codec) -> None:
+    offer = BROWSER.replace("111 63 9 0 8 13 110 126", formats)
+    assert sdp.read(offer).codec is codec
+    assert f" {sdp.read(offer).payload_type}\r" in next(
+        line + "\r" for line in (await answered(offer)).splitlines() if line.startswith("m=audio")
+    )
+
+
+async def test_static_formats_need_no_map() -> None:
+    bare = re.sub(r"a=rtpmap:.*\r\n|a=fmtp:.*\r\n|a=rtcp-fb:.*\r\n", "", BROWSER).replace(
+        "111 63 9 0 8 13 110 126", "8 0"
+    )
+    assert sdp.read(bare).codec is PCMA
+    assert "a=rtpmap:8 PCMA/8000" in await answered(bare)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"), [("sendonly", "recvonly"), ("recvonly", "sendonly"), ("inactive", "inactive")]
+)
+async def test_who_only_listens_or_only_talks(theirs: str, ours: str) -> None:
+    answer = await answered(BROWSER.replace("a=sendrecv", f"a={theirs}"))
+    assert f"a={ours}" in answer.splitlines()
+
+
+@pytest.mark.parametrize(("setup", "role"), [("active", "server"), ("passive", "client")])
+def test_who_begins_the_handshake(setup: str, role: str) -> None:
+    assert sdp.read(BROWSER.replace("actpass", setup)).remote.dtls_role == role
+
+
+async def test_video_is_refused_and_the_rest_goes_on() -> None:
+    video = f"m=video 9 UDP/TLS/RTP/SAVPF 96\r\n{ICE}{DTLS}a=mid:2\r\na=rtpmap:96 VP8/90000\r\n"
+    answer = await answered(BROWSER.replace("BUNDLE 0 1", "BUNDLE 0 1 2") + video)
+    assert "m=video 0 " in answer and "a=group:BUNDLE 0 1\r" in answer
+
+
+async def test_without_bundle_there_is_sound_alone() -> None:
+    offer = BROWSER.replace("a=group:BUNDLE 0 1\r\n", "")
+    assert sdp.read(offer).remote.sctp_port is None
+    assert "m=application 0 " in await answered(offer)
+
+
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [
+        (r"a=ice-ufrag:.*\r\n", "ice-ufrag"),
+        (r"a=fingerprint:.*\r\n", "fingerprint"),
+        (r"a=setup:.*\r\n", "setup"),
+        (r"m=audio 9", "no audio"),
+    ],
+)
+def test_what_a_call_cannot_do_without(gone: str, said: str) -> None:
+    with pytest.raises(SdpError, match=said):
+        sdp.read(re.sub(gone, "m=audio 0" if "audio" in gone else "", BROWSER))
