@@ -1,7 +1,7 @@
 """What an ingress may ask of a call and of a PoP. Protocols only, so that neither side imports the other."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -118,6 +118,12 @@ class PopApi(Protocol):
 
     def agent(self, name: str | None) -> Agent:
         """The agent of this name, None: the default. Raises ConfigError, which names the agents there are."""
+
+    def agents(self) -> Sequence[Agent]:
+        """All agents, the default first."""
+
+    def voices(self) -> Mapping[str, str]:
+        """Name of each voice -> the language that it speaks."""
 
     def tenant(self, key: str | None) -> Tenant:
         """Whose key this is. Raises Unauthorized. Without tenants every caller is the tenant "local"."""

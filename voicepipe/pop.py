@@ -5,7 +5,7 @@ import hmac
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -105,6 +105,12 @@ class Pop:
         if agent is None:
             raise ConfigError(f"There is no agent {name!r}; there are: {', '.join(self._agents.names())}.")
         return agent
+
+    def agents(self) -> Sequence[Agent]:
+        return sorted(self._agents, key=lambda agent: agent.name != self.config.pop.default_agent)
+
+    def voices(self) -> Mapping[str, str]:
+        return self.engines.tts.voices()
 
     def tenant(self, key: str | None) -> Tenant:
         if not self._keys:

@@ -1,7 +1,7 @@
 """A PoP whose calls are scripted: no engines, the ingress's own behaviour alone is under test."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from itertools import count
 from typing import Any
@@ -231,7 +231,7 @@ class FakePop:
         self.config = msgspec.structs.replace(config, http=HttpConfig(port=0, origins=config.http.origins))
         self.serving = asyncio.Event()
         self.keys = keys
-        self.agents = {name: Agent(name, instructions="Be brief.", voice="en-us") for name in ("front-desk", "clinic")}
+        self.known = {name: Agent(name, instructions="Be brief.", voice="en-us") for name in ("front-desk", "clinic")}
         self.refuse: Exception | None = None
         self.packets = 5
         self.pace = 0.002
@@ -242,9 +242,15 @@ class FakePop:
 
     def agent(self, name: str | None) -> Agent:
         try:
-            return self.agents[name or "front-desk"]
+            return self.known[name or "front-desk"]
         except KeyError:
-            raise ConfigError(f"no agent {name!r}; there are: {', '.join(self.agents)}") from None
+            raise ConfigError(f"no agent {name!r}; there are: {', '.join(self.known)}") from None
+
+    def agents(self) -> Sequence[Agent]:
+        return list(self.known.values())
+
+    def voices(self) -> Mapping[str, str]:
+        return {"en-us": "en-us", "de": "de"}
 
     def tenant(self, key: str | None) -> Tenant:
         if self.keys is None:

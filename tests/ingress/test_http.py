@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, AuthenticationError
+from openai.types import Model
 from openai.types.realtime import ClientSecretCreateResponse
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
@@ -254,3 +255,31 @@ async def test_a_call_in_progress_when_the_server_stops() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert pop.live == 0
+
+
+async def test_agents_are_listed_as_models_to_those_who_may_call_them() -> None:
+    async with serving(keyed()) as address:
+
+        async def models(key: str) -> list[Model]:
+            openai = AsyncOpenAI(api_key=key, base_url=f"http://{address}/v1", max_retries=0)
+            return [model async for model in openai.models.list()]
+
+        secret = await AsyncOpenAI(
+            api_key="sk-acme", base_url=f"http://{address}/v1", max_retries=0
+        ).realtime.client_secrets.create(session={"type": "realtime", "model": "clinic"})
+        listed = await models("sk-acme")
+        assert [model.id for model in listed] == ["front-desk", "clinic"]
+        assert listed[0].owned_by == "voicepipe"
+        assert listed[0].model_extra == {"voice": "en-us", "language": "en"}
+        assert [model.id for model in await models("sk-clinic")] == ["clinic"]
+        assert [model.id for model in await models(secret.value)] == ["clinic"]
+        with pytest.raises(AuthenticationError):
+            await models("sk-wrong")
+
+
+async def test_voices_are_listed_with_their_languages() -> None:
+    async with requests(keyed()) as client:
+        assert (await client.get("/v1/voices")).status_code == 401
+        answer = await client.get("/v1/voices", headers=bearer("sk-acme"))
+        data = [{"id": "en-us", "language": "en-us"}, {"id": "de", "language": "de"}]
+        assert answer.json() == {"object": "list", "data": data}

@@ -4,7 +4,7 @@ Engines are shared by all calls of a PoP and batch across them. Every awaitable 
 work behind it is then dropped and nothing of it is delivered. No method blocks the event loop for more than 5 ms.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -145,7 +145,8 @@ class Tts(Engine, Protocol):
     rate: int
     """Sample rate in Hz of the speech."""
 
-    def voices(self) -> tuple[str, ...]: ...
+    def voices(self) -> Mapping[str, str]:
+        """Every name that `voice` may have -> the language that it speaks (BCP 47). Empty before `start`."""
 
     def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncGenerator[Speech, None]:
         """Speech for one phrase, in order. An unknown voice falls back to the default; no text, no speech."""

@@ -7,7 +7,7 @@ while it works. 4 s of speech take about 4 ms.
 import ctypes
 import re
 import unicodedata
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 
 import espeakng_loader
@@ -186,9 +186,9 @@ class EspeakTts:
         """Forget the library. It stays loaded: the process can have only one, and another engine may use it."""
         self._library = None
 
-    def voices(self) -> tuple[str, ...]:
-        """Every language tag that `voice` may name. Empty before `start`."""
-        return tuple(sorted(self._library.voices)) if self._library else ()
+    def voices(self) -> Mapping[str, str]:
+        """Voices are named by the language that they speak. Empty before `start`."""
+        return {tag: tag for tag in sorted(self._library.voices)} if self._library else {}
 
     async def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncGenerator[Speech, None]:
         """Speech for `text`, one piece for each 300 characters. `speed` 0.5..2 scales the rate of speaking.

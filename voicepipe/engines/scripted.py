@@ -238,8 +238,8 @@ class ScriptedTts(_Lifeless):
         self.spoken: list[str] = []
         """Every text that was asked for, in order."""
 
-    def voices(self) -> tuple[str, ...]:
-        return ("scripted",)
+    def voices(self) -> Mapping[str, str]:
+        return {"scripted": "en"}
 
     async def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncGenerator[Speech, None]:
         self.spoken.append(text)
@@ -359,7 +359,7 @@ class DelayedTts(_Around):
     def rate(self, rate: int) -> None:
         raise AttributeError("the rate is the inner engine's")
 
-    def voices(self) -> tuple[str, ...]:
+    def voices(self) -> Mapping[str, str]:
         return self._inner.voices()
 
     async def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncGenerator[Speech, None]:

@@ -23,6 +23,7 @@ from voicepipe.errors import Refused, Unauthorized
 from voicepipe.ingress import dashboard, server
 from voicepipe.ingress.doors import Doors, body, error_body, find_agent, refusal, settle
 from voicepipe.ingress.keys import Caller, SecretRequest
+from voicepipe.ingress.lists import Lists
 from voicepipe.ingress.local import LocalOnly, check_exposure
 from voicepipe.ingress.realtime.errors import WireError, wire_error
 from voicepipe.ingress.realtime.websocket import converse, listen_in
@@ -109,6 +110,7 @@ def app(pop: PopApi, calls: WebRtcCalls) -> Starlette:
         WebSocketRoute("/v1/realtime", realtime.websocket),
         Route("/v1/realtime/client_secrets", realtime.client_secrets, methods=["POST"]),
         *CallsApi(pop, doors, calls).routes(),
+        *Lists(pop, doors).routes(),
         Route("/healthz", healthz),
         Route("/readyz", readyz),
         *dashboard.routes(pop, WEB),

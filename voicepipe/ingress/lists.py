@@ -1,0 +1,63 @@
+"""What a caller may choose from: GET /v1/models, where agents are listed as OpenAI lists models, and GET /v1/voices."""
+
+import time
+from collections.abc import Mapping, Sequence
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from voicepipe.call_api import PopApi
+from voicepipe.errors import Refused
+from voicepipe.ingress.doors import Doors, refusal
+from voicepipe.ingress.keys import Caller
+
+Row = Mapping[str, str | int]
+
+
+class Lists:
+    """The endpoints, for those who have a key."""
+
+    def __init__(self, pop: PopApi, doors: Doors) -> None:
+        self._pop = pop
+        self._doors = doors
+        self._created = int(time.time())
+        """Of every agent: it has no date of its own, and the convention asks for one."""
+
+    def routes(self) -> list[BaseRoute]:
+        return [Route("/v1/models", self.models), Route("/v1/voices", self.voices)]
+
+    async def models(self, request: Request) -> Response:
+        """The agents that may be called, the PoP's default first."""
+        try:
+            who = self._doors.caller(request)
+        except Refused as error:
+            return refusal(error)
+        return _list(self._models(who))
+
+    async def voices(self, request: Request) -> Response:
+        """The voices, the same ones for every caller."""
+        try:
+            self._doors.caller(request)
+        except Refused as error:
+            return refusal(error)
+        return _list([{"id": voice, "language": language} for voice, language in self._pop.voices().items()])
+
+    def _models(self, who: Caller) -> list[Row]:
+        mine = [who.agent] if who.agent else who.tenant.agents
+        return [
+            {
+                "id": agent.name,
+                "object": "model",
+                "created": self._created,
+                "owned_by": "voicepipe",
+                "voice": agent.voice,
+                "language": agent.language,
+            }
+            for agent in self._pop.agents()
+            if not mine or agent.name in mine
+        ]
+
+
+def _list(rows: Sequence[Row]) -> Response:
+    return JSONResponse({"object": "list", "data": rows})
