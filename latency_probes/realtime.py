@@ -5,6 +5,7 @@ import time
 from base64 import b64decode, b64encode
 from contextlib import suppress
 from functools import lru_cache
+from ssl import SSLContext, create_default_context
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -32,11 +33,17 @@ class Head(msgspec.Struct):
 
 
 class RealtimeCaller:
-    """See `Caller`. `noise` and `seed` choose the room's noise; `agent` is sent as `model`."""
+    """See `Caller`. `noise` and `seed` choose the room's noise; `agent` is sent as `model`.
 
-    def __init__(self, url: str, noise: str, seed: int, key: str = "", agent: str = "") -> None:
+    `tls`: whom to trust behind wss and https addresses; None: whom this machine trusts.
+    """
+
+    def __init__(
+        self, url: str, noise: str, seed: int, key: str = "", agent: str = "", tls: SSLContext | None = None
+    ) -> None:
         self.timeline = Timeline()
         self._url = endpoint(url, agent)
+        self._tls = (tls or create_default_context()) if self._url.startswith("wss:") else None
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._mouth = Mouth(self.timeline, noise, seed, frame_of, idle_frames(noise, seed))
         self._socket: ClientConnection | None = None
@@ -48,6 +55,7 @@ class RealtimeCaller:
             # No compression: audio in base64 gains little and costs the generator its punctuality.
             self._socket = await connect(
                 self._url,
+                ssl=self._tls,
                 additional_headers=self._headers,
                 compression=None,
                 max_size=None,

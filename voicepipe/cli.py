@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from voicepipe import __version__
-from voicepipe.errors import VoicepipeError
+from voicepipe.errors import ConfigError, VoicepipeError
 
 if TYPE_CHECKING:
     from voicepipe.config import Config
@@ -34,6 +34,9 @@ def parser() -> argparse.ArgumentParser:
 
     demo = commands.add_parser("demo", help="a PoP on this machine, with one spoken call placed to it")
     demo.add_argument("--once", action="store_true", help="end after the call; exit 1 unless its answer was right")
+    demo.add_argument(
+        "--lan", action="store_true", help="for the browsers of other machines on this network, too: https, with a key"
+    )
     _add_address(demo)
     demo.set_defaults(run=_demo)
 
@@ -74,26 +77,33 @@ def _port(text: str) -> int:
 
 def _demo(args: argparse.Namespace) -> int:
     began = time.monotonic()
-    from voicepipe import runtime
+    from voicepipe import config, runtime
 
-    config = _serving(args, None, None)
+    settings = config.load()
+    if args.lan:
+        if args.host:
+            raise ConfigError("--lan listens on all addresses of this machine; give --lan or --host, not both")
+        from voicepipe import lan
+
+        settings = lan.opened(settings)
+    settings = _listening(args, settings)
     from voicepipe import demo  # loads the engines' libraries: not before it is known that the demo may listen
 
-    return runtime.run(demo.run(config, began, once=args.once))
+    return runtime.run(demo.run(settings, began, once=args.once))
 
 
 def _pop(args: argparse.Namespace) -> int:
-    from voicepipe import runtime
+    from voicepipe import config, runtime
 
-    return runtime.run(runtime.serve(_serving(args, args.config, args.pop)))
+    return runtime.run(runtime.serve(_listening(args, config.load(args.config, args.pop))))
 
 
-def _serving(args: argparse.Namespace, config_file: Path | None, pop_file: Path | None) -> "Config":
+def _listening(args: argparse.Namespace, settings: "Config") -> "Config":
     """The configuration of a command that listens: what could keep it from that is said at once."""
     from voicepipe import config, runtime
     from voicepipe.ingress.local import check_exposure
 
-    settings = runtime.with_address(config.load(config_file, pop_file), args.host, args.port)
+    settings = runtime.with_address(settings, args.host, args.port)
     check_exposure(settings)
     config.keys(settings)
     return settings

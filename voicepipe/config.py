@@ -4,6 +4,7 @@
 """
 
 import os
+import secrets
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -196,6 +197,17 @@ def data_directory() -> Path:
     package = Path(__file__).resolve().parent
     installed = package / "_configs"
     return installed if installed.is_dir() else package.parent / "configs"
+
+
+def state_directory() -> Path:
+    """Where a user's programs keep what outlives them (XDG); it need not exist yet."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "voicepipe"
+
+
+def keyed(config: Config, name: str, key_env: str) -> Config:
+    """`config` with one tenant; its key is made up for this process if the environment has none."""
+    os.environ.setdefault(key_env, secrets.token_urlsafe(12))
+    return msgspec.structs.replace(config, tenants=(TenantConfig(name=name, key_env=key_env),))
 
 
 def keys(config: Config) -> dict[str, TenantConfig]:

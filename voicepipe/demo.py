@@ -13,8 +13,8 @@ from latency_probes.measure import judge_call
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
 from latency_probes.records import TurnResult
-from voicepipe import runtime
-from voicepipe.config import Config
+from voicepipe import lan, runtime
+from voicepipe.config import Config, keys
 from voicepipe.errors import ProbeError
 from voicepipe.pop import running
 
@@ -43,23 +43,41 @@ async def run(config: Config, began: float, *, once: bool) -> int:
         url = runtime.url(config.http)
         console.print(f"ready in {time.monotonic() - began:.1f} s at [bold]{url}[/]")
         with console.status("calling, with a recorded question ..."):
-            result = await call(url)
+            result = await call(config)
         show(result, config.pop.budget_ms, console)
         if once:
             return 0 if result.outcome == "right" else 1
-        console.print(f"\nOpen {url} and talk to it yourself. Ctrl-C stops.")
+        invite(config, console)
         return await runtime.forever()
 
 
-async def call(url: str) -> TurnResult:
+async def call(config: Config) -> TurnResult:
     """Place one call with a shipped recording of a spoken question, as the probes do. Raises ProbeError."""
+    key = next(iter(keys(config)), "")
+    tls = lan.trust(config) if config.http.cert else None
     questions = clips.load(["finished"])
     question = next(utterance for utterance in questions if (utterance.intent, utterance.noise) == (INTENT, "quiet"))
     plan = CallPlan(1, question.noise, (Turn(question.kind, question),))
-    record = await converse(RealtimeCaller(url, question.noise, seed=0), plan, seed=0)
+    caller = RealtimeCaller(runtime.url(config.http), question.noise, seed=0, key=key, tls=tls)
+    record = await converse(caller, plan, seed=0)
     if record.failure:
         raise ProbeError(f"the demo's call failed: {record.failure}")
     return judge_call(record, {})[0]
+
+
+def invite(config: Config, console: Console) -> None:
+    """Print where to talk to it, from here or from the network."""
+    if not config.http.cert:
+        return console.print(f"\nOpen {runtime.url(config.http)} and talk to it yourself. Ctrl-C stops.")
+    console.print("\nOpen it on a phone or a computer in this network, key and all. Ctrl-C stops.\n")
+    for url in lan.urls(config):
+        console.print(f"  {url}", style="bold", soft_wrap=True)
+    console.print(
+        "\nThe browser will warn that nobody vouches for this machine's certificate: compare its SHA-256 fingerprint "
+        'and choose "Advanced", then "Proceed" (or "Accept the Risk"; on an iPhone "Show Details", "visit this '
+        'website").\n'
+    )
+    console.print(f"  {lan.fingerprint(config)}", soft_wrap=True)
 
 
 def show(result: TurnResult, budget_ms: int, console: Console) -> None:
