@@ -153,12 +153,12 @@ def turn() -> TurnRecord:
 def test_a_turn_as_the_server_reports_it_is_drawn_in_order_and_within_the_axis(beside: Path) -> None:
     response = {"metadata": {"voicepipe.turn": json.dumps(turn().summary())}}
     script = f"""
-        import {{ BUDGET_MS, chipsOf, isMeasured, recordOf, stagesOf, whyOf }} from "./turn.js";
+        import {{ BUDGET_MS, chipsOf, hiddenMs, isMeasured, recordOf, stagesOf, whyOf }} from "./turn.js";
         import {{ layout }} from "./waterfall.js";
         const record = recordOf({json.dumps(response)});
         console.log(JSON.stringify({{
           measured: isMeasured(record), chips: chipsOf(record).map((chip) => chip.text), why: whyOf(record),
-          ...layout(stagesOf(record), BUDGET_MS),
+          hidden: hiddenMs(stagesOf(record)), ...layout(stagesOf(record), BUDGET_MS),
         }}));
     """
     shown = run(beside, script)
@@ -167,9 +167,52 @@ def test_a_turn_as_the_server_reports_it_is_drawn_in_order_and_within_the_axis(b
     assert shown["why"].startswith("It waited 130 ms")
     spans = [(row["kind"], row["from"], row["to"]) for row in shown["rows"]]
     assert spans == [("wait", 0, 130), ("asr", 60, 80), ("llm", 80, 100), ("tts", 100, 110), ("playout", 130, 140)]
-    assert all(0 <= row["left"] <= row["left"] + row["width"] <= 100 for row in shown["rows"])
-    assert shown["budget"] < 100
+    parts = [part for row in shown["rows"] for part in row["parts"]]
+    assert all(0 <= part["left"] <= part["left"] + part["width"] <= 100 for part in parts)
+    assert [part["hidden"] for part in parts] == [False, True, True, True, False]
+    assert shown["hidden"] == 50 and "For 50 ms of that" in shown["why"]
+    assert shown["wait"] < shown["budget"] < 100
     assert [tick["ms"] for tick in shown["ticks"]] == [0, 50, 100, 150, 200, 250, 300]
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("spans", "parts", "hidden"),
+    [
+        # (asr, llm, tts), what of each ran before and after a turn that was confirmed at 200 ms, and how long at least
+        # one of them ran before it: what they did at the same time counts once
+        ([(60, 160), (30, 150), (150, 170)], [(100, 0), (120, 0), (20, 0)], 140),
+        ([(60, 180), (180, 230), (230, 260)], [(120, 0), (20, 30), (0, 30)], 140),
+        ([(-80, 90), (210, 230), (230, 250)], [(170, 0), (0, 20), (0, 20)], 90),
+    ],
+)
+def test_what_the_wait_hides_is_told_apart_from_what_it_costs(
+    spans: list[tuple[int, int]], parts: list[tuple[int, int]], hidden: int, beside: Path
+) -> None:
+    (settle, words), (prepare, phrase), (_, speech) = spans
+    record = {"at_commit": 200, "at_audible": 260, "at_settle": settle, "at_words": words, "at_prepare": prepare}
+    record |= {"at_phrase": phrase, "at_speech": speech}
+    script = f"""
+        import {{ hiddenMs, stagesOf }} from "./turn.js";
+        const stages = stagesOf({json.dumps(record)});
+        const parts = stages.slice(1, 4).map(({{ from, until, to }}) => [until - from, to - until]);
+        console.log(JSON.stringify([parts, hiddenMs(stages)]));
+    """
+    assert run(beside, script) == [[list(part) for part in parts], hidden]
+
+
+@needs_node
+def test_voices_are_offered_by_language_the_agents_own_first(beside: Path) -> None:
+    voices = [{"id": "de", "language": "de"}, {"id": "en-us", "language": "en-us"}, {"id": "x", "language": "?"}]
+    voices += [{"id": "heart", "language": "en-gb"}]
+    script = f"""
+        import {{ voiceGroups }} from "./settings.js";
+        console.log(JSON.stringify(voiceGroups({json.dumps(voices)}, "en")));
+    """
+    own, others = run(beside, script)
+    assert own["label"] == "English"
+    assert [voice["text"] for voice in own["voices"]] == ["American English (en-us)", "British English (heart)"]
+    assert {voice["id"] for voice in others["voices"]} == {"de", "x"}
 
 
 @needs_node

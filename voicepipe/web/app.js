@@ -1,26 +1,28 @@
 // Wires the page: buttons and devices to the call, the call's events to the transcript and the waterfall.
 
-import { loudness, Microphone, Speaker } from "./audio.js";
+import { loudness, Microphone } from "./audio.js";
 import { Call } from "./call.js";
 import { errorSentence, insecureOrigin, microphoneFailure } from "./failures.js";
-import { fromBase64 } from "./realtime.js";
+import { Settings } from "./settings.js";
 import { Transcript } from "./transcript.js";
 import { isMeasured, recordOf } from "./turn.js";
 import { TurnPanel } from "./turn-panel.js";
 
 const $ = (id) => document.getElementById(id);
 
-const speaker = new Speaker();
 const transcript = new Transcript($("transcript"), $("scroll"), () => ($("conversation-empty").hidden = true));
 const panel = new TurnPanel($);
-const microphone = new Microphone(heard, () => {
+const settings = new Settings($);
+const microphone = new Microphone(() => {
   notice("The microphone was disconnected. Plug it in and press the button again, or type.");
   render();
 });
 const call = new Call({
-  settings: () => ({ model: $("agent").value.trim() || "front-desk", key: $("key").value.trim() }),
+  settings: () => settings.values,
+  microphone,
   onState: entered,
   onEvent: (event) => EVENTS[event.type]?.(event),
+  onInstead: () => settings.useWebSocket(),
 });
 let callerSpeaks = false;
 let connected = false;
@@ -38,58 +40,42 @@ $("talk").addEventListener("click", async () => {
   }
   const problem = insecureOrigin(location);
   if (problem) return notice(problem);
-  speaker.unlock();
+  call.unlock();
   try {
     await microphone.start(); // first, so that nobody is greeted while the browser asks
   } catch (error) {
     return notice(microphoneFailure(error));
   }
-  if (call.state === "live") render();
-  else call.start();
+  if (call.state !== "live") return call.start();
+  call.listen();
+  render();
 });
 
-$("hang-up").addEventListener("click", () => {
-  call.stop();
-  speaker.flush();
-});
-
-document.addEventListener("click", ({ target }) => {
-  if (!target.closest("#settings")) $("settings").open = false;
-});
+$("hang-up").addEventListener("click", () => call.stop());
+window.addEventListener("pagehide", () => call.stop());
 
 $("composer").addEventListener("submit", (event) => {
   event.preventDefault();
   const text = $("message").value.trim();
   if (!text) return;
   $("message").value = "";
-  speaker.unlock();
-  interrupt();
+  call.unlock();
   transcript.typing(text);
   call.say(text);
 });
 
 // Sound.
 
-function heard(pcm, rms) {
-  call.append(pcm);
-  level("caller-level", microphone.muted ? 0 : rms);
-}
-
-/** Silence, at once; the server learns how much was heard, so that its history says what the caller knows. */
-function interrupt() {
-  for (const { itemId, ms } of speaker.flush()) call.truncate(itemId, ms);
-}
-
 function level(id, rms) {
   $(id).style.setProperty("--level", loudness(rms).toFixed(3));
 }
 
 function watchLevels() {
-  level("agent-level", speaker.rms);
-  if (!microphone.open) level("caller-level", 0);
+  level("agent-level", call.rms);
+  level("caller-level", microphone.muted ? 0 : microphone.rms);
   $("talk").style.setProperty("--level", $("caller-level").style.getPropertyValue("--level"));
   renderStatus();
-  watching = connected || speaker.sounding;
+  watching = connected || call.sounding;
   if (watching) requestAnimationFrame(watchLevels);
 }
 
@@ -98,14 +84,16 @@ function watchLevels() {
 const EVENTS = {
   "input_audio_buffer.speech_started": ({ item_id }) => {
     callerSpeaks = true;
-    interrupt();
     transcript.callerSpeaks(item_id);
   },
   "input_audio_buffer.speech_stopped": ({ item_id }) => {
     callerSpeaks = false;
     transcript.callerStopped(item_id);
   },
-  "input_audio_buffer.committed": ({ item_id }) => transcript.committed(item_id),
+  "input_audio_buffer.committed": ({ item_id }) => {
+    transcript.committed(item_id);
+    panel.pending = true;
+  },
   "conversation.item.input_audio_transcription.delta": ({ item_id, delta }) => transcript.callerWords(item_id, delta),
   "conversation.item.input_audio_transcription.completed": (event) =>
     transcript.callerSaid(event.item_id, event.transcript),
@@ -116,7 +104,6 @@ const EVENTS = {
   },
   "conversation.item.deleted": ({ item_id }) => transcript.remove(item_id),
   "conversation.item.retrieved": ({ item }) => showHeard(item),
-  "response.output_audio.delta": ({ item_id, delta }) => speaker.play(item_id, fromBase64(delta)),
   "response.output_audio_transcript.delta": ({ item_id, delta }) => transcript.agentWords(item_id, delta),
   "response.output_text.delta": ({ item_id, delta }) => transcript.agentWords(item_id, delta),
   "response.output_item.done": ({ item }) => {
@@ -129,7 +116,8 @@ const EVENTS = {
     // A reply that is cut before a word of it was heard came while the caller had not finished, flagged or not.
     const reopened = Boolean(record?.reopened) || (cut && !response.output.some(spokenText));
     if (reopened) transcript.reopened(response.output.map((item) => item.id));
-    if (isMeasured(record)) panel.show({ ...record, reopened });
+    if (isMeasured(record)) panel.add({ ...record, reopened }, response.output.map(spokenText).join(" "));
+    panel.pending = false;
   },
   error: ({ error }) => errorSentence(error) && notice(errorSentence(error)),
 };
@@ -149,6 +137,7 @@ function entered(state, sentence) {
   callerSpeaks = false;
   if (connected && state !== "live") transcript.end(sentence ? "The call ended" : "You hung up");
   connected = state === "live";
+  panel.pending = false;
   if (connected) panel.newCall();
   if (state === "idle" || state === "failed") {
     microphone.stop();
@@ -166,8 +155,8 @@ function notice(sentence) {
 const STATUS = { idle: "Ready", connecting: "Connecting …", waiting: "Waiting to try again", failed: "Not connected" };
 
 function renderStatus() {
-  const talking = speaker.sounding ? "The agent is speaking" : callerSpeaks ? "Hearing you" : "Listening";
-  const live = microphone.open && !microphone.muted ? talking : speaker.sounding ? talking : "On the line, not listening";
+  const talking = call.sounding ? "The agent is speaking" : callerSpeaks ? "Hearing you" : "Listening";
+  const live = microphone.open && !microphone.muted ? talking : call.sounding ? talking : "On the line, not listening";
   const status = call.state === "live" ? live : STATUS[call.state];
   if ($("status").textContent !== status) $("status").textContent = status;
 }

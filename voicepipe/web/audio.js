@@ -1,4 +1,4 @@
-// Sound in and out of this browser: 24 kHz PCM16 blocks from the microphone, and gapless playback that knows what was heard.
+// Sound in and out of this browser: the microphone, gapless playback of PCM16 that knows what was heard, and a remote track.
 
 export const RATE = 24000;
 const CATCH_UP_S = 0.02; // silence put before sound that came too late, so that the next block is not late as well
@@ -8,13 +8,22 @@ export function loudness(rms) {
   return Math.min(1, Math.max(0, (20 * Math.log10(rms + 1e-6) + 60) / 50));
 }
 
+function rmsOf(analyser) {
+  const samples = new Float32Array(analyser.fftSize);
+  analyser.getFloatTimeDomainData(samples);
+  return Math.sqrt(samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length);
+}
+
 export class Microphone {
   #context = null;
   #stream = null;
 
-  /** `onBlock(pcm, rms)`: an ArrayBuffer of 20 ms, and its level. `onLost()`: the device was unplugged or taken away. */
-  constructor(onBlock, onLost) {
-    this.onBlock = onBlock;
+  /** `onBlock(pcm)` may be set: it gets 20 ms of PCM16 at 24 kHz at a time, as an ArrayBuffer. */
+  onBlock = null;
+  rms = 0;
+
+  /** `onLost()`: the device was unplugged or taken away. */
+  constructor(onLost) {
     this.onLost = onLost;
   }
 
@@ -22,13 +31,18 @@ export class Microphone {
     return this.#stream !== null;
   }
 
+  /** The MediaStreamTrack, or null. */
+  get track() {
+    return this.#stream?.getAudioTracks()[0] ?? null;
+  }
+
   get muted() {
-    return this.open && !this.#stream.getAudioTracks()[0].enabled;
+    return this.open && !this.track.enabled;
   }
 
   /** Muted, it goes on sending silence: the server's clock is the audio it gets. */
   set muted(muted) {
-    if (this.open) this.#stream.getAudioTracks()[0].enabled = !muted;
+    if (this.open) this.track.enabled = !muted;
   }
 
   /** Asks for permission. Rejects with what getUserMedia says. */
@@ -45,7 +59,11 @@ export class Microphone {
       throw error;
     }
     const capture = new AudioWorkletNode(context, "capture", { outputChannelCount: [1] });
-    capture.port.onmessage = ({ data }) => this.open && this.onBlock(data.pcm, data.rms);
+    capture.port.onmessage = ({ data }) => {
+      if (!this.open) return;
+      this.rms = data.rms;
+      this.onBlock?.(data.pcm);
+    };
     context.createMediaStreamSource(stream).connect(capture);
     capture.connect(context.destination); // it stays silent; unconnected nodes are not run by every browser
     stream.getAudioTracks()[0].addEventListener("ended", () => {
@@ -61,6 +79,7 @@ export class Microphone {
     this.#stream?.getTracks().forEach((track) => track.stop());
     this.#context?.close();
     this.#stream = this.#context = null;
+    this.rms = 0;
   }
 }
 
@@ -104,10 +123,7 @@ export class Speaker {
   }
 
   get rms() {
-    if (!this.sounding) return 0;
-    const samples = new Float32Array(this.#analyser.fftSize);
-    this.#analyser.getFloatTimeDomainData(samples);
-    return Math.sqrt(samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length);
+    return this.sounding ? rmsOf(this.#analyser) : 0;
   }
 
   /** Be silent at once. Returns [{itemId, ms}]: how much was heard of each item that was cut short. */
@@ -131,5 +147,43 @@ export class Speaker {
   /** What is rendered is heard only after the device's own delay. */
   get #heardUntil() {
     return this.#context ? this.#context.currentTime - (this.#context.outputLatency || 0) : 0;
+  }
+}
+
+/** Plays the track that a WebRTC connection brings. */
+export class RemoteSpeaker {
+  #audio = new Audio();
+  #context = null;
+  #analyser = null;
+  #source = null;
+
+  /** The agent speaks: known by events alone, the track itself never ends. */
+  sounding = false;
+
+  /** As `Speaker.unlock`. */
+  unlock() {
+    this.#context ??= new AudioContext();
+    this.#analyser ??= new AnalyserNode(this.#context, { fftSize: 512 });
+    return this.#context.resume();
+  }
+
+  play(track) {
+    this.stop();
+    const stream = new MediaStream([track]);
+    this.#audio.srcObject = stream;
+    this.#audio.play().catch(() => {}); // stopped before it began
+    if (!this.#context) return;
+    this.#source = this.#context.createMediaStreamSource(stream); // beside the element: without it some browsers measure silence
+    this.#source.connect(this.#analyser);
+  }
+
+  stop() {
+    this.#source?.disconnect();
+    this.#source = this.#audio.srcObject = null;
+    this.sounding = false;
+  }
+
+  get rms() {
+    return this.sounding && this.#source ? rmsOf(this.#analyser) : 0;
   }
 }

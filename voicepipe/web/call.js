@@ -1,24 +1,37 @@
-// A call from the page's side: connects, and connects again with back-off when the line breaks.
+// A call from the page's side: connects, over another kind of line if need be, and again with back-off when it breaks.
 
+import { RemoteSpeaker, Speaker } from "./audio.js";
 import { closed, refused } from "./failures.js";
-import { RealtimeClient, realtimeUrl } from "./realtime.js";
+import { RealtimeClient } from "./realtime.js";
+import { WebRtcLine } from "./webrtc.js";
+import { WebSocketLine } from "./websocket.js";
 
 const BACK_OFF_S = [1, 2, 4, 8, 15];
+const LINES = { webrtc: WebRtcLine, websocket: WebSocketLine };
 
 export class Call {
+  #speakers = { webrtc: new RemoteSpeaker(), websocket: new Speaker() };
   #client = null;
   #timer = 0;
   #tries = 0;
   #errorCode = "";
   #unsaid = []; // typed before the line was there
 
-  /** `settings()` gives {model, key}. `onState(state, sentence)`: "idle", "connecting", "live", "waiting" (to try again)
-   *  or "failed". `onEvent(event)`: every server event. */
-  constructor({ settings, onState, onEvent }) {
+  /** `settings()` gives {model, key, voice, line}; `line` is a key of LINES. `onState(state, sentence)`: "idle",
+   *  "connecting", "live", "waiting" (to try again) or "failed". `onEvent(event)`: every server event without sound.
+   *  `onInstead()`: from now on `line` is to be "websocket". */
+  constructor({ settings, microphone, onState, onEvent, onInstead }) {
     this.settings = settings;
+    this.microphone = microphone;
     this.onState = onState;
     this.onEvent = onEvent;
+    this.onInstead = onInstead;
     this.state = "idle";
+  }
+
+  /** Must be called from a click or a key press, or browsers keep the page silent. */
+  unlock() {
+    for (const speaker of Object.values(this.#speakers)) speaker.unlock();
   }
 
   start() {
@@ -34,12 +47,9 @@ export class Call {
     this.#enter("idle", "");
   }
 
-  append(pcm) {
-    this.#client?.append(pcm);
-  }
-
-  truncate(itemId, ms) {
-    this.#client?.truncate(itemId, ms);
+  /** The microphone was opened. */
+  listen() {
+    if (this.state === "live" && this.microphone.open) this.#client.listenTo(this.microphone);
   }
 
   /** Connects first if there is no line. */
@@ -49,29 +59,45 @@ export class Call {
     if (this.state !== "connecting") this.start();
   }
 
-  #connect() {
+  /** The agent can be heard now. */
+  get sounding() {
+    return Object.values(this.#speakers).some((speaker) => speaker.sounding);
+  }
+
+  get rms() {
+    return Math.max(...Object.values(this.#speakers).map((speaker) => speaker.rms));
+  }
+
+  /** `sentence`: what the caller should know of a line that works all the same. */
+  #connect(sentence = "") {
     clearTimeout(this.#timer);
     this.#errorCode = "";
-    this.#enter("connecting", "");
-    const { model, key } = this.settings();
-    const client = new RealtimeClient(realtimeUrl(location, model), key, {
-      onEvent: (event) => client === this.#client && this.#receive(event),
+    this.#enter("connecting", sentence);
+    const { model, key, voice, line } = this.settings();
+    const dial = (handlers) => new LINES[line]({ model, key }, this.#speakers[line], handlers);
+    const client = new RealtimeClient(dial, voice, {
+      onEvent: (event) => client === this.#client && this.#receive(event, sentence),
       onClose: (end) => client === this.#client && this.#ended(end, model, key),
     });
     this.#client = client;
   }
 
-  #receive(event) {
+  #receive(event, sentence) {
     if (event.type === "error") this.#errorCode = event.error.code;
     this.onEvent(event);
     if (event.type !== "session.created") return;
     this.#tries = 0;
-    this.#enter("live", "");
+    this.#enter("live", sentence);
+    this.listen();
     for (const text of this.#unsaid.splice(0)) this.#client.say(text);
   }
 
-  async #ended({ code, ready }, model, key) {
+  async #ended({ code, instead, ready }, model, key) {
     const client = this.#client;
+    if (instead) {
+      this.onInstead();
+      return this.#connect(instead);
+    }
     const { sentence, retry } = ready ? closed(code, this.#errorCode) : await refused(model, key);
     if (client !== this.#client) return; // hung up, or started again, while we asked why
     this.#client = null;

@@ -39,12 +39,12 @@ export function closed(code, errorCode) {
 }
 
 const REFUSED = {
-  401: "This server wants a key. Enter it under Connection, then start again.",
+  401: "This server wants a key. Enter it at the top right, then start again.",
   403: "This server takes calls only from pages of its own machine. Open it as localhost, or allow this page's origin.",
-  404: "Your key has no agent of this name. Enter another under Connection, then start again.",
+  404: "Your key has no agent of this name. Choose another at the top right, then start again.",
 };
 
-const WRONG_KEY = "This server does not know your key. Correct it under Connection, then start again.";
+const WRONG_KEY = "This server does not know your key. Correct it at the top right, then start again.";
 
 /** Browsers do not say why a WebSocket was refused, so ask the same server over HTTP: {sentence, retry}. */
 export async function refused(model, key) {

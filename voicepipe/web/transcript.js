@@ -21,6 +21,7 @@ export class Transcript {
     this.#list = list;
     this.#scroll = scroll;
     this.#onFirst = onFirst;
+    new ResizeObserver(() => this.#follow()).observe(scroll);
   }
 
   // The caller.
@@ -106,9 +107,9 @@ export class Transcript {
   agentHeard(itemId, text) {
     const item = this.#items.get(itemId);
     if (!item || !item.bubble.querySelector(".mark")) return;
-    const all = item.words.textContent;
+    const unheard = item.words.textContent.startsWith(text) ? item.words.textContent.slice(text.length) : "";
     item.words.textContent = text;
-    if (all.startsWith(text)) item.words.append(element("del", "", all.slice(text.length)));
+    if (unheard.trim()) item.words.append(element("del", "", unheard));
   }
 
   /** The caller had not finished: what they say now belongs to the turn before, and `replyItemIds` were a cut-in. */

@@ -1,6 +1,7 @@
-// The card of the last turn: its latency, its facts, the waterfall, and the same as a table.
+// The card of the turns: which one is shown, its latency, its facts, the waterfall, and the same as a table.
 
-import { BUDGET_MS, chipsOf, stagesOf, tallyOf, whyOf } from "./turn.js";
+import { BUDGET_MS, chipsOf, hiddenMs, stagesOf, tallyOf, whyOf } from "./turn.js";
+import { TurnStrip } from "./turn-strip.js";
 import { draw } from "./waterfall.js";
 
 function made(name, text = "", className = "") {
@@ -8,24 +9,51 @@ function made(name, text = "", className = "") {
 }
 
 export class TurnPanel {
-  #turns = []; // records of this call's measured turns
+  #turns = []; // {record, answer} of the call's measured turns
+  #shown = -1;
+  #newCall = false;
 
   /** `$(id)` finds an element of the page. */
   constructor($) {
     this.$ = $;
+    this.strip = new TurnStrip($("turns"), BUDGET_MS, (index) => this.#show(index));
   }
 
-  /** What was last shown stays; the tally counts anew. */
+  /** What was last shown stays until there is something new. */
   newCall() {
-    this.#turns = [];
+    this.#newCall = true;
   }
 
-  show(record) {
-    this.#turns.push(record);
-    this.$("turn-empty").hidden = true;
-    this.$("turn").hidden = false;
-    this.$("tally").textContent = tallyOf(this.#turns);
-    showTurn(this.$, record, { budget: BUDGET_MS, who: "you" });
+  /** A turn is being answered: its times come with the end of the answer. */
+  set pending(pending) {
+    this.$("pending").hidden = !pending;
+  }
+
+  /** One more turn; it is shown unless somebody looks at an older one. `answer`: the reply's words. */
+  add(record, answer) {
+    if (this.#newCall) {
+      this.#turns = [];
+      this.#shown = -1;
+      this.strip.clear();
+      this.#newCall = false;
+    }
+    const follows = this.#shown === this.#turns.length - 1;
+    this.#turns.push({ record, answer });
+    this.strip.add(record.turn_latency, follows);
+    this.$("tally").textContent = tallyOf(this.#turns.map((turn) => turn.record));
+    this.#show(follows ? this.#turns.length - 1 : this.#shown);
+  }
+
+  #show(index) {
+    const $ = this.$;
+    this.#shown = index;
+    const { record, answer } = this.#turns[index];
+    $("turn-title").textContent = `Turn ${index + 1} of ${this.#turns.length}`;
+    $("turn-empty").hidden = true;
+    $("turn").hidden = false;
+    $("hidden-ms").textContent = Math.round(hiddenMs(stagesOf(record)));
+    $("answer").textContent = answer && `“${answer}”`;
+    showTurn($, record, { budget: BUDGET_MS, who: "you" });
   }
 }
 
@@ -41,10 +69,10 @@ export function showTurn($, record, { budget, who }) {
   draw($("waterfall"), stages, budget, who);
 }
 
-function tableRow({ name, from, to }) {
+function tableRow({ name, from, to, until }) {
   const row = made("tr");
   const head = made("th", name);
   head.scope = "row";
-  row.append(head, ...[from, to, to - from].map((ms) => made("td", Math.round(ms))));
+  row.append(head, ...[from, to, to - from, until - from].map((ms) => made("td", Math.round(ms))));
   return row;
 }

@@ -11,6 +11,7 @@ const STAGES = [
   ["tts", "Speech synthesis", "TTS", "at_phrase", "at_speech"],
   ["playout", "Playout", "Playout", "at_commit", "at_audible"],
 ];
+const WORK = new Set(["asr", "llm", "tts"]);
 const LADDER = {
   short: "first phrase shortened",
   acknowledge: "acknowledged first",
@@ -33,11 +34,26 @@ export function isMeasured(record) {
   return Number.isFinite(record?.turn_latency) && Number.isFinite(record.at_commit);
 }
 
-/** [{kind, name, short, from, to}] of the stages that happened. */
+/** [{kind, name, short, from, to, until}] of the stages that happened. What of a stage lies before `until` ran inside
+ *  the wait of endpointing, which the caller would have had without it. */
 export function stagesOf(record) {
+  const commit = record.at_commit ?? -Infinity;
   return STAGES.map(([kind, name, short, begins, ends]) => {
-    return { kind, name, short, from: begins ? record[begins] : 0, to: record[ends] };
+    const [from, to] = [begins ? record[begins] : 0, record[ends]];
+    const until = WORK.has(kind) ? Math.min(to, Math.max(from, commit)) : from;
+    return { kind, name, short, from, to, until };
   }).filter(({ from, to }) => Number.isFinite(from) && Number.isFinite(to));
+}
+
+/** Milliseconds of the wait in which at least one engine worked. */
+export function hiddenMs(stages) {
+  let end = 0;
+  let sum = 0;
+  for (const { from, until } of [...stages].sort((a, b) => a.from - b.from)) {
+    sum += Math.max(0, until - Math.max(from, end));
+    end = Math.max(end, until);
+  }
+  return sum;
 }
 
 /** Short facts about the turn: [{text, tone}], tone "good", "late" or "". `who` spoke: "you" or "the caller". */
@@ -57,14 +73,16 @@ export function chipsOf(record, { budget = BUDGET_MS, who = "you" } = {}) {
   return chips;
 }
 
-/** Why the turn was confirmed when it was, in one sentence; "" if it was not. */
+/** Why the turn was confirmed when it was, and what became of the wait: two sentences; "" if it was not. */
 export function whyOf(record, who = "you") {
   if (!Number.isFinite(record.at_commit)) return "";
   const whose = who === "you" ? "your" : `${who}'s`;
   const wait = `It waited ${Math.round(record.at_commit)} ms after ${whose} last sound`;
   const sure = `${record.confident ? "sure" : "not sure"} that ${who} had finished`;
   const reason = record.endpoint_reason && record.endpoint_reason !== "sure" ? ` (${record.endpoint_reason})` : "";
-  return `${wait}, ${sure}${reason}.`;
+  const hidden = Math.round(hiddenMs(stagesOf(record)));
+  const used = hidden ? `For ${hidden} ms of that the engines were at work already` : "No engine worked meanwhile";
+  return `${wait}, ${sure}${reason}. ${used}.`;
 }
 
 /** All measured turns of a call in one line. Latency is never told without the turns in which it interrupted. */

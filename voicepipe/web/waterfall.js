@@ -1,18 +1,24 @@
-// The last turn on a time axis: where its milliseconds went. `layout` is pure, `draw` makes HTML of it.
+// A turn on a time axis: where its milliseconds went. `layout` is pure, `draw` makes HTML of it.
 
 const STEPS_MS = [50, 100, 200, 500, 1000, 2000, 5000];
 const MOST_TICKS = 7;
 const ROOM = 1.08; // a little air to the right of the last bar, or of the budget
 
-/** Where everything stands, in percent of the axis: {ticks: [{ms, at}], rows: [{..., left, width}], budget}. */
+/** Where everything stands, in percent of the axis: {ticks: [{ms, at}], rows: [{..., parts}], budget, wait}. A part is
+ *  {hidden, left, width}: what ran inside the wait, and what the caller waited for. */
 export function layout(stages, budgetMs) {
   const end = ROOM * Math.max(budgetMs, ...stages.map((stage) => stage.to));
   const step = STEPS_MS.find((ms) => end / ms <= MOST_TICKS) ?? end;
   const at = (ms) => (100 * Math.max(0, ms)) / end;
   const ticks = [];
   for (let ms = 0; ms <= end; ms += step) ticks.push({ ms, at: at(ms) });
-  const rows = stages.map((stage) => ({ ...stage, left: at(stage.from), width: at(stage.to) - at(stage.from) }));
-  return { ticks, rows, budget: at(budgetMs) };
+  const part = (hidden, from, to) => ({ hidden, left: at(from), width: at(to) - at(from) });
+  const rows = stages.map((stage) => {
+    const parts = [part(true, stage.from, stage.until), part(false, stage.until, stage.to)];
+    return { ...stage, parts: parts.filter(({ width }, i) => width > 0 || (i && stage.from === stage.to)) };
+  });
+  const wait = at(stages.find(({ kind }) => kind === "wait")?.to ?? 0);
+  return { ticks, rows, budget: at(budgetMs), wait };
 }
 
 function element(className, text = "") {
@@ -30,11 +36,13 @@ function placed(className, left, text) {
 
 /** Replaces what is in `root`. The picture is one image to screen readers: the table beside it has the numbers. */
 export function draw(root, stages, budgetMs, who = "you") {
-  const { ticks, rows, budget } = layout(stages, budgetMs);
+  const { ticks, rows, budget, wait } = layout(stages, budgetMs);
   const lines = element("lines");
-  lines.append(...ticks.map((tick) => placed("line", tick.at)), placed("line budget", budget));
+  const waiting = placed("waiting", 0);
+  waiting.style.width = `${wait}%`;
+  lines.append(waiting, ...ticks.map((tick) => placed("line", tick.at)), placed("line budget", budget));
   const head = element("head");
-  head.append(placed("tick budget", budget, `${budgetMs} ms budget`));
+  head.append(placed("tick budget", budget, `${budgetMs} ms budget`), element("columns", "took"), element("columns", "hidden"));
   const axis = element("axis");
   axis.append(...ticks.map((tick) => placed("tick", tick.at, `${tick.ms}`)));
   const picture = element("picture");
@@ -45,14 +53,17 @@ export function draw(root, stages, budgetMs, who = "you") {
   root.replaceChildren(picture);
 }
 
-function drawRow({ kind, name, short, from, to, left, width }) {
-  const bar = placed(`bar ${kind}`, left);
-  bar.style.width = `${width}%`;
+function drawRow({ kind, name, short, from, to, until, parts }) {
   const track = element("track");
-  track.append(bar);
+  for (const { hidden, left, width } of parts) {
+    const bar = placed(`bar ${kind}${hidden ? " hid" : ""}`, left);
+    bar.style.width = `${width}%`;
+    track.append(bar);
+  }
   const label = element("name");
   label.append(element("long", name), element("short", short));
   const row = element("row");
-  row.append(label, track, element("took", `${Math.round(to - from)}`));
+  const hid = Math.round(until - from);
+  row.append(label, track, element("took", `${Math.round(to - from)}`), element("took soft", hid ? `${hid}` : ""));
   return row;
 }

@@ -1,0 +1,44 @@
+// The turns of the call as a row of pillars to choose from, which are radio buttons: arrow keys step through them.
+
+function made(name, className, text = "") {
+  return Object.assign(document.createElement(name), { className, textContent: text });
+}
+
+export class TurnStrip {
+  #root;
+  #budget;
+  #latencies = [];
+
+  /** `onChoice(index)`: another turn is to be shown. */
+  constructor(root, budgetMs, onChoice) {
+    this.#root = root;
+    this.#budget = budgetMs;
+    root.addEventListener("change", ({ target }) => onChoice(Number(target.value)));
+  }
+
+  clear() {
+    this.#latencies = [];
+    this.#root.replaceChildren();
+  }
+
+  /** One more turn; `chosen`: it is the one that is shown. */
+  add(latency, chosen) {
+    const index = this.#latencies.push(latency) - 1;
+    const input = Object.assign(made("input", "hidden"), { type: "radio", name: "turn", value: index, checked: chosen });
+    input.setAttribute("aria-label", `Turn ${index + 1}, ${Math.round(latency)} ms`);
+    const label = made("label", latency > this.#budget ? "late" : "");
+    label.title = `Turn ${index + 1}: ${Math.round(latency)} ms`;
+    label.append(input, made("span", "pillar"), made("span", "number", `${index + 1}`));
+    this.#root.append(label);
+    this.#scale();
+    if (chosen) this.#root.scrollLeft = this.#root.scrollWidth;
+  }
+
+  /** Heights are shares of the slowest turn, but of no less than a little more than the budget. */
+  #scale() {
+    const most = Math.max(1.25 * this.#budget, ...this.#latencies);
+    this.#latencies.forEach((latency, index) => {
+      this.#root.children[index].style.setProperty("--height", `${(100 * latency) / most}%`);
+    });
+  }
+}

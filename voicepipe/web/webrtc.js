@@ -1,0 +1,133 @@
+// A line over WebRTC: the sound in tracks, the events in a data channel, connected by one HTTP request.
+
+const CONNECT_S = 8;
+const GATHER_S = 1; // of our own addresses: the server finds the others by the packets that come from them
+const LOST_S = 5; // most gaps that are shorter close by themselves
+const CALLS = "/v1/realtime/calls";
+
+const INSTEAD = "so the call goes over WebSocket.";
+const NO_BROWSER = `This browser has no WebRTC, ${INSTEAD}`;
+const NO_SERVER = `This server takes no WebRTC calls from this browser, ${INSTEAD}`;
+const NO_WAY = `WebRTC does not get through, as a firewall may hold its packets back, ${INSTEAD}`;
+
+export class WebRtcLine {
+  #connection = null;
+  #channel = null;
+  #sender = null;
+  #speaker;
+  #headers;
+  #place = ""; // the call's own address
+  #timer = 0; // until it is connected, or connected again
+  #over = false;
+
+  /** `onEvent(event)` gets every server event, `onClose({code, instead})` the end. `code` is what a WebSocket would have
+   *  been closed with; `instead` says why another kind of line should be tried. */
+  constructor({ model, key }, speaker, { onEvent, onClose }) {
+    this.onEvent = onEvent;
+    this.onClose = onClose;
+    this.#speaker = speaker;
+    this.#headers = key ? { Authorization: `Bearer ${key}` } : {};
+    this.#timer = setTimeout(() => this.#drop({ instead: NO_WAY }), CONNECT_S * 1000);
+    this.#dial(model).catch(() => this.#end({})); // the server does not answer, or not in this language
+  }
+
+  get open() {
+    return this.#channel?.readyState === "open";
+  }
+
+  send(event) {
+    if (this.open) this.#channel.send(JSON.stringify(event));
+  }
+
+  listenTo(microphone) {
+    this.#sender.replaceTrack(microphone.track);
+  }
+
+  /** Silence. The server paces the sound, so it knows how much was heard. */
+  silence() {
+    if (this.#speaker.sounding) this.send({ type: "output_audio_buffer.clear" });
+  }
+
+  close() {
+    this.onClose = () => {};
+    this.#drop({});
+  }
+
+  async #dial(model) {
+    const listed = await fetch("/v1/realtime/ice-servers", { headers: this.#headers });
+    const iceServers = listed.ok ? (await listed.json()).ice_servers : [];
+    if (this.#over) return;
+    if (!globalThis.RTCPeerConnection) return this.#end({ instead: NO_BROWSER });
+    const connection = (this.#connection = new RTCPeerConnection({ iceServers }));
+    // Without a track for now: whoever only types has no microphone.
+    this.#sender = connection.addTransceiver("audio", { direction: "sendrecv" }).sender;
+    this.#channel = connection.createDataChannel("oai-events");
+    this.#channel.onopen = () => clearTimeout(this.#timer);
+    this.#channel.onmessage = ({ data }) => this.#receive(JSON.parse(data));
+    this.#channel.onclose = () => this.#hungUp();
+    connection.ontrack = ({ track }) => this.#speaker.play(track);
+    connection.onconnectionstatechange = () => this.#changed(connection.connectionState);
+    await connection.setLocalDescription();
+    await gathered(connection);
+    if (this.#over) return;
+    const headers = { "Content-Type": "application/sdp", ...this.#headers };
+    const body = connection.localDescription.sdp;
+    const answer = await fetch(`${CALLS}?model=${encodeURIComponent(model)}`, { method: "POST", headers, body });
+    this.#place = answer.headers.get("Location") ?? "";
+    if (this.#over) return this.#delete();
+    if (!answer.ok) return this.#end(refusesCalls(answer) ? {} : { instead: NO_SERVER });
+    await connection.setRemoteDescription({ type: "answer", sdp: await answer.text() });
+  }
+
+  #receive(event) {
+    if (event.type === "output_audio_buffer.started") this.#speaker.sounding = true;
+    if (/^output_audio_buffer\.(stopped|cleared)$/.test(event.type)) this.#speaker.sounding = false;
+    this.onEvent(event);
+  }
+
+  #changed(state) {
+    if (state === "connected" && this.open) clearTimeout(this.#timer);
+    if (state === "failed") this.#drop(this.open ? { code: 1006 } : { instead: NO_WAY });
+    if (state === "disconnected") this.#timer = setTimeout(() => this.#drop({ code: 1006 }), LOST_S * 1000);
+  }
+
+  /** The server closed the channel, which has no closing code: one that still takes calls did it on purpose. */
+  async #hungUp() {
+    const ready = await fetch("/readyz").then((answer) => answer.ok, () => false);
+    this.#end({ code: ready ? 1000 : 1012 });
+  }
+
+  /** Ended from here, so the server should know. */
+  #drop(end) {
+    if (!this.#over) this.#delete();
+    this.#end(end);
+  }
+
+  #delete() {
+    if (this.#place) fetch(this.#place, { method: "DELETE", headers: this.#headers, keepalive: true }).catch(() => {});
+  }
+
+  #end(end) {
+    if (this.#over) return;
+    this.#over = true;
+    clearTimeout(this.#timer);
+    this.#connection?.close();
+    this.#speaker.stop();
+    this.onClose(end);
+  }
+}
+
+/** There is nobody to send later candidates to: wait for the first ones. */
+function gathered(connection) {
+  return new Promise((resolve) => {
+    const check = () => connection.iceGatheringState === "complete" && resolve();
+    connection.addEventListener("icegatheringstatechange", check);
+    setTimeout(resolve, GATHER_S * 1000);
+    check();
+  });
+}
+
+/** The server would refuse us over any line, rather than WebRTC or what we offered of it. */
+function refusesCalls(answer) {
+  return answer.status !== 400 && answer.headers.get("Content-Type")?.startsWith("application/json");
+}

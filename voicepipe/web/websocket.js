@@ -1,0 +1,65 @@
+// A line over a WebSocket: events, with the sound of both directions in them.
+
+const UNSENT_BYTES = 256 * 1024; // about four seconds of our audio
+
+function toBase64(buffer) {
+  return btoa(String.fromCharCode(...new Uint8Array(buffer)));
+}
+
+function fromBase64(text) {
+  return Uint8Array.from(atob(text), (char) => char.charCodeAt(0)).buffer;
+}
+
+export class WebSocketLine {
+  #socket;
+  #speaker;
+
+  /** `onEvent(event)` gets every server event but those that carry sound, `onClose({code})` the end. */
+  constructor({ model, key }, speaker, { onEvent, onClose }) {
+    this.onEvent = onEvent;
+    this.#speaker = speaker;
+    const url = new URL("/v1/realtime", location);
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    url.searchParams.set("model", model);
+    // Browsers cannot set headers on a WebSocket: by convention the key travels as a subprotocol.
+    const protocols = ["realtime", ...(key ? [`openai-insecure-api-key.${key}`] : [])];
+    this.#socket = new WebSocket(url, protocols);
+    this.#socket.onmessage = ({ data }) => this.#receive(JSON.parse(data));
+    this.#socket.onclose = ({ code }) => onClose({ code });
+  }
+
+  get open() {
+    return this.#socket.readyState === WebSocket.OPEN;
+  }
+
+  send(event) {
+    if (this.open) this.#socket.send(JSON.stringify(event));
+  }
+
+  listenTo(microphone) {
+    microphone.onBlock = (pcm) => {
+      // On a network that stalls, what is new is dropped: late audio would only make the call late.
+      if (this.#socket.bufferedAmount < UNSENT_BYTES) this.send({ type: "input_audio_buffer.append", audio: toBase64(pcm) });
+    };
+  }
+
+  /** Silence, at once; the server learns how much was heard, so that its history says what the caller knows. */
+  silence() {
+    for (const { itemId, ms } of this.#speaker.flush()) {
+      this.send({ type: "conversation.item.truncate", item_id: itemId, content_index: 0, audio_end_ms: ms });
+    }
+  }
+
+  close() {
+    this.#speaker.flush();
+    this.#socket.close(1000);
+  }
+
+  #receive(event) {
+    if (event.type === "response.output_audio.delta") {
+      return this.#speaker.play(event.item_id, fromBase64(event.delta));
+    }
+    if (event.type === "input_audio_buffer.speech_started") this.silence();
+    this.onEvent(event);
+  }
+}
