@@ -27,13 +27,6 @@ export function voiceGroups(voices, language) {
   return groups.filter((group) => group.voices.length);
 }
 
-/** The key in the page's address, "#key=...", which is then no longer there; it was never sent with a request. */
-function takeKey() {
-  const key = new URLSearchParams(location.hash.slice(1)).get("key");
-  if (key) history.replaceState(null, "", location.pathname + location.search);
-  return key ?? "";
-}
-
 export class Settings {
   #agents = [];
   #voices = [];
@@ -41,13 +34,14 @@ export class Settings {
   /** `$(id)` finds an element of the page. */
   constructor($) {
     this.$ = $;
-    $("key").value = takeKey() || $("key").value;
     $("key").addEventListener("change", () => this.#ask());
+    addEventListener("hashchange", () => this.#takeKey() && this.#ask());
     $("agent").addEventListener("change", () => this.#offerVoices());
     const sheet = $("settings");
     sheet.addEventListener("change", () => this.#sumUp());
     sheet.addEventListener("keydown", ({ key }) => key === "Escape" && this.#close());
     document.addEventListener("click", ({ target }) => (sheet.open &&= sheet.contains(target)));
+    this.#takeKey();
     this.#ask();
   }
 
@@ -60,6 +54,15 @@ export class Settings {
   useWebSocket() {
     this.$("line").value = "websocket";
     this.#sumUp();
+  }
+
+  /** A key in the page's address, "#key=...", is then no longer there; it was never sent with a request. */
+  #takeKey() {
+    const key = new URLSearchParams(location.hash.slice(1)).get("key");
+    if (!key) return false;
+    this.$("key").value = key;
+    history.replaceState(null, "", location.pathname + location.search);
+    return true;
   }
 
   /** What was chosen stays chosen if there still is such a thing. */
