@@ -37,7 +37,7 @@ tts = "scripted"
 """
 
 
-def spoken(path: Path, *parts: str | float) -> Path:
+def recording(path: Path, *parts: str | float) -> Path:
     """A WAV file of clips, by their ids, and of silences in seconds."""
     known = {utterance.id: utterance for utterance in clips.load()}
     sounds = [
@@ -84,7 +84,7 @@ def typed(page: Page, text: str) -> None:
 @pytest.fixture(scope="module")
 def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A browser whose microphone hears nothing."""
-    with chromium(spoken(tmp_path_factory.mktemp("quiet") / "silence.wav", 1.0)) as browser:
+    with chromium(recording(tmp_path_factory.mktemp("quiet") / "silence.wav", 1.0)) as browser:
         yield browser
 
 
@@ -106,8 +106,8 @@ def desk(scripted: Path) -> Iterator[str]:
 def test_a_spoken_question_and_an_interruption(
     line: str, pop: str, tmp_path: Path, picture: Callable[[Page, str], None]
 ) -> None:
-    speech = spoken(tmp_path / "caller.wav", GREETING_S, "finished-001-rms", INTO_THE_REPLY_S, "barge_in-014-slt", 1.0)
-    with chromium(speech) as browser, opened(browser, pop, line) as page:
+    caller = (GREETING_S, "finished-001-rms", INTO_THE_REPLY_S, "barge_in-014-slt", 1.0)
+    with chromium(recording(tmp_path / "caller.wav", *caller)) as browser, opened(browser, pop, line) as page:
         page.click("#talk")
         says(page, "The agent is speaking")
         for who in ("agent", "caller"):
