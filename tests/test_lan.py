@@ -81,6 +81,17 @@ def test_a_key_of_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lan.urls(lan.opened(Config())) == ["https://127.0.0.2:8080/#key=sesame"]
 
 
+def test_the_invitation_is_letter_for_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lan, "addresses", lambda: ["192.168.7.20", "10.0.0.9"])
+    monkeypatch.setattr(lan, "fingerprint", lambda config: ":".join(["AB", "CD"] * 16))
+    monkeypatch.setenv(lan.KEY_ENV, "a[b]c-" * 12)
+    settings = lan.opened(Config())
+    said = io.StringIO()
+    demo.invite(settings, Console(file=said, width=60, highlight=False))
+    assert {*lan.urls(settings), lan.fingerprint(settings)} <= {line.strip() for line in said.getvalue().splitlines()}
+    assert "certificate" in said.getvalue()
+
+
 @pytest.mark.e2e
 async def test_a_pop_on_the_network_wants_https_and_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lan, "addresses", lambda: ["127.0.0.2"])  # stands for the network's: reached like another one
@@ -88,9 +99,6 @@ async def test_a_pop_on_the_network_wants_https_and_the_key(monkeypatch: pytest.
     settings = msgspec.structs.replace(settings, engines=SCRIPTED)
     [url] = lan.urls(settings)
     page, key = url.split("#key=")
-    said = io.StringIO()
-    demo.invite(settings, Console(file=said, width=80))
-    assert url in said.getvalue() and lan.fingerprint(settings) in said.getvalue()
     async with running(settings), httpx.AsyncClient(verify=lan.trust(settings), trust_env=False) as client:
         assert "voicepipe" in (await client.get(page)).text
         assert (await client.get(f"{page}v1/models")).status_code == 401

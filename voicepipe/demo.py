@@ -71,13 +71,13 @@ def invite(config: Config, console: Console) -> None:
         return console.print(f"\nOpen {runtime.url(config.http)} and talk to it yourself. Ctrl-C stops.")
     console.print("\nOpen it on a phone or a computer in this network, key and all. Ctrl-C stops.\n")
     for url in lan.urls(config):
-        console.print(f"  {url}", style="bold", soft_wrap=True)
+        console.out(f"  {url}", style="bold")
     console.print(
         "\nThe browser will warn that nobody vouches for this machine's certificate: compare its SHA-256 fingerprint "
         'and choose "Advanced", then "Proceed" (or "Accept the Risk"; on an iPhone "Show Details", "visit this '
         'website").\n'
     )
-    console.print(f"  {lan.fingerprint(config)}", soft_wrap=True)
+    console.out(f"  {lan.fingerprint(config)}")  # not `print`, to which :CD: is an emoji
 
 
 def show(result: TurnResult, budget_ms: int, console: Console) -> None:
