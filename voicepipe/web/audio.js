@@ -1,4 +1,4 @@
-// Sound in and out of this browser: the microphone, gapless playback of PCM16 that knows what was heard, and a remote track.
+// Sound in and out: the microphone, gapless playback of PCM16 that knows what was heard, and a remote track.
 
 export const RATE = 24000;
 const CATCH_UP_S = 0.02; // silence put before sound that came too late, so that the next block is not late as well
@@ -173,7 +173,8 @@ export class RemoteSpeaker {
     this.#audio.srcObject = stream;
     this.#audio.play().catch(() => {}); // stopped before it began
     if (!this.#context) return;
-    this.#source = this.#context.createMediaStreamSource(stream); // beside the element: without it some browsers measure silence
+    // Beside the element: without one some browsers measure silence.
+    this.#source = this.#context.createMediaStreamSource(stream);
     this.#source.connect(this.#analyser);
   }
 

@@ -1,4 +1,4 @@
-// The Realtime conversation of one call, as OpenAI's GA convention has it, over any kind of line: events out, events in.
+// The Realtime conversation of a call, as OpenAI's GA convention has it, over any line: events out, events in.
 
 const RETRY_REPLY_MS = 250; // the server's reply may sound a little longer than its `response.done`
 

@@ -24,7 +24,8 @@ export class TurnStrip {
   /** One more turn; `chosen`: it is the one that is shown. */
   add(latency, chosen) {
     const index = this.#latencies.push(latency) - 1;
-    const input = Object.assign(made("input", "hidden"), { type: "radio", name: "turn", value: index, checked: chosen });
+    const input = made("input", "hidden");
+    Object.assign(input, { type: "radio", name: "turn", value: index, checked: chosen });
     input.setAttribute("aria-label", `Turn ${index + 1}, ${Math.round(latency)} ms`);
     const label = made("label", latency > this.#budget ? "late" : "");
     label.title = `Turn ${index + 1}: ${Math.round(latency)} ms`;

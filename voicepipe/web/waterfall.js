@@ -42,7 +42,8 @@ export function draw(root, stages, budgetMs, who = "you") {
   waiting.style.width = `${wait}%`;
   lines.append(waiting, ...ticks.map((tick) => placed("line", tick.at)), placed("line budget", budget));
   const head = element("head");
-  head.append(placed("tick budget", budget, `${budgetMs} ms budget`), element("columns", "took"), element("columns", "hidden"));
+  head.append(placed("tick budget", budget, `${budgetMs} ms budget`));
+  head.append(element("columns", "took"), element("columns", "hidden"));
   const axis = element("axis");
   axis.append(...ticks.map((tick) => placed("tick", tick.at, `${tick.ms}`)));
   const picture = element("picture");

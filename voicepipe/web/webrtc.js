@@ -88,11 +88,13 @@ export class WebRtcLine {
   #changed(state) {
     if (state === "connected" && this.open) clearTimeout(this.#timer);
     if (state === "failed") this.#drop(this.open ? { code: 1006 } : { instead: NO_WAY });
-    if (state === "disconnected" && this.open) this.#timer = setTimeout(() => this.#drop({ code: 1006 }), LOST_S * 1000);
+    if (state !== "disconnected" || !this.open) return;
+    this.#timer = setTimeout(() => this.#drop({ code: 1006 }), LOST_S * 1000);
   }
 
   /** The server closed the channel, which has no closing code: one that still takes calls did it on purpose. */
   async #hungUp() {
+    if (this.#over) return;
     const ready = await fetch("/readyz").then((answer) => answer.ok, () => false);
     this.#end({ code: ready ? 1000 : 1012 });
   }

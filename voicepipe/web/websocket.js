@@ -39,7 +39,8 @@ export class WebSocketLine {
   listenTo(microphone) {
     microphone.onBlock = (pcm) => {
       // On a network that stalls, what is new is dropped: late audio would only make the call late.
-      if (this.#socket.bufferedAmount < UNSENT_BYTES) this.send({ type: "input_audio_buffer.append", audio: toBase64(pcm) });
+      if (this.#socket.bufferedAmount > UNSENT_BYTES) return;
+      this.send({ type: "input_audio_buffer.append", audio: toBase64(pcm) });
     };
   }
 
