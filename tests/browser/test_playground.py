@@ -112,7 +112,7 @@ def test_a_spoken_question_and_an_interruption(
         says(page, "The agent is speaking")
         for who in ("agent", "caller"):
             expect(page.locator(f"#{who}-level")).to_have_attribute("style", LOUD, timeout=PATIENT_MS)
-        expect(page.locator("#turns label")).to_have_count(2, timeout=PATIENT_MS)
+        expect(page.locator("#strip label")).to_have_count(2, timeout=PATIENT_MS)
         says(page, "Listening")
 
         said = page.locator("#transcript > li")
@@ -133,7 +133,7 @@ def test_a_spoken_question_and_an_interruption(
         expect(rows).to_have_count(5)
         assert rows.locator(".bar.asr.hid").count() == 1, "the words were asked for while it still waited"
         newest = page.locator("#answer").inner_text()
-        page.locator("#turns label").first.click()
+        page.locator("#strip label").first.click()
         expect(page.locator("#turn-title")).to_have_text("Turn 1 of 2")
         expect(page.locator("#answer")).not_to_have_text(newest)
         page.keyboard.press("ArrowRight")
@@ -199,6 +199,8 @@ def test_by_keyboard_alone(desk: str, quiet: Browser) -> None:
         sent: list[str] = []
         page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(str(frame))))
         keys = page.keyboard
+        keys.press("Tab")
+        expect(page.get_by_role("link", name="Dashboard")).to_be_focused()
         keys.press("Tab")
         keys.press("Enter")
         expect(page.locator("#settings")).to_have_attribute("open", "")

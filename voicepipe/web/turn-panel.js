@@ -16,7 +16,7 @@ export class TurnPanel {
   /** `$(id)` finds an element of the page. */
   constructor($) {
     this.$ = $;
-    this.strip = new TurnStrip($("turns"), BUDGET_MS, (index) => this.#show(index));
+    this.strip = new TurnStrip($("strip"), BUDGET_MS, (index) => this.#show(index));
   }
 
   /** What was last shown stays until there is something new. */

@@ -45,15 +45,9 @@ export function stagesOf(record) {
   }).filter(({ from, to }) => Number.isFinite(from) && Number.isFinite(to));
 }
 
-/** Milliseconds of the wait in which at least one engine worked. */
+/** Of the engines' time, what passed before the turn was confirmed: nobody waited for it. */
 export function hiddenMs(stages) {
-  let end = 0;
-  let sum = 0;
-  for (const { from, until } of [...stages].sort((a, b) => a.from - b.from)) {
-    sum += Math.max(0, until - Math.max(from, end));
-    end = Math.max(end, until);
-  }
-  return sum;
+  return stages.reduce((sum, { from, until }) => sum + until - from, 0);
 }
 
 /** Short facts about the turn: [{text, tone}], tone "good", "late" or "". `who` spoke: "you" or "the caller". */
@@ -73,7 +67,7 @@ export function chipsOf(record, { budget = BUDGET_MS, who = "you" } = {}) {
   return chips;
 }
 
-/** Why the turn was confirmed when it was, and what became of the wait: two sentences; "" if it was not. */
+/** Why the turn was confirmed when it was, and what was done by then, in a sentence each; "" if it was not. */
 export function whyOf(record, who = "you") {
   if (!Number.isFinite(record.at_commit)) return "";
   const whose = who === "you" ? "your" : `${who}'s`;
@@ -81,8 +75,8 @@ export function whyOf(record, who = "you") {
   const sure = `${record.confident ? "sure" : "not sure"} that ${who} had finished`;
   const reason = record.endpoint_reason && record.endpoint_reason !== "sure" ? ` (${record.endpoint_reason})` : "";
   const hidden = Math.round(hiddenMs(stagesOf(record)));
-  const used = hidden ? `For ${hidden} ms of that the engines were at work already` : "No engine worked meanwhile";
-  return `${wait}, ${sure}${reason}. ${used}.`;
+  const done = hidden ? ` By then the engines had worked for ${hidden} ms.` : "";
+  return `${wait}, ${sure}${reason}.${done}`;
 }
 
 /** All measured turns of a call in one line. Latency is never told without the turns in which it interrupted. */

@@ -80,6 +80,7 @@ export class WebRtcLine {
   }
 
   #receive(event) {
+    if (this.#over) return;
     if (event.type === "output_audio_buffer.started") this.#speaker.sounding = true;
     if (/^output_audio_buffer\.(stopped|cleared)$/.test(event.type)) this.#speaker.sounding = false;
     this.onEvent(event);
@@ -99,21 +100,22 @@ export class WebRtcLine {
     this.#end({ code: ready ? 1000 : 1012 });
   }
 
-  /** Ended from here, so the server should know. */
+  /** Ended from here: the server is told so before the connection goes, with which it would forget the call. */
   #drop(end) {
-    if (!this.#over) this.#delete();
-    this.#end(end);
+    if (!this.#over) this.#end(end, this.#delete());
   }
 
-  #delete() {
-    if (this.#place) fetch(this.#place, { method: "DELETE", headers: this.#headers, keepalive: true }).catch(() => {});
+  async #delete() {
+    if (!this.#place) return;
+    await fetch(this.#place, { method: "DELETE", headers: this.#headers, keepalive: true }).catch(() => {});
   }
 
-  #end(end) {
+  #end(end, told = Promise.resolve()) {
     if (this.#over) return;
     this.#over = true;
     clearTimeout(this.#timer);
-    this.#connection?.close();
+    this.#sender?.replaceTrack(null);
+    told.then(() => this.#connection?.close());
     this.#speaker.stop();
     this.onClose(end);
   }
