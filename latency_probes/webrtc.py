@@ -69,9 +69,7 @@ async def place(
         channel.on("message", on_message)
     try:
         offer = sdp.offer(transport, await transport.gather(), (OPUS,))
-        asked = time.monotonic()
-        said = await _answer(url, key, agent, offer)
-        answered = time.monotonic()
+        said, asked, answered = await _answer(url, key, agent, offer)
         async with asyncio.timeout(DIAL_S):
             await transport.connect(said.remote)
     except (ConnectionError, TimeoutError) as error:
@@ -83,17 +81,20 @@ async def place(
     return Placed(transport, channel, said.payload_type, asked, answered)
 
 
-async def _answer(url: str, key: str, agent: str, offer: str) -> sdp.Description:
+async def _answer(url: str, key: str, agent: str, offer: str) -> tuple[sdp.Description, float, float]:
+    """And when it was asked for and came: making an HTTP client takes longer than the server does."""
     headers = {"Content-Type": "application/sdp"} | ({"Authorization": f"Bearer {key}"} if key else {})
     try:
         async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=DIAL_S) as client:
+            asked = time.monotonic()
             answer = await client.post(CALLS, content=offer, headers=headers, params={"model": agent} if agent else {})
+            answered = time.monotonic()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise unreachable(url, error) from error
     if answer.status_code != httpx.codes.CREATED:
         raise ProbeError(refusal(url, answer.status_code))
     try:
-        return sdp.read(answer.text)
+        return sdp.read(answer.text), asked, answered
     except sdp.SdpError as error:
         raise ProbeError(f"the server's answer cannot be used: {error}") from error
 
