@@ -52,6 +52,8 @@ def parser() -> argparse.ArgumentParser:
     media.add_argument("--calls", type=int, default=10, help="at a time (default 10)")
     media.add_argument("--seconds", type=float, default=15, help="measured, of each (default 15)")
     media.set_defaults(run=_bench_media)
+    network = parts.add_parser("network", help="what jitter and loss do to a caller's sound, in virtual time")
+    network.set_defaults(run=_bench_network)
 
     check = commands.add_parser("check", help="read configurations, agents and manifests, and say what is wrong")
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a TOML file, or a directory of them")
@@ -114,6 +116,12 @@ def _bench_media(args: argparse.Namespace) -> int:
     from voicepipe.bench import media
 
     return runtime.run(media.run(args.calls, args.seconds))
+
+
+def _bench_network(args: argparse.Namespace) -> int:
+    from voicepipe.bench import network
+
+    return network.run()
 
 
 def _check(args: argparse.Namespace) -> int:

@@ -1,0 +1,103 @@
+"""`voicepipe bench network`: what jitter and loss do to a call's sound, by the real media engine in virtual time."""
+
+import random
+from dataclasses import dataclass, field
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from voicepipe.audio import BLOCK_MS, Pcm, opus
+from voicepipe.rtp.codec import OPUS
+from voicepipe.rtp.packet import RtpPacket
+from voicepipe.rtp.session import RtpSession
+
+TYPE, FRAME_S = 111, BLOCK_MS / 1000
+TRANSIT_S = 0.030
+"""Of the fastest packet; not an added delay."""
+BAD_S, GOOD_S = 30.0, 15.0
+"""So long the network is as the row says, and then so long without a fault."""
+
+
+@dataclass(slots=True)
+class Heard:
+    """What the call got. Delays in ms: from a packet's sending to its hand-over, less the fastest packet's transit."""
+
+    delays: list[tuple[float, float]] = field(default_factory=list)
+    """(second at which it was sent, delay)."""
+    holes: list[float] = field(default_factory=list)
+    """Lengths in ms of what was made up, one after the other as long as nothing real came between."""
+    now: float = 0.0
+    _in_hole: bool = False
+
+    def sound(self, pcm: Pcm, arrived: float, filled: bool) -> None:
+        """As `RtpSession` tells it."""
+        if not filled:
+            self._in_hole = False
+            return
+        ms = pcm.size / 16
+        if self._in_hole:
+            self.holes[-1] += ms
+        else:
+            self.holes.append(ms)
+        self._in_hole = True
+
+
+class _Nobody:
+    def send_rtp(self, packet: bytes) -> None: ...
+
+    def send_rtcp(self, packet: bytes) -> None: ...
+
+
+def simulate(jitter_s: float, loss: float, seed: int = 1) -> Heard:
+    """A caller who speaks through such a network, which heals after `BAD_S`."""
+    rng, heard = random.Random(seed), Heard()
+    encode = opus.Encoder(OPUS.out_rate)
+    tone = (6000 * np.sin(2 * np.pi * 200 * np.arange(480) / 24_000)).astype(np.int16)
+    sent_at: dict[float, float] = {}
+
+    def sound(pcm: Pcm, arrived: float, filled: bool) -> None:
+        heard.sound(pcm, arrived, filled)
+        if not filled:
+            sent = sent_at[arrived]
+            heard.delays.append((sent, 1000 * (heard.now - sent - TRANSIT_S)))
+
+    session = RtpSession(OPUS, TYPE, _Nobody(), sound, clock=lambda: heard.now)
+    events: list[tuple[float, bytes]] = []
+    for n in range(int((BAD_S + GOOD_S) / FRAME_S)):
+        sent, packet = n * FRAME_S, bytes(RtpPacket(TYPE, n & 0xFFFF, n * 960, 7, encode(tone)))
+        bad = sent < BAD_S
+        if not (bad and rng.random() < loss):
+            arrives = sent + TRANSIT_S + (rng.uniform(0, jitter_s) if bad else 0.0)
+            sent_at[arrives] = sent
+            events.append((arrives, packet))
+        events.append((sent + 0.013, b""))  # the clock's tick, in a phase of its own
+    for heard.now, packet in sorted(events):
+        if packet:
+            session.datagram(packet, heard.now)
+        session.tick(heard.now)
+    return heard
+
+
+def run() -> int:
+    """Print a row for each kind of network."""
+    console = Console(highlight=False)
+    table = Table(title="added delay of the caller's sound, and what is made up in place of lost packets")
+    table.add_column("network")
+    for column in ("p50 ms", "p95", "most", "most once it is well again", "longest hole ms", "made up"):
+        table.add_column(column, justify="right")
+    for name, jitter_s, loss in (
+        ("no jitter, no loss", 0.0, 0.0),
+        ("1 packet in 100 lost", 0.0, 0.01),
+        ("20 ms jitter", 0.020, 0.0),
+        ("60 ms jitter, 5 % lost", 0.060, 0.05),
+        ("100 ms jitter, 10 % lost", 0.100, 0.10),
+    ):
+        heard = simulate(jitter_s, loss)
+        bad = sorted(delay for sent, delay in heard.delays if sent < BAD_S)
+        well = max(delay for sent, delay in heard.delays if sent >= BAD_S + 1)
+        made_up = sum(heard.holes) / (10 * (BAD_S + GOOD_S))
+        table.add_row(name, f"{bad[len(bad) // 2]:.0f}", f"{bad[int(0.95 * len(bad))]:.0f}", f"{bad[-1]:.0f}",
+                      f"{well:.0f}", f"{max(heard.holes, default=0):.0f}", f"{made_up:.1f} %")  # fmt: skip
+    console.print(table)
+    return 0
