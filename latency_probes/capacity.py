@@ -24,6 +24,7 @@ from latency_probes.stats import percentile
 from latency_probes.timeline import BLOCK, WIRE_RATE
 from latency_probes.webrtc import Placed, place
 from voicepipe.audio import opus
+from voicepipe.errors import ProbeError
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.packet import is_rtcp
 
@@ -89,7 +90,10 @@ def roomy() -> Iterator[tuple[str, ...]]:
 
 
 async def capacity(url: str, more: int, key: str, agent: str, told: Callable[[Step], None]) -> list[Step]:
-    """Add `more` calls at a time until the server's loop is late. Raises ProbeError: a call cannot be placed."""
+    """Add `more` calls at a time until the server's loop is late, or takes no more; cancelled, the steps so far.
+
+    Raises ProbeError: not one call can be placed.
+    """
     payloads = await asyncio.to_thread(question)
     clock, askers, steps = MediaClock(), list[Asker](), list[Step]()
     ticking = asyncio.create_task(clock.run())
@@ -102,6 +106,9 @@ async def capacity(url: str, more: int, key: str, agent: str, told: Callable[[St
                 await asyncio.sleep(0.1)
             steps.append(await held(url, askers))
             told(steps[-1])
+    except (ProbeError, asyncio.CancelledError):
+        if not steps:
+            raise
     finally:
         ticking.cancel()
         for asker in askers:

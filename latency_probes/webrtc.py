@@ -61,6 +61,7 @@ async def place(
     url: str, key: str, agent: str, *, on_media: OnMedia | None = None, on_message: OnMessage | None = None
 ) -> Placed:
     """Ask for a call and connect. Raises ProbeError."""
+    url = origin(url)
     transport = Transport(Network((await asyncio.to_thread(local_address, url),)), controlling=True)
     if on_media:
         transport.on_media = on_media
@@ -189,6 +190,12 @@ class WebRtcCaller:
             early.pop(0)
         for pcm, arrived in early:
             self.timeline.add_audio(self._item, self._response, pcm, arrived)
+
+
+def origin(url: str) -> str:
+    """ "http(s)://HOST:PORT" of an address in any form that the probes take."""
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    return f"{'https' if parts.scheme in ('https', 'wss') else 'http'}://{parts.netloc}"
 
 
 def local_address(url: str) -> str:

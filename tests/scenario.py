@@ -19,7 +19,8 @@ from voicepipe.control import Control
 from voicepipe.engines.base import Delta, Engines, ToolCall
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedTurnModel, ScriptedVad
 from voicepipe.errors import CallError
-from voicepipe.line import Pump, by_timer
+from voicepipe.ingress.pacing import by_timer
+from voicepipe.line import Pump
 from voicepipe.turn.events import CallEvent, Item
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from voicepipe.audio import Pcm, dbfs
-from voicepipe.line import Pump, by_timer
+from voicepipe.ingress.pacing import by_timer
+from voicepipe.line import Pump
 from voicepipe.playout import Playout
 from voicepipe.speech import Phrase
 

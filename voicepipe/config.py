@@ -3,6 +3,7 @@
 `configs/default.toml` names every key with its default and a comment; a test keeps the two equal.
 """
 
+import ipaddress
 import os
 import secrets
 from pathlib import Path
@@ -73,6 +74,11 @@ class WebRtcConfig(Section, frozen=True):
     def __post_init__(self) -> None:
         if bool(self.turn_urls) != bool(self.turn_secret_env):
             raise ValueError("turn_urls and turn_secret_env go together; give both for TURN, or none")
+        for address in (*self.addresses, *filter(None, [self.public_address])):
+            try:
+                ipaddress.IPv4Address(address)
+            except ValueError:
+                raise ValueError(f"{address!r} is no IPv4 address; give one such as 192.0.2.7") from None
         if bool(self.first_port) != bool(self.last_port) or self.first_port > self.last_port:
             raise ValueError("first_port and last_port go together, the lower one first; or leave both at 0")
 

@@ -11,6 +11,7 @@ VoicepipeError
  |    +-- Unauthorized      no key, a wrong key or an expired one
  |    +-- PopFull           every slot is taken, or one more call would miss the budget
  |    +-- Draining          the PoP takes no new calls
+ |    +-- NoPort            no network port can be had for a call's sound
  |    +-- UnknownCall       no call has this id, or it is somebody else's
  +-- CallError               a request about a call that it cannot carry out
  |    +-- InputEmpty         nothing to commit
@@ -73,6 +74,10 @@ class PopFull(Refused):
 
 class Draining(Refused):
     """The PoP takes no new calls."""
+
+
+class NoPort(Refused):
+    """No network port can be had for a call's sound."""
 
 
 class UnknownCall(Refused):

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import quote
 
 import ifaddr
 import msgspec
@@ -39,7 +40,8 @@ def opened(config: Config) -> Config:
     found = addresses()
     if not found:
         raise ConfigError("this machine has no address that another one could call; join a network, or omit --lan")
-    pem = str(certificate(state_directory() / "lan.pem", {*found, LOOPBACK, "localhost", socket.gethostname()}))
+    named = {name for name in (socket.gethostname(),) if name.isascii()}  # certificates know no others
+    pem = str(certificate(state_directory() / "lan.pem", {*found, LOOPBACK, "localhost", *named}))
     http = msgspec.structs.replace(config.http, host=ALL, cert=pem, key=pem)
     return keyed(msgspec.structs.replace(config, http=http), "lan", KEY_ENV)
 
@@ -47,7 +49,7 @@ def opened(config: Config) -> Config:
 def urls(config: Config) -> list[str]:
     """What to open on another machine. The key is in the fragment, which browsers do not send to servers."""
     [key] = keys(config)
-    return [f"https://{address}:{config.http.port}/#key={key}" for address in addresses()]
+    return [f"https://{address}:{config.http.port}/#key={quote(key, safe='')}" for address in addresses()]
 
 
 def fingerprint(config: Config) -> str:

@@ -10,17 +10,6 @@ Pump = Callable[[], float | None]
 """Sends what is due. Returns the seconds until more is; None: nothing waits to be sent."""
 
 
-async def by_timer(pump: Pump, wake: asyncio.Event) -> None:
-    """`Line.pace` with a timer of its own."""
-    while True:
-        delay = pump()
-        if delay is not None:
-            await asyncio.sleep(delay)
-        else:
-            wake.clear()
-            await wake.wait()
-
-
 class Line(Protocol):
     """A caller's audio, both ways."""
 

@@ -174,7 +174,8 @@ def test_late_and_double_packets_are_counted_and_not_heard() -> None:
     buffer.push(packet(1), 0.2)
     assert buffer.pop(0.2) is None
     counts = buffer.counts
-    assert (counts.received, counts.lost, counts.late, counts.duplicate) == (4, 1, 1, 1)
+    assert (counts.received, counts.lost, counts.late) == (4, 1, 2)
+    assert buffer.expected == 3
 
 
 @given(st.lists(st.tuples(st.floats(0, 0.2), st.integers(0, 2**16 - 1), st.integers(0, 2**32 - 1)), max_size=60))

@@ -60,10 +60,17 @@ def test_a_report_there_and_back(
 ) -> None:
     data = rtcp.build(42, "name", sender, reports, goodbye=goodbye)
     assert len(data) % 4 == 0 and is_rtcp(data)
-    assert rtcp.parse(data) == rtcp.Rtcp(42, sender, reports, goodbye)
+    assert rtcp.parse(data) == rtcp.Rtcp(42, sender, reports)
 
 
 @given(PACKETS)
 def test_media_is_not_taken_for_reports(packet: RtpPacket) -> None:
     reserved = packet.marker and 64 <= packet.payload_type <= 95  # RFC 5761: not used where both share a port
     assert is_rtcp(bytes(packet)) == reserved
+
+
+def test_packets_without_a_source_are_skipped() -> None:
+    """A BYE or a description of nobody: 4 bytes are allowed, and end no compound."""
+    nobody = bytes([0x80, rtcp.GOODBYE, 0, 0]) + bytes([0x80, rtcp.DESCRIPTION, 0, 0])
+    data = rtcp.build(42, "name", SENDER, (REPORT,), goodbye=False) + nobody
+    assert rtcp.parse(data) == rtcp.Rtcp(42, SENDER, (REPORT,))

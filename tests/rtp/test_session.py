@@ -150,7 +150,7 @@ def test_reports_tell_losses_jitter_and_the_way_there_and_back() -> None:
     assert near.wire.rtcp, "every five seconds or so"
     near.session.close()
     said = rtcp.parse(near.wire.rtcp[-1])
-    assert said.sender and said.sender.packets == len(near.wire.rtp) and said.goodbye
+    assert said.sender and said.sender.packets == len(near.wire.rtp)
     for report in near.wire.rtcp:
         assert is_rtcp(report)
         far.session.datagram(report, clock.now)
@@ -180,8 +180,39 @@ def test_a_source_that_changes_is_heard() -> None:
     far = End(PCMU, clock)
     for _ in range(2):
         near = End(PCMU, clock)
-        talk(near, far, clock, speech(8000, 0.2))
-    assert far.sound.size == pytest.approx(0.4 * RATE, abs=RATE // 50)
+        talk(near, far, clock, speech(8000, 0.2), lost=frozenset({3}))
+        far.session.close()
+        block = rtcp.parse(far.wire.rtcp[-1]).reports[0]
+        assert (block.ssrc, block.lost) == (near.session.ssrc, 1)
+        far.session._on_sound = lambda *sound: far.heard.append(sound)
+    assert far.sound.size == pytest.approx(0.4 * RATE, abs=RATE // 25)
+    statistics = far.session.statistics()
+    assert (statistics.received, statistics.lost) == (18, 2)
+
+
+def test_masses_of_sound_are_dropped_before_they_are_decoded() -> None:
+    clock = Clock()
+    near, far = End(OPUS, clock), End(OPUS, clock)
+    for block in speech(24_000, 10).reshape(-1, 480):
+        near.session.send(block)
+        far.session.datagram(bytes(near.wire.rtp[-1][1]), clock.now)
+    assert far.sound.size == pytest.approx(5 * RATE, abs=RATE // 25)
+    assert far.session.statistics().invalid == pytest.approx(250, abs=3)
+
+
+def test_a_broken_packet_after_a_lost_one_is_concealed_as_well() -> None:
+    clock = Clock()
+    near, far = End(OPUS, clock), End(OPUS, clock)
+    talk(near, far, clock, speech(24_000, 0.2))
+    near.session.send(speech(24_000, FRAME_S))
+    clock.now += FRAME_S
+    near.session.send(speech(24_000, FRAME_S))
+    broken = near.wire.rtp[-1][1]._replace(payload=b"\xff\xff\xff")
+    far.session.datagram(bytes(broken), clock.now)
+    for _ in range(5):
+        clock.now += FRAME_S
+        far.session.tick(clock.now)
+    assert far.sound.size == pytest.approx(0.24 * RATE, abs=2)
 
 
 async def test_one_clock_ticks_all_and_survives_a_failure(caplog: pytest.LogCaptureFixture) -> None:

@@ -10,11 +10,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from aioice import Connection
-from aioice.ice import StunProtocol
+from aioice import Candidate, Connection
+from aioice.ice import CandidatePair, StunProtocol
 from aiortc import RTCDataChannel, RTCDtlsTransport, RTCIceGatherer, RTCIceTransport
 
-from voicepipe.errors import ConfigError
+from voicepipe.errors import NoPort
 from voicepipe.rtp import sdp, transport
 from voicepipe.rtp.codec import OPUS, PCMU
 from voicepipe.rtp.packet import RtpPacket
@@ -74,9 +74,9 @@ def test_aiortc_is_the_one_that_this_was_made_with() -> None:
 @pytest.mark.parametrize(
     ("owner", "names"),
     [
-        (Connection, ["gather_candidates", "data_received", "local_username", "local_password"]),
+        (Connection, ["gather_candidates", "request_received", "local_username", "local_password"]),
         (Connection(ice_controlling=False), ["_local_candidates", "_local_candidates_start", "_local_candidates_end",
-                                             "_protocols", "_nominated"]),
+                                             "_protocols", "_nominated", "_remote_candidates"]),
         (StunProtocol, ["datagram_received"]),
         (RTCDtlsTransport, ["_set_role", "_setup_srtp"]),
         (RTCIceGatherer(iceServers=[]), ["_connection"]),
@@ -124,7 +124,7 @@ async def test_a_chosen_port_range_and_the_address_in_front_of_a_nat() -> None:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
         full = Transport(Network(ports=(port, port)), controlling=False)
-        with pytest.raises(ConfigError, match=r"webrtc\.addresses .*webrtc\.first_port"):
+        with pytest.raises(NoPort, match=r"webrtc\.addresses .*webrtc\.first_port"):
             await full.gather()
         await full.close()
     low = port if port < 65_000 else port - 500
@@ -139,7 +139,7 @@ async def test_a_chosen_port_range_and_the_address_in_front_of_a_nat() -> None:
 
 async def test_an_address_that_is_not_ours() -> None:
     elsewhere = Transport(Network(("192.0.2.1",)), controlling=False)
-    with pytest.raises(ConfigError, match=r"192\.0\.2\.1"):
+    with pytest.raises(NoPort, match=r"192\.0\.2\.1"):
         await elsewhere.gather()
     await elsewhere.close()
 
@@ -172,6 +172,32 @@ async def test_datagrams_of_any_kind_change_nothing() -> None:
         await until(lambda: ends.answerer.invalid > 0)
         ends.caller.send_rtp(bytes(RtpPacket(96, 1, 960, 5, b"still here")))
         await until(lambda: len(ends.heard) == 1)
+
+
+async def test_the_rest_is_closed_whatever_state_a_peer_has_brought_one_part_into() -> None:
+    async with connected() as ends:
+
+        async def fails() -> None:
+            raise RuntimeError("OpenSSL wants something else")
+
+        ends.answerer.sctp.stop = ends.answerer._dtls.stop = fails  # type: ignore[method-assign]
+        await ends.answerer.close()
+        await ends.answerer.close()
+        assert not ends.answerer._ice._protocols
+
+
+async def test_media_go_the_way_that_the_peer_chooses_now() -> None:
+    async with connected() as ends:
+        ends.answerer._ice._nominated.clear()
+        ends.answerer.send_rtp(bytes(RtpPacket(96, 1, 1, 1, b"x")))  # nowhere, and no error
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+            other.bind(("127.0.0.1", 0))
+            other.settimeout(10)
+            candidate = Candidate("1", 1, "udp", 1, "127.0.0.1", other.getsockname()[1], "host")
+            candidate._network_host = candidate.host
+            ends.answerer._ice._nominated[1] = CandidatePair(ends.answerer._ice._protocols[0], candidate)
+            ends.answerer.send_rtp(bytes(RtpPacket(96, 2, 2, 1, b"x")))
+            assert await asyncio.to_thread(other.recv, 2000)
 
 
 async def test_a_peer_that_falls_silent_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

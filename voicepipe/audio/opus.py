@@ -44,6 +44,7 @@ def load() -> Any:
     library = ctypes.CDLL(name)
     pointer, integer = ctypes.c_void_p, ctypes.c_int
     library.opus_encoder_create.restype = library.opus_decoder_create.restype = pointer
+    library.opus_encoder_ctl.argtypes = [pointer, integer]  # and what follows: it takes a varying number
     library.opus_encode.argtypes = [pointer, pointer, integer, ctypes.c_char_p, ctypes.c_int32]
     library.opus_decode.argtypes = [pointer, ctypes.c_char_p, ctypes.c_int32, pointer, integer, integer]
     for free in (library.opus_encoder_destroy, library.opus_decoder_destroy):
@@ -65,7 +66,8 @@ class Encoder:
         self._buffer = ctypes.create_string_buffer(_BYTES)
         # Unconstrained, silence takes 3 bytes rather than as many as speech.
         for setting, value in ((_SET_BITRATE, BITRATE), (_SET_COMPLEXITY, COMPLEXITY), (_SET_VBR_CONSTRAINT, 0)):
-            self._lib.opus_encoder_ctl(self._state, setting, ctypes.c_int(value))
+            refused = self._lib.opus_encoder_ctl(self._state, setting, ctypes.c_int(value))
+            assert not refused, f"libopus does not take setting {setting}"
 
     def __call__(self, pcm: Pcm) -> bytes:
         """The payload of int16[n]: 2.5, 5, 10, 20, 40 or 60 ms."""

@@ -13,7 +13,8 @@ QUEUED = 50
 
 
 class BlockQueue:
-    """One writer, one reader. Nothing is ever dropped: a writer that can be held up waits for `room`."""
+    """One writer, one reader. Nothing is dropped here: a writer that can be held up waits for `room`, and one that
+    cannot (RTP) takes in only a few seconds more than real time."""
 
     def __init__(self) -> None:
         self.ended = False

@@ -7,7 +7,7 @@ from starlette.responses import JSONResponse
 
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.call_api import PopApi, Tenant
-from voicepipe.errors import ConfigError, Draining, PopFull, Refused, Unauthorized, UnknownCall
+from voicepipe.errors import ConfigError, Draining, NoPort, PopFull, Refused, Unauthorized, UnknownCall
 from voicepipe.ingress.keys import Caller, Secrets, caller, key_of
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.items import fresh_id
@@ -27,6 +27,7 @@ _REFUSALS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     UnknownModel: (404, "model_not_found", {}),
     UnknownCall: (404, "call_id_not_found", {}),
     PopFull: (503, "pop_full", {"Retry-After": "2"}),
+    NoPort: (503, "no_port", {"Retry-After": "2"}),
     Draining: (503, "draining", {"Retry-After": "30"}),
 }
 """HTTP status, code and headers."""

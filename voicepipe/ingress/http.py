@@ -5,7 +5,7 @@ import logging
 import mimetypes
 import socket
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -52,8 +52,7 @@ class Realtime:
                 who = self._doors.caller(socket)
                 if call_id := socket.query_params.get("call_id"):
                     call = self._calls.find(call_id, who.tenant)
-                    await socket.accept(_subprotocol(socket))
-                    return await listen_in(socket, call)
+                    return await listen_in(socket, call, _subprotocol(socket))
                 agent = find_agent(self._pop, who.tenant, who.agent or socket.query_params.get("model"))
                 seat = place.enter_context(self._pop.admit(who.tenant, agent))
             except Refused as error:
@@ -136,10 +135,14 @@ async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:
     check_exposure(pop.config)
     calls = WebRtcCalls(pop.config, await asyncio.to_thread(prepared, pop.config))
     application = await asyncio.to_thread(app, pop, calls)  # it looks at files
-    running = asyncio.create_task(calls.run())
+    listening = listener or server.bind(pop.config.http)
+    serving = server.serve(application, listening, pop.config, pop.serving)
+    jobs = {asyncio.create_task(serving), asyncio.create_task(calls.run())}
     try:
-        await server.serve(application, listener or server.bind(pop.config.http), pop.config, pop.serving)
+        done, _ = await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
+        for job in done:
+            job.result()
     finally:
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
+        for job in jobs:
+            job.cancel()
+        await asyncio.wait(jobs)

@@ -58,8 +58,7 @@ class Counts:
     lost: int = 0
     """Given up."""
     late: int = 0
-    """Came after they had been given up."""
-    duplicate: int = 0
+    """Came after they had been given up, or for a second time."""
 
 
 class JitterBuffer:
@@ -71,6 +70,7 @@ class JitterBuffer:
         """Seconds (RFC 3550, 6.4.1)."""
         self.highest_seq = 0
         """With the number of its cycles above 16 bits."""
+        self._first_seq = 0
         self._clock = clock
         self._span = clock // 50
         self._waiting: dict[int, tuple[RtpPacket, int, float]] = {}
@@ -94,6 +94,11 @@ class JitterBuffer:
         usual = late[int(0.95 * len(late))] if late else 0.0
         return min(max(usual, LEAST_WAIT_S), MOST_WAIT_S)
 
+    @property
+    def expected(self) -> int:
+        """Packets that were sent, as far as their numbers tell."""
+        return self.highest_seq - self._first_seq + 1 if self._next is not None else 0
+
     def push(self, packet: RtpPacket, now: float, *, silent: bool = False) -> None:
         """A packet that arrived at `now`; `silent`: it says that its sender sends nothing more for a while."""
         if self._next is None or abs(newer_by(packet.seq, self._next & 0xFFFF, 16)) > RESTART:
@@ -103,7 +108,7 @@ class JitterBuffer:
         timestamp = self._due + newer_by(packet.timestamp, self._due & 0xFFFFFFFF, 32)
         self.counts.received += 1
         if seq in self._waiting:
-            self.counts.duplicate += 1
+            self.counts.late += 1
             return
         self._measure(seq, timestamp, now)
         if seq < self._next:
@@ -128,7 +133,9 @@ class JitterBuffer:
     def _restart(self, packet: RtpPacket) -> None:
         self._waiting.clear()
         self._lateness.clear()
-        self._next, self._due, self.highest_seq = packet.seq, packet.timestamp, packet.seq
+        # The numbers before a restart count on, so that reports do.
+        self._first_seq = packet.seq - max(0, self.expected)
+        self._next, self._due, self.highest_seq = packet.seq, packet.timestamp, packet.seq - 1
         self._base = self._base_next = float("inf")
         self._seen, self._filled = None, False
 

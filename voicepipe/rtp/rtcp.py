@@ -51,7 +51,6 @@ class Rtcp:
     """Who sent it."""
     sender: SenderInfo | None = None
     reports: tuple[Report, ...] = ()
-    goodbye: bool = False
 
 
 def ntp(unix: float) -> int:
@@ -78,25 +77,24 @@ def build(ssrc: int, cname: str, sender: SenderInfo | None, reports: tuple[Repor
 
 def parse(data: bytes) -> Rtcp:
     """A compound packet. Raises PacketError."""
-    ssrc, sender, reports, goodbye = 0, None, list[Report](), False
+    ssrc, sender, reports = 0, None, list[Report]()
     start = 0
     while start < len(data):
-        if len(data) < start + _HEAD.size:
+        if len(data) < start + 4:
             raise PacketError("the RTCP header is cut off")
-        flags, kind, words, source = _HEAD.unpack_from(data, start)
+        flags, kind, words = data[start], data[start + 1], int.from_bytes(data[start + 2 : start + 4])
         end = start + 4 + 4 * words
         if flags >> 6 != 2 or end > len(data):
             raise PacketError("not RTCP, or cut off")
-        body = data[start + _HEAD.size : end]
+        source, body = int.from_bytes(data[start + 4 : start + 8]), data[start + _HEAD.size : end]
         if kind == SENDER and len(body) >= _SENDER.size:
             sender, body = SenderInfo(*_SENDER.unpack_from(body)), body[_SENDER.size :]
-        if kind in (SENDER, RECEIVER):
+        if kind in (SENDER, RECEIVER) and words:
             ssrc = source
             blocks = min(flags & 0x1F, len(body) // _BLOCK.size)
             reports += [_report(body, at * _BLOCK.size) for at in range(blocks)]
-        goodbye = goodbye or kind == GOODBYE
         start = end
-    return Rtcp(ssrc, sender, tuple(reports), goodbye)
+    return Rtcp(ssrc, sender, tuple(reports))
 
 
 def _packet(kind: int, count: int, ssrc: int, body: bytes) -> bytes:

@@ -24,6 +24,11 @@ _DATA = "webrtc-datachannel"
 _DATA_PORT = 5000
 
 
+LONGEST = 20_000
+"""Characters. A browser's offer of sound has three to five thousand; its parser takes the square of what it gets."""
+MOST_CANDIDATES = 32
+
+
 class SdpError(ValueError):
     """A description that we cannot have a call with; the text says why."""
 
@@ -41,6 +46,8 @@ class Description:
 
 def read(text: str) -> Description:
     """An offer, or the answer to ours. Raises SdpError."""
+    if len(text) > LONGEST:
+        raise SdpError(f"This SDP has {len(text)} characters; at most {LONGEST} are read.")
     session = _parsed(text)
     audio = next((media for media in session.media if media.kind == "audio" and media.port), None)
     if audio is None:
@@ -53,7 +60,7 @@ def read(text: str) -> Description:
     data = _data(session, audio)
     remote = Remote(
         audio.ice,
-        [candidate for media in session.media for candidate in media.ice_candidates],
+        [candidate for media in session.media for candidate in media.ice_candidates][:MOST_CANDIDATES],
         tuple(audio.dtls.fingerprints),
         _SETUP[audio.dtls.role],
         data.sctp_port or _DATA_PORT if data else None,
@@ -170,5 +177,7 @@ def _transported(media: MediaDescription, transport: Transport, candidates: list
 
 def _printed(session: SessionDescription, parts: tuple[MediaDescription, ...]) -> str:
     session.media = list(parts)
-    session.group.append(GroupDescription("BUNDLE", [media.rtp.muxId for media in parts if media.port]))
+    bundled: list[int | str] = [media.rtp.muxId for media in parts if media.port and media.rtp.muxId]
+    if bundled:
+        session.group.append(GroupDescription("BUNDLE", bundled))
     return str(session)

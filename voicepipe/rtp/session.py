@@ -4,7 +4,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Protocol
 
 import numpy as np
@@ -12,10 +12,12 @@ import numpy as np
 from voicepipe.audio import RATE, Pcm
 from voicepipe.rtp import rtcp
 from voicepipe.rtp.codec import Codec
-from voicepipe.rtp.jitter import Heard, JitterBuffer, Lost, Piece
+from voicepipe.rtp.jitter import Counts, Heard, JitterBuffer, Lost, Piece, Silent
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
 
 PACKET_S = 0.020
+AHEAD_S = 5.0
+"""Sound that is so far ahead of real time is dropped before it is decoded: what a network held up only catches up."""
 REPORT_S = 5.0
 """Between reports (RFC 3550, 6.2), at random from half to one and a half times that."""
 
@@ -36,7 +38,7 @@ class Statistics:
     lost: int
     late: int
     invalid: int
-    """Datagrams that were no packet of this stream."""
+    """Datagrams that were no packet of this stream, or came in masses."""
     sent: int
     jitter_ms: float
     wait_ms: float
@@ -75,8 +77,13 @@ class RtpSession:
         self._remote: int | None = None
         """The peer's SSRC."""
         self._invalid = 0
-        # What we send.
-        self._seq, self._timestamp = secrets.randbits(16), secrets.randbits(32)
+        self._began: float | None = None
+        """When the first packet came."""
+        self._heard_s = 0.0
+        self._before = Counts()
+        """Of sources that the peer does not use any more."""
+        # What we send. Half of the numbers are left, so that early losses do not hide that they begin anew (RFC 3711).
+        self._seq, self._timestamp = secrets.randbits(15), secrets.randbits(32)
         self._packets = self._bytes = 0
         self._due = 0.0
         """When what was sent last has been played."""
@@ -88,6 +95,7 @@ class RtpSession:
         self._report_at = 0.0
         self._last_sr, self._last_sr_at = 0, 0.0
         self._reported = 0, 0
+        """Packets expected and received by the last report."""
         self._rtt: float | None = None
         self._remote_lost = 0.0
 
@@ -107,29 +115,44 @@ class RtpSession:
         if packet.payload_type != self._type:
             self._invalid += 1
             return
-        if packet.ssrc != self._remote:  # Its sender began anew.
-            self._remote, self._buffer = packet.ssrc, JitterBuffer(self.codec.clock)
+        self._began = arrived if self._began is None else self._began
+        if self._heard_s > arrived - self._began + AHEAD_S:
+            self._invalid += 1
+            return
+        if packet.ssrc != self._remote:
+            self._change_source(packet.ssrc)
         self._buffer.push(packet, arrived, silent=len(packet.payload) <= self.codec.silence)
         self._deliver(arrived)
 
+    def _change_source(self, ssrc: int) -> None:
+        """The peer began anew."""
+        old = self._buffer.counts
+        self._before = Counts(*(a + b for a, b in zip(astuple(self._before), astuple(old), strict=True)))
+        self._remote, self._buffer = ssrc, JitterBuffer(self.codec.clock)
+        self._reported, self._last_sr = (0, 0), 0
+
     def _deliver(self, now: float) -> None:
         while piece := self._buffer.pop(now):
-            pcm, arrived = self._sound(piece, now)
-            self._on_sound(pcm, arrived, not isinstance(piece, Heard))
+            pcm = self._sound(piece)
+            self._heard_s += pcm.size / RATE
+            if isinstance(piece, Heard):
+                self._on_sound(pcm, piece.arrived, False)
+            else:
+                self._on_sound(pcm, now, True)
 
-    def _sound(self, piece: Piece, now: float) -> tuple[Pcm, float]:
-        if isinstance(piece, Heard):
-            try:
-                return self._decode(piece.packet.payload), piece.arrived
-            except ValueError:
-                self._invalid += 1
-                return self._decode.conceal(RATE // 50), piece.arrived
-        samples = piece.span * RATE // self.codec.clock
-        if isinstance(piece, Lost):
-            following = piece.following
-            recovered = self._decode.conceal(samples) if following is None else self._decode.recover(following, samples)
-            return recovered, now
-        return np.zeros(samples, np.int16), now
+    def _sound(self, piece: Piece) -> Pcm:
+        samples = RATE // 50 if isinstance(piece, Heard) else piece.span * RATE // self.codec.clock
+        try:
+            match piece:
+                case Heard(packet=packet):
+                    return self._decode(packet.payload)
+                case Lost(following=bytes(following)):
+                    return self._decode.recover(following, samples)
+                case Silent():
+                    return np.zeros(samples, np.int16)
+        except ValueError:
+            self._invalid += 1
+        return self._decode.conceal(samples)
 
     # --- out
 
@@ -191,13 +214,16 @@ class RtpSession:
 
     def _block(self, now: float) -> rtcp.Report:
         assert self._remote is not None
-        counts = self._buffer.counts
-        lost, received = counts.lost - self._reported[0], counts.received - self._reported[1]
-        self._reported = counts.lost, counts.received
-        fraction = lost / (lost + received) if lost > 0 else 0.0
+        # What came late was not lost (RFC 3550, 6.4.1): it only was of no use.
+        expected, received = self._buffer.expected, self._buffer.counts.received
+        due, lost = expected - self._reported[0], expected - received - (self._reported[0] - self._reported[1])
+        self._reported = expected, received
+        fraction = lost / due if lost > 0 and due > 0 else 0.0
         since = now - self._last_sr_at if self._last_sr else 0.0
         jitter = int(self._buffer.jitter * self.codec.clock)
-        return rtcp.Report(self._remote, fraction, counts.lost, self._buffer.highest_seq, jitter, self._last_sr, since)
+        return rtcp.Report(
+            self._remote, fraction, expected - received, self._buffer.highest_seq, jitter, self._last_sr, since
+        )
 
     def _hear_report(self, report: rtcp.Rtcp, arrived: float) -> None:
         if report.sender and report.ssrc == self._remote:
@@ -210,10 +236,11 @@ class RtpSession:
                     self._rtt = max(0.0, round_trip - block.since_last_sr)
 
     def statistics(self) -> Statistics:
-        counts = self._buffer.counts
+        counts, before = self._buffer.counts, self._before
         rtt_ms = None if self._rtt is None else round(1000 * self._rtt, 1)
         return Statistics(
-            counts.received, counts.lost, counts.late, self._invalid, self._packets,
+            before.received + counts.received, before.lost + counts.lost, before.late + counts.late, self._invalid,
+            self._packets,
             round(1000 * self._buffer.jitter, 1), round(1000 * self._buffer.wait_s, 1), rtt_ms, self._remote_lost,
         )  # fmt: skip
 

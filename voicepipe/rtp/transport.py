@@ -7,10 +7,10 @@ here.
 """
 
 import asyncio
+import logging
 import random
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -35,8 +35,10 @@ from aiortc import (
 from aiortc.rtcicetransport import candidate_from_aioice, candidate_to_aioice
 from aiortc.rtcsctptransport import RTCSctpCapabilities
 
-from voicepipe.errors import ConfigError
+from voicepipe.errors import NoPort
 from voicepipe.rtp.packet import is_rtcp
+
+logger = logging.getLogger(__name__)
 
 TRIES = 64
 """Ports of the range that are tried before it is said to be full."""
@@ -95,10 +97,10 @@ class Transport:
         self.sctp.on("datachannel", lambda channel: self.on_channel(channel))
         self._gone = asyncio.Event()
         self._dtls.on("statechange", self._changed)
-        self._send: Callable[[bytes], None] | None = None
+        self._up = False
 
     async def gather(self) -> list[RTCIceCandidate]:
-        """Bind; our candidates. Raises ConfigError: no address or port can be had."""
+        """Bind; our candidates. Raises NoPort."""
         await self._ice.gather_candidates()
         return [candidate_from_aioice(candidate) for candidate in self._ice.local_candidates]
 
@@ -116,6 +118,8 @@ class Transport:
         Raises ConnectionError.
         """
         self._dtls._set_role(remote.dtls_role)
+        if remote.ice.iceLite:  # Such a peer leaves it to us to choose a path (RFC 8445, 6.1.1).
+            self._ice.ice_controlling = True
         for candidate in remote.candidates:
             # Names that only the peer's own network resolves (mDNS) are left out: its packets tell the address. Nor do
             # we ever say that these were all, since then ICE would not wait for such packets.
@@ -127,8 +131,7 @@ class Transport:
         await self._dtls.start(RTCDtlsParameters(list(remote.fingerprints)))
         if self._dtls.state != "connected":
             raise ConnectionError("the peer's keys could not be agreed on (DTLS)")
-        pair = self._ice._nominated[1]
-        self._send = lambda data: pair.protocol.transport.sendto(data, pair.remote_addr)
+        self._up = True
         if remote.sctp_port is not None:
             await self.sctp.start(RTCSctpCapabilities(remote.max_message), remote.sctp_port)
 
@@ -138,13 +141,17 @@ class Transport:
 
     def send_rtp(self, packet: bytes) -> None:
         """Protect and send; dropped while there is no connection."""
-        if self._send and not self._gone.is_set():
+        if self._up:
             self._send(self._dtls._tx_srtp.protect(packet))
 
     def send_rtcp(self, packet: bytes) -> None:
         """Protect and send; dropped while there is no connection."""
-        if self._send and not self._gone.is_set():
+        if self._up:
             self._send(self._dtls._tx_srtp.protect_rtcp(packet))
+
+    def _send(self, data: bytes) -> None:
+        if pair := self._ice._nominated.get(1):  # Another one whenever the peer has found a better path.
+            pair.protocol.transport.sendto(data, pair.remote_addr)
 
     async def gone(self) -> None:
         """Returns when the peer has hung up, or has not been heard from for half a minute (RFC 7675)."""
@@ -152,17 +159,19 @@ class Transport:
 
     async def close(self) -> None:
         """Tell the peer, and let go of the socket. Safe to call twice."""
-        self._send = None
-        with suppress(ConnectionError):
-            await self.sctp.stop()
-        await self._dtls.stop()
-        await self._ice_transport.stop()
+        self._up = False
+        for step in (self.sctp.stop, self._dtls.stop, self._ice_transport.stop, self._ice.close):
+            try:
+                await step()
+            except Exception as error:  # Whatever state a peer has brought them into, the next one has its turn.
+                logger.debug("%s: %s", step.__qualname__, error)
         self._gone.set()
         # Who listened knows us: in a circle, all of it would stay until the collector's next full round.
         self.on_media = self.on_channel = _ignored
 
     def _changed(self) -> None:
         if self._dtls.state in ("closed", "failed"):
+            self._up = False
             self._gone.set()
 
     def _srtp(self, data: bytes) -> None:
@@ -186,13 +195,16 @@ class _Protocol(StunProtocol):
 
     def __init__(self, connection: "_Connection") -> None:
         super().__init__(connection)
-        self._on_srtp = connection.on_srtp
+        self._connection = connection
 
     def datagram_received(self, data: bytes | str, addr: tuple[Any, ...]) -> None:
         assert isinstance(data, bytes)
-        if data and 128 <= data[0] <= 191:
-            self._on_srtp(data)
-        elif data:
+        if not data:
+            return
+        if 128 <= data[0] <= 191:
+            self._connection.on_srtp(data)
+        # DTLS has no key to tell strangers by, but the peer's addresses are known by STUN, which has.
+        elif data[0] <= 3 or self._connection.knows(addr):
             super().datagram_received(data, addr)
 
 
@@ -208,41 +220,39 @@ class _Connection(Connection):
         if self._local_candidates_start:
             return
         self._local_candidates_start = True
+        refusal: OSError | None = None
         for address in self._network.addresses:
-            protocol = await self._bound(address)
+            try:
+                protocol = await self._bound(address)
+            except OSError as error:  # One of several may be gone: a VPN, a lease.
+                refusal = error
+                continue
             host, port = protocol.transport.get_extra_info("sockname")[:2]
-            told = self._network.public or host
             protocol.local_candidate = Candidate(
                 foundation=candidate_foundation("host", "udp", host),
                 component=1, transport="udp", priority=candidate_priority(1, "host", 65535 - len(self._protocols)),
-                host=told, port=port, type="host",
+                host=self._network.public or host, port=port, type="host",
             )  # fmt: skip
             self._protocols.append(protocol)
             self._local_candidates.append(protocol.local_candidate)
         self._local_candidates_end = True
+        if refusal and not self._protocols:
+            raise NoPort(
+                f"No UDP port can be had on {', '.join(self._network.addresses)} ({refusal}): set webrtc.addresses to "
+                "addresses of this machine, and webrtc.first_port and last_port to a wider range."
+            )
 
     async def _bound(self, address: str) -> _Protocol:
         first, last = self._network.ports
         ports = random.sample(range(first, last + 1), min(TRIES, last + 1 - first)) if first else [0]
-        loop = asyncio.get_running_loop()
-        refusal: OSError | None = None
+        loop, refusal = asyncio.get_running_loop(), OSError("there is no port to try")
         for port in ports:
             try:
-                transport, protocol = await loop.create_datagram_endpoint(
-                    lambda: _Protocol(self), local_addr=(address, port)
-                )
+                return (await loop.create_datagram_endpoint(lambda: _Protocol(self), local_addr=(address, port)))[1]
             except OSError as error:
                 refusal = error
-            else:
-                return protocol
-        raise ConfigError(
-            f"No UDP port can be had on {address} ({refusal}): set webrtc.addresses to addresses of this machine, and "
-            "webrtc.first_port and last_port to a wider range."
-        )
+        raise refusal
 
-    def data_received(self, data: bytes, component: int) -> None:
-        """Also what comes by a relay."""
-        if data and 128 <= data[0] <= 191:
-            self.on_srtp(data)
-        else:
-            super().data_received(data, component)
+    def knows(self, address: tuple[Any, ...]) -> bool:
+        """Whether the peer has named it, or proved by STUN that it is theirs."""
+        return any((known._network_host, known.port) == address[:2] for known in self._remote_candidates)

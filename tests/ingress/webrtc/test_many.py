@@ -72,4 +72,7 @@ async def test_two_hundred_calls_leave_nothing_behind() -> None:
             while pop.live:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         pop.calls.clear()
-        await until(lambda: (held(), descriptors()) <= before, 30)
+        try:
+            await until(lambda: held() <= before[0] and descriptors() <= before[1], 30)
+        except TimeoutError:
+            raise AssertionError(f"{before} before, {held()} and {descriptors()} now") from None

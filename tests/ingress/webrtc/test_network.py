@@ -48,10 +48,10 @@ async def test_loss_and_jitter_are_survived_and_forgotten() -> None:
         network = BadNetwork(peer)
         for turn in (1, 2):
             peer.microphone.loud = True
-            await until(lambda turn=turn: peer.types().count("input_audio_buffer.speech_started") == turn)  # type: ignore[misc]
+            await until(lambda turn=turn: peer.types().count("input_audio_buffer.speech_started") == turn)
             await asyncio.sleep(1)
             peer.microphone.loud = False
-            await until(lambda turn=turn: peer.types().count("response.done") == turn)  # type: ignore[misc]
+            await until(lambda turn=turn: peer.types().count("response.done") == turn)
             await network.heal()
         assert network.lost
         assert (await peer.saw("conversation.item.input_audio_transcription.completed"))["transcript"] == WORDS

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 from voicepipe.agent import CallSettings
 from voicepipe.call_api import Seat
 from voicepipe.config import LimitsConfig
+from voicepipe.errors import PopFull
 from voicepipe.ingress.realtime import server_events as wire
 from voicepipe.ingress.realtime.control import Control, InputLine
 from voicepipe.ingress.realtime.errors import WireError
@@ -26,6 +27,10 @@ logger = logging.getLogger(__name__)
 
 LINGER = 5.0
 """Seconds that a call has to end once its caller is gone, and that a client has to take what is left for it."""
+
+
+MOST_CLIENTS = 16
+"""Of one call. They take no slot, and each may keep `limits.unread_bytes` waiting."""
 
 
 class RealtimeLine(Line, InputLine, Protocol):
@@ -62,7 +67,7 @@ GOODBYES = {
 
 
 class RealtimeCall:
-    """`run` it once. Until then, and after, clients can listen but ask nothing."""
+    """`run` it once, or `close` it if that never happens. Before and after, clients can listen but ask nothing."""
 
     def __init__(
         self, line: RealtimeLine, seat: Seat, session: Session, settings: CallSettings, limits: LimitsConfig
@@ -71,7 +76,10 @@ class RealtimeCall:
         self.reason = ""
         """Why it ended: the first reason counts."""
         self.running = asyncio.Event()
-        """What clients ask can be carried out."""
+        """What clients ask can be carried out, or never will be."""
+        self.ended = asyncio.Event()
+        """Somebody has hung up, though what is left to be said may still be."""
+        self._closed = False
         self._line = line
         self._clients: list[Outbox] = []
         self._event_prefix = fresh_id("event")
@@ -81,6 +89,7 @@ class RealtimeCall:
         self._translator = Translator(session, fresh_id("conv"), audio_in_events=line.audio_in_events)
         line.on_audio = self._audio
         self._call = seat.open(line, settings, self._on_event)
+        self.id = self._call.id
         self._control = Control(self._call, line, self._translator, self._emit, limits.items)
 
     @property
@@ -89,10 +98,18 @@ class RealtimeCall:
         return GOODBYES.get(self.reason, Goodbye(1000))
 
     def join(self, on_full: Callable[[], None]) -> Outbox:
-        """A client that gets every event from now on, the session first. `on_full`: it does not take them."""
+        """A client that gets every event from now on, the session first. `on_full`: it does not take them.
+
+        Raises PopFull: the call has too many clients.
+        """
+        if len(self._clients) >= MOST_CLIENTS:
+            raise PopFull(f"{MOST_CLIENTS} clients are connected to this call; close one first.")
         outbox = Outbox(self.limits.unread_bytes, on_full)
-        self._clients.append(outbox)
         outbox.put(self._numbered(wire.SessionCreated(session=self._translator.session)))
+        if self._closed:
+            outbox.close()
+        else:
+            self._clients.append(outbox)
         return outbox
 
     def leave(self, outbox: Outbox) -> None:
@@ -102,8 +119,14 @@ class RealtimeCall:
             self._clients.remove(outbox)
 
     async def handle(self, raw: str | bytes, arrived: float, asker: Outbox) -> None:
-        """One message of `asker`, which reached the socket at the monotonic second `arrived`."""
+        """One message of `asker`, which reached the socket at the monotonic second `arrived`. None once it is over."""
+        if self._closed:
+            return
         await self._control.handle(raw, arrived, lambda event: asker.put(self._numbered(event)))
+
+    def tell(self, client: Outbox, error: WireError) -> None:
+        """Something went wrong for this client alone."""
+        client.put(self._numbered(wire.ErrorEvent.of(error)))
 
     async def run(self) -> None:
         """Until either side hangs up; then every client is told, and gets nothing more."""
@@ -113,24 +136,34 @@ class RealtimeCall:
             async with asyncio.timeout(None) as self._grace:
                 await self._call.run()
         except TimeoutError:
-            logger.warning("%s: did not end within %g s of its caller", self._call.id, LINGER)
+            logger.warning("%s: did not end within %g s of its caller", self.id, LINGER)
         except asyncio.CancelledError:
             self.reason = self.reason or "shutdown"
             raise
         except Exception:
-            logger.exception("%s: failed", self._call.id)
+            logger.exception("%s: failed", self.id)
             self.reason = "error"
         finally:
             length.cancel()
             self._grace = None
-            self._say_goodbye()
-            # They know this call: in a circle, all of it would stay until the collector's next full round.
-            del self._call, self._control
-            self._line.on_audio = _unheard
+            self.close()
+
+    def close(self) -> None:
+        """It is over: every client is told why and gets nothing more. Safe to call twice."""
+        if self._closed:
+            return
+        self._say_goodbye()
+        self._closed = True
+        self.ended.set()
+        self.running.set()
+        # They know this call: in a circle, all of it would stay until the collector's next full round.
+        del self._call, self._control
+        self._line.on_audio = _unheard
 
     def end(self, reason: str) -> None:
         """End the call from here: the line ends, and the call with it, by force if it must be."""
         self.reason = self.reason or reason
+        self.ended.set()
         self._line.end()
         if self._grace and self._grace.when() is None:
             self._grace.reschedule(asyncio.get_running_loop().time() + LINGER)

@@ -9,8 +9,9 @@ import numpy as np
 from voicepipe.audio import RATE, Block, Pcm, Resampler, g711, samples_to_ms
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
+from voicepipe.ingress.pacing import by_timer
 from voicepipe.ingress.realtime.session import Format, PcmFormat, PcmuFormat
-from voicepipe.line import Pump, by_timer
+from voicepipe.line import Pump
 
 PCM_RATE = 24_000
 

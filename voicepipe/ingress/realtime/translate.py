@@ -57,7 +57,7 @@ class Translator:
         self._sounding = False
         """The response in progress is heard, and not in events."""
         self._cut: tuple[str, int] | None = None
-        """The item that was told last to be truncated, and its milliseconds."""
+        """The item told to be truncated as its response ended, and its milliseconds: the call may say it, too."""
         self.response_id: str | None = None
         """The response in progress."""
         self._conversation_id: str | None = conversation_id
@@ -124,13 +124,17 @@ class Translator:
         return out
 
     def _item_truncated(self, event: ItemTruncated) -> Events:
-        return self._truncated(event.item_id, event.audio_end_ms)
+        told, self._cut = self._cut, None
+        if told == (event.item_id, event.audio_end_ms):
+            return []  # with the end of the response
+        return [wire.ItemTruncatedEvent(item_id=event.item_id, audio_end_ms=event.audio_end_ms)]
 
-    def _truncated(self, item_id: str, ms: int) -> Events:
-        if self._cut == (item_id, ms):
-            return []
-        self._cut = item_id, ms
-        return [wire.ItemTruncatedEvent(item_id=item_id, audio_end_ms=ms)]
+    def _cut_short(self, event: ReplyDone) -> Events:
+        """Where sound travels in events, clients say themselves what they have played; elsewhere we do."""
+        cut = [item for item in event.items if item.kind == "message"] if self._conversation else []
+        for item in cut:
+            self._cut = item.id, item.audio_ms or 0
+        return [wire.ItemTruncatedEvent(item_id=item.id, audio_end_ms=item.audio_ms or 0) for item in cut]
 
     def _item_deleted(self, event: ItemDeleted) -> Events:
         self._sent_ms.pop(event.item_id, None)
@@ -204,8 +208,7 @@ class Translator:
             cut = event.status == "cancelled"
             heard = (wire.OutputCleared if cut else wire.OutputStopped)(response_id=event.response_id)
             done.insert(0 if cut else 1, heard)
-            if cut:  # Where sound travels in events, clients say themselves what they have played.
-                done += [told for item in event.items for told in self._truncated(item.id, item.audio_ms or 0)]
+            done += self._cut_short(event) if cut else []
         return done
 
     def _call_ended(self, event: CallEnded) -> Events:

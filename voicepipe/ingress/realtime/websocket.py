@@ -37,7 +37,7 @@ async def converse(
     """The accepted WebSocket is the caller: returns when the call is over and the socket closed."""
     line = WebSocketLine(session.audio.input.format, session.audio.output.format)
     call = RealtimeCall(line, seat, session, settings, limits)
-    client = _Client(socket, call, on_full=lambda: call.end("caller"))
+    client = _Client(socket, call, limits.idle_ms / 1000, on_full=lambda: call.end("caller"))
     async with asyncio.TaskGroup() as tasks:
         writer = tasks.create_task(client.write())
         reader = tasks.create_task(_until_gone(client, call))
@@ -50,9 +50,13 @@ async def _until_gone(client: "_Client", call: RealtimeCall) -> None:
     call.end(await client.read())
 
 
-async def listen_in(socket: WebSocket, call: RealtimeCall) -> None:
-    """The accepted WebSocket stands beside the caller (`?call_id=`): returns when it is closed. The call goes on."""
-    client = _Client(socket, call, on_full=lambda: None)
+async def listen_in(socket: WebSocket, call: RealtimeCall, subprotocol: str | None) -> None:
+    """Accept a WebSocket beside the caller (`?call_id=`): returns when it is closed. The call goes on.
+
+    It may say nothing for as long as it likes. Raises PopFull; then it is not accepted.
+    """
+    client = _Client(socket, call, None, on_full=lambda: None)
+    await socket.accept(subprotocol)
     async with asyncio.TaskGroup() as tasks:
         writer = tasks.create_task(client.write())
         reader = tasks.create_task(client.read())
@@ -63,20 +67,22 @@ async def listen_in(socket: WebSocket, call: RealtimeCall) -> None:
 
 
 class _Client:
-    def __init__(self, socket: WebSocket, call: RealtimeCall, on_full: Callable[[], None]) -> None:
+    def __init__(
+        self, socket: WebSocket, call: RealtimeCall, idle_s: float | None, on_full: Callable[[], None]
+    ) -> None:
         self._socket = socket
         self._peer: Peer | None = socket.scope.get("extensions", {}).get(PEER)
         self._call = call
+        self._idle_s = idle_s
         self._on_full = on_full
         self.outbox = call.join(self._full)
 
     async def read(self) -> str:
         """Carry out what the client asks until it is gone; why it is: "caller" or "idle"."""
-        idle = self._call.limits.idle_ms / 1000
         await self._call.running.wait()
         try:
             while True:
-                async with asyncio.timeout(idle):
+                async with asyncio.timeout(self._idle_s):
                     message = await self._socket.receive()
                 if message["type"] == "websocket.disconnect":
                     return "caller"

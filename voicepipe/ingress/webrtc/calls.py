@@ -1,36 +1,28 @@
 """The WebRTC calls of one PoP: an offer in, an answer out, and a call that outlives the request."""
 
 import asyncio
-import logging
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from voicepipe.agent import CallSettings
 from voicepipe.call_api import Seat, Tenant
 from voicepipe.config import Config
-from voicepipe.errors import UnknownCall
-from voicepipe.ingress.realtime.call import RealtimeCall
+from voicepipe.errors import Draining, UnknownCall
+from voicepipe.ingress.realtime.call import LINGER, RealtimeCall
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.session import Session
-from voicepipe.ingress.webrtc.channel import ChannelClient
-from voicepipe.ingress.webrtc.line import WebRtcLine
+from voicepipe.ingress.webrtc.peer import WebRtcCall
 from voicepipe.rtp import sdp
 from voicepipe.rtp.clock import MediaClock
-from voicepipe.rtp.transport import Network, Remote, Transport
-
-logger = logging.getLogger(__name__)
+from voicepipe.rtp.transport import Network
 
 
-@dataclass(slots=True)
-class _Peer:
-    """One call and what carries it."""
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A call, and whose it is."""
 
     tenant: Tenant
-    call: RealtimeCall
-    line: WebRtcLine
-    transport: Transport
-    channel: ChannelClient | None
-    remote: Remote
+    call: WebRtcCall
 
 
 class WebRtcCalls:
@@ -40,80 +32,59 @@ class WebRtcCalls:
         self._config = config
         self._network = network
         self._clock = MediaClock()
-        self._peers: dict[str, _Peer] = {}
+        self._calls: dict[str, _Known] = {}
         self._tasks: asyncio.TaskGroup | None = None
+        self._holding: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Until cancelled; then every call is told that the server goes down."""
-        async with asyncio.TaskGroup() as self._tasks:
-            await self._clock.run()
+        """Until cancelled; then every call is told that the server goes down, and has a few seconds to end."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            clock = tasks.create_task(self._clock.run())
+            try:
+                await asyncio.wait({clock})
+            finally:
+                self._tasks = None
+                await self._end_all()
+
+    async def _end_all(self) -> None:
+        for known in self._calls.values():
+            known.call.realtime.end("shutdown")
+        if self._holding:
+            await asyncio.wait(self._holding, timeout=LINGER)
 
     async def open(
         self, offer: str, tenant: Tenant, place: ExitStack, seat: Seat, session: Session, settings: CallSettings
     ) -> tuple[str, str]:
         """Answer an offer: the call's id and our description. `place`, the caller's in this PoP, is ours from then on.
 
-        Raises SdpError, ConfigError (no UDP port).
+        Raises SdpError, NoPort, Draining.
         """
-        assert self._tasks is not None
-        said = sdp.read(offer)
-        transport = Transport(self._network, controlling=False)
-        line = WebRtcLine(said.codec, said.payload_type, transport)
-        transport.on_media = line.media.datagram
+        call = WebRtcCall(sdp.read(offer), self._network, seat, session, settings, self._config)
         try:
-            answer = sdp.answer(said, transport, await transport.gather(), line.media.ssrc)
+            answer = await call.answer()
+            if self._tasks is None:
+                raise Draining("This PoP is being shut down and takes no new calls; try another one.")
         except BaseException:
-            await transport.close()
+            await call.close()
             raise
-        call = RealtimeCall(line, seat, session, settings, self._config.limits)
-        channel = None
-        if said.remote.sctp_port is not None:
-            channel = ChannelClient(call)
-            transport.on_channel = channel.opened
         call_id = fresh_id("rtc")
-        peer = self._peers[call_id] = _Peer(tenant, call, line, transport, channel, said.remote)
-        self._tasks.create_task(self._hold(call_id, peer, place.pop_all()))
+        self._calls[call_id] = _Known(tenant, call)
+        task = self._tasks.create_task(self._hold(call_id, call, place.pop_all()))
+        self._holding.add(task)
+        task.add_done_callback(self._holding.discard)
         return call_id, answer
 
     def find(self, call_id: str, tenant: Tenant) -> RealtimeCall:
         """This tenant's call. Raises UnknownCall."""
-        peer = self._peers.get(call_id)
-        if peer is None or peer.tenant.name != tenant.name:
+        known = self._calls.get(call_id)
+        if known is None or known.tenant.name != tenant.name:
             raise UnknownCall(f"No call has the id {call_id!r}.")
-        return peer.call
+        return known.call.realtime
 
-    async def _hold(self, call_id: str, peer: _Peer, place: ExitStack) -> None:
+    async def _hold(self, call_id: str, call: WebRtcCall, place: ExitStack) -> None:
         with place:
             try:
-                async with asyncio.timeout(self._config.webrtc.connect_ms / 1000):
-                    await peer.transport.connect(peer.remote)
-                await self._converse(peer)
-            except (TimeoutError, ConnectionError) as error:
-                logger.warning("%s: not connected: %s", call_id, str(error) or "the peer did not answer in time")
-            except Exception:
-                logger.exception("%s: failed", call_id)
+                await call.run(call_id, self._clock)
             finally:
-                del self._peers[call_id]
-                await peer.transport.close()
-        logger.info("%s: %s", call_id, peer.line.media.statistics())
-
-    async def _converse(self, peer: _Peer) -> None:
-        stop_ticking = self._clock.add(peer.line.tick)
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                jobs = {tasks.create_task(self._until_gone(peer))}
-                if peer.channel:
-                    jobs.add(tasks.create_task(peer.channel.run()))
-                await peer.call.run()
-                if peer.channel:  # What is left to be told is told, unless nobody is there any more.
-                    await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
-                for job in jobs:
-                    job.cancel()
-        finally:
-            stop_ticking()
-            peer.line.media.close()
-
-    @staticmethod
-    async def _until_gone(peer: _Peer) -> None:
-        await peer.transport.gone()
-        peer.call.end("caller")
+                del self._calls[call_id]

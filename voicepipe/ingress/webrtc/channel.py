@@ -9,6 +9,7 @@ from typing import Any
 from aiortc import RTCDataChannel
 
 from voicepipe.ingress.realtime.call import LINGER, RealtimeCall
+from voicepipe.ingress.realtime.errors import WireError
 
 logger = logging.getLogger(__name__)
 
@@ -17,8 +18,8 @@ UNASKED = 256
 """Messages of the client that may wait to be carried out; a client that sends more at once is hung up."""
 UNSENT = 256 * 1024
 """Bytes that the channel may hold back; more stay in the outbox, which has a limit."""
-OPEN_S = 30.0
-"""A channel that is not open by then is not going to be."""
+OPENING_S, OPEN_S = 1.0, 30.0
+"""A caller is not greeted before their channel is open, or has had a second to; after half a minute it will not be."""
 
 
 class ChannelClient:
@@ -43,11 +44,18 @@ class ChannelClient:
             logger.warning("a client is hung up that sends more than can be carried out")
             self._call.end("caller")
 
+    async def opening(self) -> None:
+        """Returns when the channel is open, or has had a second to."""
+        await asyncio.wait({self._channel}, timeout=OPENING_S)
+
     async def run(self) -> None:
-        """Until the call is over and the client has what was left for it."""
+        """Until the call is over and all events for the client are on their way, or its channel is closed."""
         async with asyncio.TaskGroup() as tasks:
             reader = tasks.create_task(self._read())
-            await self._write()
+            try:
+                await self._write()
+            finally:
+                self._call.leave(self._outbox)
             reader.cancel()
 
     async def _read(self) -> None:
@@ -57,16 +65,19 @@ class ChannelClient:
             await self._call.handle(message, arrived, self._outbox)
 
     async def _write(self) -> None:
-        try:
-            async with asyncio.timeout(OPEN_S):
-                channel = await self._channel
-        except TimeoutError:
-            return self._call.leave(self._outbox)  # Its caller wants sound alone.
+        await asyncio.wait({self._channel}, timeout=OPEN_S)
+        if not self._channel.done():
+            return  # Its caller wants sound alone.
+        channel = self._channel.result()
         while (message := await self._outbox.get()) is not None:
             await _drained(channel, UNSENT)
             if channel.readyState != "open":
                 return
-            channel.send(message.decode())
+            try:
+                channel.send(message.decode())
+            except ValueError:
+                too_long = f"An event of {len(message)} bytes is longer than this peer takes (a=max-message-size)."
+                self._call.tell(self._outbox, WireError("event_too_long", too_long, kind="server_error"))
         with suppress(TimeoutError):
             async with asyncio.timeout(LINGER):
                 await _drained(channel, 0)
@@ -77,6 +88,9 @@ async def _drained(channel: RTCDataChannel, most: int) -> None:
     if channel.bufferedAmount > most and channel.readyState == "open":
         low = asyncio.Event()
         channel.bufferedAmountLowThreshold = most
-        channel.once("bufferedamountlow", low.set)
-        channel.once("close", low.set)
+        for event in ("bufferedamountlow", "close"):
+            channel.on(event, low.set)
         await low.wait()
+        for event in ("bufferedamountlow", "close"):
+            if low.set in channel.listeners(event):
+                channel.remove_listener(event, low.set)

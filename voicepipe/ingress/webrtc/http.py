@@ -1,12 +1,15 @@
 """The call API over HTTP: place a WebRTC call, hang it up, and how to reach us from behind a firewall."""
 
 import logging
+import socket
 import time
+from collections.abc import AsyncGenerator
 from contextlib import ExitStack
 from typing import Any
 
 import ifaddr
 import msgspec
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -14,7 +17,7 @@ from starlette.routing import BaseRoute, Route
 from voicepipe.audio import opus
 from voicepipe.call_api import PopApi
 from voicepipe.config import Config, turn_secret
-from voicepipe.errors import ConfigError, PopFull, Refused
+from voicepipe.errors import ConfigError, Refused
 from voicepipe.ingress.doors import Doors, body, error_body, find_agent, refusal, settle
 from voicepipe.ingress.local import is_loopback
 from voicepipe.ingress.realtime.errors import WireError
@@ -36,12 +39,23 @@ def prepared(config: Config) -> Network:
     certificate()
     webrtc, host = config.webrtc, config.http.host
     addresses = webrtc.addresses
+    for address in addresses:
+        _try(address)
     if not addresses and host not in ("0.0.0.0", "::"):
         addresses = ("127.0.0.1",) if host == "localhost" else (host,)
     if not addresses:
         found = [ip.ip for adapter in ifaddr.get_adapters() for ip in adapter.ips if isinstance(ip.ip, str)]
         addresses = tuple(sorted(found, key=is_loopback))
     return Network(addresses, webrtc.public_address, (webrtc.first_port, webrtc.last_port))
+
+
+def _try(address: str) -> None:
+    """Raises ConfigError: it is not this machine's."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.bind((address, 0))
+    except OSError as error:
+        raise ConfigError(f"webrtc.addresses: {address} is no address of this machine ({error.strerror})") from error
 
 
 class CallsApi:
@@ -67,8 +81,9 @@ class CallsApi:
             try:
                 who = self._doors.caller(request)
                 offer, asked = await _offer(request)
-                model = asked.get("model") or request.query_params.get("model")
-                agent = find_agent(self._pop, who.tenant, who.agent or model)
+                model = asked.get("model")
+                named = model if isinstance(model, str) else request.query_params.get("model")
+                agent = find_agent(self._pop, who.tenant, who.agent or named)
                 session, settings = settle(agent, who, int(time.time() + self._pop.config.limits.call_ms / 1000))
                 session = session.updated(asked)
                 seat = place.enter_context(self._pop.admit(who.tenant, agent))
@@ -78,9 +93,6 @@ class CallsApi:
             except Refused as error:
                 logger.warning("call refused: %s", error)
                 return refusal(error)
-            except ConfigError as error:
-                logger.error("call refused: %s", error)
-                return refusal(PopFull("This PoP has no network port left for a call; try another one."))
             except SdpError as error:
                 return JSONResponse(error_body("invalid_offer", str(error), "sdp"), 400)
             except WireError as error:
@@ -114,14 +126,22 @@ async def _offer(request: Request) -> tuple[str, dict[str, Any]]:
     if kind != "multipart/form-data":
         raise WireError("invalid_value", f"Send the offer as {SDP}, or as multipart/form-data with the parts sdp and "
                         "session.", "content-type")  # fmt: skip
-    async with request.form(max_files=2, max_fields=4, max_part_size=1024 * 1024) as form:
-        parts = {name: await _text(form[name]) for name in ("sdp", "session") if name in form}
+    try:
+        form = await MultiPartParser(request.headers, _once(await body(request)), max_files=2, max_fields=4).parse()
+    except MultiPartException as error:
+        raise WireError("invalid_value", f"The form cannot be read: {error.message}", "content-type") from None
+    parts = {name: await _text(form[name]) for name in ("sdp", "session") if name in form}
+    await form.close()
     if "sdp" not in parts:
         raise WireError("missing_required_parameter", "The form has no part 'sdp'.", "sdp")
     try:
         return parts["sdp"], msgspec.json.decode(parts.get("session") or "{}", type=dict[str, Any])
     except msgspec.DecodeError as error:
         raise WireError("invalid_json", f"The part 'session' is no JSON object: {error}.", "session") from None
+
+
+async def _once(data: bytes) -> AsyncGenerator[bytes, None]:
+    yield data
 
 
 async def _text(part: Any) -> str:

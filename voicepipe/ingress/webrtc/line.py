@@ -31,7 +31,9 @@ class WebRtcLine:
         self.on_audio: Callable[[bytes, float], None] = _unheard
         self.out_rate = codec.out_rate
         self.media = RtpSession(codec, payload_type, wire, self._heard, clock)
-        self._pump: Pump = _idle
+        self._pump: Pump | None = None
+        self._paced: asyncio.Future[None] | None = None
+        """Lasts as long as the call is paced."""
         self._queue = BlockQueue()
         self._far = FarEnd(self.out_rate, clock, FAR_DELAY_S)
 
@@ -43,16 +45,20 @@ class WebRtcLine:
 
     def tick(self, now: float) -> None:
         """Every 20 ms, by the clock of all calls: speech that is due, or else silence."""
-        self._pump()
+        if self._pump and self._paced and not self._paced.done():
+            try:
+                self._pump()
+            except Exception as error:  # The call's, not the clock's.
+                self._paced.set_exception(error)
         self.media.tick(now)
 
     async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
         """By `tick`: calls that are served one after another find the processor's caches warm."""
-        self._pump = pump
+        self._pump, self._paced = pump, asyncio.get_running_loop().create_future()
         try:
-            await asyncio.get_running_loop().create_future()
+            await self._paced
         finally:
-            self._pump = _idle
+            self._pump = None
 
     def send(self, pcm: Pcm) -> None:
         self.media.send(pcm)
@@ -75,7 +81,9 @@ class WebRtcLine:
         return said if seen.rtt_ms is None else f"{seen.rtt_ms:.0f} ms round trip, {said}"
 
     async def hang_up(self) -> None:
-        """The caller hears what is out before the connection goes: packets are not held back at our end."""
+        """Let the caller hear what is out, then end the call."""
+        if not self._queue.ended:
+            await asyncio.sleep(self._far.remaining_s())
         self.end()
 
     def end(self) -> None:
@@ -91,10 +99,6 @@ class WebRtcLine:
 
     def set_formats(self, input: Format, output: Format) -> None:
         """What SDP has settled stays."""
-
-
-def _idle() -> None:
-    """Nobody speaks yet, or any more."""
 
 
 def _unheard(data: bytes, ms: float) -> None:

@@ -1,0 +1,98 @@
+"""One WebRTC call: its transport, its line, its data channel, from the answered offer to the end."""
+
+import asyncio
+import logging
+
+from voicepipe.agent import CallSettings
+from voicepipe.call_api import Seat
+from voicepipe.config import Config
+from voicepipe.ingress.realtime.call import RealtimeCall
+from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.webrtc.channel import ChannelClient
+from voicepipe.ingress.webrtc.line import WebRtcLine
+from voicepipe.rtp import sdp
+from voicepipe.rtp.clock import MediaClock
+from voicepipe.rtp.transport import Network, Transport
+
+logger = logging.getLogger(__name__)
+
+
+class WebRtcCall:
+    """`answer` the offer, then `run` the call."""
+
+    def __init__(
+        self,
+        offer: sdp.Description,
+        network: Network,
+        seat: Seat,
+        session: Session,
+        settings: CallSettings,
+        config: Config,
+    ) -> None:
+        self._offer = offer
+        self._connect_s = config.webrtc.connect_ms / 1000
+        self._transport = Transport(network, controlling=False)
+        self._line = WebRtcLine(offer.codec, offer.payload_type, self._transport)
+        self._transport.on_media = self._line.media.datagram
+        self.realtime = RealtimeCall(self._line, seat, session, settings, config.limits)
+        self._channel: ChannelClient | None = None
+        if offer.remote.sctp_port is not None:
+            self._channel = ChannelClient(self.realtime)
+            self._transport.on_channel = self._channel.opened
+
+    async def answer(self) -> str:
+        """Our description. Raises NoPort."""
+        return sdp.answer(self._offer, self._transport, await self._transport.gather(), self._line.media.ssrc)
+
+    async def run(self, name: str, clock: MediaClock) -> None:
+        """Until either side hangs up, or no connection came about. What fails here is this call's own, and logged."""
+        try:
+            await self._connect()
+            await self._converse(clock)
+        except ConnectionError as error:
+            logger.warning("%s: not connected: %s", name, str(error))  # the error itself knows the call
+        except Exception:
+            logger.exception("%s: failed", name)
+        finally:
+            await self.close()
+        logger.info("%s (%s): %s", name, self.realtime.id, self._line.media.statistics())
+
+    async def close(self) -> None:
+        """Let go of everything. Safe to call twice."""
+        self.realtime.close()
+        await self._transport.close()
+
+    async def _connect(self) -> None:
+        """Raises ConnectionError, also where the call is ended meanwhile."""
+        connecting = asyncio.create_task(self._transport.connect(self._offer.remote))
+        ended = asyncio.create_task(self.realtime.ended.wait())
+        try:
+            await asyncio.wait({connecting, ended}, timeout=self._connect_s, return_when=asyncio.FIRST_COMPLETED)
+            if not connecting.done():
+                raise ConnectionError("it was hung up" if ended.done() else "the peer did not answer in time")
+            connecting.result()
+        finally:
+            for task in (connecting, ended):
+                task.cancel()
+            await asyncio.wait({connecting, ended})
+
+    async def _converse(self, clock: MediaClock) -> None:
+        stop_ticking = clock.add(self._line.tick)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                jobs = {tasks.create_task(self._until_gone())}
+                if self._channel:
+                    jobs.add(tasks.create_task(self._channel.run()))
+                    await self._channel.opening()
+                await self.realtime.run()
+                if self._channel:  # What is left to be told is told, unless nobody is there any more.
+                    await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
+                for job in jobs:
+                    job.cancel()
+        finally:
+            stop_ticking()
+            self._line.media.close()
+
+    async def _until_gone(self) -> None:
+        await self._transport.gone()
+        self.realtime.end("caller")
