@@ -83,9 +83,9 @@ def run() -> int:
     """Print a row for each kind of network."""
     console = Console(highlight=False)
     table = Table(title="added delay of the caller's sound, and what is made up in place of lost packets")
-    table.add_column("network")
-    for column in ("p50 ms", "p95", "most", "most once it is well again", "longest hole ms", "made up"):
-        table.add_column(column, justify="right")
+    table.add_column("network", no_wrap=True)
+    for column in ("p50 ms", "p95", "most", "most, well again", "longest hole ms", "made up"):
+        table.add_column(column, justify="right", no_wrap=True)
     for name, jitter_s, loss in (
         ("no jitter, no loss", 0.0, 0.0),
         ("1 packet in 100 lost", 0.0, 0.01),
