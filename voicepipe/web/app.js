@@ -1,8 +1,9 @@
 // Wires the page: buttons and devices to the call, the call's events to the transcript and the waterfall.
 
-import { loudness, Microphone } from "./audio.js";
+import { loudness } from "./audio.js";
 import { Call } from "./call.js";
 import { errorSentence, insecureOrigin, microphoneFailure } from "./failures.js";
+import { Microphone } from "./microphone.js";
 import { Settings } from "./settings.js";
 import { Transcript } from "./transcript.js";
 import { isMeasured, recordOf } from "./turn.js";
@@ -42,10 +43,12 @@ $("talk").addEventListener("click", async () => {
   if (problem) return notice(problem);
   call.unlock();
   try {
-    await microphone.start(); // first, so that nobody is greeted while the browser asks
+    // First, so that nobody is greeted while the browser asks.
+    if (!(await microphone.start())) return; // hung up meanwhile
   } catch (error) {
     return notice(microphoneFailure(error));
   }
+  if (call.state === "connecting") return; // by another click, or by typing, meanwhile
   if (call.state !== "live") return call.start();
   call.listen();
   render();

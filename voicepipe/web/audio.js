@@ -1,4 +1,4 @@
-// Sound in and out: the microphone, gapless playback of PCM16 that knows what was heard, and a remote track.
+// Sound out: gapless playback of PCM16 that knows what was heard, a remote track, and how loud either is.
 
 export const RATE = 24000;
 const CATCH_UP_S = 0.02; // silence put before sound that came too late, so that the next block is not late as well
@@ -12,75 +12,6 @@ function rmsOf(analyser) {
   const samples = new Float32Array(analyser.fftSize);
   analyser.getFloatTimeDomainData(samples);
   return Math.sqrt(samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length);
-}
-
-export class Microphone {
-  #context = null;
-  #stream = null;
-
-  /** `onBlock(pcm)` may be set: it gets 20 ms of PCM16 at 24 kHz at a time, as an ArrayBuffer. */
-  onBlock = null;
-  rms = 0;
-
-  /** `onLost()`: the device was unplugged or taken away. */
-  constructor(onLost) {
-    this.onLost = onLost;
-  }
-
-  get open() {
-    return this.#stream !== null;
-  }
-
-  /** The MediaStreamTrack, or null. */
-  get track() {
-    return this.#stream?.getAudioTracks()[0] ?? null;
-  }
-
-  get muted() {
-    return this.open && !this.track.enabled;
-  }
-
-  /** Muted, it goes on sending silence: the server's clock is the audio it gets. */
-  set muted(muted) {
-    if (this.open) this.track.enabled = !muted;
-  }
-
-  /** Asks for permission. Rejects with what getUserMedia says. */
-  async start() {
-    if (this.open) return;
-    const wanted = { echoCancellation: true, noiseSuppression: true, autoGainControl: true, channelCount: 1 };
-    const stream = await navigator.mediaDevices.getUserMedia({ audio: wanted });
-    const context = new AudioContext({ latencyHint: "interactive" });
-    try {
-      await context.audioWorklet.addModule(new URL("capture-worklet.js", import.meta.url));
-    } catch (error) {
-      stream.getTracks().forEach((track) => track.stop());
-      context.close();
-      throw error;
-    }
-    const capture = new AudioWorkletNode(context, "capture", { outputChannelCount: [1] });
-    capture.port.onmessage = ({ data }) => {
-      if (!this.open) return;
-      this.rms = data.rms;
-      this.onBlock?.(data.pcm);
-    };
-    context.createMediaStreamSource(stream).connect(capture);
-    capture.connect(context.destination); // it stays silent; unconnected nodes are not run by every browser
-    stream.getAudioTracks()[0].addEventListener("ended", () => {
-      this.stop();
-      this.onLost();
-    });
-    this.#stream = stream;
-    this.#context = context;
-    await context.resume();
-  }
-
-  stop() {
-    this.#stream?.getTracks().forEach((track) => track.stop());
-    this.#context?.close();
-    this.#stream = this.#context = null;
-    this.rms = 0;
-  }
 }
 
 export class Speaker {

@@ -40,10 +40,7 @@ export class Call {
   }
 
   stop() {
-    clearTimeout(this.#timer);
-    const client = this.#client;
-    this.#client = null;
-    client?.close();
+    this.#leave();
     this.#enter("idle", "");
   }
 
@@ -70,7 +67,7 @@ export class Call {
 
   /** `sentence`: what the caller should know of a line that works all the same. */
   #connect(sentence = "") {
-    clearTimeout(this.#timer);
+    this.#leave();
     this.#errorCode = "";
     this.#enter("connecting", sentence);
     const { model, key, voice, line } = this.settings();
@@ -80,6 +77,14 @@ export class Call {
       onClose: (end) => client === this.#client && this.#ended(end, model, key),
     });
     this.#client = client;
+  }
+
+  /** Whatever line there is, or is to be tried again. */
+  #leave() {
+    clearTimeout(this.#timer);
+    const client = this.#client;
+    this.#client = null;
+    client?.close();
   }
 
   #receive(event, sentence) {
