@@ -71,8 +71,8 @@ export class Call {
     this.#errorCode = "";
     this.#enter("connecting", sentence);
     const { model, key, voice, line } = this.settings();
-    const dial = (handlers) => new LINES[line]({ model, key }, this.#speakers[line], handlers);
-    const client = new RealtimeClient(dial, voice, {
+    const dial = (handlers) => new LINES[line]({ model, key, voice }, this.#speakers[line], handlers);
+    const client = new RealtimeClient(dial, {
       onEvent: (event) => client === this.#client && this.#receive(event, sentence),
       onClose: (end) => client === this.#client && this.#ended(end, model, key),
     });

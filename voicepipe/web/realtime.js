@@ -4,15 +4,13 @@ const RETRY_REPLY_MS = 250; // the server's reply may sound a little longer than
 
 export class RealtimeClient {
   #line;
-  #voice;
   #ready = false;
   #responseId = null; // of the response in progress
   #replyWanted = false; // a reply was asked for while another was in progress
 
-  /** `dial({onEvent, onClose})` makes the line. `voice`: "" for the agent's own. `onEvent(event)` gets the server's
-   *  events, `onClose({code, instead, ready})` the end; `ready`: the call had begun. */
-  constructor(dial, voice, { onEvent, onClose }) {
-    this.#voice = voice;
+  /** `dial({onEvent, onClose})` makes the line. `onEvent(event)` gets the server's events,
+   *  `onClose({code, instead, ready})` the end; `ready`: the call had begun. */
+  constructor(dial, { onEvent, onClose }) {
     this.onEvent = onEvent;
     this.#line = dial({
       onEvent: (event) => this.#receive(event),
@@ -53,7 +51,6 @@ export class RealtimeClient {
     switch (event.type) {
       case "session.created":
         this.#ready = true;
-        if (this.#voice) this.#speakAs(this.#voice);
         break;
       case "response.created":
         this.#responseId = event.response.id;
@@ -75,9 +72,5 @@ export class RealtimeClient {
         }
     }
     this.onEvent(event);
-  }
-
-  #speakAs(voice) {
-    this.#line.send({ type: "session.update", session: { type: "realtime", audio: { output: { voice } } } });
   }
 }

@@ -20,15 +20,15 @@ export class WebRtcLine {
   #timer = 0; // until it is connected, or connected again
   #over = false;
 
-  /** `onEvent(event)` gets every server event, `onClose({code, instead})` the end. `code` is what a WebSocket would have
-   *  been closed with; `instead` says why another kind of line should be tried. */
-  constructor({ model, key }, speaker, { onEvent, onClose }) {
+  /** `voice`: "" for the agent's own. `onEvent(event)` gets every server event, `onClose({code, instead})` the end.
+   *  `code` is what a WebSocket would have been closed with; `instead` says why another kind of line should be tried. */
+  constructor({ model, key, voice }, speaker, { onEvent, onClose }) {
     this.onEvent = onEvent;
     this.onClose = onClose;
     this.#speaker = speaker;
     this.#headers = key ? { Authorization: `Bearer ${key}` } : {};
     this.#timer = setTimeout(() => this.#drop({ instead: NO_WAY }), CONNECT_S * 1000);
-    this.#dial(model).catch(() => this.#end({})); // the server does not answer, or not in this language
+    this.#dial(model, voice).catch(() => this.#end({})); // the server does not answer, or not in this language
   }
 
   get open() {
@@ -53,7 +53,7 @@ export class WebRtcLine {
     this.#drop({});
   }
 
-  async #dial(model) {
+  async #dial(model, voice) {
     const listed = await fetch("/v1/realtime/ice-servers", { headers: this.#headers });
     const iceServers = listed.ok ? (await listed.json()).ice_servers : [];
     if (this.#over) return;
@@ -70,9 +70,11 @@ export class WebRtcLine {
     await connection.setLocalDescription();
     await gathered(connection);
     if (this.#over) return;
-    const headers = { "Content-Type": "application/sdp", ...this.#headers };
-    const body = connection.localDescription.sdp;
-    const answer = await fetch(`${CALLS}?model=${encodeURIComponent(model)}`, { method: "POST", headers, body });
+    const session = { type: "realtime", model, ...(voice && { audio: { output: { voice } } }) };
+    const body = new FormData();
+    body.append("sdp", connection.localDescription.sdp);
+    body.append("session", JSON.stringify(session)); // with the offer: what comes later may come after the greeting
+    const answer = await fetch(CALLS, { method: "POST", headers: this.#headers, body });
     this.#place = answer.headers.get("Location") ?? "";
     if (this.#over) return this.#delete();
     if (!answer.ok) return this.#end(refusesCalls(answer) ? {} : { instead: NO_SERVER });

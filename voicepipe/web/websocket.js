@@ -14,8 +14,9 @@ export class WebSocketLine {
   #socket;
   #speaker;
 
-  /** `onEvent(event)` gets every server event but those that carry sound, `onClose({code})` the end. */
-  constructor({ model, key }, speaker, { onEvent, onClose }) {
+  /** `voice`: "" for the agent's own. `onEvent(event)` gets every server event but those that carry sound,
+   *  `onClose({code})` the end. */
+  constructor({ model, key, voice }, speaker, { onEvent, onClose }) {
     this.onEvent = onEvent;
     this.#speaker = speaker;
     const url = new URL("/v1/realtime", location);
@@ -24,6 +25,7 @@ export class WebSocketLine {
     // Browsers cannot set headers on a WebSocket: by convention the key travels as a subprotocol.
     const protocols = ["realtime", ...(key ? [`openai-insecure-api-key.${key}`] : [])];
     this.#socket = new WebSocket(url, protocols);
+    this.#socket.onopen = () => voice && this.#speakAs(voice); // at once: the greeting waits for it a moment
     this.#socket.onmessage = ({ data }) => this.#receive(JSON.parse(data));
     this.#socket.onclose = ({ code }) => onClose({ code });
   }
@@ -54,6 +56,10 @@ export class WebSocketLine {
   close() {
     this.#speaker.flush();
     this.#socket.close(1000);
+  }
+
+  #speakAs(voice) {
+    this.send({ type: "session.update", session: { type: "realtime", audio: { output: { voice } } } });
   }
 
   #receive(event) {
