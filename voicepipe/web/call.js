@@ -1,7 +1,7 @@
 // A call from the page's side: connects, over another kind of line if need be, and again with back-off when it breaks.
 
 import { RemoteSpeaker, Speaker } from "./audio.js";
-import { closed, refused } from "./failures.js";
+import { closed, refused, unfitForWebSocket } from "./failures.js";
 import { RealtimeClient } from "./realtime.js";
 import { WebRtcLine } from "./webrtc.js";
 import { WebSocketLine } from "./websocket.js";
@@ -69,8 +69,10 @@ export class Call {
   #connect(sentence = "") {
     this.#leave();
     this.#errorCode = "";
-    this.#enter("connecting", sentence);
     const { model, key, voice, line } = this.settings();
+    const problem = line === "websocket" ? unfitForWebSocket(key) : "";
+    if (problem) return this.#enter("failed", `${sentence} ${problem}`.trim());
+    this.#enter("connecting", sentence);
     const dial = (handlers) => new LINES[line]({ model, key, voice }, this.#speakers[line], handlers);
     const client = new RealtimeClient(dial, {
       onEvent: (event) => client === this.#client && this.#receive(event, sentence),

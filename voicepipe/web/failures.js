@@ -38,6 +38,17 @@ export function closed(code, errorCode) {
   return BY_CODE[errorCode] ?? CLOSED[code] ?? { sentence: "The connection to the server broke.", retry: true };
 }
 
+const TOKEN = /^[\w!#$%&'*+.^`|~-]*$/;
+
+/** Why browsers cannot use `key` on a WebSocket, on which it travels as the name of a subprotocol; "" if they can. */
+export function unfitForWebSocket(key) {
+  if (TOKEN.test(key)) return "";
+  return (
+    "Browsers cannot send this key over a WebSocket: there it may hold letters, digits and !#$%&'*+-.^_`|~ only. " +
+    "Choose WebRTC, or enter another key, then start again."
+  );
+}
+
 const REFUSED = {
   401: "This server wants a key. Enter it at the top right, then start again.",
   403: "This server takes calls only from pages of its own machine. Open it as localhost, or allow this page's origin.",

@@ -15,7 +15,7 @@ export class WebSocketLine {
   #speaker;
 
   /** `voice`: "" for the agent's own. `onEvent(event)` gets every server event but those that carry sound,
-   *  `onClose({code})` the end. */
+   *  `onClose({code})` the end. `key` must not be `unfitForWebSocket`. */
   constructor({ model, key, voice }, speaker, { onEvent, onClose }) {
     this.onEvent = onEvent;
     this.#speaker = speaker;
