@@ -3,7 +3,10 @@
 const CONNECT_S = 8;
 const GATHER_S = 1; // of our own addresses: the server finds the others by the packets that come from them
 const LOST_S = 5; // most gaps that are shorter close by themselves
+const TELL_S = 1; // for the server to hear that we hang up
 const CALLS = "/v1/realtime/calls";
+// Data channels have no closing codes: what a WebSocket would be closed with, by the error that is told last.
+const CLOSES = { session_expired: 1001, session_idle: 1001, server_error: 1011, server_shutdown: 1012 };
 
 const INSTEAD = "so the call goes over WebSocket.";
 const NO_BROWSER = `This browser has no WebRTC, ${INSTEAD}`;
@@ -18,6 +21,8 @@ export class WebRtcLine {
   #headers;
   #place = ""; // the call's own address
   #timer = 0; // until it is connected, or connected again
+  #begun = false; // the channel was open once
+  #code; // of CLOSES, if the last event was such an error
   #over = false;
 
   /** `voice`: "" for the agent's own. `onEvent(event)` gets every server event, `onClose({code, instead})` the end.
@@ -27,8 +32,10 @@ export class WebRtcLine {
     this.onClose = onClose;
     this.#speaker = speaker;
     this.#headers = key ? { Authorization: `Bearer ${key}` } : {};
-    this.#timer = setTimeout(() => this.#drop({ instead: NO_WAY }), CONNECT_S * 1000);
-    this.#dial(model, voice).catch(() => this.#end({})); // the server does not answer, or not in this language
+    this.#timer = setTimeout(() => this.#lost(), CONNECT_S * 1000);
+    // What WebRTC fails with is a DOMException; otherwise the server does not answer, or not in this language.
+    const why = (error) => (error instanceof DOMException ? { instead: NO_SERVER } : {});
+    this.#dial(model, voice).catch((error) => this.#drop(why(error)));
   }
 
   get open() {
@@ -62,10 +69,10 @@ export class WebRtcLine {
     // Without a track for now: whoever only types has no microphone.
     this.#sender = connection.addTransceiver("audio", { direction: "sendrecv" }).sender;
     this.#channel = connection.createDataChannel("oai-events");
-    this.#channel.onopen = () => clearTimeout(this.#timer);
+    this.#channel.onopen = () => this.#opened();
     this.#channel.onmessage = ({ data }) => this.#receive(JSON.parse(data));
     this.#channel.onclose = () => this.#hungUp();
-    connection.ontrack = ({ track }) => this.#speaker.play(track);
+    connection.ontrack = ({ track }) => this.#over || this.#speaker.play(track);
     connection.onconnectionstatechange = () => this.#changed(connection.connectionState);
     await connection.setLocalDescription();
     await gathered(connection);
@@ -83,21 +90,34 @@ export class WebRtcLine {
 
   #receive(event) {
     if (this.#over) return;
+    this.#code = event.type === "error" ? CLOSES[event.error.code] : undefined;
     if (event.type === "output_audio_buffer.started") this.#speaker.sounding = true;
     if (/^output_audio_buffer\.(stopped|cleared)$/.test(event.type)) this.#speaker.sounding = false;
     this.onEvent(event);
   }
 
-  #changed(state) {
-    if (state === "connected" && this.open) clearTimeout(this.#timer);
-    if (state === "failed") this.#drop(this.open ? { code: 1006 } : { instead: NO_WAY });
-    if (state !== "disconnected" || !this.open) return;
-    this.#timer = setTimeout(() => this.#drop({ code: 1006 }), LOST_S * 1000);
+  #opened() {
+    this.#begun = true;
+    clearTimeout(this.#timer);
   }
 
-  /** The server closed the channel, which has no closing code: one that still takes calls did it on purpose. */
+  #changed(state) {
+    if (!this.#begun) return state === "failed" && this.#lost();
+    if (!this.open) return; // `#hungUp` finds out why
+    clearTimeout(this.#timer);
+    if (state === "failed") this.#lost();
+    if (state === "disconnected") this.#timer = setTimeout(() => this.#lost(), LOST_S * 1000);
+  }
+
+  #lost() {
+    this.#drop(this.#begun ? { code: this.#code ?? 1006 } : { instead: NO_WAY });
+  }
+
+  /** The channel was closed. If the server has not said why: one that still takes calls did it on purpose. */
   async #hungUp() {
     if (this.#over) return;
+    if (!this.#begun) return this.#lost();
+    if (this.#code) return this.#end({ code: this.#code });
     const ready = await fetch("/readyz").then((answer) => answer.ok, () => false);
     this.#end({ code: ready ? 1000 : 1012 });
   }
@@ -109,7 +129,8 @@ export class WebRtcLine {
 
   async #delete() {
     if (!this.#place) return;
-    await fetch(this.#place, { method: "DELETE", headers: this.#headers, keepalive: true }).catch(() => {});
+    const signal = AbortSignal.timeout(TELL_S * 1000);
+    await fetch(this.#place, { method: "DELETE", headers: this.#headers, keepalive: true, signal }).catch(() => {});
   }
 
   #end(end, told = Promise.resolve()) {
