@@ -1,7 +1,8 @@
-"""A real browser (Debian's Chromium, driven by Playwright) before a real PoP, with a WAV file as its microphone."""
+"""A real browser (Debian's Chromium, driven by Playwright) before a real PoP."""
 
 import os
 import shutil
+import wave
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from latency_probes.own_server import own_server
+from latency_probes.own_server import COMMAND, own_server
 
 CHROMIUM = shutil.which("chromium") or ""
 SCREENSHOTS = os.environ.get("VOICEPIPE_SCREENSHOTS")
@@ -31,7 +32,7 @@ OpenBrowser = Callable[[Path | None], Browser]
 
 @contextmanager
 def chromium(microphone: Path | None = None) -> Iterator[Browser]:
-    """A browser; `microphone` is a WAV file that it speaks once, from the moment at which a page asks for it."""
+    """A browser; `microphone` is a WAV file that it hears once, from the moment at which a page asks for it."""
     if not CHROMIUM:
         pytest.skip("Chromium is not installed (Debian: apt install chromium)")
     speaks = [f"--use-file-for-fake-audio-capture={microphone}%noloop"] if microphone else []
@@ -48,6 +49,43 @@ def pop() -> Iterator[str]:
     """The address of a fresh PoP with the embedded engines."""
     with own_server() as url:
         yield url
+
+
+SCRIPTED = """
+[engines]
+vad = "scripted"
+asr = "scripted"
+llm = "scripted"
+tts = "scripted"
+"""
+
+
+@pytest.fixture(scope="module")
+def scripted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A configuration that starts at once: what it hears and says is not looked at."""
+    file = tmp_path_factory.mktemp("scripted") / "scripted.toml"
+    file.write_text(SCRIPTED)
+    return file
+
+
+@pytest.fixture(scope="module")
+def desk(scripted: Path) -> Iterator[str]:
+    """The address of a PoP with scripted engines."""
+    with own_server((*COMMAND, "--config", str(scripted))) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser whose microphone hears nothing."""
+    silence = tmp_path_factory.mktemp("quiet") / "silence.wav"
+    with wave.open(str(silence), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(24_000)
+        file.writeframes(bytes(48_000))
+    with chromium(silence) as browser:
+        yield browser
 
 
 @pytest.fixture

@@ -1,0 +1,155 @@
+"""The page `/` as someone meets it who talks to it: a conversation, and the browser's question for the microphone."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from latency_probes.own_server import COMMAND, own_server
+from tests.browser.playground import LINES, MOUTH, PATIENT_MS, PROMPT, opened, placed, says, spoken, typed
+
+pytestmark = pytest.mark.e2e
+
+PATIENT = """
+[ladder]
+acknowledge_ms = 0
+fallback_ms = 0
+stall_ms = 0
+
+[espeak]
+words_per_minute = 100
+"""
+"""Says nothing but its answers, however late they are, and so slowly that there is time to interrupt them."""
+WATCH_LEVELS = """() => {
+  window.loudest = {};
+  for (const meter of document.querySelectorAll(".meter")) {
+    const watch = () => {
+      loudest[meter.id] = Math.max(loudest[meter.id] ?? 0, Number(meter.style.getPropertyValue("--level")));
+    };
+    new MutationObserver(watch).observe(meter, { attributes: true });
+  }
+}"""
+NOT_THE_SAME_TURN_S = 1.5
+"""A voice that comes sooner after a turn's end than a second may belong to it."""
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a PoP with the embedded engines that answers in the same way on every machine."""
+    config = tmp_path_factory.mktemp("patient") / "patient.toml"
+    config.write_text(PATIENT)
+    with own_server((*COMMAND, "--config", str(config))) as url:
+        yield url
+
+
+@LINES
+def test_a_spoken_question_and_an_interruption(
+    line: str, patient: str, quiet: Browser, picture: Callable[[Page, str], None]
+) -> None:
+    with opened(quiet, patient, line, MOUTH) as page:
+        page.evaluate(WATCH_LEVELS)
+        converse(page)
+        assert page.evaluate("Math.min(loudest['agent-level'], loudest['caller-level'])") > 0.2
+        looks_like_the_conversation(page)
+        looks_like_its_turns(page)
+        if line == "webrtc":
+            picture(page, "playground")
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out on a phone"
+        if line == "webrtc":
+            page.set_viewport_size({"width": 390, "height": 1190})  # all of it, as if scrolled
+            picture(page, "playground-narrow")
+        page.click("#hang-up")
+        says(page, "Ready")
+
+
+def converse(page: Page) -> None:
+    """Hear the greeting out, ask, cut the answer short with another question, and hear that answer out."""
+    page.click("#talk")
+    expect(page.locator("#transcript .agent:not(.growing)")).to_have_count(1, timeout=PATIENT_MS)
+    says(page, "Listening")
+    spoken(page, "finished-001-rms")
+    says(page, "The agent is speaking")
+    spoken(page, NOT_THE_SAME_TURN_S, "barge_in-014-slt")
+    expect(page.locator("#strip label")).to_have_count(2, timeout=PATIENT_MS)
+    says(page, "Listening")
+
+
+def looks_like_the_conversation(page: Page) -> None:
+    said = page.locator("#transcript > li")
+    assert [kind.split()[0] for kind in said.evaluate_all("all => all.map(item => item.className)")] == [
+        "agent", "caller", "agent", "caller", "agent"
+    ]  # fmt: skip
+    expect(said.nth(0)).to_contain_text("How can I help you?")
+    expect(said.nth(1)).to_contain_text("open")
+    expect(said.nth(2)).to_contain_text("interrupted")
+    heard = said.nth(2).locator(".words").evaluate("words => words.firstChild?.textContent ?? ''")
+    assert "closed" not in heard, "the reply's text ends where it was cut"
+    expect(said.nth(3)).to_contain_text("person")
+    expect(said.nth(4)).to_contain_text("colleague")
+    expect(said.nth(4).locator(".mark")).to_have_count(0)
+
+
+def looks_like_its_turns(page: Page) -> None:
+    expect(page.locator("#turn-title")).to_have_text("Turn 2 of 2")
+    rows = page.locator("#waterfall .row")
+    expect(rows).to_have_count(5)
+    assert rows.locator(".bar.asr.hid").count() == 1, "the words were asked for while it still waited"
+    newest = page.locator("#answer").inner_text()
+    page.locator("#strip label").first.click()
+    expect(page.locator("#turn-title")).to_have_text("Turn 1 of 2")
+    expect(page.locator("#answer")).not_to_have_text(newest)
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#answer")).to_have_text(newest)
+
+
+@LINES
+def test_a_second_click_while_the_browser_asks_for_the_microphone_makes_no_second_call(
+    line: str, desk: str, quiet: Browser
+) -> None:
+    with opened(quiet, desk, line, PROMPT) as page:
+        calls = placed(page)
+        page.click("#talk")
+        page.click("#talk")
+        page.evaluate("grant()")
+        says(page, "Listening")
+        assert len(calls) == 1
+        assert page.evaluate("given.length") == 1
+
+
+@LINES
+def test_typing_while_the_browser_asks_is_one_call_that_listens_once_it_may(
+    line: str, desk: str, quiet: Browser
+) -> None:
+    with opened(quiet, desk, line, PROMPT) as page:
+        calls = placed(page)
+        page.click("#talk")
+        typed(page, "hello")
+        page.evaluate("grant()")
+        says(page, "Listening")
+        assert len(calls) == 1
+
+
+@LINES
+def test_hanging_up_while_the_browser_asks_leaves_neither_a_call_nor_a_microphone(
+    line: str, desk: str, quiet: Browser
+) -> None:
+    with opened(quiet, desk, line, PROMPT) as page:
+        calls = placed(page)
+        page.click("#talk")
+        typed(page, "hello")
+        page.click("#hang-up")
+        says(page, "Ready")
+        page.evaluate("grant()")
+        page.evaluate(GIVEN_BACK)
+        says(page, "Ready")
+        assert len(calls) == 1
+
+
+GIVEN_BACK = """async () => {
+  while (!given[0]?.getTracks().every((track) => track.readyState === "ended")) {
+    await new Promise(requestAnimationFrame);
+  }
+}"""
+"""Returns once the one microphone that was given is released."""
