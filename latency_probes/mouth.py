@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
@@ -67,3 +68,43 @@ class Mouth(Generic[T]):
         second = self._started + block * BLOCK_MS / 1000 - self.echo_ms / 1000
         heard = self._timeline.played(second, BLOCK)
         return self._encode(mixed((heard * ECHO_GAIN).astype(np.int16), self._noise, block % BED_BLOCKS * BLOCK))
+
+
+class Talker(ABC, Generic[T]):
+    """What callers of every kind do alike. Its tasks run from `dial` on: the mouth, and one that ends with the call."""
+
+    def __init__(self, timeline: Timeline, mouth: Mouth[T]) -> None:
+        self.timeline = timeline
+        self._mouth = mouth
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @abstractmethod
+    async def _disconnect(self) -> None:
+        """Safe to call where there is no connection."""
+
+    def say(self, pcm: Pcm) -> int:
+        """See `Caller.say`."""
+        return self._mouth.say(pcm)
+
+    def echo(self, delay_ms: float | None) -> None:
+        """See `Caller.echo`."""
+        self._mouth.echo_ms = delay_ms
+
+    def worst_lag(self) -> float:
+        """See `Caller.worst_lag`."""
+        return self._mouth.lag_s
+
+    def hung_up(self) -> bool:
+        """See `Caller.hung_up`."""
+        return not self._tasks or any(task.done() for task in self._tasks)
+
+    async def hang_up(self) -> None:
+        """See `Caller.hang_up`."""
+        for task in self._tasks:
+            task.cancel()
+        ends = await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+        await self._disconnect()
+        for end in ends:
+            if isinstance(end, Exception):
+                raise end

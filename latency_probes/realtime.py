@@ -13,7 +13,7 @@ import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, InvalidURI, WebSocketException
 
-from latency_probes.mouth import Mouth
+from latency_probes.mouth import Mouth, Talker
 from latency_probes.sound import bed
 from latency_probes.timeline import BLOCK, Event, Timeline
 from voicepipe.audio import Pcm
@@ -32,7 +32,7 @@ class Head(msgspec.Struct):
     delta: str = ""
 
 
-class RealtimeCaller:
+class RealtimeCaller(Talker[str]):
     """See `Caller`. `noise` and `seed` choose the room's noise; `agent` is sent as `model`.
 
     `tls`: whom to trust behind wss and https addresses; None: whom this machine trusts.
@@ -41,13 +41,12 @@ class RealtimeCaller:
     def __init__(
         self, url: str, noise: str, seed: int, key: str = "", agent: str = "", tls: SSLContext | None = None
     ) -> None:
-        self.timeline = Timeline()
+        timeline = Timeline()
+        super().__init__(timeline, Mouth(timeline, noise, seed, frame_of, idle_frames(noise, seed)))
         self._url = endpoint(url, agent)
         self._tls = (tls or create_default_context()) if self._url.startswith("wss:") else None
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._mouth = Mouth(self.timeline, noise, seed, frame_of, idle_frames(noise, seed))
         self._socket: ClientConnection | None = None
-        self._tasks: list[asyncio.Task[None]] = []
 
     async def dial(self) -> None:
         """See `Caller.dial`."""
@@ -70,33 +69,9 @@ class RealtimeCaller:
             raise unreachable(self._url, error) from error
         self._tasks = [asyncio.create_task(self._send(self._socket)), asyncio.create_task(self._receive(self._socket))]
 
-    def say(self, pcm: Pcm) -> int:
-        """See `Caller.say`."""
-        return self._mouth.say(pcm)
-
-    def echo(self, delay_ms: float | None) -> None:
-        """See `Caller.echo`."""
-        self._mouth.echo_ms = delay_ms
-
-    def worst_lag(self) -> float:
-        """See `Caller.worst_lag`."""
-        return self._mouth.lag_s
-
-    def hung_up(self) -> bool:
-        """See `Caller.hung_up`."""
-        return not self._tasks or any(task.done() for task in self._tasks)
-
-    async def hang_up(self) -> None:
-        """See `Caller.hang_up`."""
-        for task in self._tasks:
-            task.cancel()
-        ends = await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks = []
+    async def _disconnect(self) -> None:
         if self._socket:
             await self._socket.close()
-        for end in ends:
-            if isinstance(end, Exception):
-                raise end
 
     async def _send(self, socket: ClientConnection) -> None:
         with suppress(ConnectionClosed):

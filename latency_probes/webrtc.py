@@ -17,7 +17,7 @@ import httpx
 import msgspec
 from aiortc import RTCDataChannel
 
-from latency_probes.mouth import Mouth
+from latency_probes.mouth import Mouth, Talker
 from latency_probes.realtime import DIAL_S, refusal, unreachable
 from latency_probes.sound import bed
 from latency_probes.timeline import AUDIBLE_DBFS, BLOCK, WIRE_RATE, Event, Timeline, frame_levels
@@ -100,21 +100,19 @@ async def _answer(url: str, key: str, agent: str, offer: str) -> tuple[sdp.Descr
         raise ProbeError(f"the server's answer cannot be used: {error}") from error
 
 
-class WebRtcCaller:
+class WebRtcCaller(Talker[Pcm]):
     """See `Caller`. `noise` and `seed` choose the room's noise; `agent` is sent as `model`."""
 
     def __init__(self, url: str, noise: str, seed: int, key: str = "", agent: str = "") -> None:
-        self.timeline = Timeline()
+        timeline, idle = Timeline(), list(bed(noise, seed).reshape(-1, BLOCK))
+        super().__init__(timeline, Mouth(timeline, noise, seed, lambda pcm: pcm, idle))
         self._url, self._key, self._agent = url, key, agent
-        idle = list(bed(noise, seed).reshape(-1, BLOCK))
-        self._mouth: Mouth[Pcm] = Mouth(self.timeline, noise, seed, lambda pcm: pcm, idle)
         self._encode, self._decode = opus.Encoder(WIRE_RATE), opus.Decoder(WIRE_RATE)
         self._early: deque[tuple[Pcm, float]] = deque(maxlen=EARLY)
         self._item = ""
         """The reply that sounds."""
         self._response = ""
         self._placed: Placed | None = None
-        self._tasks: list[asyncio.Task[None]] = []
 
     async def dial(self) -> None:
         """See `Caller.dial`."""
@@ -125,33 +123,9 @@ class WebRtcCaller:
         self._placed = placed
         self._tasks = [asyncio.create_task(self._mouth.speak(self._send)), asyncio.create_task(placed.transport.gone())]
 
-    def say(self, pcm: Pcm) -> int:
-        """See `Caller.say`."""
-        return self._mouth.say(pcm)
-
-    def echo(self, delay_ms: float | None) -> None:
-        """See `Caller.echo`."""
-        self._mouth.echo_ms = delay_ms
-
-    def worst_lag(self) -> float:
-        """See `Caller.worst_lag`."""
-        return self._mouth.lag_s
-
-    def hung_up(self) -> bool:
-        """See `Caller.hung_up`."""
-        return not self._tasks or any(task.done() for task in self._tasks)
-
-    async def hang_up(self) -> None:
-        """See `Caller.hang_up`."""
-        for task in self._tasks:
-            task.cancel()
-        ends = await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks = []
+    async def _disconnect(self) -> None:
         if self._placed:
             await self._placed.transport.close()
-        for end in ends:
-            if isinstance(end, Exception):
-                raise end
 
     async def _send(self, pcm: Pcm) -> None:
         assert self._placed

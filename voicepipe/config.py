@@ -231,22 +231,24 @@ def keys(config: Config) -> dict[str, TenantConfig]:
 
 def turn_secret(config: Config) -> str:
     """What the TURN server and we share; empty: there is no TURN server. Raises ConfigError."""
-    name = config.webrtc.turn_secret_env
-    secret = os.environ.get(name, "").strip() if name else ""
-    if name and not secret:
-        raise ConfigError(f"webrtc.turn_secret_env: set the environment variable {name} to coturn's static-auth-secret")
-    return secret
+    return _secret(config.webrtc.turn_secret_env, "webrtc.turn_secret_env", "coturn's static-auth-secret")
 
 
 def operator_key(config: Config) -> str:
     """The key that shows the dashboard everything; empty: there is none. Raises ConfigError."""
     name = config.http.operator_key_env
-    key = os.environ.get(name, "").strip() if name else ""
-    if name and not key:
-        raise ConfigError(f"http.operator_key_env: there is no key; set the environment variable {name}")
+    key = _secret(name, "http.operator_key_env", "a key")
     if key in keys(config):
         raise ConfigError(f"http.operator_key_env: {name} holds the key of a tenant; give the operator one of its own")
     return key
+
+
+def _secret(name: str, said_by: str, what: str) -> str:
+    """Of the environment; empty where no variable is named."""
+    secret = os.environ.get(name, "").strip() if name else ""
+    if name and not secret:
+        raise ConfigError(f"{said_by}: set the environment variable {name} to {what}")
+    return secret
 
 
 def _checked(file: Path, shape: type[Section]) -> dict[str, Any]:

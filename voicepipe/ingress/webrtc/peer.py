@@ -55,7 +55,8 @@ class WebRtcCall:
             logger.exception("%s: failed", name)
         finally:
             await self.close()
-        logger.info("%s (%s): %s", name, self.realtime.id, self._line.media.statistics())
+        refused, media = self._transport.invalid, self._line.media.statistics()
+        logger.info("%s (%s): %s, %d datagrams that were not the peer's", name, self.realtime.id, media, refused)
 
     async def close(self) -> None:
         """Let go of everything. Safe to call twice."""
