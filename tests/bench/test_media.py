@@ -14,6 +14,6 @@ async def test_calls_are_held_both_ways(kind: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("voicepipe.bench.media.SETTLE_S", 0.5)
     encode = opus.Encoder(RATE)
     payloads = [encode(block) for block in (await spoken()).reshape(-1, RATE // 50)]
-    cost = await measured(kind, payloads, calls=2, seconds=1.0)
-    assert cost.cpu_s > 0 and cost.wall_s >= 1
+    cost = await measured(kind, payloads, calls=2, seconds=2.0)
+    assert cost.cpu_s > 0 and cost.wall_s > 1
     assert cost.heard > 20 and cost.sent > 20
