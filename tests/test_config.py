@@ -205,3 +205,19 @@ def test_the_operators_key_is_one_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
         config.operator_key(Config(http=http, tenants=(A,)))
     monkeypatch.setenv("VOICEPIPE_TEST_O", "three\n")
     assert config.operator_key(Config(http=http, tenants=(A,))) == "three"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('addresses = ["my.host.example"]', "addresses: 'my.host.example' is no IPv4 address"),
+        ('addresses = ["0.0.0.0"]', "addresses: '0.0.0.0' is no IPv4 address of one host"),
+        ('public_address = "x"', "public_address: 'x' is no IPv4 address"),
+        ("first_port = 5", "first_port and last_port go together"),
+        ("first_port = 9\nlast_port = 5", "the lower one first"),
+        ('turn_urls = ["turn:x"]', "turn_urls and turn_secret_env go together"),
+        ('turn_urls = ["http://x"]\nturn_secret_env = "A"', "'http://x' is none; give one such as turn:"),
+    ],
+)
+def test_what_a_webrtc_table_cannot_say(write: Any, text: str, said: str) -> None:
+    assert said in problem(write(f"[webrtc]\n{text}"))

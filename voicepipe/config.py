@@ -74,13 +74,21 @@ class WebRtcConfig(Section, frozen=True):
     def __post_init__(self) -> None:
         if bool(self.turn_urls) != bool(self.turn_secret_env):
             raise ValueError("turn_urls and turn_secret_env go together; give both for TURN, or none")
-        for address in (*self.addresses, *filter(None, [self.public_address])):
-            try:
-                ipaddress.IPv4Address(address)
-            except ValueError:
-                raise ValueError(f"{address!r} is no IPv4 address; give one such as 192.0.2.7") from None
+        for url in self.turn_urls:
+            if not url.startswith(("turn:", "turns:", "stun:")):
+                raise ValueError(f"turn_urls: {url!r} is none; give one such as turn:turn.example.com:3478")
+        for key, address in [*(("addresses", one) for one in self.addresses), ("public_address", self.public_address)]:
+            if address and not _is_one_host(address):
+                raise ValueError(f"{key}: {address!r} is no IPv4 address of one host; give one such as 192.0.2.7")
         if bool(self.first_port) != bool(self.last_port) or self.first_port > self.last_port:
             raise ValueError("first_port and last_port go together, the lower one first; or leave both at 0")
+
+
+def _is_one_host(address: str) -> bool:
+    try:
+        return not ipaddress.IPv4Address(address).is_unspecified
+    except ValueError:
+        return False
 
 
 class LimitsConfig(Section, frozen=True):
@@ -212,7 +220,7 @@ def state_directory() -> Path:
 
 def keyed(config: Config, name: str, key_env: str) -> Config:
     """`config` with one tenant; its key is made up for this process if the environment has none."""
-    os.environ.setdefault(key_env, secrets.token_urlsafe(12))
+    os.environ[key_env] = os.environ.get(key_env, "").strip() or secrets.token_urlsafe(12)
     return msgspec.structs.replace(config, tenants=(TenantConfig(name=name, key_env=key_env),))
 
 

@@ -183,11 +183,15 @@ class Pop:
     async def drain(self) -> None:
         """Take no new calls; return when the last one has ended, or after half a minute."""
         self._draining = True
+        if self.calls:
+            log.warning(
+                "calls still going on: %d; they have up to %d s; a second signal ends them now", self.calls, DRAIN_S
+            )
         try:
             async with asyncio.timeout(DRAIN_S):
                 await self._empty.wait()
         except TimeoutError:
-            log.warning("%d calls are still going on; ending them", self.calls)
+            log.warning("calls still going on: %d; ending them", self.calls)
 
     async def reread_agents(self) -> None:
         """Take over edited agent files; live calls keep the agent that they began with."""

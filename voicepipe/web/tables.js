@@ -38,7 +38,7 @@ export function showCalls(body, calls, now) {
       made("td", lasting(now - call.since)),
       made("td", call.turns, "number"),
       made("td", milliseconds(call.latency_ms), "number"),
-      made("td", call.network ?? "–"),
+      Object.assign(made("td", call.network ?? "–"), { className: "network" }),
     );
     return row;
   });

@@ -27,6 +27,7 @@ from voicepipe.rtp.sdp import SdpError
 from voicepipe.rtp.transport import Network, certificate
 
 logger = logging.getLogger(__name__)
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # what is wrong with a form is told to its sender
 
 CALLS = "/v1/realtime/calls"
 SDP = "application/sdp"
@@ -55,7 +56,10 @@ def _try(address: str) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.bind((address, 0))
     except OSError as error:
-        raise ConfigError(f"webrtc.addresses: {address} is no address of this machine ({error.strerror})") from error
+        raise ConfigError(
+            f"webrtc.addresses: {address} is no address of this machine ({error.strerror}); the address that a NAT shows "
+            "for this machine belongs in webrtc.public_address"
+        ) from error
 
 
 class CallsApi:

@@ -77,8 +77,8 @@ class WebRtcLine:
         """Our own measurements, and the peer's where it has sent a report."""
         seen = self.media.statistics()
         lost = seen.lost / (seen.received + seen.lost) if seen.received else 0.0
-        said = f"{seen.jitter_ms:.0f} ms jitter, {lost:.1%} lost"
-        return said if seen.rtt_ms is None else f"{seen.rtt_ms:.0f} ms round trip, {said}"
+        said = f"{lost:.1%} lost, {seen.jitter_ms:.0f} ms jitter"
+        return said if seen.rtt_ms is None else f"{said}, {seen.rtt_ms:.0f} ms there and back"
 
     async def hang_up(self) -> None:
         """Let the caller hear what is out, then end the call."""
