@@ -57,7 +57,7 @@ def _try(address: str) -> None:
             probe.bind((address, 0))
     except OSError as error:
         raise ConfigError(
-            f"webrtc.addresses: {address} is no address of this machine ({error.strerror}); one that a NAT shows for it "
+            f"webrtc.addresses: {address} is no address of this machine ({error.strerror}); what a NAT shows for it "
             "belongs in webrtc.public_address"
         ) from error
 
