@@ -31,6 +31,9 @@ from voicepipe.turn.prompt import Message, Prompt
 log = logging.getLogger(__name__)
 DRAIN_S = 30
 """Live calls may go on for so long once the PoP takes no new ones."""
+SOON_S = 1
+"""Calls that end within this are not worth a word."""
+NOTICE = f"calls still going on: %d; they have {DRAIN_S} s to end, a second signal ends them now"
 AGENTS_EVERY_S = 1.0
 
 
@@ -183,15 +186,14 @@ class Pop:
     async def drain(self) -> None:
         """Take no new calls; return when the last one has ended, or after half a minute."""
         self._draining = True
-        if self.calls:
-            log.warning(
-                "calls still going on: %d; they have up to %d s; a second signal ends them now", self.calls, DRAIN_S
-            )
+        empty = asyncio.ensure_future(self._empty.wait())
         try:
-            async with asyncio.timeout(DRAIN_S):
-                await self._empty.wait()
-        except TimeoutError:
-            log.warning("calls still going on: %d; ending them", self.calls)
+            for seconds, said in ((SOON_S, NOTICE), (DRAIN_S, "calls still going on: %d; ending them")):
+                await asyncio.wait({empty}, timeout=seconds)
+                if not empty.done():
+                    log.warning(said, self.calls)
+        finally:
+            empty.cancel()
 
     async def reread_agents(self) -> None:
         """Take over edited agent files; live calls keep the agent that they began with."""

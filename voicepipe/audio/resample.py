@@ -7,7 +7,7 @@ from voicepipe.audio.pcm import Pcm
 
 
 class Resampler:
-    """Converts mono int16 from `source` to `target` Hz, holding back at most 2 ms.
+    """Converts mono int16 from `source` to `target` Hz, holding back 2 ms (4 from 8 kHz).
 
     swresample rather than soxr: soxr in HQ holds back 12-115 ms, which is a third of the whole budget.
     Equal rates pass through untouched. `in_step` gives silence for what is held back at first, so that a packet in is a

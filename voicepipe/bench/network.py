@@ -17,8 +17,6 @@ TRANSIT_S = 0.030
 """Of the fastest packet; not an added delay."""
 BAD_S, GOOD_S = 30.0, 15.0
 """So long the network is as the row says, and then so long without a fault."""
-
-
 CAPTION = """p50, p95, most: added delay while the network is as named (aim: 25 without jitter, 120 with 60 ms and 5 %)
 healed: most, one second after it is well again (aim: 40 after ten); hole: the longest piece made up"""
 

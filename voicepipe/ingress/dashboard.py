@@ -6,12 +6,13 @@ from pathlib import Path
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.call_api import PopApi
-from voicepipe.errors import Unauthorized
+from voicepipe.ingress.doors import UnknownTurn
 from voicepipe.ingress.keys import key_of
+from voicepipe.ingress.realtime.errors import WireError
 
 MINUTES = range(5, 181)
 DEFAULT_MINUTES = "15"
@@ -19,15 +20,6 @@ A_WEEK = {"Cache-Control": "public, max-age=604800"}
 
 Answer = Callable[[Request, str | None], msgspec.Struct]
 """What a request gets; the second argument is whose calls may be seen, as `PopApi.viewer` says it."""
-
-
-class Problem(Exception):
-    """A request that is not carried out."""
-
-    def __init__(self, status: int, code: str, message: str, param: str | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-        self.error = {"type": "invalid_request_error", "code": code, "message": message, "param": param}
 
 
 def routes(pop: PopApi, web: Path) -> list[BaseRoute]:
@@ -42,7 +34,7 @@ def routes(pop: PopApi, web: Path) -> list[BaseRoute]:
     def turn(request: Request, tenant: str | None) -> msgspec.Struct:
         found = pop.dashboard.turn(tenant, request.path_params["turn_id"])
         if found is None:
-            raise Problem(404, "turn_not_found", "This turn is not kept any more: only the last ones are.", "turn_id")
+            raise UnknownTurn("This turn is not kept any more: only the last ones are.")
         return found
 
     served: list[BaseRoute] = [
@@ -59,15 +51,7 @@ def answering(pop: PopApi, answer: Answer) -> Callable[[Request], Awaitable[Resp
     """An endpoint for those who may see something."""
 
     async def endpoint(request: Request) -> Response:
-        try:
-            try:
-                tenant = pop.viewer(key_of(request.headers.get("authorization"), []))
-            except Unauthorized as error:
-                raise Problem(401, "invalid_api_key", str(error)) from None
-            found = answer(request, tenant)
-        except Problem as problem:
-            headers = {"WWW-Authenticate": "Bearer"} if problem.status == 401 else None
-            return JSONResponse({"error": problem.error}, problem.status, headers)
+        found = answer(request, pop.viewer(key_of(request.headers.get("authorization"), [])))
         body = msgspec.json.encode(found)
         return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
 
@@ -75,12 +59,12 @@ def answering(pop: PopApi, answer: Answer) -> Callable[[Request], Awaitable[Resp
 
 
 def minutes_of(text: str) -> int:
-    """The length of the time axis. Raises Problem."""
+    """The length of the time axis. Raises WireError."""
     try:
         return MINUTES[MINUTES.index(int(text))]
     except ValueError:
         allowed = f"from {MINUTES[0]} to {MINUTES[-1]}"
-        raise Problem(400, "invalid_value", f"minutes must be a whole number {allowed}.", "minutes") from None
+        raise WireError("invalid_value", f"minutes must be a whole number {allowed}.", "minutes") from None
 
 
 def plotly() -> Path | None:

@@ -3,7 +3,7 @@
 import logging
 
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.call_api import PopApi, Tenant
@@ -22,10 +22,15 @@ class UnknownModel(Refused):
     """The key's owner has no such agent."""
 
 
+class UnknownTurn(Refused):
+    """No turn that is kept has this id."""
+
+
 _REFUSALS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     Unauthorized: (401, "invalid_api_key", {"WWW-Authenticate": "Bearer"}),
     UnknownModel: (404, "model_not_found", {}),
     UnknownCall: (404, "call_id_not_found", {}),
+    UnknownTurn: (404, "turn_not_found", {}),
     PopFull: (503, "pop_full", {"Retry-After": "2"}),
     NoPort: (503, "no_port", {"Retry-After": "2"}),
     Draining: (503, "draining", {"Retry-After": "30"}),
@@ -36,11 +41,25 @@ _REFUSALS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
 def refusal(error: Refused) -> JSONResponse:
     """The answer to a caller who is not let in."""
     status, code, headers = _REFUSALS.get(type(error), (503, "refused", {"Retry-After": "2"}))
-    return JSONResponse(error_body(code, str(error), None), status, headers)
+    return JSONResponse(_error_body(code, str(error), None), status, headers)
 
 
-def error_body(code: str, message: str, param: str | None) -> dict[str, object]:
+def _error_body(code: str, message: str, param: str | None) -> dict[str, object]:
     return {"error": {"type": "invalid_request_error", "code": code, "message": message, "param": param}}
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    return refusal(error)
+
+
+async def _mistaken(request: Request, error: Exception) -> Response:
+    assert isinstance(error, WireError)
+    return JSONResponse(_error_body(error.code, error.message, error.param), 400)
+
+
+ANSWERS = {Refused: _refused, WireError: _mistaken}
+"""What every HTTP endpoint may raise, and how it is answered."""
 
 
 def find_agent(pop: PopApi, tenant: Tenant, name: str | None) -> Agent:

@@ -21,11 +21,11 @@ from starlette.websockets import WebSocket
 from voicepipe.call_api import PopApi
 from voicepipe.errors import Refused, Unauthorized
 from voicepipe.ingress import dashboard, server
-from voicepipe.ingress.doors import Doors, body, error_body, find_agent, refusal, settle
+from voicepipe.ingress.doors import ANSWERS, Doors, body, find_agent, refusal, settle
 from voicepipe.ingress.keys import Caller, SecretRequest
 from voicepipe.ingress.lists import Lists
 from voicepipe.ingress.local import LocalOnly, check_exposure
-from voicepipe.ingress.realtime.errors import WireError, wire_error
+from voicepipe.ingress.realtime.errors import wire_error
 from voicepipe.ingress.realtime.websocket import converse, listen_in
 from voicepipe.ingress.webrtc.calls import WebRtcCalls
 from voicepipe.ingress.webrtc.http import CallsApi, prepared
@@ -64,19 +64,14 @@ class Realtime:
 
     async def client_secrets(self, request: Request) -> Response:
         """POST /v1/realtime/client_secrets: a key for a browser, and the session that it will have."""
-        try:
-            who = self._doors.caller(request)
-            if who.agent is not None:
-                raise Unauthorized("An ek_ key cannot make others: use the tenant's own.")
-            asked = _decoded(await body(request))
-            model = asked.session.get("model")
-            agent = find_agent(self._pop, who.tenant, model if isinstance(model, str) else None)
-            fresh = Caller(who.tenant, agent.name, asked.session)
-            session, _ = settle(agent, fresh)
-        except Refused as error:
-            return refusal(error)
-        except WireError as error:
-            return JSONResponse(error_body(error.code, error.message, error.param), 400)
+        who = self._doors.caller(request)
+        if who.agent is not None:
+            raise Unauthorized("An ek_ key cannot make others: use the tenant's own.")
+        asked = _decoded(await body(request))
+        model = asked.session.get("model")
+        agent = find_agent(self._pop, who.tenant, model if isinstance(model, str) else None)
+        fresh = Caller(who.tenant, agent.name, asked.session)
+        session, _ = settle(agent, fresh)
         value, expires_at = self._doors.secrets.make(fresh, asked.expires_after.seconds)
         answer = {"value": value, "expires_at": expires_at, "session": session}
         return Response(msgspec.json.encode(answer), media_type="application/json")
@@ -124,7 +119,7 @@ def app(pop: PopApi, calls: WebRtcCalls) -> Starlette:
             Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"],
                        expose_headers=["Location"])
         )  # fmt: skip
-    return Starlette(routes=routes, middleware=middleware)
+    return Starlette(routes=routes, middleware=middleware, exception_handlers=ANSWERS)
 
 
 async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:

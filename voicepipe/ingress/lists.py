@@ -8,8 +8,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.call_api import PopApi
-from voicepipe.errors import Refused
-from voicepipe.ingress.doors import Doors, refusal
+from voicepipe.ingress.doors import Doors
 from voicepipe.ingress.keys import Caller
 
 Row = Mapping[str, str | int]
@@ -29,18 +28,11 @@ class Lists:
 
     async def models(self, request: Request) -> Response:
         """The agents that may be called, the PoP's default first."""
-        try:
-            who = self._doors.caller(request)
-        except Refused as error:
-            return refusal(error)
-        return _list(self._models(who))
+        return _list(self._models(self._doors.caller(request)))
 
     async def voices(self, request: Request) -> Response:
         """The voices, the same ones for every caller."""
-        try:
-            self._doors.caller(request)
-        except Refused as error:
-            return refusal(error)
+        self._doors.caller(request)
         return _list([{"id": voice, "language": language} for voice, language in self._pop.voices().items()])
 
     def _models(self, who: Caller) -> list[Row]:

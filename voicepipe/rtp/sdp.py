@@ -23,7 +23,6 @@ _DIRECTIONS = {"sendonly": "recvonly", "recvonly": "sendonly", "inactive": "inac
 _DATA = "webrtc-datachannel"
 _DATA_PORT = 5000
 
-
 LONGEST = 20_000
 """Characters. A browser's offer of sound has three to five thousand; its parser takes the square of what it gets."""
 MOST_CANDIDATES = 32

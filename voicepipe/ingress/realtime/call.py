@@ -27,8 +27,6 @@ logger = logging.getLogger(__name__)
 
 LINGER = 5.0
 """Seconds that a call has to end once its caller is gone, and that a client has to take what is left for it."""
-
-
 MOST_CLIENTS = 16
 """Of one call. They take no slot, and each may keep `limits.unread_bytes` waiting."""
 

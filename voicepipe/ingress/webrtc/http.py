@@ -18,7 +18,7 @@ from voicepipe.audio import opus
 from voicepipe.call_api import PopApi
 from voicepipe.config import Config, turn_secret
 from voicepipe.errors import ConfigError, Refused
-from voicepipe.ingress.doors import Doors, body, error_body, find_agent, refusal, settle
+from voicepipe.ingress.doors import Doors, body, find_agent, settle
 from voicepipe.ingress.local import is_loopback
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.webrtc.calls import WebRtcCalls
@@ -81,43 +81,36 @@ class CallsApi:
 
     async def create(self, request: Request) -> Response:
         """POST: an offer as SDP, or as a form of `sdp` and `session`. 201 with our answer; Location is the call."""
-        with ExitStack() as place:
-            try:
-                who = self._doors.caller(request)
-                offer, asked = await _offer(request)
-                model = asked.get("model")
-                named = model if isinstance(model, str) else request.query_params.get("model")
-                agent = find_agent(self._pop, who.tenant, who.agent or named)
-                session, settings = settle(agent, who, int(time.time() + self._pop.config.limits.call_ms / 1000))
-                session = session.updated(asked)
-                seat = place.enter_context(self._pop.admit(who.tenant, agent))
-                call_id, answer = await self._calls.open(
-                    offer, who.tenant, place, seat, session, session.settings(settings)
-                )
-            except Refused as error:
-                logger.warning("call refused: %s", error)
-                return refusal(error)
-            except SdpError as error:
-                return JSONResponse(error_body("invalid_offer", str(error), "sdp"), 400)
-            except WireError as error:
-                return JSONResponse(error_body(error.code, error.message, error.param), 400)
+        try:
+            call_id, answer = await self._placed(request)
+        except Refused as error:
+            logger.warning("call refused: %s", error)
+            raise
+        except SdpError as error:
+            raise WireError("invalid_offer", str(error), "sdp") from None
         return Response(answer, 201, {"Location": f"{CALLS}/{call_id}"}, media_type=SDP)
+
+    async def _placed(self, request: Request) -> tuple[str, str]:
+        who = self._doors.caller(request)
+        offer, asked = await _offer(request)
+        model = asked.get("model")
+        named = model if isinstance(model, str) else request.query_params.get("model")
+        agent = find_agent(self._pop, who.tenant, who.agent or named)
+        session, settings = settle(agent, who, int(time.time() + self._pop.config.limits.call_ms / 1000))
+        session = session.updated(asked)
+        with ExitStack() as place:
+            seat = place.enter_context(self._pop.admit(who.tenant, agent))
+            return await self._calls.open(offer, who.tenant, place, seat, session, session.settings(settings))
 
     async def hang_up(self, request: Request) -> Response:
         """DELETE, or POST to /hangup: end the call. 200 also while it is ending; 404 once it has ended."""
-        try:
-            who = self._doors.caller(request)
-            self._calls.find(request.path_params["call_id"], who.tenant).end("agent")
-        except Refused as error:
-            return refusal(error)
+        who = self._doors.caller(request)
+        self._calls.find(request.path_params["call_id"], who.tenant).end("agent")
         return Response()
 
     async def ice_servers(self, request: Request) -> Response:
         """GET: STUN and TURN servers as a browser's RTCPeerConnection takes them."""
-        try:
-            self._doors.caller(request)
-        except Refused as error:
-            return refusal(error)
+        self._doors.caller(request)
         servers = ice_servers(self._pop.config.webrtc, self._turn_secret, time.time())
         return JSONResponse({"ice_servers": servers})
 

@@ -14,7 +14,7 @@ from voicepipe.rtp.codec import Codec
 from voicepipe.rtp.session import RtpSession, Wire
 
 FAR_DELAY_S = 0.06
-"""What we send is heard so much later: a browser's jitter buffer rarely holds less, on a good network rarely more."""
+"""What we send is taken to be heard so much later: an estimate of a browser's jitter buffer on a good network."""
 
 
 class WebRtcLine:
