@@ -18,7 +18,7 @@ from voicepipe.config import Config
 from voicepipe.control import Control
 from voicepipe.engines.base import Delta, Engines, ToolCall
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedTurnModel, ScriptedVad
-from voicepipe.errors import CallError
+from voicepipe.errors import CallError, TransferFailed
 from voicepipe.ingress.pacing import by_timer
 from voicepipe.line import Pump
 from voicepipe.turn.events import CallEvent, Item
@@ -109,6 +109,7 @@ class ScenarioLine:
     out_rate: int = RATE
     lead_ms: int = 0
     setup_ms: int = 0
+    transfers: bool = False
     sent: list[tuple[float, float]] = field(default_factory=list)
     """(ms since the answer, dBFS) of each packet."""
     began: float = 0.0
@@ -138,6 +139,9 @@ class ScenarioLine:
                 wave = np.sign(np.sin(2 * np.pi * 180 * np.arange(BLOCK) / RATE + ms))
                 return (32768 * 10 ** (says.dbfs / 20) * wave).astype(np.int16)
         return np.zeros(BLOCK, np.int16)
+
+    async def transfer(self, target: str) -> None:
+        raise TransferFailed("a scenario has nobody else")
 
     def send(self, pcm: Pcm) -> None:
         self.sent.append((self.now_ms(), dbfs(pcm)))

@@ -101,6 +101,17 @@ class SemanticVad(msgspec.Struct, frozen=True):
     interrupt_response: bool = True
 
 
+class Origin(msgspec.Struct, frozen=True):
+    """Where a phone call comes from, by the word of the network that brought it. Empty: it said nothing."""
+
+    caller: str = ""
+    """The calling number, or a SIP user."""
+    called: str = ""
+    """What was dialled."""
+    headers: dict[str, str] = {}
+    """X- headers of a SIP call, parameters of a Twilio or Telnyx stream."""
+
+
 class CallSettings(msgspec.Struct, frozen=True):
     """The agent as this call has it: its file plus the client's overlay. Effective from the next *prepare*."""
 
@@ -114,6 +125,7 @@ class CallSettings(msgspec.Struct, frozen=True):
     modality: Literal["audio", "text"] = "audio"
     max_tokens: int | None = None
     turn_detection: ServerVad | SemanticVad | None = SemanticVad()
+    origin: Origin = Origin()
 
     @classmethod
     def of(cls, agent: Agent) -> "CallSettings":

@@ -62,7 +62,7 @@ class Call:
         self._line = line
         self._engines = engines
         self._config = config
-        self._emit = emit
+        self.emit = emit
         self._clock = clock
         self._playout = Playout(line, clock, config.turn.duck_db)
         speaker = Speaker(engines.tts, line.out_rate, settings.agent.language)
@@ -116,7 +116,7 @@ class Call:
             if self.utterance:
                 self.utterance.stream.cancel()
             await self._line.hang_up()
-            self._emit(CallEnded(reason, detail))
+            self.emit(CallEnded(reason, detail))
             self._let_go()
 
     def _let_go(self) -> None:
@@ -154,9 +154,9 @@ class Call:
         utterance = utterance or self.utterance
         if utterance and not utterance.announced:
             utterance.announced = True
-            self._emit(SpeechStarted(utterance.item_id, round(samples_to_ms(utterance.heard_from))))
+            self.emit(SpeechStarted(utterance.item_id, round(samples_to_ms(utterance.heard_from))))
             if words := utterance.agreement.committed:
-                self._emit(WordsHeard(utterance.item_id, f"{' '.join(words)} "))
+                self.emit(WordsHeard(utterance.item_id, f"{' '.join(words)} "))
 
     def _partial(self, item_id: str, hypothesis: Hypothesis) -> None:
         utterance = self.utterance
@@ -164,7 +164,7 @@ class Call:
             return
         utterance.partial = hypothesis.text
         if (stable := " ".join(utterance.agreement.push(hypothesis.text.split()))) and utterance.announced:
-            self._emit(WordsHeard(utterance.item_id, f"{stable} "))
+            self.emit(WordsHeard(utterance.item_id, f"{stable} "))
         self._feed(Partial(self._interrupts(" ".join(utterance.agreement.committed))))
 
     def listen(self) -> Utterance:
@@ -265,7 +265,7 @@ class Call:
     def join(self, utterance: Utterance) -> None:
         """Make the closed utterance the caller's turn in the conversation."""
         self._announce(utterance)
-        self._emit(SpeechStopped(utterance.item_id, round(samples_to_ms(utterance.end))))
+        self.emit(SpeechStopped(utterance.item_id, round(samples_to_ms(utterance.end))))
         audio_ms = max(0, round(samples_to_ms(utterance.end - utterance.start)))
         self.dialogue.add(Item(utterance.item_id, text=utterance.text, audio_ms=audio_ms), spoken=True)
 
@@ -284,7 +284,7 @@ class Call:
         utterance = self.close()
         self._last = last if self.machine.state is State.REPLYING else None  # It may yet be reopened.
         if utterance.announced:
-            self._emit(SpeechStopped(utterance.item_id, round(samples_to_ms(self.ear.last_voiced))))
+            self.emit(SpeechStopped(utterance.item_id, round(samples_to_ms(self.ear.last_voiced))))
 
     def _cut(self) -> None:
         self._announce()

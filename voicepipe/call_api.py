@@ -84,6 +84,9 @@ class CallControl(Protocol):
     def cancel_reply(self, response_id: str | None) -> None:
         """Stop the reply being made (None: whichever it is). Raises NoReply."""
 
+    def press(self, key: str) -> None:
+        """The caller pressed a key of their telephone: "0" to "9", "*", "#", "A" to "D"."""
+
     async def run(self) -> None:
         """Live until somebody hangs up. `CallEnded` is the last event."""
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from voicepipe.call import Call
 from voicepipe.call_api import ReplyRequest
 from voicepipe.errors import EngineError, InputEmpty, NoReply, ReplyActive
 from voicepipe.reply import Order
-from voicepipe.turn.events import Item
+from voicepipe.turn.events import Item, KeyPressed
 from voicepipe.utterance import Utterance
 
 log = logging.getLogger(__name__)
@@ -119,3 +120,6 @@ class Control:
 
     def clear_input(self) -> None:
         self._call.clear()
+
+    def press(self, key: str) -> None:
+        self._call.emit(KeyPressed(key, int(time.time())))

@@ -20,6 +20,7 @@ VoicepipeError
  |    +-- ItemMismatch       the item is not of the kind that the request needs
  |    +-- ReplyActive        a reply is already being made
  |    +-- NoReply            no reply to cancel
+ |    +-- TransferFailed     the caller could not be sent to somebody else
  +-- ToolError              a tool failed or took too long: the text is meant for the model
  +-- ProbeError             latency_probes: a call could not be placed or judged
 
@@ -110,6 +111,10 @@ class ReplyActive(CallError):
 
 class NoReply(CallError):
     """There is no reply to cancel."""
+
+
+class TransferFailed(CallError):
+    """The caller could not be sent to somebody else; the text says why, for the model and for a client."""
 
 
 class ToolError(VoicepipeError):

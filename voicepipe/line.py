@@ -10,6 +10,9 @@ Pump = Callable[[], float | None]
 """Sends what is due. Returns the seconds until more is; None: nothing waits to be sent."""
 
 
+NO_TRANSFER = "this caller cannot be transferred: only phone calls can"
+
+
 class Line(Protocol):
     """A caller's audio, both ways."""
 
@@ -24,6 +27,9 @@ class Line(Protocol):
 
     setup_ms: int
     """So long the far end may take to say how it wants its session, before it is greeted: 0 for phones."""
+
+    transfers: bool
+    """The network behind this line can send its caller elsewhere: `transfer`."""
 
     def blocks(self) -> AsyncIterator[Block]:
         """The caller's sound from the answer on, 20 ms at a time, without gaps; ends when the caller is gone."""
@@ -43,6 +49,10 @@ class Line(Protocol):
 
     def network(self) -> str | None:
         """How the network to the caller fares, in a few words; None: the line does not know."""
+
+    async def transfer(self, target: str) -> None:
+        """Send the caller to `target`, a phone number or an address of the line's network. Returns once somebody there
+        has taken the call, which is then to be hung up here. Raises TransferFailed: the caller is still ours."""
 
     async def hang_up(self) -> None:
         """End the call from our side. Safe to call twice."""

@@ -33,6 +33,7 @@ from voicepipe.turn.events import (
     ItemAdded,
     ItemDeleted,
     ItemTruncated,
+    KeyPressed,
     ReplyDone,
     ReplyItemAdded,
     ReplyItemDone,
@@ -107,6 +108,9 @@ class FakeCall:
     def delete_item(self, item_id: str) -> None:
         self.history.remove(self.item(item_id))
         self.emit(ItemDeleted(item_id))
+
+    def press(self, key: str) -> None:
+        self.emit(KeyPressed(key, 1))
 
     def truncate(self, item_id: str, audio_end_ms: int) -> None:
         item = self.item(item_id)

@@ -23,7 +23,7 @@ from av import AudioFrame
 
 from voicepipe.audio import Pcm, Resampler
 from voicepipe.engines.espeak import EspeakTts
-from voicepipe.ingress.webrtc.line import WebRtcLine
+from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.observe.process import Watch
 from voicepipe.playout import Playout
 from voicepipe.rtp import sdp
@@ -70,7 +70,7 @@ class Ours(Far):
     async def answer(self, offer: str) -> str:
         said = sdp.read(offer)
         transport = Transport(Network(), controlling=False)
-        line = WebRtcLine(said.codec, said.payload_type, transport)
+        line = RtpLine(said.codec, said.payload_type, transport)
         line.on_audio = lambda data, ms: self._count()
         transport.on_media = line.media.datagram
         answer = sdp.answer(said, transport, await transport.gather(), line.media.ssrc)
@@ -80,7 +80,7 @@ class Ours(Far):
     def _count(self) -> None:
         self.sent += 1
 
-    async def _hold(self, transport: Transport, said: sdp.Description, line: WebRtcLine) -> None:
+    async def _hold(self, transport: Transport, said: sdp.Description, line: RtpLine) -> None:
         await transport.connect(said.remote)
         self._clock.add(line.tick)
         playout = Playout(line, time.monotonic, duck_db=-15)

@@ -21,14 +21,15 @@ from starlette.websockets import WebSocket
 from voicepipe.call_api import PopApi
 from voicepipe.errors import Refused, Unauthorized
 from voicepipe.ingress import dashboard, server
+from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import ANSWERS, Doors, body, find_agent, refusal, settle
 from voicepipe.ingress.keys import Caller, SecretRequest
 from voicepipe.ingress.lists import Lists
 from voicepipe.ingress.local import LocalOnly, check_exposure
 from voicepipe.ingress.realtime.errors import wire_error
 from voicepipe.ingress.realtime.websocket import converse, listen_in
-from voicepipe.ingress.webrtc.calls import WebRtcCalls
 from voicepipe.ingress.webrtc.http import CallsApi, prepared
+from voicepipe.rtp.transport import Network
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ SUBPROTOCOL = "realtime"
 class Realtime:
     """The /v1/realtime endpoints of one PoP."""
 
-    def __init__(self, pop: PopApi, doors: Doors, calls: WebRtcCalls) -> None:
+    def __init__(self, pop: PopApi, doors: Doors, calls: Calls) -> None:
         self._pop = pop
         self._doors = doors
         self._calls = calls
@@ -88,7 +89,7 @@ def _decoded(body: bytes) -> SecretRequest:
         raise wire_error(error) from None
 
 
-def app(pop: PopApi, calls: WebRtcCalls) -> Starlette:
+def app(pop: PopApi, calls: Calls, network: Network) -> Starlette:
     """The ASGI application of one PoP. Raises ConfigError."""
     doors = Doors(pop)
     realtime = Realtime(pop, doors, calls)
@@ -103,7 +104,7 @@ def app(pop: PopApi, calls: WebRtcCalls) -> Starlette:
     routes: list[BaseRoute] = [
         WebSocketRoute("/v1/realtime", realtime.websocket),
         Route("/v1/realtime/client_secrets", realtime.client_secrets, methods=["POST"]),
-        *CallsApi(pop, doors, calls).routes(),
+        *CallsApi(pop, doors, calls, network).routes(),
         *Lists(pop, doors).routes(),
         Route("/healthz", healthz),
         Route("/readyz", readyz),
@@ -128,8 +129,9 @@ async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:
     Raises ConfigError: the address cannot be had, or would let strangers call.
     """
     check_exposure(pop.config)
-    calls = WebRtcCalls(pop.config, await asyncio.to_thread(prepared, pop.config))
-    application = await asyncio.to_thread(app, pop, calls)  # it looks at files
+    calls = Calls()
+    network = await asyncio.to_thread(prepared, pop.config)
+    application = await asyncio.to_thread(app, pop, calls, network)  # it looks at files
     listening = listener or server.bind(pop.config.http)
     serving = server.serve(application, listening, pop.config, pop.serving)
     jobs = {asyncio.create_task(serving), asyncio.create_task(calls.run())}

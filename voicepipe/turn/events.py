@@ -57,6 +57,16 @@ class WordsHeard:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyPressed:
+    """The caller pressed a key of their telephone (DTMF)."""
+
+    key: str
+    """"0" to "9", "*", "#", "A" to "D"."""
+    at: int
+    """Unix seconds."""
+
+
+@dataclass(frozen=True, slots=True)
 class ItemAdded:
     """A complete item joined the conversation: the caller's turn, or one that the client made.
 
@@ -137,7 +147,8 @@ class ReplyDone:
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
-    """Nothing follows. `reason`: "caller", "agent", "no_input", "max_length", "idle", "shutdown", "error"."""
+    """Nothing follows. `reason`: "caller", "agent", "no_input", "transferred", "max_length", "idle", "shutdown",
+    "error"."""
 
     reason: str
     detail: str = ""
@@ -147,6 +158,7 @@ CallEvent = (
     SpeechStarted
     | SpeechStopped
     | WordsHeard
+    | KeyPressed
     | ItemAdded
     | ItemTruncated
     | ItemDeleted

@@ -57,6 +57,7 @@ GOODBYES = {
     "caller": Goodbye(1000),
     "agent": Goodbye(1000),
     "no_input": Goodbye(1000),
+    "transferred": Goodbye(1000),
     "max_length": Goodbye(1001, "session_expired", "Your session hit the maximum duration."),
     "idle": Goodbye(1001, "session_idle", "Nothing was heard from the client for too long."),
     "shutdown": Goodbye(1012, "server_shutdown", "The server is going down."),
@@ -121,6 +122,11 @@ class RealtimeCall:
         if self._closed:
             return
         await self._control.handle(raw, arrived, lambda event: asker.put(self._numbered(event)))
+
+    def press(self, key: str) -> None:
+        """The caller pressed a key of their telephone."""
+        if not self._closed:
+            self._call.press(key)
 
     def tell(self, client: Outbox, error: WireError) -> None:
         """Something went wrong for this client alone."""

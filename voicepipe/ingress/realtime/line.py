@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator, Callable
 import numpy as np
 
 from voicepipe.audio import RATE, Block, Pcm, Resampler, g711, samples_to_ms
+from voicepipe.errors import TransferFailed
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.pacing import by_timer
 from voicepipe.ingress.realtime.session import Format, PcmFormat, PcmuFormat
-from voicepipe.line import Pump
+from voicepipe.line import NO_TRANSFER, Pump
 
 PCM_RATE = 24_000
 
@@ -70,6 +71,7 @@ class WebSocketLine:
     kind = "websocket"
     lead_ms = 200
     setup_ms = 300
+    transfers = False
     audio_in_events = True
 
     def __init__(self, input: Format, output: Format, clock: Callable[[], float] = time.monotonic) -> None:
@@ -116,6 +118,10 @@ class WebSocketLine:
     def network(self) -> str | None:
         """TCP hides it."""
         return None
+
+    async def transfer(self, target: str) -> None:
+        """Raises TransferFailed: a program cannot be sent elsewhere."""
+        raise TransferFailed(NO_TRANSFER)
 
     async def hang_up(self) -> None:
         """Let the client play what it has (`lead_ms` at most), then end the call."""

@@ -63,6 +63,13 @@ class InputCleared(ServerEvent, tag="input_audio_buffer.cleared"):
     pass
 
 
+class DtmfReceived(ServerEvent, tag="input_audio_buffer.dtmf_event_received"):
+    event: str
+    """The key."""
+    received_at: int
+    """Unix seconds."""
+
+
 class OutputStarted(ServerEvent, tag="output_audio_buffer.started"):
     response_id: str
 

@@ -15,6 +15,7 @@ from voicepipe.turn.events import (
     ItemAdded,
     ItemDeleted,
     ItemTruncated,
+    KeyPressed,
     ReplyDone,
     ReplyItemAdded,
     ReplyItemDone,
@@ -103,6 +104,9 @@ class Translator:
 
     def _speech_stopped(self, event: SpeechStopped) -> Events:
         return [wire.SpeechStoppedEvent(audio_end_ms=event.at_ms, item_id=event.item_id)]
+
+    def _key_pressed(self, event: KeyPressed) -> Events:
+        return [wire.DtmfReceived(event=event.key, received_at=event.at)]
 
     def _words_heard(self, event: WordsHeard) -> Events:
         if self.session.audio.input.transcription is None:
@@ -263,6 +267,7 @@ _TABLE: dict[type[CallEvent], Callable[[Translator, Any], Events]] = {
     SpeechStarted: Translator._speech_started,
     SpeechStopped: Translator._speech_stopped,
     WordsHeard: Translator._words_heard,
+    KeyPressed: Translator._key_pressed,
     ItemAdded: Translator._item_added,
     ItemTruncated: Translator._item_truncated,
     ItemDeleted: Translator._item_deleted,

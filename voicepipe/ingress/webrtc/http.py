@@ -18,12 +18,13 @@ from voicepipe.audio import opus
 from voicepipe.call_api import PopApi
 from voicepipe.config import Config, turn_secret
 from voicepipe.errors import ConfigError, Refused
+from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import Doors, body, find_agent, settle
 from voicepipe.ingress.local import is_loopback
 from voicepipe.ingress.realtime.errors import WireError
-from voicepipe.ingress.webrtc.calls import WebRtcCalls
 from voicepipe.ingress.webrtc.ice_servers import ice_servers
-from voicepipe.rtp.sdp import SdpError
+from voicepipe.ingress.webrtc.peer import WebRtcCall
+from voicepipe.rtp import sdp
 from voicepipe.rtp.transport import Network, certificate
 
 logger = logging.getLogger(__name__)
@@ -65,10 +66,11 @@ def _try(address: str) -> None:
 class CallsApi:
     """The endpoints under /v1/realtime/calls, and /v1/realtime/ice-servers."""
 
-    def __init__(self, pop: PopApi, doors: Doors, calls: WebRtcCalls) -> None:
+    def __init__(self, pop: PopApi, doors: Doors, calls: Calls, network: Network) -> None:
         self._pop = pop
         self._doors = doors
         self._calls = calls
+        self._network = network
         self._turn_secret = turn_secret(pop.config)
 
     def routes(self) -> list[BaseRoute]:
@@ -86,7 +88,7 @@ class CallsApi:
         except Refused as error:
             logger.warning("call refused: %s", error)
             raise
-        except SdpError as error:
+        except sdp.SdpError as error:
             raise WireError("invalid_offer", str(error), "sdp") from None
         return Response(answer, 201, {"Location": f"{CALLS}/{call_id}"}, media_type=SDP)
 
@@ -100,7 +102,14 @@ class CallsApi:
         session = session.updated(asked)
         with ExitStack() as place:
             seat = place.enter_context(self._pop.admit(who.tenant, agent))
-            return await self._calls.open(offer, who.tenant, place, seat, session, session.settings(settings))
+            settings = session.settings(settings)
+            call = WebRtcCall(sdp.read(offer), self._network, seat, session, settings, self._pop.config)
+            try:
+                answer = await call.answer()
+                return self._calls.hold(call, who.tenant, place), answer
+            except BaseException:
+                await call.close()
+                raise
 
     async def hang_up(self, request: Request) -> Response:
         """DELETE, or POST to /hangup: end the call. 200 also while it is ending; 404 once it has ended."""

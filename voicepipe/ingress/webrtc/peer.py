@@ -8,8 +8,8 @@ from voicepipe.call_api import Seat
 from voicepipe.config import Config
 from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.ingress.webrtc.channel import ChannelClient
-from voicepipe.ingress.webrtc.line import WebRtcLine
 from voicepipe.rtp import sdp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.transport import Network, Transport
@@ -32,7 +32,7 @@ class WebRtcCall:
         self._offer = offer
         self._connect_s = config.webrtc.connect_ms / 1000
         self._transport = Transport(network, controlling=False)
-        self._line = WebRtcLine(offer.codec, offer.payload_type, self._transport)
+        self._line = RtpLine(offer.codec, offer.payload_type, self._transport)
         self._transport.on_media = self._line.media.datagram
         self.realtime = RealtimeCall(self._line, seat, session, settings, config.limits)
         self._channel: ChannelClient | None = None

@@ -1,28 +1,30 @@
-"""A WebRTC caller's audio: RTP both ways."""
+"""A caller's audio by RTP, both ways: WebRTC and SIP."""
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 
 from voicepipe.audio import Block, Pcm, samples_to_ms
+from voicepipe.errors import TransferFailed
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.session import Format
-from voicepipe.line import Pump
+from voicepipe.line import NO_TRANSFER, Pump
 from voicepipe.rtp.codec import Codec
 from voicepipe.rtp.session import RtpSession, Wire
 
 FAR_DELAY_S = 0.06
-"""What we send is taken to be heard so much later: an estimate of a browser's jitter buffer on a good network."""
+"""What we send is taken to be heard so much later: an estimate of its jitter buffer on a good network."""
 
 
-class WebRtcLine:
-    """The `Line` of one peer connection; the formats of the session do not concern it, SDP has settled the codec."""
+class RtpLine:
+    """The `Line` of one RTP stream; the formats of the session do not concern it, SDP has settled the codec."""
 
     kind = "webrtc"
     lead_ms = 10
     setup_ms = 300
+    transfers = False
     audio_in_events = False
 
     def __init__(
@@ -79,6 +81,10 @@ class WebRtcLine:
         lost = seen.lost / (seen.received + seen.lost) if seen.received else 0.0
         said = f"{lost:.1%} lost, {seen.jitter_ms:.0f} ms jitter"
         return said if seen.rtt_ms is None else f"{said}, {seen.rtt_ms:.0f} ms there and back"
+
+    async def transfer(self, target: str) -> None:
+        """Raises TransferFailed: a browser cannot be sent elsewhere."""
+        raise TransferFailed(NO_TRANSFER)
 
     async def hang_up(self) -> None:
         """Let the caller hear what is out, then end the call."""

@@ -1,0 +1,89 @@
+"""The calls of one PoP that can be found by an id; those that no request holds (WebRTC, SIP) are run here."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from voicepipe.call_api import Tenant
+from voicepipe.errors import Draining, UnknownCall
+from voicepipe.ingress.realtime.call import LINGER, RealtimeCall
+from voicepipe.ingress.realtime.items import fresh_id
+from voicepipe.rtp.clock import MediaClock
+
+
+class HeldCall(Protocol):
+    """A call that goes on after the request for it was answered."""
+
+    realtime: RealtimeCall
+
+    async def run(self, name: str, clock: MediaClock) -> None:
+        """Until either side hangs up. What fails is this call's own: nothing is raised."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A call, and whose it is."""
+
+    tenant: Tenant
+    realtime: RealtimeCall
+
+
+class Calls:
+    """`run` owns the tasks of held calls and their one clock: none is taken before it runs."""
+
+    def __init__(self) -> None:
+        self._clock = MediaClock()
+        self._known: dict[str, _Known] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+        self._holding: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Until cancelled; then every call is told that the server goes down, and has a few seconds to end."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            clock = tasks.create_task(self._clock.run())
+            try:
+                await asyncio.wait({clock})
+            finally:
+                self._tasks = None
+                await self._end_all()
+
+    async def _end_all(self) -> None:
+        for known in self._known.values():
+            known.realtime.end("shutdown")
+        if self._holding:
+            await asyncio.wait(self._holding, timeout=LINGER)
+
+    def hold(self, call: HeldCall, tenant: Tenant, place: ExitStack) -> str:
+        """Run the call; its id. `place`, the caller's in this PoP, is ours from then on. Raises Draining."""
+        if self._tasks is None:
+            raise Draining("This PoP is being shut down and takes no new calls; try another one.")
+        call_id = fresh_id("rtc")
+        task = self._tasks.create_task(self._run(call_id, call, tenant, place.pop_all()))
+        self._holding.add(task)
+        task.add_done_callback(self._holding.discard)
+        self._known[call_id] = _Known(tenant, call.realtime)  # It may be asked for before its task begins.
+        return call_id
+
+    async def _run(self, call_id: str, call: HeldCall, tenant: Tenant, place: ExitStack) -> None:
+        with place, self.known(tenant, call.realtime, call_id):
+            await call.run(call_id, self._clock)
+
+    @contextmanager
+    def known(self, tenant: Tenant, realtime: RealtimeCall, call_id: str = "") -> Iterator[str]:
+        """Within the context the call is found by its id, which is given."""
+        call_id = call_id or fresh_id("rtc")
+        self._known[call_id] = _Known(tenant, realtime)
+        try:
+            yield call_id
+        finally:
+            del self._known[call_id]
+
+    def find(self, call_id: str, tenant: Tenant) -> RealtimeCall:
+        """This tenant's call. Raises UnknownCall."""
+        known = self._known.get(call_id)
+        if known is None or known.tenant.name != tenant.name:
+            raise UnknownCall(f"No call has the id {call_id!r}.")
+        return known.realtime
