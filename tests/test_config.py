@@ -10,7 +10,7 @@ import pytest
 
 from voicepipe import config
 from voicepipe.agent_store import open_agents
-from voicepipe.config import Config, TenantConfig
+from voicepipe.config import Config, RouteConfig, TenantConfig
 from voicepipe.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent
@@ -39,7 +39,7 @@ def problem(path: Path) -> str:
 def test_default_toml_has_every_key_with_its_default() -> None:
     written = tomllib.loads((ROOT / "configs/default.toml").read_text())
     built_in = msgspec.to_builtins(Config())
-    assert built_in.pop("tenants") == ()  # in the file as a comment
+    assert built_in.pop("tenants") == () == built_in.pop("routes")  # in the file as comments
     assert flat(written) == flat(built_in)
 
 
@@ -52,12 +52,42 @@ def flat(tables: dict[str, Any]) -> dict[str, object]:
     }
 
 
-def test_the_commented_tenant_of_default_toml_has_every_key() -> None:
+def test_the_commented_tables_of_default_toml_have_every_key() -> None:
     text = (ROOT / "configs/default.toml").read_text()
-    lines = re.findall(r"^# (\[\[tenants\]\]|\w+ = .*)$", text, re.MULTILINE)
-    tenants = tomllib.loads("\n".join(lines))["tenants"]
-    assert set(tenants[0]) == set(TenantConfig.__struct_fields__)
-    assert config.parse({"tenants": tenants}).tenants[0].key_env == "EXAMPLE_KEY"
+    lines = re.findall(r"^# (\[\[\w+\]\]|\w+ = .*)$", text, re.MULTILINE)
+    tables = tomllib.loads("\n".join(lines))
+    assert set(tables["tenants"][0]) == set(TenantConfig.__struct_fields__)
+    assert set(tables["routes"][0]) == set(RouteConfig.__struct_fields__)
+    written = config.parse(tables)
+    assert written.tenants[0].key_env == "EXAMPLE_KEY" and written.routes[0].called == "+4930*"
+
+
+TENANTS = """[[tenants]]
+name = "a"
+key_env = "A"
+[[tenants]]
+name = "b"
+key_env = "B"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (TENANTS + '[[routes]]\ntenant = "c"\n', "routes[0].tenant: there is no tenant c; allowed: a, b"),
+        (TENANTS + '[[routes]]\ncalled = "+49*"\n', "routes[0].tenant: say whose calls these are; allowed: a, b"),
+        ('[[routes]]\ntenant = "c"\n', "routes[0].tenant: there is no tenant c; allowed: none"),
+    ],
+)
+def test_a_phone_call_belongs_to_a_tenant_that_is_there(write: Any, text: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        config.load(write(text))
+    assert str(caught.value).startswith(said)
+
+
+def test_the_routes_of_a_configuration_may_name_the_tenants_of_a_manifest(write: Any) -> None:
+    loaded = config.load(write('[[routes]]\ntenant = "b"\n'), write(TENANTS, "pop.toml"))
+    assert loaded.routes[0].tenant == "b"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.toml")), ids=lambda path: path.name)

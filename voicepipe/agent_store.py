@@ -34,6 +34,7 @@ def open_agents(config: Config) -> "AgentStore":
     store = AgentStore(Path(config.pop.agents))
     named = [("pop.default_agent", config.pop.default_agent)]
     named += [(f"tenants[{n}].agents", name) for n, tenant in enumerate(config.tenants) for name in tenant.agents]
+    named += [(f"routes[{n}].agent", route.agent) for n, route in enumerate(config.routes) if route.agent]
     for key, name in named:
         if not store.get(name):
             raise ConfigError(

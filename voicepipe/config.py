@@ -113,6 +113,26 @@ class TenantConfig(Section, frozen=True):
     """Its calls at a time, within the PoP's; none: as many as the PoP has."""
 
 
+PhoneKind = Literal["sip", "twilio", "telnyx"]
+
+
+class RouteConfig(Section, frozen=True):
+    """Which phone calls an agent answers, and whose they are. The first that fits counts."""
+
+    called: str = "*"
+    """The number or SIP user that was dialled; "*" stands for anything, "+4930*" for what begins so."""
+    domain: str = ""
+    """SIP: the host of the address that was dialled; empty: any."""
+    trunk: str = ""
+    """SIP: by which trunk the call came; empty: any."""
+    kind: Literal["", "sip", "twilio", "telnyx"] = ""
+    """By which kind of door the call came; empty: any."""
+    agent: str = ""
+    """Empty: the PoP's default agent."""
+    tenant: str = ""
+    """Whose calls these are; may be left out where there is but one tenant, or none."""
+
+
 class LadderConfig(Section, frozen=True):
     """Counted from commit; waiting for the caller never triggers it. 0 turns a rung off."""
 
@@ -167,6 +187,7 @@ class Config(Section, frozen=True):
     webrtc: WebRtcConfig = WebRtcConfig()
     limits: LimitsConfig = LimitsConfig()
     tenants: tuple[TenantConfig, ...] = ()
+    routes: tuple[RouteConfig, ...] = ()
     vad: VadConfig = VadConfig()
     endpoint: EndpointConfig = EndpointConfig()
     turn: TurnConfig = TurnConfig()
@@ -185,6 +206,7 @@ class Manifest(Section, frozen=True):
     http: HttpConfig = HttpConfig()
     webrtc: WebRtcConfig = WebRtcConfig()
     tenants: tuple[TenantConfig, ...] = ()
+    routes: tuple[RouteConfig, ...] = ()
 
 
 def parse(data: dict[str, Any], source: object = "configuration") -> Config:
@@ -203,7 +225,20 @@ def load(config_file: Path | None = None, pop_file: Path | None = None) -> Confi
             tables = _over(tables, _checked(file, shape))
     tables = _over({"pop": {"agents": str(data_directory() / "agents")}}, tables)
     # Each file was checked alone; what can still be wrong is how they go together.
-    return parse(tables, " with ".join(str(file) for file in (config_file, pop_file) if file))
+    config = parse(tables, " with ".join(str(file) for file in (config_file, pop_file) if file))
+    _check_routes(config)
+    return config
+
+
+def _check_routes(config: Config) -> None:
+    """Raises ConfigError: a phone call would belong to nobody."""
+    names = [tenant.name for tenant in config.tenants]
+    for index, route in enumerate(config.routes):
+        if route.tenant and route.tenant not in names:
+            allowed = ", ".join(names) or "none, since no [[tenants]] are configured"
+            raise ConfigError(f"routes[{index}].tenant: there is no tenant {route.tenant}; allowed: {allowed}")
+        if not route.tenant and len(names) > 1:
+            raise ConfigError(f"routes[{index}].tenant: say whose calls these are; allowed: {', '.join(names)}")
 
 
 def data_directory() -> Path:

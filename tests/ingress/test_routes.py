@@ -1,0 +1,48 @@
+"""Which agent answers a phone call."""
+
+import pytest
+
+from voicepipe.call_api import Tenant
+from voicepipe.config import Config, RouteConfig, TenantConfig
+from voicepipe.ingress.routes import Route, find, plain, tenant_of
+
+ROUTES = (
+    RouteConfig(called="+49 30 123-45", agent="reception"),
+    RouteConfig(called="+4930*", kind="twilio", agent="berlin"),
+    RouteConfig(called="front*", domain="Clinic.example", agent="clinic", tenant="clinic"),
+    RouteConfig(trunk="office", agent="office"),
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "agent"),
+    [
+        ({"kind": "telnyx", "called": "+493012345"}, "reception"),
+        ({"kind": "sip", "called": "sip:+493012345@pop.example;user=phone"}, "reception"),
+        ({"kind": "twilio", "called": "+4930 99"}, "berlin"),
+        ({"kind": "telnyx", "called": "+4930 99"}, None),
+        ({"kind": "sip", "called": "Front-Desk", "domain": "clinic.EXAMPLE"}, "clinic"),
+        ({"kind": "sip", "called": "front-desk", "domain": "other.example"}, None),
+        ({"kind": "sip", "called": "200", "trunk": "office"}, "office"),
+        ({"kind": "sip", "called": "200", "trunk": "attic"}, None),
+    ],
+)
+def test_the_first_route_that_fits(call: dict[str, str], agent: str | None) -> None:
+    route = find(ROUTES, **call)  # type: ignore[arg-type]
+    assert (route.agent if route else None) == agent
+
+
+def test_without_routes_the_default_agent_answers_everybody() -> None:
+    assert find((), kind="twilio", called="+1") == Route("", "")
+
+
+def test_numbers_are_compared_without_what_people_write_into_them() -> None:
+    assert plain("tel:+49 (30) 12-34") == plain("sip:+49301234@host:5060") == "+49301234"
+
+
+def test_whose_call_it_is() -> None:
+    clinic = TenantConfig(name="clinic", key_env="CLINIC_KEY", agents=("clinic",), slots=2)
+    shop = TenantConfig(name="shop", key_env="SHOP_KEY")
+    assert tenant_of(Route(), Config()) == Tenant("local")
+    assert tenant_of(Route(), Config(tenants=(clinic,))) == Tenant("clinic", ("clinic",), 2)
+    assert tenant_of(Route(tenant="shop"), Config(tenants=(clinic, shop))) == Tenant("shop")

@@ -1,0 +1,53 @@
+"""Which agent answers a phone call, and whose call it is. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from voicepipe.call_api import Tenant
+from voicepipe.config import Config, PhoneKind, RouteConfig
+
+_FILLERS = str.maketrans("", "", " -()")
+"""What people write into phone numbers to read them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a call goes. Empty: the PoP's default agent; no tenant."""
+
+    agent: str = ""
+    tenant: str = ""
+
+
+def find(
+    routes: Sequence[RouteConfig], *, kind: PhoneKind, called: str, domain: str = "", trunk: str = ""
+) -> Route | None:
+    """The first route that the call fits. None: there are routes, and none of them is meant for it; without any, every
+    call reaches the default agent."""
+    if not routes:
+        return Route()
+    number = plain(called)
+    for route in routes:
+        if (
+            route.kind in ("", kind)
+            and route.trunk in ("", trunk)
+            and route.domain.lower() in ("", domain.lower())
+            and fnmatchcase(number, plain(route.called))
+        ):
+            return Route(route.agent, route.tenant)
+    return None
+
+
+def plain(number: str) -> str:
+    """A number or a SIP user as it is compared: without "sip:", host and parameters, spaces and dashes."""
+    user = number.strip().lower().removeprefix("sips:").removeprefix("sip:").removeprefix("tel:")
+    return user.partition("@")[0].partition(";")[0].translate(_FILLERS)
+
+
+def tenant_of(route: Route, config: Config) -> Tenant:
+    """Whose call it is. Without tenants there is but "local"; where there is one, it need not be named."""
+    owners = {owner.name: owner for owner in config.tenants}
+    if not owners:
+        return Tenant("local")
+    owner = owners[route.tenant] if route.tenant else next(iter(owners.values()))
+    return Tenant(owner.name, owner.agents, owner.slots)
