@@ -11,6 +11,7 @@ import pytest
 from voicepipe import config
 from voicepipe.agent_store import open_agents
 from voicepipe.config import Config, RouteConfig, TenantConfig
+from voicepipe.phone_config import SipTrunk, SipUser
 from voicepipe.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent
@@ -40,6 +41,7 @@ def test_default_toml_has_every_key_with_its_default() -> None:
     written = tomllib.loads((ROOT / "configs/default.toml").read_text())
     built_in = msgspec.to_builtins(Config())
     assert built_in.pop("tenants") == () == built_in.pop("routes")  # in the file as comments
+    assert built_in["sip"].pop("trunks") == () == built_in["sip"].pop("users")
     assert flat(written) == flat(built_in)
 
 
@@ -54,10 +56,12 @@ def flat(tables: dict[str, Any]) -> dict[str, object]:
 
 def test_the_commented_tables_of_default_toml_have_every_key() -> None:
     text = (ROOT / "configs/default.toml").read_text()
-    lines = re.findall(r"^# (\[\[\w+\]\]|\w+ = .*)$", text, re.MULTILINE)
+    lines = re.findall(r"^# (\[\[[\w.]+\]\]|\w+ = .*)$", text, re.MULTILINE)
     tables = tomllib.loads("\n".join(lines))
     assert set(tables["tenants"][0]) == set(TenantConfig.__struct_fields__)
     assert set(tables["routes"][0]) == set(RouteConfig.__struct_fields__)
+    assert set(tables["sip"]["trunks"][0]) == set(SipTrunk.__struct_fields__)
+    assert set(tables["sip"]["users"][0]) == set(SipUser.__struct_fields__)
     written = config.parse(tables)
     assert written.tenants[0].key_env == "EXAMPLE_KEY" and written.routes[0].called == "+4930*"
 
@@ -120,7 +124,7 @@ def test_a_manifest_overrides_the_file_key_by_key(write: Any) -> None:
 def test_a_manifest_sets_only_what_differs_by_place(write: Any) -> None:
     manifest = write("[turn]\nprepare_ms = 90", "fra1.toml")
     with pytest.raises(
-        ConfigError, match=r"fra1\.toml: turn: there is no such key; allowed: pop, http, webrtc, tenants"
+        ConfigError, match=r"fra1\.toml: turn: there is no such key; allowed: pop, http, webrtc, sip, tenants"
     ):
         config.load(None, manifest)
 
@@ -149,7 +153,7 @@ def test_a_path_to_nowhere(write: Any, tmp_path: Path) -> None:
             "[turn]\nprepare = 3",
             "turn.prepare: there is no such key; did you mean prepare_ms? allowed: guess_ms, prepare_ms, ",
         ),
-        ("[turns]", "turns: there is no such key; did you mean turn? allowed: pop, http, webrtc, limits,"),
+        ("[turns]", "turns: there is no such key; did you mean turn? allowed: pop, http, webrtc, sip, limits,"),
         (
             "[turn]\nprepare_ms = '3'",
             'turn.prepare_ms: cannot be "3"; allowed: a whole number, at least 0, at most 600000',

@@ -3,7 +3,6 @@
 `configs/default.toml` names every key with its default and a comment; a test keeps the two equal.
 """
 
-import ipaddress
 import os
 import secrets
 from pathlib import Path
@@ -14,17 +13,14 @@ from msgspec import Meta
 
 from voicepipe import toml_file
 from voicepipe.errors import ConfigError
-from voicepipe.ranges import Ms, Name, Port, Wait
+from voicepipe.phone_config import SipConfig
+from voicepipe.ranges import Ms, Name, Port, Section, Wait, check_hosts, check_ports
 from voicepipe.turn.endpoint import EndpointConfig
 from voicepipe.turn.machine import TurnConfig
 from voicepipe.turn.vad import VadConfig
 
 PATHS = (("pop", "agents"), ("http", "cert"), ("http", "key"), ("endpoint", "model"))
 """Tables and keys that name files."""
-
-
-class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Base of every table of the configuration."""
 
 
 class PopConfig(Section, frozen=True):
@@ -77,18 +73,10 @@ class WebRtcConfig(Section, frozen=True):
         for url in self.turn_urls:
             if not url.startswith(("turn:", "turns:", "stun:")):
                 raise ValueError(f"turn_urls: {url!r} is none; give one such as turn:turn.example.com:3478")
-        for key, address in [*(("addresses", one) for one in self.addresses), ("public_address", self.public_address)]:
-            if address and not _is_one_host(address):
-                raise ValueError(f"{key}: {address!r} is no IPv4 address of one host; give one such as 192.0.2.7")
-        if bool(self.first_port) != bool(self.last_port) or self.first_port > self.last_port:
-            raise ValueError("first_port and last_port go together, the lower one first; or leave both at 0")
-
-
-def _is_one_host(address: str) -> bool:
-    try:
-        return not ipaddress.IPv4Address(address).is_unspecified
-    except ValueError:
-        return False
+        for address in self.addresses:
+            check_hosts(addresses=address)
+        check_hosts(public_address=self.public_address)
+        check_ports(self.first_port, self.last_port)
 
 
 class LimitsConfig(Section, frozen=True):
@@ -185,6 +173,7 @@ class Config(Section, frozen=True):
     pop: PopConfig = PopConfig()
     http: HttpConfig = HttpConfig()
     webrtc: WebRtcConfig = WebRtcConfig()
+    sip: SipConfig = SipConfig()
     limits: LimitsConfig = LimitsConfig()
     tenants: tuple[TenantConfig, ...] = ()
     routes: tuple[RouteConfig, ...] = ()
@@ -205,6 +194,7 @@ class Manifest(Section, frozen=True):
     pop: PopConfig = PopConfig()
     http: HttpConfig = HttpConfig()
     webrtc: WebRtcConfig = WebRtcConfig()
+    sip: SipConfig = SipConfig()
     tenants: tuple[TenantConfig, ...] = ()
     routes: tuple[RouteConfig, ...] = ()
 
@@ -275,6 +265,14 @@ def keys(config: Config) -> dict[str, TenantConfig]:
 def turn_secret(config: Config) -> str:
     """What the TURN server and we share; empty: there is no TURN server. Raises ConfigError."""
     return _secret(config.webrtc.turn_secret_env, "webrtc.turn_secret_env", "coturn's static-auth-secret")
+
+
+def sip_passwords(config: Config) -> dict[str, str]:
+    """Of each SIP user. Raises ConfigError."""
+    return {
+        user.name: _secret(user.password_env, f"sip.users: {user.name} has no password", "one")
+        for user in config.sip.users
+    }
 
 
 def operator_key(config: Config) -> str:

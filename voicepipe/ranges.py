@@ -1,7 +1,9 @@
-"""Types of configured numbers with the range that each may have; `voicepipe check` tells it to whoever leaves it."""
+"""Types of configured values with the range that each may have; `voicepipe check` tells it to whoever leaves it."""
 
+import ipaddress
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta
 
 Ms = Annotated[int, Meta(ge=0, le=600_000)]
@@ -18,3 +20,24 @@ IN_WORDS = {NAME: "lower-case letters, digits, - and _"}
 Name = Annotated[str, Meta(pattern=NAME)]
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
+
+
+class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Base of every table of the configuration."""
+
+
+def check_hosts(**addresses: str) -> None:
+    """Raises ValueError: one of these keys holds no IPv4 address of one host, and is not empty."""
+    for key, address in addresses.items():
+        try:
+            if not address or not ipaddress.IPv4Address(address).is_unspecified:
+                continue
+        except ValueError:
+            pass
+        raise ValueError(f"{key}: {address!r} is no IPv4 address of one host; give one such as 192.0.2.7")
+
+
+def check_ports(first: int, last: int) -> None:
+    """Raises ValueError: they are no range."""
+    if bool(first) != bool(last) or first > last:
+        raise ValueError("first_port and last_port go together, the lower one first; or leave both at 0")

@@ -28,6 +28,7 @@ from voicepipe.ingress.lists import Lists
 from voicepipe.ingress.local import LocalOnly, check_exposure
 from voicepipe.ingress.realtime.errors import wire_error
 from voicepipe.ingress.realtime.websocket import converse, listen_in
+from voicepipe.ingress.sip import edge as sip
 from voicepipe.ingress.webrtc.http import CallsApi, prepared
 from voicepipe.rtp.transport import Network
 
@@ -134,12 +135,13 @@ async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:
     application = await asyncio.to_thread(app, pop, calls, network)  # it looks at files
     listening = listener or server.bind(pop.config.http)
     serving = server.serve(application, listening, pop.config, pop.serving)
-    jobs = {asyncio.create_task(serving), asyncio.create_task(calls.run())}
-    try:
-        done, _ = await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
-        for job in done:
-            job.result()
-    finally:
-        for job in jobs:
-            job.cancel()
-        await asyncio.wait(jobs)
+    async with sip.listening(pop, calls):
+        jobs = {asyncio.create_task(serving), asyncio.create_task(calls.run())}
+        try:
+            done, _ = await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
+            for job in done:
+                job.result()
+        finally:
+            for job in jobs:
+                job.cancel()
+            await asyncio.wait(jobs)

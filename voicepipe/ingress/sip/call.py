@@ -1,0 +1,219 @@
+"""One call by SIP, from its accepted INVITE on: what each request within its dialog does, and how it ends."""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Callable
+
+from voicepipe.agent import CallSettings
+from voicepipe.call_api import Seat
+from voicepipe.config import Config
+from voicepipe.errors import TransferFailed
+from voicepipe.ingress.realtime.call import RealtimeCall
+from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.sip.dialog import Dialog
+from voicepipe.ingress.sip.gate import Refusal
+from voicepipe.ingress.sip.media import SDP, SipMedia
+from voicepipe.ingress.sip.message import Address, Message, Response
+from voicepipe.ingress.sip.stack import Request
+from voicepipe.ingress.sip.timers import LEAST_S, SessionTimer, TooShort, negotiated
+from voicepipe.rtp.clock import MediaClock
+from voicepipe.rtp.sip_sdp import SdpError
+
+logger = logging.getLogger(__name__)
+
+BYE_S = 2.0
+"""So long a far end may take to answer our BYE, which is sent again meanwhile; however it does, the call is over."""
+LOOK_S = 1.0
+"""Between looks at whether the caller is still there."""
+_KEY = re.compile(r"^\s*(?:Signal\s*=\s*)?([0-9*#A-D])\s*$", re.IGNORECASE | re.MULTILINE)
+"""Of an INFO's body: "Signal=5", or the key alone."""
+_STATUS = re.compile(r"^SIP/2\.0 (\d{3}) ?(.*)$", re.MULTILINE)
+
+
+class SipCall:
+    """`accept` the INVITE, then `run` the call. The media are open before."""
+
+    def __init__(
+        self, dialog: Dialog, media: SipMedia, seat: Seat, session: Session, settings: CallSettings, config: Config
+    ) -> None:
+        self.dialog = dialog
+        self._media = media
+        self._silent_s = config.sip.silent_ms / 1000
+        self._timer: SessionTimer | None = None
+        self._refreshed = 0.0
+        self._settled = asyncio.Event()
+        """The INVITE's answer was acknowledged, or never will be."""
+        self._gone = False
+        """The far end has hung up."""
+        self._referred: asyncio.Future[None] | None = None
+        media.line.refer = self._refer
+        self.realtime = RealtimeCall(media.line, seat, session, settings, config.limits)
+
+    # --- the INVITE
+
+    def accept(self, invite: Request, answer: str, call_id: str) -> None:
+        """Answer it: 200 with our SDP, `answer` to theirs or an offer where they made none. Raises TooShort."""
+        self._refresh(invite)
+        self._ok(invite, answer, (("X-Voicepipe-Call-Id", call_id),))
+
+    def _ok(self, request: Request, sdp: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
+        timer = self._timer.headers if self._timer else ()
+        everything = (("Contact", self.dialog.contact), ("Allow", ALLOW), ("Supported", "timer"), *timer, *headers)
+        invite = request.method == "INVITE"
+        offered = invite and not request.body
+        request.respond(
+            200, "OK", everything, sdp, tag=self.dialog.id.ours,
+            on_ack=(lambda ack: self._acknowledged(ack if offered else None)) if invite else None,
+            on_lost=self._lost if invite else None,
+        )  # fmt: skip
+
+    def _acknowledged(self, answered: Message | None) -> None:
+        """`answered`: the ACK that answers an offer of ours."""
+        self._settled.set()
+        if answered is not None:
+            try:
+                self._media.accept(answered.body)
+            except SdpError as error:
+                logger.warning("%s: its ACK's answer cannot be used: %s", self.realtime.id, error)
+                self.realtime.end("error")
+
+    def _lost(self) -> None:
+        logger.warning("%s: the far end did not acknowledge our answer: hanging up", self.realtime.id)
+        self._settled.set()
+        self.realtime.end("caller")
+
+    # --- requests within the dialog
+
+    def handle(self, request: Request) -> None:
+        """Carry out what the far end asks, and answer. Raises Refusal, SdpError, SipError, TooShort."""
+        if not self.dialog.in_order(request):
+            raise Refusal(500, "Server Internal Error", f"a {request.method} came out of order")
+        if handler := HANDLERS.get(request.method):
+            return handler(self, request)
+        raise Refusal(405, "Method Not Allowed", f"{request.method} is not known within a call", (("Allow", ALLOW),))
+
+    def _bye(self, request: Request) -> None:
+        request.respond(200, "OK", tag=self.dialog.id.ours)
+        self._gone = True
+        if self._referred and not self._referred.done():  # It took the transfer, and itself out of the way.
+            self._referred.set_result(None)
+        else:
+            self.realtime.end("caller")
+
+    def _reinvite(self, request: Request) -> None:
+        """Hold, another codec, another address, or only a refresh."""
+        self._refresh(request)
+        self._ok(request, self._media.answer(request.body) if request.body else self._media.offer())
+
+    def _update(self, request: Request) -> None:
+        self._refresh(request)
+        self._ok(request, self._media.answer(request.body) if request.body else "")
+
+    def _info(self, request: Request) -> None:
+        """Keys, as old gateways send them."""
+        if request.body and request.content_type not in ("application/dtmf-relay", "application/dtmf"):
+            raise Refusal(415, "Unsupported Media Type", f"an INFO of {request.content_type}",
+                          (("Accept", "application/dtmf-relay, application/dtmf"),))  # fmt: skip
+        request.respond(200, "OK", tag=self.dialog.id.ours)
+        if pressed := _KEY.search(request.body):
+            self.realtime.press(pressed[1].upper())
+
+    def _options(self, request: Request) -> None:
+        request.respond(200, "OK", CAPABILITIES, tag=self.dialog.id.ours)
+
+    def _refresh(self, request: Request) -> None:
+        self._timer, self._refreshed = negotiated(request), time.monotonic()
+
+    # --- transfers
+
+    async def _refer(self, target: str) -> None:
+        """As `Line.transfer`, by REFER (RFC 3515): the far end places the new call and tells us how that goes."""
+        if self.dialog.allows and "refer" not in self.dialog.allows:
+            raise TransferFailed("this caller's telephone system does not take transfers")
+        headers = ("Refer-To", f"<{self._address(target)}>"), ("Referred-By", self.dialog.contact)
+        self._referred = asyncio.get_running_loop().create_future()
+        self.dialog.send("REFER", self._refer_answered, headers)
+        try:
+            await self._referred
+        finally:
+            self._referred = None
+
+    def _address(self, target: str) -> str:
+        return target if ":" in target else f"sip:{target}@{self.dialog.domain}"
+
+    def _refer_answered(self, response: Response) -> None:
+        if response.code >= 300:
+            self._transferred(response.code, response.reason)
+
+    def _notify(self, request: Request) -> None:
+        if not request.header("event").lower().startswith("refer"):
+            raise Refusal(489, "Bad Event", f"a NOTIFY of {request.header('event')!r}")
+        request.respond(200, "OK", tag=self.dialog.id.ours)
+        if status := _STATUS.search(request.body):
+            self._transferred(int(status[1]), status[2].strip())
+
+    def _transferred(self, code: int, reason: str) -> None:
+        if self._referred is None or self._referred.done() or code < 200:
+            return
+        if code < 300:
+            self._referred.set_result(None)
+        else:
+            self._referred.set_exception(TransferFailed(f"the other side could not be reached: {code} {reason}"))
+
+    # --- its life
+
+    async def run(self, name: str, clock: MediaClock) -> None:
+        """Until either side hangs up. What fails here is this call's own, and logged."""
+        stop_ticking = clock.add(self._media.line.tick)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                watch = tasks.create_task(self._watch())
+                await self.realtime.run()
+                watch.cancel()
+        except Exception:
+            logger.exception("%s: failed", name)
+        finally:
+            stop_ticking()
+            await self.close()
+            await self._hang_up()
+        logger.info("%s (%s): %s", name, self.realtime.id, self._media.statistics())
+
+    async def close(self) -> None:
+        """Let go of everything. Safe to call twice."""
+        self.realtime.close()
+        await self._media.close()
+
+    async def _hang_up(self) -> None:
+        if not self._gone:
+            await self._settled.wait()  # RFC 3261, 15: no BYE before the ACK, or before it is given up.
+        if not self._gone:
+            self._gone = True
+            answered = asyncio.Event()
+            self.dialog.send("BYE", lambda response: answered.set())
+            await asyncio.wait({asyncio.ensure_future(answered.wait())}, timeout=BYE_S)
+
+    async def _watch(self) -> None:
+        """Nobody says goodbye whose network is gone."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            now = time.monotonic()
+            if self._media.silent_s(now) > self._silent_s:
+                logger.warning("%s: no sound for %g s: hanging up", self.realtime.id, self._silent_s)
+                self.realtime.end("caller")
+            elif self._timer and now > self._refreshed + self._timer.over_s:
+                logger.warning("%s: the far end did not refresh the session: hanging up", self.realtime.id)
+                self.realtime.end("caller")
+
+
+HANDLERS: dict[str, Callable[[SipCall, Request], None]] = {
+    "BYE": SipCall._bye,
+    "INVITE": SipCall._reinvite,
+    "UPDATE": SipCall._update,
+    "INFO": SipCall._info,
+    "NOTIFY": SipCall._notify,
+    "OPTIONS": SipCall._options,
+}
+ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, NOTIFY"
+CAPABILITIES = (("Allow", ALLOW), ("Accept", SDP), ("Supported", "timer"))

@@ -1,0 +1,107 @@
+"""One dialog, from the side that was called (RFC 3261, 12): whom its requests go to, and which of theirs are in order."""
+
+import ipaddress
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from voicepipe.ingress.sip.message import Address, Message, SipError
+from voicepipe.ingress.sip.stack import DEFAULT_PORT, Host, OnResponse, Request, Stack
+
+Headers = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class DialogId:
+    """What a dialog is known by."""
+
+    call_id: str
+    ours: str
+    """Tag."""
+    theirs: str
+    """Tag."""
+
+    @classmethod
+    def of(cls, request: Message) -> "DialogId":
+        """Of a request within a dialog. Raises SipError."""
+        return cls(request.call_id, request.to_tag, request.from_tag)
+
+
+class Dialog:
+    """Begun by an INVITE that is to be accepted. Raises SipError: it cannot be one."""
+
+    def __init__(self, invite: Request, stack: Stack) -> None:
+        self.id = DialogId(invite.call_id, secrets.token_hex(8), invite.from_tag)
+        self.allows = invite.listed("allow")
+        """Methods that the caller takes, in lower case; empty: they did not say."""
+        self.local = stack.local(invite.source[0])
+        """Our address, as the caller reaches it."""
+        self.domain = Address.of(invite.header("from")).host
+        """The caller's: a number to which they are transferred is one of there."""
+        self.contact = f"<sip:voicepipe@{self.local}:{stack.address[1]}>"
+        self._stack = stack
+        self._from = f"{invite.header('to')};tag={self.id.ours}"
+        self._to = invite.header("from")
+        self._routes = [Address.of(route) for route in invite.headers("record-route")]
+        self._target = Address.of(invite.header("contact") or self._to)
+        self._source = invite.source
+        self._seq = secrets.randbelow(2**16)
+        self._their_seq = invite.cseq[0]
+
+    def in_order(self, request: Request) -> bool:
+        """Whether it comes after the ones before (RFC 3261, 12.2.2). A new Contact is where the peer is from now on."""
+        number, _ = request.cseq
+        if number < self._their_seq:
+            return False
+        self._their_seq = number
+        if request.method in ("INVITE", "UPDATE") and (contact := request.header("contact")):
+            self._target, self._source = Address.of(contact), request.source
+        return True
+
+    def send(self, method: str, on_response: OnResponse, headers: Headers = (), body: str = "") -> None:
+        """Send a request within the dialog."""
+        self._seq += 1
+        uri, routes = self._target.uri, [f"<{route.uri}>" for route in self._routes]
+        if self._routes and not self._routes[0].loose:
+            uri, routes = self._routes[0].uri, [*routes[1:], f"<{self._target.uri}>"]
+        lines = [
+            f"{method} {uri} SIP/2.0",
+            *(f"Route: {route}" for route in routes),
+            "Max-Forwards: 70",
+            f"From: {self._from}",
+            f"To: {self._to}",
+            f"Call-ID: {self.id.call_id}",
+            f"CSeq: {self._seq} {method}",
+            f"Contact: {self.contact}",
+            "User-Agent: voicepipe",
+            *(f"{name}: {value}" for name, value in headers),
+        ]
+        head = "".join(f"{line}\r\n" for line in lines)
+        self._stack.send(head, self.local, body, self._next_hop(), on_response)
+
+    def _next_hop(self) -> Host:
+        hop = self._routes[0] if self._routes else self._target
+        if not self._routes and _behind_nat(hop.host, self._source[0]):
+            return self._source
+        return hop.host, hop.port or DEFAULT_PORT
+
+
+def _behind_nat(host: str, source: str) -> bool:
+    """Whether a Contact names an address that only its own network knows."""
+    try:
+        return ipaddress.ip_address(host).is_private and not ipaddress.ip_address(source).is_private
+    except ValueError:
+        return host.endswith(".invalid")
+
+
+def new_call(request: Request) -> tuple[str, str]:
+    """What the same INVITE has in common with itself, by whichever way it comes (RFC 3261, 8.2.2.2).
+
+    Raises SipError: it is none that could be answered.
+    """
+    number, method = request.cseq
+    if method != request.method:
+        raise SipError(f"CSeq is of a {method}")
+    if not request.from_tag:
+        raise SipError("From has no tag")
+    return request.call_id, f"{request.from_tag} {number}"

@@ -1,0 +1,219 @@
+"""The PoP's SIP side: which request is whose, who may call, and which agent answers."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from typing import NamedTuple
+
+import msgspec
+
+from voicepipe.agent import Agent, Origin
+from voicepipe.call_api import PopApi, Tenant
+from voicepipe.errors import Draining, NoPort, PopFull, Refused
+from voicepipe.ingress import routes
+from voicepipe.ingress.calls import Calls
+from voicepipe.ingress.doors import find_agent, settle
+from voicepipe.ingress.keys import Caller
+from voicepipe.ingress.sip.call import ALLOW, CAPABILITIES, SipCall
+from voicepipe.ingress.sip.dialog import Dialog, DialogId, new_call
+from voicepipe.ingress.sip.gate import Gate, Refusal
+from voicepipe.ingress.sip.media import SDP, SipMedia
+from voicepipe.ingress.sip.message import Address, SipError
+from voicepipe.ingress.sip.stack import Request, Stack
+from voicepipe.ingress.sip.timers import LEAST_S, TooShort, negotiated
+from voicepipe.rtp.sip_sdp import SdpError
+
+logger = logging.getLogger(__name__)
+
+SUPPORTED = {"timer"}
+REGISTERED_S = 300
+"""A phone that registers does so to show itself ready; nobody is called here."""
+LATER: dict[type[Refused], str] = {PopFull: "2", NoPort: "2", Draining: "30"}
+"""Seconds after which a caller may try again."""
+
+
+class _Wanted(NamedTuple):
+    """Whom an INVITE asks for."""
+
+    tenant: Tenant
+    agent: Agent
+    origin: Origin
+
+
+class SipEdge:
+    """Between `open` and `close` it takes calls, which `calls` holds. Raises ConfigError: the configuration would let strangers call."""
+
+    def __init__(self, pop: PopApi, calls: Calls) -> None:
+        sip = pop.config.sip
+        host = sip.host or ("127.0.0.1" if pop.config.http.host == "localhost" else pop.config.http.host)
+        self._pop = pop
+        self._calls = calls
+        self._gate = Gate(pop.config, host)
+        self._stack = Stack(host, sip.port, sip.public_address, self._requested)
+        self._dialogs: dict[DialogId, SipCall] = {}
+        self._invited: set[tuple[str, str]] = set()
+        """INVITEs that are being answered, or were and their calls go on."""
+        self._answering: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        """Listen. Raises ConfigError."""
+        await self._stack.open()
+
+    async def close(self) -> None:
+        """Hear and send nothing more; the calls have ended."""
+        for task in self._answering:
+            task.cancel()
+        if self._answering:
+            await asyncio.wait(self._answering)
+        self._stack.close()
+
+    # --- requests
+
+    def _requested(self, request: Request) -> None:
+        """Whatever is wrong with a request, its sender is told, and the log says why."""
+        try:
+            self._dispatch(request)
+        except Exception as error:
+            self._refuse(request, error)
+
+    def _dispatch(self, request: Request) -> None:
+        if unknown := request.listed("require") - SUPPORTED:
+            names = ", ".join(sorted(unknown))
+            raise Refusal(420, "Bad Extension", f"it requires {names}", (("Unsupported", names),))
+        if request.to_tag:
+            call = self._dialogs.get(DialogId.of(request))
+            if call is None:
+                raise Refusal(481, "Call/Transaction Does Not Exist", "it belongs to no call that goes on")
+            return call.handle(request)
+        match request.method:
+            case "INVITE":
+                self._invite(request)
+            case "OPTIONS":
+                self._gate.admit(request)
+                request.respond(200, "OK", CAPABILITIES)
+            case "REGISTER":
+                self._register(request)
+            case "BYE" | "INFO" | "UPDATE" | "NOTIFY":
+                raise Refusal(481, "Call/Transaction Does Not Exist", "it belongs to no call")
+            case method:
+                raise Refusal(405, "Method Not Allowed", f"{method} is not known here", (("Allow", ALLOW),))
+
+    def _register(self, request: Request) -> None:
+        self._gate.admit(request)
+        contacts = [(name, f"{value};expires={REGISTERED_S}") for name, value in _contacts(request)]
+        request.respond(200, "OK", contacts)
+
+    def _refuse(self, request: Request, error: Exception) -> None:
+        match error:
+            case Refusal(code=code, reason=reason, why=why, headers=headers):
+                request.respond(code, reason, headers)
+                self._log(request, code, why)
+            case SdpError():
+                warning = f'399 voicepipe "{str(error).translate(_UNQUOTED)}"'
+                request.respond(488, "Not Acceptable Here", (("Warning", warning),))
+                self._log(request, 488, str(error))
+            case TooShort():
+                request.respond(422, "Session Interval Too Small", (("Min-SE", str(LEAST_S)),))
+            case Refused():
+                request.respond(503, "Service Unavailable", (("Retry-After", LATER.get(type(error), "2")),))
+                self._log(request, 503, str(error))
+            case SipError():
+                request.respond(400, "Bad Request")
+                self._log(request, 400, str(error))
+            case _:
+                raise error
+
+    @staticmethod
+    def _log(request: Request, code: int, why: str) -> None:
+        level = logging.INFO if code == 401 else logging.WARNING
+        logger.log(level, "%s from %s refused with %d: %s", request.method, request.source[0], code, why)
+
+    # --- new calls
+
+    def _invite(self, invite: Request) -> None:
+        known = new_call(invite)
+        if known in self._invited:
+            raise Refusal(482, "Loop Detected", "the same call came by another way")
+        if invite.body and invite.content_type != SDP:
+            why = f"its body is {invite.content_type}, not SDP"
+            raise Refusal(415, "Unsupported Media Type", why, (("Accept", SDP),))
+        negotiated(invite)  # Its session timer may be too short.
+        wanted = self._wanted(invite)
+        self._invited.add(known)
+        invite.respond(100, "Trying")
+        task = asyncio.get_running_loop().create_task(self._answer(invite, wanted))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+
+    def _wanted(self, invite: Request) -> _Wanted:
+        who = self._gate.admit(invite)
+        uri, caller = invite.uri, Address.of(invite.header("p-asserted-identity") or invite.header("from"))
+        route = routes.find(
+            self._pop.config.routes, kind="sip", called=uri.user, domain=uri.host, trunk=who.trunk
+        )
+        if route is None:
+            by = f"trunk {who.trunk}" if who.trunk else f"user {who.user}" if who.user else "this machine"
+            raise Refusal(404, "Not Found", f"none of the routes is for {uri.user or uri.host!r}, called by {by}")
+        tenant = routes.tenant_of(route, self._pop.config)
+        agent = find_agent(self._pop, tenant, route.agent or None)
+        return _Wanted(tenant, agent, Origin(caller.user, uri.user, invite.extra()))
+
+    async def _answer(self, invite: Request, wanted: _Wanted) -> None:
+        try:
+            with ExitStack() as place:
+                await self._accept(invite, wanted, place)
+        except Exception as error:
+            self._invited.discard(new_call(invite))
+            try:
+                self._refuse(invite, error)
+            except Exception:
+                logger.exception("an INVITE from %s failed", invite.source[0])
+                invite.respond(500, "Server Internal Error")
+
+    async def _accept(self, invite: Request, wanted: _Wanted, place: ExitStack) -> None:
+        pop = self._pop
+        seat = place.enter_context(pop.admit(wanted.tenant, wanted.agent))
+        expires = int(time.time() + pop.config.limits.call_ms / 1000)
+        session, settings = settle(wanted.agent, Caller(wanted.tenant), expires)
+        settings = msgspec.structs.replace(settings, origin=wanted.origin)
+        dialog = Dialog(invite, self._stack)
+        media = SipMedia(pop.config.sip, dialog.local, self._stack.address[0], invite.source[0])
+        sdp = await media.open(invite.body)
+        call = SipCall(dialog, media, seat, session, settings, pop.config)
+        place.callback(self._forget, dialog.id, new_call(invite))
+        try:
+            if invite.answered:
+                return await call.close()
+            call_id = self._calls.hold(call, wanted.tenant, place)
+            self._dialogs[dialog.id] = call
+            call.accept(invite, sdp, call_id)
+        except BaseException:
+            await call.close()
+            raise
+
+    def _forget(self, dialog: DialogId, known: tuple[str, str]) -> None:
+        self._dialogs.pop(dialog, None)
+        self._invited.discard(known)
+
+
+@asynccontextmanager
+async def listening(pop: PopApi, calls: Calls) -> AsyncIterator[None]:
+    """Take calls by SIP within the context, if `sip.port` is set. Raises ConfigError."""
+    if not pop.config.sip.port:
+        yield
+        return
+    edge = SipEdge(pop, calls)
+    await edge.open()
+    try:
+        yield
+    finally:
+        await edge.close()
+
+
+_UNQUOTED = str.maketrans('"\r\n', "'  ")
+
+
+def _contacts(request: Request) -> list[tuple[str, str]]:
+    return [("Contact", value.partition(";expires")[0]) for value in request.headers("contact") if value != "*"]

@@ -1,0 +1,88 @@
+"""Who may call by SIP: a trunk by its address, a user by their password (digest, RFC 8760), or this machine alone."""
+
+import ipaddress
+from dataclasses import dataclass
+
+from sippy.SipAuthorization import SipAuthorization
+from sippy.SipWWWAuthenticate import SipWWWAuthenticate
+
+from voicepipe.config import Config, sip_passwords
+from voicepipe.errors import ConfigError
+from voicepipe.ingress.local import is_loopback
+from voicepipe.ingress.sip.stack import Request
+
+ALGORITHMS = ("MD5", "SHA-256")
+"""Old phones take the first challenge and know only MD5; where the password is, sound and all go in the open anyway."""
+
+
+@dataclass
+class Refusal(Exception):
+    """A request that is not carried out: what its sender gets, and why, for the log."""
+
+    code: int
+    reason: str
+    why: str
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """Who calls. Both are empty where only this machine may."""
+
+    trunk: str = ""
+    user: str = ""
+
+
+class Gate:
+    """The rules of one PoP. Raises ConfigError: a user has no password, or others could call and there are no rules."""
+
+    def __init__(self, config: Config, host: str) -> None:
+        sip = config.sip
+        self._realm = sip.realm
+        self._passwords = sip_passwords(config)
+        self._trunks = [(ipaddress.IPv4Network(net), trunk.name) for trunk in sip.trunks for net in trunk.addresses]
+        self._open = not sip.trunks and not sip.users
+        if self._open and not is_loopback(host):
+            raise ConfigError(
+                f"sip.host = {host!r} lets other machines call, and nobody is named who may: add [[sip.trunks]] with "
+                "their addresses or [[sip.users]] with passwords, or set sip.host to 127.0.0.1."
+            )
+
+    def admit(self, request: Request) -> Admitted:
+        """Who sent it. Raises Refusal."""
+        source = ipaddress.IPv4Address(request.source[0])
+        if self._open:
+            return Admitted()
+        if trunk := next((name for network, name in self._trunks if source in network), None):
+            return Admitted(trunk=trunk)
+        if not self._passwords:
+            raise Refusal(403, "Forbidden", f"{source} is none of the sip.trunks, and there are no sip.users")
+        return Admitted(user=self._authenticated(request))
+
+    def _authenticated(self, request: Request) -> str:
+        said = request.header("authorization")
+        if not said:
+            raise self._challenge("it brought no password yet")
+        authorization = SipAuthorization(said)
+        try:
+            authorization.parse()
+            user, realm, nonce = authorization.username, authorization.realm, authorization.nonce
+            password = self._passwords.get(user)
+            right = authorization.verify(password or "", request.method, request.body)
+            fresh = authorization.ho.validate_challenge(nonce, ())
+        except Exception:  # That is how sippy says that it does not understand.
+            raise Refusal(400, "Bad Request", "its Authorization header cannot be read") from None
+        if realm != self._realm or not fresh:
+            raise self._challenge("its challenge is too old", ",stale=true")
+        if password is None:
+            raise Refusal(403, "Forbidden", f"there is no user {user!r} in sip.users")
+        if not right:
+            raise Refusal(403, "Forbidden", f"the password of user {user!r} is wrong")
+        return str(user)
+
+    def _challenge(self, why: str, more: str = "") -> Refusal:
+        challenges = tuple(
+            ("WWW-Authenticate", f"{SipWWWAuthenticate(realm=self._realm, algorithm=algorithm)}{more}")
+            for algorithm in ALGORITHMS
+        )
+        return Refusal(401, "Unauthorized", why, challenges)

@@ -1,0 +1,39 @@
+"""Session timers (RFC 4028): a call whose far end stops refreshing it is over. The far end refreshes. Pure."""
+
+from dataclasses import dataclass
+
+from voicepipe.ingress.sip.message import Message
+
+LEAST_S = 90
+"""RFC 4028, 4."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTimer:
+    """The session lasts `interval_s` from the last refresh."""
+
+    interval_s: int
+
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """For the 200 that accepts it."""
+        return ("Session-Expires", f"{self.interval_s};refresher=uac"), ("Require", "timer")
+
+    @property
+    def over_s(self) -> float:
+        """Without a refresh the call is hung up after so many seconds (RFC 4028, 10)."""
+        return self.interval_s - min(32.0, self.interval_s / 3)
+
+
+class TooShort(ValueError):
+    """422: the interval is below `LEAST_S`."""
+
+
+def negotiated(request: Message) -> SessionTimer | None:
+    """What an INVITE or UPDATE asks for. None: no timer, or one that we would have to refresh. Raises TooShort."""
+    asked, _, params = (request.header("session-expires") or request.header("x")).partition(";")
+    if "timer" not in request.listed("supported") or not asked.strip().isdecimal():
+        return None
+    if int(asked) < LEAST_S:
+        raise TooShort
+    return None if "refresher=uas" in params.replace(" ", "").lower() else SessionTimer(int(asked))
