@@ -5,7 +5,7 @@ import re
 import pytest
 
 from voicepipe.rtp import sdp
-from voicepipe.rtp.codec import OPUS, PCMA, PCMU, Codec
+from voicepipe.rtp.codec import G722, OPUS, PCMA, PCMU, Codec
 from voicepipe.rtp.sdp import SdpError
 from voicepipe.rtp.transport import Network, Transport
 
@@ -52,7 +52,7 @@ async def test_a_browsers_offer_gets_opus_events_and_one_transport() -> None:
 
 
 @pytest.mark.parametrize(
-    ("formats", "codec"), [("0 111", PCMU), ("8", PCMA), ("111 0", OPUS), ("63 9 8 111", PCMA), ("0", PCMU)]
+    ("formats", "codec"), [("0 111", PCMU), ("8", PCMA), ("111 0", OPUS), ("63 9 8 111", G722), ("0", PCMU)]
 )
 async def test_the_peers_order_of_codecs_counts(formats: str, codec: Codec) -> None:
     offer = BROWSER.replace("111 63 9 0 8 13 110 126", formats)

@@ -4,10 +4,10 @@ from typing import Protocol
 
 import numpy as np
 
-from voicepipe.audio import RATE, Pcm, Resampler, g711, opus
+from voicepipe.audio import RATE, Pcm, Resampler, g711, g722, opus
 
 FADE = 0.5
-"""A concealed G.711 packet repeats the last one at half its level: two in a row are next to silence."""
+"""A concealed packet of G.711 or G.722 repeats the last one at half its level: two in a row are next to silence."""
 
 
 class Encoder(Protocol):
@@ -48,6 +48,25 @@ class G711Decoder:
         return self.conceal(samples)
 
 
+class G722Decoder:
+    def __init__(self) -> None:
+        self._decode = g722.Decoder()
+        self._last: Pcm = np.zeros(1, np.int16)
+
+    def __call__(self, payload: bytes) -> Pcm:
+        if not payload:
+            raise ValueError("an empty payload is no G.722")
+        self._last = self._decode(payload)
+        return self._last
+
+    def conceal(self, samples: int) -> Pcm:
+        self._last = (self._last * FADE).astype(np.int16)
+        return np.resize(self._last, samples)
+
+    def recover(self, following: bytes, samples: int) -> Pcm:
+        return self.conceal(samples)
+
+
 class Codec:
     """One entry of an SDP's media formats that we can hear and speak."""
 
@@ -62,15 +81,26 @@ class Codec:
         """A payload of at most so many bytes says that its sender is silent and sends nothing more (DTX)."""
 
     def encoder(self) -> Encoder:
-        if self.name == "opus":
-            return opus.Encoder(self.out_rate)
+        match self.name:
+            case "opus":
+                return opus.Encoder(self.out_rate)
+            case "g722":
+                return g722.Encoder()
         return lambda pcm: g711.encode(self.name, pcm)
 
     def decoder(self) -> Decoder:
-        return opus.Decoder() if self.name == "opus" else G711Decoder(self.name)
+        match self.name:
+            case "opus":
+                return opus.Decoder()
+            case "g722":
+                return G722Decoder()
+        return G711Decoder(self.name)
 
 
 OPUS = Codec("opus", opus.CLOCK, 24_000, 2)
 PCMU = Codec("pcmu", g711.RATE, g711.RATE, 0)
 PCMA = Codec("pcma", g711.RATE, g711.RATE, 0)
-CODECS = (OPUS, PCMU, PCMA)
+G722 = Codec("g722", g722.CLOCK, RATE, 0)
+CODECS = (OPUS, G722, PCMU, PCMA)
+STATIC = {0: "pcmu", 8: "pcma", 9: "g722"}
+"""Formats that need no rtpmap (RFC 3551, 6)."""

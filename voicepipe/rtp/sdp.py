@@ -10,12 +10,10 @@ from aiortc import RTCIceCandidate, RTCRtpCodecParameters, RTCSctpTransport
 from aiortc.rtcdtlstransport import RTCDtlsParameters
 from aiortc.sdp import GroupDescription, MediaDescription, SessionDescription, SsrcDescription
 
-from voicepipe.rtp.codec import CODECS, Codec
+from voicepipe.rtp.codec import CODECS, STATIC, Codec
 from voicepipe.rtp.session import cname
 from voicepipe.rtp.transport import Remote, Transport
 
-_STATIC = {0: "pcmu", 8: "pcma"}
-"""Formats that need no rtpmap (RFC 3551, 6)."""
 _SETUP: dict[str, Literal["client", "server"]] = {"auto": "client", "client": "server", "server": "client"}
 """Our part in the handshake for the peer's: where it leaves us the choice we begin, which saves a flight."""
 _FMTP = {"opus": {"minptime": 10, "useinbandfec": 1}}
@@ -110,14 +108,14 @@ def _codec(audio: MediaDescription) -> tuple[int, Codec]:
     """The first format, in the peer's order of preference, that we have as well."""
     named = {codec.payloadType: codec for codec in audio.rtp.codecs}
     for number in audio.fmt:
-        name, clock = _STATIC.get(number, ""), 8000
+        name, clock = STATIC.get(number, ""), 8000
         if number in named:
             name, clock = named[number].name.lower(), named[number].clockRate
         for codec in CODECS:
             if (codec.name, codec.clock) == (name, clock):
                 return number, codec
     offered = ", ".join(sorted({codec.name for codec in audio.rtp.codecs})) or "nothing"
-    raise SdpError(f"No codec in common: {offered} is offered; opus, PCMU and PCMA are spoken here.")
+    raise SdpError(f"No codec in common: {offered} is offered; opus, G722, PCMU and PCMA are spoken here.")
 
 
 def _data(session: SessionDescription, audio: MediaDescription) -> MediaDescription | None:
@@ -130,7 +128,7 @@ def _data(session: SessionDescription, audio: MediaDescription) -> MediaDescript
 
 
 def _numbers(codecs: tuple[Codec, ...]) -> list[int]:
-    static = {name: number for number, name in _STATIC.items()}
+    static = {name: number for number, name in STATIC.items()}
     return [static.get(codec.name, 111) for codec in codecs]
 
 
