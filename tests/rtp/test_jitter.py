@@ -178,12 +178,59 @@ def test_late_and_double_packets_are_counted_and_not_heard() -> None:
     assert buffer.expected == 3
 
 
-@given(st.lists(st.tuples(st.floats(0, 0.2), st.integers(0, 2**16 - 1), st.integers(0, 2**32 - 1)), max_size=60))
-def test_whatever_arrives_nothing_is_heard_twice_and_it_always_ends(arrivals: list[tuple[float, int, int]]) -> None:
+def pressed(lost: frozenset[int] = frozenset()) -> tuple[JitterBuffer, list[tuple[float, Piece]]]:
+    """Sound, packets 10 to 21 of a key, whose timestamps stand still, and sound again; `lost` do not arrive."""
+    buffer, out = JitterBuffer(CLOCK), list[tuple[float, Piece]]()
+    for n in range(40):
+        now = n * FRAME_S
+        if n not in lost:
+            key = 10 <= n < 22
+            buffer.push(packet(n, stamp=10 * SPAN if key else n * SPAN), now, sound=not key)
+        for at in (now, now + 0.007):
+            while (piece := buffer.pop(at)) is not None:
+                out.append((at, piece))
+    return buffer, out
+
+
+@pytest.mark.parametrize("lost", [(), (10,), (21,), (10, 11, 12), (15, 20, 21), tuple(range(10, 22))])
+def test_a_key_in_place_of_sound_is_silence_and_no_loss_of_sound(lost: tuple[int, ...]) -> None:
+    buffer, out = pressed(frozenset(lost))
+    pieces = [piece for _, piece in out]
+    assert [number(piece.packet) for piece in pieces if isinstance(piece, Heard)] == [*range(10), *range(22, 40)]
+    assert buffer.counts.lost == len(lost)
+    if len(lost) < 12:
+        assert not any(isinstance(piece, Lost) for piece in pieces)
+        silence = sum(piece.span for piece in pieces if isinstance(piece, Silent)) * 1000 / CLOCK
+        assert silence == pytest.approx(12 * 20, abs=21)
+    last = [when for when, piece in out if isinstance(piece, Heard)][-1]
+    assert last == pytest.approx(39 * FRAME_S, abs=0.001), "no lasting delay"
+
+
+def test_the_silence_of_a_long_key_passes_with_the_time() -> None:
+    buffer, silence = JitterBuffer(CLOCK), 0
+    buffer.push(packet(0), 0.0)
+    assert isinstance(buffer.pop(0.0), Heard)
+    for n in range(1, 150):
+        buffer.push(packet(n, stamp=SPAN), n * FRAME_S, sound=False)
+        while (piece := buffer.pop(n * FRAME_S)) is not None:
+            assert isinstance(piece, Silent)
+            silence += piece.span
+        assert silence / CLOCK == pytest.approx(n * FRAME_S, abs=0.06)
+    assert buffer.jitter == 0
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 0.2), st.integers(0, 2**16 - 1), st.integers(0, 2**32 - 1), st.booleans()), max_size=60
+    )
+)
+def test_whatever_arrives_nothing_is_heard_twice_and_it_always_ends(
+    arrivals: list[tuple[float, int, int, bool]],
+) -> None:
     buffer, now, heard = JitterBuffer(CLOCK), 0.0, 0
-    for pause, seq, stamp in arrivals:
+    for pause, seq, stamp, sound in arrivals:
         now += pause
-        buffer.push(RtpPacket(96, seq, stamp, 7, b"x"), now)
+        buffer.push(RtpPacket(96, seq, stamp, 7, b"x"), now, sound=sound)
         for _ in range(200):
             piece = buffer.pop(now)
             if piece is None:

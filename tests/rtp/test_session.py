@@ -47,7 +47,11 @@ class End:
     def __init__(self, codec: Codec, clock: Clock) -> None:
         self.wire = Wire(clock)
         self.heard: list[tuple[Pcm, float, bool]] = []
-        self.session = RtpSession(codec, 96, self.wire, lambda *sound: self.heard.append(sound), clock)
+        self.keys: list[str] = []
+        self.session = RtpSession(
+            codec, 96, self.wire, lambda *sound: self.heard.append(sound), clock,
+            keys_type=101, on_key=self.keys.append,
+        )  # fmt: skip
 
     @property
     def sound(self) -> Pcm:

@@ -12,7 +12,8 @@ from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.session import Format
 from voicepipe.line import NO_TRANSFER, Pump
 from voicepipe.rtp.codec import Codec
-from voicepipe.rtp.session import RtpSession, Wire
+from voicepipe.rtp.sender import Wire
+from voicepipe.rtp.session import RtpSession
 
 FAR_DELAY_S = 0.06
 """What we send is taken to be heard so much later: an estimate of its jitter buffer on a good network."""

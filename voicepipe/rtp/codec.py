@@ -102,5 +102,7 @@ PCMU = Codec("pcmu", g711.RATE, g711.RATE, 0)
 PCMA = Codec("pcma", g711.RATE, g711.RATE, 0)
 G722 = Codec("g722", g722.CLOCK, RATE, 0)
 CODECS = (OPUS, G722, PCMU, PCMA)
+COMFORT_NOISE = 13
+"""Payload type of what some phones send, unasked, in place of silence (RFC 3389)."""
 STATIC = {0: "pcmu", 8: "pcma", 9: "g722"}
 """Formats that need no rtpmap (RFC 3551, 6)."""

@@ -73,12 +73,14 @@ class JitterBuffer:
         self._first_seq = 0
         self._clock = clock
         self._span = clock // 50
-        self._waiting: dict[int, tuple[RtpPacket, int, float]] = {}
-        """By unwrapped sequence number: the packet, its unwrapped timestamp, when it arrived."""
+        self._waiting: dict[int, tuple[RtpPacket, int, float] | None] = {}
+        """By unwrapped sequence number: the packet, its unwrapped timestamp, when it arrived. None: it is no sound."""
         self._next: int | None = None
         self._due = 0
         """Unwrapped timestamp at which the next packet begins."""
         self._silent = False
+        self._aside = False
+        """What came last in its turn was no sound."""
         self._filled = False
         """Silence was put in for what may yet come."""
         self._arrived = 0.0
@@ -99,8 +101,10 @@ class JitterBuffer:
         """Packets that were sent, as far as their numbers tell."""
         return self.highest_seq - self._first_seq + 1 if self._next is not None else 0
 
-    def push(self, packet: RtpPacket, now: float, *, silent: bool = False) -> None:
-        """A packet that arrived at `now`; `silent`: it says that its sender sends nothing more for a while."""
+    def push(self, packet: RtpPacket, now: float, *, silent: bool = False, sound: bool = True) -> None:
+        """A packet that arrived at `now`; `silent`: it says that its sender sends nothing more for a while. Without
+        `sound` it only has its place among the others (a key, comfort noise): its timestamp stands still, and the time
+        up to the next sound is silence."""
         if self._next is None or abs(newer_by(packet.seq, self._next & 0xFFFF, 16)) > RESTART:
             self._restart(packet)
         assert self._next is not None
@@ -110,25 +114,31 @@ class JitterBuffer:
         if seq in self._waiting:
             self.counts.late += 1
             return
-        self._measure(seq, timestamp, now)
+        if sound:
+            self._measure(seq, timestamp, now)
         if seq < self._next:
             self.counts.late += 1
             return
         self.highest_seq = max(self.highest_seq, seq)
-        self._waiting[seq] = packet, timestamp, now
+        self._waiting[seq] = (packet, timestamp, now) if sound else None
         self._arrived, self._silent = now, silent
 
     def pop(self, now: float) -> Piece | None:
         """What comes next by now; None: nothing yet. Call it until then, at each packet and every 20 ms."""
         if self._next is None:
             return None
-        if self._filled and self._waiting:
-            self._resume()
-        if self._next in self._waiting:
-            return self._in_turn()
-        if not self._waiting:
-            return self._quiet(now)
-        return self._missing() if now >= self._given_up_at() else None
+        while True:
+            if self._filled and self._waiting:
+                self._resume()
+            if self._next in self._waiting:
+                if piece := self._in_turn():
+                    return piece
+            elif not self._waiting:
+                return self._quiet(now)
+            elif now < self._given_up_at():
+                return None
+            elif piece := self._missing():
+                return piece
 
     def _restart(self, packet: RtpPacket) -> None:
         self._waiting.clear()
@@ -137,7 +147,7 @@ class JitterBuffer:
         self._first_seq = packet.seq - max(0, self.expected)
         self._next, self._due, self.highest_seq = packet.seq, packet.timestamp, packet.seq - 1
         self._base = self._base_next = float("inf")
-        self._seen, self._filled = None, False
+        self._seen, self._filled, self._aside = None, False, False
 
     def _measure(self, seq: int, timestamp: int, now: float) -> None:
         transit = now - timestamp / self._clock
@@ -154,9 +164,15 @@ class JitterBuffer:
             self._base = min(self._base, transit)
         self._lateness.append(transit - self._base)
 
-    def _in_turn(self) -> Piece:
+    def _in_turn(self) -> Piece | None:
         assert self._next is not None
-        packet, timestamp, arrived = self._waiting[self._next]
+        found = self._waiting[self._next]
+        self._aside = found is None
+        if found is None:
+            del self._waiting[self._next]
+            self._next += 1
+            return None
+        packet, timestamp, arrived = found
         gap = timestamp - self._due
         self._due = timestamp
         if 0 < gap <= self._clock:
@@ -171,23 +187,28 @@ class JitterBuffer:
     def _given_up_at(self) -> float:
         return self._base + self._due / self._clock + self.wait_s
 
-    def _missing(self) -> Piece:
+    def _missing(self) -> Piece | None:
         assert self._next is not None
         first = min(self._waiting)
-        packet, timestamp, arrived = self._waiting[first]
-        packets, span = first - self._next, timestamp - self._due
+        found, packets = self._waiting[first], first - self._next
+        if found is None or self._aside:  # Next to what is no sound, it was most likely none either.
+            self.counts.lost += packets
+            self._next = first
+            return None
+        packet, timestamp, arrived = found
+        span = timestamp - self._due
         self.counts.lost += 1
         if packets > MOST_LOST or not 0 < span <= packets * self._clock * 120 // 1000:
             self.counts.lost += packets - 1
             self._next = first
             self._begin(timestamp, arrived)
-            return self._in_turn()
+            return None
         self._next += 1
         self._due += span // packets
         return Lost(span // packets, packet.payload if packets == 1 else None)
 
     def _quiet(self, now: float) -> Piece | None:
-        announced = self._silent or self._filled
+        announced = self._silent or self._filled or self._aside
         if now < (self._given_up_at() if announced else self._arrived + STALL_S):
             return None
         self._filled = True
@@ -198,11 +219,12 @@ class JitterBuffer:
         """Packets again: what comes is heard, even if silence was put in its place."""
         assert self._next is not None
         first = min(self._waiting)
-        _, timestamp, arrived = self._waiting[first]
         self.counts.lost += first - self._next
         self._next, self._filled = first, False
-        if timestamp - self._due < self._span:
-            self._begin(timestamp, arrived)
+        if found := self._waiting[first]:
+            _, timestamp, arrived = found
+            if timestamp - self._due < self._span:
+                self._begin(timestamp, arrived)
 
     def _begin(self, timestamp: int, arrived: float) -> None:
         """What comes next begins at `timestamp`, whatever came before; faster packets will say how late it was."""

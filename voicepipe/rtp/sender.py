@@ -1,0 +1,115 @@
+"""One call's outgoing stream: speech at once, silence where none comes, keys in place of both. Timestamps keep to the
+time, whatever is sent or not."""
+
+import secrets
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from voicepipe.audio import Pcm
+from voicepipe.rtp.codec import Codec
+from voicepipe.rtp.dtmf import KeySender
+from voicepipe.rtp.packet import RtpPacket
+
+PACKET_S = 0.020
+
+
+class Wire(Protocol):
+    """Where packets go: protects (SRTP) and sends them."""
+
+    def send_rtp(self, packet: bytes) -> None: ...
+
+    def send_rtcp(self, packet: bytes) -> None: ...
+
+
+class RtpSender:
+    """`send` and `tick` are to be called every 20 ms."""
+
+    def __init__(
+        self, codec: Codec, payload_type: int, keys_type: int | None, wire: Wire, clock: Callable[[], float]
+    ) -> None:
+        self.ssrc = secrets.randbits(32)
+        self.packets = self.bytes = 0
+        self._wire = wire
+        self._clock = clock
+        self._on = True
+        # Half of the numbers are left, so that early losses do not hide that they begin anew (RFC 3711).
+        self._seq, self._timestamp = secrets.randbits(15), secrets.randbits(32)
+        self._due = 0.0
+        """When what was sent last has been played."""
+        self._gap = True
+        """Between what was sent last and what comes next no packets were sent."""
+        self._speaking = False
+        self._use(codec)
+        self._type, self._keys_type = payload_type, keys_type
+
+    def _use(self, codec: Codec) -> None:
+        self._codec, self._encode, self._keys = codec, codec.encoder(), KeySender(codec.clock)
+        self._silence: Pcm = np.zeros(codec.out_rate // 50, np.int16)
+
+    def send(self, pcm: Pcm) -> None:
+        """20 ms of speech at once: int16[n] at the codec's `out_rate`. Under a key or on hold it is not sent."""
+        if not self._on or self._keys.wants(self._timestamp):
+            return
+        now = self._clock()
+        if now > self._due + 2 * PACKET_S:
+            self._skip(now)
+        self._send_sound(pcm)
+        self._speaking = True
+
+    def tick(self, now: float) -> None:
+        """What is due without speech: a key, or silence."""
+        if not self._on:
+            return
+        key = self._keys.wants(self._timestamp)
+        # A packet of speech may be late by as much as it lasts, and is not to be overtaken by silence. Where none came,
+        # speech has ended, and what was waited for is made good here: at the next beginning it would be a delay.
+        if now >= self._due + (PACKET_S if self._speaking and not key else 0.0):
+            if (self._speaking and not key) or now > self._due + 2 * PACKET_S:
+                self._skip(now)
+            self._speaking = False
+            if key:
+                self._send(self._keys_type or 0, *self._keys.packet(self._timestamp))
+            else:
+                self._send_sound(self._silence)
+
+    def press(self, key: str, ms: int) -> None:
+        """Send a key for `ms` milliseconds, after those that were pressed before. Raises ValueError."""
+        if self._keys_type is None:
+            raise ValueError("The caller's phone takes no keys: its SDP names no telephone-event.")
+        self._keys.press(key, ms)
+
+    def change(self, codec: Codec, payload_type: int, keys_type: int | None) -> None:
+        """Go on with another codec. Keys that are not out yet go with the old one."""
+        if codec is not self._codec:
+            self._use(codec)
+        self._type, self._keys_type = payload_type, keys_type
+
+    def hold(self, *, sends: bool) -> None:
+        """Send nothing, or go on."""
+        self._on = sends
+        self._speaking = self._speaking and sends
+
+    def timestamp(self, now: float) -> int:
+        """Of this very moment: what was sent last has been played at `_due`."""
+        return (self._timestamp + round((now - self._due) * self._codec.clock)) & 0xFFFFFFFF
+
+    def _skip(self, now: float) -> None:
+        """Nothing was sent for a while: timestamps go on with the time."""
+        if self._due:
+            self._timestamp += round((now - self._due) * self._codec.clock)
+        self._due, self._gap = now, True
+
+    def _send_sound(self, pcm: Pcm) -> None:
+        self._send(self._type, self._timestamp, self._encode(pcm), self._gap)
+        self._gap = False
+
+    def _send(self, payload_type: int, timestamp: int, payload: bytes, marker: bool) -> None:
+        seq, timestamp = self._seq & 0xFFFF, timestamp & 0xFFFFFFFF
+        self._wire.send_rtp(bytes(RtpPacket(payload_type, seq, timestamp, self.ssrc, payload, marker)))
+        self._seq += 1
+        self._timestamp += self._codec.clock // 50
+        self._due += PACKET_S
+        self.packets += 1
+        self.bytes += len(payload)
