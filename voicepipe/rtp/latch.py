@@ -1,0 +1,86 @@
+"""From where a phone call's media are taken, and where ours go (symmetric RTP, "comedia"). Pure.
+
+Behind a NAT a phone knows neither its address nor its port, so its SDP is wrong and the first packets tell. Taken at
+their word, anybody's packets would: so a source must have the address of the SDP or that of the signalling, the first
+one is locked, and another one takes its place only if it carries the stream on, or is the very one that the SDP names.
+"""
+
+from enum import IntEnum
+
+from voicepipe.rtp.packet import newer_by
+
+Address = tuple[str, int]
+"""IPv4 address and port."""
+
+CONTINUES = 500
+"""A sequence number that is ahead by at most so many packets, 10 s, carries a stream on."""
+SETTLES = 50
+"""So many packets, 1 s, from the old source after a new description: it is not going to change."""
+
+
+class _Lock(IntEnum):
+    """How far a source is to be believed in; a better one takes the place of a worse one."""
+
+    OLD = 0
+    """Of the description before."""
+    LIKELY = 1
+    """An address that is acceptable, a port that is not the SDP's: a NAT's."""
+    SAID = 2
+    """The SDP's address and port."""
+
+
+class Latch:
+    """One call's. `said`: the address in the peer's SDP; `signalled`: the IP address that its signalling came from."""
+
+    def __init__(self, said: Address, signalled: str) -> None:
+        self.target = said
+        """Where ours go."""
+        self.dropped = 0
+        """Packets that were not taken."""
+        self.ssrc: int | None = None
+        """Of the stream that was heard last."""
+        self._source: Address | None = None
+        self._lock = _Lock.OLD
+        self._seq = self._heard = 0
+        self._said, self._signalled = said, signalled
+
+    def again(self, said: Address, signalled: str) -> None:
+        """A new description: another source may take over. c=0.0.0.0 (hold) names none, and changes nothing."""
+        if said[0] == "0.0.0.0":
+            return
+        if (said, signalled) != (self._said, self._signalled):
+            self.target = said
+        self._said, self._signalled = said, signalled
+        self._lock, self._heard = _Lock.OLD, 0
+        if self._source and not self.acceptable(self._source):
+            self._source = None
+
+    def acceptable(self, source: Address) -> bool:
+        """Whether anything from there can be the peer's at all: cheap, to be asked before anything else is done."""
+        return source[0] in (self._said[0], self._signalled)
+
+    def takes(self, source: Address, ssrc: int, seq: int) -> bool:
+        """Whether an RTP packet, authentic where there is SRTP, is the peer's. If so, its source may become the one."""
+        if source != self._source and not self._moves_to(source, ssrc, seq):
+            self.dropped += 1
+            return False
+        self.ssrc, self._seq = ssrc, seq
+        if self._lock is _Lock.OLD:
+            self._heard += 1
+            if self._heard == SETTLES:
+                self._settle(source)
+        return True
+
+    def _moves_to(self, source: Address, ssrc: int, seq: int) -> bool:
+        if not self.acceptable(source):
+            return False
+        carries_on = ssrc == self.ssrc and 0 < newer_by(seq, self._seq, 16) <= CONTINUES
+        rank = _Lock.SAID if source == self._said else _Lock.LIKELY
+        if self._source is not None and rank <= self._lock and not carries_on:
+            return False
+        self._settle(source)
+        return True
+
+    def _settle(self, source: Address) -> None:
+        self._source = self.target = source
+        self._lock = _Lock.SAID if source == self._said else _Lock.LIKELY
