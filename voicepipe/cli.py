@@ -38,12 +38,16 @@ def parser() -> argparse.ArgumentParser:
         "--lan", action="store_true", help="for the browsers of other machines on this network, too: https, with a key"
     )
     _add_address(demo)
+    demo.add_argument(
+        "--sip-port", type=_port, metavar="PORT", help="UDP port for phones (default: 5060, or any; 0: any free one)"
+    )
     demo.set_defaults(run=_demo)
 
     pop = commands.add_parser("pop", help="run a PoP")
     pop.add_argument("--config", type=Path, metavar="FILE", help="configuration over the built-in defaults")
     pop.add_argument("--pop", type=Path, metavar="FILE", help="this PoP's manifest, over the configuration")
     _add_address(pop)
+    pop.add_argument("--sip-port", type=_port, metavar="PORT", help="UDP port for phones, in place of sip.port")
     pop.set_defaults(run=_pop)
 
     bench = commands.add_parser("bench", help="measure a part of voicepipe on this machine")
@@ -88,7 +92,7 @@ def _demo(args: argparse.Namespace) -> int:
         from voicepipe import lan
 
         settings = lan.opened(settings)
-    settings = _listening(args, settings)
+    settings = runtime.with_phones(_listening(args, settings))
     from voicepipe import demo  # loads the engines' libraries: not before it is known that the demo may listen
 
     return runtime.run(demo.run(settings, began, once=args.once))
@@ -106,8 +110,11 @@ def _listening(args: argparse.Namespace, settings: "Config") -> "Config":
     from voicepipe.ingress.local import check_exposure
 
     settings = runtime.with_address(settings, args.host, args.port)
+    if args.sip_port is not None:
+        settings = runtime.with_sip_port(settings, args.sip_port)
     check_exposure(settings)
     config.keys(settings)
+    config.sip_passwords(settings)
     return settings
 
 

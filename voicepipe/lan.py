@@ -21,10 +21,12 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from voicepipe.config import Config, keyed, keys, state_directory
 from voicepipe.errors import ConfigError
+from voicepipe.phone_config import SipUser
 
 ALL = "0.0.0.0"
 LOOPBACK = "127.0.0.1"
 KEY_ENV = "VOICEPIPE_LAN_KEY"
+SIP_USER = "lan"
 VALID = timedelta(days=30)
 """One browser warning a month."""
 RENEWED = timedelta(days=1)
@@ -32,7 +34,8 @@ RENEWED = timedelta(days=1)
 
 
 def opened(config: Config) -> Config:
-    """`config` for all IPv4 addresses of this machine: TLS, and a key that the tenant "lan" must show.
+    """`config` for all IPv4 addresses of this machine: TLS, and a key that the tenant "lan" must show;
+    telephones give it as the password of the user "lan".
 
     The key is a new one unless the environment variable VOICEPIPE_LAN_KEY is set. Raises ConfigError: there is no
     network, or nowhere to keep the certificate.
@@ -43,7 +46,14 @@ def opened(config: Config) -> Config:
     named = {name for name in (socket.gethostname(),) if name.isascii()}  # certificates know no others
     pem = str(certificate(state_directory() / "lan.pem", {*found, LOOPBACK, "localhost", *named}))
     http = msgspec.structs.replace(config.http, host=ALL, cert=pem, key=pem)
-    return keyed(msgspec.structs.replace(config, http=http), "lan", KEY_ENV)
+    sip = msgspec.structs.replace(config.sip, users=(SipUser(name=SIP_USER, password_env=KEY_ENV),))
+    return keyed(msgspec.structs.replace(config, http=http, sip=sip), "lan", KEY_ENV)
+
+
+def sip_user(config: Config) -> tuple[str, str]:
+    """Name and password for a telephone: the password is the key."""
+    [key] = keys(config)
+    return SIP_USER, key
 
 
 def urls(config: Config) -> list[str]:

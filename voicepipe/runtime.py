@@ -15,6 +15,9 @@ from voicepipe.errors import ConfigError, VoicepipeError, cause
 from voicepipe.ingress.local import is_loopback
 
 
+SIP_PORT = 5060
+
+
 def run(command: Coroutine[Any, Any, int]) -> int:
     """Run a command on uvloop; its exit status.
 
@@ -64,6 +67,31 @@ def with_address(config: Config, host: str | None, port: int | None) -> Config:
     changes = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
     http = msgspec.structs.replace(config.http, **changes)
     return msgspec.structs.replace(config, http=msgspec.structs.replace(http, port=free_port(http)))
+
+
+def with_sip_port(config: Config, port: int) -> Config:
+    """The configuration with phones at this UDP port; 0: at any free one. Raises ConfigError: it is taken."""
+    host = config.sip.host or config.http.host
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.bind((host, port))
+            port = int(probe.getsockname()[1])
+    except OSError as error:
+        raise ConfigError(
+            f"UDP port {port} on {host} cannot be had for phones ({error.strerror}); choose another, such as "
+            f"--sip-port {port + 10}"
+        ) from error
+    return msgspec.structs.replace(config, sip=msgspec.structs.replace(config.sip, port=port))
+
+
+def with_phones(config: Config) -> Config:
+    """The configuration with phones at their usual port, unless it says where, or at any that is free."""
+    if config.sip.port:
+        return config
+    try:
+        return with_sip_port(config, SIP_PORT)
+    except ConfigError:
+        return with_sip_port(config, 0)
 
 
 def free_port(http: HttpConfig) -> int:

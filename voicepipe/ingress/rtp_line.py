@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 
-from voicepipe.audio import Block, Pcm, samples_to_ms
+from voicepipe.audio import Block, Pcm, Resampler, samples_to_ms
 from voicepipe.errors import TransferFailed
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
@@ -33,7 +33,9 @@ class RtpLine:
     ) -> None:
         self.on_audio: Callable[[bytes, float], None] = _unheard
         self.out_rate = codec.out_rate
-        self.media = RtpSession(codec, payload_type, wire, self._heard, clock)
+        self.on_key: Callable[[str], None] = _unpressed
+        self.media = RtpSession(codec, payload_type, wire, self._heard, clock, on_key=lambda key: self.on_key(key))
+        self._convert = Resampler(self.out_rate, self.out_rate)
         self._pump: Pump | None = None
         self._paced: asyncio.Future[None] | None = None
         """Lasts as long as the call is paced."""
@@ -42,6 +44,11 @@ class RtpLine:
 
     def _heard(self, pcm: Pcm, arrived: float, filled: bool) -> None:
         self._queue.push(pcm, arrived, filled=filled)
+
+    def change(self, codec: Codec, payload_type: int, keys_type: int | None) -> None:
+        """What follows is in this codec; `out_rate` stays, since what playout holds was made for it."""
+        self._convert = Resampler(self.out_rate, codec.out_rate, in_step=True)
+        self.media.change(codec, payload_type, keys_type)
 
     def blocks(self) -> AsyncIterator[Block]:
         return self._queue.blocks()
@@ -64,7 +71,7 @@ class RtpLine:
             self._pump = None
 
     def send(self, pcm: Pcm) -> None:
-        self.media.send(pcm)
+        self.media.send(self._convert(pcm))
         self._far.send(pcm.size)
         self.on_audio(b"", samples_to_ms(pcm.size, self.out_rate))
 
@@ -110,3 +117,7 @@ class RtpLine:
 
 def _unheard(data: bytes, ms: float) -> None:
     """Where what is sent is told before a call is there."""
+
+
+def _unpressed(key: str) -> None:
+    """Where keys go before a call is there."""

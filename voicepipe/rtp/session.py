@@ -6,14 +6,14 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from voicepipe.audio import BLOCK, RATE, Pcm
+from voicepipe.audio import RATE, Pcm
 from voicepipe.rtp import rtcp
 from voicepipe.rtp.codec import COMFORT_NOISE, Codec
 from voicepipe.rtp.dtmf import KeyReceiver
 from voicepipe.rtp.jitter import Counts, Heard, JitterBuffer, Lost, Piece, Silent
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
 from voicepipe.rtp.reports import Reports
-from voicepipe.rtp.sender import PACKET_S, RtpSender, Wire
+from voicepipe.rtp.sender import RtpSender, Wire
 
 AHEAD_S = 5.0
 """Sound that is so far ahead of real time is dropped before it is decoded: what a network held up only catches up."""
@@ -73,8 +73,8 @@ class RtpSession:
         self._reports = Reports()
         self._remote: int | None = None
         """The peer's SSRC."""
-        self._deaf_at: float | None = None
-        """On hold: up to then there is silence."""
+        self._deaf = False
+        """On hold: whatever sounds is not the caller."""
         self._invalid = 0
         self._began: float | None = None
         """When the first packet came."""
@@ -107,7 +107,7 @@ class RtpSession:
         self.heard_at = arrived
         if packet.payload_type == self._keys_type and (key := self._keys.heard(packet)):
             self._on_key(key)
-        if self._deaf_at is not None:
+        if self._deaf:
             return
         if sound and packet.ssrc != self._remote:
             self._change_source(packet.ssrc)
@@ -145,13 +145,6 @@ class RtpSession:
             self._invalid += 1
         return self._decode.conceal(samples)
 
-    def _be_deaf(self, now: float) -> None:
-        """Silence, as time goes by."""
-        while self._deaf_at is not None and now >= self._deaf_at + PACKET_S:
-            self._deaf_at += PACKET_S
-            self._heard_s += PACKET_S
-            self._on_sound(np.zeros(BLOCK, np.int16), now, True)
-
     # --- out
 
     def send(self, pcm: Pcm) -> None:
@@ -166,7 +159,6 @@ class RtpSession:
     def tick(self, now: float) -> None:
         """What is due without a packet: silence while nothing is said, what is lost, reports."""
         self._out.tick(now)
-        self._be_deaf(now)
         self._deliver(now)
         if self._reports.due(now):
             self._report(goodbye=False)
@@ -180,14 +172,11 @@ class RtpSession:
         self._out.change(codec, payload_type, keys_type)
 
     def hold(self, *, sends: bool, hears: bool) -> None:
-        """Whether sound is sent and heard from now on. While none is heard there is silence; keys and reports go on."""
+        """Whether sound is sent and heard from now on. While none is heard no time passes; keys and reports go on."""
         self._out.hold(sends=sends)
-        if hears == (self._deaf_at is None):
-            return
-        now = self._clock()
-        self._began = now if self._began is None else self._began
-        self._deaf_at = None if hears else now
-        self._change_source(None)
+        if hears == self._deaf:
+            self._deaf = not hears
+            self._change_source(None)
 
     def close(self) -> None:
         """Tell the peer that nothing follows. What it still sends is not heard."""

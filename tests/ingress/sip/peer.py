@@ -31,7 +31,9 @@ class Said:
     def parse(cls, data: bytes) -> "Said":
         head, _, body = data.decode().partition("\r\n\r\n")
         start, *lines = head.split("\r\n")
-        return cls(start, [(name.lower(), value.strip()) for name, _, value in (ln.partition(":") for ln in lines)], body)
+        return cls(
+            start, [(name.lower(), value.strip()) for name, _, value in (ln.partition(":") for ln in lines)], body
+        )
 
     def header(self, name: str) -> str:
         return next((value for known, value in self.headers if known == name), "")
@@ -125,7 +127,9 @@ class Phone:
         ]
         return self.raw(f"{method} {uri or self.target or 'sip:front@127.0.0.1'} SIP/2.0", everything, body)
 
-    def sdp(self, *, formats: str = "0 101", direction: str = "sendrecv", port: int | None = None, more: str = "") -> str:
+    def sdp(
+        self, *, formats: str = "0 101", direction: str = "sendrecv", port: int | None = None, more: str = ""
+    ) -> str:
         return (
             f"v=0\r\no=ann 1 {self.seq + 1} IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n"
             f"m=audio {port or self.rtp_port} RTP/AVP {formats}\r\n"

@@ -15,11 +15,11 @@ from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.sip.dialog import Dialog
 from voicepipe.ingress.sip.gate import Refusal
 from voicepipe.ingress.sip.media import SDP, SipMedia
-from voicepipe.ingress.sip.message import Address, Message, Response
+from voicepipe.ingress.sip.message import Message, Response
 from voicepipe.ingress.sip.stack import Request
-from voicepipe.ingress.sip.timers import LEAST_S, SessionTimer, TooShort, negotiated
+from voicepipe.ingress.sip.timers import SessionTimer, negotiated
 from voicepipe.rtp.clock import MediaClock
-from voicepipe.rtp.sip_sdp import SdpError
+from voicepipe.rtp.sdp_text import SdpError
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +50,7 @@ class SipCall:
         self._referred: asyncio.Future[None] | None = None
         media.line.refer = self._refer
         self.realtime = RealtimeCall(media.line, seat, session, settings, config.limits)
+        media.line.on_key = self.realtime.press
 
     # --- the INVITE
 

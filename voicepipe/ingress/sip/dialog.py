@@ -1,4 +1,4 @@
-"""One dialog, from the side that was called (RFC 3261, 12): whom its requests go to, and which of theirs are in order."""
+"""One dialog, from the side that was called (RFC 3261, 12): where our requests go, and which of theirs are in order."""
 
 import ipaddress
 import secrets

@@ -23,7 +23,7 @@ from voicepipe.ingress.sip.media import SDP, SipMedia
 from voicepipe.ingress.sip.message import Address, SipError
 from voicepipe.ingress.sip.stack import Request, Stack
 from voicepipe.ingress.sip.timers import LEAST_S, TooShort, negotiated
-from voicepipe.rtp.sip_sdp import SdpError
+from voicepipe.rtp.sdp_text import SdpError
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class _Wanted(NamedTuple):
 
 
 class SipEdge:
-    """Between `open` and `close` it takes calls, which `calls` holds. Raises ConfigError: the configuration would let strangers call."""
+    """Between `open` and `close` it takes calls, which `calls` holds. Raises ConfigError: strangers could call."""
 
     def __init__(self, pop: PopApi, calls: Calls) -> None:
         sip = pop.config.sip
@@ -150,9 +150,7 @@ class SipEdge:
     def _wanted(self, invite: Request) -> _Wanted:
         who = self._gate.admit(invite)
         uri, caller = invite.uri, Address.of(invite.header("p-asserted-identity") or invite.header("from"))
-        route = routes.find(
-            self._pop.config.routes, kind="sip", called=uri.user, domain=uri.host, trunk=who.trunk
-        )
+        route = routes.find(self._pop.config.routes, kind="sip", called=uri.user, domain=uri.host, trunk=who.trunk)
         if route is None:
             by = f"trunk {who.trunk}" if who.trunk else f"user {who.user}" if who.user else "this machine"
             raise Refusal(404, "Not Found", f"none of the routes is for {uri.user or uri.host!r}, called by {by}")

@@ -58,7 +58,7 @@ class _Timer:
 class _Timers:
     """In place of sippy's event dispatcher."""
 
-    def regTimer(self, callback: Callable[..., None], seconds: float, ticks: int, at: bool, *params: Any) -> _Timer:  # noqa: N802
+    def regTimer(self, callback: Callable[..., None], seconds: float, ticks: int, at: bool, *params: Any) -> _Timer:
         assert not at, "transactions know no times of day"
         return _Timer(callback, seconds, ticks, params)
 
@@ -102,10 +102,10 @@ class _Socket(asyncio.DatagramProtocol):
     def error_received(self, error: Exception) -> None:
         """Somebody whom we sent something is not there: transactions time out."""
 
-    def isWildCard(self) -> bool:  # noqa: N802
+    def isWildCard(self) -> bool:
         return False
 
-    def getSIPaddr(self) -> tuple[Host, str]:  # noqa: N802
+    def getSIPaddr(self) -> tuple[Host, str]:
         return self._stack.address, "udp"
 
     def addr2str(self, address: Host) -> str:

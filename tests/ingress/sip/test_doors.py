@@ -1,0 +1,187 @@
+"""Who may call by SIP, and how those are refused who may not: each gets an answer, and the log says why."""
+
+import asyncio
+import hashlib
+import re
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.ingress.fake_pop import FakePop
+from tests.ingress.sip.peer import Phone, calling, sip
+from voicepipe.call_api import Tenant
+from voicepipe.config import Config, RouteConfig, TenantConfig
+from voicepipe.errors import ConfigError, Draining, PopFull
+from voicepipe.ingress.sip.gate import Gate
+from voicepipe.phone_config import SipTrunk, SipUser
+
+TRUNK = SipTrunk(name="carrier", addresses=("127.0.0.0/8",))
+ELSEWHERE = SipTrunk(name="carrier", addresses=("192.0.2.1",))
+DESK = SipUser(name="desk", password_env="DESK_PASSWORD")
+
+
+@pytest.fixture(autouse=True)
+def password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DESK_PASSWORD", "s3cret")
+
+
+def digest(challenge: str, method: str, uri: str, user: str = "desk", password: str = "s3cret") -> str:
+    """RFC 8760's answer to a challenge."""
+    said = dict(re.findall(r'(\w+)="?([^",]+)', challenge))
+    make = {"MD5": hashlib.md5, "SHA-256": hashlib.sha256}[said["algorithm"]]
+
+    def hashed(*parts: str) -> str:
+        return make(":".join(parts).encode()).hexdigest()
+
+    first, second = hashed(user, said["realm"], password), hashed(method, uri)
+    response = hashed(first, said["nonce"], "00000001", "c0ffee", "auth", second)
+    return (
+        f'Digest username="{user}", realm="{said["realm"]}", nonce="{said["nonce"]}", uri="{uri}", '
+        f'response="{response}", algorithm={said["algorithm"]}, qop=auth, nc=00000001, cnonce="c0ffee"'
+    )
+
+
+async def logged_in(ann: Phone, method: str, which: int, **more: Any) -> Any:
+    """Ask, and ask again with an answer to the challenge."""
+    ann.request(method, body=ann.sdp() if method == "INVITE" else "")
+    refused = await ann.final(method)
+    assert refused.code == 401
+    if method == "INVITE":
+        ann.took(refused)
+        ann.request("ACK", seq=ann.seq, branch=ann.branch)
+        ann.to_tag = ""
+    answer = digest(refused.all("www-authenticate")[which], method, "sip:front@127.0.0.1", **more)
+    after = len(ann.said)
+    ann.request(method, [("Authorization", answer)], ann.sdp() if method == "INVITE" else "")
+    final = await ann.final(method, after)
+    if method == "INVITE":
+        ann.took(final)
+        if final.code == 200:
+            ann.ack()
+        else:
+            ann.request("ACK", seq=ann.seq, branch=ann.branch)
+    return final
+
+
+@pytest.mark.parametrize("which", [0, 1])
+async def test_a_user_calls_with_a_password(which: int) -> None:
+    async with calling(FakePop(sip(users=(DESK,)))) as ann:
+        assert (await logged_in(ann, "INVITE", which)).code == 200
+        await ann.hang_up()
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [({"password": "guess"}, "the password of user 'desk' is wrong"), ({"user": "eve"}, "no user 'eve'")],
+)
+async def test_a_wrong_password_is_refused(how: dict[str, str], why: str, caplog: pytest.LogCaptureFixture) -> None:
+    pop = FakePop(sip(users=(DESK,)))
+    async with calling(pop) as ann:
+        assert (await logged_in(ann, "INVITE", 0, **how)).code == 403
+    assert why in caplog.text and "s3cret" not in caplog.text and not pop.calls
+
+
+async def test_a_phone_that_registers_is_told_that_all_is_well() -> None:
+    async with calling(FakePop(sip(users=(DESK,)))) as ann:
+        answer = await logged_in(ann, "REGISTER", 0)
+        assert answer.code == 200 and "expires=" in answer.header("contact")
+
+
+async def test_a_nonce_of_another_day_is_asked_for_anew() -> None:
+    async with calling(FakePop(sip(users=(DESK,)))) as ann:
+        stale = digest('Digest realm="voicepipe",nonce="AAAA",algorithm=MD5', "INVITE", "sip:front@127.0.0.1")
+        refused = await ann.dial(headers=[("Authorization", stale)])
+        assert refused.code == 401 and "stale=true" in refused.header("www-authenticate")
+
+
+async def test_a_trunk_is_known_by_its_address(caplog: pytest.LogCaptureFixture) -> None:
+    async with calling(FakePop(sip(trunks=(TRUNK,)))) as ann:
+        assert (await ann.dial()).code == 200
+        await ann.hang_up()
+    async with calling(FakePop(sip(trunks=(ELSEWHERE,)))) as ann:
+        assert (await ann.dial()).code == 403
+        ann.to_tag = ""
+        ann.request("OPTIONS")
+        assert (await ann.final("OPTIONS")).code == 403
+    assert "INVITE from 127.0.0.1 refused with 403: 127.0.0.1 is none of the sip.trunks" in caplog.text
+
+
+def test_an_open_door_to_strangers_is_refused_at_the_start() -> None:
+    with pytest.raises(ConfigError, match=r"sip\.host = '192\.0\.2\.7' lets other machines call"):
+        Gate(sip(), "192.0.2.7")
+
+
+def test_a_user_without_a_password_is_refused_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DESK_PASSWORD")
+    with pytest.raises(ConfigError, match="set the environment variable DESK_PASSWORD"):
+        Gate(sip(users=(DESK,)), "127.0.0.1")
+
+
+async def test_which_agent_answers_is_a_table() -> None:
+    tenants = (TenantConfig(name="acme", key_env="ACME_KEY"),)
+    routes = (
+        RouteConfig(called="+4930*", trunk="carrier", agent="clinic", tenant="acme"),
+        RouteConfig(called="front", tenant="acme"),
+    )
+    config = msgspec.structs.replace(Config(), routes=routes, tenants=tenants)
+    pop = FakePop(sip(config, trunks=(TRUNK,)), {"sk": Tenant("acme")})
+    async with calling(pop) as ann:
+        assert (await ann.dial(uri="sip:+49-30-1234@pop.example")).code == 200
+        assert pop.calls[0].settings.agent.name == "clinic"
+        await ann.hang_up()
+    async with calling(pop) as ann:
+        assert (await ann.dial(uri="sip:+33123@pop.example")).code == 404
+
+
+@pytest.mark.parametrize(
+    ("refused", "wait"), [(PopFull("All slots are taken."), "2"), (Draining("It is being shut down."), "30")]
+)
+async def test_a_full_pop_says_when_to_come_again(refused: Exception, wait: str) -> None:
+    pop = FakePop(sip())
+    pop.refuse = refused
+    async with calling(pop) as ann:
+        answer = await ann.dial()
+        assert (answer.code, answer.header("retry-after")) == (503, wait)
+        pop.refuse = None
+        ann.to_tag = ""
+        assert (await ann.dial()).code == 200
+        await ann.hang_up()
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "code", "header"),
+    [
+        ("MESSAGE", [], 405, "allow"),
+        ("SUBSCRIBE", [], 405, "allow"),
+        ("INVITE", [("Require", "100rel")], 420, "unsupported"),
+        ("BYE", [], 481, ""),
+        ("OPTIONS", [], 200, "allow"),
+    ],
+)
+async def test_what_is_not_spoken_here_is_said(
+    method: str, headers: list[tuple[str, str]], code: int, header: str
+) -> None:
+    async with calling(FakePop(sip())) as ann:
+        ann.request(method, headers)
+        answer = await ann.final(method)
+        assert answer.code == code
+        assert not header or answer.header(header)
+
+
+async def test_a_body_that_is_no_sdp_is_refused() -> None:
+    async with calling(FakePop(sip())) as ann:
+        ann.request("INVITE", body="<xml/>", kind="application/xml")
+        answer = await ann.final("INVITE")
+        assert (answer.code, answer.header("accept")) == (415, "application/sdp")
+
+
+async def test_requests_within_a_call_that_is_not() -> None:
+    async with calling(FakePop(sip())) as ann:
+        for method in ("BYE", "INVITE", "INFO", "UPDATE"):
+            ann.request(method, to_tag="nobody")
+            assert (await ann.final(method)).code == 481
+        ann.request("ACK", to_tag="nobody", seq=9)
+        await asyncio.sleep(0.05)
+        ann.request("OPTIONS")
+        assert (await ann.final("OPTIONS")).code == 200
