@@ -7,20 +7,18 @@ import asyncio
 import secrets
 import socket
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
-import msgspec
 from aiortc import RTCDataChannel
 
 from latency_probes.mouth import Mouth, Talker
 from latency_probes.realtime import DIAL_S, refusal, unreachable
+from latency_probes.sideband import Ascriber
 from latency_probes.sound import bed
-from latency_probes.timeline import AUDIBLE_DBFS, BLOCK, WIRE_RATE, Event, Timeline, frame_levels
+from latency_probes.timeline import BLOCK, WIRE_RATE, Timeline
 from voicepipe.audio import Pcm, opus
 from voicepipe.errors import ProbeError
 from voicepipe.rtp import sdp
@@ -30,8 +28,6 @@ from voicepipe.rtp.transport import Network, Transport
 
 CALLS = "/v1/realtime/calls"
 CHANNEL = "oai-events"
-EARLY = 5
-"""Packets, 100 ms, by which a reply's sound may overtake the event that announces it."""
 
 OnMedia = Callable[[bytes, float], None]
 OnMessage = Callable[[str], None]
@@ -108,10 +104,7 @@ class WebRtcCaller(Talker[Pcm]):
         super().__init__(timeline, Mouth(timeline, noise, seed, lambda pcm: pcm, idle))
         self._url, self._key, self._agent = url, key, agent
         self._encode, self._decode = opus.Encoder(WIRE_RATE), opus.Decoder(WIRE_RATE)
-        self._early: deque[tuple[Pcm, float]] = deque(maxlen=EARLY)
-        self._item = ""
-        """The reply that sounds."""
-        self._response = ""
+        self._ascriber = Ascriber(timeline)
         self._placed: Placed | None = None
 
     async def dial(self) -> None:
@@ -140,30 +133,10 @@ class WebRtcCaller(Talker[Pcm]):
         except (PacketError, opus.OpusError):
             return
         self.timeline.note_setup("first packet in")
-        if self._item:
-            self.timeline.add_audio(self._item, self._response, pcm, arrived)
-        else:
-            self._early.append((pcm, arrived))
+        self._ascriber.sound(pcm, arrived)
 
     def _message(self, message: str) -> None:
-        data = msgspec.json.decode(message, type=dict[str, Any])
-        event = Event(data["type"], time.monotonic(), data)
-        self.timeline.add_event(event)
-        match event.type:
-            case "response.output_item.added" if event.data["item"]["type"] == "message":
-                self._item, self._response = event.data["item"]["id"], event.data["response_id"]
-                self._overtaken()
-            case "output_audio_buffer.stopped" | "output_audio_buffer.cleared":
-                self._item = ""
-
-    def _overtaken(self) -> None:
-        """Sound that was faster than the event that announces it."""
-        early = list(self._early)
-        self._early.clear()
-        while early and frame_levels(early[0][0]).max(initial=-96) <= AUDIBLE_DBFS:
-            early.pop(0)
-        for pcm, arrived in early:
-            self.timeline.add_audio(self._item, self._response, pcm, arrived)
+        self._ascriber.event(message, time.monotonic())
 
 
 def origin(url: str) -> str:
