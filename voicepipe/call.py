@@ -22,12 +22,14 @@ from voicepipe.engines.base import Engines, Hypothesis
 from voicepipe.errors import EngineError, cause
 from voicepipe.line import Line
 from voicepipe.playout import Playout
-from voicepipe.reply import Reply, RunTool, Studio
+from voicepipe.reply import Reply
 from voicepipe.speech import Speaker
+from voicepipe.studio import RunTool, Studio
 from voicepipe.turn.endpoint import Endpointer, Evidence, Verdict
 from voicepipe.turn.events import CallEnded, CallEvent, Item, SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.turn.history import History, Ids
 from voicepipe.turn.machine import Action, Actions, Fact, Partial, ReplyEnded, Replying, State, TurnMachine, Words
+from voicepipe.turn.no_input import NoInput
 from voicepipe.turn.timing import TurnRecord
 from voicepipe.utterance import Utterance
 
@@ -81,9 +83,9 @@ class Call:
         self._tasks: set[asyncio.Task[None]] = set()
         self._heard_at = clock()
         """When the last block came."""
-        self._quiet_since = 0
-        self._asked = 0
+        self.no_input = NoInput()
         self._ending = ""
+        """Why we hang up."""
         self.configure(settings)
 
     async def run(self) -> None:
@@ -147,7 +149,7 @@ class Call:
         voice = self._engines.turn.stream() if self._engines.turn else None
         self.utterance = Utterance(item_id, start, self.ear.now - sound.size, self._clock(), stream, record, voice)
         self.utterance.hear(sound)
-        self._asked, self._ending = 0, ""
+        self.no_input.back(self.ear.now)
 
     def _announce(self, utterance: Utterance | None = None) -> None:
         """Tell the outside that the caller speaks; over a reply this waits until the reply is cut."""
@@ -326,12 +328,17 @@ class Call:
         self._feed(Replying())
 
     def _reply_ended(self) -> None:
-        self._quiet_since = self.ear.now
+        self.no_input.wait(self.ear.now)
         self._feed(ReplyEnded())
         if not self.utterance:
             self.ear.forget()
-        if self._ending:
-            self.spawn(self._line.hang_up())
+        if self.no_input.goodbye:
+            self.spawn(self.hang_up("no_input"))
+
+    async def hang_up(self, reason: str) -> None:
+        """End the call from our side."""
+        self._ending = reason
+        await self._line.hang_up()
 
     async def _greet(self) -> None:
         await asyncio.sleep(self._line.setup_ms / 1000)
@@ -351,16 +358,11 @@ class Call:
                 log.warning("%s: cannot say %r ahead of time: %s", self.id, text, error)
 
     def _watch_quiet(self) -> None:
-        """Nobody speaks: ask again after a while, and in the end say goodbye."""
         settings = self.dialogue.settings
-        lines = settings.agent.no_input
-        if self.dialogue.reply or self.utterance or not lines or settings.turn_detection is None:
-            self._quiet_since = self.ear.now
-        elif samples_to_ms(self.ear.now - self._quiet_since) >= settings.agent.no_input_ms:
-            self._asked += 1
-            if self._asked >= len(lines):
-                self._ending = "no_input"
-            self.dialogue.say(lines[min(self._asked, len(lines)) - 1])
+        if self.dialogue.reply or self.utterance or settings.turn_detection is None:
+            self.no_input.wait(self.ear.now)
+        elif line := self.no_input.line(self.ear.now, settings.agent):
+            self.dialogue.say(line)
             self.replying()
 
     async def _mind_gaps(self) -> None:

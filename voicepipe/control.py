@@ -13,7 +13,7 @@ from voicepipe.audio import samples_to_ms
 from voicepipe.call import Call
 from voicepipe.call_api import ReplyRequest
 from voicepipe.errors import EngineError, InputEmpty, NoReply, ReplyActive
-from voicepipe.reply import Order
+from voicepipe.studio import Order
 from voicepipe.turn.events import Item, KeyPressed
 from voicepipe.utterance import Utterance
 

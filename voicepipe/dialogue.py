@@ -9,7 +9,8 @@ from typing import Any
 from voicepipe.agent import CallSettings
 from voicepipe.audio import ms_to_samples, samples_to_ms
 from voicepipe.errors import ItemMismatch
-from voicepipe.reply import Order, Reply, Studio
+from voicepipe.reply import Reply
+from voicepipe.studio import Order, Studio
 from voicepipe.turn.events import Item, ItemAdded, ItemDeleted, ItemTruncated
 from voicepipe.turn.history import History, cut_at
 from voicepipe.turn.prompt import Prompt

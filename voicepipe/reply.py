@@ -6,23 +6,19 @@ it does, in the order of the wire's golden trace.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import replace
 
 import numpy as np
 
-from voicepipe.agent import CallSettings, Tool
+from voicepipe.agent import Tool
 from voicepipe.audio import samples_to_ms
-from voicepipe.config import LadderConfig
-from voicepipe.engines.base import Llm
 from voicepipe.errors import ToolError, VoicepipeError
 from voicepipe.ladder import Ladder, Rungs
-from voicepipe.playout import Playout
-from voicepipe.speech import Phrase, Speaker
+from voicepipe.speech import Phrase
+from voicepipe.studio import Order, Studio
 from voicepipe.turn.events import (
-    CallEvent,
     Item,
     ReplyDone,
     ReplyItemAdded,
@@ -31,7 +27,7 @@ from voicepipe.turn.events import (
     ReplyStatus,
     ReplyText,
 )
-from voicepipe.turn.history import History, Ids, cut_at
+from voicepipe.turn.history import cut_at
 from voicepipe.turn.phrases import Phraser
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
 from voicepipe.turn.timing import Hop, TurnRecord
@@ -41,38 +37,6 @@ EMPTY = np.empty(0, np.int16)
 TOOL_ROUNDS = 5
 READY_PIECES = 3
 """Pieces that are made ahead of the gate or of playout's queue; a full queue holds up the model's stream."""
-
-
-class RunTool(Protocol):
-    async def __call__(self, tool: Tool, call: ToolCall) -> str: ...
-
-
-@dataclass(slots=True)
-class Studio:
-    """What every reply of one call is made with."""
-
-    llm: Llm
-    speaker: Speaker
-    playout: Playout
-    history: History
-    run_tool: RunTool
-    ladder: LadderConfig
-    ids: Ids
-    clock: Callable[[], float]
-    emit: Callable[[CallEvent], None]
-
-
-@dataclass(slots=True)
-class Order:
-    """What a reply is asked to be."""
-
-    prompt: Prompt
-    settings: CallSettings
-    text: str = ""
-    """Say exactly this, without the model: the greeting, a question after silence."""
-    metadata: dict[str, Any] | None = None
-    remembered: bool = True
-    """False: out of band, the conversation does not get its items."""
 
 
 class Reply:
@@ -253,18 +217,9 @@ class Reply:
         except ToolError as error:
             result = f"Error: {error}"
         if self.order.remembered:
-            output = Item(self._studio.ids.new("item"), "function_call_output", call_id=call.call_id, output=result)
-            for item in (self._called(call), output):
-                self._studio.history.add(item)
-                self._studio.history.hide(item.id)
+            self._studio.used(call, result)
         used = (Message("assistant", call=call), Message("tool", result, call_id=call.call_id))
         return replace(prompt, messages=prompt.messages + used, speculative=False)
-
-    def _called(self, call: ToolCall) -> Item:
-        return Item(
-            self._studio.ids.new("item"), "function_call", "assistant",
-            call_id=call.call_id, name=call.name, arguments=call.arguments,
-        )  # fmt: skip
 
     async def _say(self, text: str) -> None:
         self._stamp("phrase")
@@ -345,7 +300,7 @@ class Reply:
         self._item = None
 
     def _pass_on(self, call: ToolCall) -> None:
-        item = self._called(call)
+        item = self._studio.called(call)
         self._join(item)
         self._studio.emit(ReplyItemDone(self.id, item))
         self._items.append(item)

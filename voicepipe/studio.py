@@ -1,0 +1,60 @@
+"""What the replies of one call are made with, and what one of them is asked to be."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from voicepipe.agent import CallSettings, Tool
+from voicepipe.config import LadderConfig
+from voicepipe.engines.base import Llm
+from voicepipe.playout import Playout
+from voicepipe.speech import Speaker
+from voicepipe.turn.events import CallEvent, Item
+from voicepipe.turn.history import History, Ids
+from voicepipe.turn.prompt import Prompt, ToolCall
+
+
+class RunTool(Protocol):
+    async def __call__(self, tool: Tool, call: ToolCall) -> str: ...
+
+
+@dataclass(slots=True)
+class Studio:
+    """What every reply of one call is made with."""
+
+    llm: Llm
+    speaker: Speaker
+    playout: Playout
+    history: History
+    run_tool: RunTool
+    ladder: LadderConfig
+    ids: Ids
+    clock: Callable[[], float]
+    emit: Callable[[CallEvent], None]
+
+    def called(self, call: ToolCall) -> Item:
+        """The model's call of a tool, as an item."""
+        return Item(
+            self.ids.new("item"), "function_call", "assistant",
+            call_id=call.call_id, name=call.name, arguments=call.arguments,
+        )  # fmt: skip
+
+    def used(self, call: ToolCall, result: str) -> None:
+        """A tool ran on the server: the conversation holds it, and the client does not see it."""
+        output = Item(self.ids.new("item"), "function_call_output", call_id=call.call_id, output=result)
+        for item in (self.called(call), output):
+            self.history.add(item)
+            self.history.hide(item.id)
+
+
+@dataclass(slots=True)
+class Order:
+    """What a reply is asked to be."""
+
+    prompt: Prompt
+    settings: CallSettings
+    text: str = ""
+    """Say exactly this, without the model: the greeting, a question after silence."""
+    metadata: dict[str, Any] | None = None
+    remembered: bool = True
+    """False: out of band, the conversation does not get its items."""

@@ -1,0 +1,30 @@
+"""Nobody speaks: ask again after a while, and in the end say goodbye. Pure: times are samples of the caller's sound."""
+
+from voicepipe.agent import Agent
+from voicepipe.audio import samples_to_ms
+
+
+class NoInput:
+    """One call's silences."""
+
+    def __init__(self) -> None:
+        self.goodbye = False
+        """The last line has been asked for: the call ends once it was said, unless the caller comes back."""
+        self._since = 0
+        self._asked = 0
+
+    def wait(self, now: int) -> None:
+        """Nobody can be expected to speak up to the sample `now`."""
+        self._since = now
+
+    def back(self, now: int) -> None:
+        """The caller is there."""
+        self._since, self._asked, self.goodbye = now, 0, False
+
+    def line(self, now: int, agent: Agent) -> str:
+        """What is to be said at the sample `now`; "" for nothing."""
+        if not agent.no_input or samples_to_ms(now - self._since) < agent.no_input_ms:
+            return ""
+        self._asked += 1
+        self.goodbye = self._asked >= len(agent.no_input)
+        return agent.no_input[min(self._asked, len(agent.no_input)) - 1]
