@@ -49,6 +49,14 @@ class Does(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     modality: Literal["audio", "text"] | None = None
 
 
+class Presses(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The caller presses `keys`, one each `every_ms`, the first at `at_ms`."""
+
+    at_ms: int
+    keys: str
+    every_ms: int = 300
+
+
 class Delays(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     settle_ms: float = 10
     first_token_ms: float = 5
@@ -79,6 +87,10 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """`role: text` of the last prompt's messages."""
     gap_ms: tuple[float, float] | None = None
     """Bounds of the time from the end of the caller's first `says` to the first audible sample after it."""
+    audible_ms: tuple[float, float] | None = None
+    """Bounds of the time of the first audible sample."""
+    silence_ms: tuple[float, float] | None = None
+    """From when to when no audible sample leaves."""
     silent_ms: float | None = None
     """After the last `says` begins, no more audible sound leaves later than this (until the next reply)."""
     ducked_ms: float | None = None
@@ -90,6 +102,7 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     agent: dict[str, Any] = {}
     does: list[Does] = []
     mutes: list[Mutes] = []
+    keys: list[Presses] = []
     settings: dict[str, Any] = {}
     """Overlay of the call's settings."""
     delays: Delays = Delays()
@@ -219,6 +232,8 @@ def told(event: CallEvent) -> str:
             return f"ended: {event.reason} {event.detail}".strip()  # type: ignore[union-attr]
         case "SpeechStarted" | "SpeechStopped":
             return "voice starts" if name == "SpeechStarted" else "voice stops"
+        case "KeyPressed":
+            return f"key {event.key}"  # type: ignore[union-attr]
     return ""
 
 
@@ -259,10 +274,18 @@ async def play(scenario: Scenario) -> Recording:
     refused: list[str] = []
     async with asyncio.TaskGroup() as group:
         clients = [group.create_task(_do(does, n, control, refused)) for n, does in enumerate(scenario.does)]
+        clients += [group.create_task(_press(presses, control)) for presses in scenario.keys]
         await control.run()
         for client in clients:
             client.cancel()
     return Recording(scenario, line, events, story, llm, control, refused)
+
+
+async def _press(presses: Presses, control: Control) -> None:
+    await asyncio.sleep(presses.at_ms / 1000 + 0.001)
+    for key in presses.keys:
+        control.press(key)
+        await asyncio.sleep(presses.every_ms / 1000)
 
 
 async def _do(does: Does, number: int, control: Control, refused: list[str]) -> None:
@@ -298,12 +321,13 @@ class Overlay(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     silence_ms: int = 500
     modality: Literal["audio", "text"] = "audio"
     create_response: bool = True
+    interrupt_response: bool = True
     tools: tuple[str, ...] = ()
     max_tokens: int | None = None
 
     def over(self, settings: CallSettings) -> CallSettings:
         detection = {
-            "semantic": SemanticVad(create_response=self.create_response),
+            "semantic": SemanticVad(create_response=self.create_response, interrupt_response=self.interrupt_response),
             "server": ServerVad(silence_ms=self.silence_ms, create_response=self.create_response),
             "none": None,
         }[self.turn_detection]

@@ -39,6 +39,9 @@ write.count = 10**18  # type: ignore[attr-defined]
         ),
         ("name = 'a'\nintents = [{name = 'i'}]", "intents[0].examples: is missing; every entry of intents needs it"),
         ("name = 'a'\ntransfer = {desk = 3}", "transfer: cannot be "),
+        ("name = 'a'\nkeys = {1x = 'What?'}", "keys: 1x is on no telephone; allowed: 0 to 9, *, # and A to D"),
+        ("name = 'a'\nkeys = {1 = ' '}", "keys.1: is empty; say what the caller means, in words"),
+        ("name = 'a'\nkey_pause_ms = -1", "key_pause_ms: cannot be -1"),
         (
             "name = 'a'\nintents = [{name = 'i', examples = ['x'], transfer = 'desk'}]",
             "intents[0].transfer: there is no transfer desk; allowed: none",

@@ -37,6 +37,13 @@ async def test_scenario(path: Path) -> None:
         assert audible is not None, story
         low, high = scenario.gap_ms
         assert low <= audible - spoke <= high, f"{audible - spoke} ms"
+    if scenario.audible_ms:
+        low, high = scenario.audible_ms
+        assert low <= (recording.audible(0) or 0) <= high, recording.audible(0)
+    if scenario.silence_ms:
+        begins, ends = scenario.silence_ms
+        audible = recording.audible(begins)
+        assert audible is None or audible >= ends, audible
     if scenario.silent_ms is not None:
         began = scenario.says[-1].at_ms
         assert recording.silent(began) - began <= scenario.silent_ms

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from voicepipe.ranges import Name, Speed, Wait
+from voicepipe.ranges import Ms, Name, Speed, Wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,10 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tools: tuple[Tool, ...] = ()
     transfer: dict[str, str] = {}
     """Name -> where a caller can be transferred to."""
+    keys: dict[str, str] = {}
+    """Keys of the caller's telephone -> what the caller means by them, as the model reads it."""
+    key_pause_ms: Ms = 2000
+    """Keys belong together while no pause between two is longer; 0: each is a turn of its own."""
     intents: tuple[Intent, ...] = ()
     not_understood: tuple[str, ...] = ("Sorry, I did not catch that. Could you say it again?",)
     """Said to a turn without words, by `frontdesk` also to words that it cannot place; rotated, so that a caller who

@@ -115,6 +115,11 @@ def _unlike(agent: Agent, path: Path, others: dict[Path, Agent]) -> Agent:
 
 def _problems(agent: Agent) -> Iterator[str]:
     """What the types cannot say."""
+    for keys, meaning in agent.keys.items():
+        if not re.fullmatch(r"[0-9*#A-D]+", keys):
+            yield f"keys: {keys} is on no telephone; allowed: 0 to 9, *, # and A to D, one or several"
+        if not meaning.strip():
+            yield f"keys.{keys}: is empty; say what the caller means, in words"
     tools = {tool.name for tool in agent.tools}
     for index, tool in enumerate(agent.tools):
         if (tool.webhook is None) == (not tool.function):

@@ -11,8 +11,6 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from voicepipe.agent import CallSettings, SemanticVad, ServerVad
 from voicepipe.audio import RATE, samples_to_ms
 from voicepipe.config import Config
@@ -38,7 +36,6 @@ REMEMBERED = 2 * RATE
 """Samples that the ear remembers: so much of unnoticed speech a client's commit can still have recognised."""
 GAP_S = 1.0
 """A client that sends nothing for so long has stopped sending: networks rarely stall for as long."""
-LOWEST_THRESHOLD = 0.05
 AHEAD_S, FAST_BLOCK_S = 60.0, 0.005
 """Sound this far ahead of real time is taken at four times that, a block each 5 ms."""
 MAX_PACE = 1.2
@@ -81,8 +78,7 @@ class Call:
         """The committed one, which may yet be reopened."""
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._heard_at = clock()
-        """When the last block came."""
+        self._last_block_at = clock()
         self.no_input = NoInput()
         self._ending = ""
         """Why we hang up."""
@@ -93,10 +89,10 @@ class Call:
         reason, detail, began = "error", "", self._clock()
         try:
             async with self._group:
-                for job in (self._playout.run(), self._rehearse(), self._greet(), self._mind_gaps()):
+                for job in (self._playout.run(), self.dialogue.rehearse(), self._greet(), self._mind_gaps()):
                     self.spawn(job)
                 async for block in self._line.blocks():
-                    self._heard_at = self._clock()
+                    self._last_block_at = self._clock()
                     if self.utterance:
                         self.utterance.hear(block.pcm)
                     if fact := self.ear.hear(block):
@@ -248,6 +244,8 @@ class Call:
         self.join(utterance)
         if self.machine.answers:
             self.dialogue.answer(utterance.words, utterance.record)
+        elif utterance.words:
+            self.dialogue.owe()
 
     def close(self) -> Utterance:
         """End the utterance; it now is the last turn. The next voice is a new one."""
@@ -287,6 +285,7 @@ class Call:
         self._last = last if self.machine.state is State.REPLYING else None  # It may yet be reopened.
         if utterance.announced:
             self.emit(SpeechStopped(utterance.item_id, round(samples_to_ms(self.ear.last_voiced))))
+        self._catch_up()
 
     def _cut(self) -> None:
         self._announce()
@@ -305,27 +304,35 @@ class Call:
         before, self.dialogue.settings = self.dialogue.settings, settings
         self.dialogue.discard()
         if self._tasks and (before.voice, before.speed) != (settings.voice, settings.speed):
-            self.spawn(self._rehearse())
+            self.spawn(self.dialogue.rehearse())
         detection = settings.turn_detection
-        self.machine.answers = detection is not None and detection.create_response
+        self.machine.answers = self.dialogue.answers
         self.machine.interrupts = detection is None or detection.interrupt_response
         self.machine.ends = detection is not None
         vad = self._config.vad
-        if isinstance(detection, ServerVad):
-            start = min(max(detection.threshold, LOWEST_THRESHOLD), 1 - LOWEST_THRESHOLD)
-            stop = min(vad.stop_probability, start * vad.stop_probability / vad.start_probability)
-            perhaps = min(start, vad.perhaps_probability * start / vad.start_probability)
-            vad = msgspec.structs.replace(
-                vad, start_probability=start, stop_probability=stop,
-                perhaps_probability=perhaps, prefix_ms=detection.prefix_ms,
-            )  # fmt: skip
-        self.ear.configure(vad)
+        self.ear.configure(vad.as_asked(detection) if isinstance(detection, ServerVad) else vad)
         eagerness = detection.eagerness if isinstance(detection, SemanticVad) else "auto"
         self._endpointer = Endpointer(self._config.endpoint, eagerness)
 
     def replying(self) -> None:
         """A reply began that no turn asked for."""
         self._feed(Replying())
+
+    def wait(self, what: str) -> None:
+        """Until `go_on` of the same, what the caller says is heard but not answered, and nobody minds silence."""
+        self.dialogue.wait(what)
+        self.machine.answers = False
+
+    def go_on(self, what: str) -> None:
+        """No longer wait, and answer what has not been answered meanwhile."""
+        self.dialogue.go_on(what)
+        self.machine.answers = self.dialogue.answers
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        # A voice that is heard now ends as a turn, whose reply answers everything, or as a cough.
+        if not self.utterance and self.dialogue.catch_up():
+            self.replying()
 
     def _reply_ended(self) -> None:
         self.no_input.wait(self.ear.now)
@@ -334,6 +341,7 @@ class Call:
             self.ear.forget()
         if self.no_input.goodbye:
             self.spawn(self.hang_up("no_input"))
+        self._catch_up()
 
     async def hang_up(self, reason: str) -> None:
         """End the call from our side."""
@@ -343,23 +351,15 @@ class Call:
     async def _greet(self) -> None:
         await asyncio.sleep(self._line.setup_ms / 1000)
         greeting = self.dialogue.settings.agent.greeting
-        if greeting and not (self.dialogue.reply or self.utterance or self.dialogue.studio.history.items):
-            self.dialogue.say(greeting)
-            self.greeting = self.dialogue.reply
+        dialogue = self.dialogue
+        if greeting and not (dialogue.reply or dialogue.waiting or dialogue.studio.history.items or self.utterance):
+            dialogue.say(greeting)
+            self.greeting = dialogue.reply
             self.replying()
-
-    async def _rehearse(self) -> None:
-        """Make ahead what may have to be said at once."""
-        settings = self.dialogue.settings
-        for text in (f"{settings.agent.acknowledgement} ", settings.agent.fallback):
-            try:
-                await self.dialogue.studio.speaker.keep(text, voice=settings.voice, speed=settings.speed)
-            except EngineError as error:
-                log.warning("%s: cannot say %r ahead of time: %s", self.id, text, error)
 
     def _watch_quiet(self) -> None:
         settings = self.dialogue.settings
-        if self.dialogue.reply or self.utterance or settings.turn_detection is None:
+        if self.dialogue.reply or self.utterance or self.dialogue.waiting or settings.turn_detection is None:
             self.no_input.wait(self.ear.now)
         elif line := self.no_input.line(self.ear.now, settings.agent):
             self.dialogue.say(line)
@@ -372,7 +372,7 @@ class Call:
         and a turn that ended in a gap would be a cut-in by the network."""
         while True:
             await asyncio.sleep(GAP_S / 4)
-            gap = self._clock() - self._heard_at
+            gap = self._clock() - self._last_block_at
             if gap >= GAP_S and self.machine.over_reply and (fact := self.ear.nothing(gap * 1000)):
                 self._feed(fact)
 

@@ -1,7 +1,6 @@
 """What a client may ask of a call: `call_api.CallControl`. What cannot be carried out raises; the call goes on."""
 
 import asyncio
-import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,12 +11,12 @@ from voicepipe.agent import CallSettings
 from voicepipe.audio import samples_to_ms
 from voicepipe.call import Call
 from voicepipe.call_api import ReplyRequest
-from voicepipe.errors import EngineError, InputEmpty, NoReply, ReplyActive
+from voicepipe.commits import Commits
+from voicepipe.dtmf import Dtmf
+from voicepipe.errors import InputEmpty, NoReply, ReplyActive
 from voicepipe.studio import Order
 from voicepipe.turn.events import Item, KeyPressed
-from voicepipe.utterance import Utterance
 
-log = logging.getLogger(__name__)
 MIN_COMMIT_MS = 100
 
 
@@ -27,7 +26,8 @@ class Control:
     def __init__(self, call: Call) -> None:
         self._call = call
         self._dialogue = call.dialogue
-        self._committing: asyncio.Task[None] | None = None
+        self._commits = Commits(call)
+        self._dtmf = Dtmf(call, self._commits)
         self.id = call.id
 
     @property
@@ -63,8 +63,8 @@ class Control:
             self._dialogue.stop("client_cancelled")
         if active := self._dialogue.making:
             raise ReplyActive(f"Conversation already has an active response in progress: {active.id}.")
-        if self._committing:
-            self._call.spawn(self._respond_after(self._committing, request))
+        if pending := self._commits.pending:
+            self._call.spawn(self._respond_after(pending, request))
         else:
             self._respond(order)
 
@@ -105,21 +105,11 @@ class Control:
     def commit_input(self) -> None:
         if samples_to_ms(self._call.ear.now - self._call.committed_to) < MIN_COMMIT_MS:
             raise InputEmpty("Nothing to commit: less than 100 ms of audio since the last commit.")
-        self._committing = self._call.spawn(self._commit(self._call.hand_over(), self._committing))
-
-    async def _commit(self, utterance: Utterance, before: "asyncio.Task[None] | None") -> None:
-        try:
-            utterance.text = (await utterance.stream.finish()).text
-        except EngineError as error:
-            log.error("%s: nothing recognised: %s", self.id, error)
-        if before:
-            await asyncio.wait([before])  # Turns join the conversation in the order in which they were spoken.
-        self._call.join(utterance)
-        if self._committing is asyncio.current_task():
-            self._committing = None
+        self._commits.end_turn()
 
     def clear_input(self) -> None:
         self._call.clear()
 
     def press(self, key: str) -> None:
         self._call.emit(KeyPressed(key, int(time.time())))
+        self._dtmf.press(key)

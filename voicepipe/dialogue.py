@@ -1,6 +1,7 @@
 """The agent's side of one call: the conversation, the reply that may be heard, and the one that is being prepared."""
 
 import asyncio
+import logging
 import re
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from typing import Any
 
 from voicepipe.agent import CallSettings
 from voicepipe.audio import ms_to_samples, samples_to_ms
-from voicepipe.errors import ItemMismatch
+from voicepipe.errors import EngineError, ItemMismatch
 from voicepipe.reply import Reply
 from voicepipe.studio import Order, Studio
 from voicepipe.turn.events import Item, ItemAdded, ItemDeleted, ItemTruncated
@@ -16,6 +17,7 @@ from voicepipe.turn.history import History, cut_at
 from voicepipe.turn.prompt import Prompt
 from voicepipe.turn.timing import TurnRecord
 
+log = logging.getLogger(__name__)
 REMEMBERED_REPLIES = 50
 """Of so many spoken items the word times are kept, for clients that truncate late."""
 
@@ -57,6 +59,10 @@ class Dialogue:
         self._spawn = spawn
         self._on_ended = on_ended
         self._spoken: dict[str, Spoken] = {}
+        self.waiting: set[str] = set()
+        """What the caller's turns are not answered for: keys that are still being pressed, a transfer."""
+        self._owed = False
+        """They said something meanwhile."""
 
     # Speculation.
 
@@ -122,6 +128,7 @@ class Dialogue:
         else:
             self.studio.playout.restore()
         self.reply = self._latest = reply
+        self._owed = self._owed and bool(reply.order.text)
         reply.commit()
 
     def say(self, text: str) -> None:
@@ -148,6 +155,12 @@ class Dialogue:
         if reply.spoken_item and not ended:
             self._tell_truncated(reply.spoken_item, reply.heard_ms)
 
+    def interrupt(self) -> None:
+        """End what is said, or prepared, for something that is no voice."""
+        self.discard()
+        if self.reply:
+            self.end("turn_detected")
+
     def end(self, reason: str) -> None:
         """The client ends the reply that may be heard."""
         self.stop(reason)
@@ -168,6 +181,47 @@ class Dialogue:
         theirs = {spec.name for spec in settings.tools}
         tools = (*settings.tools, *(tool.spec for tool in settings.agent.tools if tool.name not in theirs))
         return Prompt(messages, tools, settings.tool_choice, settings.max_tokens, speculative, settings.agent)
+
+    async def rehearse(self) -> None:
+        """Make ahead what may have to be said at once."""
+        settings = self.settings
+        for text in (f"{settings.agent.acknowledgement} ", settings.agent.fallback):
+            try:
+                await self.studio.speaker.keep(text, voice=settings.voice, speed=settings.speed)
+            except EngineError as error:
+                log.warning("cannot say %r ahead of time: %s", text, error)
+
+    # Waiting: turns are heard, and answered later.
+
+    @property
+    def answers(self) -> bool:
+        """The caller's turns lead to replies, now and without the client's asking."""
+        return self._answers_unasked and not self.waiting
+
+    @property
+    def _answers_unasked(self) -> bool:
+        detection = self.settings.turn_detection
+        return detection is not None and detection.create_response
+
+    def wait(self, what: str) -> None:
+        """No turn is answered until `go_on` of the same."""
+        self.waiting.add(what)
+        self.discard()
+
+    def go_on(self, what: str) -> None:
+        """No longer wait for it; `catch_up` makes the reply that is owed."""
+        self.waiting.discard(what)
+
+    def owe(self) -> None:
+        """There is a turn that has not been answered: a reply follows later, unless the client asks for replies."""
+        self._owed = self._answers_unasked
+
+    def catch_up(self) -> bool:
+        """Begin the reply that is owed, if there is one and nothing is in its way."""
+        if not self._owed or self.waiting or self.reply:
+            return False
+        self.begin(Order(self.prompt(), self.settings))
+        return True
 
     # The conversation.
 

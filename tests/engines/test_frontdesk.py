@@ -18,6 +18,7 @@ from voicepipe.engines.frontdesk import FrontdeskLlm
 from voicepipe.engines.frontdesk.dialogue import ACCEPT, MARGIN, Dialogue, State
 from voicepipe.engines.frontdesk.llm import reply
 from voicepipe.tools_demo import book_table
+from voicepipe.turn.keypad import Keypad
 
 FILE = Path(__file__).parents[2] / "configs" / "agents" / "front-desk.toml"
 AGENT = msgspec.convert(tomllib.loads(FILE.read_text()), Agent)
@@ -178,6 +179,31 @@ def test_puts_the_caller_through(desk: Dialogue) -> None:
 
 def test_a_tool_that_failed_is_admitted(caller: Caller) -> None:
     assert caller.say("a table for two at seven on friday", "Error: no connection") == AGENT.fallback
+
+
+def test_keys_that_mean_something_are_understood(desk: Dialogue) -> None:
+    caller = Caller(desk, (TRANSFER,))
+    assert caller.say(AGENT.keys["1"]).startswith("We are open")
+    caller.say(AGENT.keys["0"])
+    assert caller.calls == [("transfer_call", {"to": "colleague"})]
+
+
+def test_a_booking_by_keys(caller: Caller) -> None:
+    caller.say("i would like to book a table for tomorrow")
+    caller.say(pressed("12"))
+    caller.say(pressed("730"))
+    assert caller.calls == [("book_table", {"people": 12, "day": "tomorrow", "time": "7:30"})]
+
+
+def test_keys_that_nobody_asked_for(caller: Caller) -> None:
+    assert caller.say(pressed("407")) in AGENT.not_understood
+
+
+def pressed(keys: str) -> str:
+    keypad = Keypad()
+    for key in keys:
+        keypad.press(key, {})
+    return keypad.take({})
 
 
 def test_without_its_tool_it_still_confirms(desk: Dialogue) -> None:

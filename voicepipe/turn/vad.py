@@ -10,12 +10,14 @@ from enum import IntEnum
 import msgspec
 import numpy as np
 
+from voicepipe.agent import ServerVad
 from voicepipe.audio import RATE, Pcm, samples_to_ms
 from voicepipe.ranges import Gain, Ms, Probability
 
 FRAME = RATE // 100
 WINDOW = 512
 """Samples of one VAD window: 32 ms."""
+LOWEST_THRESHOLD = 0.05
 SURE_VOICE = 0.9
 HISS = RATE * 150 // 1000
 """Samples: so long a consonant without voice may be, that begins a word."""
@@ -35,6 +37,16 @@ class VadConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     above_floor_db: Gain = 8.0
     below_peak_db: Gain = 30.0
     """A frame is voiced when it is this far above the noise floor and not further below the burst's peak."""
+
+    def as_asked(self, detection: ServerVad) -> "VadConfig":
+        """With the client's threshold, the other probabilities in proportion, and its prefix."""
+        start = min(max(detection.threshold, LOWEST_THRESHOLD), 1 - LOWEST_THRESHOLD)
+        stop = min(self.stop_probability, start * self.stop_probability / self.start_probability)
+        perhaps = min(start, self.perhaps_probability * start / self.start_probability)
+        return msgspec.structs.replace(
+            self, start_probability=start, stop_probability=stop,
+            perhaps_probability=perhaps, prefix_ms=detection.prefix_ms,
+        )  # fmt: skip
 
 
 class Beginning(IntEnum):

@@ -11,6 +11,7 @@ from voicepipe.engines.base import Message
 from voicepipe.engines.frontdesk import slots
 from voicepipe.engines.frontdesk.matcher import Match, Matcher
 from voicepipe.engines.frontdesk.sound import words
+from voicepipe.turn.keypad import as_digits
 
 ACCEPT = 0.4
 """A match below this score is not understood, ..."""
@@ -86,7 +87,7 @@ class Dialogue:
         state = State()
         for message in messages:
             if message.role == "user":
-                state, _ = self.hear(state, message.text)
+                state, _ = self.hear(state, as_digits(message.text))
             elif message.role == "assistant" and message.text:
                 state = self._said(state, message.text)
         return state

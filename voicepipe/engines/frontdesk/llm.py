@@ -11,6 +11,7 @@ from voicepipe.agent import Agent, ToolSpec
 from voicepipe.engines.base import Delta, Prompt, ToolCall
 from voicepipe.engines.frontdesk import guess
 from voicepipe.engines.frontdesk.dialogue import ACCEPT, MAX_CHARS, Answer, Dialogue, State, fill
+from voicepipe.turn.keypad import as_digits
 
 TRANSFER_TOOL = "transfer_call"
 """Called with {"to": name} after the reply of an intent with `transfer`, where the prompt offers such a tool."""
@@ -82,7 +83,7 @@ def reply(dialogue: Dialogue, prompt: Prompt) -> list[Delta]:
     last = next(
         (index for index in range(len(prompt.messages) - 1, -1, -1) if prompt.messages[index].role == "user"), -1
     )
-    text = prompt.messages[last].text if last >= 0 else ""
+    text = as_digits(prompt.messages[last].text) if last >= 0 else ""
     if order := _order(dialogue.agent, prompt, text):
         return [order]
     if last < 0:

@@ -180,6 +180,8 @@ def time(text: str, asked: bool) -> str:
     for reader in (_clock, _past, _hour):
         if (found := reader(plain)) is not None:
             return _written(*found, half)
+    if asked and (keyed := re.fullmatch(r"(\d{1,2})(\d\d)", plain)):  # 745: keys have no colon
+        return _written(int(keyed[1]), int(keyed[2]), half)
     number = _bare_number(text) if asked else None
     return _written(number, 0, half) if number is not None else ""
 
@@ -226,7 +228,7 @@ def name(text: str, asked: bool) -> str:
     strict = re.search(r"\bname\b", text.lower())
     if found and (asked or strict):
         return found[1].title()
-    return " ".join(words(text)).title() if asked else ""
+    return " ".join(words(text)).title() if asked and not text.isdecimal() else ""
 
 
 def phone(text: str, asked: bool) -> str:

@@ -1,0 +1,42 @@
+"""Turns of the caller's that silence does not end: a client's commit does, or keys that are pressed."""
+
+import asyncio
+import logging
+
+from voicepipe.call import Call
+from voicepipe.errors import EngineError
+from voicepipe.utterance import Utterance
+
+log = logging.getLogger(__name__)
+
+
+class Commits:
+    """One call's."""
+
+    def __init__(self, call: Call) -> None:
+        self.pending: asyncio.Task[None] | None = None
+        """The last one, while the recogniser is still asked for its words."""
+        self._call = call
+
+    def end_turn(self) -> None:
+        """What is being heard is the caller's turn, and joins the conversation as soon as its words are there."""
+        self.pending = self._call.spawn(self._join(self._call.hand_over(), self.pending))
+
+    def give_way(self) -> None:
+        """Something else takes the turn: what is being said joins the conversation if it has words."""
+        if utterance := self._call.utterance:
+            if utterance.partial:
+                self.end_turn()
+            else:
+                self._call.clear()
+
+    async def _join(self, utterance: Utterance, before: "asyncio.Task[None] | None") -> None:
+        try:
+            utterance.text = (await utterance.stream.finish()).text
+        except EngineError as error:
+            log.error("%s: nothing recognised: %s", self._call.id, error)
+        if before:
+            await asyncio.wait([before])  # Turns join the conversation in the order in which they were spoken.
+        self._call.join(utterance)
+        if self.pending is asyncio.current_task():
+            self.pending = None
