@@ -24,6 +24,7 @@ from voicepipe.errors import ProbeError
 from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
+from voicepipe.rtp.sdp_text import SdpError
 from voicepipe.rtp.transport import Network, Transport
 
 CALLS = "/v1/realtime/calls"
@@ -92,7 +93,7 @@ async def _answer(url: str, key: str, agent: str, offer: str) -> tuple[sdp.Descr
         raise ProbeError(refusal(url, answer.status_code))
     try:
         return sdp.read(answer.text), asked, answered
-    except sdp.SdpError as error:
+    except SdpError as error:
         raise ProbeError(f"the server's answer cannot be used: {error}") from error
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import G722, OPUS, PCMA, PCMU, Codec
-from voicepipe.rtp.sdp import SdpError
+from voicepipe.rtp.sdp_text import SdpError
 from voicepipe.rtp.transport import Network, Transport
 
 ICE = "a=ice-ufrag:abcd\r\na=ice-pwd:abcdefghijklmnopqrstuvwx\r\n"

@@ -11,6 +11,7 @@ from aiortc.rtcdtlstransport import RTCDtlsParameters
 from aiortc.sdp import GroupDescription, MediaDescription, SessionDescription, SsrcDescription
 
 from voicepipe.rtp.codec import CODECS, STATIC, Codec
+from voicepipe.rtp.sdp_text import LONGEST, SdpError
 from voicepipe.rtp.session import cname
 from voicepipe.rtp.transport import Remote, Transport
 
@@ -21,13 +22,7 @@ _DIRECTIONS = {"sendonly": "recvonly", "recvonly": "sendonly", "inactive": "inac
 _DATA = "webrtc-datachannel"
 _DATA_PORT = 5000
 
-LONGEST = 20_000
-"""Characters. A browser's offer of sound has three to five thousand; its parser takes the square of what it gets."""
 MOST_CANDIDATES = 32
-
-
-class SdpError(ValueError):
-    """A description that we cannot have a call with; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.webrtc.ice_servers import ice_servers
 from voicepipe.ingress.webrtc.peer import WebRtcCall
 from voicepipe.rtp import sdp
+from voicepipe.rtp.sdp_text import SdpError
 from voicepipe.rtp.transport import Network, certificate
 
 logger = logging.getLogger(__name__)
@@ -88,7 +89,7 @@ class CallsApi:
         except Refused as error:
             logger.warning("call refused: %s", error)
             raise
-        except sdp.SdpError as error:
+        except SdpError as error:
             raise WireError("invalid_offer", str(error), "sdp") from None
         return Response(answer, 201, {"Location": f"{CALLS}/{call_id}"}, media_type=SDP)
 

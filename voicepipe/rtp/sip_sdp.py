@@ -1,0 +1,231 @@
+"""Offers and answers (RFC 3264) of phone calls: one audio stream to an address and a port, without ICE.
+
+SRTP by keys in the SDP where it is offered; DTLS-SRTP is WebRTC's (sdp.py).
+"""
+
+import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+
+from voicepipe.rtp import sdes
+from voicepipe.rtp.codec import CODECS, STATIC, Codec
+from voicepipe.rtp.latch import Address
+from voicepipe.rtp.sdes import Crypto
+from voicepipe.rtp.sdp_text import Media, SdpError, parse
+
+KEYS = "telephone-event"
+_KEY_TYPES = {8000: 101, 48_000: 110}
+_OPUS_TYPE = 111
+_PLAIN, _SECURE = ("RTP/AVP", "RTP/AVPF"), ("RTP/SAVP", "RTP/SAVPF")
+_MIRRORED = {"sendonly": "recvonly", "recvonly": "sendonly", "inactive": "inactive", "sendrecv": "sendrecv"}
+_RTPMAP = re.compile(r"([0-9]{1,3})\s+([A-Za-z0-9._+-]{1,40})/([0-9]{1,6})(?:/([0-9]{1,2}))?")
+_RTCP = re.compile(r"([0-9]{1,5})(?:\s+(.*))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a peer's offer or answer comes to."""
+
+    media: tuple[Media, ...]
+    audio: int
+    """Which of them the call is held by."""
+    remote: Address
+    """0.0.0.0 where the peer wants nothing sent (RFC 2543's way to hold)."""
+    rtcp: Address
+    """Where our reports go, unless `rtcp_mux`."""
+    rtcp_mux: bool
+    codecs: tuple[tuple[int, Codec], ...]
+    """Payload types and codecs that we have, the preferred one first."""
+    keys_type: int | None
+    """Payload type of telephone-event, by the first codec's clock if there are several."""
+    direction: str
+    ptime: int | None
+    """ms; None: not said."""
+    crypto: tuple[Crypto, ...]
+    """The keys that the peer offers to protect what it sends by; empty: it is sent in clear."""
+
+    @property
+    def payload_type(self) -> int:
+        return self.codecs[0][0]
+
+    @property
+    def codec(self) -> Codec:
+        return self.codecs[0][1]
+
+    @property
+    def listens(self) -> bool:
+        """Whether sound may be sent to the peer."""
+        return self.direction in ("sendrecv", "recvonly") and self.remote[0] != "0.0.0.0"
+
+    @property
+    def speaks(self) -> bool:
+        """Whether the peer may send sound; while `held`, it is music."""
+        return self.direction in ("sendrecv", "sendonly")
+
+    @property
+    def held(self) -> bool:
+        return self.direction in ("sendonly", "inactive") or self.remote[0] == "0.0.0.0"
+
+
+class Local:
+    """Our end in all descriptions of one call: an address that the peer can reach, and the RTP port on it; RTCP's is
+    the next."""
+
+    def __init__(self, address: str, port: int) -> None:
+        self.address = address
+        self.port = port
+        self._session = secrets.randbits(31)
+        self._version = 0
+        self._said = ""
+
+    def described(self, media: Iterable[str]) -> str:
+        """The description of these m= lines and attributes; a new version unless it says what the last one said."""
+        lines = ["s=-", f"c=IN IP4 {self.address}", "t=0 0", *media]
+        said = "".join(f"{line}\r\n" for line in lines)
+        self._version += said != self._said
+        self._said = said
+        return f"v=0\r\no=- {self._session} {self._version} IN IP4 {self.address}\r\n{said}"
+
+
+def read(text: str, prefer: tuple[str, ...] = ()) -> Description:
+    """An offer, or the answer to ours; codecs (`Codec.name`) in the order of `prefer`, then in the peer's.
+
+    Raises SdpError.
+    """
+    media, refusal = parse(text), None
+    for index, one in enumerate(media):
+        if one.kind == "audio" and one.port:
+            try:
+                return _described(media, index, prefer)
+            except SdpError as error:  # There may be a better one: some phones offer one with SRTP, one without.
+                refusal = refusal or error
+    raise refusal or SdpError("There is no audio in this SDP, or it is refused: add an audio stream with a port.")
+
+
+def answer(said: Description, local: Local, crypto: Crypto | None = None) -> str:
+    """Our answer to an offer: its media in its order, those refused with port 0. `crypto`: ours, where it has some."""
+    lines = []
+    for index, theirs in enumerate(said.media):
+        if index != said.audio:
+            lines.append(f"m={theirs.kind} 0 {theirs.proto} {theirs.formats[0]}")
+            continue
+        types = dict(said.codecs[:1])
+        lines += _audio(local, theirs.proto, types, _events(theirs, said.keys_type))
+        lines += ["a=rtcp-mux"] * said.rtcp_mux
+        lines += [f"a=crypto:{crypto}"] if crypto else []
+        lines.append(f"a={_MIRRORED[said.direction]}")
+    return local.described(lines)
+
+
+def offer(local: Local, codecs: Iterable[Codec], crypto: tuple[Crypto, ...] = ()) -> str:
+    """Ours, where an INVITE has none. With `crypto` (`sdes.offered`) only SRTP is offered."""
+    static = {name: number for number, name in STATIC.items()}
+    types = {static.get(codec.name, _OPUS_TYPE): codec for codec in codecs}
+    events = {_KEY_TYPES[codec.clock]: codec.clock for codec in types.values()}
+    lines = _audio(local, "RTP/SAVP" if crypto else "RTP/AVP", types, events)
+    return local.described([*lines, *(f"a=crypto:{one}" for one in crypto), "a=sendrecv"])
+
+
+def _audio(local: Local, proto: str, types: dict[int, Codec], events: dict[int, int]) -> list[str]:
+    lines = [f"m=audio {local.port} {proto} {' '.join(map(str, [*types, *events]))}"]
+    for number, codec in types.items():
+        if codec.name == "opus":
+            lines += [f"a=rtpmap:{number} opus/48000/2", f"a=fmtp:{number} useinbandfec=1"]
+        else:
+            lines.append(f"a=rtpmap:{number} {codec.name.upper()}/{codec.clock}")
+    for number, clock in events.items():
+        lines += [f"a=rtpmap:{number} {KEYS}/{clock}", f"a=fmtp:{number} 0-15"]
+    return [*lines, "a=ptime:20"]
+
+
+def _described(everything: tuple[Media, ...], index: int, prefer: tuple[str, ...]) -> Description:
+    media = everything[index]
+    crypto = _crypto(media)
+    codecs = _codecs(media)
+    codecs.sort(key=lambda one: prefer.index(one[1].name) if one[1].name in prefer else len(prefer))
+    keys = sorted(_named(media, KEYS).items(), key=lambda one: one[1] != codecs[0][1].clock)
+    remote = _address(media.connection), media.port
+    directions = [name for name, _ in media.attributes if name in _MIRRORED]
+    ptime = next(iter(media.all("ptime")), "")
+    return Description(
+        everything, index, remote, _rtcp(media, remote), bool(media.all("rtcp-mux")), tuple(codecs),
+        keys[0][0] if keys else None, directions[0] if directions else "sendrecv",
+        int(ptime) if re.fullmatch("[0-9]{1,4}", ptime) else None, crypto,
+    )  # fmt: skip
+
+
+def _maps(media: Media) -> dict[int, tuple[str, int, str]]:
+    """Name in lower case, clock and channels of each payload type that is offered, in the peer's order."""
+    maps = {number: (name, 8000, "1") for number, name in STATIC.items()}
+    for value in media.all("rtpmap"):
+        if found := _RTPMAP.fullmatch(value):
+            maps[int(found[1])] = found[2].lower(), int(found[3]), found[4] or ""
+    numbers = [int(token) for token in media.formats if re.fullmatch("[0-9]{1,3}", token)]
+    return {number: maps.get(number, (f"format {number}", 0, "")) for number in numbers if number < 128}
+
+
+def _codecs(media: Media) -> list[tuple[int, Codec]]:
+    maps = _maps(media)
+    known = {(codec.name, codec.clock): codec for codec in CODECS}
+    found = [
+        (number, known[name, clock])
+        for number, (name, clock, channels) in maps.items()
+        if (name, clock) in known and (channels in ("", "1") or name == "opus")
+    ]
+    if not found:
+        offered = ", ".join(sorted({name for name, _, _ in maps.values()} - {KEYS})[:10]) or "nothing"
+        raise SdpError(f"No codec in common: {offered} is offered; opus, G722, PCMU and PCMA are spoken here.")
+    return found
+
+
+def _named(media: Media, wanted: str) -> dict[int, int]:
+    """Clocks of the payload types of this name."""
+    return {number: clock for number, (name, clock, _) in _maps(media).items() if name == wanted}
+
+
+def _events(media: Media, keys_type: int | None) -> dict[int, int]:
+    return {number: clock for number, clock in _named(media, KEYS).items() if number == keys_type}
+
+
+def _crypto(media: Media) -> tuple[Crypto, ...]:
+    if media.proto in _PLAIN:
+        return ()
+    if media.proto not in _SECURE:
+        dtls = "DTLS-SRTP" if "TLS" in media.proto else media.proto
+        raise SdpError(f"The audio is offered by {dtls}: RTP/AVP, or RTP/SAVP with a=crypto, is spoken here.")
+    lines = media.all("crypto")
+    if usable := tuple(crypto for line in lines if (crypto := sdes.read(line))):
+        return usable
+    if not lines and media.all("fingerprint"):
+        raise SdpError("The audio is offered by DTLS-SRTP: RTP/AVP, or RTP/SAVP with a=crypto, is spoken here.")
+    suites = ", ".join(sdes.SUITES)
+    raise SdpError(
+        f"The audio is offered by SRTP without an a=crypto line that can be used: {suites} can, without MKI."
+    )
+
+
+def _address(connection: str) -> str:
+    kind, _, address = connection.strip().rpartition(" ")
+    if not connection:
+        raise SdpError("The audio has no c= line that says where it is to be sent.")
+    if kind == "IN IP6":
+        raise SdpError("The audio is at an IPv6 address: only IPv4 is spoken here.")
+    try:
+        found = IPv4Address(address)
+    except ValueError as error:
+        raise SdpError(
+            "The c= line has no IPv4 address; names of hosts are not looked up: send the address."
+        ) from error
+    if kind != "IN IP4" or found.is_multicast or found.is_reserved:
+        raise SdpError('The c= line is not of the form "IN IP4 address", with one host\'s address.')
+    return str(found)
+
+
+def _rtcp(media: Media, remote: Address) -> Address:
+    for value in media.all("rtcp"):
+        found = _RTCP.fullmatch(value)
+        if found and 0 < int(found[1]) < 65536:
+            return (_address(found[2]) if found[2] else remote[0]), int(found[1])
+    return remote[0], min(remote[1] + 1, 65535)
