@@ -11,8 +11,8 @@ import pytest
 from voicepipe import config
 from voicepipe.agent_store import open_agents
 from voicepipe.config import Config, RouteConfig, TenantConfig
-from voicepipe.phone_config import SipTrunk, SipUser
 from voicepipe.errors import ConfigError
+from voicepipe.phone_config import SipTrunk, SipUser
 
 ROOT = Path(__file__).parent.parent
 

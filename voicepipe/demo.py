@@ -69,13 +69,17 @@ def invite(config: Config, console: Console) -> None:
     """Print where to talk to it, from here or from the network."""
     if not config.http.cert:
         console.print(f"\nOpen [bold]{runtime.url(config.http)}[/] and talk to it yourself,")
-        console.print(f"or call [bold]sip:front-desk@{config.http.host}:{config.sip.port}[/] with a softphone. Ctrl-C stops.")
+        console.print(
+            f"or call [bold]sip:front-desk@{config.http.host}:{config.sip.port}[/] with a softphone. Ctrl-C stops."
+        )
         return
     console.print("\nOpen it on a phone or a computer in this network, key and all. Ctrl-C stops.\n")
     for url in lan.urls(config):
         console.out(f"  {url}", style="bold")
     user, password = lan.sip_user(config)
-    console.print(f"\nOr call with a softphone or desk phone: user [bold]{user}[/], password [bold]{password}[/], UDP.\n")
+    console.print(
+        f"\nOr call with a softphone or desk phone: user [bold]{user}[/], password [bold]{password}[/], UDP.\n"
+    )
     for address in lan.addresses():
         console.out(f"  sip:front-desk@{address}:{config.sip.port}", style="bold")
     console.print(

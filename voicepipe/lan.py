@@ -34,8 +34,8 @@ RENEWED = timedelta(days=1)
 
 
 def opened(config: Config) -> Config:
-    """`config` for all IPv4 addresses of this machine: TLS, and a key that the tenant "lan" must show;
-    telephones give it as the password of the user "lan".
+    """`config` for all IPv4 addresses of this machine: TLS, and a key that the tenant "lan" must show; telephones
+    give it as the password of the user "lan".
 
     The key is a new one unless the environment variable VOICEPIPE_LAN_KEY is set. Raises ConfigError: there is no
     network, or nowhere to keep the certificate.

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from voicepipe.ranges import Name, Port, Section, Wait, check_hosts, check_ports
+from voicepipe.ranges import Ms, Name, Port, Section, Wait, check_hosts, check_ports
 
 
 class SipUser(Section, frozen=True):
@@ -53,6 +53,8 @@ class SipConfig(Section, frozen=True):
     """In our order of preference; empty: all, in the caller's."""
     srtp: Literal["optional", "required"] = "optional"
     """Encrypted sound (SDES, whose keys travel in the signalling: let that go through TLS)."""
+    ring_ms: Ms = 0
+    """So long a telephone rings before it is answered."""
     silent_ms: Wait = 30_000
     """A caller from whom no packet comes for so long is gone, unless the call is on hold."""
 

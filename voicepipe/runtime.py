@@ -14,7 +14,6 @@ from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import ConfigError, VoicepipeError, cause
 from voicepipe.ingress.local import is_loopback
 
-
 SIP_PORT = 5060
 
 

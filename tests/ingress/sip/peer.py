@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,7 +13,8 @@ import numpy as np
 
 from tests.ingress.fake_pop import FakePop, serving, tone
 from voicepipe.audio import Pcm, g711
-from voicepipe.config import Config, SipConfig
+from voicepipe.config import Config
+from voicepipe.phone_config import SipConfig
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
 
 SECONDS = 10.0
@@ -54,7 +56,10 @@ class Said:
 
 class _Socket(asyncio.DatagramProtocol):
     def __init__(self, take: Callable[[bytes, Any], None]) -> None:
-        self.datagram_received = take  # type: ignore[method-assign]
+        self._take = take
+
+    def datagram_received(self, data: bytes, addr: Any) -> None:
+        self._take(data, addr)
 
 
 async def opened(take: Callable[[bytes, Any], None]) -> tuple[asyncio.DatagramTransport, int]:
@@ -229,8 +234,6 @@ async def until(condition: Callable[[], object]) -> None:
 
 def free_port() -> int:
     """A UDP port of loopback that nobody has now."""
-    import socket
-
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

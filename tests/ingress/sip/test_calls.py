@@ -8,10 +8,11 @@ import pytest
 from websockets.asyncio.client import connect
 
 from tests.ingress.fake_pop import FakePop, serving, settled
-from tests.ingress.sip.peer import Phone, calling, phone, sip, until
+from tests.ingress.sip.peer import Phone, calling, opened, phone, sip, until
 from voicepipe.agent import Origin
 from voicepipe.errors import TransferFailed
-from voicepipe.ingress.sip import media, stack
+from voicepipe.ingress import http, server
+from voicepipe.ingress.sip import stack
 
 
 async def test_a_spoken_turn_both_ways_and_a_program_beside_it() -> None:
@@ -115,28 +116,22 @@ async def test_a_refusal_is_repeated_until_its_ack() -> None:
         assert len(ann.said) == before
 
 
-async def test_a_caller_who_cancels_is_told_so_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    opening, open_ = asyncio.Event(), media.SipMedia.open
-
-    async def slowly(self: media.SipMedia, offer: str) -> str:
-        await opening.wait()
-        return await open_(self, offer)
-
-    monkeypatch.setattr(media.SipMedia, "open", slowly)
-    pop = FakePop(sip())
+async def test_a_caller_who_gives_up_while_it_rings_is_told_so_and_leaves_nothing() -> None:
+    pop = FakePop(sip(ring_ms=300))
     async with calling(pop) as ann:
         ann.invite()
-        await ann.got("INVITE", 100)
+        ringing = await ann.got("INVITE", 180)
         ann.request("CANCEL", seq=ann.seq, branch=ann.branch)
         assert (await ann.final("CANCEL")).code == 200
         refused = await ann.final("INVITE")
         assert refused.code == 487
         ann.took(refused)
         ann.request("ACK", seq=ann.seq, branch=ann.branch)
-        opening.set()
         await settled(pop)
         ann.to_tag = ""
-        assert (await ann.dial()).code == 200, "the next call is a call again"
+        answer = await ann.dial()
+        assert answer.code == 200, "the next call is a call again"
+        assert ann.to_tag and ringing.header("to") != answer.header("to")
         await ann.hang_up()
 
 
@@ -164,22 +159,13 @@ async def test_we_hang_up_when_the_agent_does() -> None:
 
 async def test_calls_are_ended_when_the_server_goes_down() -> None:
     pop = FakePop(sip())
-    made = Phone(("127.0.0.1", pop.config.sip.port))
-    await made.open()
-    try:
-        with pytest.raises(asyncio.TimeoutError):
-            async with asyncio.timeout(0), serving(pop):
-                pass
-        from voicepipe.ingress import http, server
-
-        task = asyncio.create_task(http.serve(pop, server.bind(pop.config.http)))
-        await pop.serving.wait()
-        assert (await made.dial()).code == 200
+    task = asyncio.create_task(http.serve(pop, server.bind(pop.config.http)))
+    await pop.serving.wait()
+    async with phone(pop) as ann:
+        assert (await ann.dial()).code == 200
         task.cancel()
-        assert (await made.got("BYE")).start.startswith(f"BYE sip:ann@127.0.0.1:{made.port}")
+        assert (await ann.got("BYE")).start.startswith(f"BYE sip:ann@127.0.0.1:{ann.port}")
         await asyncio.wait({task})
-    finally:
-        made.close()
 
 
 # --- changes on the way
@@ -210,8 +196,6 @@ async def test_another_address_and_codec_on_the_way() -> None:
         await ann.dial()
         await until(lambda: ann.heard())
         elsewhere: list[bytes] = []
-        from tests.ingress.sip.peer import opened
-
         other, port = await opened(lambda data, source: elsewhere.append(data))
         changed = await ann.dial(ann.sdp(formats="8 101", port=port))
         assert "RTP/AVP 8 101" in changed.body

@@ -33,7 +33,7 @@ _STATUS = re.compile(r"^SIP/2\.0 (\d{3}) ?(.*)$", re.MULTILINE)
 
 
 class SipCall:
-    """`accept` the INVITE, then `run` the call. The media are open before."""
+    """`accept` the INVITE, and `run` the call. The media are open."""
 
     def __init__(
         self, dialog: Dialog, media: SipMedia, seat: Seat, session: Session, settings: CallSettings, config: Config
@@ -53,6 +53,10 @@ class SipCall:
         media.line.on_key = self.realtime.press
 
     # --- the INVITE
+
+    def ring(self, invite: Request) -> None:
+        """It will be answered later, unless its caller gives up."""
+        invite.respond(180, "Ringing", (("Contact", self.dialog.contact),), tag=self.dialog.id.ours)
 
     def accept(self, invite: Request, answer: str, call_id: str) -> None:
         """Answer it: 200 with our SDP, `answer` to theirs or an offer where they made none. Raises TooShort."""
@@ -177,14 +181,14 @@ class SipCall:
             logger.exception("%s: failed", name)
         finally:
             stop_ticking()
-            await self.close()
+            self.close()
             await self._hang_up()
         logger.info("%s (%s): %s", name, self.realtime.id, self._media.statistics())
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Let go of everything. Safe to call twice."""
         self.realtime.close()
-        await self._media.close()
+        self._media.close()
 
     async def _hang_up(self) -> None:
         if not self._gone:

@@ -55,7 +55,8 @@ class SipEdge:
         self._dialogs: dict[DialogId, SipCall] = {}
         self._invited: set[tuple[str, str]] = set()
         """INVITEs that are being answered, or were and their calls go on."""
-        self._answering: set[asyncio.Task[None]] = set()
+        self._ring_s = sip.ring_ms / 1000
+        self._ringing: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
         """Listen. Raises ConfigError."""
@@ -63,10 +64,10 @@ class SipEdge:
 
     async def close(self) -> None:
         """Hear and send nothing more; the calls have ended."""
-        for task in self._answering:
+        for task in self._ringing:
             task.cancel()
-        if self._answering:
-            await asyncio.wait(self._answering)
+        if self._ringing:
+            await asyncio.wait(self._ringing)
         self._stack.close()
 
     # --- requests
@@ -141,11 +142,19 @@ class SipEdge:
             raise Refusal(415, "Unsupported Media Type", why, (("Accept", SDP),))
         negotiated(invite)  # Its session timer may be too short.
         wanted = self._wanted(invite)
-        self._invited.add(known)
-        invite.respond(100, "Trying")
-        task = asyncio.get_running_loop().create_task(self._answer(invite, wanted))
-        self._answering.add(task)
-        task.add_done_callback(self._answering.discard)
+        with ExitStack() as place:
+            self._invited.add(known)
+            place.callback(self._invited.discard, known)
+            call, sdp = self._prepared(invite, wanted, place)
+            if self._ring_s:
+                call.ring(invite)
+                ringing = self._ring(invite, call, sdp, wanted, place.pop_all())
+                task = asyncio.get_running_loop().create_task(ringing)
+                self._ringing.add(task)
+                task.add_done_callback(self._ringing.discard)
+                invite.on_cancel = task.cancel
+            else:
+                self._accept(invite, call, sdp, wanted, place)
 
     def _wanted(self, invite: Request) -> _Wanted:
         who = self._gate.admit(invite)
@@ -158,19 +167,8 @@ class SipEdge:
         agent = find_agent(self._pop, tenant, route.agent or None)
         return _Wanted(tenant, agent, Origin(caller.user, uri.user, invite.extra()))
 
-    async def _answer(self, invite: Request, wanted: _Wanted) -> None:
-        try:
-            with ExitStack() as place:
-                await self._accept(invite, wanted, place)
-        except Exception as error:
-            self._invited.discard(new_call(invite))
-            try:
-                self._refuse(invite, error)
-            except Exception:
-                logger.exception("an INVITE from %s failed", invite.source[0])
-                invite.respond(500, "Server Internal Error")
-
-    async def _accept(self, invite: Request, wanted: _Wanted, place: ExitStack) -> None:
+    def _prepared(self, invite: Request, wanted: _Wanted, place: ExitStack) -> tuple[SipCall, str]:
+        """The call, and our SDP for it. Raises Refused, SdpError."""
         pop = self._pop
         seat = place.enter_context(pop.admit(wanted.tenant, wanted.agent))
         expires = int(time.time() + pop.config.limits.call_ms / 1000)
@@ -178,22 +176,26 @@ class SipEdge:
         settings = msgspec.structs.replace(settings, origin=wanted.origin)
         dialog = Dialog(invite, self._stack)
         media = SipMedia(pop.config.sip, dialog.local, self._stack.address[0], invite.source[0])
-        sdp = await media.open(invite.body)
+        place.callback(media.close)
+        sdp = media.open(invite.body)
         call = SipCall(dialog, media, seat, session, settings, pop.config)
-        place.callback(self._forget, dialog.id, new_call(invite))
-        try:
-            if invite.answered:
-                return await call.close()
-            call_id = self._calls.hold(call, wanted.tenant, place)
-            self._dialogs[dialog.id] = call
-            call.accept(invite, sdp, call_id)
-        except BaseException:
-            await call.close()
-            raise
+        place.callback(call.close)
+        place.callback(self._dialogs.pop, dialog.id, None)
+        return call, sdp
 
-    def _forget(self, dialog: DialogId, known: tuple[str, str]) -> None:
-        self._dialogs.pop(dialog, None)
-        self._invited.discard(known)
+    async def _ring(self, invite: Request, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
+        """Cancelled if the caller gives up."""
+        with place:
+            await asyncio.sleep(self._ring_s)
+            try:
+                self._accept(invite, call, sdp, wanted, place)
+            except Exception as error:
+                self._refuse(invite, error)
+
+    def _accept(self, invite: Request, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
+        call_id = self._calls.hold(call, wanted.tenant, place)
+        self._dialogs[call.dialog.id] = call
+        call.accept(invite, sdp, call_id)
 
 
 @asynccontextmanager

@@ -49,21 +49,20 @@ class SipMedia:
         self._offered: tuple[Crypto, ...] = ()
         """Our keys in an offer that is not answered yet."""
 
-    async def open(self, offer: str) -> str:
+    def open(self, offer: str) -> str:
         """Get ports. Our answer to the INVITE's offer, or ours if it made none. Raises SdpError, NoPort."""
         said = self._read(offer) if offer else None
-        await self._udp.open()
-        self._end = sip_sdp.Local(self._local, self._udp.port)
+        self._end = sip_sdp.Local(self._local, self._udp.open())
         first = (said.codec, said.payload_type) if said else (PCMU, 0)
         self.line = SipLine(*first, self._udp)
         self._udp.on_media = self.line.media.datagram
         return self._answered(said) if said else self.offer()
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Let go of the ports. Safe to call twice."""
         if hasattr(self, "line"):
             self.line.media.close()
-        await self._udp.close()
+        self._udp.close()
 
     def answer(self, offer: str) -> str:
         """Our answer to another offer. Raises SdpError: all stays as it is."""
@@ -97,7 +96,7 @@ class SipMedia:
 
     def _settle(self, said: sip_sdp.Description, srtp: Srtp | None) -> None:
         self._srtp = srtp
-        self._udp.again(said, self._signalled, srtp)
+        self._udp.agree(said, self._signalled, srtp)
         self.line.change(said.codec, said.payload_type, said.keys_type)
         # On hold the caller's time stands still: the agent would talk to music, or ask whether they are still there.
         self.line.media.hold(sends=said.listens, hears=not said.held)

@@ -154,6 +154,8 @@ class Request(Message):
         super().__init__(message)
         self.method: str = message.getMethod()
         self.source: Host = message.getSource()
+        self.on_cancel: Callable[[], object] | None = None
+        """An INVITE: its caller gives up before it is answered. 487 has been sent."""
         self._transaction = transaction
         self._stack = stack
         self._final = False
@@ -162,11 +164,6 @@ class Request(Message):
     def uri(self) -> Address:
         """What is asked for. Raises SipError."""
         return Address.of(f"<{self.raw.ruri}>")
-
-    @property
-    def answered(self) -> bool:
-        """A final response has been sent, or the caller has cancelled."""
-        return self._final
 
     def respond(
         self,
@@ -192,8 +189,10 @@ class Request(Message):
         self._stack.respond(response, self._transaction, on_ack)
 
     def cancelled(self) -> None:
-        """The caller of an INVITE hangs up before it is answered. 487 has been sent."""
+        """As sippy tells it."""
         self._final = True
+        if self.on_cancel:
+            self.on_cancel()
 
 
 class Stack:
