@@ -406,5 +406,5 @@ async def test_a_caller_without_a_sound_is_gone_unless_on_hold() -> None:
         ann.media_of(await ann.dial())
         await ann.talk(0, 20)
         await ann.got("BYE")
-        assert pop.live == 1, "the other one is on hold"
+        await until(lambda: pop.live == 1)
         assert (await holds.hang_up()).code == 200
