@@ -8,7 +8,6 @@ here.
 
 import asyncio
 import logging
-import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -37,11 +36,9 @@ from aiortc.rtcsctptransport import RTCSctpCapabilities
 
 from voicepipe.errors import NoPort
 from voicepipe.rtp.packet import is_rtcp
+from voicepipe.rtp.ports import candidates
 
 logger = logging.getLogger(__name__)
-
-TRIES = 64
-"""Ports of the range that are tried before it is said to be full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +240,8 @@ class _Connection(Connection):
             )
 
     async def _bound(self, address: str) -> _Protocol:
-        first, last = self._network.ports
-        ports = random.sample(range(first, last + 1), min(TRIES, last + 1 - first)) if first else [0]
         loop, refusal = asyncio.get_running_loop(), OSError("there is no port to try")
-        for port in ports:
+        for port in candidates(self._network.ports):
             try:
                 return (await loop.create_datagram_endpoint(lambda: _Protocol(self), local_addr=(address, port)))[1]
             except OSError as error:

@@ -1,0 +1,202 @@
+"""A phone call's two UDP sockets: RTP on an even port and RTCP on the next, or both on the first (rtcp-mux).
+
+Plain sockets, read one datagram at a wake-up: as cheap as asyncio's endpoints, and reading can be stopped, so that
+whoever floods one call's port takes nothing from the others'.
+"""
+
+import asyncio
+import socket
+import struct
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import pylibsrtp
+
+from voicepipe.errors import NoPort
+from voicepipe.rtp.latch import Address, Latch
+from voicepipe.rtp.packet import HEADER, is_rtcp
+from voicepipe.rtp.ports import candidates
+from voicepipe.rtp.sdes import Srtp
+from voicepipe.rtp.sip_sdp import Description
+
+LONGEST = 1500
+"""Bytes of a datagram; longer ones are no phone's."""
+WINDOW_S, MOST = 0.020, 50
+"""More datagrams than these in that time, fifty times those of a call, wait in the socket until it is over; what does
+not fit in there is dropped by the system. What a stall of the network held back is still read in no time."""
+EXPEDITED = 0xB8
+"""Type of service of voice (DSCP EF, RFC 4594): routers that know of it let it pass first."""
+_SEQ_SSRC = struct.Struct("!2xH4xI")
+_NOWHERE = "0.0.0.0"
+
+
+class UdpMedia:
+    """The `Wire` of one call. `open`, then `agree` on each description of the peer's, `close` at the end."""
+
+    def __init__(self, address: str, ports: tuple[int, int] = (0, 0)) -> None:
+        """`address`: of this machine; `ports`: first and last, (0, 0): any."""
+        self.on_media: Callable[[bytes, float], None] = _ignored
+        """Gets RTP and RTCP, decrypted, and the monotonic second at which it came."""
+        self.invalid = 0
+        """Datagrams that were not the peer's."""
+        self._address, self._ports = address, ports
+        self._latch: Latch | None = None
+        self._srtp: Srtp | None = None
+        self._mux = False
+        self._said_rtcp = self._rtcp_to = (_NOWHERE, 0)
+        self._sockets: tuple[_Socket, ...] = ()
+
+    def open(self) -> int:
+        """Bind, and listen; the RTP port. Raises NoPort."""
+        refusal: OSError | None = None
+        for port in candidates(self._ports, pairs=True):
+            try:
+                rtp, rtcp = _bound_pair(self._address, port)
+            except OSError as error:
+                refusal = error
+                continue
+            self._sockets = _Socket(rtp, self._rtp), _Socket(rtcp, self._rtcp)
+            return int(rtp.getsockname()[1])
+        raise NoPort(
+            f"No pair of UDP ports can be had on {self._address} ({refusal or 'the range is too small'}): set "
+            "sip.first_port and sip.last_port to a wider range, or sip.address to an address of this machine."
+        )
+
+    def agree(self, said: Description, signalled: str, srtp: Srtp | None) -> None:
+        """What the peer's description says from now on. `signalled`: the IP address that its signalling came from."""
+        if self._latch is None:
+            self._latch = Latch(said.remote, signalled)
+        else:
+            self._latch.again(said.remote, signalled)
+        if said.rtcp != self._said_rtcp:
+            self._said_rtcp = self._rtcp_to = said.rtcp
+        self._mux, self._srtp = said.rtcp_mux, srtp
+
+    def send_rtp(self, packet: bytes) -> None:
+        """Protect and send; dropped while nothing is agreed."""
+        if self._latch:
+            data = self._srtp.outbound.protect(packet) if self._srtp else packet
+            self._send(0, data, self._latch.target)
+
+    def send_rtcp(self, packet: bytes) -> None:
+        """Protect and send; dropped while nothing is agreed."""
+        if self._latch:
+            data = self._srtp.outbound.protect_rtcp(packet) if self._srtp else packet
+            if self._mux:
+                self._send(0, data, self._latch.target)
+            else:
+                self._send(1, data, self._rtcp_to)
+
+    def close(self) -> None:
+        """Let go of the sockets. Safe to call twice."""
+        for one in self._sockets:
+            one.close()
+        self._sockets = ()
+        self.on_media = _ignored
+
+    def _send(self, which: int, data: bytes, target: Address) -> None:
+        if self._sockets and target[0] != _NOWHERE:
+            self._sockets[which].send(data, target)
+
+    def _rtp(self, data: bytes, source: Address, arrived: float) -> None:
+        latch = self._latch
+        if latch is None or not latch.acceptable(source) or len(data) < HEADER or data[0] >> 6 != 2:
+            self.invalid += 1
+            return
+        if is_rtcp(data):
+            self._rtcp(data, source, arrived)
+            return
+        try:
+            media = self._srtp.inbound.unprotect(data) if self._srtp else data
+        except (pylibsrtp.Error, ValueError):
+            self.invalid += 1
+            return
+        seq, ssrc = _SEQ_SSRC.unpack_from(media)
+        if latch.takes(source, ssrc, seq):
+            self.on_media(media, arrived)
+        else:
+            self.invalid += 1
+
+    def _rtcp(self, data: bytes, source: Address, arrived: float) -> None:
+        latch = self._latch
+        if latch is None or not latch.acceptable(source) or len(data) < 8:
+            self.invalid += 1
+            return
+        try:
+            media = self._srtp.inbound.unprotect_rtcp(data) if self._srtp else data
+        except (pylibsrtp.Error, ValueError):
+            self.invalid += 1
+            return
+        if (
+            int.from_bytes(media[4:8]) == latch.ssrc
+        ):  # Who knows the stream's is its sender, whatever a NAT makes of it.
+            self._rtcp_to = source
+        self.on_media(media, arrived)
+
+
+class _Socket:
+    """Hands on datagrams with their source and the monotonic second at which they came."""
+
+    def __init__(self, sock: socket.socket, on_datagram: Callable[[bytes, Address, float], None]) -> None:
+        self._sock = sock
+        self._on_datagram = on_datagram
+        self._loop = asyncio.get_running_loop()
+        self._began, self._read = 0.0, 0
+        self._resume: asyncio.TimerHandle | None = None
+        self._loop.add_reader(sock, self._readable)
+
+    def send(self, data: bytes, target: Address) -> None:
+        try:
+            self._sock.sendto(data, target)
+        except OSError:  # A full buffer, an address without a route: a packet that is lost, as others are.
+            pass
+
+    def close(self) -> None:
+        if self._resume:
+            self._resume.cancel()
+        self._loop.remove_reader(self._sock)
+        self._sock.close()
+
+    def _readable(self) -> None:
+        arrived = time.monotonic()
+        try:
+            data, source = self._sock.recvfrom(LONGEST + 1)
+        except OSError:  # Nothing there after all, or what is told of one that we have sent.
+            return
+        if arrived - self._began > WINDOW_S:
+            self._began, self._read = arrived, 0
+        self._read += 1
+        if self._read == MOST:
+            self._loop.remove_reader(self._sock)
+            self._resume = self._loop.call_later(WINDOW_S, self._loop.add_reader, self._sock, self._readable)
+        if len(data) <= LONGEST:
+            self._on_datagram(data, source, arrived)
+
+
+def _bound_pair(address: str, port: int) -> tuple[socket.socket, socket.socket]:
+    """Raises OSError."""
+    with ExitStack() as stack:
+        rtp = stack.enter_context(_bound(address, port))
+        port = rtp.getsockname()[1]
+        if port % 2:
+            raise OSError("the system chose an odd port")
+        rtcp = stack.enter_context(_bound(address, port + 1))
+        stack.pop_all()
+    return rtp, rtcp
+
+
+def _bound(address: str, port: int) -> socket.socket:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, EXPEDITED)
+        sock.bind((address, port))
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def _ignored(data: bytes, arrived: float) -> None:
+    """Who gets what nobody has asked for."""
