@@ -43,7 +43,9 @@ class Does(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """What the client asks of the call at `at_ms`: a method of `Control`."""
 
     at_ms: int
-    what: Literal["respond", "cancel", "commit", "clear", "message", "output", "truncate_first", "truncate_last"]
+    what: Literal[
+        "respond", "cancel", "commit", "clear", "message", "output", "truncate_first", "truncate_last", "transfer"
+    ]
     text: str = ""
     ms: int = 0
     modality: Literal["audio", "text"] | None = None
@@ -55,6 +57,13 @@ class Presses(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     at_ms: int
     keys: str
     every_ms: int = 300
+
+
+class Transfers(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The line can transfer its caller: somebody takes the call after `after_ms`, or it `fails` for this reason."""
+
+    after_ms: int = 2000
+    fails: str = ""
 
 
 class Delays(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -103,6 +112,9 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     does: list[Does] = []
     mutes: list[Mutes] = []
     keys: list[Presses] = []
+    transfers: Transfers | None = None
+    transferred: list[str] = []
+    """Where the line was asked to send its caller, in order."""
     settings: dict[str, Any] = {}
     """Overlay of the call's settings."""
     delays: Delays = Delays()
@@ -127,6 +139,7 @@ class ScenarioLine:
     """(ms since the answer, dBFS) of each packet."""
     began: float = 0.0
     ended: bool = False
+    transferred: list[str] = field(default_factory=list)
     _samples: int = 0
     _play_end: float = 0.0
 
@@ -154,7 +167,11 @@ class ScenarioLine:
         return np.zeros(BLOCK, np.int16)
 
     async def transfer(self, target: str) -> None:
-        raise TransferFailed("a scenario has nobody else")
+        assert self.scenario.transfers
+        self.transferred.append(target)
+        await asyncio.sleep(self.scenario.transfers.after_ms / 1000)
+        if why := self.scenario.transfers.fails:
+            raise TransferFailed(why)
 
     def send(self, pcm: Pcm) -> None:
         self.sent.append((self.now_ms(), dbfs(pcm)))
@@ -253,7 +270,8 @@ async def play(scenario: Scenario) -> Recording:
     turn = None if scenario.voice_complete is None else ScriptedTurnModel(scenario.voice_complete)
     engines = Engines(ScriptedVad(), asr, llm, tts, turn)
     agent = msgspec.convert({"name": "scenario", "no_input": [], **scenario.agent}, Agent)
-    line = ScenarioLine(scenario, lead_ms=scenario.lead_ms, setup_ms=300 if scenario.lead_ms else 0)
+    setup_ms = 300 if scenario.lead_ms else 0
+    line = ScenarioLine(scenario, lead_ms=scenario.lead_ms, setup_ms=setup_ms, transfers=bool(scenario.transfers))
     events: list[tuple[float, CallEvent]] = []
 
     async def run_tool(tool: Tool, call: ToolCall) -> str:
@@ -301,6 +319,8 @@ async def _do(does: Does, number: int, control: Control, refused: list[str]) -> 
                 control.commit_input()
             case "clear":
                 control.clear_input()
+            case "transfer":
+                control.transfer(does.text)
             case "message":
                 control.add_item(Item(f"client_{does.at_ms}", text=does.text), None)
             case "output":

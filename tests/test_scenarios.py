@@ -28,6 +28,7 @@ async def test_scenario(path: Path) -> None:
         messages = recording.llm.prompts[-1].messages
         assert [f"{message.role}: {message.text}" for message in messages] == scenario.prompt
     assert recording.refused == scenario.refused
+    assert recording.line.transferred == scenario.transferred
     rungs = [event.record.get("ladder") for _, event in recording.events if isinstance(event, ReplyDone)]
     if scenario.ladder:
         assert [rung for rung in rungs if rung] == scenario.ladder

@@ -54,7 +54,8 @@ class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tool: str = ""
     """Called with the slots once all are filled; its result is {result} in `reply`."""
     transfer: str = ""
-    """An entry of the agent's `transfer`: after the reply a client that offers the tool `transfer_call` is told it."""
+    """An entry of the agent's `transfer`: after the reply the tool `transfer_call` is called with it, the client's or,
+    on a line that can transfer its caller, ours."""
 
 
 class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,7 +76,11 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     no_input_ms: Wait = 8000
     tools: tuple[Tool, ...] = ()
     transfer: dict[str, str] = {}
-    """Name -> where a caller can be transferred to."""
+    """Name -> where a caller can be transferred to: a phone number, or an address of the line's network."""
+    transfer_ms: Wait = 30_000
+    """An attempt that nobody has answered by then has failed."""
+    transfer_failed: str = "I am sorry, nobody can take your call right now. Can I help you myself?"
+    """Said by `frontdesk` when an attempt has failed, and where a program asked for it; a model finds its own words."""
     keys: dict[str, str] = {}
     """Keys of the caller's telephone -> what the caller means by them, as the model reads it."""
     key_pause_ms: Ms = 2000

@@ -58,7 +58,7 @@ class Call:
     ) -> None:
         self.id = call_id
         self.ids = Ids(call_id.removeprefix("call_"))
-        self._line = line
+        self.line = line
         self._engines = engines
         self._config = config
         self.emit = emit
@@ -91,7 +91,7 @@ class Call:
             async with self._group:
                 for job in (self._playout.run(), self.dialogue.rehearse(), self._greet(), self._mind_gaps()):
                     self.spawn(job)
-                async for block in self._line.blocks():
+                async for block in self.line.blocks():
                     self._last_block_at = self._clock()
                     if self.utterance:
                         self.utterance.hear(block.pcm)
@@ -113,7 +113,7 @@ class Call:
         finally:
             if self.utterance:
                 self.utterance.stream.cancel()
-            await self._line.hang_up()
+            await self.line.hang_up()
             self.emit(CallEnded(reason, detail))
             self._let_go()
 
@@ -245,7 +245,7 @@ class Call:
         if self.machine.answers:
             self.dialogue.answer(utterance.words, utterance.record)
         elif utterance.words:
-            self.dialogue.owe()
+            self.dialogue.owe("turn")
 
     def close(self) -> Utterance:
         """End the utterance; it now is the last turn. The next voice is a new one."""
@@ -346,10 +346,10 @@ class Call:
     async def hang_up(self, reason: str) -> None:
         """End the call from our side."""
         self._ending = reason
-        await self._line.hang_up()
+        await self.line.hang_up()
 
     async def _greet(self) -> None:
-        await asyncio.sleep(self._line.setup_ms / 1000)
+        await asyncio.sleep(self.line.setup_ms / 1000)
         greeting = self.dialogue.settings.agent.greeting
         dialogue = self.dialogue
         if greeting and not (dialogue.reply or dialogue.waiting or dialogue.studio.history.items or self.utterance):

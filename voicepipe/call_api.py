@@ -87,6 +87,10 @@ class CallControl(Protocol):
     def press(self, key: str) -> None:
         """The caller pressed a key of their telephone: "0" to "9", "*", "#", "A" to "D"."""
 
+    def transfer(self, target: str) -> None:
+        """Begin to send the caller to `target`: the call ends ("transferred") once somebody there has taken it. If
+        nobody does, the agent says so and the call goes on. Raises TransferFailed: it cannot be begun."""
+
     async def run(self) -> None:
         """Live until somebody hangs up. `CallEnded` is the last event."""
 

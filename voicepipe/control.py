@@ -15,6 +15,7 @@ from voicepipe.commits import Commits
 from voicepipe.dtmf import Dtmf
 from voicepipe.errors import InputEmpty, NoReply, ReplyActive
 from voicepipe.studio import Order
+from voicepipe.transfer import Transfer
 from voicepipe.turn.events import Item, KeyPressed
 
 MIN_COMMIT_MS = 100
@@ -28,6 +29,8 @@ class Control:
         self._dialogue = call.dialogue
         self._commits = Commits(call)
         self._dtmf = Dtmf(call, self._commits)
+        self._transfer = Transfer(call)
+        self._dialogue.on_transfer = self._transfer.by_model
         self.id = call.id
 
     @property
@@ -109,6 +112,9 @@ class Control:
 
     def clear_input(self) -> None:
         self._call.clear()
+
+    def transfer(self, target: str) -> None:
+        self._transfer.by_program(target)
 
     def press(self, key: str) -> None:
         self._call.emit(KeyPressed(key, int(time.time())))

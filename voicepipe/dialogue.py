@@ -4,8 +4,8 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from voicepipe.agent import CallSettings
 from voicepipe.audio import ms_to_samples, samples_to_ms
@@ -14,8 +14,9 @@ from voicepipe.reply import Reply
 from voicepipe.studio import Order, Studio
 from voicepipe.turn.events import Item, ItemAdded, ItemDeleted, ItemTruncated
 from voicepipe.turn.history import History, cut_at
-from voicepipe.turn.prompt import Prompt
+from voicepipe.turn.prompt import Prompt, ToolCall
 from voicepipe.turn.timing import TurnRecord
+from voicepipe.turn.transfer import transfer_tool
 
 log = logging.getLogger(__name__)
 REMEMBERED_REPLIES = 50
@@ -61,8 +62,10 @@ class Dialogue:
         self._spoken: dict[str, Spoken] = {}
         self.waiting: set[str] = set()
         """What the caller's turns are not answered for: keys that are still being pressed, a transfer."""
-        self._owed = False
-        """They said something meanwhile."""
+        self._owed: Literal["", "turn", "tool"] = ""
+        """What has come meanwhile for a reply to answer."""
+        self.on_transfer: Callable[[ToolCall], None] = _nobody
+        """Called with the model's wish to put the caller through, when the reply that says so has been heard."""
 
     # Speculation.
 
@@ -128,7 +131,8 @@ class Dialogue:
         else:
             self.studio.playout.restore()
         self.reply = self._latest = reply
-        self._owed = self._owed and bool(reply.order.text)
+        if not reply.order.text:
+            self._owed = ""
         reply.commit()
 
     def say(self, text: str) -> None:
@@ -180,6 +184,8 @@ class Dialogue:
         messages = history.messages(settings.instructions, [Item("", text=words)])
         theirs = {spec.name for spec in settings.tools}
         tools = (*settings.tools, *(tool.spec for tool in settings.agent.tools if tool.name not in theirs))
+        if self.studio.transfers(settings):
+            tools = (*tools, transfer_tool(settings.agent))
         return Prompt(messages, tools, settings.tool_choice, settings.max_tokens, speculative, settings.agent)
 
     async def rehearse(self) -> None:
@@ -212,15 +218,19 @@ class Dialogue:
         """No longer wait for it; `catch_up` makes the reply that is owed."""
         self.waiting.discard(what)
 
-    def owe(self) -> None:
-        """There is a turn that has not been answered: a reply follows later, unless the client asks for replies."""
-        self._owed = self._answers_unasked
+    def owe(self, what: Literal["turn", "tool"]) -> None:
+        """A reply follows later: to a turn, unless the client asks for replies, or to a tool that has failed."""
+        if what == "tool" or self._answers_unasked:
+            self._owed = what
 
     def catch_up(self) -> bool:
         """Begin the reply that is owed, if there is one and nothing is in its way."""
         if not self._owed or self.waiting or self.reply:
             return False
-        self.begin(Order(self.prompt(), self.settings))
+        prompt = self.prompt()
+        if self._owed == "tool":
+            prompt = replace(prompt, tool_choice="none")  # A person hears that it failed before it is tried again.
+        self.begin(Order(prompt, self.settings))
         return True
 
     # The conversation.
@@ -266,6 +276,8 @@ class Dialogue:
             await (
                 self.studio.playout.heard_out()
             )  # Without sound of its own, too: it may stand behind one that has some.
+            if reply.transfer:
+                self.on_transfer(reply.transfer)
             if reply is self.reply:
                 self.reply = None
                 self._on_ended()
@@ -303,3 +315,7 @@ class Dialogue:
             self._spoken.setdefault(item_id, Spoken(tuple(reply.words), reply.sent))
             while len(self._spoken) > REMEMBERED_REPLIES:
                 del self._spoken[next(iter(self._spoken))]
+
+
+def _nobody(asked: ToolCall) -> None:
+    """Who puts the caller through while nobody does."""

@@ -55,6 +55,6 @@ class Dtmf:
         call = self._call
         call.dialogue.add(Item(call.ids.new("item"), text=text))
         call.dialogue.interrupt()  # A client may have asked for a reply meanwhile.
-        call.dialogue.owe()
+        call.dialogue.owe("turn")
         if not self._keypad.keys:
             call.go_on(WHAT)

@@ -31,6 +31,7 @@ from voicepipe.turn.history import cut_at
 from voicepipe.turn.phrases import Phraser
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
 from voicepipe.turn.timing import Hop, TurnRecord
+from voicepipe.turn.transfer import TRANSFER_TOOL
 
 log = logging.getLogger(__name__)
 EMPTY = np.empty(0, np.int16)
@@ -59,6 +60,8 @@ class Reply:
         """Id of the message that was or is being said, or written."""
         self.over = False
         """All of it went out; its last sound may still be playing."""
+        self.transfer: ToolCall | None = None
+        """The caller is to be put through once it was heard."""
         self._item: Item | None = None
         self._place: int | None = None
         """Where on the line it begins."""
@@ -195,6 +198,9 @@ class Reply:
                     yield self.order.settings.agent.fallback  # The model said nothing.
                 return
             await self._gate.wait()
+            if call.name == TRANSFER_TOOL and self._studio.transfers(self.order.settings):
+                self.transfer = call
+                return
             tool = self._own_tool(call)
             if tool is None:
                 await self._pieces.put(call)

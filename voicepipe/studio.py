@@ -12,6 +12,7 @@ from voicepipe.speech import Speaker
 from voicepipe.turn.events import CallEvent, Item
 from voicepipe.turn.history import History, Ids
 from voicepipe.turn.prompt import Prompt, ToolCall
+from voicepipe.turn.transfer import TRANSFER_TOOL
 
 
 class RunTool(Protocol):
@@ -31,6 +32,12 @@ class Studio:
     ids: Ids
     clock: Callable[[], float]
     emit: Callable[[CallEvent], None]
+
+    def transfers(self, settings: CallSettings) -> bool:
+        """The model is offered our tool for that: the line can, the agent knows where to, and neither the client nor
+        the agent has a tool of its name."""
+        taken = {spec.name for spec in settings.tools} | {tool.name for tool in settings.agent.tools}
+        return self.playout.line.transfers and bool(settings.agent.transfer) and TRANSFER_TOOL not in taken
 
     def called(self, call: ToolCall) -> Item:
         """The model's call of a tool, as an item."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.engines.contract import texts
 from voicepipe.agent import Agent, Intent, ToolSpec
-from voicepipe.engines.base import Message, Prompt
+from voicepipe.engines.base import Message, Prompt, ToolCall
 from voicepipe.engines.frontdesk import FrontdeskLlm
 from voicepipe.engines.frontdesk.dialogue import ACCEPT, MARGIN, Dialogue, State
 from voicepipe.engines.frontdesk.llm import reply
@@ -175,6 +175,14 @@ def test_puts_the_caller_through(desk: Dialogue) -> None:
     assert caller.say("a person please") == "Of course. I will put you through to a colleague."
     assert caller.calls == [("transfer_call", {"to": "colleague"})]
     assert not Caller(desk, ()).calls
+
+
+@pytest.mark.parametrize("agent", [AGENT, msgspec.structs.replace(AGENT, transfer_failed="Nobody is in today.")])
+def test_nobody_to_put_the_caller_through_to(agent: Agent) -> None:
+    asked = ToolCall("c1", "transfer_call", '{"to": "colleague"}')
+    said = (Message("user", "a person please"), Message("assistant", "Of course."), Message("assistant", call=asked))
+    failed = Prompt((*said, Message("tool", "Error: busy", call_id="c1")), (TRANSFER,), "none", agent=agent)
+    assert reply(Dialogue(agent), failed) == [agent.transfer_failed]
 
 
 def test_a_tool_that_failed_is_admitted(caller: Caller) -> None:

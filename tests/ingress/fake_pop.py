@@ -21,10 +21,11 @@ from voicepipe.errors import (
     ItemUnknown,
     NoReply,
     ReplyActive,
+    TransferFailed,
     Unauthorized,
 )
 from voicepipe.ingress import http, server
-from voicepipe.line import Line
+from voicepipe.line import NO_TRANSFER, Line
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.turn.events import (
     CallEnded,
@@ -61,6 +62,7 @@ class FakeCall:
         self.settings = settings
         self.blocks: list[Any] = []
         self.requests: list[ReplyRequest] = []
+        self.transferred: list[str] = []
         self.line = line
         self.emit = emit
         self.packets = packets
@@ -111,6 +113,11 @@ class FakeCall:
 
     def press(self, key: str) -> None:
         self.emit(KeyPressed(key, 1))
+
+    def transfer(self, target: str) -> None:
+        if not self.line.transfers:
+            raise TransferFailed(NO_TRANSFER)
+        self.transferred.append(target)
 
     def truncate(self, item_id: str, audio_end_ms: int) -> None:
         item = self.item(item_id)

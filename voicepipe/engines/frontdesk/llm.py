@@ -12,9 +12,7 @@ from voicepipe.engines.base import Delta, Prompt, ToolCall
 from voicepipe.engines.frontdesk import guess
 from voicepipe.engines.frontdesk.dialogue import ACCEPT, MAX_CHARS, Answer, Dialogue, State, fill
 from voicepipe.turn.keypad import as_digits
-
-TRANSFER_TOOL = "transfer_call"
-"""Called with {"to": name} after the reply of an intent with `transfer`, where the prompt offers such a tool."""
+from voicepipe.turn.transfer import TRANSFER_TOOL
 
 OBEYED = re.compile(
     r"^\W*(?:please\s+|just\s+|now\s+)*"
@@ -155,10 +153,10 @@ def _after_tool(dialogue: Dialogue, prompt: Prompt) -> str:
     """What is said when a tool has answered: the intent's reply with {result} in it, or the result alone."""
     messages = prompt.messages
     calls = {message.call.call_id: message.call.name for message in messages if message.call is not None}
-    if messages[-1].text.startswith("Error:"):
-        return dialogue.agent.fallback
-    result = readable(messages[-1].text)
     name = calls.get(messages[-1].call_id, "")
+    if messages[-1].text.startswith("Error:"):
+        return dialogue.agent.transfer_failed if name == TRANSFER_TOOL else dialogue.agent.fallback
+    result = readable(messages[-1].text)
     state = dialogue.fold(messages)
     task = dialogue.intents.get(state.task)
     if task and task.tool == name:

@@ -1,0 +1,82 @@
+"""The caller is put through to a person, by the model or by a program; one attempt at a time.
+
+The model's begins when the reply in which it was asked for has been heard to its end, so nothing that the caller says
+can cut it short. Until its outcome is known the caller is heard, and not answered.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+
+from voicepipe.call import Call
+from voicepipe.errors import TransferFailed
+from voicepipe.line import NO_TRANSFER
+from voicepipe.turn.prompt import ToolCall
+from voicepipe.turn.transfer import target
+
+log = logging.getLogger(__name__)
+WHAT = "transfer"
+"""What the call waits for."""
+
+
+class Transfer:
+    """One call's."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._under_way = False
+
+    def by_model(self, asked: ToolCall) -> None:
+        """If it fails the model reads why, as the tool's result, and goes on."""
+        failed = partial(self._tell_model, asked)
+        try:
+            self._begin(target(self._call.dialogue.settings.agent, asked.arguments), failed)
+        except TransferFailed as error:
+            failed(str(error))
+
+    def by_program(self, to: str) -> None:
+        """If it fails the agent says so. Raises TransferFailed: it cannot be begun."""
+        self._begin(to, self._tell_caller)
+
+    def _begin(self, to: str, failed: Callable[[str], None]) -> None:
+        if not self._call.line.transfers:
+            raise TransferFailed(NO_TRANSFER)
+        if self._under_way:
+            raise TransferFailed("this caller is being transferred already")
+        self._under_way = True
+        self._call.wait(WHAT)
+        self._call.spawn(self._run(to, failed))
+
+    async def _run(self, to: str, failed: Callable[[str], None]) -> None:
+        if why := await self._attempt(to):
+            log.warning("%s: not transferred to %s: %s", self._call.id, to, why)
+            self._under_way = False
+            failed(why)
+            self._call.go_on(WHAT)
+        else:
+            log.info("%s: transferred to %s", self._call.id, to)
+            await self._call.hang_up("transferred")
+
+    async def _attempt(self, to: str) -> str:
+        """Why it failed; "": somebody has taken the call."""
+        patience_s = self._call.dialogue.settings.agent.transfer_ms / 1000
+        try:
+            async with asyncio.timeout(patience_s):
+                await self._call.line.transfer(to)
+        except TransferFailed as error:
+            return str(error)
+        except TimeoutError:
+            return f"nobody answered within {patience_s:g} s"
+        return ""
+
+    def _tell_model(self, asked: ToolCall, why: str) -> None:
+        dialogue = self._call.dialogue
+        dialogue.studio.used(asked, f"Error: {why}")
+        dialogue.owe("tool")
+
+    def _tell_caller(self, why: str) -> None:
+        dialogue = self._call.dialogue
+        if not dialogue.making:
+            dialogue.say(dialogue.settings.agent.transfer_failed)
+            self._call.replying()
