@@ -10,9 +10,9 @@ import pytest
 
 from voicepipe import config
 from voicepipe.agent_store import open_agents
-from voicepipe.config import Config, RouteConfig, TenantConfig
+from voicepipe.config import Config, TenantConfig
 from voicepipe.errors import ConfigError
-from voicepipe.phone_config import SipTrunk, SipUser
+from voicepipe.phone_config import RouteConfig, SipTrunk, SipUser
 
 ROOT = Path(__file__).parent.parent
 
@@ -123,9 +123,7 @@ def test_a_manifest_overrides_the_file_key_by_key(write: Any) -> None:
 
 def test_a_manifest_sets_only_what_differs_by_place(write: Any) -> None:
     manifest = write("[turn]\nprepare_ms = 90", "fra1.toml")
-    with pytest.raises(
-        ConfigError, match=r"fra1\.toml: turn: there is no such key; allowed: pop, http, webrtc, sip, tenants"
-    ):
+    with pytest.raises(ConfigError, match=r"fra1\.toml: turn: there is no such key; allowed: pop, http, webrtc, sip"):
         config.load(None, manifest)
 
 
@@ -153,7 +151,7 @@ def test_a_path_to_nowhere(write: Any, tmp_path: Path) -> None:
             "[turn]\nprepare = 3",
             "turn.prepare: there is no such key; did you mean prepare_ms? allowed: guess_ms, prepare_ms, ",
         ),
-        ("[turns]", "turns: there is no such key; did you mean turn? allowed: pop, http, webrtc, sip, limits,"),
+        ("[turns]", "turns: there is no such key; did you mean turn? allowed: pop, http, webrtc,"),
         (
             "[turn]\nprepare_ms = '3'",
             'turn.prepare_ms: cannot be "3"; allowed: a whole number, at least 0, at most 600000',

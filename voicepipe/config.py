@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from voicepipe import toml_file
 from voicepipe.errors import ConfigError
-from voicepipe.phone_config import SipConfig
+from voicepipe.phone_config import RouteConfig, SipConfig, TelephonyConfig, TelnyxConfig, TwilioConfig
 from voicepipe.ranges import Ms, Name, Port, Section, Wait, check_hosts, check_ports
 from voicepipe.turn.endpoint import EndpointConfig
 from voicepipe.turn.machine import TurnConfig
@@ -101,26 +101,6 @@ class TenantConfig(Section, frozen=True):
     """Its calls at a time, within the PoP's; none: as many as the PoP has."""
 
 
-PhoneKind = Literal["sip", "twilio", "telnyx"]
-
-
-class RouteConfig(Section, frozen=True):
-    """Which phone calls an agent answers, and whose they are. The first that fits counts."""
-
-    called: str = "*"
-    """The number or SIP user that was dialled; "*" stands for anything, "+4930*" for what begins so."""
-    domain: str = ""
-    """SIP: the host of the address that was dialled; empty: any."""
-    trunk: str = ""
-    """SIP: by which trunk the call came; empty: any."""
-    kind: Literal["", "sip", "twilio", "telnyx"] = ""
-    """By which kind of door the call came; empty: any."""
-    agent: str = ""
-    """Empty: the PoP's default agent."""
-    tenant: str = ""
-    """Whose calls these are; may be left out where there is but one tenant, or none."""
-
-
 class LadderConfig(Section, frozen=True):
     """Counted from commit; waiting for the caller never triggers it. 0 turns a rung off."""
 
@@ -174,6 +154,9 @@ class Config(Section, frozen=True):
     http: HttpConfig = HttpConfig()
     webrtc: WebRtcConfig = WebRtcConfig()
     sip: SipConfig = SipConfig()
+    telephony: TelephonyConfig = TelephonyConfig()
+    twilio: TwilioConfig = TwilioConfig()
+    telnyx: TelnyxConfig = TelnyxConfig()
     limits: LimitsConfig = LimitsConfig()
     tenants: tuple[TenantConfig, ...] = ()
     routes: tuple[RouteConfig, ...] = ()
@@ -195,6 +178,9 @@ class Manifest(Section, frozen=True):
     http: HttpConfig = HttpConfig()
     webrtc: WebRtcConfig = WebRtcConfig()
     sip: SipConfig = SipConfig()
+    telephony: TelephonyConfig = TelephonyConfig()
+    twilio: TwilioConfig = TwilioConfig()
+    telnyx: TelnyxConfig = TelnyxConfig()
     tenants: tuple[TenantConfig, ...] = ()
     routes: tuple[RouteConfig, ...] = ()
 
@@ -216,13 +202,20 @@ def load(config_file: Path | None = None, pop_file: Path | None = None) -> Confi
     tables = _over({"pop": {"agents": str(data_directory() / "agents")}}, tables)
     # Each file was checked alone; what can still be wrong is how they go together.
     config = parse(tables, " with ".join(str(file) for file in (config_file, pop_file) if file))
-    _check_routes(config)
+    _check_phones(config)
     return config
 
 
-def _check_routes(config: Config) -> None:
-    """Raises ConfigError: a phone call would belong to nobody."""
+def _check_phones(config: Config) -> None:
+    """Raises ConfigError: a phone call would belong to nobody, or could not be answered."""
+    if config.telnyx.public_key and not config.telephony.public_url:
+        raise ConfigError(
+            "telephony.public_url: Telnyx is told where to stream calls to; say how it reaches this server"
+        )
     names = [tenant.name for tenant in config.tenants]
+    phones = config.sip.port or config.twilio.auth_token_env or config.telnyx.public_key
+    if len(names) > 1 and not config.routes and phones:
+        raise ConfigError(f"routes: say whose phone calls are in [[routes]]; tenants: {', '.join(names)}")
     for index, route in enumerate(config.routes):
         if route.tenant and route.tenant not in names:
             allowed = ", ".join(names) or "none, since no [[tenants]] are configured"
@@ -273,6 +266,16 @@ def sip_passwords(config: Config) -> dict[str, str]:
         user.name: _secret(user.password_env, f"sip.users: {user.name} has no password", "one")
         for user in config.sip.users
     }
+
+
+def twilio_token(config: Config) -> str:
+    """By which Twilio signs; empty: there are no calls from it. Raises ConfigError."""
+    return _secret(config.twilio.auth_token_env, "twilio.auth_token_env", "the account's auth token")
+
+
+def telnyx_key(config: Config) -> str:
+    """By which Telnyx takes orders; empty: there are no calls from it. Raises ConfigError."""
+    return _secret(config.telnyx.api_key_env, "telnyx.api_key_env", "an API key of the account")
 
 
 def operator_key(config: Config) -> str:

@@ -2,6 +2,7 @@
 
 import ipaddress
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from msgspec import Meta
 
@@ -64,3 +65,56 @@ class SipConfig(Section, frozen=True):
         for kind, names in (("trunks", [one.name for one in self.trunks]), ("users", [one.name for one in self.users])):
             if len(set(names)) < len(names):
                 raise ValueError(f"{kind}: a name occurs twice; give each its own")
+
+
+class TelephonyConfig(Section, frozen=True):
+    """What Twilio and Telnyx have in common."""
+
+    public_url: str = ""
+    """How the provider reaches this server, "https://voice.example.com"; empty: as the Host header says it."""
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.public_url)
+        if self.public_url and (parts.scheme not in ("https", "http") or not parts.netloc or parts.query):
+            raise ValueError(
+                f"public_url: {self.public_url!r} is no address; give one such as https://voice.example.com"
+            )
+
+
+class TwilioConfig(Section, frozen=True):
+    auth_token_env: str = ""
+    """Names the environment variable with the account's auth token; empty: there are no calls from Twilio."""
+
+
+class TelnyxConfig(Section, frozen=True):
+    public_key: str = ""
+    """Of the account, by which its webhooks are checked; empty: there are no calls from Telnyx."""
+    api_key_env: str = ""
+    """Names the environment variable with an API key, by which calls are answered."""
+    api_url: str = "https://api.telnyx.com"
+    codec: Literal["PCMU", "PCMA", "L16"] = "PCMU"
+    """Of the stream, both ways. L16 is of 16 kHz, the others of 8."""
+
+    def __post_init__(self) -> None:
+        if bool(self.public_key) != bool(self.api_key_env):
+            raise ValueError("public_key and api_key_env go together; give both to be called by Telnyx, or none")
+
+
+PhoneKind = Literal["sip", "twilio", "telnyx"]
+
+
+class RouteConfig(Section, frozen=True):
+    """Which phone calls an agent answers, and whose they are. The first that fits counts."""
+
+    called: str = "*"
+    """The number or SIP user that was dialled; "*" stands for anything, "+4930*" for what begins so."""
+    domain: str = ""
+    """SIP: the host of the address that was dialled; empty: any."""
+    trunk: str = ""
+    """SIP: by which trunk the call came; empty: any."""
+    kind: Literal["", "sip", "twilio", "telnyx"] = ""
+    """By which kind of door the call came; empty: any."""
+    agent: str = ""
+    """Empty: the PoP's default agent."""
+    tenant: str = ""
+    """Whose calls these are; may be left out where there is but one tenant, or none."""

@@ -29,6 +29,7 @@ from voicepipe.ingress.local import LocalOnly, check_exposure
 from voicepipe.ingress.realtime.errors import wire_error
 from voicepipe.ingress.realtime.websocket import converse, listen_in
 from voicepipe.ingress.sip import edge as sip
+from voicepipe.ingress.telephony import http as telephony
 from voicepipe.ingress.webrtc.http import CallsApi, prepared
 from voicepipe.rtp.transport import Network
 
@@ -107,6 +108,7 @@ def app(pop: PopApi, calls: Calls, network: Network) -> Starlette:
         Route("/v1/realtime/client_secrets", realtime.client_secrets, methods=["POST"]),
         *CallsApi(pop, doors, calls, network).routes(),
         *Lists(pop, doors).routes(),
+        *telephony.routes(pop, calls),
         Route("/healthz", healthz),
         Route("/readyz", readyz),
         *dashboard.routes(pop, WEB),
@@ -115,7 +117,7 @@ def app(pop: PopApi, calls: Calls, network: Network) -> Starlette:
         mimetypes.init()  # reads files; otherwise at the first page
         routes.append(Mount("/", StaticFiles(directory=WEB, html=True)))
     origins = pop.config.http.origins
-    middleware = [] if pop.config.tenants else [Middleware(LocalOnly, origins=origins)]
+    middleware = [] if pop.config.tenants else [Middleware(LocalOnly, origins=origins, signed=telephony.SIGNED)]
     if origins:
         middleware.append(
             Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"],

@@ -33,15 +33,21 @@ class LocalOnly:
     """ASGI middleware for a server without keys.
 
     `Host` must mean this machine, or a page whose name was rebound to 127.0.0.1 would pass for ours; `Origin`, which
-    browsers always send on WebSockets and posts, must be our own or one of `origins`.
+    browsers always send on WebSockets and posts, must be our own or one of `origins`. What is below the paths
+    `signed` comes from elsewhere by a TLS proxy of this machine, and is checked there by its signature.
     """
 
-    def __init__(self, app: ASGIApp, origins: tuple[str, ...] = ()) -> None:
+    def __init__(self, app: ASGIApp, origins: tuple[str, ...] = (), signed: tuple[str, ...] = ()) -> None:
         self._app = app
         self._origins = origins
+        self._signed = signed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket") or self._allows(Headers(scope=scope)):
+        if (
+            scope["type"] not in ("http", "websocket")
+            or scope["path"].startswith(self._signed)
+            or self._allows(Headers(scope=scope))
+        ):
             return await self._app(scope, receive, send)
         message = "This server has no keys and serves pages and programs of its own machine alone: see http.origins."
         error = {"type": "invalid_request_error", "code": "origin_not_allowed", "message": message, "param": None}

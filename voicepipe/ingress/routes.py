@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from voicepipe.call_api import Tenant
-from voicepipe.config import Config, PhoneKind, RouteConfig
+from voicepipe.config import Config
+from voicepipe.phone_config import PhoneKind, RouteConfig
 
 _FILLERS = str.maketrans("", "", " -()")
 """What people write into phone numbers to read them."""

@@ -11,10 +11,10 @@ import pytest
 from tests.ingress.fake_pop import FakePop
 from tests.ingress.sip.peer import Phone, calling, sip
 from voicepipe.call_api import Tenant
-from voicepipe.config import Config, RouteConfig, TenantConfig
+from voicepipe.config import Config, TenantConfig
 from voicepipe.errors import ConfigError, Draining, PopFull
 from voicepipe.ingress.sip.gate import Gate
-from voicepipe.phone_config import SipTrunk, SipUser
+from voicepipe.phone_config import RouteConfig, SipTrunk, SipUser
 
 TRUNK = SipTrunk(name="carrier", addresses=("127.0.0.0/8",))
 ELSEWHERE = SipTrunk(name="carrier", addresses=("192.0.2.1",))

@@ -12,10 +12,10 @@ import msgspec
 from voicepipe.agent import Agent, Origin
 from voicepipe.call_api import PopApi, Tenant
 from voicepipe.errors import Draining, NoPort, PopFull, Refused
-from voicepipe.ingress import routes
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.doors import find_agent, settle
+from voicepipe.ingress.doors import UnknownModel, settle
 from voicepipe.ingress.keys import Caller
+from voicepipe.ingress.phone import NoRoute, placed
 from voicepipe.ingress.sip.call import ALLOW, CAPABILITIES, SipCall
 from voicepipe.ingress.sip.dialog import Dialog, DialogId, new_call
 from voicepipe.ingress.sip.gate import Gate, Refusal
@@ -117,6 +117,9 @@ class SipEdge:
                 self._log(request, 488, str(error))
             case TooShort():
                 request.respond(422, "Session Interval Too Small", (("Min-SE", str(LEAST_S)),))
+            case NoRoute() | UnknownModel():
+                request.respond(404, "Not Found")
+                self._log(request, 404, str(error))
             case Refused():
                 request.respond(503, "Service Unavailable", (("Retry-After", LATER.get(type(error), "2")),))
                 self._log(request, 503, str(error))
@@ -159,12 +162,7 @@ class SipEdge:
     def _wanted(self, invite: Request) -> _Wanted:
         who = self._gate.admit(invite)
         uri, caller = invite.uri, Address.of(invite.header("p-asserted-identity") or invite.header("from"))
-        route = routes.find(self._pop.config.routes, kind="sip", called=uri.user, domain=uri.host, trunk=who.trunk)
-        if route is None:
-            by = f"trunk {who.trunk}" if who.trunk else f"user {who.user}" if who.user else "this machine"
-            raise Refusal(404, "Not Found", f"none of the routes is for {uri.user or uri.host!r}, called by {by}")
-        tenant = routes.tenant_of(route, self._pop.config)
-        agent = find_agent(self._pop, tenant, route.agent or None)
+        tenant, agent = placed(self._pop, "sip", uri.user, domain=uri.host, trunk=who.trunk)
         return _Wanted(tenant, agent, Origin(caller.user, uri.user, invite.extra()))
 
     def _prepared(self, invite: Request, wanted: _Wanted, place: ExitStack) -> tuple[SipCall, str]:

@@ -1,0 +1,215 @@
+"""A caller by telephone: SIP (RFC 3261) over UDP, PCMU by RTP both ways, and the call's events by a sideband.
+
+As much of SIP as a call takes that nobody disturbs: INVITE, ACK, BYE.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from websockets.asyncio.client import ClientConnection
+
+from latency_probes.mouth import Mouth, Talker
+from latency_probes.realtime import DIAL_S
+from latency_probes.sideband import UNANNOUNCED, Ascriber, beside, listen
+from latency_probes.sound import bed
+from latency_probes.timeline import BLOCK, WIRE_RATE, Timeline
+from latency_probes.webrtc import local_address
+from voicepipe.audio import Pcm, Resampler, g711
+from voicepipe.errors import ProbeError
+from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
+
+PORT = 5060
+PCMU = 0
+AGAIN_S = 0.5
+"""An INVITE that is not answered is sent again (RFC 3261, 17.1.1.2)."""
+
+Address = tuple[str, int]
+
+
+class _Socket(asyncio.DatagramProtocol):
+    def __init__(self, received: Callable[[bytes, float], None]) -> None:
+        self._received = received
+
+    def datagram_received(self, data: bytes, addr: Any) -> None:
+        self._received(data, time.monotonic())
+
+
+async def bound(address: str, received: Callable[[bytes, float], None]) -> tuple[asyncio.DatagramTransport, int]:
+    """A UDP socket and its port; `received` gets datagrams and the monotonic second at which they came."""
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.create_datagram_endpoint(lambda: _Socket(received), (address, 0))
+    return transport, transport.get_extra_info("sockname")[1]
+
+
+@dataclass(slots=True)
+class Dialled:
+    """One call by SIP: `dial` it, `send` sound, `hang_up`. `agent` is the number that is called."""
+
+    server: Address
+    agent: str
+    on_media: Callable[[bytes, float], None]
+    answered: asyncio.Event = field(default_factory=asyncio.Event)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    call_id: str = ""
+    """As the server names it for sidebands."""
+    asked: float = 0.0
+    took_ms: float = 0.0
+    """From the INVITE to its 200."""
+    _id: str = field(default_factory=lambda: secrets.token_hex(8))
+    _refused: str = ""
+    _to: str = ""
+    _target: str = ""
+    _media: Address = ("", 0)
+    _sent: int = 0
+    _ssrc: int = field(default_factory=lambda: secrets.randbits(32))
+    _local: str = ""
+    _sip: Any = None
+    _port: int = 0
+    _rtp: Any = None
+
+    async def dial(self) -> None:
+        """Raises ProbeError."""
+        self._local = await asyncio.to_thread(local_address, f"http://{self.server[0]}:{self.server[1]}")
+        self._sip, self._port = await bound(self._local, self._message)
+        self._rtp, rtp_port = await bound(self._local, self.on_media)
+        self._target = f"sip:{self.agent}@{self.server[0]}:{self.server[1]}"
+        self._to = f"<{self._target}>"
+        sdp = (f"v=0\r\no=- 1 1 IN IP4 {self._local}\r\ns=-\r\nc=IN IP4 {self._local}\r\nt=0 0\r\n"
+               f"m=audio {rtp_port} RTP/AVP {PCMU}\r\na=rtpmap:{PCMU} PCMU/8000\r\n")  # fmt: skip
+        self.asked = time.monotonic()
+        invite = self._request("INVITE", 1, sdp)
+        for _ in range(int(DIAL_S / AGAIN_S)):
+            self._sip.sendto(invite, self.server)
+            try:
+                await asyncio.wait_for(self.answered.wait(), AGAIN_S)
+                break
+            except TimeoutError:
+                continue
+        else:
+            raise ProbeError(f"no telephone is answered at {self.server[0]}:{self.server[1]}: start the PoP with "
+                             "--sip-port, and name it with --sip HOST:PORT")  # fmt: skip
+        if self._refused:
+            raise ProbeError(f"the call is refused: {self._refused}; the PoP's log says why")
+
+    def _request(self, method: str, seq: int, body: str = "") -> bytes:
+        us = f"{self._local}:{self._port}"
+        lines = [
+            f"{method} {self._target} SIP/2.0",
+            f"Via: SIP/2.0/UDP {us};branch=z9hG4bK{secrets.token_hex(8)};rport",
+            f"From: <sip:probe@{us}>;tag={self._id[:8]}",
+            f"To: {self._to}",
+            f"Call-ID: {self._id}",
+            f"CSeq: {seq} {method}",
+            f"Contact: <sip:probe@{us}>",
+            "Max-Forwards: 70",
+            *(["Content-Type: application/sdp"] if body else []),
+            f"Content-Length: {len(body)}",
+        ]
+        return "\r\n".join([*lines, "", body]).encode()
+
+    def _message(self, data: bytes, arrived: float) -> None:
+        head, _, body = data.decode(errors="replace").partition("\r\n\r\n")
+        start, *lines = head.split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        code = start.split(" ", 2)[1] if start.startswith("SIP/2.0 ") else ""
+        if not code:
+            self._obey(start.partition(" ")[0], lines)
+        elif headers["cseq"].endswith("BYE"):
+            self.over.set()
+        elif code[0] == "2" and not self.answered.is_set():
+            self._accepted(headers, body, arrived)
+        elif code[0] == "2":
+            self._sip.sendto(self._request("ACK", 1), self.server)
+        elif code[0] > "2":
+            self._refused = start.removeprefix("SIP/2.0 ")
+            self.answered.set()
+
+    def _obey(self, method: str, lines: list[str]) -> None:
+        """The server hangs up."""
+        kept = [line for line in lines if line.lower().startswith(("via:", "from:", "to:", "call-id:", "cseq:"))]
+        answer = "\r\n".join(["SIP/2.0 200 OK", *kept, "Content-Length: 0", "", ""])
+        self._sip.sendto(answer.encode(), self.server)
+        if method == "BYE":
+            self.over.set()
+
+    def _accepted(self, headers: dict[str, str], body: str, arrived: float) -> None:
+        self.took_ms = 1000 * (arrived - self.asked)
+        self._to, self._target = headers["to"], headers["contact"].strip("<>")
+        self.call_id = headers.get("x-voicepipe-call-id", "")
+        fields = [line.split() for line in body.split("\r\n")]
+        host = next(words[2] for words in fields if words and words[0] == "c=IN")
+        port = next(int(words[1]) for words in fields if words and words[0] == "m=audio")
+        self._media = host, port
+        self._sip.sendto(self._request("ACK", 1), self.server)
+        self.answered.set()
+
+    def send(self, payload: bytes) -> None:
+        """20 ms of PCMU."""
+        number, self._sent = self._sent, self._sent + 1
+        packet = RtpPacket(PCMU, number & 0xFFFF, number * 160 & 0xFFFFFFFF, self._ssrc, payload)
+        self._rtp.sendto(bytes(packet), self._media)
+
+    async def hang_up(self) -> None:
+        """Safe to call twice, and where the call never was."""
+        if self.answered.is_set() and not self._refused and not self.over.is_set():
+            self._sip.sendto(self._request("BYE", 2), self.server)
+            await asyncio.wait({asyncio.ensure_future(self.over.wait())}, timeout=AGAIN_S)
+        for transport in (self._sip, self._rtp):
+            if transport is not None:
+                transport.close()
+
+
+class SipCaller(Talker[Pcm]):
+    """See `Caller`. `noise` and `seed` choose the room's noise; `url` is where the events are, `phone` where the
+    telephone is, as "HOST:PORT"; empty: port 5060 of the same host."""
+
+    def __init__(self, url: str, noise: str, seed: int, key: str = "", agent: str = "", phone: str = "") -> None:
+        timeline, idle = Timeline(), list(bed(noise, seed).reshape(-1, BLOCK))
+        super().__init__(timeline, Mouth(timeline, noise, seed, lambda pcm: pcm, idle))
+        self._url, self._key = url, key
+        self._down = Resampler(WIRE_RATE, g711.RATE, in_step=True)
+        self._up = Resampler(g711.RATE, WIRE_RATE, in_step=True)
+        self._ascriber = Ascriber(timeline, UNANNOUNCED)
+        self._call = Dialled(telephone(url, phone), agent or "probe", self._media)
+        self._sideband: ClientConnection | None = None
+
+    async def dial(self) -> None:
+        """See `Caller.dial`."""
+        await self._call.dial()
+        self.timeline.began = self._call.asked
+        self.timeline.setup["answer"] = self._call.took_ms
+        self._tasks = [asyncio.create_task(self._mouth.speak(self._send)), asyncio.create_task(self._gone())]
+        self._sideband = await beside(self._url, self._call.call_id, self._key)
+        self._tasks.append(asyncio.create_task(listen(self._sideband, self._ascriber)))
+
+    async def _gone(self) -> None:
+        await self._call.over.wait()
+
+    async def _disconnect(self) -> None:
+        await self._call.hang_up()
+        if self._sideband:
+            await self._sideband.close()
+
+    async def _send(self, pcm: Pcm) -> None:
+        self._call.send(g711.encode("pcmu", self._down(pcm)))
+        self.timeline.note_setup("first packet out")
+
+    def _media(self, data: bytes, arrived: float) -> None:
+        try:
+            if is_rtcp(data) or not (payload := RtpPacket.parse(data).payload):
+                return
+        except PacketError:
+            return
+        self.timeline.note_setup("first packet in")
+        self._ascriber.sound(self._up(g711.decode("pcmu", payload)), arrived)
+
+
+def telephone(url: str, phone: str) -> Address:
+    """Where the telephone is, of the probes' options."""
+    host, _, port = phone.rpartition(":") if ":" in phone else (phone, "", str(PORT))
+    return host or urlsplit(url if "://" in url else f"//{url}").hostname or "", int(port)

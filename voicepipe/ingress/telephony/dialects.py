@@ -1,0 +1,215 @@
+"""What providers say on a media stream and what we say to them: one grammar, a table for each dialect. Pure.
+
+Twilio: https://www.twilio.com/docs/voice/media-streams/websocket-messages
+Telnyx: https://developers.telnyx.com/api-reference/websockets/stream-call-media-over-websocket
+"""
+
+import binascii
+from base64 import b64decode, b64encode
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from voicepipe.audio import Pcm, g711
+
+Encoding = Literal["pcmu", "pcma", "l16"]
+MESSAGE_BYTES = 64 * 1024
+"""Of one message. Providers send 20 ms at a time, which is under 1 kB."""
+
+
+class BadMessage(ValueError):
+    """A message that is not of the grammar; the text says what is wrong with it."""
+
+
+class Sound(NamedTuple):
+    """How samples travel in payloads."""
+
+    encoding: Encoding
+    rate: int
+
+    def decode(self, payload: bytes) -> Pcm:
+        """int16[n] at `rate`. L16 is little-endian here, whatever RFC 3551 says: so those found it who tried Telnyx."""
+        if self.encoding == "l16":
+            return np.frombuffer(payload[: len(payload) & ~1], "<i2").astype(np.int16, copy=False)
+        return g711.decode(self.encoding, payload)
+
+    def encode(self, pcm: Pcm) -> bytes:
+        """As `decode` takes it."""
+        return pcm.astype("<i2").tobytes() if self.encoding == "l16" else g711.encode(self.encoding, pcm)
+
+
+class Start(NamedTuple):
+    """The stream begins."""
+
+    stream_id: str
+    call_id: str
+    caller: str
+    """Empty where the dialect leaves it to parameters."""
+    called: str
+    parameters: dict[str, str]
+    sound: Sound
+    """In which the caller is sent to us."""
+
+
+class Media(NamedTuple):
+    """Some of the caller's sound; `chunk` counts from 1."""
+
+    payload: bytes
+    chunk: int
+
+
+class Key(NamedTuple):
+    """The caller pressed a key of their telephone."""
+
+    key: str
+
+
+class Mark(NamedTuple):
+    """What we sent before this mark has been played, or was cleared."""
+
+    name: str
+
+
+class Stop(NamedTuple):
+    """Nothing follows."""
+
+
+class Trouble(NamedTuple):
+    """The provider could not do what we asked."""
+
+    text: str
+
+
+Told = Start | Media | Key | Mark | Stop | Trouble
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The words of one provider."""
+
+    kind: Literal["twilio", "telnyx"]
+    stream_id: str
+    call_id: str
+    parameters: str
+    format: str
+    rate: str
+    encodings: dict[str, Encoding]
+    addressed: bool
+    """Our messages name the stream."""
+    ordered: bool
+    """Sound comes in order."""
+    keys: frozenset[str] = field(default=frozenset("0123456789*#ABCD"))
+
+    def read(self, raw: str | bytes) -> tuple[str, Told] | None:
+        """The stream that a message names, and what it says; None: nothing that concerns us. Raises BadMessage."""
+        if len(raw) > MESSAGE_BYTES:
+            raise BadMessage(f"is of {len(raw)} bytes, where {MESSAGE_BYTES} are allowed")
+        try:
+            message = msgspec.json.decode(raw)
+        except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+            raise BadMessage(f"is no JSON ({error})") from None
+        if not isinstance(message, dict):
+            raise BadMessage("is no JSON object")
+        told = self._told(message)
+        return None if told is None else (_text(message, self.stream_id), told)
+
+    def _told(self, message: dict[str, Any]) -> Told | None:
+        match message.get("event"):
+            case "start":
+                return self._start(message, _table(message, "start"))
+            case "media":
+                return _media(_table(message, "media"))
+            case "dtmf":
+                key = _text(_table(message, "dtmf"), "digit").upper()
+                return Key(key) if key in self.keys else None
+            case "mark":
+                return Mark(_text(_table(message, "mark"), "name"))
+            case "stop":
+                return Stop()
+            case "error":
+                said = _table(message, "payload")
+                return Trouble(": ".join(filter(None, (_text(said, name) for name in ("code", "title", "detail")))))
+        return None
+
+    def _start(self, message: dict[str, Any], start: dict[str, Any]) -> Start:
+        form = _table(start, self.format)
+        named = _text(form, "encoding")
+        encoding = self.encodings.get(named.lower())
+        rate = _number(form, self.rate)
+        if encoding is None or rate not in ((8000, 16_000) if encoding == "l16" else (8000,)):
+            allowed = ", ".join(self.encodings)
+            raise BadMessage(f"offers sound as {named or 'nothing'} at {rate} Hz; what can be taken is {allowed}")
+        parameters = {name: value for name, value in _table(start, self.parameters).items() if isinstance(value, str)}
+        call_id = _text(start, self.call_id)
+        stream_id = _text(message, self.stream_id)
+        if not call_id or not stream_id:
+            raise BadMessage(f"has no {self.stream_id} or no {self.call_id}")
+        return Start(stream_id, call_id, _text(start, "from"), _text(start, "to"), parameters, Sound(encoding, rate))
+
+    def media(self, stream_id: str, payload: bytes) -> bytes:
+        """Sound for the caller."""
+        return self._said("media", stream_id, media={"payload": b64encode(payload).decode()})
+
+    def mark(self, stream_id: str, name: str) -> bytes:
+        """Asks to be told when all that was sent before it has been played."""
+        return self._said("mark", stream_id, mark={"name": name})
+
+    def clear(self, stream_id: str) -> bytes:
+        """Throw away what has not been played."""
+        return self._said("clear", stream_id)
+
+    def _said(self, event: str, stream_id: str, **more: object) -> bytes:
+        address = {self.stream_id: stream_id} if self.addressed else {}
+        return msgspec.json.encode({"event": event, **address, **more})
+
+
+TWILIO = Dialect(
+    kind="twilio",
+    stream_id="streamSid",
+    call_id="callSid",
+    parameters="customParameters",
+    format="mediaFormat",
+    rate="sampleRate",
+    encodings={"audio/x-mulaw": "pcmu"},
+    addressed=True,
+    ordered=True,
+)
+TELNYX = Dialect(
+    kind="telnyx",
+    stream_id="stream_id",
+    call_id="call_control_id",
+    parameters="custom_parameters",
+    format="media_format",
+    rate="sample_rate",
+    encodings={"pcmu": "pcmu", "pcma": "pcma", "l16": "l16"},
+    addressed=False,
+    ordered=False,
+)
+
+
+def _media(media: dict[str, Any]) -> Media | None:
+    if _text(media, "track") not in ("", "inbound"):
+        return None  # Our own sound, on streams of both tracks.
+    try:
+        payload = b64decode(_text(media, "payload"), validate=True)
+    except (binascii.Error, ValueError):
+        raise BadMessage("has a payload that is no base64") from None
+    return Media(payload, _number(media, "chunk"))
+
+
+def _table(message: dict[str, Any], name: str) -> dict[str, Any]:
+    value = message.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _text(message: dict[str, Any], name: str) -> str:
+    value = message.get(name)
+    return str(value) if isinstance(value, str | int) else ""
+
+
+def _number(message: dict[str, Any], name: str) -> int:
+    """A whole number, which Twilio and Telnyx write as text; 0: there is none."""
+    text = _text(message, name)
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else 0

@@ -1,0 +1,138 @@
+"""A provider's media stream as a call: checked before it is accepted, then like any other call."""
+
+import asyncio
+import logging
+import time
+from contextlib import ExitStack
+from typing import Protocol
+
+import msgspec
+from starlette.responses import PlainTextResponse
+from starlette.websockets import WebSocket
+
+from voicepipe.agent import Origin
+from voicepipe.call_api import PopApi
+from voicepipe.errors import Refused
+from voicepipe.ingress.calls import Calls
+from voicepipe.ingress.doors import settle
+from voicepipe.ingress.keys import Caller
+from voicepipe.ingress.phone import placed
+from voicepipe.ingress.realtime.call import RealtimeCall
+from voicepipe.ingress.realtime.items import fresh_id
+from voicepipe.ingress.telephony.dialects import Dialect, Key, Mark, Media, Sound, Start, Stop
+from voicepipe.ingress.telephony.line import StreamLine
+from voicepipe.ingress.telephony.reorder import Reorder
+from voicepipe.ingress.telephony.signatures import Forbidden
+from voicepipe.ingress.telephony.wire import Wire
+
+logger = logging.getLogger(__name__)
+
+CALL_ID = "x-voicepipe-call-id"
+"""In our answer to the handshake: by this id programs find the call (`?call_id=`)."""
+REFUSED = 1008
+"""WebSocket close code: nothing comes of this stream."""
+
+
+class Provider(Protocol):
+    """What Twilio and Telnyx do differently."""
+
+    dialect: Dialect
+
+    def check(self, socket: WebSocket) -> str:
+        """The call whose stream this may be; empty: any. Raises Forbidden."""
+
+    def origin(self, start: Start) -> tuple[Origin, str]:
+        """Where the call comes from, and the agent that is asked for; empty: nobody says."""
+
+    def sound(self, start: Start) -> Sound:
+        """In which we speak."""
+
+    async def transfer(self, start: Start, target: str) -> None:
+        """As `Line.transfer`."""
+
+    async def ended(self, start: Start, reason: str) -> None:
+        """The call is over for us, for this reason (`CallEnded`): nothing more will be said."""
+
+
+class Streams:
+    """The media WebSocket of one provider."""
+
+    def __init__(self, pop: PopApi, calls: Calls, provider: Provider) -> None:
+        self._pop = pop
+        self._calls = calls
+        self._provider = provider
+
+    async def websocket(self, socket: WebSocket) -> None:
+        """GET, refused with 403 before it is accepted; returns when the call is over."""
+        kind = self._provider.dialect.kind
+        try:
+            expected = self._provider.check(socket)
+        except Forbidden as error:
+            logger.warning("%s: a stream is refused: %s", kind, error)
+            return await socket.send_denial_response(PlainTextResponse("Forbidden", 403))
+        call_id = fresh_id("rtc")
+        await socket.accept(headers=[(CALL_ID.encode(), call_id.encode())])
+        wire = Wire(socket, self._provider.dialect, self._pop.config.limits.unread_bytes)
+        start = await wire.start()
+        if start and expected not in ("", start.call_id):
+            logger.warning("%s: a stream is refused: it is of another call than its token", kind)
+            start = None
+        if start is None:
+            return await wire.refuse(REFUSED)
+        reason = "refused"
+        try:
+            reason = await self._held(wire, start, call_id)
+        except Refused as error:
+            logger.warning("%s: call refused: %s", kind, error)
+            await wire.refuse(REFUSED)
+        finally:
+            await self._provider.ended(start, reason)
+
+    async def _held(self, wire: Wire, start: Start, call_id: str) -> str:
+        """Have the call answered; why it ended. Raises Refused."""
+        provider, limits = self._provider, self._pop.config.limits
+        origin, asked = provider.origin(start)
+        tenant, agent = placed(self._pop, provider.dialect.kind, origin.called, asked)
+        with ExitStack() as place:
+            seat = place.enter_context(self._pop.admit(tenant, agent))
+            session, settings = settle(agent, Caller(tenant, agent.name), int(time.time() + limits.call_ms / 1000))
+            settings = msgspec.structs.replace(settings, origin=origin)
+            line = StreamLine(
+                provider.dialect,
+                start.stream_id,
+                (start.sound, provider.sound(start)),
+                wire.say,
+                lambda target: provider.transfer(start, target),
+            )
+            call = RealtimeCall(line, seat, session, settings, limits)
+            place.enter_context(self._calls.known(tenant, call, call_id))
+            logger.info("%s: %s from %s to %s is %s", provider.dialect.kind, start.call_id, origin.caller or "unknown",
+                        origin.called or "unknown", call_id)  # fmt: skip
+            async with asyncio.TaskGroup() as tasks:
+                writer = tasks.create_task(wire.write())
+                reader = tasks.create_task(self._feed(wire, line, call))
+                await call.run()
+                reader.cancel()
+                await wire.flush(writer)
+            return call.reason
+
+    async def _feed(self, wire: Wire, line: StreamLine, call: RealtimeCall) -> None:
+        """The call gets what the provider says, until it stops; then it is ended."""
+        in_order = None if self._provider.dialect.ordered else Reorder[tuple[bytes, float]](time.monotonic)
+        try:
+            while True:
+                async with asyncio.timeout(call.limits.idle_ms / 1000):
+                    said = await wire.next()
+                match said:
+                    case Media(payload, chunk), arrived:
+                        piece = payload, arrived
+                        for one in in_order(chunk, piece) if in_order else [piece]:
+                            await line.hear(*one)
+                    case Key(key), _:
+                        call.press(key)
+                    case Mark(name), _:
+                        line.mark(name)
+                    case None | (Stop(), _):
+                        return call.end("caller")
+        except TimeoutError:
+            call.end("idle")

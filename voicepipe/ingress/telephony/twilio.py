@@ -1,0 +1,140 @@
+"""Calls from Twilio: a number's webhook, the media stream that it asks for, and what comes after that."""
+
+import logging
+import time
+from urllib.parse import parse_qsl
+from xml.sax.saxutils import escape, quoteattr
+
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from voicepipe.agent import Origin
+from voicepipe.call_api import PopApi
+from voicepipe.errors import Draining, PopFull, Refused, TransferFailed
+from voicepipe.ingress.calls import Calls
+from voicepipe.ingress.doors import body
+from voicepipe.ingress.phone import placed
+from voicepipe.ingress.telephony import signatures
+from voicepipe.ingress.telephony.dialects import TWILIO, Sound, Start
+from voicepipe.ingress.telephony.signatures import Forbidden
+from voicepipe.ingress.telephony.stream import Streams
+
+logger = logging.getLogger(__name__)
+
+VOICE, STREAM, AFTER = "/twilio/voice", "/twilio/stream", "/twilio/after"
+ANSWERED_BY = "voicepipe"
+"""The parameter of a stream whose TwiML was ours, so that what comes after the stream is ours as well."""
+REMEMBERED_S = 60.0
+"""Twilio asks at once what comes after a stream."""
+
+
+class Twilio:
+    """Implements `stream.Provider`. `token`: the account's, by which requests are signed."""
+
+    dialect = TWILIO
+
+    def __init__(self, pop: PopApi, calls: Calls, token: str) -> None:
+        self._pop = pop
+        self._streams = Streams(pop, calls, self)
+        self._token = token
+        self._transfers: dict[str, tuple[float, str]] = {}
+        """By call: until when it is remembered where it goes, and where."""
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route(VOICE, self.voice, methods=["POST"]),
+            Route(AFTER, self.after, methods=["POST"]),
+            WebSocketRoute(STREAM, self._streams.websocket),
+        ]
+
+    async def voice(self, request: Request) -> Response:
+        """POST: somebody calls. TwiML that has the call streamed to us; or the busy tone."""
+        try:
+            form, url = await self._form(request)
+        except Forbidden as error:
+            return _forbidden(error)
+        asked = request.query_params.get("agent", "")
+        try:
+            tenant, agent = placed(self._pop, "twilio", form.get("To", ""), asked)
+            with self._pop.admit(tenant, agent):
+                pass  # There would be a place; it is taken once the stream is there.
+        except Refused as error:
+            logger.warning("twilio: call refused: %s", error)
+            reason = "busy" if isinstance(error, PopFull | Draining) else "rejected"
+            return _twiml(f"<Reject reason={quoteattr(reason)}/>")
+        base = url[: url.index(VOICE)]
+        parameters = {"from": form.get("From", ""), "to": form.get("To", ""), "agent": asked, ANSWERED_BY: "1"}
+        inner = "".join(
+            f"<Parameter name={quoteattr(name)} value={quoteattr(value)}/>"
+            for name, value in parameters.items()
+            if value
+        )
+        stream = quoteattr("ws" + base.removeprefix("http").removeprefix("ws") + STREAM)
+        return _twiml(f"<Connect action={quoteattr(base + AFTER)}><Stream url={stream}>{inner}</Stream></Connect>")
+
+    async def after(self, request: Request) -> Response:
+        """POST: the stream has ended. TwiML that dials where the agent has transferred the call, or hangs up."""
+        try:
+            form, _ = await self._form(request)
+        except Forbidden as error:
+            return _forbidden(error)
+        until, target = self._transfers.pop(form.get("CallSid", ""), (0.0, ""))
+        if until <= time.monotonic():
+            return _twiml("<Hangup/>")
+        place = "Sip" if target.lower().startswith(("sip:", "sips:")) else "Number"
+        return _twiml(f"<Dial><{place}>{escape(target)}</{place}></Dial>")
+
+    async def _form(self, request: Request) -> tuple[dict[str, str], str]:
+        """The form of a request that Twilio has signed, and the address as it was signed. Raises Forbidden."""
+        fields = parse_qsl((await body(request)).decode(errors="replace"), keep_blank_values=True)
+        return dict(fields), signatures.twilio(self._token, self._url(request), fields, request.headers)
+
+    def _url(self, asked: HTTPConnection) -> str:
+        """The address that was asked, as the configuration says it or else as the request does."""
+        path = asked.url.path + (f"?{asked.url.query}" if asked.url.query else "")
+        if public := self._pop.config.telephony.public_url:
+            return public.rstrip("/") + path
+        return f"{asked.url.scheme}://{asked.headers.get('host', '')}{path}"
+
+    # stream.Provider
+
+    def check(self, socket: WebSocket) -> str:
+        signatures.twilio(self._token, self._url(socket), (), socket.headers)
+        return ""
+
+    def origin(self, start: Start) -> tuple[Origin, str]:
+        rest = dict(start.parameters)
+        caller, called, agent = (rest.pop(name, "") for name in ("from", "to", "agent"))
+        rest.pop(ANSWERED_BY, None)
+        return Origin(caller, called, rest), agent
+
+    def sound(self, start: Start) -> Sound:
+        return start.sound
+
+    async def transfer(self, start: Start, target: str) -> None:
+        """Remember where the call goes: Twilio asks once the stream has ended, and tells nobody whether it was taken.
+
+        Raises TransferFailed.
+        """
+        if ANSWERED_BY not in start.parameters:
+            raise TransferFailed(
+                f"this caller cannot be transferred: Twilio's webhook must be {VOICE} for that, and it is another one"
+            )
+        now = time.monotonic()
+        self._transfers = {call: kept for call, kept in self._transfers.items() if kept[0] > now}
+        self._transfers[start.call_id] = now + REMEMBERED_S, target
+
+    async def ended(self, start: Start, reason: str) -> None:
+        """The stream is closed, which is all that Twilio needs."""
+
+
+def _twiml(inner: str) -> Response:
+    document = f'<?xml version="1.0" encoding="UTF-8"?><Response>{inner}</Response>'
+    return Response(document, media_type="text/xml")
+
+
+def _forbidden(error: Forbidden) -> Response:
+    logger.warning("twilio: a webhook is refused: %s", error)
+    return Response("Forbidden", 403)

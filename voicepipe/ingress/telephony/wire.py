@@ -1,0 +1,119 @@
+"""One media stream's WebSocket: messages that make sense come out, ours go in; what makes none is told in the log."""
+
+import asyncio
+import logging
+import time
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from voicepipe.ingress.realtime.call import LINGER
+from voicepipe.ingress.realtime.outbox import Outbox
+from voicepipe.ingress.realtime.websocket import PEER, Peer
+from voicepipe.ingress.telephony.dialects import BadMessage, Dialect, Start, Told, Trouble
+
+logger = logging.getLogger(__name__)
+
+START_S = 10.0
+"""Providers begin at once."""
+MOST_BAD = 10
+"""Messages of a stream that make no sense, before it is given up."""
+
+
+class Wire:
+    """An accepted socket. Exactly one stream begins on it."""
+
+    def __init__(self, socket: WebSocket, dialect: Dialect, unread_bytes: int) -> None:
+        self._socket = socket
+        self._dialect = dialect
+        self._peer: Peer | None = socket.scope.get("extensions", {}).get(PEER)
+        self._stream_id = ""
+        self._bad = 0
+        self._outbox = Outbox(unread_bytes, self._full)
+
+    async def start(self) -> Start | None:
+        """What the stream begins with. None: it does not begin, and the log says why."""
+        try:
+            async with asyncio.timeout(START_S):
+                said = await self.next()
+        except TimeoutError:
+            logger.warning("%s: a stream did not begin within %g s", self._dialect.kind, START_S)
+            return None
+        return said[0] if said and isinstance(said[0], Start) else None
+
+    async def next(self) -> tuple[Told, float] | None:
+        """What is said next, and the monotonic second at which it reached the socket. None: there is nothing more."""
+        while self._bad < MOST_BAD:
+            message = await self._socket.receive()
+            if message["type"] == "websocket.disconnect":
+                return None
+            arrived = self._peer.received_at if self._peer else time.monotonic()
+            try:
+                told = self._checked(message.get("text") or message.get("bytes") or b"")
+                if told is not None:
+                    return told, arrived
+            except BadMessage as error:
+                self._bad += 1
+                logger.warning("%s: a message of stream %r %s", self._dialect.kind, self._stream_id, error)
+        logger.warning(
+            "%s: stream %r is given up after %d such messages", self._dialect.kind, self._stream_id, MOST_BAD
+        )
+        return None
+
+    def _checked(self, raw: str | bytes) -> Told | None:
+        """Raises BadMessage: it is not the turn of this one."""
+        said = self._dialect.read(raw)
+        if said is None:
+            return None
+        stream_id, told = said
+        if isinstance(told, Trouble):
+            logger.error(
+                "%s: the provider says about stream %r: %.300s", self._dialect.kind, self._stream_id, told.text
+            )
+            return None
+        if isinstance(told, Start):
+            if self._stream_id:
+                raise BadMessage("starts it a second time")
+            self._stream_id = told.stream_id
+        elif not self._stream_id:
+            raise BadMessage("comes before its start")
+        elif stream_id and stream_id != self._stream_id:
+            raise BadMessage(f"names another stream, {stream_id!r:.80}")
+        return told
+
+    def say(self, message: bytes) -> None:
+        """Queue a message for the provider."""
+        self._outbox.put(message)
+
+    async def write(self) -> None:
+        """Send until `flush` and until all is sent, then close the socket."""
+        try:
+            while (message := await self._outbox.get()) is not None:
+                await self._socket.send_text(message.decode())
+            await self._socket.close()
+        except (WebSocketDisconnect, RuntimeError):  # gone; Starlette raises the second after a close
+            self._outbox.close()
+
+    async def refuse(self, code: int) -> None:
+        """Close a socket on which nothing was written, with this WebSocket close code."""
+        try:
+            await self._socket.close(code)
+        except (WebSocketDisconnect, RuntimeError):
+            return
+
+    async def flush(self, writer: "asyncio.Task[None]") -> None:
+        """Let the provider take what is left for it, for a while."""
+        self._outbox.close()
+        done, _ = await asyncio.wait({writer}, timeout=LINGER)
+        if not done:
+            writer.cancel()
+            self._abort()
+
+    def _full(self) -> None:
+        logger.warning(
+            "%s: stream %r is dropped: it does not take what it is sent", self._dialect.kind, self._stream_id
+        )
+        self._abort()
+
+    def _abort(self) -> None:
+        if self._peer is not None:
+            self._peer.abort()
