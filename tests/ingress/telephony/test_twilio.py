@@ -116,7 +116,7 @@ async def test_what_twilio_has_not_signed(headers: dict[str, str], caplog: pytes
         assert refused.value.response.status_code == 403 and not pop.calls
     said = caplog.text
     assert said.count("is refused") == 3 and TOKEN not in said
-    assert ("has no x-twilio-signature" in said) is not headers
+    assert ("has no x-twilio-signature" in said) == (not headers)
 
 
 async def test_our_own_pages_stay_closed_to_other_names() -> None:

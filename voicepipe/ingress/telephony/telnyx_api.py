@@ -16,9 +16,9 @@ class CommandFailed(VoicepipeError):
 
 
 class _Problem(msgspec.Struct):
-    code: str = ""
-    title: str = ""
-    detail: str = ""
+    code: str | int = ""
+    title: str | None = None
+    detail: str | None = None
 
 
 class _Problems(msgspec.Struct):
@@ -52,13 +52,14 @@ class TelnyxApi:
         if answer.is_success:
             return
         problems = _problems(answer.content)
-        if all(problem.code != ENDED for problem in problems):
-            said = "; ".join(f"{problem.title} {problem.detail}".strip() for problem in problems) or answer.text[:200]
+        if all(str(problem.code) != ENDED for problem in problems):
+            told = [" ".join(filter(None, (problem.title, problem.detail))) for problem in problems]
+            said = "; ".join(filter(None, told)) or answer.text[:200]
             raise CommandFailed(f"{action}: Telnyx answers HTTP {answer.status_code}: {said}")
 
 
 def _problems(body: bytes) -> list[_Problem]:
     try:
-        return msgspec.json.decode(body, type=_Problems, strict=False).errors
+        return msgspec.json.decode(body, type=_Problems).errors
     except (msgspec.DecodeError, UnicodeError):
         return []
