@@ -23,12 +23,17 @@ from latency_probes.own_server import COMMAND, own_server
 from latency_probes.plan import SETS, CallPlan, make_plan, sizes
 from latency_probes.realtime import RealtimeCaller, endpoint, idle_frames
 from latency_probes.run import Runner
+from latency_probes.sip import SipCaller, free_port
 from latency_probes.webrtc import WebRtcCaller
 from voicepipe.audio import opus
 from voicepipe.errors import ProbeError
 
 T = TypeVar("T")
-CALLERS: dict[str, type[RealtimeCaller | WebRtcCaller]] = {"websocket": RealtimeCaller, "webrtc": WebRtcCaller}
+CALLERS: dict[str, type[RealtimeCaller | WebRtcCaller | SipCaller]] = {
+    "websocket": RealtimeCaller,
+    "webrtc": WebRtcCaller,
+    "sip": SipCaller,
+}
 STOPPED = 130
 """As shells have it for what Ctrl-C ended."""
 
@@ -79,6 +84,9 @@ def parser() -> argparse.ArgumentParser:
     )
     cli.add_argument("--json", type=Path, metavar="FILE", help="write every turn and the summary to this file")
     cli.add_argument("--key", default="", help="API key, sent as a bearer token")
+    cli.add_argument(
+        "--phone", default="", metavar="HOST:PORT", help="by sip: where (default: port 5060 of the same host)"
+    )
     cli.add_argument("--agent", default="", help="which agent to call, sent as ?model=")
     cli.add_argument("--budget-ms", type=float, default=300.0, help="a gap over this is late (default 300)")
     cli.add_argument("--p95-ms", type=float, help="fail over this p95 of finished utterances (default: the budget)")
@@ -115,7 +123,9 @@ def target(options: argparse.Namespace) -> Iterator[str]:
         own = ("--config", str(options.config)) if options.config else ()
         with ExitStack() as stack:
             room = stack.enter_context(capacity.roomy()) if options.capacity else ()
-            yield stack.enter_context(own_server((*COMMAND, *own, *room)))
+            phone = ("--sip-port", str(free_port())) if options.by == "sip" else ()
+            options.phone = f"127.0.0.1:{phone[1]}" if phone else ""
+            yield stack.enter_context(own_server((*COMMAND, *own, *room, *phone)))
     else:
         yield options.url
 
@@ -177,7 +187,8 @@ def caller_for(options: argparse.Namespace) -> Callable[[CallPlan], Caller]:
     """Makes the caller of each call."""
     make = CALLERS[options.by]
     opus.load()  # Not while other calls' blocks wait.
-    return lambda plan: make(options.url, plan.noise, options.seed, options.key, options.agent)
+    where = {"phone": options.phone} if options.by == "sip" else {}
+    return lambda plan: make(options.url, plan.noise, options.seed, options.key, options.agent, **where)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ As much of SIP as a call takes that nobody disturbs: INVITE, ACK, BYE.
 
 import asyncio
 import secrets
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -180,8 +181,8 @@ class SipCaller(Talker[Pcm]):
 
     async def dial(self) -> None:
         """See `Caller.dial`."""
+        self.timeline.began = time.monotonic()
         await self._call.dial()
-        self.timeline.began = self._call.asked
         self.timeline.setup["answer"] = self._call.took_ms
         self._tasks = [asyncio.create_task(self._mouth.speak(self._send)), asyncio.create_task(self._gone())]
         self._sideband = await beside(self._url, self._call.call_id, self._key)
@@ -213,3 +214,10 @@ def telephone(url: str, phone: str) -> Address:
     """Where the telephone is, of the probes' options."""
     host, _, port = phone.rpartition(":") if ":" in phone else (phone, "", str(PORT))
     return host or urlsplit(url if "://" in url else f"//{url}").hostname or "", int(port)
+
+
+def free_port() -> int:
+    """A UDP port of loopback that nobody has now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -17,10 +17,11 @@ from websockets.exceptions import InvalidStatus
 
 from tests.ingress.fake_pop import FakePop, serving, tone
 from voicepipe.agent import Origin
-from voicepipe.config import Config, RouteConfig, TelephonyConfig, TelnyxConfig
+from voicepipe.config import Config
 from voicepipe.errors import ConfigError, PopFull, TransferFailed
 from voicepipe.ingress.telephony.telnyx import SOUNDS
 from voicepipe.ingress.telephony.telnyx_api import CommandFailed, TelnyxApi
+from voicepipe.phone_config import RouteConfig, TelephonyConfig, TelnyxConfig
 
 ENV = "TEST_TELNYX_KEY"
 SECRET = "KEY0123"
