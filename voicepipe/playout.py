@@ -175,7 +175,7 @@ class Playout:
                 self._room.set()
         if wanted:
             parts.append(np.zeros(wanted, np.int16))
-        return np.concatenate(parts)
+        return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
     def _send(self, pcm: Pcm) -> None:
         if self._gain != 1.0 or self._target != 1.0:

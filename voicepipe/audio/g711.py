@@ -52,9 +52,9 @@ _DECODE = {"pcmu": _ulaw_values(), "pcma": _alaw_values()}
 
 def encode(law: str, pcm: Pcm) -> bytes:
     """`law` ("pcmu" or "pcma") of int16[n]: n bytes."""
-    return _ENCODE[law][np.ascontiguousarray(pcm, np.int16).view(np.uint16)].tobytes()
+    return _ENCODE[law].take(pcm, mode="wrap").tobytes()
 
 
 def decode(law: str, data: bytes) -> Pcm:
     """int16[n] of n bytes of `law` ("pcmu" or "pcma")."""
-    return _DECODE[law][np.frombuffer(data, np.uint8)]
+    return _DECODE[law].take(np.frombuffer(data, np.uint8))

@@ -35,7 +35,8 @@ class BlockQueue:
         made up."""
         if self.ended:
             return
-        pcm = np.concatenate((self._rest, pcm))
+        if self._rest.size:
+            pcm = np.concatenate((self._rest, pcm))
         whole = pcm.size - pcm.size % BLOCK
         self._rest = pcm[whole:]
         for start in range(0, whole, BLOCK):

@@ -17,8 +17,6 @@ SUITES = {
     "AEAD_AES_128_GCM": (Policy.SRTP_PROFILE_AEAD_AES_128_GCM, 28),
 }
 """Profile, and the bytes of its master key and salt. pylibsrtp has no AES_256_CM."""
-REPLAYS = 1024
-"""Packets by which one may be late and is still told from a replay."""
 _LINE = re.compile(r"([0-9]{1,9})\s+(\S+)\s+inline:([A-Za-z0-9+/]+={0,2})(?:\|(?:2\^)?[0-9]{1,15})?((?:\s+\S+)*)\s*")
 
 
@@ -96,5 +94,4 @@ class Srtp:
 
 def _session(crypto: Crypto, direction: int) -> Session:
     policy = Policy(crypto.key, direction, 0, SUITES[crypto.suite][0])
-    policy.window_size = REPLAYS
     return Session(policy)
