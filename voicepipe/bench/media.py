@@ -1,13 +1,15 @@
-"""`voicepipe bench media`: what one WebRTC call's media cost, both ways, beside stock aiortc in the same run.
+"""`voicepipe bench media`: what one call's media cost, both ways: a WebRTC call's, beside stock aiortc in the same run,
+and a phone call's.
 
-Calls are placed from this process to a child, whose processor time counts: Opus both ways, SRTP, RTP, the jitter
-buffer, playout and its pacing; no engine. What this process sends was encoded beforehand, and what it gets is not
-decoded.
+Calls are placed from this process to a child, whose processor time counts: Opus or G.711 both ways, SRTP, RTP, the
+jitter buffer, playout and its pacing; no engine. What this process sends was encoded beforehand, and what it gets is
+not decoded.
 """
 
 import asyncio
 import json
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,17 +18,19 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from voicepipe.audio import opus
-from voicepipe.bench.media_server import RATE, spoken
-from voicepipe.rtp import sdp
+from voicepipe.bench.media_server import HOST, spoken
+from voicepipe.rtp import sdes, sdp, sip_sdp
 from voicepipe.rtp.clock import MediaClock
-from voicepipe.rtp.codec import OPUS
+from voicepipe.rtp.codec import OPUS, PCMU, Codec
 from voicepipe.rtp.packet import RtpPacket
+from voicepipe.rtp.sender import Wire
 from voicepipe.rtp.transport import Network, Transport
+from voicepipe.rtp.udp import UdpMedia
 
 SETTLE_S = 3.0
 """Nothing is counted before calls have been up for so long."""
-KINDS = ("voicepipe", "aiortc")
+KINDS = {"voicepipe": "voicepipe, Opus", "aiortc": "aiortc, Opus", "phone": "voicepipe, G.711"}
+"""Far ends, and what a row of the table calls them."""
 
 
 class Cost(msgspec.Struct):
@@ -42,26 +46,25 @@ class Cost(msgspec.Struct):
 async def run(calls: int, seconds: float) -> int:
     """Measure and print both."""
     console = Console(highlight=False)
-    encode = opus.Encoder(RATE)
-    payloads = [encode(block) for block in (await spoken()).reshape(-1, RATE // 50)]
-    table = Table(title=f"media of {calls} calls, Opus and SRTP both ways, {seconds:.0f} s each")
+    table = Table(title=f"media of {calls} calls, with SRTP, both ways, {seconds:.0f} s each")
     table.add_column("engine")
     for column in ("% of a core, a call", "loop lag p99 ms", "heard/s", "sent/s"):
         table.add_column(column, justify="right", no_wrap=True)
-    for kind in KINDS:
-        with console.status(f"{calls} calls to {kind} ..."):
-            cost = await measured(kind, payloads, calls, seconds)
+    for kind, name in KINDS.items():
+        with console.status(f"{calls} calls to {name} ..."):
+            cost = await measured(kind, calls, seconds)
         each = calls * cost.wall_s
-        table.add_row(kind, f"{100 * cost.cpu_s / each:.2f}", f"{cost.lag_p99_ms:.1f}", f"{cost.heard / each:.1f}",
+        table.add_row(name, f"{100 * cost.cpu_s / each:.2f}", f"{cost.lag_p99_ms:.1f}", f"{cost.heard / each:.1f}",
                       f"{cost.sent / each:.1f}")  # fmt: skip
     console.print(table)
     return 0
 
 
-async def measured(kind: str, payloads: list[bytes], calls: int, seconds: float) -> Cost:
+async def measured(kind: str, calls: int, seconds: float) -> Cost:
     """The cost of `calls` calls at a time with the far end `kind`."""
-    clock = MediaClock()
-    callers = [Caller(payloads) for _ in range(calls)]
+    clock, make = MediaClock(), PhoneCaller if kind == "phone" else WebRtcCaller
+    payloads = await encoded(make.codec)
+    callers = [make(payloads) for _ in range(calls)]
     ticking = asyncio.create_task(clock.run())
     try:
         async with far_end(kind) as ask:
@@ -75,30 +78,74 @@ async def measured(kind: str, payloads: list[bytes], calls: int, seconds: float)
     finally:
         ticking.cancel()
         for caller in callers:
-            await caller.transport.close()
+            await caller.close()
 
 
-class Caller:
+async def encoded(codec: Codec) -> list[bytes]:
+    """Payloads of `spoken`."""
+    encode = codec.encoder()
+    return [encode(block) for block in (await spoken(codec.out_rate)).reshape(-1, codec.out_rate // 50)]
+
+
+class Caller(ABC):
     """Sends the same speech over and over."""
 
-    def __init__(self, payloads: list[bytes]) -> None:
-        self.transport = Transport(Network(), controlling=True)
+    codec: Codec
+
+    def __init__(self, payloads: list[bytes], wire: Wire) -> None:
         self._payloads = payloads
+        self._wire = wire
         self._sent = 0
         self._type = 0
 
+    @abstractmethod
     async def dial(self, ask: Any) -> None:
         """Raises ConnectionError, SdpError."""
-        offer = sdp.offer(self.transport, await self.transport.gather(), (OPUS,))
-        said = sdp.read((await ask(offer=offer))["answer"])
-        self._type = said.payload_type
-        await self.transport.connect(said.remote)
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Let go of the sockets."""
 
     def tick(self, now: float) -> None:
         """A packet more."""
         n, self._sent = self._sent, self._sent + 1
-        payload = self._payloads[n % len(self._payloads)]
-        self.transport.send_rtp(bytes(RtpPacket(self._type, n & 0xFFFF, n * 960 & 0xFFFFFFFF, 7, payload)))
+        payload, span = self._payloads[n % len(self._payloads)], self.codec.clock // 50
+        self._wire.send_rtp(bytes(RtpPacket(self._type, n & 0xFFFF, n * span & 0xFFFFFFFF, 7, payload)))
+
+
+class WebRtcCaller(Caller):
+    codec = OPUS
+
+    def __init__(self, payloads: list[bytes]) -> None:
+        self._transport = Transport(Network((HOST,)), controlling=True)
+        super().__init__(payloads, self._transport)
+
+    async def dial(self, ask: Any) -> None:
+        offer = sdp.offer(self._transport, await self._transport.gather(), (OPUS,))
+        said = sdp.read((await ask(offer=offer))["answer"])
+        self._type = said.payload_type
+        await self._transport.connect(said.remote)
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+
+class PhoneCaller(Caller):
+    codec = PCMU
+
+    def __init__(self, payloads: list[bytes]) -> None:
+        self._media = UdpMedia(HOST)
+        super().__init__(payloads, self._media)
+
+    async def dial(self, ask: Any) -> None:
+        ours = sdes.offered()
+        offer = sip_sdp.offer(sip_sdp.Local(HOST, self._media.open()), (PCMU,), ours)
+        said = sip_sdp.read((await ask(offer=offer))["answer"])
+        self._type = said.payload_type
+        self._media.agree(said, HOST, sdes.Srtp.answered(ours, said.crypto[0]))
+
+    async def close(self) -> None:
+        self._media.close()
 
 
 @asynccontextmanager

@@ -1,8 +1,8 @@
-"""The far end of `bench media`: a process that answers WebRTC calls, speaks and listens without end, and counts.
+"""The far end of `bench media`: a process that answers calls, speaks and listens without end, and counts.
 
-`python -m voicepipe.bench.media_server voicepipe`, or `aiortc`: a stock peer that does the same. It reads JSON objects,
-one a line: {"offer": SDP} is answered with {"answer": SDP}, {"start": 1} begins to count, {"stop": 1} is answered with
-the counts.
+`python -m voicepipe.bench.media_server voicepipe`, or `aiortc`: a stock peer that does the same, or `phone`: our end of
+phone calls. It reads JSON objects, one a line: {"offer": SDP} is answered with {"answer": SDP}, {"start": 1} begins to
+count, {"stop": 1} is answered with the counts.
 """
 
 import asyncio
@@ -26,27 +26,33 @@ from voicepipe.engines.espeak import EspeakTts
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.observe.process import Watch
 from voicepipe.playout import Playout
-from voicepipe.rtp import sdp
+from voicepipe.rtp import sdes, sdp, sip_sdp
 from voicepipe.rtp.clock import MediaClock
+from voicepipe.rtp.codec import PCMU, Codec
 from voicepipe.rtp.transport import Network, Transport
+from voicepipe.rtp.udp import UdpMedia
 from voicepipe.speech import Phrase
 
 TEXT = "We are open from noon until ten in the evening, and the kitchen takes its last orders at half past nine. "
 RATE = 24_000
+HOST = "127.0.0.1"
 
 
-async def spoken() -> Pcm:
-    """About ten seconds of speech without a pause worth mentioning: int16[n] at 24 kHz, whole packets."""
+async def spoken(rate: int) -> Pcm:
+    """About ten seconds of speech without a pause worth mentioning: int16[n] at `rate` Hz, whole packets."""
     tts = EspeakTts()
     await tts.start()
     parts = [speech.pcm async for speech in tts.speak(TEXT * 2)]
     await tts.close()
-    pcm = Resampler(tts.rate, RATE)(np.concatenate(parts))
-    return pcm[: pcm.size // 480 * 480]
+    pcm = Resampler(tts.rate, rate)(np.concatenate(parts))
+    return pcm[: pcm.size - pcm.size % (rate // 50)]
 
 
 class Far(ABC):
     """Answers calls; `heard` and `sent` count packets of 20 ms."""
+
+    rate = RATE
+    """Hz of the speech that it is given."""
 
     def __init__(self, speech: Pcm, tasks: asyncio.TaskGroup) -> None:
         self.heard = 0
@@ -69,19 +75,26 @@ class Ours(Far):
 
     async def answer(self, offer: str) -> str:
         said = sdp.read(offer)
-        transport = Transport(Network(), controlling=False)
-        line = RtpLine(said.codec, said.payload_type, transport)
+        transport = Transport(Network((HOST,)), controlling=False)
+        line = self._line(said.codec, said.payload_type, transport)
+        answer = sdp.answer(said, transport, await transport.gather(), line.media.ssrc)
+        self._tasks.create_task(self._connect(transport, said, line))
+        return answer
+
+    def _line(self, codec: Codec, payload_type: int, transport: Transport | UdpMedia) -> RtpLine:
+        line = RtpLine(codec, payload_type, transport)
         line.on_audio = lambda data, ms: self._count()
         transport.on_media = line.media.datagram
-        answer = sdp.answer(said, transport, await transport.gather(), line.media.ssrc)
-        self._tasks.create_task(self._hold(transport, said, line))
-        return answer
+        return line
 
     def _count(self) -> None:
         self.sent += 1
 
-    async def _hold(self, transport: Transport, said: sdp.Description, line: RtpLine) -> None:
+    async def _connect(self, transport: Transport, said: sdp.Description, line: RtpLine) -> None:
         await transport.connect(said.remote)
+        await self._hold(line)
+
+    async def _hold(self, line: RtpLine) -> None:
         self._clock.add(line.tick)
         playout = Playout(line, time.monotonic, duck_db=-15)
         self._tasks.create_task(playout.run())
@@ -93,6 +106,21 @@ class Ours(Far):
         playout.begin(lambda phrase, at: None, lambda: None)
         while True:
             await playout.put(Phrase("", self._speech))
+
+
+class OurPhone(Ours):
+    """The same on sockets of its own, as phones call: no ICE, and the keys in the SDP."""
+
+    rate = PCMU.out_rate
+
+    async def answer(self, offer: str) -> str:
+        said = sip_sdp.read(offer)
+        media, srtp = UdpMedia(HOST), sdes.Srtp.answering(said.crypto[0])
+        local = sip_sdp.Local(HOST, media.open())
+        line = self._line(said.codec, said.payload_type, media)
+        media.agree(said, HOST, srtp)
+        self._tasks.create_task(self._hold(line))
+        return sip_sdp.answer(said, local, srtp.ours)
 
 
 class Stock(Far):
@@ -134,6 +162,9 @@ class _Track(MediaStreamTrack):
         return frame
 
 
+FAR_ENDS: dict[str, type[Far]] = {"voicepipe": Ours, "aiortc": Stock, "phone": OurPhone}
+
+
 async def lines() -> AsyncIterator[dict[str, Any]]:
     """What we are told, until the other side is gone."""
     reader = asyncio.StreamReader(limit=1024 * 1024)
@@ -145,10 +176,11 @@ async def lines() -> AsyncIterator[dict[str, Any]]:
 async def serve(kind: str) -> None:
     """Until standard input ends."""
     # A stock peer looks for no loopback address, and this machine may have no other.
-    aioice.ice.get_host_addresses = lambda use_ipv4, use_ipv6: ["127.0.0.1"]
-    speech = await spoken()
+    aioice.ice.get_host_addresses = lambda use_ipv4, use_ipv6: [HOST]
+    end = FAR_ENDS[kind]
+    speech = await spoken(end.rate)
     async with asyncio.TaskGroup() as tasks:
-        far: Far = Ours(speech, tasks) if kind == "voicepipe" else Stock(speech, tasks)
+        far = end(speech, tasks)
         watch = Watch()
         job = tasks.create_task(watch.run())
         cpu = wall = 0.0
