@@ -287,7 +287,7 @@ async def play(scenario: Scenario) -> Recording:
             story.append(words)
 
     config, clock = msgspec.convert(scenario.config, Config), asyncio.get_running_loop().time
-    call = Call("call_1", line, settings, engines, config, run_tool, emit, clock)
+    call = Call("rtc_1", line, settings, engines, config, run_tool, emit, clock)
     control = Control(call)
     refused: list[str] = []
     async with asyncio.TaskGroup() as group:

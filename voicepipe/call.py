@@ -57,7 +57,7 @@ class Call:
         clock: Callable[[], float],
     ) -> None:
         self.id = call_id
-        self.ids = Ids(call_id.removeprefix("call_"))
+        self.ids = Ids(call_id.removeprefix("rtc_"))
         self.line = line
         self._engines = engines
         self._config = config

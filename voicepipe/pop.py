@@ -71,7 +71,7 @@ class _Seat:
 
     def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
         pop = self.pop
-        call_id = f"call_{secrets.token_hex(6)}"
+        call_id = f"rtc_{secrets.token_hex(6)}"
         self.watched.answered(call_id, line, time.time())
 
         def emit(event: CallEvent) -> None:

@@ -1,6 +1,7 @@
 """A PoP whose calls are scripted: no engines, the ingress's own behaviour alone is under test."""
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from itertools import count
@@ -58,7 +59,7 @@ class FakeCall:
 
     def __init__(self, line: Line, settings: CallSettings, emit: Callable[[CallEvent], None], packets: int,
                  pace: float) -> None:  # fmt: skip
-        self.id = "call_fake"
+        self.id = f"rtc_{secrets.token_hex(6)}"
         self.settings = settings
         self.blocks: list[Any] = []
         self.requests: list[ReplyRequest] = []

@@ -1,15 +1,15 @@
 """The calls of one PoP that can be found by an id; those that no request holds (WebRTC, SIP) are run here."""
 
 import asyncio
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 from voicepipe.call_api import Tenant
 from voicepipe.errors import Draining, UnknownCall
 from voicepipe.ingress.realtime.call import LINGER, RealtimeCall
-from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.rtp.clock import MediaClock
 
 
@@ -28,6 +28,19 @@ class _Known:
 
     tenant: Tenant
     realtime: RealtimeCall
+    since: int
+    """Unix seconds."""
+
+
+class CallRow(TypedDict):
+    """A call as it is listed."""
+
+    id: str
+    kind: str
+    agent: str
+    caller: str
+    called: str
+    since: int
 
 
 class Calls:
@@ -60,26 +73,28 @@ class Calls:
         """Run the call; its id. `place`, the caller's in this PoP, is ours from then on. Raises Draining."""
         if self._tasks is None:
             raise Draining("This PoP is being shut down and takes no new calls; try another one.")
-        call_id = fresh_id("rtc")
-        task = self._tasks.create_task(self._run(call_id, call, tenant, place.pop_all()))
+        call_id = call.realtime.id
+        task = self._tasks.create_task(self._run(call, tenant, place.pop_all()))
         self._holding.add(task)
         task.add_done_callback(self._holding.discard)
-        self._known[call_id] = _Known(tenant, call.realtime)  # It may be asked for before its task begins.
+        self._know(tenant, call.realtime)  # It may be asked for before its task begins.
         return call_id
 
-    async def _run(self, call_id: str, call: HeldCall, tenant: Tenant, place: ExitStack) -> None:
-        with place, self.known(tenant, call.realtime, call_id):
+    async def _run(self, call: HeldCall, tenant: Tenant, place: ExitStack) -> None:
+        with place, self.known(tenant, call.realtime) as call_id:
             await call.run(call_id, self._clock)
 
     @contextmanager
-    def known(self, tenant: Tenant, realtime: RealtimeCall, call_id: str = "") -> Iterator[str]:
+    def known(self, tenant: Tenant, realtime: RealtimeCall) -> Iterator[str]:
         """Within the context the call is found by its id, which is given."""
-        call_id = call_id or fresh_id("rtc")
-        self._known[call_id] = _Known(tenant, realtime)
+        self._know(tenant, realtime)
         try:
-            yield call_id
+            yield realtime.id
         finally:
-            del self._known[call_id]
+            del self._known[realtime.id]
+
+    def _know(self, tenant: Tenant, realtime: RealtimeCall) -> None:
+        self._known.setdefault(realtime.id, _Known(tenant, realtime, int(time.time())))
 
     def find(self, call_id: str, tenant: Tenant) -> RealtimeCall:
         """This tenant's call. Raises UnknownCall."""
@@ -87,3 +102,13 @@ class Calls:
         if known is None or known.tenant.name != tenant.name:
             raise UnknownCall(f"No call has the id {call_id!r}.")
         return known.realtime
+
+    def rows(self, tenant: Tenant) -> list[CallRow]:
+        """This tenant's calls, in the order in which they came."""
+        return [_row(known) for known in self._known.values() if known.tenant.name == tenant.name]
+
+
+def _row(known: _Known) -> CallRow:
+    call = known.realtime
+    return {"id": call.id, "kind": call.kind, "agent": call.agent, "caller": call.origin.caller,
+            "called": call.origin.called, "since": known.since}  # fmt: skip

@@ -22,6 +22,7 @@ from voicepipe.call_api import PopApi
 from voicepipe.errors import Refused, Unauthorized
 from voicepipe.ingress import dashboard, server
 from voicepipe.ingress.calls import Calls
+from voicepipe.ingress.calls_api import CallsInProgress
 from voicepipe.ingress.doors import ANSWERS, Doors, body, find_agent, refusal, settle
 from voicepipe.ingress.keys import Caller, SecretRequest
 from voicepipe.ingress.lists import Lists
@@ -107,6 +108,7 @@ def app(pop: PopApi, calls: Calls, network: Network) -> Starlette:
         WebSocketRoute("/v1/realtime", realtime.websocket),
         Route("/v1/realtime/client_secrets", realtime.client_secrets, methods=["POST"]),
         *CallsApi(pop, doors, calls, network).routes(),
+        *CallsInProgress(doors, calls).routes(),
         *Lists(pop, doors).routes(),
         *telephony.routes(pop, calls),
         Route("/healthz", healthz),

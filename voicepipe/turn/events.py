@@ -1,7 +1,7 @@
 """What a call tells the outside, and the items its conversation is made of. Frozen data, nothing else.
 
 An ingress translates these to its own wire; sideband listeners and `observe/` read the same stream. Identifiers are
-made by the call: `item_...`, `resp_...`, `turn_...`, `call_...`.
+made by the call: `item_...`, `resp_...`, `turn_...`.
 """
 
 from dataclasses import dataclass, field

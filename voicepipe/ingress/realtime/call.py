@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from voicepipe.agent import CallSettings
 from voicepipe.call_api import Seat
 from voicepipe.config import LimitsConfig
-from voicepipe.errors import PopFull
+from voicepipe.errors import PopFull, TransferFailed
 from voicepipe.ingress.realtime import server_events as wire
 from voicepipe.ingress.realtime.control import Control, InputLine
 from voicepipe.ingress.realtime.errors import WireError
@@ -89,6 +89,7 @@ class RealtimeCall:
         line.on_audio = self._audio
         self._call = seat.open(line, settings, self._on_event)
         self.id = self._call.id
+        self.kind, self.agent, self.origin = line.kind, settings.agent.name, settings.origin
         self._control = Control(self._call, line, self._translator, self._emit, limits.items)
 
     @property
@@ -127,6 +128,12 @@ class RealtimeCall:
         """The caller pressed a key of their telephone."""
         if not self._closed:
             self._call.press(key)
+
+    def transfer(self, target: str) -> None:
+        """Begin to send the caller to `target`. Raises TransferFailed: it cannot be begun."""
+        if self._closed or not self.running.is_set():
+            raise TransferFailed("the call is not in progress")
+        self._call.transfer(target)
 
     def tell(self, client: Outbox, error: WireError) -> None:
         """Something went wrong for this client alone."""

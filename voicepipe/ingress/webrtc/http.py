@@ -1,4 +1,4 @@
-"""The call API over HTTP: place a WebRTC call, hang it up, and how to reach us from behind a firewall."""
+"""Place a WebRTC call over HTTP, and how to reach us from behind a firewall."""
 
 import logging
 import socket
@@ -19,6 +19,7 @@ from voicepipe.call_api import PopApi
 from voicepipe.config import Config, turn_secret
 from voicepipe.errors import ConfigError, Refused
 from voicepipe.ingress.calls import Calls
+from voicepipe.ingress.calls_api import CALLS
 from voicepipe.ingress.doors import Doors, body, find_agent, settle
 from voicepipe.ingress.local import is_loopback
 from voicepipe.ingress.realtime.errors import WireError
@@ -31,7 +32,6 @@ from voicepipe.rtp.transport import Network, certificate
 logger = logging.getLogger(__name__)
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # what is wrong with a form is told to its sender
 
-CALLS = "/v1/realtime/calls"
 SDP = "application/sdp"
 
 
@@ -65,7 +65,7 @@ def _try(address: str) -> None:
 
 
 class CallsApi:
-    """The endpoints under /v1/realtime/calls, and /v1/realtime/ice-servers."""
+    """POST /v1/realtime/calls, and /v1/realtime/ice-servers. What can be done with any call is in `calls_api.py`."""
 
     def __init__(self, pop: PopApi, doors: Doors, calls: Calls, network: Network) -> None:
         self._pop = pop
@@ -77,8 +77,6 @@ class CallsApi:
     def routes(self) -> list[BaseRoute]:
         return [
             Route(CALLS, self.create, methods=["POST"]),
-            Route(f"{CALLS}/{{call_id}}", self.hang_up, methods=["DELETE"]),
-            Route(f"{CALLS}/{{call_id}}/hangup", self.hang_up, methods=["POST"]),
             Route("/v1/realtime/ice-servers", self.ice_servers),
         ]
 
@@ -111,12 +109,6 @@ class CallsApi:
             except BaseException:
                 await call.close()
                 raise
-
-    async def hang_up(self, request: Request) -> Response:
-        """DELETE, or POST to /hangup: end the call. 200 also while it is ending; 404 once it has ended."""
-        who = self._doors.caller(request)
-        self._calls.find(request.path_params["call_id"], who.tenant).end("agent")
-        return Response()
 
     async def ice_servers(self, request: Request) -> Response:
         """GET: STUN and TURN servers as a browser's RTCPeerConnection takes them."""

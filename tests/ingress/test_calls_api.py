@@ -1,0 +1,156 @@
+"""Calls in progress: listed, found, transferred; by their own tenant alone."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from tests.ingress.fake_pop import FakePop
+from voicepipe.agent import CallSettings, Origin
+from voicepipe.call_api import Tenant
+from voicepipe.ingress import http
+from voicepipe.ingress.calls import Calls
+from voicepipe.ingress.realtime.call import RealtimeCall
+from voicepipe.ingress.realtime.line import WebSocketLine
+from voicepipe.ingress.realtime.session import Session
+from voicepipe.rtp.clock import MediaClock
+from voicepipe.rtp.transport import Network
+
+ACME, OTHER = Tenant("acme"), Tenant("other")
+ORIGIN = Origin("+4930123456", "+4930999", {"X-Account": "42"})
+
+
+class PhoneLine(WebSocketLine):
+    kind = "sip"
+    transfers = True
+
+
+class PhoneCall:
+    """A held call, without the phone."""
+
+    def __init__(self, pop: FakePop, line: WebSocketLine, origin: Origin) -> None:
+        settings = msgspec.structs.replace(CallSettings.of(pop.agent(None)), origin=origin)
+        session = Session.of(settings, id="sess_1", expires_at=0)
+        self.realtime = RealtimeCall(line, pop, session, settings, pop.config.limits)
+
+    async def run(self, name: str, clock: MediaClock) -> None:
+        assert name == self.realtime.id
+        await self.realtime.run()
+
+
+@asynccontextmanager
+async def holding(pop: FakePop, *lines: WebSocketLine) -> AsyncIterator[tuple[httpx.AsyncClient, list[PhoneCall]]]:
+    """A client of the PoP's API, and a call of acme's on each of `lines`."""
+    calls = Calls()
+    running = asyncio.create_task(calls.run())
+    await asyncio.sleep(0)
+    held = [PhoneCall(pop, line, ORIGIN) for line in lines]
+    for call in held:
+        calls.hold(call, ACME, ExitStack())
+    await asyncio.sleep(0.01)
+    app = await asyncio.to_thread(http.app, pop, calls, Network(("127.0.0.1",)))
+    transport = httpx.ASGITransport(app)
+    try:
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            client.headers["authorization"] = "Bearer sk-acme"
+            yield client, held
+    finally:
+        running.cancel()
+        await asyncio.wait({running})
+
+
+def line(kind: type[WebSocketLine] = PhoneLine) -> WebSocketLine:
+    format = Session.of(CallSettings.of(FakePop().agent(None)), id="", expires_at=0).audio.input.format
+    return kind(format, format)
+
+
+@pytest.fixture
+def pop() -> FakePop:
+    return FakePop(keys={"sk-acme": ACME, "sk-other": OTHER})
+
+
+async def listed(client: httpx.AsyncClient, **said: Any) -> list[dict[str, Any]]:
+    answer = (await client.get("/v1/realtime/calls", **said)).json()
+    assert answer["object"] == "list"
+    return list(answer["data"])
+
+
+async def test_a_program_finds_its_calls(pop: FakePop) -> None:
+    async with holding(pop, line(), line()) as (client, (first, second)):
+        rows = await listed(client)
+        assert [row["id"] for row in rows] == [first.realtime.id, second.realtime.id]
+        assert rows[0].pop("since") > 1_600_000_000
+        assert rows[0] == {
+            "id": pop.calls[0].id, "kind": "sip", "agent": "front-desk", "caller": "+4930123456", "called": "+4930999",
+        }  # fmt: skip
+        assert await listed(client, headers={"authorization": "Bearer sk-other"}) == []
+        assert (await client.post(f"/v1/realtime/calls/{first.realtime.id}/hangup")).status_code == 200
+        await asyncio.sleep(0.05)
+        assert [row["id"] for row in await listed(client)] == [second.realtime.id]
+
+
+async def test_a_program_transfers_a_call(pop: FakePop) -> None:
+    async with holding(pop, line()) as (client, (call,)):
+        path = f"/v1/realtime/calls/{call.realtime.id}/refer"
+        for target in ("tel:+14155550123", "sip:ann@example.com;transport=tls"):
+            assert (await client.post(path, json={"target_uri": target})).status_code == 200
+        assert pop.calls[0].transferred == ["tel:+14155550123", "sip:ann@example.com;transport=tls"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (b"", "invalid_json"),
+        (b"{", "invalid_json"),
+        (b"{}", "missing_required_parameter"),
+        (b'{"target_uri": 5}', "invalid_type"),
+        (b'{"target_uri": "+14155550123"}', "invalid_value"),
+        (b'{"target_uri": "https://example.com"}', "invalid_value"),
+        (b'{"target_uri": "sip:a@b>\\r\\nX: y"}', "invalid_value"),
+    ],
+)
+async def test_what_is_no_target(pop: FakePop, sent: bytes, code: str) -> None:
+    async with holding(pop, line()) as (client, (call,)):
+        answer = await client.post(f"/v1/realtime/calls/{call.realtime.id}/refer", content=sent)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, code)
+        assert not pop.calls[0].transferred
+
+
+async def test_a_line_that_cannot_transfer_says_so(pop: FakePop) -> None:
+    async with holding(pop, line(WebSocketLine)) as (client, (call,)):
+        path = f"/v1/realtime/calls/{call.realtime.id}/refer"
+        answer = await client.post(path, json={"target_uri": "tel:+1"})
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"]) == (400, "transfer_failed")
+        assert error["message"] == (
+            "The call was not transferred: this caller cannot be transferred: only phone calls can."
+        )
+
+
+async def test_only_the_tenants_own_key_may(pop: FakePop) -> None:
+    async with holding(pop, line()) as (client, (call,)):
+        path = f"/v1/realtime/calls/{call.realtime.id}/refer"
+        made = await client.post("/v1/realtime/client_secrets", json={})
+        browser = {"authorization": f"Bearer {made.json()['value']}"}
+        other = {"authorization": "Bearer sk-other"}
+        target = {"target_uri": "tel:+1"}
+        assert (await client.post(path, json=target, headers=browser)).status_code == 401
+        assert (await client.get("/v1/realtime/calls", headers=browser)).status_code == 401
+        assert (await client.post(path, json=target, headers=other)).status_code == 404
+        assert (await client.get("/v1/realtime/calls", headers={"authorization": "Bearer no"})).status_code == 401
+        assert not pop.calls[0].transferred
+
+
+async def test_keys_are_told_to_programs_beside_the_call(pop: FakePop) -> None:
+    async with holding(pop, line()) as (_, (call,)):
+        beside = call.realtime.join(lambda: None)
+        call.realtime.press("5")
+        call.realtime.leave(beside)
+        told = []
+        while (message := await beside.get()) is not None:
+            told.append(msgspec.json.decode(message))
+        assert (told[-1]["type"], told[-1]["event"]) == ("input_audio_buffer.dtmf_event_received", "5")

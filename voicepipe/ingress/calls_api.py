@@ -1,0 +1,77 @@
+"""Calls in progress, however they came, for their tenant's programs: list them, hang one up, transfer its caller."""
+
+import re
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from voicepipe.errors import TransferFailed, Unauthorized
+from voicepipe.ingress.calls import Calls
+from voicepipe.ingress.doors import Doors, body
+from voicepipe.ingress.keys import Caller
+from voicepipe.ingress.realtime.errors import WireError, wire_error
+
+CALLS = "/v1/realtime/calls"
+TARGET = re.compile(r"(?:sips?|tel):[^\s<>\"\x00-\x1f\x7f]{1,250}")
+"""What a SIP network can be asked for, and nothing that could end its header."""
+
+
+class _Refer(msgspec.Struct):
+    target_uri: str
+
+
+class CallsInProgress:
+    """The endpoints, for those who have a key."""
+
+    def __init__(self, doors: Doors, calls: Calls) -> None:
+        self._doors = doors
+        self._calls = calls
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route(CALLS, self.list, methods=["GET"]),
+            Route(f"{CALLS}/{{call_id}}", self.hang_up, methods=["DELETE"]),
+            Route(f"{CALLS}/{{call_id}}/hangup", self.hang_up, methods=["POST"]),
+            Route(f"{CALLS}/{{call_id}}/refer", self.refer, methods=["POST"]),
+        ]
+
+    async def list(self, request: Request) -> Response:
+        """GET: the tenant's calls that can be listened in on (`?call_id=`), the one that lasts longest first."""
+        return JSONResponse({"object": "list", "data": self._calls.rows(self._owner(request).tenant)})
+
+    async def hang_up(self, request: Request) -> Response:
+        """DELETE, or POST to /hangup: end the call. 200 also while it is ending; 404 once it has ended."""
+        who = self._doors.caller(request)
+        self._calls.find(request.path_params["call_id"], who.tenant).end("agent")
+        return Response()
+
+    async def refer(self, request: Request) -> Response:
+        """POST {"target_uri": "sip:..." or "tel:..."}: 200 once the transfer has begun, 400 where it cannot be."""
+        call = self._calls.find(request.path_params["call_id"], self._owner(request).tenant)
+        target = _target(await body(request))
+        try:
+            call.transfer(target)
+        except TransferFailed as error:
+            raise WireError("transfer_failed", f"The call was not transferred: {error}.") from None
+        return Response()
+
+    def _owner(self, request: Request) -> Caller:
+        """Raises Unauthorized: a key in a browser would let its reader see who calls, and dial any number at the
+        tenant's cost."""
+        who = self._doors.caller(request)
+        if who.agent is not None:
+            raise Unauthorized("An ek_ key cannot list or transfer calls: use the tenant's own.")
+        return who
+
+
+def _target(sent: bytes) -> str:
+    try:
+        target = msgspec.json.decode(sent, type=_Refer).target_uri
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise wire_error(error) from None
+    if not TARGET.fullmatch(target):
+        raise WireError("invalid_value", "Invalid value for 'target_uri': expected an address like "
+                        "sip:ann@example.com, or tel:+14155550123.", "target_uri")  # fmt: skip
+    return target
