@@ -2,7 +2,7 @@
 
 import asyncio
 import tomllib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from voicepipe.agent import Agent, CallSettings, SemanticVad, ServerVad, Tool, ToolSpec
+from voicepipe.agent import Agent, CallSettings, Origin, SemanticVad, ServerVad, Tool, ToolSpec
 from voicepipe.audio import BLOCK, RATE, Block, Pcm, dbfs
 from voicepipe.call import Call
 from voicepipe.call_api import ReplyRequest
@@ -274,9 +274,10 @@ async def play(scenario: Scenario) -> Recording:
     line = ScenarioLine(scenario, lead_ms=scenario.lead_ms, setup_ms=setup_ms, transfers=bool(scenario.transfers))
     events: list[tuple[float, CallEvent]] = []
 
-    async def run_tool(tool: Tool, call: ToolCall) -> str:
+    async def run_tool(tool: Tool, call: ToolCall, about: Mapping[str, Any]) -> str:
         await asyncio.sleep(1 if tool.name == "slow" else 0)
-        return f"{tool.name} did {call.arguments}"
+        caller = f" for {about['caller']} in {about['id']}" if about["caller"] else ""
+        return f"{tool.name} did {call.arguments}{caller}"
 
     settings = msgspec.convert(scenario.settings, Overlay).over(CallSettings.of(agent))
     story: list[str] = []
@@ -344,6 +345,7 @@ class Overlay(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     interrupt_response: bool = True
     tools: tuple[str, ...] = ()
     max_tokens: int | None = None
+    origin: Origin = Origin()
 
     def over(self, settings: CallSettings) -> CallSettings:
         detection = {
@@ -353,4 +355,4 @@ class Overlay(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         }[self.turn_detection]
         tools = tuple(ToolSpec(name) for name in self.tools)
         changes = {"turn_detection": detection, "modality": self.modality, "tools": tools}
-        return msgspec.structs.replace(settings, **changes, max_tokens=self.max_tokens)
+        return msgspec.structs.replace(settings, **changes, max_tokens=self.max_tokens, origin=self.origin)

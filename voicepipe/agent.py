@@ -19,7 +19,8 @@ class ToolSpec:
 
 
 class Webhook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An agent tool that is an HTTP endpoint: POST of {"name", "arguments", "call_id"}, any 2xx body is the result."""
+    """An agent tool that is an HTTP endpoint: POST of {"name", "arguments", "call_id", "call"}, any 2xx body is the
+    result. `call_id` is this use of the tool, `call` the phone call: {"id", "caller", "called", "headers"}."""
 
     url: str
     headers: dict[str, str] = {}
@@ -34,7 +35,8 @@ class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """JSON Schema of the arguments."""
     webhook: Webhook | None = None
     function: str = ""
-    """`module:function`; called with the arguments as keywords, in a thread unless it is async."""
+    """`module:function`; called with the arguments as keywords, in a thread unless it is async. Its parameter `call`,
+    if it has one that is not among `parameters`, is what a webhook gets as "call"."""
     timeout_ms: Wait = 3000
 
     @property

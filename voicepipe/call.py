@@ -25,7 +25,7 @@ from voicepipe.speech import Speaker
 from voicepipe.studio import RunTool, Studio
 from voicepipe.turn.endpoint import Endpointer, Evidence, Verdict
 from voicepipe.turn.events import CallEnded, CallEvent, Item, SpeechStarted, SpeechStopped, WordsHeard
-from voicepipe.turn.history import History, Ids
+from voicepipe.turn.history import History
 from voicepipe.turn.machine import Action, Actions, Fact, Partial, ReplyEnded, Replying, State, TurnMachine, Words
 from voicepipe.turn.no_input import NoInput
 from voicepipe.turn.timing import TurnRecord
@@ -57,7 +57,6 @@ class Call:
         clock: Callable[[], float],
     ) -> None:
         self.id = call_id
-        self.ids = Ids(call_id.removeprefix("rtc_"))
         self.line = line
         self._engines = engines
         self._config = config
@@ -65,7 +64,8 @@ class Call:
         self._clock = clock
         self._playout = Playout(line, clock, config.turn.duck_db)
         speaker = Speaker(engines.tts, line.out_rate, settings.agent.language)
-        studio = Studio(engines.llm, speaker, self._playout, History(), run_tool, config.ladder, self.ids, clock, emit)
+        studio = Studio(call_id, engines.llm, speaker, self._playout, History(), run_tool, config.ladder, clock, emit)
+        self.ids = studio.ids
         self.dialogue = Dialogue(studio, settings, self.spawn, self._reply_ended)
         self.ear = Ear(engines.vad.stream(), config.vad, self._playout.reference)
         self.machine = TurnMachine(config.turn)

@@ -14,6 +14,7 @@ from voicepipe.reply import Reply
 from voicepipe.studio import Order, Studio
 from voicepipe.turn.events import Item, ItemAdded, ItemDeleted, ItemTruncated
 from voicepipe.turn.history import History, cut_at
+from voicepipe.turn.origin import with_origin
 from voicepipe.turn.prompt import Prompt, ToolCall
 from voicepipe.turn.timing import TurnRecord
 from voicepipe.turn.transfer import transfer_tool
@@ -181,7 +182,7 @@ class Dialogue:
             history = History()
             for item in items:
                 history.add(item)
-        messages = history.messages(settings.instructions, [Item("", text=words)])
+        messages = history.messages(with_origin(settings.instructions, settings.origin), [Item("", text=words)])
         theirs = {spec.name for spec in settings.tools}
         tools = (*settings.tools, *(tool.spec for tool in settings.agent.tools if tool.name not in theirs))
         if self.studio.transfers(settings):

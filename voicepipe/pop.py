@@ -72,7 +72,7 @@ class _Seat:
     def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
         pop = self.pop
         call_id = f"rtc_{secrets.token_hex(6)}"
-        self.watched.answered(call_id, line, time.time())
+        self.watched.answered(call_id, line, time.time(), settings.origin.caller)
 
         def emit(event: CallEvent) -> None:
             pop.note(event)

@@ -217,9 +217,10 @@ class Reply:
 
     async def _use(self, tool: Tool, call: ToolCall, prompt: Prompt) -> Prompt:
         self.record.tool = True
+        about = self._studio.about(self.order.settings.origin)
         try:
             with self._ladder.excused():
-                result = await self._studio.run_tool(tool, call)
+                result = await self._studio.run_tool(tool, call, about)
         except ToolError as error:
             result = f"Error: {error}"
         if self.order.remembered:

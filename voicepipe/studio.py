@@ -1,10 +1,12 @@
 """What the replies of one call are made with, and what one of them is asked to be."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from voicepipe.agent import CallSettings, Tool
+import msgspec
+
+from voicepipe.agent import CallSettings, Origin, Tool
 from voicepipe.config import LadderConfig
 from voicepipe.engines.base import Llm
 from voicepipe.playout import Playout
@@ -16,28 +18,36 @@ from voicepipe.turn.transfer import TRANSFER_TOOL
 
 
 class RunTool(Protocol):
-    async def __call__(self, tool: Tool, call: ToolCall) -> str: ...
+    async def __call__(self, tool: Tool, call: ToolCall, about: Mapping[str, Any]) -> str: ...
 
 
 @dataclass(slots=True)
 class Studio:
     """What every reply of one call is made with."""
 
+    call_id: str
     llm: Llm
     speaker: Speaker
     playout: Playout
     history: History
     run_tool: RunTool
     ladder: LadderConfig
-    ids: Ids
     clock: Callable[[], float]
     emit: Callable[[CallEvent], None]
+    ids: Ids = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ids = Ids(self.call_id.removeprefix("rtc_"))
 
     def transfers(self, settings: CallSettings) -> bool:
         """The model is offered our tool for that: the line can, the agent knows where to, and neither the client nor
         the agent has a tool of its name."""
         taken = {spec.name for spec in settings.tools} | {tool.name for tool in settings.agent.tools}
         return self.playout.line.transfers and bool(settings.agent.transfer) and TRANSFER_TOOL not in taken
+
+    def about(self, origin: Origin) -> dict[str, Any]:
+        """What tools are told of the phone call: {"id", "caller", "called", "headers"}."""
+        return {"id": self.call_id, **msgspec.structs.asdict(origin)}
 
     def called(self, call: ToolCall) -> Item:
         """The model's call of a tool, as an item."""

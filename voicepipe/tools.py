@@ -4,7 +4,7 @@ import asyncio
 import importlib
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import httpx
@@ -47,8 +47,9 @@ class ToolRunner:
         # In a thread: reading the certificate store takes 20-50 ms. Redirects could lead to hosts nobody configured.
         return httpx.AsyncClient(transport=self._transport, follow_redirects=False)
 
-    async def run(self, tool: Tool, call: ToolCall) -> str:
-        """The result as text for the model, at most 8000 characters. Takes at most `tool.timeout_ms`.
+    async def run(self, tool: Tool, call: ToolCall, about: Mapping[str, Any]) -> str:
+        """The result as text for the model, at most 8000 characters. Takes at most `tool.timeout_ms`. `about` is what
+        the tool is told of the phone call, `Studio.about`.
 
         Raises ToolError, whose text the model can read, when the arguments are no JSON object, the tool fails, or it
         takes too long. A function that runs in a thread cannot be stopped: it is left behind.
@@ -57,15 +58,15 @@ class ToolRunner:
         try:
             async with asyncio.timeout(tool.timeout_ms / 1000):
                 if tool.webhook is not None:
-                    return shorten(await self._post(tool.webhook, call, arguments))
-                return shorten(text(await self._apply(tool, arguments)))
+                    return shorten(await self._post(tool.webhook, call, arguments, about))
+                return shorten(text(await self._apply(tool, arguments, about)))
         except TimeoutError:
             raise ToolError(f"{tool.name} took longer than {tool.timeout_ms} ms") from None
 
-    async def _post(self, webhook: Webhook, call: ToolCall, arguments: dict[str, Any]) -> str:
+    async def _post(self, webhook: Webhook, call: ToolCall, arguments: dict[str, Any], about: Mapping[str, Any]) -> str:
         if self._client is None:
             raise ToolError(f"{call.name} cannot be called: the tools have been closed")
-        body = {"name": call.name, "arguments": arguments, "call_id": call.call_id}
+        body = {"name": call.name, "arguments": arguments, "call_id": call.call_id, "call": about}
         try:
             async with self._client.stream("POST", webhook.url, json=body, headers=webhook.headers) as response:
                 if not response.is_success:
@@ -75,11 +76,14 @@ class ToolRunner:
             # The URL may hold a secret: the model gets the kind of failure, not the address.
             raise ToolError(f"{call.name} could not be reached ({type(error).__name__})") from error
 
-    async def _apply(self, tool: Tool, arguments: dict[str, Any]) -> Any:
+    async def _apply(self, tool: Tool, arguments: dict[str, Any], about: Mapping[str, Any]) -> Any:
         """Call the tool's function, in a thread unless it is async."""
         function = await self._threads.submit(load, tool)
+        signature = inspect.signature(function)
+        if "call" in signature.parameters and "call" not in tool.parameters.get("properties", {}):
+            arguments = {**arguments, "call": about}
         try:
-            inspect.signature(function).bind(**arguments)
+            signature.bind(**arguments)
         except TypeError as error:
             raise ToolError(f"{tool.name} was called with wrong arguments: {error}") from None
         try:

@@ -77,11 +77,12 @@ def test_live_calls_are_listed_until_their_context_ends() -> None:
     calls = LiveCalls(Turns(), 300)
     with calls.watched("acme", "front-desk") as call, calls.watched("clinic", "night"):
         assert not calls.rows(), "admitted, not answered"
-        call.answered("call_1", LINE, 1000.0)
+        call.answered("call_1", LINE, 1000.0, "+4930123456")
         for event in (spoken("hello"), *answer(1)):
             call.note(event, 1001.0)
         (row,) = calls.rows()
-        assert (row.id, row.agent, row.line, row.since) == ("call_1", "front-desk", "websocket", 1000.0)
+        assert (row.id, row.agent, row.line, row.caller, row.since) == (
+            "call_1", "front-desk", "websocket", "+4930123456", 1000.0)  # fmt: skip
         assert (row.turns, row.latency_ms, row.network) == (1, 180.0, None)
         assert calls.rows("acme") and not calls.rows("clinic")
     assert not calls.rows()

@@ -18,6 +18,8 @@ class CallRow(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     line: str
     """Kind of line: "websocket", "webrtc", ..."""
+    caller: str
+    """The calling number of a phone call; else empty."""
     since: float
     """Unix seconds at which it was answered."""
     turns: int
@@ -38,6 +40,7 @@ class LiveCall:
         self._budget_ms = budget_ms
         self._agent = agent
         self._line: Line | None = None
+        self._caller = ""
         self._since = 0.0
         self._count = 0
         self._last: Turn | None = None
@@ -46,9 +49,9 @@ class LiveCall:
         self._asked: dict[str, Asked] = {}
         """By the reply that is being made."""
 
-    def answered(self, call_id: str, line: Line, now: float) -> None:
+    def answered(self, call_id: str, line: Line, now: float, caller: str = "") -> None:
         """It has a line now."""
-        self.id, self._line, self._since = call_id, line, now
+        self.id, self._line, self._since, self._caller = call_id, line, now, caller
 
     def note(self, event: CallEvent, now: float) -> None:
         """The call tells how it is going."""
@@ -77,8 +80,9 @@ class LiveCall:
         """As it is now."""
         assert self._line is not None
         latency_ms = self._last.latency_ms if self._last else None
-        return CallRow(id=self.id, tenant=self.tenant, agent=self._agent, line=self._line.kind, since=self._since,
-                       turns=self._count, latency_ms=latency_ms, network=self._line.network())  # fmt: skip
+        return CallRow(id=self.id, tenant=self.tenant, agent=self._agent, line=self._line.kind, caller=self._caller,
+                       since=self._since, turns=self._count, latency_ms=latency_ms,
+                       network=self._line.network())  # fmt: skip
 
 
 class LiveCalls:

@@ -34,7 +34,7 @@ export function showCalls(body, calls, now) {
     const row = made("tr");
     row.append(
       made("td", agentOf(call), "whose"),
-      made("td", call.line),
+      made("td", call.caller ? `${call.line}, ${call.caller}` : call.line),
       made("td", lasting(now - call.since)),
       made("td", call.turns, "number"),
       made("td", milliseconds(call.latency_ms), "number"),

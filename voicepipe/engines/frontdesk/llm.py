@@ -12,6 +12,7 @@ from voicepipe.engines.base import Delta, Prompt, ToolCall
 from voicepipe.engines.frontdesk import guess
 from voicepipe.engines.frontdesk.dialogue import ACCEPT, MAX_CHARS, Answer, Dialogue, State, fill
 from voicepipe.turn.keypad import as_digits
+from voicepipe.turn.origin import without_origin
 from voicepipe.turn.transfer import TRANSFER_TOOL
 
 OBEYED = re.compile(
@@ -96,9 +97,8 @@ def reply(dialogue: Dialogue, prompt: Prompt) -> list[Delta]:
 
 def _order(agent: Agent, prompt: Prompt, text: str) -> str:
     """What the instructions (or the user) say must be said, word for word; "" if they leave it open."""
-    system = [
-        message.text for message in prompt.messages if message.role == "system" and message.text != agent.instructions
-    ]
+    theirs = (without_origin(message.text) for message in prompt.messages if message.role == "system")
+    system = [text for text in theirs if text != agent.instructions]
     for order in [*system[::-1], text]:
         if found := OBEYED.search(order):
             return found[1].strip().strip("\"“”'").strip()
