@@ -24,15 +24,17 @@ from latency_probes.plan import SETS, CallPlan, make_plan, sizes
 from latency_probes.realtime import RealtimeCaller, endpoint, idle_frames
 from latency_probes.run import Runner
 from latency_probes.sip import SipCaller, free_port
+from latency_probes.twilio import TwilioCaller, door
 from latency_probes.webrtc import WebRtcCaller
 from voicepipe.audio import opus
 from voicepipe.errors import ProbeError
 
 T = TypeVar("T")
-CALLERS: dict[str, type[RealtimeCaller | WebRtcCaller | SipCaller]] = {
+CALLERS: dict[str, type[RealtimeCaller | WebRtcCaller | SipCaller | TwilioCaller]] = {
     "websocket": RealtimeCaller,
     "webrtc": WebRtcCaller,
     "sip": SipCaller,
+    "twilio": TwilioCaller,
 }
 STOPPED = 130
 """As shells have it for what Ctrl-C ended."""
@@ -83,10 +85,10 @@ def parser() -> argparse.ArgumentParser:
         "--capacity", type=positive, metavar="N", help="instead: N WebRTC calls more at a time, until it is late"
     )
     cli.add_argument("--json", type=Path, metavar="FILE", help="write every turn and the summary to this file")
-    cli.add_argument("--key", default="", help="API key, sent as a bearer token")
     cli.add_argument(
         "--phone", default="", metavar="HOST:PORT", help="by sip: where (default: port 5060 of the same host)"
     )
+    cli.add_argument("--key", default="", help="API key, sent as a bearer token; by twilio: the account's auth token")
     cli.add_argument("--agent", default="", help="which agent to call, sent as ?model=")
     cli.add_argument("--budget-ms", type=float, default=300.0, help="a gap over this is late (default 300)")
     cli.add_argument("--p95-ms", type=float, help="fail over this p95 of finished utterances (default: the budget)")
@@ -123,8 +125,12 @@ def target(options: argparse.Namespace) -> Iterator[str]:
         own = ("--config", str(options.config)) if options.config else ()
         with ExitStack() as stack:
             room = stack.enter_context(capacity.roomy()) if options.capacity else ()
-            phone = ("--sip-port", str(free_port())) if options.by == "sip" else ()
-            options.phone = f"127.0.0.1:{phone[1]}" if phone else ""
+            phone: tuple[str, ...] = ()
+            if options.by == "sip":
+                phone = "--sip-port", str(free_port())
+                options.phone = f"127.0.0.1:{phone[1]}"
+            elif options.by == "twilio" and not options.capacity:
+                phone, options.key = stack.enter_context(door())
             yield stack.enter_context(own_server((*COMMAND, *own, *room, *phone)))
     else:
         yield options.url
