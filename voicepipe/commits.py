@@ -23,8 +23,9 @@ class Commits:
         self.pending = self._call.spawn(self._join(self._call.hand_over(), self.pending))
 
     def give_way(self) -> None:
-        """Something else takes the turn: what is being said joins the conversation if it has words."""
-        if utterance := self._call.utterance:
+        """Something else takes the turn: what is being said joins the conversation if it has words. Where the client
+        alone ends turns it goes on."""
+        if (utterance := self._call.utterance) and self._call.machine.ends:
             if utterance.partial:
                 self.end_turn()
             else:

@@ -12,6 +12,7 @@ import pytest
 from tests.ingress.fake_pop import FakePop
 from voicepipe.agent import CallSettings, Origin
 from voicepipe.call_api import Tenant
+from voicepipe.errors import TransferFailed
 from voicepipe.ingress import http
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.realtime.call import RealtimeCall
@@ -118,6 +119,19 @@ async def test_what_is_no_target(pop: FakePop, sent: bytes, code: str) -> None:
         answer = await client.post(f"/v1/realtime/calls/{call.realtime.id}/refer", content=sent)
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, code)
         assert not pop.calls[0].transferred
+
+
+async def test_a_call_that_is_over_is_not_transferred(pop: FakePop) -> None:
+    async with holding(pop, line()) as (_, (call,)):
+        early = PhoneCall(pop, line(), ORIGIN).realtime
+        with pytest.raises(TransferFailed, match="not in progress"):
+            early.transfer("tel:+1")
+        early.close()
+        call.realtime.end("agent")
+        await call.realtime.ended.wait()
+        await asyncio.sleep(0.05)
+        with pytest.raises(TransferFailed, match="not in progress"):
+            call.realtime.transfer("tel:+1")
 
 
 async def test_a_line_that_cannot_transfer_says_so(pop: FakePop) -> None:
