@@ -11,8 +11,9 @@ import uvloop
 from latency_probes.twilio import TOKEN_ENV, TwilioCaller, door
 from tests.ingress.fake_pop import ANSWER, FakePop, serving, tone
 from voicepipe.audio import dbfs
-from voicepipe.config import Config, TwilioConfig, load
+from voicepipe.config import Config, load
 from voicepipe.errors import PopFull, ProbeError
+from voicepipe.phone_config import TwilioConfig
 
 TOKEN = "0123"
 
