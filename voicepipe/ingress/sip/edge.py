@@ -161,7 +161,8 @@ class SipEdge:
 
     def _wanted(self, invite: Request) -> _Wanted:
         who = self._gate.admit(invite)
-        uri, caller = invite.uri, Address.of(invite.header("p-asserted-identity") or invite.header("from"))
+        asserted = invite.header("p-asserted-identity") if who.trunk else ""  # RFC 3325: by whom it trusts
+        uri, caller = invite.uri, Address.of(asserted or invite.header("from"))
         tenant, agent = placed(self._pop, "sip", uri.user, domain=uri.host, trunk=who.trunk)
         return _Wanted(tenant, agent, Origin(caller.user, uri.user, invite.extra()))
 
@@ -214,4 +215,7 @@ _UNQUOTED = str.maketrans('"\r\n', "'  ")
 
 
 def _contacts(request: Request) -> list[tuple[str, str]]:
+    """Those that a REGISTER leaves behind: none if it takes its own back."""
+    if request.header("expires") == "0":
+        return []
     return [("Contact", value.partition(";expires")[0]) for value in request.headers("contact") if value != "*"]

@@ -69,8 +69,8 @@ class SipMedia:
         return self._answered(self._read(offer))
 
     def offer(self) -> str:
-        """Ours, where a request makes none. Raises SdpError: it was asked for within a call that has none to make."""
-        self._offered = offered() if self._config.srtp == "required" else ()
+        """Ours, where a request makes none."""
+        self._offered = offered() if self._srtp or self._config.srtp == "required" else ()
         wanted = self._config.codecs
         codecs = sorted(CODECS, key=lambda one: wanted.index(one.name) if one.name in wanted else len(wanted))
         return sip_sdp.offer(self._end, codecs, self._offered)
