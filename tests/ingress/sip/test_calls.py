@@ -1,7 +1,6 @@
 """Calls by SIP from a telephone of bare datagrams: begun, held, changed, ended, and everything twice."""
 
 import asyncio
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from tests.ingress.sip.peer import Phone, calling, opened, phone, sip, until
 from voicepipe.agent import Origin
 from voicepipe.errors import TransferFailed
 from voicepipe.ingress import http, server
-from voicepipe.ingress.sip import stack
 
 
 async def test_a_spoken_turn_both_ways_and_a_program_beside_it() -> None:
@@ -79,16 +77,6 @@ async def test_an_invite_that_came_by_another_way_as_well_is_one_call() -> None:
         assert len(pop.calls) == 1
 
 
-@pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """sippy's timers run fifty times as fast: 32 s are 0.64."""
-
-    def go(timer: Any) -> None:
-        timer._handle = asyncio.get_running_loop().call_later(timer._seconds / 50, timer._due)
-
-    monkeypatch.setattr(stack._Timer, "go", go)
-
-
 @pytest.mark.usefixtures("hasty")
 async def test_an_answer_is_repeated_until_its_ack_and_a_lost_ack_ends_the_call() -> None:
     pop = FakePop(sip())
@@ -114,6 +102,15 @@ async def test_a_refusal_is_repeated_until_its_ack() -> None:
         before = len(ann.said)
         await asyncio.sleep(0.3)
         assert len(ann.said) == before
+
+
+async def test_a_caller_who_gives_up_before_it_rings_leaves_nothing() -> None:
+    pop = FakePop(sip(ring_ms=300))
+    async with calling(pop) as ann:
+        ann.invite()
+        ann.request("CANCEL", seq=ann.seq, branch=ann.branch)
+        assert (await ann.final("INVITE")).code == 487
+        await settled(pop)
 
 
 async def test_a_caller_who_gives_up_while_it_rings_is_told_so_and_leaves_nothing() -> None:

@@ -151,8 +151,10 @@ class SipEdge:
             call, sdp = self._prepared(invite, wanted, place)
             if self._ring_s:
                 call.ring(invite)
-                ringing = self._ring(invite, call, sdp, wanted, place.pop_all())
-                task = asyncio.get_running_loop().create_task(ringing)
+                kept = place.pop_all()
+                task = asyncio.get_running_loop().create_task(self._ring(invite, call, sdp, wanted, kept))
+                # Not in the task: one that is cancelled before its first step runs nothing at all.
+                task.add_done_callback(lambda _: kept.close())
                 self._ringing.add(task)
                 task.add_done_callback(self._ringing.discard)
                 invite.on_cancel = task.cancel
@@ -184,12 +186,11 @@ class SipEdge:
 
     async def _ring(self, invite: Request, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
         """Cancelled if the caller gives up."""
-        with place:
-            await asyncio.sleep(self._ring_s)
-            try:
-                self._accept(invite, call, sdp, wanted, place)
-            except Exception as error:
-                self._refuse(invite, error)
+        await asyncio.sleep(self._ring_s)
+        try:
+            self._accept(invite, call, sdp, wanted, place)
+        except Exception as error:
+            self._refuse(invite, error)
 
     def _accept(self, invite: Request, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
         call_id = self._calls.hold(call, wanted.tenant, place)
