@@ -13,7 +13,8 @@ NODE_MODULES := tests/clients/js/node_modules
 # What tests use outside Python, as command:package:what is skipped without it.
 SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   chromium:chromium:the_pages_in_a_real_browser \
-  turnserver:coturn:calls_through_a_TURN_server
+  turnserver:coturn:calls_through_a_TURN_server \
+  sipp:sip-tester:calls_by_SIP_from_sipp
 
 .PHONY: help demo test test-clients lint types bench docs screenshots venv system clean
 .DEFAULT_GOAL := help
