@@ -1,0 +1,104 @@
+"""A call from Twilio to a whole PoP with the embedded engines: a question is answered, and the answer interrupted."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+
+from latency_probes import clips
+from latency_probes.own_server import COMMAND, own_server
+from tests.ingress.telephony.provider import ENV, PACKET, TOKEN, Stream, post, streaming, verbs
+from tests.spoken import spoken
+from voicepipe.audio import Pcm, Resampler
+
+pytestmark = pytest.mark.e2e
+CUT_MS = 250
+"""So soon after a reply was paused that Twilio still has some of it: with the default of 600 it has played all."""
+CALL = {"CallSid": "CA1", "From": "+1555", "To": "+4930123"}
+
+
+class Mouth:
+    """Says what it is told in real time, and silence otherwise."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._left: Pcm = np.empty(0, np.int16)
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while True:
+            due += 0.02
+            await asyncio.sleep(due - loop.time())
+            packet, self._left = self._left[:PACKET], self._left[PACKET:]
+            await self._stream.say(np.pad(packet, (0, PACKET - packet.size)))
+
+    def say(self, utterance: clips.Utterance) -> None:
+        self._left = Resampler(24_000, 8000, in_step=True)(clips.speech(utterance, 1).pcm)
+
+
+@asynccontextmanager
+async def talking(stream: Stream) -> AsyncIterator[Mouth]:
+    mouth = Mouth(stream)
+    speaking = asyncio.create_task(mouth.run())
+    try:
+        yield mouth
+    finally:
+        speaking.cancel()
+        await asyncio.wait({speaking})
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+async def gathered(beside: ClientConnection, into: list[dict[str, Any]]) -> None:
+    async for message in beside:
+        into.append(json.loads(message))
+
+
+async def test_a_question_is_answered_and_the_answer_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ENV, TOKEN)
+    config = tmp_path / "twilio.toml"
+    config.write_text(f'[twilio]\nauth_token_env = "{ENV}"\n[turn]\npause_ms = 200\ncut_ms = {CUT_MS}\n')
+    with own_server((*COMMAND, "--config", str(config))) as url:
+        [connected] = verbs(await post(f"{url}/twilio/voice", CALL))
+        address = connected[0].get("url") or ""
+        async with streaming(address) as stream:
+            await stream.start({one.get("name", ""): one.get("value", "") for one in connected[0]})
+            assert stream.socket.response
+            call_id = stream.socket.response.headers["x-voicepipe-call-id"]
+            sideband = f"{url.replace('http', 'ws')}/v1/realtime?call_id={call_id}"
+            events: list[dict[str, Any]] = []
+            async with talking(stream) as mouth, connect(sideband, proxy=None) as beside:
+                listening = asyncio.create_task(gathered(beside, events))
+                await until(lambda: of("output_audio_buffer.stopped", events))  # the greeting
+                [question, other] = spoken("hours", "parking")
+                mouth.say(question)
+                await until(lambda: len(of("output_audio_buffer.started", events)) >= 2)
+                before = len(stream.events("media"))
+                await until(lambda: len(stream.events("media")) > before + 50)
+                assert not stream.events("clear")
+                mouth.say(other)
+                await until(lambda: stream.events("clear"))
+                await until(lambda: len(of("output_audio_buffer.started", events)) >= 3)
+                await stream.send("stop")
+                await listening
+        heard = [event["transcript"] for event in of("conversation.item.input_audio_transcription.completed", events)]
+        assert len(heard) >= 2 and all(heard)
+        cut = [event["response"] for event in of("response.done", events) if event["response"]["status"] == "cancelled"]
+        assert cut and cut[0]["status_details"]["reason"] == "turn_detected"
+
+
+def of(kind: str, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [event for event in events if event["type"] == kind]
