@@ -60,9 +60,9 @@ async def until(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.02)
 
 
-async def gathered(beside: ClientConnection, into: list[dict[str, Any]]) -> None:
+async def gathered(beside: ClientConnection, told: Callable[[dict[str, Any]], None]) -> None:
     async for message in beside:
-        into.append(json.loads(message))
+        told(json.loads(message))
 
 
 async def test_a_question_is_answered_and_the_answer_interrupted(
@@ -81,7 +81,7 @@ async def test_a_question_is_answered_and_the_answer_interrupted(
             sideband = f"{url.replace('http', 'ws')}/v1/realtime?call_id={call_id}"
             events: list[dict[str, Any]] = []
             async with talking(stream) as mouth, connect(sideband, proxy=None) as beside:
-                listening = asyncio.create_task(gathered(beside, events))
+                listening = asyncio.create_task(gathered(beside, events.append))
                 await until(lambda: of("output_audio_buffer.stopped", events))  # the greeting
                 [question, other] = spoken("hours", "parking")
                 mouth.say(question)
