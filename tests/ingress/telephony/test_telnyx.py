@@ -206,6 +206,19 @@ async def test_our_end_hangs_up_since_telnyx_would_hold_the_call() -> None:
         await until(lambda: api.did("hangup"))
 
 
+async def test_a_stream_that_cannot_be_taken_ends_the_call(caplog: pytest.LogCaptureFixture) -> None:
+    async with telnyx() as (pop, api, address):
+        await call(address)
+        opus = {"encoding": "OPUS", "sample_rate": 16_000, "channels": 1}
+        async with streaming(address, api, opus) as socket:
+            for _ in range(10):
+                await socket.send('{"event":"media","media":{"track":"inbound","chunk":"1","payload":"AA=="}}')
+            await socket.wait_closed()
+        await until(lambda: api.did("hangup"))
+        assert not pop.calls
+    assert "offers sound as OPUS at 16000 Hz; what can be taken is pcmu, pcma, l16" in caplog.text
+
+
 # --- transfers --------------------------------------------------------------------------------------------------
 
 

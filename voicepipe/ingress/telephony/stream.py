@@ -50,8 +50,8 @@ class Provider(Protocol):
     async def transfer(self, start: Start, target: str) -> None:
         """As `Line.transfer`."""
 
-    async def ended(self, start: Start, reason: str) -> None:
-        """The call is over for us, for this reason (`CallEnded`): nothing more will be said."""
+    async def ended(self, call_id: str, reason: str) -> None:
+        """The provider's call is over for us, by this reason of `CallEnded` or "refused": nothing more is said."""
 
 
 class Streams:
@@ -78,7 +78,8 @@ class Streams:
             logger.warning("%s: a stream is refused: it is of another call than its token", kind)
             start = None
         if start is None:
-            return await wire.refuse(REFUSED)
+            await wire.refuse(REFUSED)
+            return await self._provider.ended(expected, "refused")
         reason = "refused"
         try:
             reason = await self._held(wire, start, call_id)
@@ -86,7 +87,7 @@ class Streams:
             logger.warning("%s: call refused: %s", kind, error)
             await wire.refuse(REFUSED)
         finally:
-            await self._provider.ended(start, reason)
+            await self._provider.ended(start.call_id, reason)
 
     async def _held(self, wire: Wire, start: Start, call_id: str) -> str:
         """Have the call answered; why it ended. Raises Refused."""

@@ -202,14 +202,14 @@ class Telnyx:
         finally:
             del self._transfers[start.call_id]
 
-    async def ended(self, start: Start, reason: str) -> None:
+    async def ended(self, call_id: str, reason: str) -> None:
         """Telnyx holds a call that is no longer streamed: it must be told to hang up."""
         if reason in ("caller", "transferred"):
             return
         try:
-            await self._api.command(start.call_id, "hangup")
+            await self._api.command(call_id, "hangup")
         except CommandFailed as error:
-            logger.error("telnyx: %s is not hung up: %s", start.call_id, error)
+            logger.error("telnyx: %s is not hung up: %s", call_id, error)
 
 
 def _state(call_id: str) -> str:

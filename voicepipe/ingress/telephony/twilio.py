@@ -126,7 +126,7 @@ class Twilio:
         self._transfers = {call: kept for call, kept in self._transfers.items() if kept[0] > now}
         self._transfers[start.call_id] = now + REMEMBERED_S, target
 
-    async def ended(self, start: Start, reason: str) -> None:
+    async def ended(self, call_id: str, reason: str) -> None:
         """The stream is closed, which is all that Twilio needs."""
 
 
