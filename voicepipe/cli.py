@@ -52,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
 
     bench = commands.add_parser("bench", help="measure a part of voicepipe on this machine")
     parts = bench.add_subparsers(title="parts", required=True, metavar="PART")
-    media = parts.add_parser("media", help="a WebRTC call's media, beside stock aiortc")
+    media = parts.add_parser("media", help="a call's media: by WebRTC, beside stock aiortc, and by phone")
     media.add_argument("--calls", type=int, default=10, help="at a time (default 10)")
     media.add_argument("--seconds", type=float, default=15, help="measured, of each (default 15)")
     media.set_defaults(run=_bench_media)
