@@ -38,7 +38,8 @@ async def test_a_call(scenario: str, tmp_path: Path) -> None:
 
 async def test_messages_that_are_lost(tmp_path: Path) -> None:
     pop = FakePop(sip())
-    await place(pop, "lossy", tmp_path, "-r", "20", calls=20)
+    patient = "-max_invite_retrans", "30", "-max_non_invite_retrans", "30"  # by chance many in a row are lost
+    await place(pop, "lossy", tmp_path, "-r", "20", *patient, calls=20)
     assert len(pop.calls) == 20
 
 
