@@ -1,6 +1,6 @@
 """A caller who comes by Twilio: this plays Twilio, with a signed media stream of PCMU, marks and clear.
 
-What is heard is ascribed to replies by a sideband of the call; the server tells the call's id when it takes the stream.
+What is heard is ascribed to replies by a sideband of the call, which is found by Twilio's id of it.
 """
 
 import asyncio
@@ -30,7 +30,6 @@ from voicepipe.audio import Pcm, Resampler, g711
 from voicepipe.errors import ProbeError
 
 STREAM = "/twilio/stream"
-CALL_ID = "x-voicepipe-call-id"
 TOKEN_ENV = "VOICEPIPE_PROBE_TWILIO_TOKEN"
 STREAM_SID = "MZ" + 32 * "0"
 PAYLOAD = g711.RATE // 50
@@ -60,6 +59,7 @@ class TwilioCaller(Talker[str]):
         super().__init__(timeline, mouth)
         self._origin, self._agent = origin(url), agent
         self._token, _, self._key = key.partition(":")
+        self._call_sid = f"CA{secrets.token_hex(16)}"
         self._ascriber = Ascriber(timeline, UNANNOUNCED)
         self._widen = Resampler(g711.RATE, WIRE_RATE, in_step=True)
         self._sockets: list[ClientConnection] = []
@@ -72,13 +72,10 @@ class TwilioCaller(Talker[str]):
         """See `Caller.dial`."""
         self.timeline.began = time.monotonic()
         socket = await self._connect()
-        call_id = socket.response.headers.get(CALL_ID) if socket.response else None
-        if not call_id:
-            raise ProbeError(f"the server at {self._origin} does not tell the call's id: it is no voicepipe")
         await socket.send('{"event":"connected","protocol":"Call","version":"1.0.0"}')
         await socket.send(self._start())
         self._tasks = [asyncio.create_task(self._receive(socket)), asyncio.create_task(self._send(socket))]
-        events = await self._beside(call_id)
+        events = await self._beside()
         self._tasks.append(asyncio.create_task(listen(events, self._ascriber)))
 
     async def _connect(self) -> ClientConnection:
@@ -96,12 +93,12 @@ class TwilioCaller(Talker[str]):
         self._sockets.append(socket)
         return socket
 
-    async def _beside(self, call_id: str) -> ClientConnection:
+    async def _beside(self) -> ClientConnection:
         """The call's events. Raises ProbeError."""
         deadline = time.monotonic() + FOUND_S
         while True:
             try:
-                socket = await beside(self._origin, call_id, self._key)
+                socket = await beside(self._origin, self._call_sid, self._key)
             except ProbeError:
                 if time.monotonic() > deadline:
                     raise
@@ -115,7 +112,7 @@ class TwilioCaller(Talker[str]):
         parameters = {"from": "+15550100", "to": "+15550199"} | ({"agent": self._agent} if self._agent else {})
         start = {
             "streamSid": STREAM_SID,
-            "callSid": f"CA{secrets.token_hex(16)}",
+            "callSid": self._call_sid,
             "accountSid": "AC",
             "tracks": ["inbound"],
             "mediaFormat": form,

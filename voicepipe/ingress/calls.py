@@ -49,8 +49,8 @@ class Calls:
     def __init__(self) -> None:
         self._clock = MediaClock()
         self._known: dict[str, _Known] = {}
-        self._told: dict[str, str] = {}
-        """Ids by which far ends know a call -> its own."""
+        self._by_provider: dict[str, str] = {}
+        """A provider's id of a call -> ours."""
         self._tasks: asyncio.TaskGroup | None = None
         self._holding: set[asyncio.Task[None]] = set()
 
@@ -87,22 +87,23 @@ class Calls:
             await call.run(call_id, self._clock)
 
     @contextmanager
-    def known(self, tenant: Tenant, realtime: RealtimeCall, told: str = "") -> Iterator[str]:
-        """Within the context the call is found by its id, which is given, and by what the far end was `told` for one
-        before there was a call."""
+    def known(self, tenant: Tenant, realtime: RealtimeCall, provider_id: str = "") -> Iterator[str]:
+        """Within the context the call is found by its id, which is given, and by the one that its provider gave it."""
         self._know(tenant, realtime)
-        self._told[told or realtime.id] = realtime.id
+        if provider_id:
+            self._by_provider[provider_id] = realtime.id
         try:
             yield realtime.id
         finally:
-            del self._known[realtime.id], self._told[told or realtime.id]
+            del self._known[realtime.id]
+            self._by_provider.pop(provider_id, None)  # A provider may send two streams of one call.
 
     def _know(self, tenant: Tenant, realtime: RealtimeCall) -> None:
         self._known.setdefault(realtime.id, _Known(tenant, realtime, int(time.time())))
 
     def find(self, call_id: str, tenant: Tenant) -> RealtimeCall:
         """This tenant's call. Raises UnknownCall."""
-        known = self._known.get(self._told.get(call_id, call_id))
+        known = self._known.get(self._by_provider.get(call_id, call_id))
         if known is None or known.tenant.name != tenant.name:
             raise UnknownCall(f"No call has the id {call_id!r}.")
         return known.realtime

@@ -18,7 +18,6 @@ from voicepipe.ingress.doors import settle
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.phone import placed
 from voicepipe.ingress.realtime.call import RealtimeCall
-from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.telephony.dialects import Dialect, Key, Mark, Media, Sound, Start, Stop
 from voicepipe.ingress.telephony.line import StreamLine
 from voicepipe.ingress.telephony.reorder import Reorder
@@ -27,8 +26,6 @@ from voicepipe.ingress.telephony.wire import Wire
 
 logger = logging.getLogger(__name__)
 
-CALL_ID = "x-voicepipe-call-id"
-"""In our answer to the handshake: by this id programs find the call (`?call_id=`)."""
 REFUSED = 1008
 """WebSocket close code: nothing comes of this stream."""
 
@@ -70,8 +67,7 @@ class Streams:
         except Forbidden as error:
             logger.warning("%s: a stream is refused: %s", kind, error)
             return await socket.send_denial_response(PlainTextResponse("Forbidden", 403))
-        call_id = fresh_id("rtc")
-        await socket.accept(headers=[(CALL_ID.encode(), call_id.encode())])
+        await socket.accept()
         wire = Wire(socket, self._provider.dialect, self._pop.config.limits.unread_bytes)
         start = await wire.start()
         if start and expected not in ("", start.call_id):
@@ -82,15 +78,15 @@ class Streams:
             return await self._provider.ended(expected, "refused")
         reason = "refused"
         try:
-            reason = await self._held(wire, start, call_id)
+            reason = await self._held(wire, start)
         except Refused as error:
             logger.warning("%s: call refused: %s", kind, error)
             await wire.refuse(REFUSED)
         finally:
             await self._provider.ended(start.call_id, reason)
 
-    async def _held(self, wire: Wire, start: Start, call_id: str) -> str:
-        """Have the call answered; why it ended. Raises Refused."""
+    async def _held(self, wire: Wire, start: Start) -> str:
+        """Have the call answered; why it ended. Programs find it by the provider's own id. Raises Refused."""
         provider, limits = self._provider, self._pop.config.limits
         origin, asked = provider.origin(start)
         tenant, agent = placed(self._pop, provider.dialect.kind, origin.called, asked)
@@ -106,9 +102,7 @@ class Streams:
                 lambda target: provider.transfer(start, target),
             )
             call = RealtimeCall(line, seat, session, settings, limits)
-            place.enter_context(self._calls.known(tenant, call, call_id))
-            logger.info("%s: %s from %s to %s is %s", provider.dialect.kind, start.call_id, origin.caller or "unknown",
-                        origin.called or "unknown", call_id)  # fmt: skip
+            place.enter_context(self._calls.known(tenant, call, start.call_id))
             async with asyncio.TaskGroup() as tasks:
                 writer = tasks.create_task(wire.write())
                 reader = tasks.create_task(self._feed(wire, line, call))
