@@ -5,7 +5,6 @@ What is heard is ascribed to replies by a sideband of the call, which is found b
 
 import asyncio
 import hmac
-import os
 import secrets
 import tempfile
 import time
@@ -27,6 +26,7 @@ from latency_probes.sound import bed
 from latency_probes.timeline import BLOCK, WIRE_RATE, Timeline
 from latency_probes.webrtc import origin
 from voicepipe.audio import Pcm, Resampler, g711
+from voicepipe.config import made_up
 from voicepipe.errors import ProbeError
 
 STREAM = "/twilio/stream"
@@ -40,7 +40,7 @@ FOUND_S = 2.0
 @contextmanager
 def door() -> Iterator[tuple[tuple[str, ...], str]]:
     """Options of a PoP that is called by Twilio, and the token by which it is signed for."""
-    token = os.environ[TOKEN_ENV] = secrets.token_hex(16)
+    token = made_up(TOKEN_ENV)
     with tempfile.TemporaryDirectory() as folder:
         manifest = Path(folder) / "twilio.toml"
         manifest.write_text(f'[twilio]\nauth_token_env = "{TOKEN_ENV}"\n')

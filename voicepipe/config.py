@@ -236,9 +236,15 @@ def state_directory() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "voicepipe"
 
 
+def made_up(name: str) -> str:
+    """The secret in the environment variable `name`; without one it is made up, also for programs started from here."""
+    os.environ[name] = os.environ.get(name, "").strip() or secrets.token_urlsafe(12)
+    return os.environ[name]
+
+
 def keyed(config: Config, name: str, key_env: str) -> Config:
     """`config` with one tenant; its key is made up for this process if the environment has none."""
-    os.environ[key_env] = os.environ.get(key_env, "").strip() or secrets.token_urlsafe(12)
+    made_up(key_env)
     return msgspec.structs.replace(config, tenants=(TenantConfig(name=name, key_env=key_env),))
 
 
