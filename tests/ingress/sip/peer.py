@@ -62,10 +62,10 @@ class _Socket(asyncio.DatagramProtocol):
         self._take(data, addr)
 
 
-async def opened(take: Callable[[bytes, Any], None]) -> tuple[asyncio.DatagramTransport, int]:
+async def opened(take: Callable[[bytes, Any], None], host: str = "127.0.0.1") -> tuple[asyncio.DatagramTransport, int]:
     """A socket on loopback, and its port."""
     loop = asyncio.get_running_loop()
-    transport, _ = await loop.create_datagram_endpoint(lambda: _Socket(take), ("127.0.0.1", 0))
+    transport, _ = await loop.create_datagram_endpoint(lambda: _Socket(take), (host, 0))
     return transport, transport.get_extra_info("sockname")[1]
 
 
@@ -83,10 +83,11 @@ class Phone:
     answers: bool = True
     routes: list[str] = field(default_factory=list)
     target: str = ""
+    host: str = "127.0.0.1"
 
     async def open(self) -> None:
-        self.sip, self.port = await opened(self._sip)
-        self.rtp, self.rtp_port = await opened(lambda data, source: self.packets.append((data, source)))
+        self.sip, self.port = await opened(self._sip, self.host)
+        self.rtp, self.rtp_port = await opened(lambda data, source: self.packets.append((data, source)), self.host)
         self.ssrc, self.sent = secrets.randbits(32), 0
 
     def close(self) -> None:
@@ -118,7 +119,7 @@ class Phone:
             self.seq += 1
         tag = self.to_tag if to_tag is None else to_tag
         self.branch = branch or f"z9hG4bK{secrets.token_hex(6)}"
-        ours = f"127.0.0.1:{self.port}"
+        ours = f"{self.host}:{self.port}"
         everything = [
             ("Via", f"SIP/2.0/UDP {ours};branch={self.branch};rport"),
             ("From", f'"Ann" <sip:ann@{ours}>;tag={self.tag}'),
@@ -136,7 +137,7 @@ class Phone:
         self, *, formats: str = "0 101", direction: str = "sendrecv", port: int | None = None, more: str = ""
     ) -> str:
         return (
-            f"v=0\r\no=ann 1 {self.seq + 1} IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n"
+            f"v=0\r\no=ann 1 {self.seq + 1} IN IP4 {self.host}\r\ns=-\r\nc=IN IP4 {self.host}\r\nt=0 0\r\n"
             f"m=audio {port or self.rtp_port} RTP/AVP {formats}\r\n"
             f"a=rtpmap:101 telephone-event/8000\r\na={direction}\r\n{more}"
         )
@@ -245,9 +246,9 @@ def sip(config: Config | None = None, **changes: Any) -> Config:
 
 
 @asynccontextmanager
-async def phone(pop: FakePop) -> AsyncIterator[Phone]:
+async def phone(pop: FakePop, host: str = "127.0.0.1") -> AsyncIterator[Phone]:
     """A telephone that knows a PoP which is served already."""
-    made = Phone(("127.0.0.1", pop.config.sip.port))
+    made = Phone(("127.0.0.1", pop.config.sip.port), host=host)
     await made.open()
     try:
         yield made

@@ -48,12 +48,21 @@ class Gate:
                 "their addresses or [[sip.users]] with passwords, or set sip.host to 127.0.0.1."
             )
 
+    def trunk(self, source: str) -> str:
+        """The trunk that has this IPv4 address; empty: none."""
+        address = ipaddress.IPv4Address(source)
+        return next((name for network, name in self._trunks if address in network), "")
+
+    def trusts(self, source: str) -> bool:
+        """Whether all that comes from this IPv4 address is listened to: a trunk's, or this machine's."""
+        return self._open or bool(self.trunk(source))
+
     def admit(self, request: Request) -> Admitted:
         """Who sent it. Raises Refusal."""
-        source = ipaddress.IPv4Address(request.source[0])
+        source = request.source[0]
         if self._open:
             return Admitted()
-        if trunk := next((name for network, name in self._trunks if source in network), None):
+        if trunk := self.trunk(source):
             return Admitted(trunk=trunk)
         if not self._passwords:
             raise Refusal(403, "Forbidden", f"{source} is none of the sip.trunks, and there are no sip.users")

@@ -122,7 +122,10 @@ class _Socket(asyncio.DatagramProtocol):
 
     def send(self, data: bytes, address: Host) -> None:
         if self._udp and not self._udp.is_closing():
-            self._udp.sendto(data, address)
+            try:
+                self._udp.sendto(data, address)
+            except (OSError, OverflowError, ValueError):  # What a Via names may be no address and no port.
+                logger.debug("nothing can be sent to %s:%s", *address, exc_info=True)
 
     def close(self) -> None:
         if self._udp:
@@ -139,6 +142,12 @@ class _Transactions(SipTransactionManager):  # type: ignore[misc]
         self.model_udp_server = (lambda config, options: server), (lambda address, handle: _Options())
         config = {"_sip_address": address[0], "_sip_port": address[1], "_sip_logger": _Log()}
         super().__init__(config, on_request)
+
+    def incomingRequest(self, msg: Any, checksum: bytes, tids: Any, server: _Socket) -> None:
+        via = msg.getHFBody("via")
+        if "received" in via.params:  # If its sender wrote that, our answers would go to whom they please.
+            via.params["received"] = msg.getSource()[0]
+        super().incomingRequest(msg, checksum, tids, server)
 
 
 class _Options:
@@ -196,12 +205,16 @@ class Request(Message):
 
 
 class Stack:
-    """`on_request` gets every request that begins a transaction, on the event loop; ACKs come to `Request.respond`."""
+    """`on_request` gets every request that begins a transaction, on the event loop; ACKs come to `Request.respond`.
+    What comes from an IP address that `admits` turns away is dropped unread."""
 
-    def __init__(self, host: str, port: int, public: str, on_request: Callable[[Request], None]) -> None:
+    def __init__(
+        self, host: str, port: int, public: str, on_request: Callable[[Request], None], admits: Callable[[str], bool]
+    ) -> None:
         self.address: Host = host, port
         self._public = public
         self._on_request = on_request
+        self._admits = admits
         self._socket = _Socket(self)
         self._transactions: Any = None
         self._resolving: set[asyncio.Task[None]] = set()
@@ -238,7 +251,7 @@ class Stack:
 
     def received(self, data: bytes, address: Host) -> None:
         """A datagram."""
-        if len(data) < _SHORTEST:
+        if len(data) < _SHORTEST or not self._admits(address[0]):
             return
         try:
             text = data.decode()
