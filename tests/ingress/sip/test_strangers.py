@@ -1,4 +1,4 @@
-"""Who may not call: scanned by strangers and flooded with junk, a PoP answers its callers as before, and says so once."""
+"""Who may not call: scanned and flooded by strangers, a PoP answers its callers as before, and says so once."""
 
 import asyncio
 import gc
