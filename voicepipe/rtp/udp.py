@@ -60,7 +60,7 @@ class UdpMedia:
             return int(rtp.getsockname()[1])
         raise NoPort(
             f"No pair of UDP ports can be had on {self._address} ({refusal or 'the range is too small'}): set "
-            "sip.first_port and sip.last_port to a wider range, or sip.address to an address of this machine."
+            "sip.first_port and sip.last_port to a wider range, or sip.host to an address of this machine."
         )
 
     def agree(self, said: Description, signalled: str, srtp: Srtp | None) -> None:
