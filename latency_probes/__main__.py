@@ -82,7 +82,10 @@ def parser() -> argparse.ArgumentParser:
     cli.add_argument("--concurrency", type=positive, default=1, help="calls at a time (default 1)")
     cli.add_argument("--soak", type=positive, metavar="N", help="instead: N short calls one after another")
     cli.add_argument(
-        "--capacity", type=positive, metavar="N", help="instead: N WebRTC calls more at a time, until it is late"
+        "--capacity",
+        type=positive,
+        metavar="N",
+        help="instead: N more calls at a time until it is late (--by webrtc, sip)",
     )
     cli.add_argument("--json", type=Path, metavar="FILE", help="write every turn and the summary to this file")
     cli.add_argument(
@@ -163,14 +166,17 @@ def soaked(options: argparse.Namespace, console: Console) -> int:
 
 def filled(options: argparse.Namespace, console: Console) -> int:
     """Place more and more calls and report."""
+    ways = capacity.ways(options.url, options.phone, options.key, options.agent)
+    if (way := ways.get(options.by)) is None:
+        raise ProbeError(f"--capacity places calls by {' or '.join(ways)}: add --by with one of them")
     with console.status("each step takes 40 s ...") as status:
         steps = stoppable(
             capacity.capacity(
-                options.url, options.capacity, options.key, options.agent,
+                way, options.url, options.key, options.capacity,
                 lambda step: status.update(f"{step.calls} calls: loop lag p99 {step.loop_lag_p99_ms:.1f} ms ..."),
             )
         )  # fmt: skip
-    capacity.show(steps, console)
+    capacity.show(way, steps, console)
     keep(options.json, steps)
     return 0
 

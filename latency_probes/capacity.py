@@ -1,15 +1,18 @@
-"""How many WebRTC calls one process holds: more and more of them, until its event loop is late.
+"""How many calls one process holds: more and more of them, until its event loop is late.
 
 Each caller asks a question every few seconds and listens. What they send is encoded beforehand and what they get is
-only counted, so that the generator takes less of its core than the server of its own.
+only counted, so that the generator takes less of its core than the server of its own. How late the answers were is
+the server's own figure, read from its dashboard once a step: nobody beside a call makes it dearer.
 """
 
 import asyncio
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -18,12 +21,13 @@ from rich.table import Table
 
 from latency_probes import clips
 from latency_probes.run import processor_seconds
-from latency_probes.soak import figures
+from latency_probes.sip import dialled
+from latency_probes.soak import figures, latencies
 from latency_probes.sound import bed, mixed
 from latency_probes.stats import percentile
 from latency_probes.timeline import BLOCK, WIRE_RATE
-from latency_probes.webrtc import Placed, place
-from voicepipe.audio import opus
+from latency_probes.webrtc import place
+from voicepipe.audio import Pcm, Resampler, g711, opus
 from voicepipe.errors import ProbeError
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.packet import is_rtcp
@@ -43,41 +47,77 @@ class Step(msgspec.Struct):
     calls: int
     loop_lag_p99_ms: float
     turns: int
+    """Timed ones of this step, of the newest 300."""
     latency_p50_ms: float | None
     latency_p95_ms: float | None
-    """Server's turn latency of the turns of this step."""
+    """Server's turn latency of these turns."""
     packets_a_second: float
     """That a caller got; 50 are sent."""
+    server: float
     generator: float
-    """Of one core: near 1 it is the generator that is measured."""
+    """Processor time of both, of one core: with the generator near 1 it is that which is measured."""
+
+
+class Call(Protocol):
+    """A call that is up."""
+
+    def send(self, payload: bytes) -> None:
+        """20 ms of sound, as it is encoded."""
+
+    async def hang_up(self) -> None: ...
+
+
+OnMedia = Callable[[bytes, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How calls are placed, and what they carry."""
+
+    name: str
+    place: Callable[[OnMedia], Awaitable[Call]]
+    encoder: Callable[[], Callable[[Pcm], bytes]]
+    """Of int16[480] at 24 kHz."""
+
+
+def ways(url: str, phone: str, key: str, agent: str) -> dict[str, Way]:
+    """By the names that `--by` has for them. `phone`: where the telephone is, as `SipCaller` has it."""
+
+    def pcmu() -> Callable[[Pcm], bytes]:
+        down = Resampler(WIRE_RATE, g711.RATE, in_step=True)
+        return lambda pcm: g711.encode("pcmu", down(pcm))
+
+    return {
+        "webrtc": Way("WebRTC", lambda heard: place(url, key, agent, on_media=heard), lambda: opus.Encoder(WIRE_RATE)),
+        "sip": Way("SIP", lambda heard: dialled(url, phone, agent, heard), pcmu),
+    }
 
 
 class Asker:
     """One call; `payloads` over and over, each caller in another place of it."""
 
-    def __init__(self, placed: Placed, payloads: list[bytes], number: int) -> None:
-        self.placed = placed
+    def __init__(self, payloads: list[bytes], number: int) -> None:
         self.packets = 0
-        self.latencies: list[float] = []
         self._payloads = payloads
         self._at = number * 37 % len(payloads)
-        placed.transport.on_media = self._media
-        placed.channel.on("message", self._message)
+        self._call: Call | None = None
+
+    async def dial(self, way: Way) -> None:
+        """Raises ProbeError."""
+        self._call = await way.place(self._heard)
 
     def tick(self, now: float) -> None:
         """A packet more."""
-        self.placed.send(self._payloads[self._at % len(self._payloads)])
+        assert self._call
+        self._call.send(self._payloads[self._at % len(self._payloads)])
         self._at += 1
 
-    def _media(self, data: bytes, arrived: float) -> None:
-        self.packets += not is_rtcp(data)
+    async def hang_up(self) -> None:
+        assert self._call
+        await self._call.hang_up()
 
-    def _message(self, message: str) -> None:
-        if '"response.done"' in message[:200]:
-            metadata = msgspec.json.decode(message)["response"]["metadata"] or {}
-            record = msgspec.json.decode(metadata.get("voicepipe.turn", "{}"))
-            if (latency := record.get("turn_latency")) is not None:
-                self.latencies.append(latency)
+    def _heard(self, data: bytes, arrived: float) -> None:
+        self.packets += not is_rtcp(data)
 
 
 @contextmanager
@@ -89,69 +129,71 @@ def roomy() -> Iterator[tuple[str, ...]]:
         yield ("--pop", str(manifest))
 
 
-async def capacity(url: str, more: int, key: str, agent: str, told: Callable[[Step], None]) -> list[Step]:
+async def capacity(way: Way, url: str, key: str, more: int, told: Callable[[Step], None]) -> list[Step]:
     """Add `more` calls at a time until the server's loop is late, or takes no more; cancelled, the steps so far.
 
-    Raises ProbeError: not one call can be placed.
+    Raises ProbeError: not one call can be placed, or the server shows no figures.
     """
-    payloads = await asyncio.to_thread(question)
+    payloads = await asyncio.to_thread(question, way)
     clock, askers, steps = MediaClock(), list[Asker](), list[Step]()
     ticking = asyncio.create_task(clock.run())
     try:
         while not steps or steps[-1].loop_lag_p99_ms <= LAG_MS:
             for _ in range(more):
-                asker = Asker(await place(url, key, agent), payloads, len(askers))
+                asker = Asker(payloads, len(askers))
+                await asker.dial(way)
                 askers.append(asker)
                 clock.add(asker.tick)
                 await asyncio.sleep(0.1)
-            steps.append(await held(url, askers))
+            steps.append(await held(url, key, askers))
             told(steps[-1])
     except (ProbeError, asyncio.CancelledError):
         if not steps:
             raise
     finally:
         ticking.cancel()
-        for asker in askers:
-            await asker.placed.transport.close()
+        await asyncio.gather(*(asker.hang_up() for asker in askers))
     return steps
 
 
-async def held(url: str, askers: list[Asker]) -> Step:
+async def held(url: str, key: str, askers: Sequence[Asker]) -> Step:
     """These calls for a while."""
     for asker in askers:
-        asker.packets, asker.latencies = 0, []
-    began, cpu = time.monotonic(), processor_seconds()
+        asker.packets = 0
+    before, began, cpu = await asyncio.to_thread(figures, url), time.monotonic(), processor_seconds()
     await asyncio.sleep(SETTLE_S)
     took = time.monotonic() - began
     share = (processor_seconds() - cpu) / took
-    seen = await asyncio.to_thread(figures, url)
-    latencies = [latency for asker in askers for latency in asker.latencies]
     packets = sum(asker.packets for asker in askers) / len(askers) / took
-    p50, p95 = percentile(latencies, 50), percentile(latencies, 95)
-    return Step(len(askers), seen["loop_lag_p99_ms"], len(latencies), p50, p95, packets, share)
+    seen = await asyncio.to_thread(figures, url)
+    server = (seen["cpu_s"] - before["cpu_s"]) / took
+    late = await asyncio.to_thread(latencies, url, key, took)
+    p50, p95 = percentile(late, 50), percentile(late, 95)
+    return Step(len(askers), seen["loop_lag_p99_ms"], len(late), p50, p95, packets, server, share)
 
 
-def question() -> list[bytes]:
-    """Opus packets of a caller's round: a question in a quiet room, and silence for its answer."""
+def question(way: Way) -> list[bytes]:
+    """Packets of a caller's round: a question in a quiet room, and silence for its answer."""
     item = next(item for item in clips.load(["finished"]) if (item.intent, item.noise) == ("hours", "quiet"))
     said = clips.speech(item, 1).pcm
     blocks = mixed(np.pad(said, (WIRE_RATE, ROUND_S * WIRE_RATE - said.size - WIRE_RATE)), bed("quiet", 1), 0)
-    encode = opus.Encoder(WIRE_RATE)
+    encode = way.encoder()
     return [encode(block) for block in blocks.reshape(-1, BLOCK)]
 
 
-def show(steps: list[Step], console: Console) -> None:
+def show(way: Way, steps: list[Step], console: Console) -> None:
     """The table, and the answer."""
-    table = Table(title="WebRTC calls at a time")
-    for column in ("calls", "loop lag p99 ms", "turns", "latency p50", "p95 ms", "packets/s", "generator"):
+    table = Table(title=f"calls by {way.name} at a time", caption="server, generator: of one core")
+    for column in ("calls", "loop lag p99 ms", "turns", "latency p50", "p95 ms", "packets/s", "server", "generator"):
         table.add_column(column, justify="right", no_wrap=True)
     for step in steps:
         table.add_row(str(step.calls), f"{step.loop_lag_p99_ms:.1f}", str(step.turns), number(step.latency_p50_ms),
                       number(step.latency_p95_ms), f"{step.packets_a_second:.1f}",
-                      f"{step.generator:.0%} of a core")  # fmt: skip
+                      f"{step.server:.0%}", f"{step.generator:.0%}")  # fmt: skip
     console.print(table)
     kept = [step.calls for step in steps if step.loop_lag_p99_ms <= LAG_MS]
-    console.print(f"one process holds {max(kept, default=0)} calls at a loop lag p99 of at most {LAG_MS:.0f} ms")
+    most = max(kept, default=0)
+    console.print(f"one process holds {most} calls by {way.name} at a loop lag p99 of at most {LAG_MS:.0f} ms")
 
 
 def number(value: float | None) -> str:

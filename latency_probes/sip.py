@@ -26,6 +26,8 @@ from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
 
 PORT = 5060
 PCMU = 0
+ANYBODY = "probe"
+"""Is called where no agent is named."""
 AGAIN_S = 0.5
 """An INVITE that is not answered is sent again (RFC 3261, 17.1.1.2)."""
 
@@ -93,7 +95,7 @@ class Dialled:
                 continue
         else:
             raise ProbeError(f"no telephone is answered at {self.server[0]}:{self.server[1]}: start the PoP with "
-                             "--sip-port, and name it with --sip HOST:PORT")  # fmt: skip
+                             "--sip-port, and name it with --phone HOST:PORT")  # fmt: skip
         if self._refused:
             raise ProbeError(f"the call is refused: {self._refused}; the PoP's log says why")
 
@@ -116,6 +118,8 @@ class Dialled:
     def _message(self, data: bytes, arrived: float) -> None:
         head, _, body = data.decode(errors="replace").partition("\r\n\r\n")
         start, *lines = head.split("\r\n")
+        if "SIP/2.0" not in start:  # The server's RTCP goes to the port after that of a call's sound.
+            return
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         code = start.split(" ", 2)[1] if start.startswith("SIP/2.0 ") else ""
         if not code:
@@ -165,6 +169,17 @@ class Dialled:
                 transport.close()
 
 
+async def dialled(url: str, phone: str, agent: str, on_media: Callable[[bytes, float], None]) -> Dialled:
+    """A call that is up; `url`, `phone` and `agent` as `SipCaller` has them. Raises ProbeError."""
+    call = Dialled(telephone(url, phone), agent or ANYBODY, on_media)
+    try:
+        await call.dial()
+    except BaseException:
+        await call.hang_up()
+        raise
+    return call
+
+
 class SipCaller(Talker[Pcm]):
     """See `Caller`. `noise` and `seed` choose the room's noise; `url` is where the events are, `phone` where the
     telephone is, as "HOST:PORT"; empty: port 5060 of the same host."""
@@ -176,7 +191,7 @@ class SipCaller(Talker[Pcm]):
         self._down = Resampler(WIRE_RATE, g711.RATE, in_step=True)
         self._up = Resampler(g711.RATE, WIRE_RATE, in_step=True)
         self._ascriber = Ascriber(timeline, UNANNOUNCED)
-        self._call = Dialled(telephone(url, phone), agent or "probe", self._media)
+        self._call = Dialled(telephone(url, phone), agent or ANYBODY, self._media)
         self._sideband: ClientConnection | None = None
 
     async def dial(self) -> None:

@@ -5,6 +5,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -93,15 +94,30 @@ def vitals(url: str) -> str:
 
 def figures(url: str) -> dict[str, float]:
     """The numbers of /healthz on the server behind `url` (ws or http). Blocks; raises ProbeError."""
+    found = _got(url, "/healthz")
+    return {key: float(value) for key, value in found.items() if isinstance(value, int | float)}
+
+
+def latencies(url: str, key: str, seconds: float) -> list[float]:
+    """Turn latencies, in ms, that the server's dashboard lists of its last `seconds`, 300 at most; `key` may see them.
+
+    Blocks; raises ProbeError.
+    """
+    view = _got(url, "/v1/dashboard?minutes=5", key)
+    turns = [turn for turn in view["turns"] if turn["at"] >= view["now"] - seconds]
+    return [turn["latency_ms"] for turn in turns if turn["latency_ms"] is not None]
+
+
+def _got(url: str, path: str, key: str = "") -> dict[str, Any]:
     parts = urlsplit(url if "://" in url else f"ws://{url}")
-    address = f"{parts.scheme.replace('ws', 'http')}://{parts.netloc}/healthz"
+    address = f"{parts.scheme.replace('ws', 'http')}://{parts.netloc}{path}"
+    request = urllib.request.Request(address, headers={"Authorization": f"Bearer {key}"} if key else {})
     try:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(address, timeout=5) as answer:
-            found = msgspec.json.decode(answer.read())
+        with opener.open(request, timeout=5) as answer:
+            return msgspec.json.decode(answer.read(), type=dict[str, Any])
     except (OSError, urllib.error.URLError, msgspec.DecodeError) as error:
-        raise ProbeError(f"a soak needs the server's figures, and {address} has none: {error}") from error
-    return {key: float(value) for key, value in found.items() if isinstance(value, int | float)}
+        raise ProbeError(f"the server's own figures are needed, and {address} has none: {error}") from error
 
 
 def show(growth: Growth, console: Console) -> None:

@@ -53,6 +53,10 @@ class Placed:
         stamp = number * OPUS.clock // 50 & 0xFFFFFFFF
         self.transport.send_rtp(bytes(RtpPacket(self.payload_type, number & 0xFFFF, stamp, self._ssrc, payload)))
 
+    async def hang_up(self) -> None:
+        """Safe to call twice."""
+        await self.transport.close()
+
 
 async def place(
     url: str, key: str, agent: str, *, on_media: OnMedia | None = None, on_message: OnMessage | None = None
@@ -119,7 +123,7 @@ class WebRtcCaller(Talker[Pcm]):
 
     async def _disconnect(self) -> None:
         if self._placed:
-            await self._placed.transport.close()
+            await self._placed.hang_up()
 
     async def _send(self, pcm: Pcm) -> None:
         assert self._placed

@@ -142,7 +142,7 @@ class PopApi(Protocol):
         """A place for one call. Raises PopFull, Draining."""
 
     def health(self) -> dict[str, Any]:
-        """{"status", "calls", "predicted_ms", "tasks", "threads", "fds", "rss_kb", "loop_lag_p99_ms"}.
+        """{"status", "calls", "predicted_ms", "tasks", "threads", "fds", "rss_kb", "cpu_s", "loop_lag_p99_ms"}.
 
         `status` is "ok" while calls are taken, otherwise "starting" or "draining".
         """

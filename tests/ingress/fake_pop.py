@@ -291,7 +291,7 @@ class FakePop:
 
     def health(self) -> dict[str, Any]:
         return {"status": "ok", "calls": self.live, "tasks": len(asyncio.all_tasks()), "threads": 1, "fds": 0,
-                "rss_kb": 0, "loop_lag_p99_ms": 0.0, "predicted_ms": 160}  # fmt: skip
+                "rss_kb": 0, "cpu_s": 0.0, "loop_lag_p99_ms": 0.0, "predicted_ms": 160}  # fmt: skip
 
 
 @asynccontextmanager

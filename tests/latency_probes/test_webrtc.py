@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 import uvloop
 
-from latency_probes import capacity
-from latency_probes.soak import figures
 from latency_probes.webrtc import WebRtcCaller, local_address
 from tests.ingress.fake_pop import ANSWER, FakePop, serving, tone
 from voicepipe.audio import opus
@@ -59,13 +57,3 @@ async def test_a_server_that_is_full_or_not_there() -> None:
         await WebRtcCaller("http://127.0.0.1:9", "quiet", seed=1).dial()
     with pytest.raises(ProbeError, match="correct the address"):
         await asyncio.to_thread(local_address, "http://no.such.host.invalid")
-
-
-async def test_capacity_ends_when_the_loop_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    lags = iter([3.0, 12.0, 25.0])
-    monkeypatch.setattr(capacity, "SETTLE_S", 0.3)
-    monkeypatch.setattr(capacity, "figures", lambda url: {**figures(url), "loop_lag_p99_ms": next(lags)})
-    async with serving(FakePop()) as address:
-        steps = await capacity.capacity(f"http://{address}", 2, "", "", lambda step: None)
-    assert [(step.calls, step.loop_lag_p99_ms) for step in steps] == [(2, 3.0), (4, 12.0), (6, 25.0)]
-    assert all(step.packets_a_second > 0 for step in steps)

@@ -41,10 +41,11 @@ class Watch:
         return max(0.0, lags[int(len(lags) * 0.99)] * 1000) if lags else 0.0
 
     def vitals(self) -> dict[str, Any]:
-        """Tasks, threads, descriptors and memory (KiB; both at most a second old), loop lag."""
+        """Tasks, threads, descriptors and memory (KiB; both at most a second old), processor seconds so far, loop
+        lag."""
         tasks = len(asyncio.all_tasks())
-        lag = {"loop_lag_p99_ms": round(self.lag_p99_ms(), 2)}
-        return {"tasks": tasks, "threads": threading.active_count(), **self._held, **lag}
+        times = {"cpu_s": round(time.process_time(), 2), "loop_lag_p99_ms": round(self.lag_p99_ms(), 2)}
+        return {"tasks": tasks, "threads": threading.active_count(), **self._held, **times}
 
 
 def _held() -> dict[str, int]:
