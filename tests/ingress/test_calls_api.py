@@ -16,8 +16,9 @@ from voicepipe.errors import TransferFailed
 from voicepipe.ingress import http
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.realtime.call import RealtimeCall
+from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.line import WebSocketLine
-from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.realtime.session import PcmFormat, Session
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.transport import Network
 
@@ -145,6 +146,45 @@ async def test_a_line_that_cannot_transfer_says_so(pop: FakePop) -> None:
         )
 
 
+class Keypad(PhoneLine):
+    """A line that can be sent keys."""
+
+    digits = ""
+
+    def send_keys(self, digits: str) -> None:
+        self.digits += digits
+
+
+async def test_a_program_sends_keys(pop: FakePop) -> None:
+    taken = Keypad(PcmFormat(), PcmFormat())
+    async with holding(pop, taken) as (client, (call,)):
+        path = f"/v1/realtime/calls/{call.realtime.id}/dtmf"
+        assert (await client.post(path, json={"digits": "12#"})).status_code == 200
+        assert (await client.post(path, json={"digits": "AD*" + "0" * 37})).status_code == 200
+        assert taken.digits == "12#AD*" + "0" * 37
+        for digits in ("", "12 3", "E", "a", "1" * 41):
+            answer = await client.post(path, json={"digits": digits})
+            assert (answer.status_code, answer.json()["error"]["param"]) == (400, "digits")
+        for sent, code in ((b"{}", "missing_required_parameter"), (b"{", "invalid_json")):
+            answer = await client.post(path, content=sent)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (400, code)
+        other = {"authorization": "Bearer sk-other"}
+        assert (await client.post(path, json={"digits": "1"}, headers=other)).status_code == 404
+        assert len(taken.digits) == 43
+
+
+async def test_a_line_without_a_telephone_takes_no_keys(pop: FakePop) -> None:
+    async with holding(pop, line()) as (client, (call,)):
+        answer = await client.post(f"/v1/realtime/calls/{call.realtime.id}/dtmf", json={"digits": "1"})
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"]) == (400, "dtmf_failed")
+        assert error["message"] == "Keys are sent to telephones, and this caller has none."
+        call.realtime.close()
+        with pytest.raises(WireError, match="not in progress"):
+            call.realtime.send_keys("1")
+        call.realtime.end("agent")
+
+
 async def test_only_the_tenants_own_key_may(pop: FakePop) -> None:
     async with holding(pop, line()) as (client, (call,)):
         path = f"/v1/realtime/calls/{call.realtime.id}/refer"
@@ -154,6 +194,8 @@ async def test_only_the_tenants_own_key_may(pop: FakePop) -> None:
         target = {"target_uri": "tel:+1"}
         assert (await client.post(path, json=target, headers=browser)).status_code == 401
         assert (await client.get("/v1/realtime/calls", headers=browser)).status_code == 401
+        keys = await client.post(path.replace("refer", "dtmf"), json={"digits": "1"}, headers=browser)
+        assert keys.status_code == 401
         assert (await client.post(path, json=target, headers=other)).status_code == 404
         assert (await client.get("/v1/realtime/calls", headers={"authorization": "Bearer no"})).status_code == 401
         assert not pop.calls[0].transferred

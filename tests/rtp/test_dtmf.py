@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.rtp.dtmf import ENDS, KEYS, LONGEST_S, PAUSE_S, Event, KeyReceiver, KeySender
+from voicepipe.rtp.dtmf import ENDS, KEYS, LONGEST_S, PAUSE_S, WAITING, Event, KeyReceiver, KeySender
 from voicepipe.rtp.packet import PacketError, RtpPacket
 
 CLOCK, STEP = 8000, 160
@@ -108,10 +108,20 @@ def test_any_payload_is_an_event_or_an_error(payload: bytes) -> None:
         assert len(payload) < 4
 
 
-@pytest.mark.parametrize("key", ["", "E", "12", "a"])
-def test_what_is_no_key(key: str) -> None:
-    with pytest.raises(ValueError, match=r"is no key: one of 0123456789"):
-        KeySender(CLOCK).press(key, 100)
+@pytest.mark.parametrize("keys", ["", "E", "12E", "a"])
+def test_what_are_no_keys(keys: str) -> None:
+    sender = KeySender(CLOCK)
+    with pytest.raises(ValueError, match="what is no key: keys are 0123456789"):
+        sender.press(keys, 100)
+    assert not sender.wants(FIRST), "none of them is sent"
+
+
+def test_only_so_many_keys_wait() -> None:
+    sender = KeySender(CLOCK)
+    sender.press("1" * (WAITING - 1), 100)
+    with pytest.raises(ValueError, match="Too many keys wait"):
+        sender.press("22", 100)
+    sender.press("2", 100)
 
 
 @pytest.mark.parametrize("clock", [8000, 48_000])

@@ -1,6 +1,8 @@
-"""Calls in progress, however they came, for their tenant's programs: list them, hang one up, transfer its caller."""
+"""Calls in progress, however they came, for their tenant's programs: list them, hang one up, transfer its caller, send
+it keys."""
 
 import re
+from typing import TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -18,8 +20,17 @@ TARGET = re.compile(r"(?:sips?|tel):[^\s<>\"\x00-\x1f\x7f]{1,250}")
 """What a SIP network can be asked for, and nothing that could end its header."""
 
 
+DIGITS = re.compile(r"[0-9*#A-D]{1,40}")
+
+T = TypeVar("T")
+
+
 class _Refer(msgspec.Struct):
     target_uri: str
+
+
+class _Dtmf(msgspec.Struct):
+    digits: str
 
 
 class CallsInProgress:
@@ -35,6 +46,7 @@ class CallsInProgress:
             Route(f"{CALLS}/{{call_id}}", self.hang_up, methods=["DELETE"]),
             Route(f"{CALLS}/{{call_id}}/hangup", self.hang_up, methods=["POST"]),
             Route(f"{CALLS}/{{call_id}}/refer", self.refer, methods=["POST"]),
+            Route(f"{CALLS}/{{call_id}}/dtmf", self.dtmf, methods=["POST"]),
         ]
 
     async def list(self, request: Request) -> Response:
@@ -57,21 +69,40 @@ class CallsInProgress:
             raise WireError("transfer_failed", f"The call was not transferred: {error}.") from None
         return Response()
 
+    async def dtmf(self, request: Request) -> Response:
+        """POST {"digits": "12#"}: 200, and they are pressed one after another, a quarter of a second each, in place of
+        what the agent says meanwhile; 400 where no keys can be sent."""
+        call = self._calls.find(request.path_params["call_id"], self._owner(request).tenant)
+        call.send_keys(_digits(await body(request)))
+        return Response()
+
     def _owner(self, request: Request) -> Caller:
         """Raises Unauthorized: a key in a browser would let its reader see who calls, and dial any number at the
         tenant's cost."""
         who = self._doors.caller(request)
         if who.agent is not None:
-            raise Unauthorized("An ek_ key cannot list or transfer calls: use the tenant's own.")
+            raise Unauthorized("An ek_ key cannot list or transfer calls, nor send them keys: use the tenant's own.")
         return who
 
 
 def _target(sent: bytes) -> str:
-    try:
-        target = msgspec.json.decode(sent, type=_Refer).target_uri
-    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        raise wire_error(error) from None
+    target = _read(sent, _Refer).target_uri
     if not TARGET.fullmatch(target):
         raise WireError("invalid_value", "Invalid value for 'target_uri': expected an address like "
                         "sip:ann@example.com, or tel:+14155550123.", "target_uri")  # fmt: skip
     return target
+
+
+def _digits(sent: bytes) -> str:
+    digits = _read(sent, _Dtmf).digits
+    if not DIGITS.fullmatch(digits):
+        raise WireError("invalid_value", "Invalid value for 'digits': expected 1 to 40 of 0 to 9, *, # and A to D.",
+                        "digits")  # fmt: skip
+    return digits
+
+
+def _read(sent: bytes, shape: type[T]) -> T:
+    try:
+        return msgspec.json.decode(sent, type=shape)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise wire_error(error) from None

@@ -8,7 +8,7 @@ from voicepipe.audio import Block, Pcm, Resampler, samples_to_ms
 from voicepipe.errors import TransferFailed
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.errors import NO_KEYS, WireError
 from voicepipe.ingress.realtime.session import Format
 from voicepipe.line import NO_TRANSFER, Pump
 from voicepipe.rtp.codec import Codec
@@ -93,6 +93,10 @@ class RtpLine:
     async def transfer(self, target: str) -> None:
         """Raises TransferFailed: a browser cannot be sent elsewhere."""
         raise TransferFailed(NO_TRANSFER)
+
+    def send_keys(self, digits: str) -> None:
+        """Raises WireError: a browser has no telephone."""
+        raise WireError(NO_KEYS, "Keys are sent to telephones, and this caller has none.")
 
     async def hang_up(self) -> None:
         """Let the caller hear what is out, then end the call."""

@@ -15,6 +15,8 @@ ENDS = 3
 """The last packet of a key is sent so often, as nothing follows that would tell that it was lost."""
 PAUSE_S = 0.060
 """At least so long no key is down between two: less, and a gateway that makes tones of them makes one of two."""
+WAITING = 80
+"""Keys that may wait to be sent: some 20 s of them."""
 LONGEST_S = 1.0
 """The duration has 16 bits: 1.4 s at 48 kHz."""
 _PAYLOAD = struct.Struct("!BBH")
@@ -78,12 +80,14 @@ class KeySender:
         """From this timestamp on the next key may go down."""
         self._ends = 0
 
-    def press(self, key: str, ms: int) -> None:
-        """Raises ValueError: no key."""
-        if len(key) != 1 or key not in KEYS:
-            raise ValueError(f"{key!r} is no key: one of {KEYS} is.")
+    def press(self, keys: str, ms: int) -> None:
+        """Raises ValueError, and sends none of them: not all are keys, or too many wait already."""
+        if not keys or not set(keys) <= set(KEYS):
+            raise ValueError(f"{keys!r} holds what is no key: keys are {KEYS}.")
+        if len(self._waiting) + len(keys) > WAITING:
+            raise ValueError(f"Too many keys wait to be sent, at most {WAITING} may: send these a little later.")
         span = min(max(ms / 1000, 0.04), LONGEST_S)
-        self._waiting.append((KEYS.index(key), round(span * self._clock)))
+        self._waiting.extend((KEYS.index(key), round(span * self._clock)) for key in keys)
 
     def wants(self, timestamp: int) -> bool:
         """Whether the packet of this moment is a key's. Timestamps do not wrap here."""

@@ -74,16 +74,20 @@ class RtpSender:
             else:
                 self._send_sound(self._silence)
 
-    def press(self, key: str, ms: int) -> None:
-        """Send a key for `ms` milliseconds, after those that were pressed before. Raises ValueError."""
+    def press(self, keys: str, ms: int) -> None:
+        """Send keys of `ms` milliseconds each, after those that were pressed before. Raises ValueError: none is
+        sent."""
         if self._keys_type is None:
             raise ValueError("The caller's phone takes no keys: its SDP names no telephone-event.")
-        self._keys.press(key, ms)
+        self._keys.press(keys, ms)
 
     def change(self, codec: Codec, payload_type: int, keys_type: int | None) -> None:
-        """Go on with another codec. Keys that are not out yet go with the old one."""
+        """Go on with another codec. Keys that are not out yet go with the old one, or with the peer's way to take
+        them."""
         if codec is not self._codec:
             self._use(codec)
+        if keys_type is None:
+            self._keys = KeySender(codec.clock)  # Those that wait cannot be sent any more.
         self._type, self._keys_type = payload_type, keys_type
 
     def hold(self, *, sends: bool) -> None:

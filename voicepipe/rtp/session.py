@@ -151,10 +151,10 @@ class RtpSession:
         """20 ms of speech at once: int16[n] at the codec's `out_rate`. Under a key or on hold it is not sent."""
         self._out.send(pcm)
 
-    def press(self, key: str, ms: int = 160) -> None:
-        """Send a key (`dtmf.KEYS`) in place of what is said meanwhile. Raises ValueError: it is none, or the peer takes
-        none."""
-        self._out.press(key, ms)
+    def press(self, keys: str, ms: int = 160) -> None:
+        """Send keys (`dtmf.KEYS`) one after another, in place of what is said meanwhile; on hold they wait. Raises
+        ValueError, and sends none: the peer takes none, not all are keys, or too many wait already."""
+        self._out.press(keys, ms)
 
     def tick(self, now: float) -> None:
         """What is due without a packet: silence while nothing is said, what is lost, reports."""

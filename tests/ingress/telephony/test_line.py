@@ -214,3 +214,9 @@ def test_sound_there_and_back(sound: Sound) -> None:
     pcm = tone(sound.rate // 50, sound.rate)
     back = sound.decode(sound.encode(pcm))
     assert back.shape == pcm.shape and np.abs(back.astype(int) - pcm).max() <= (0 if sound.encoding == "l16" else 512)
+
+
+def test_streams_are_sent_no_keys() -> None:
+    _, _, line = connected(lambda: 0.05)
+    with pytest.raises(WireError, match="by SIP alone"):
+        line.send_keys("1")

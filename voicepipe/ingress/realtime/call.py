@@ -15,7 +15,7 @@ from voicepipe.config import LimitsConfig
 from voicepipe.errors import PopFull, TransferFailed
 from voicepipe.ingress.realtime import server_events as wire
 from voicepipe.ingress.realtime.control import Control, InputLine
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.errors import NO_KEYS, WireError
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.outbox import Outbox
 from voicepipe.ingress.realtime.session import Session
@@ -39,6 +39,10 @@ class RealtimeLine(Line, InputLine, Protocol):
 
     on_audio: Callable[[bytes, float], None]
     """Called with what is sent, as encoded, and its milliseconds."""
+
+    def send_keys(self, digits: str) -> None:
+        """Press keys ("0" to "9", "*", "#", "A" to "D") towards the far end, one after another. Returns at once.
+        Raises WireError: it takes none."""
 
     def end(self) -> None:
         """The caller is gone: what they said is still heard."""
@@ -134,6 +138,12 @@ class RealtimeCall:
         if self._closed or not self.running.is_set():
             raise TransferFailed("the call is not in progress")
         self._call.transfer(target)
+
+    def send_keys(self, digits: str) -> None:
+        """As `RealtimeLine.send_keys`. Raises WireError, also where the call is over."""
+        if self._closed or not self.running.is_set():
+            raise WireError(NO_KEYS, "The call is not in progress: no keys were sent.")
+        self._line.send_keys(digits)
 
     def tell(self, client: Outbox, error: WireError) -> None:
         """Something went wrong for this client alone."""

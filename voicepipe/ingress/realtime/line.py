@@ -11,6 +11,7 @@ from voicepipe.errors import TransferFailed
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.pacing import by_timer
+from voicepipe.ingress.realtime.errors import NO_KEYS, WireError
 from voicepipe.ingress.realtime.session import Format, PcmFormat, PcmuFormat
 from voicepipe.line import NO_TRANSFER, Pump
 
@@ -122,6 +123,10 @@ class WebSocketLine:
     async def transfer(self, target: str) -> None:
         """Raises TransferFailed: a program cannot be sent elsewhere."""
         raise TransferFailed(NO_TRANSFER)
+
+    def send_keys(self, digits: str) -> None:
+        """Raises WireError: a program has no telephone."""
+        raise WireError(NO_KEYS, "Keys are sent to telephones, and this caller has none.")
 
     async def hang_up(self) -> None:
         """Let the client play what it has (`lead_ms` at most), then end the call."""

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from voicepipe.errors import TransferFailed
+from voicepipe.ingress.realtime.errors import NO_KEYS, WireError
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.line import NO_TRANSFER
 from voicepipe.phone_config import SipConfig
@@ -31,6 +32,13 @@ class SipLine(RtpLine):
         if self.refer is None:
             raise TransferFailed(NO_TRANSFER)
         await self.refer(target)
+
+    def send_keys(self, digits: str) -> None:
+        """As `RealtimeLine.send_keys`, by RFC 4733."""
+        try:
+            self.media.press(digits)
+        except ValueError as error:
+            raise WireError(NO_KEYS, str(error)) from None
 
 
 class SipMedia:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from voicepipe.audio import RATE, Block, Pcm, Resampler, samples_to_ms
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.pacing import by_timer
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.errors import NO_KEYS, WireError
 from voicepipe.ingress.realtime.session import Format
 from voicepipe.ingress.telephony.dialects import Dialect, Sound
 from voicepipe.line import Pump
@@ -148,6 +148,11 @@ class StreamLine:
     async def transfer(self, target: str) -> None:
         """As the provider can. Raises TransferFailed."""
         await self._hand_over(target)
+
+    def send_keys(self, digits: str) -> None:
+        """Raises WireError: streams carry no keys towards the caller."""
+        raise WireError(NO_KEYS, "Keys can be sent to calls by SIP alone: Twilio's streams take none, and Telnyx sends "
+                        "them by a command of its own, actions/send_dtmf.")  # fmt: skip
 
     async def hang_up(self) -> None:
         """Let the caller hear what the provider has (`lead_ms` at most), then end the call."""
