@@ -77,8 +77,15 @@ def test_what_keeps_it_from_starting(
 
 def test_a_key_of_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lan, "addresses", lambda: ["127.0.0.2"])
-    monkeypatch.setenv(lan.KEY_ENV, "sesame")
-    assert lan.urls(lan.opened(Config())) == ["https://127.0.0.2:8080/#key=sesame"]
+    monkeypatch.setenv(lan.KEY_ENV, "open-sesame")
+    assert lan.urls(lan.opened(Config())) == ["https://127.0.0.2:8080/#key=open-sesame"]
+
+
+def test_a_key_that_could_be_guessed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(lan, "addresses", lambda: ["127.0.0.2"])
+    monkeypatch.setenv(lan.KEY_ENV, "sesame1")
+    assert cli.main(["demo", "--lan", "--port", "0"]) == 2
+    assert "VOICEPIPE_LAN_KEY is too short" in capsys.readouterr().err
 
 
 def test_the_invitation_is_letter_for_letter(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,8 @@ from voicepipe.phone_config import SipUser
 ALL = "0.0.0.0"
 LOOPBACK = "127.0.0.1"
 KEY_ENV = "VOICEPIPE_LAN_KEY"
+SHORTEST = 8
+"""Characters of the key."""
 SIP_USER = "lan"
 VALID = timedelta(days=30)
 """One browser warning a month."""
@@ -38,7 +40,7 @@ def opened(config: Config) -> Config:
     give it as the password of the user "lan".
 
     The key is a new one unless the environment variable VOICEPIPE_LAN_KEY is set. Raises ConfigError: there is no
-    network, or nowhere to keep the certificate.
+    network, nowhere to keep the certificate, or that key is too short.
     """
     found = addresses()
     if not found:
@@ -47,7 +49,11 @@ def opened(config: Config) -> Config:
     pem = str(certificate(state_directory() / "lan.pem", {*found, LOOPBACK, "localhost", *named}))
     http = msgspec.structs.replace(config.http, host=ALL, cert=pem, key=pem)
     sip = msgspec.structs.replace(config.sip, users=(SipUser(name=SIP_USER, password_env=KEY_ENV),))
-    return keyed(msgspec.structs.replace(config, http=http, sip=sip), "lan", KEY_ENV)
+    config = keyed(msgspec.structs.replace(config, http=http, sip=sip), "lan", KEY_ENV)
+    if len(sip_user(config)[1]) < SHORTEST:
+        raise ConfigError(f"{KEY_ENV} is too short for a password on a network; give it {SHORTEST} characters or more, "
+                          "or unset it, and a new one is made")  # fmt: skip
+    return config
 
 
 def sip_user(config: Config) -> tuple[str, str]:

@@ -121,7 +121,9 @@ class Pop:
         for known, owner in self._keys.items():
             if key is not None and hmac.compare_digest(known.encode(), key.encode()):
                 return Tenant(owner.name, owner.agents, owner.slots)
-        raise Unauthorized("This PoP wants a key: send it as `Authorization: Bearer KEY`.")
+        if not key:
+            raise Unauthorized("This PoP wants a key: send it as `Authorization: Bearer KEY`.")
+        raise Unauthorized("This key is not known here: ask whoever runs this PoP for one.")
 
     def viewer(self, key: str | None) -> str | None:
         known = self._operator_key

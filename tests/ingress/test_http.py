@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
-from openai import AsyncOpenAI, AuthenticationError
+from openai import AsyncOpenAI, AuthenticationError, NotFoundError
 from openai.types import Model
 from openai.types.realtime import ClientSecretCreateResponse
 from websockets.asyncio.client import connect
@@ -275,6 +275,39 @@ async def test_agents_are_listed_as_models_to_those_who_may_call_them() -> None:
         assert [model.id for model in await models(secret.value)] == ["clinic"]
         with pytest.raises(AuthenticationError):
             await models("sk-wrong")
+
+
+async def test_one_agent_is_a_model_to_those_who_may_call_it() -> None:
+    async with serving(keyed()) as address:
+        acme, clinic = (
+            AsyncOpenAI(api_key=key, base_url=f"http://{address}/v1", max_retries=0) for key in ("sk-acme", "sk-clinic")
+        )
+        assert (await acme.models.retrieve("front-desk")) in [model async for model in acme.models.list()]
+        assert (await clinic.models.retrieve("clinic")).id == "clinic"
+        for client, name in ((clinic, "front-desk"), (acme, "gpt-realtime")):
+            with pytest.raises(NotFoundError) as caught:
+                await client.models.retrieve(name)
+            assert caught.value.code == "model_not_found"
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/v1/nothing"), ("POST", "/v1/models"), ("GET", "/v1/realtime/client_secrets"), ("PUT", "/v1/a/b/c")],
+)
+async def test_what_the_api_has_not(method: str, path: str) -> None:
+    async with requests(FakePop()) as client:
+        answer = await client.request(method, path)
+        assert answer.status_code == 404
+        assert answer.json()["error"] == {
+            "type": "invalid_request_error", "code": "not_found", "param": None,
+            "message": f"There is no {method} {path}: correct the address.",
+        }  # fmt: skip
+        assert (await client.get("/nothing")).text == "Not Found", "a page that there is not"
+
+
+async def test_a_socket_where_there_is_none() -> None:
+    async with serving(FakePop()) as address:
+        assert (await refused(address, "/nothing"))[:2] == (404, "not_found")
 
 
 async def test_voices_are_listed_with_their_languages() -> None:

@@ -4,6 +4,7 @@ import logging
 
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.call_api import PopApi, Tenant
@@ -26,11 +27,16 @@ class UnknownTurn(Refused):
     """No turn that is kept has this id."""
 
 
+class UnknownPath(Refused):
+    """Nothing is served there."""
+
+
 _REFUSALS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     Unauthorized: (401, "invalid_api_key", {"WWW-Authenticate": "Bearer"}),
     UnknownModel: (404, "model_not_found", {}),
     UnknownCall: (404, "call_id_not_found", {}),
     UnknownTurn: (404, "turn_not_found", {}),
+    UnknownPath: (404, "not_found", {}),
     PopFull: (503, "pop_full", {"Retry-After": "2"}),
     NoPort: (503, "no_port", {"Retry-After": "2"}),
     Draining: (503, "draining", {"Retry-After": "30"}),
@@ -60,6 +66,11 @@ async def _mistaken(request: Request, error: Exception) -> Response:
 
 ANSWERS = {Refused: _refused, WireError: _mistaken}
 """What every HTTP endpoint may raise, and how it is answered."""
+
+
+async def nowhere(scope: Scope, receive: Receive, send: Send) -> None:
+    """The ASGI application of all paths of the API that there are not. Raises UnknownPath."""
+    raise UnknownPath(f"There is no {scope.get('method', 'WebSocket')} {scope['path'][:200]}: correct the address.")
 
 
 def find_agent(pop: PopApi, tenant: Tenant, name: str | None) -> Agent:

@@ -23,7 +23,7 @@ from voicepipe.errors import Refused, Unauthorized
 from voicepipe.ingress import dashboard, server
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CallsInProgress
-from voicepipe.ingress.doors import ANSWERS, Doors, body, find_agent, refusal, settle
+from voicepipe.ingress.doors import ANSWERS, Doors, body, find_agent, nowhere, refusal, settle
 from voicepipe.ingress.keys import Caller, SecretRequest
 from voicepipe.ingress.lists import Lists
 from voicepipe.ingress.local import LocalOnly, check_exposure
@@ -114,6 +114,7 @@ def app(pop: PopApi, calls: Calls, network: Network) -> Starlette:
         Route("/healthz", healthz),
         Route("/readyz", readyz),
         *dashboard.routes(pop, WEB),
+        Mount("/v1", nowhere),
     ]
     if WEB.is_dir():
         mimetypes.init()  # reads files; otherwise at the first page

@@ -1,4 +1,5 @@
-"""What a caller may choose from: GET /v1/models, where agents are listed as OpenAI lists models, and GET /v1/voices."""
+"""What a caller may choose from: GET /v1/models and /v1/models/{id}, where agents are listed as OpenAI lists models,
+and GET /v1/voices."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -8,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.call_api import PopApi
-from voicepipe.ingress.doors import Doors
+from voicepipe.ingress.doors import Doors, UnknownModel
 from voicepipe.ingress.keys import Caller
 
 Row = Mapping[str, str | int]
@@ -24,11 +25,23 @@ class Lists:
         """Of every agent: it has no date of its own, and the convention asks for one."""
 
     def routes(self) -> list[BaseRoute]:
-        return [Route("/v1/models", self.models), Route("/v1/voices", self.voices)]
+        return [
+            Route("/v1/models", self.models),
+            Route("/v1/models/{model_id}", self.model),
+            Route("/v1/voices", self.voices),
+        ]
 
     async def models(self, request: Request) -> Response:
         """The agents that may be called, the PoP's default first."""
         return _list(self._models(self._doors.caller(request)))
+
+    async def model(self, request: Request) -> Response:
+        """One of them. Raises UnknownModel: a name that is none stands for the default agent in calls alone."""
+        wanted = request.path_params["model_id"]
+        for row in self._models(self._doors.caller(request)):
+            if row["id"] == wanted:
+                return JSONResponse(row)
+        raise UnknownModel(f"There is no agent {wanted[:200]!r} for this key: GET /v1/models lists those there are.")
 
     async def voices(self, request: Request) -> Response:
         """The voices, the same ones for every caller."""
