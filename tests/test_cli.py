@@ -128,6 +128,34 @@ def test_check_looks_for_the_default_agent(capsys: pytest.CaptureFixture[str], t
     assert "pop.default_agent: there is no agent nobody" in out
 
 
+@pytest.mark.parametrize(
+    ("tables", "said_so"),
+    [
+        ("[http]\nhost = '0.0.0.0'", "http.host = '0.0.0.0' lets other machines call, and no tenant has a key"),
+        ("[sip]\nport = 5060\nhost = '0.0.0.0'", "sip.host = '0.0.0.0' lets other machines call, and nobody is named"),
+        ("[http]\nhost = '::1'\n[sip]\nport = 5060", "http.host = '::1' is an IPv6 address"),
+        ("[sip]\nport = 5060\nhost = '0.0.0.0'\n[[sip.trunks]]\nname = 'a'\naddresses = ['192.0.2.1']", ""),
+        ("[sip]\nhost = '0.0.0.0'", ""),
+    ],
+)
+def test_check_warns_of_what_a_pop_would_refuse(
+    tables: str, said_so: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text(tables)
+    status, out, _ = said(capsys, "check", str(file))
+    assert status == 0, "another file may add what is missing"
+    assert (f"{file}: warning: by itself this is refused: {said_so}" in out) == bool(said_so)
+    assert out.splitlines()[-1] == f"{file}: ok (configuration)"
+
+
+def test_strangers_who_could_phone_keep_a_pop_from_starting(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text("[sip]\nhost = '0.0.0.0'")
+    status, _, err = said(capsys, "pop", "--config", str(file), "--port", "0", "--sip-port", "0")
+    assert status == 2 and "nobody is named who may" in err
+
+
 # --- whole processes --------------------------------------------------------------------------------------------
 
 

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from voicepipe import doctor
+from voicepipe import doctor, lan, runtime
+from voicepipe.audio import opus
 from voicepipe.config import Config, HttpConfig
 from voicepipe.doctor import Finding
-from voicepipe.errors import EngineMissing
+from voicepipe.errors import ConfigError, EngineMissing
 
 
 def report() -> tuple[int, str]:
@@ -35,6 +36,9 @@ def test_this_machine_can_run_the_demo() -> None:
         "voice activity",
         "speech recognition",
         "language",
+        "Opus",
+        "SIP port",
+        "addresses",
         "cores",
         "GPU",
     ):
@@ -69,6 +73,38 @@ def test_a_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"msgspec {version('msgspec')}" in found.detail
     assert (missing.what, missing.state) == ("av", "broken")
     assert "pip install av" in missing.way_out
+
+
+def test_another_version_of_what_is_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = importlib.metadata.version
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "9.9" if name == "aiortc" else version(name))
+    found, other = doctor.libraries()
+    assert "aiortc 9.9" in found.detail
+    assert (other.what, other.state, other.way_out) == ("aiortc", "note", f"pip install aiortc=={version('aiortc')}")
+
+
+def test_a_codec_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert only(doctor.codec()).detail.startswith("libopus")
+
+    def broken() -> str:
+        raise ConfigError("libopus is not to be found")
+
+    monkeypatch.setattr(opus, "version", broken)
+    assert (only(doctor.codec()).state, only(doctor.codec()).detail) == ("broken", "libopus is not to be found")
+
+
+def test_phones(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.0.1", 0))
+        monkeypatch.setattr(runtime, "SIP_PORT", other.getsockname()[1])
+        monkeypatch.setattr(lan, "addresses", list)
+        taken, nobody = doctor.phones()
+    assert (taken.state, nobody.state) == ("note", "note") and "--sip-port" in taken.way_out
+    for address, more in (("10.0.0.9", "10.0.0.9; for callers from beyond the NAT"), ("8.8.8.8", "8.8.8.8")):
+        monkeypatch.setattr(lan, "addresses", lambda address=address: [address])
+        free, found = doctor.phones()
+        assert (free.state, found.state) == ("ok", "ok")
+        assert found.detail.startswith(more)
 
 
 @pytest.mark.parametrize(

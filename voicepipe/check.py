@@ -7,6 +7,7 @@ from typing import Any
 from voicepipe import config, toml_file
 from voicepipe.agent_store import load_agent, open_agents
 from voicepipe.errors import ConfigError
+from voicepipe.ingress.local import check_exposure, check_phones
 
 
 def run(paths: Iterable[Path]) -> int:
@@ -26,12 +27,23 @@ def _checked(file: Path) -> str:
         if kind == "agent":
             load_agent(file)
         else:
-            open_agents(config.load(None, file) if kind == "manifest" else config.load(file))
+            settings = config.load(None, file) if kind == "manifest" else config.load(file)
+            open_agents(settings)
+            _warn(file, settings)
     except ConfigError as error:
         print(error)
         return str(error)
     print(f"{file}: ok ({kind})")
     return ""
+
+
+def _warn(file: Path, settings: config.Config) -> None:
+    """Prints what a PoP would not start with, unless another file adds what is missing."""
+    for check in (check_exposure, check_phones):
+        try:
+            check(settings)
+        except ConfigError as error:
+            print(f"{file}: warning: by itself this is refused: {error}")
 
 
 def kind_of(file: Path, tables: dict[str, Any]) -> str:

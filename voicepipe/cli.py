@@ -107,12 +107,13 @@ def _pop(args: argparse.Namespace) -> int:
 def _listening(args: argparse.Namespace, settings: "Config") -> "Config":
     """The configuration of a command that listens: what could keep it from that is said at once."""
     from voicepipe import config, runtime
-    from voicepipe.ingress.local import check_exposure
+    from voicepipe.ingress.local import check_exposure, check_phones
 
     settings = runtime.with_address(settings, args.host, args.port)
     if args.sip_port is not None:
         settings = runtime.with_sip_port(settings, args.sip_port)
     check_exposure(settings)
+    check_phones(settings)
     config.keys(settings)
     config.sip_passwords(settings)
     return settings

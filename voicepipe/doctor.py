@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.metadata
+import ipaddress
 import os
 import platform
 import re
@@ -18,8 +19,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from voicepipe import runtime
+from voicepipe import lan, runtime
 from voicepipe.agent_store import open_agents
+from voicepipe.audio import opus
 from voicepipe.config import Config, EnginesConfig, load
 from voicepipe.engines.base import Engine
 from voicepipe.engines.loader import choose
@@ -71,18 +73,35 @@ def python() -> Iterator[Finding]:
 
 def libraries() -> Iterator[Finding]:
     """What the package declares that it needs, and which versions are here."""
-    found, missing = [], []
+    found, missing, others = [], [], []
     for requirement in importlib.metadata.requires("voicepipe") or ():
         if "extra ==" in requirement:
             continue
         name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
+        pinned = re.fullmatch(r"[\w.-]+==([\w.]+)", requirement)
         try:
-            found.append(f"{name} {importlib.metadata.version(name)}")
+            version = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             missing.append(name)
+            continue
+        found.append(f"{name} {version}")
+        if pinned and version != pinned[1]:
+            others.append((name, version, pinned[1]))
     yield Finding("libraries", "ok", ", ".join(found))
     for name in missing:
         yield Finding(name, "broken", "not installed", f"pip install {name}, or make demo, which installs everything")
+    for name, version, tried in others:
+        yield Finding(name, "note", f"{version}: calls were tried with {tried} alone", f"pip install {name}=={tried}")
+
+
+def codec() -> Iterator[Finding]:
+    """libopus, without which no call by WebRTC is taken."""
+    try:
+        said = opus.version()
+    except (ConfigError, OSError) as error:
+        yield Finding("Opus", "broken", str(error), "pip install --force-reinstall av")
+    else:
+        yield Finding("Opus", "ok", said)
 
 
 def event_loop() -> Iterator[Finding]:
@@ -148,6 +167,28 @@ def port() -> Iterator[Finding]:
         yield Finding("port", "ok", f"{http.port} on {http.host} is free")
 
 
+def phones() -> Iterator[Finding]:
+    """Whether telephones find the demo at SIP's usual port, and from where they and browsers could call."""
+    port = runtime.SIP_PORT
+    try:
+        runtime.with_sip_port(load(), port)
+    except ConfigError:
+        yield Finding("SIP port", "note", f"UDP {port} is taken: the demo takes any other",
+                      "to choose one: --sip-port PORT, for a PoP sip.port")  # fmt: skip
+    else:
+        yield Finding("SIP port", "ok", f"UDP {port} is free")
+    found = lan.addresses()
+    if not found:
+        yield Finding(
+            "addresses", "note", "none that another machine could call", "join a network to be called from it"
+        )
+    elif any(ipaddress.ip_address(address).is_global for address in found):
+        yield Finding("addresses", "ok", ", ".join(found))
+    else:
+        yield Finding("addresses", "ok", f"{', '.join(found)}; for callers from beyond the NAT in front of them set "
+                      "webrtc.public_address and sip.public_address")  # fmt: skip
+
+
 def gpu() -> Iterator[Finding]:
     """NVIDIA GPUs, as the driver's own tool sees them."""
     tool = shutil.which("nvidia-smi")
@@ -178,9 +219,11 @@ CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     python,
     libraries,
     event_loop,
+    codec,
     engines,
     agents,
     port,
+    phones,
     gpu,
     machine,
 )

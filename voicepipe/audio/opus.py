@@ -52,6 +52,13 @@ def load() -> Any:
     return library
 
 
+def version() -> str:
+    """As the library names itself. Raises ConfigError."""
+    library = load()
+    library.opus_get_version_string.restype = ctypes.c_char_p
+    return bytes(library.opus_get_version_string()).decode()
+
+
 class Encoder:
     """Mono speech to Opus. `rate` is one of 8000, 12000, 16000, 24000, 48000 Hz."""
 

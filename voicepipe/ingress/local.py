@@ -29,6 +29,29 @@ def check_exposure(config: Config) -> None:
         )
 
 
+def sip_host(config: Config) -> str:
+    """Where SIP listens: as HTTP does, unless it has an address of its own."""
+    host = config.sip.host or config.http.host
+    return "127.0.0.1" if host == "localhost" else host
+
+
+def check_phones(config: Config) -> None:
+    """Raises ConfigError: others could call by SIP, and nobody is named who may; or it would listen on IPv6."""
+    if not config.sip.port:
+        return
+    host = sip_host(config)
+    if ":" in host:
+        raise ConfigError(
+            f"http.host = {host!r} is an IPv6 address, and SIP is spoken over IPv4 alone: set sip.host to one such as "
+            "0.0.0.0."
+        )
+    if not config.sip.trunks and not config.sip.users and not is_loopback(host):
+        raise ConfigError(
+            f"sip.host = {host!r} lets other machines call, and nobody is named who may: add [[sip.trunks]] with "
+            "their addresses or [[sip.users]] with passwords, or set sip.host to 127.0.0.1."
+        )
+
+
 class LocalOnly:
     """ASGI middleware for a server without keys.
 

@@ -15,6 +15,7 @@ from voicepipe.errors import Draining, NoPort, PopFull, Refused
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import UnknownModel, settle
 from voicepipe.ingress.keys import Caller
+from voicepipe.ingress.local import sip_host
 from voicepipe.ingress.phone import NoRoute, placed
 from voicepipe.ingress.sip.call import ALLOW, CAPABILITIES, SipCall
 from voicepipe.ingress.sip.dialog import Dialog, DialogId, new_call
@@ -53,11 +54,10 @@ class SipEdge:
 
     def __init__(self, pop: PopApi, calls: Calls) -> None:
         sip = pop.config.sip
-        host = sip.host or ("127.0.0.1" if pop.config.http.host == "localhost" else pop.config.http.host)
         self._pop = pop
         self._calls = calls
-        self._gate = Gate(pop.config, host)
-        self._stack = Stack(host, sip.port, sip.public_address, self._requested, self._listens)
+        self._gate = Gate(pop.config)
+        self._stack = Stack(sip_host(pop.config), sip.port, sip.public_address, self._requested, self._listens)
         self._messages, self._lines = Throttle(*MESSAGES), Throttle(*LINES)
         self._dialogs: dict[DialogId, SipCall] = {}
         self._invited: set[tuple[str, str]] = set()

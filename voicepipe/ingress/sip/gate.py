@@ -7,8 +7,7 @@ from sippy.SipAuthorization import SipAuthorization
 from sippy.SipWWWAuthenticate import SipWWWAuthenticate
 
 from voicepipe.config import Config, sip_passwords
-from voicepipe.errors import ConfigError
-from voicepipe.ingress.local import is_loopback
+from voicepipe.ingress.local import check_phones
 from voicepipe.ingress.sip.stack import Request
 
 ALGORITHMS = ("MD5", "SHA-256")
@@ -34,19 +33,15 @@ class Admitted:
 
 
 class Gate:
-    """The rules of one PoP. Raises ConfigError: a user has no password, or others could call and there are no rules."""
+    """The rules of one PoP. Raises ConfigError: a user has no password, or as `check_phones`."""
 
-    def __init__(self, config: Config, host: str) -> None:
+    def __init__(self, config: Config) -> None:
+        check_phones(config)
         sip = config.sip
         self._realm = sip.realm
         self._passwords = sip_passwords(config)
         self._trunks = [(ipaddress.IPv4Network(net), trunk.name) for trunk in sip.trunks for net in trunk.addresses]
         self._open = not sip.trunks and not sip.users
-        if self._open and not is_loopback(host):
-            raise ConfigError(
-                f"sip.host = {host!r} lets other machines call, and nobody is named who may: add [[sip.trunks]] with "
-                "their addresses or [[sip.users]] with passwords, or set sip.host to 127.0.0.1."
-            )
 
     def trunk(self, source: str) -> str:
         """The trunk that has this IPv4 address; empty: none."""
