@@ -10,6 +10,7 @@ import pytest
 from voicepipe import runtime
 from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import ConfigError, EngineError
+from voicepipe.phone_config import SipConfig
 
 
 def test_urls_are_those_that_this_machine_can_open() -> None:
@@ -81,3 +82,10 @@ def test_any_free_port() -> None:
     with socket.create_server((config.http.host, config.http.port)):
         with pytest.raises(ConfigError, match=f"port {config.http.port} on 127.0.0.1 is taken"):
             runtime.free_port(config.http)
+
+
+def test_phones_are_where_they_can_call() -> None:
+    assert runtime.with_phones(Config()).sip.port
+    assert not runtime.with_phones(Config(http=HttpConfig(host="::1"))).sip.port
+    chosen = Config(sip=SipConfig(port=5099))
+    assert runtime.with_phones(chosen) is chosen

@@ -16,6 +16,7 @@ from latency_probes.records import TurnResult
 from voicepipe import lan, runtime
 from voicepipe.config import Config, keys
 from voicepipe.errors import ProbeError
+from voicepipe.ingress.local import sip_host
 from voicepipe.pop import running
 
 INTENT = "hours"
@@ -68,10 +69,10 @@ async def call(config: Config) -> TurnResult:
 def invite(config: Config, console: Console) -> None:
     """Print where to talk to it, from here or from the network."""
     if not config.http.cert:
-        console.print(f"\nOpen [bold]{runtime.url(config.http)}[/] and talk to it yourself,")
-        console.print(
-            f"or call [bold]sip:front-desk@{config.http.host}:{config.sip.port}[/] with a softphone. Ctrl-C stops."
-        )
+        console.print(f"\nOpen [bold]{runtime.url(config.http)}[/] and talk to it yourself. Ctrl-C stops.")
+        if config.sip.port:
+            where = f"sip:front-desk@{sip_host(config)}:{config.sip.port}"
+            console.print(f"Or call [bold]{where}[/] with a softphone.")
         return
     console.print("\nOpen it on a phone or a computer in this network, key and all. Ctrl-C stops.\n")
     for url in lan.urls(config):

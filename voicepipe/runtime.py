@@ -12,7 +12,7 @@ import uvloop
 
 from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import ConfigError, VoicepipeError, cause
-from voicepipe.ingress.local import is_loopback
+from voicepipe.ingress.local import is_loopback, sip_host
 
 SIP_PORT = 5060
 
@@ -70,7 +70,7 @@ def with_address(config: Config, host: str | None, port: int | None) -> Config:
 
 def with_sip_port(config: Config, port: int) -> Config:
     """The configuration with phones at this UDP port; 0: at any free one. Raises ConfigError: it is taken."""
-    host = config.sip.host or config.http.host
+    host = sip_host(config)
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.bind((host, port))
@@ -84,8 +84,9 @@ def with_sip_port(config: Config, port: int) -> Config:
 
 
 def with_phones(config: Config) -> Config:
-    """The configuration with phones at their usual port, unless it says where, or at any that is free."""
-    if config.sip.port:
+    """The configuration with phones at their usual port, unless it says where, or at any that is free; without phones
+    where it listens on IPv6, by which none call."""
+    if config.sip.port or ":" in sip_host(config):
         return config
     try:
         return with_sip_port(config, SIP_PORT)
