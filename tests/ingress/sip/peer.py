@@ -105,7 +105,13 @@ class Phone:
         self.raw(f"SIP/2.0 {status}", copied)
 
     def raw(self, start: str, headers: Sequence[tuple[str, str]], body: str = "") -> bytes:
-        lines = [start, *(f"{name}: {value}" for name, value in headers), f"Content-Length: {len(body)}", "", body]
+        lines = [
+            start,
+            *(f"{name}: {value}" for name, value in headers),
+            f"Content-Length: {len(body.encode())}",
+            "",
+            body,
+        ]
         data = "\r\n".join(lines).encode()
         self.sip.sendto(data, self.server)
         return data

@@ -22,7 +22,7 @@ async def test_a_spoken_turn_both_ways_and_a_program_beside_it() -> None:
         assert "m=audio" in answer.body and "RTP/AVP 0 101" in answer.body
         ann.media_of(answer)
         call_id = answer.header("x-voicepipe-call-id")
-        async with connect(f"ws://{address}/v1/realtime?call_id={call_id}") as socket:
+        async with connect(f"ws://{address}/v1/realtime?call_id={call_id}", max_queue=None) as socket:
             assert '"session.created"' in str(await socket.recv())
             talking = asyncio.create_task(ann.talk(15, 60))
             await until(lambda: ann.loudest() > 3000)
@@ -62,6 +62,13 @@ async def test_an_invite_that_comes_again_is_the_same_call(acknowledged: bool) -
         ann.ack()
         await ann.hang_up()
         assert len(pop.calls) == 1
+
+
+async def test_a_description_of_more_than_ascii() -> None:
+    async with calling(FakePop(sip())) as ann:
+        answer = await ann.dial(ann.sdp().replace("s=-", "s=Zoë"), [("X-Name", "Zoë")])
+        assert answer.code == 200, "Content-Length counts bytes"
+        await ann.hang_up()
 
 
 async def test_an_invite_that_came_by_another_way_as_well_is_one_call() -> None:

@@ -11,6 +11,8 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import sippy.SipMsg
+import sippy.SipRequest
 import sippy.SipTransactionManager
 import sippy.Time.Timeout
 from sippy.Network_server import Remote_address
@@ -22,6 +24,7 @@ from sippy.SipTransactionManager import SipTransactionManager
 from sippy.Time.MonoTime import MonoTime
 
 from voicepipe.errors import ConfigError
+from voicepipe.ingress.sip import unreadable
 from voicepipe.ingress.sip.message import Address, Message, Response, SipError
 
 logger = logging.getLogger(__name__)
@@ -71,14 +74,21 @@ class _Log:
 
 
 def _unparsed(what: str, extra: str = "", **_: object) -> None:
-    """In place of what sippy prints."""
-    logger.debug("a SIP message that cannot be read: %s", what, exc_info=True)
+    """In place of what sippy prints while it handles an exception, which is `Stack.received`'s then."""
+    raise
+
+
+def _printed(*said: object) -> None:
+    """In place of `print`: whoever sends us nonsense does not write on our terminal."""
+    logger.debug("%s", " ".join(str(part) for part in said))
 
 
 def _prepare() -> None:
     """What sippy finds in modules, and prints or starts otherwise."""
     sippy.Time.Timeout.ED2 = _Timers()
     sippy.SipTransactionManager.dump_exception = _unparsed
+    for module in (sippy.SipTransactionManager, sippy.SipMsg, sippy.SipRequest):
+        module.print = _printed
     SipConf.autoconvert_tel_url = True
     SipConf.my_uaname = "voicepipe"
 
@@ -144,10 +154,33 @@ class _Transactions(SipTransactionManager):  # type: ignore[misc]
         super().__init__(config, on_request)
 
     def incomingRequest(self, msg: Any, checksum: bytes, tids: Any, server: _Socket) -> None:
-        via = msg.getHFBody("via")
+        """A transaction begins only with what can be answered, or it would never end. Raises ValueError, and whatever
+        the parser does."""
+        via, _, _ = (msg.getHFBody(name) for name in ("via", "from", "to"))
+        msg.getHFBodys("record-route")
+        if msg.sipver != "SIP/2.0" or msg.getHFBody("cseq").getCSeq()[1] != msg.getMethod():
+            raise ValueError("another version, or a CSeq of another method")
         if "received" in via.params:  # If its sender wrote that, our answers would go to whom they please.
             via.params["received"] = msg.getSource()[0]
         super().incomingRequest(msg, checksum, tids, server)
+
+    def forget(self, transaction: Any) -> None:
+        """One that has failed to be answered."""
+        self.tserver.pop(transaction.tid, None)
+        _stop(transaction)
+        transaction.cleanup()
+
+    def shutdown(self) -> None:
+        for transaction in (*self.tserver.values(), *self.tclient.values()):
+            _stop(transaction)
+        super().shutdown()
+
+
+def _stop(transaction: Any) -> None:
+    """Cancel its timers."""
+    for name in "ABCDEFG":
+        if timer := getattr(transaction, f"te{name}", None):
+            timer.cancel()
 
 
 class _Options:
@@ -253,15 +286,16 @@ class Stack:
         """A datagram."""
         if len(data) < _SHORTEST or not self._admits(address[0]):
             return
-        try:
-            text = data.decode()
-        except UnicodeDecodeError:
-            text = data.decode("latin-1")  # old phones' display names
+        head, end, body = data.partition(b"\r\n\r\n")
+        # sippy counts the body's characters where Content-Length counts bytes: none of ours has others than ASCII.
+        text = _decoded(head) + (end + body).decode("ascii", "replace")
         try:
             self._transactions.handleIncoming(text, Remote_address(address, "udp"), self._socket, MonoTime())
         except Exception:
             # sippy's parser has many ways of not understanding; none of them is another call's business.
             logger.debug("a SIP message from %s:%d that cannot be read", *address, exc_info=True)
+            if answer := unreadable.refusal(text):
+                self._socket.send(answer.encode(), address)
 
     def _requested(self, message: Any, transaction: Any) -> tuple[None, Callable[..., None], Callable[[], None] | None]:
         request = Request(message, transaction, self)
@@ -272,7 +306,11 @@ class Stack:
             request.respond(400, "Bad Request")
         except Exception:
             logger.exception("a %s from %s failed", request.method, request.source[0])
-            request.respond(500, "Server Internal Error")
+            try:
+                request.respond(500, "Server Internal Error")
+            except Exception:
+                self._transactions.forget(transaction)
+                raise
         return None, lambda *_: request.cancelled(), transaction.noack_cb
 
     def respond(self, response: Any, transaction: Any, on_ack: Callable[[Message], None] | None) -> None:
@@ -310,6 +348,13 @@ class Stack:
             logger.warning("%s has no address (%s)", address[0], error.strerror)
         else:
             self._socket.send(data, found[0][4][:2])  # type: ignore[arg-type]
+
+
+def _decoded(head: bytes) -> str:
+    try:
+        return head.decode()
+    except UnicodeDecodeError:
+        return head.decode("latin-1")  # old phones' display names
 
 
 def _response(message: SipResponse) -> Response:
