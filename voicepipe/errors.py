@@ -73,6 +73,10 @@ class PopFull(Refused):
     """Every slot is taken, or one more call would miss the latency budget."""
 
 
+class TenantFull(PopFull):
+    """Every slot of the caller's tenant is taken, whatever the PoP has."""
+
+
 class Draining(Refused):
     """The PoP takes no new calls."""
 

@@ -19,7 +19,7 @@ from voicepipe.config import Config, keys, operator_key
 from voicepipe.control import Control
 from voicepipe.engines.base import Engines
 from voicepipe.engines.loader import loaded
-from voicepipe.errors import ConfigError, Draining, EngineError, PopFull, Refused, Unauthorized
+from voicepipe.errors import ConfigError, Draining, EngineError, PopFull, Refused, TenantFull, Unauthorized
 from voicepipe.line import Line
 from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.dashboard import Dashboard
@@ -161,7 +161,7 @@ class Pop:
                 "try again later, or another PoP."
             )
         if tenant.slots is not None and mine >= tenant.slots:
-            raise PopFull(f"All {tenant.slots} slots of tenant {tenant.name} are taken; end a call first.")
+            raise TenantFull(f"All {tenant.slots} slots of tenant {tenant.name} are taken; end a call first.")
 
     @property
     def calls(self) -> int:

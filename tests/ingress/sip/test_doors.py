@@ -12,7 +12,7 @@ from tests.ingress.fake_pop import FakePop
 from tests.ingress.sip.peer import Phone, calling, sip
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, TenantConfig
-from voicepipe.errors import ConfigError, Draining, PopFull
+from voicepipe.errors import ConfigError, Draining, PopFull, TenantFull
 from voicepipe.ingress.sip.gate import Gate
 from voicepipe.phone_config import RouteConfig, SipTrunk, SipUser
 
@@ -147,6 +147,13 @@ async def test_a_full_pop_says_when_to_come_again(refused: Exception, wait: str)
         ann.to_tag = ""
         assert (await ann.dial()).code == 200
         await ann.hang_up()
+
+
+async def test_a_tenant_whose_places_are_taken_is_busy() -> None:
+    pop = FakePop(sip())
+    pop.refuse = TenantFull("All slots of acme are taken.")
+    async with calling(pop) as ann:
+        assert (await ann.dial()).code == 486
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import msgspec
 
 from voicepipe.agent import Agent, Origin
 from voicepipe.call_api import PopApi, Tenant
-from voicepipe.errors import Draining, NoPort, PopFull, Refused
+from voicepipe.errors import Draining, NoPort, PopFull, Refused, TenantFull
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import UnknownModel, settle
 from voicepipe.ingress.keys import Caller
@@ -136,6 +136,9 @@ class SipEdge:
             case NoRoute() | UnknownModel():
                 request.respond(404, "Not Found")
                 self._log(request, 404, str(error))
+            case TenantFull():  # Another PoP would not take it either.
+                request.respond(486, "Busy Here")
+                self._log(request, 486, str(error))
             case Refused():
                 request.respond(503, "Service Unavailable", (("Retry-After", LATER.get(type(error), "2")),))
                 self._log(request, 503, str(error))
