@@ -3,6 +3,7 @@
 import asyncio
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
-from latency_probes.own_server import own_server
+from latency_probes.own_server import COMMAND, own_server
+from latency_probes.sip import dialled, free_port
 from tests.browser.conftest import SCREENSHOTS, chromium
 from tests.spoken import spoken
 from tests.test_e2e import dial
@@ -163,6 +165,41 @@ def test_a_phone_in_the_dark(busy: str, open_page: Open, picture: Picture) -> No
     page.locator("#turns button").first.press("Enter")
     expect_a_turn(page)
     assert has_no_horizontal_scroll(page)
+
+
+@contextmanager
+def phoned(url: str, port: int) -> Iterator[None]:
+    """A silent call by SIP, in a thread: Playwright has an event loop of its own."""
+    there, over = threading.Event(), threading.Event()
+
+    async def call() -> None:
+        held = await dialled(url, f"127.0.0.1:{port}", "", lambda data, arrived: None)
+        there.set()
+        await asyncio.to_thread(over.wait)
+        await held.hang_up()
+
+    thread = threading.Thread(target=asyncio.run, args=(call(),))
+    thread.start()
+    try:
+        assert there.wait(20)
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_phone_calls_show_who_calls_and_their_network_on_any_screen(open_page: Open, scripted: Path) -> None:
+    port = free_port()
+    command = (*COMMAND, "--config", str(scripted), "--sip-port", str(port))
+    with own_server(command) as url, phoned(url, port):
+        for size in (WIDE, PHONE):
+            page = open_page(url, size)
+            row = page.locator("#calls tr")
+            expect(row).to_have_count(1)
+            expect(row).to_contain_text("SIP probe")
+            expect(row).to_contain_text(re.compile(r"front-desk · \d+\.\d% lost, \d+ ms jitter"))
+            assert has_no_horizontal_scroll(page)
+            assert page.locator(".calls .scroll").evaluate("box => box.scrollWidth <= box.clientWidth")
 
 
 def test_it_asks_for_a_key_and_goes_on_when_the_server_comes_back(

@@ -3,6 +3,7 @@
 import { remarksOf } from "./figures.js";
 
 const SHOWN = 50; // turns
+const LINES = { sip: "SIP", twilio: "Twilio", telnyx: "Telnyx", webrtc: "WebRTC", websocket: "WebSocket" };
 
 function made(name, text = "", className = "") {
   return Object.assign(document.createElement(name), { textContent: text, className });
@@ -33,16 +34,21 @@ export function showCalls(body, calls, now) {
   const rows = calls.map((call) => {
     const row = made("tr");
     row.append(
-      made("td", agentOf(call), "whose"),
-      made("td", call.caller ? `${call.line}, ${call.caller}` : call.line),
+      whoOf(call),
       made("td", lasting(now - call.since)),
       made("td", call.turns, "number"),
       made("td", milliseconds(call.latency_ms), "number"),
-      Object.assign(made("td", call.network ?? "–"), { className: "network" }),
     );
     return row;
   });
   body.replaceChildren(...rows);
+}
+
+/** By which kind of line, for phones from which number; the agent, and how the network fares where the line knows it. */
+function whoOf(call) {
+  const cell = made("td", `${LINES[call.line] ?? call.line} ${call.caller}`.trim(), "who");
+  cell.append(made("small", [agentOf(call), call.network].filter(Boolean).join(" · ")));
+  return cell;
 }
 
 /** Newest first. `onTurn(id)`: a row was clicked, or its button pressed. */
