@@ -149,6 +149,20 @@ def test_check_warns_of_what_a_pop_would_refuse(
     assert out.splitlines()[-1] == f"{file}: ok (configuration)"
 
 
+@pytest.mark.parametrize(
+    ("table", "last", "room"),
+    [("sip", 20_005, 3), ("sip", 20_071, None), ("webrtc", 20_005, 6), ("webrtc", 20_035, None)],
+)
+def test_check_warns_of_too_few_ports_for_media(
+    table: str, last: int, room: int | None, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text(f"[{table}]\nfirst_port = 20000\nlast_port = {last}")
+    _, out, _ = said(capsys, "check", str(file))
+    told = f"{file}: warning: {table}.first_port to last_port have room for {room} calls, and pop.slots is 36"
+    assert out.splitlines() == [*([told] if room else []), f"{file}: ok (configuration)"]
+
+
 def test_strangers_who_could_phone_keep_a_pop_from_starting(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "my.toml"
     file.write_text("[sip]\nhost = '0.0.0.0'")

@@ -38,12 +38,19 @@ def _checked(file: Path) -> str:
 
 
 def _warn(file: Path, settings: config.Config) -> None:
-    """Prints what a PoP would not start with, unless another file adds what is missing."""
+    """Prints what a PoP would not start with, or refuse callers for, unless another file adds what is missing."""
     for check in (check_exposure, check_phones):
         try:
             check(settings)
         except ConfigError as error:
             print(f"{file}: warning: by itself this is refused: {error}")
+    slots, sip, webrtc = settings.pop.slots, settings.sip, settings.webrtc
+    pairs = (sip.last_port + 1) // 2 - (sip.first_port + 1) // 2  # an even port and the next
+    for table, room in (("sip", pairs), ("webrtc", webrtc.last_port - webrtc.first_port + 1)):
+        if getattr(settings, table).first_port and room < slots:
+            print(
+                f"{file}: warning: {table}.first_port to last_port have room for {room} calls, and pop.slots is {slots}"
+            )
 
 
 def kind_of(file: Path, tables: dict[str, Any]) -> str:
