@@ -10,11 +10,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 CLIENTS := .venv-clients
 NODE_MODULES := tests/clients/js/node_modules
 
-# What tests use outside Python, as command:package:what is skipped without it.
+# What tests use outside Python, as command:package:what is skipped without it. A path stands for a command, too.
 SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   chromium:chromium:the_pages_in_a_real_browser \
   turnserver:coturn:calls_through_a_TURN_server \
-  sipp:sip-tester:calls_by_SIP_from_sipp
+  sipp:sip-tester:calls_by_SIP_from_sipp \
+  baresip:baresip-core:calls_by_SIP_from_baresip \
+  /usr/lib/*/kamailio/modules/tls.so:kamailio-tls-modules:calls_by_TLS_through_Kamailio
 
 .PHONY: help demo test test-clients lint types bench docs screenshots venv system clean
 .DEFAULT_GOAL := help
@@ -88,7 +90,7 @@ venv-package:
 system:
 	@for entry in $(SYSTEM); do \
 	  IFS=: read -r command package skipped <<< "$$entry"; \
-	  command -v $$command >/dev/null || { $(call install,$$package); } || \
+	  compgen -G "$$command" >/dev/null || command -v "$$command" >/dev/null || { $(call install,$$package); } || \
 	    { echo "missing: $$command (package $$package); skipped: $${skipped//_/ }" >&2; test "$$CI" != true; } || exit 1; \
 	done
 

@@ -82,7 +82,9 @@ class Phone:
     seq: int = 0
     answers: bool = True
     routes: list[str] = field(default_factory=list)
+    """Of requests within the call."""
     target: str = ""
+    transport: str = "UDP"
     host: str = "127.0.0.1"
 
     async def open(self) -> None:
@@ -113,8 +115,12 @@ class Phone:
             body,
         ]
         data = "\r\n".join(lines).encode()
-        self.sip.sendto(data, self.server)
+        self.send(data)
         return data
+
+    def send(self, data: bytes) -> None:
+        """As it is."""
+        self.sip.sendto(data, self.server)
 
     def request(
         self, method: str, headers: Sequence[tuple[str, str]] = (), body: str = "", *, seq: int | None = None,
@@ -127,13 +133,14 @@ class Phone:
         self.branch = branch or f"z9hG4bK{secrets.token_hex(6)}"
         ours = f"{self.host}:{self.port}"
         everything = [
-            ("Via", f"SIP/2.0/UDP {ours};branch={self.branch};rport"),
+            ("Via", f"SIP/2.0/{self.transport} {ours};branch={self.branch};rport"),
+            *(("Route", route) for route in self.routes),
             ("From", f'"Ann" <sip:ann@{ours}>;tag={self.tag}'),
             ("To", f"<sip:front@127.0.0.1>{f';tag={tag}' if tag else ''}"),
             ("Call-ID", self.call_id),
             ("CSeq", f"{seq or self.seq} {method}"),
             ("Max-Forwards", "70"),
-            ("Contact", f"<sip:ann@{ours}>"),
+            ("Contact", f"<sip:ann@{ours}{';transport=tls' if self.transport == 'TLS' else ''}>"),
             *([("Content-Type", kind)] if body else []),
             *headers,
         ]
@@ -190,6 +197,7 @@ class Phone:
         self.to_tag = answer.header("to").partition("tag=")[2]
         if contact := answer.header("contact"):
             self.target = contact.strip("<>")
+        self.routes = answer.all("record-route")[::-1] if answer.code == 200 else []
 
     async def hang_up(self) -> Said:
         after = len(self.said)
