@@ -75,7 +75,7 @@ def counted() -> tuple[int, int, int]:
 
 @pytest.mark.usefixtures("hasty")
 async def test_two_hundred_calls_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Stack, "resolve", lambda *_: None)
+    monkeypatch.setattr(Stack, "_resolve", lambda *_: None)
     pop = FakePop(sip(silent_ms=1000))
     async with serving(pop):
         before = counted()

@@ -1,8 +1,4 @@
-"""sippy's parser and transactions (RFC 3261, 17) on our event loop. Nothing else knows sippy.
-
-sippy comes with an event loop and threads of its own. Its transactions need neither: they are given a socket and timers
-of asyncio's here, so that signalling, too, is ordinary code on the one loop.
-"""
+"""Requests in, answers and requests out: SIP's transport and transactions as the rest of `sip/` knows them."""
 
 import asyncio
 import logging
@@ -11,21 +7,17 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import sippy.SipMsg
-import sippy.SipRequest
-import sippy.SipTransactionManager
-import sippy.Time.Timeout
+from sippy.MsgBody import MsgBody
 from sippy.Network_server import Remote_address
-from sippy.SipConf import SipConf
 from sippy.SipHeader import SipHeader
 from sippy.SipRequest import SipRequest
 from sippy.SipResponse import SipResponse
-from sippy.SipTransactionManager import SipTransactionManager
 from sippy.Time.MonoTime import MonoTime
 
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.sip import unreadable
 from voicepipe.ingress.sip.message import Address, Message, Response, SipError
+from voicepipe.ingress.sip.transactions import Host, Transactions, UdpSocket, prepare
 
 logger = logging.getLogger(__name__)
 
@@ -33,160 +25,7 @@ DEFAULT_PORT = 5060
 _SHORTEST = 32
 """Bytes; what is shorter is a keep-alive (RFC 5626, 4.4.1)."""
 
-Host = tuple[str, int]
 OnResponse = Callable[[Response], None]
-
-
-class _Timer:
-    """One timer of sippy's, as asyncio's."""
-
-    def __init__(self, callback: Callable[..., None], seconds: float, ticks: int, params: tuple[Any, ...]) -> None:
-        self._callback, self._seconds, self._ticks, self._params = callback, seconds, ticks, params
-        self._handle: asyncio.TimerHandle | None = None
-
-    def go(self) -> None:
-        self._handle = asyncio.get_running_loop().call_later(self._seconds, self._due)
-
-    def cancel(self) -> None:
-        if self._handle:
-            self._handle.cancel()
-
-    def _due(self) -> None:
-        self._ticks -= 1
-        if self._ticks:  # -1: for ever
-            self.go()
-        self._callback(*self._params)
-
-
-class _Timers:
-    """In place of sippy's event dispatcher."""
-
-    def regTimer(self, callback: Callable[..., None], seconds: float, ticks: int, at: bool, *params: Any) -> _Timer:
-        assert not at, "transactions know no times of day"
-        return _Timer(callback, seconds, ticks, params)
-
-
-class _Log:
-    """Every message, for who asks for DEBUG."""
-
-    def write(self, *said: str, **_: object) -> None:
-        logger.debug("%s", "".join(said))
-
-
-def _unparsed(what: str, extra: str = "", **_: object) -> None:
-    """In place of what sippy prints while it handles an exception, which is `Stack.received`'s then."""
-    raise
-
-
-def _printed(*said: object) -> None:
-    """In place of `print`: whoever sends us nonsense does not write on our terminal."""
-    logger.debug("%s", " ".join(str(part) for part in said))
-
-
-def _prepare() -> None:
-    """What sippy finds in modules, and prints or starts otherwise."""
-    sippy.Time.Timeout.ED2 = _Timers()
-    sippy.SipTransactionManager.dump_exception = _unparsed
-    for module in (sippy.SipTransactionManager, sippy.SipMsg, sippy.SipRequest):
-        module.print = _printed
-    SipConf.autoconvert_tel_url = True
-    SipConf.my_uaname = "voicepipe"
-
-
-class _Socket(asyncio.DatagramProtocol):
-    """What sippy calls a server."""
-
-    transport = "udp"
-
-    def __init__(self, stack: "Stack") -> None:
-        self.uopts = self
-        self._stack = stack
-        self._udp: asyncio.DatagramTransport | None = None
-
-    def connection_made(self, transport: Any) -> None:
-        self._udp = transport
-
-    def datagram_received(self, data: bytes, address: Host) -> None:
-        self._stack.received(data, address)
-
-    def error_received(self, error: Exception) -> None:
-        """Somebody whom we sent something is not there: transactions time out."""
-
-    def isWildCard(self) -> bool:
-        return False
-
-    def getSIPaddr(self) -> tuple[Host, str]:
-        return self._stack.address, "udp"
-
-    def addr2str(self, address: Host) -> str:
-        return f"{address[0]}:{address[1]}"
-
-    def send_to(self, data: str | bytes, address: Host) -> None:
-        raw = data if isinstance(data, bytes) else data.encode()
-        try:
-            socket.inet_aton(address[0])
-        except OSError:
-            self._stack.resolve(raw, address)
-        else:
-            self.send(raw, address)
-
-    def send(self, data: bytes, address: Host) -> None:
-        if self._udp and not self._udp.is_closing():
-            try:
-                self._udp.sendto(data, address)
-            except (OSError, OverflowError, ValueError):  # What a Via names may be no address and no port.
-                logger.debug("nothing can be sent to %s:%s", *address, exc_info=True)
-
-    def close(self) -> None:
-        if self._udp:
-            self._udp.close()
-
-    def shutdown(self) -> None:
-        """sippy tries a port by opening and closing it; ours is open."""
-
-
-class _Transactions(SipTransactionManager):  # type: ignore[misc]
-    """Of one stack: its socket is the only one."""
-
-    def __init__(self, server: _Socket, address: Host, on_request: Callable[[Any, Any], Any]) -> None:
-        self.model_udp_server = (lambda config, options: server), (lambda address, handle: _Options())
-        config = {"_sip_address": address[0], "_sip_port": address[1], "_sip_logger": _Log()}
-        super().__init__(config, on_request)
-
-    def incomingRequest(self, msg: Any, checksum: bytes, tids: Any, server: _Socket) -> None:
-        """A transaction begins only with what can be answered, or it would never end. Raises ValueError, and whatever
-        the parser does."""
-        via, _, _ = (msg.getHFBody(name) for name in ("via", "from", "to"))
-        msg.getHFBodys("record-route")
-        if msg.sipver != "SIP/2.0" or msg.getHFBody("cseq").getCSeq()[1] != msg.getMethod():
-            raise ValueError("another version, or a CSeq of another method")
-        if "received" in via.params:  # If its sender wrote that, our answers would go to whom they please.
-            via.params["received"] = msg.getSource()[0]
-        super().incomingRequest(msg, checksum, tids, server)
-
-    def forget(self, transaction: Any) -> None:
-        """One that has failed to be answered."""
-        self.tserver.pop(transaction.tid, None)
-        _stop(transaction)
-        transaction.cleanup()
-
-    def shutdown(self) -> None:
-        for transaction in (*self.tserver.values(), *self.tclient.values()):
-            _stop(transaction)
-        super().shutdown()
-
-
-def _stop(transaction: Any) -> None:
-    """Cancel its timers."""
-    for name in "ABCDEFG":
-        if timer := getattr(transaction, f"te{name}", None):
-            timer.cancel()
-
-
-class _Options:
-    """sippy sets these and we do not care."""
-
-    flags = 0
 
 
 class Request(Message):
@@ -244,25 +83,29 @@ class Stack:
     def __init__(
         self, host: str, port: int, public: str, on_request: Callable[[Request], None], admits: Callable[[str], bool]
     ) -> None:
-        self.address: Host = host, port
+        self._bind = host, port
         self._public = public
         self._on_request = on_request
         self._admits = admits
-        self._socket = _Socket(self)
+        self._socket = UdpSocket(self._received, self._resolve)
         self._transactions: Any = None
         self._resolving: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
         """Listen. Raises ConfigError."""
-        _prepare()
+        prepare()
         loop = asyncio.get_running_loop()
         try:
-            transport, _ = await loop.create_datagram_endpoint(lambda: self._socket, self.address)
+            await loop.create_datagram_endpoint(lambda: self._socket, self._bind)
         except OSError as error:
-            raise ConfigError(f"Cannot listen for SIP on {self.address[0]}:{self.address[1]} ({error.strerror}): set "
+            raise ConfigError(f"Cannot listen for SIP on {self._bind[0]}:{self._bind[1]} ({error.strerror}): set "
                               "sip.port to a free one (demo: --sip-port).") from error  # fmt: skip
-        self.address = transport.get_extra_info("sockname")[:2]
-        self._transactions = _Transactions(self._socket, self.address, self._requested)
+        self._transactions = Transactions(self._socket, self._requested)
+
+    @property
+    def address(self) -> Host:
+        """Where it listens, once it does."""
+        return self._socket.address
 
     def close(self) -> None:
         """Hear and send nothing more."""
@@ -282,7 +125,7 @@ class Stack:
             probe.connect((peer, DEFAULT_PORT))
             return str(probe.getsockname()[0])
 
-    def received(self, data: bytes, address: Host) -> None:
+    def _received(self, data: bytes, address: Host) -> None:
         """A datagram."""
         if len(data) < _SHORTEST or not self._admits(address[0]):
             return
@@ -321,7 +164,7 @@ class Stack:
     @staticmethod
     def sdp(body: str) -> Any:
         """A body as sippy has it."""
-        return sippy.MsgBody.MsgBody(body)
+        return MsgBody(body)
 
     def send(self, head: str, via: str, body: str, address: Host, on_response: OnResponse) -> None:
         """Send a request: its first line and headers without Via, each line with its end. `on_response` gets every
@@ -333,7 +176,7 @@ class Stack:
         request.setTarget((address, "udp"))
         self._transactions.newTransaction(request, lambda said: on_response(_response(said)), userv=self._socket)
 
-    def resolve(self, data: bytes, address: Host) -> None:
+    def _resolve(self, data: bytes, address: Host) -> None:
         """Send to a host that has a name."""
         task = asyncio.get_running_loop().create_task(self._send_to_name(data, address))
         self._resolving.add(task)

@@ -1,0 +1,178 @@
+"""sippy's transactions (RFC 3261, 17) as ordinary code on our event loop.
+
+sippy comes with an event loop and threads of its own. Its transactions need neither: they are given a socket and timers
+of asyncio's here. All that is used of sippy and not promised by it stands in this file.
+"""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import sippy.SipMsg
+import sippy.SipRequest
+import sippy.SipTransactionManager
+import sippy.Time.Timeout
+from sippy.SipConf import SipConf
+from sippy.SipTransactionManager import SipTransactionManager
+
+logger = logging.getLogger(__name__)
+
+Host = tuple[str, int]
+Receive = Callable[[bytes, Host], None]
+
+
+class Timer:
+    """One timer of sippy's, as asyncio's."""
+
+    def __init__(self, callback: Callable[..., None], seconds: float, ticks: int, params: tuple[Any, ...]) -> None:
+        self._callback, self._seconds, self._ticks, self._params = callback, seconds, ticks, params
+        self._handle: asyncio.TimerHandle | None = None
+
+    def go(self) -> None:
+        self._handle = asyncio.get_running_loop().call_later(self._seconds, self._due)
+
+    def cancel(self) -> None:
+        if self._handle:
+            self._handle.cancel()
+
+    def _due(self) -> None:
+        self._ticks -= 1
+        if self._ticks:  # -1: for ever
+            self.go()
+        self._callback(*self._params)
+
+
+class Timers:
+    """In place of sippy's event dispatcher."""
+
+    def regTimer(self, callback: Callable[..., None], seconds: float, ticks: int, at: bool, *params: Any) -> Timer:
+        assert not at, "transactions know no times of day"
+        return Timer(callback, seconds, ticks, params)
+
+
+class _Log:
+    """Every message, for who asks for DEBUG."""
+
+    def write(self, *said: str, **_: object) -> None:
+        logger.debug("%s", "".join(said))
+
+
+def _unparsed(what: str, extra: str = "", **_: object) -> None:
+    """In place of what sippy prints while it handles an exception, which then is its caller's."""
+    raise
+
+
+def _printed(*said: object) -> None:
+    """In place of `print`: whoever sends us nonsense does not write on our terminal."""
+    logger.debug("%s", " ".join(str(part) for part in said))
+
+
+def prepare() -> None:
+    """What sippy finds in modules, and prints or starts otherwise."""
+    sippy.Time.Timeout.ED2 = Timers()
+    sippy.SipTransactionManager.dump_exception = _unparsed
+    for module in (sippy.SipTransactionManager, sippy.SipMsg, sippy.SipRequest):
+        module.print = _printed
+    SipConf.autoconvert_tel_url = True
+    SipConf.my_uaname = "voicepipe"
+
+
+class UdpSocket(asyncio.DatagramProtocol):
+    """What sippy calls a server."""
+
+    transport = "udp"
+
+    def __init__(self, received: Receive, send_to_name: Receive) -> None:
+        self.uopts = self
+        self.address: Host = "", 0
+        """Ours, in requests of ours."""
+        self._received, self._send_to_name = received, send_to_name
+        self._udp: asyncio.DatagramTransport | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        self._udp = transport
+        self.address = transport.get_extra_info("sockname")[:2]
+
+    def datagram_received(self, data: bytes, address: Host) -> None:
+        self._received(data, address)
+
+    def error_received(self, error: Exception) -> None:
+        """Somebody whom we sent something is not there: transactions time out."""
+
+    def isWildCard(self) -> bool:
+        return False
+
+    def getSIPaddr(self) -> tuple[Host, str]:
+        return self.address, "udp"
+
+    def addr2str(self, address: Host) -> str:
+        return f"{address[0]}:{address[1]}"
+
+    def send_to(self, data: str | bytes, address: Host) -> None:
+        raw = data if isinstance(data, bytes) else data.encode()
+        try:
+            socket.inet_aton(address[0])
+        except OSError:
+            self._send_to_name(raw, address)
+        else:
+            self.send(raw, address)
+
+    def send(self, data: bytes, address: Host) -> None:
+        if self._udp and not self._udp.is_closing():
+            try:
+                self._udp.sendto(data, address)
+            except (OSError, OverflowError, ValueError):  # What a Via names may be no address and no port.
+                logger.debug("nothing can be sent to %s:%s", *address, exc_info=True)
+
+    def close(self) -> None:
+        if self._udp:
+            self._udp.close()
+
+    def shutdown(self) -> None:
+        """sippy tries a port by opening and closing it; ours is open."""
+
+
+class Transactions(SipTransactionManager):  # type: ignore[misc]
+    """Of one stack: its socket is the only one."""
+
+    def __init__(self, server: UdpSocket, on_request: Callable[[Any, Any], Any]) -> None:
+        self.model_udp_server = (lambda config, options: server), (lambda address, handle: _Options())
+        config = {"_sip_address": server.address[0], "_sip_port": server.address[1], "_sip_logger": _Log()}
+        super().__init__(config, on_request)
+
+    def incomingRequest(self, msg: Any, checksum: bytes, tids: Any, server: UdpSocket) -> None:
+        """A transaction begins only with what can be answered, or it would never end. Raises ValueError, and whatever
+        the parser does."""
+        via, _, _ = (msg.getHFBody(name) for name in ("via", "from", "to"))
+        msg.getHFBodys("record-route")
+        if msg.sipver != "SIP/2.0" or msg.getHFBody("cseq").getCSeq()[1] != msg.getMethod():
+            raise ValueError("another version, or a CSeq of another method")
+        if "received" in via.params:  # If its sender wrote that, our answers would go to whom they please.
+            via.params["received"] = msg.getSource()[0]
+        super().incomingRequest(msg, checksum, tids, server)
+
+    def forget(self, transaction: Any) -> None:
+        """One that has failed to be answered."""
+        self.tserver.pop(transaction.tid, None)
+        _stop(transaction)
+        transaction.cleanup()
+
+    def shutdown(self) -> None:
+        for transaction in (*self.tserver.values(), *self.tclient.values()):
+            _stop(transaction)
+        super().shutdown()
+
+
+def _stop(transaction: Any) -> None:
+    """Cancel its timers."""
+    for name in "ABCDEFG":
+        if timer := getattr(transaction, f"te{name}", None):
+            timer.cancel()
+
+
+class _Options:
+    """sippy sets these and we do not care."""
+
+    flags = 0
