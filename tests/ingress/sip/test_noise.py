@@ -48,7 +48,7 @@ changed = st.builds(
 async def test_noise_at_the_sip_port(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, noise: list[bytes]
 ) -> None:
-    monkeypatch.setattr(Stack, "resolve", lambda *_: None)
+    monkeypatch.setattr(Stack, "_resolve", lambda *_: None)
     pop = FakePop(sip())
     async with serving(pop), phone(pop) as ann:
         await ann.dial()

@@ -40,7 +40,7 @@ class Tormentor:
 async def test_torture(
     kind: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(Stack, "resolve", lambda *_: None)  # Nobody is asked where example.com is.
+    monkeypatch.setattr(Stack, "_resolve", lambda *_: None)  # Nobody is asked where example.com is.
     pop, wrong = FakePop(sip()), []
     async with serving(pop), phone(pop) as ann:
         await ann.dial()
