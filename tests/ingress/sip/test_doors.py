@@ -27,12 +27,11 @@ def password(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def digest(challenge: str, method: str, uri: str, user: str = "desk", password: str = "s3cret") -> str:
-    """RFC 8760's answer to a challenge."""
+    """The answer to a challenge (RFC 2617)."""
     said = dict(re.findall(r'(\w+)="?([^",]+)', challenge))
-    make = {"MD5": hashlib.md5, "SHA-256": hashlib.sha256}[said["algorithm"]]
 
     def hashed(*parts: str) -> str:
-        return make(":".join(parts).encode()).hexdigest()
+        return hashlib.md5(":".join(parts).encode()).hexdigest()
 
     first, second = hashed(user, said["realm"], password), hashed(method, uri)
     response = hashed(first, said["nonce"], "00000001", "c0ffee", "auth", second)
@@ -42,7 +41,7 @@ def digest(challenge: str, method: str, uri: str, user: str = "desk", password: 
     )
 
 
-async def logged_in(ann: Phone, method: str, which: int, **more: Any) -> Any:
+async def logged_in(ann: Phone, method: str, **more: Any) -> Any:
     """Ask, and ask again with an answer to the challenge."""
     ann.request(method, body=ann.sdp() if method == "INVITE" else "")
     refused = await ann.final(method)
@@ -51,7 +50,7 @@ async def logged_in(ann: Phone, method: str, which: int, **more: Any) -> Any:
         ann.took(refused)
         ann.request("ACK", seq=ann.seq, branch=ann.branch)
         ann.to_tag = ""
-    answer = digest(refused.all("www-authenticate")[which], method, "sip:front@127.0.0.1", **more)
+    answer = digest(refused.header("www-authenticate"), method, "sip:front@127.0.0.1", **more)
     after = len(ann.said)
     ann.request(method, [("Authorization", answer)], ann.sdp() if method == "INVITE" else "")
     final = await ann.final(method, after)
@@ -64,10 +63,9 @@ async def logged_in(ann: Phone, method: str, which: int, **more: Any) -> Any:
     return final
 
 
-@pytest.mark.parametrize("which", [0, 1])
-async def test_a_user_calls_with_a_password(which: int) -> None:
+async def test_a_user_calls_with_a_password() -> None:
     async with calling(FakePop(sip(users=(DESK,)))) as ann:
-        assert (await logged_in(ann, "INVITE", which)).code == 200
+        assert (await logged_in(ann, "INVITE")).code == 200
         await ann.hang_up()
 
 
@@ -78,13 +76,13 @@ async def test_a_user_calls_with_a_password(which: int) -> None:
 async def test_a_wrong_password_is_refused(how: dict[str, str], why: str, caplog: pytest.LogCaptureFixture) -> None:
     pop = FakePop(sip(users=(DESK,)))
     async with calling(pop) as ann:
-        assert (await logged_in(ann, "INVITE", 0, **how)).code == 403
+        assert (await logged_in(ann, "INVITE", **how)).code == 403
     assert why in caplog.text and "s3cret" not in caplog.text and not pop.calls
 
 
 async def test_a_phone_that_registers_is_told_that_all_is_well() -> None:
     async with calling(FakePop(sip(users=(DESK,)))) as ann:
-        answer = await logged_in(ann, "REGISTER", 0)
+        answer = await logged_in(ann, "REGISTER")
         assert answer.code == 200 and "expires=" in answer.header("contact")
 
 

@@ -1,4 +1,4 @@
-"""Who may call by SIP: a trunk by its address, a user by their password (digest, RFC 8760), or this machine alone."""
+"""Who may call by SIP: a trunk by its address, a user by their password (digest), or this machine alone."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -10,8 +10,9 @@ from voicepipe.config import Config, sip_passwords
 from voicepipe.ingress.local import check_phones
 from voicepipe.ingress.sip.stack import Request
 
-ALGORITHMS = ("MD5", "SHA-256")
-"""Old phones take the first challenge and know only MD5; where the password is, sound and all go in the open anyway."""
+ALGORITHM = "MD5"
+"""All telephones know it, and some (libre, up to baresip 1.0) give up over a second challenge by one that they do not.
+Where it would be too weak, sound and all go in the open anyway."""
 
 
 @dataclass
@@ -85,8 +86,5 @@ class Gate:
         return str(user)
 
     def _challenge(self, why: str, more: str = "") -> Refusal:
-        challenges = tuple(
-            ("WWW-Authenticate", f"{SipWWWAuthenticate(realm=self._realm, algorithm=algorithm)}{more}")
-            for algorithm in ALGORITHMS
-        )
-        return Refusal(401, "Unauthorized", why, challenges)
+        challenge = f"{SipWWWAuthenticate(realm=self._realm, algorithm=ALGORITHM)}{more}"
+        return Refusal(401, "Unauthorized", why, (("WWW-Authenticate", challenge),))
