@@ -1,0 +1,166 @@
+"""baresip as a telephone: a process of its own, told what to do by JSON over TCP."""
+
+import asyncio
+import json
+import re
+import socket
+import wave
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.ingress.sip.peer import free_port
+from voicepipe.audio import RATE, Pcm, Resampler
+
+MODULES = Path("/usr/lib/baresip/modules")
+CONFIG = """poll_method epoll
+sip_listen 127.0.0.1:{sip}
+audio_source aufile,{folder}/silence.wav
+ausrc_srate 16000
+ausrc_channels 1
+module_path {modules}
+snd_path {folder}
+ctrl_tcp_listen 127.0.0.1:{control}
+module g711.so
+module g722.so
+module opus.so
+module aufile.so
+module sndfile.so
+module srtp.so
+module_tmp account.so
+module_app menu.so
+module_app ctrl_tcp.so
+"""
+SILENCE_S = 120
+"""baresip ends a call whose sound has ended."""
+SECONDS = 20.0
+
+
+class Baresip:
+    """One telephone. What it says goes in at 16 kHz, what it heard comes out so."""
+
+    def __init__(self, folder: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._folder = folder
+        self._writer = writer
+        self.told: list[dict[str, Any]] = []
+        """Events and answers."""
+        self._news = asyncio.Event()
+        self._said = 0
+        self._reading = asyncio.create_task(self._read(reader))
+
+    async def dial(self, port: int, user: str = "front") -> None:
+        """Raises TimeoutError: nobody answers."""
+        self.command("dial", f"sip:{user}@127.0.0.1:{port}")
+        await self.event("CALL_ESTABLISHED")
+
+    async def say(self, pcm: Pcm) -> None:
+        """From now on; then silence. int16[n] at 16 kHz."""
+        self._said += 1
+        path = self._folder / f"say-{self._said}.wav"
+        await asyncio.to_thread(write, path, np.concatenate([pcm, np.zeros(SILENCE_S * RATE, np.int16)]))
+        self.command("ausrc", f"aufile,{path}")
+
+    async def hang_up(self) -> None:
+        self.command("hangup")
+        await self.event("CALL_CLOSED")
+
+    def command(self, command: str, params: str = "") -> None:
+        data = json.dumps({"command": command, "params": params, "token": "t"}).encode()
+        self._writer.write(b"%d:%b," % (len(data), data))
+
+    async def event(self, kind: str) -> dict[str, Any]:
+        """The first event of this kind. Raises TimeoutError."""
+        async with asyncio.timeout(SECONDS):
+            while True:
+                for event in self.told:
+                    if event.get("type") == kind:
+                        return event
+                self._news.clear()
+                await self._news.wait()
+
+    async def _read(self, reader: asyncio.StreamReader) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                size = int((await reader.readuntil(b":"))[:-1])
+                self.told.append(json.loads(await reader.readexactly(size)))
+                await reader.readexactly(1)
+                self._news.set()
+
+    async def logged(self, pattern: str) -> None:
+        """What it printed last says this. Raises TimeoutError."""
+        async with asyncio.timeout(SECONDS):
+            while not re.search(pattern, await asyncio.to_thread(self._log)):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+
+    def _log(self) -> str:
+        return (self._folder / "log.txt").read_text(errors="replace")[-500:]
+
+    def heard(self) -> Pcm:
+        """All of it so far: int16[n] at 16 kHz."""
+        [path] = self._folder.glob("dump-*-dec.wav")
+        with wave.open(str(path)) as file:
+            rate, channels = file.getframerate(), file.getnchannels()
+            pcm = np.frombuffer(file.readframes(10**9), np.int16).reshape(-1, channels)[:, 0]
+        return Resampler(rate, RATE)(np.ascontiguousarray(pcm))
+
+    def close(self) -> None:
+        self._reading.cancel()
+        self._writer.close()
+
+
+@asynccontextmanager
+async def baresip(folder: Path, account: str) -> AsyncIterator[Baresip]:
+    """One that keeps its files in `folder`; `account`: its address and parameters, as baresip has them."""
+    control = _free_tcp_port()
+    sip = free_port()
+    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    await asyncio.to_thread(write, folder / "silence.wav", np.zeros(SILENCE_S * RATE, np.int16))
+    files = {
+        "config": CONFIG.format(sip=sip, folder=folder, modules=MODULES, control=control),
+        "accounts": f"{account}\n",
+        "contacts": "",
+    }
+    for name, text in files.items():
+        await asyncio.to_thread((folder / name).write_text, text)
+    log = await asyncio.to_thread((folder / "log.txt").open, "wb")
+    with log:
+        process = await asyncio.create_subprocess_exec(
+            "baresip", "-f", str(folder), cwd=folder, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log
+        )
+    phone = None
+    try:
+        phone = Baresip(folder, *await _connected(control))
+        yield phone
+    finally:
+        if phone:
+            phone.close()
+        with suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            await asyncio.wait_for(process.wait(), 10)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+
+async def _connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async with asyncio.timeout(SECONDS):
+        while True:
+            with suppress(OSError):
+                return await asyncio.open_connection("127.0.0.1", port)
+            await asyncio.sleep(0.05)
+
+
+def _free_tcp_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def write(path: Path, pcm: Pcm) -> None:
+    """int16[n] at 16 kHz."""
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, RATE, 0, "NONE", ""))
+        file.writeframes(pcm.tobytes())

@@ -1,0 +1,123 @@
+"""A whole PoP called by baresip: spoken questions in every codec, hold, keys, SDES, a password. What it heard is
+transcribed by our own recogniser."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from latency_probes import clips
+from latency_probes.own_server import COMMAND, own_server
+from latency_probes.transcripts import contains
+from tests.ingress.sip.baresip import Baresip, baresip
+from tests.ingress.sip.peer import free_port
+from tests.spoken import spoken
+from voicepipe.audio import RATE, Pcm, Resampler
+from voicepipe.engines.sphinx import SphinxAsr
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(shutil.which("baresip") is None, reason="baresip is not installed: apt install baresip-core"),
+]
+
+USER = '[[sip.users]]\nname = "ann"\npassword_env = "ANN_PASSWORD"\n'
+LOGIN = "auth_user=ann;auth_pass=s3cret"
+GREETING = "Harbour House, good day. How can I help you?"
+REPLY = "We are open Tuesday to Sunday, from noon to ten in the evening. On Mondays we are closed."
+GREETED_S, ANSWERED_S = 4.0, 8.0
+"""So long the greeting and the answer last, on slow machines too."""
+RECEIVES = r"audio=\d+/"
+"""Followed by bits a second: the line that it prints time and again."""
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Where a fresh PoP takes calls by SIP from one user."""
+    config, port = tmp_path_factory.mktemp("pop") / "user.toml", free_port()
+    config.write_text(USER)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ANN_PASSWORD", "s3cret")
+        with own_server((*COMMAND, "--sip-port", str(port), "--config", str(config))):
+            yield port
+
+
+@pytest.fixture(scope="module")
+def question() -> Pcm:
+    """ "What are your opening hours", at 16 kHz."""
+    narrow = Resampler(24_000, RATE)
+    return np.concatenate([narrow(clips.speech(spoken("hours")[0], 1).pcm), narrow.flush()])
+
+
+@asynccontextmanager
+async def calling(port: int, folder: Path, more: str) -> AsyncIterator[Baresip]:
+    """A call that has been taken."""
+    async with baresip(folder, f"<sip:ann@127.0.0.1>;regint=0;{LOGIN};{more}") as ann:
+        await ann.dial(port)
+        yield ann
+
+
+async def transcribed(*heard: Pcm) -> list[str]:
+    asr = SphinxAsr((GREETING, REPLY), decoders=2)
+    await asr.start()
+    try:
+        streams = [asr.stream(lambda partial: None) for _ in heard]
+        for stream, pcm in zip(streams, heard, strict=True):
+            stream.feed(pcm)
+        return [(await stream.finish()).text for stream in streams]
+    finally:
+        await asr.close()
+
+
+async def answered(port: int, folder: Path, more: str, question: Pcm) -> Pcm:
+    """Ask; what was heard."""
+    async with calling(port, folder, more) as ann:
+        await asyncio.sleep(GREETED_S)
+        await ann.say(question)
+        await asyncio.sleep(question.size / RATE + ANSWERED_S)
+        await ann.hang_up()
+        return ann.heard()[round(GREETED_S * RATE) :]
+
+
+async def test_a_spoken_question_is_answered_in_every_codec_and_by_srtp(
+    port: int, question: Pcm, tmp_path: Path
+) -> None:
+    kinds = {
+        name: f"audio_codecs={codec}"
+        for name, codec in (("pcmu", "PCMU/8000/1"), ("pcma", "PCMA/8000/1"), ("g722", "G722/16000/1"),
+                            ("opus", "opus/48000/2"), ("sdes", "PCMU/8000/1;mediaenc=srtp-mand"))
+    }  # fmt: skip
+    heard = await asyncio.gather(*(answered(port, tmp_path / name, more, question) for name, more in kinds.items()))
+    texts = dict(zip(kinds, await transcribed(*heard), strict=True))
+    assert all(contains(text, REPLY) for text in texts.values()), texts
+
+
+async def test_nothing_is_sent_on_hold_and_all_goes_on_afterwards(port: int, tmp_path: Path) -> None:
+    async with calling(port, tmp_path, "audio_codecs=PCMA/8000/1") as ann:
+        await ann.logged(RECEIVES + r"[56]\d{4} \S+\s*$")
+        ann.command("hold")
+        await ann.logged(RECEIVES + r"0 \S+\s*$")
+        ann.command("resume")
+        await ann.logged(RECEIVES + r"[56]\d{4} \S+\s*$")
+        await ann.hang_up()
+        assert all(told["ok"] for told in ann.told if "response" in told), ann.told
+
+
+async def test_a_key_is_answered(port: int, tmp_path: Path) -> None:
+    async with calling(port, tmp_path, "audio_codecs=PCMU/8000/1;dtmfmode=rtpevent") as ann:
+        await asyncio.sleep(1)
+        ann.command("sndcode", "1")
+        await asyncio.sleep(ANSWERED_S + 1)
+        await ann.hang_up()
+        [text] = await transcribed(ann.heard())
+    assert contains(text, REPLY), text
+
+
+async def test_a_phone_registers_with_its_password(port: int, tmp_path: Path) -> None:
+    async with baresip(tmp_path / "ann", f"<sip:ann@127.0.0.1:{port}>;regint=60;{LOGIN}") as ann:
+        await ann.logged(r"200 OK \(voicepipe\)")
+    async with baresip(tmp_path / "eve", f"<sip:ann@127.0.0.1:{port}>;regint=60;auth_user=ann;auth_pass=guess") as eve:
+        await eve.logged("403 Forbidden")
