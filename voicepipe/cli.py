@@ -58,6 +58,8 @@ def parser() -> argparse.ArgumentParser:
     media.set_defaults(run=_bench_media)
     network = parts.add_parser("network", help="what jitter and loss do to a caller's sound, in virtual time")
     network.set_defaults(run=_bench_network)
+    sip = parts.add_parser("sip", help="calls by SIP, 30 and 50 a second; needs sipp")
+    sip.set_defaults(run=_bench_sip)
 
     check = commands.add_parser("check", help="read configurations, agents and manifests, and say what is wrong")
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a TOML file, or a directory of them")
@@ -130,6 +132,13 @@ def _bench_network(args: argparse.Namespace) -> int:
     from voicepipe.bench import network
 
     return network.run()
+
+
+def _bench_sip(args: argparse.Namespace) -> int:
+    from voicepipe import runtime
+    from voicepipe.bench import sip
+
+    return runtime.run(sip.run())
 
 
 def _check(args: argparse.Namespace) -> int:
