@@ -1,6 +1,7 @@
 """The calls of one PoP that can be found by an id; those that no request holds (WebRTC, SIP) are run here."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,6 +12,8 @@ from voicepipe.call_api import Tenant
 from voicepipe.errors import Draining, UnknownCall
 from voicepipe.ingress.realtime.call import LINGER, RealtimeCall
 from voicepipe.rtp.clock import MediaClock
+
+logger = logging.getLogger(__name__)
 
 
 class HeldCall(Protocol):
@@ -84,7 +87,10 @@ class Calls:
 
     async def _run(self, call: HeldCall, tenant: Tenant, place: ExitStack) -> None:
         with place, self.known(tenant, call.realtime) as call_id:
-            await call.run(call_id, self._clock)
+            try:
+                await call.run(call_id, self._clock)
+            except Exception:  # One call's failure is never another's, and all of them hang on this group of tasks.
+                logger.exception("%s: failed", call_id)
 
     @contextmanager
     def known(self, tenant: Tenant, realtime: RealtimeCall, provider_id: str = "") -> Iterator[str]:

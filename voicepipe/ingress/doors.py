@@ -45,6 +45,12 @@ _REFUSALS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
 """HTTP status, code and headers."""
 
 
+def retry_after(error: Refused) -> str:
+    """Seconds after which a caller who was not let in may try again."""
+    _, _, headers = _REFUSALS.get(type(error), (503, "refused", {}))
+    return headers.get("Retry-After", "2")
+
+
 def refusal(error: Refused) -> JSONResponse:
     """The answer to a caller who is not let in."""
     status, code, headers = _REFUSALS.get(type(error), (503, "refused", {"Retry-After": "2"}))

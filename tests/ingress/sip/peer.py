@@ -84,6 +84,8 @@ class Phone:
     routes: list[str] = field(default_factory=list)
     """Of requests within the call."""
     target: str = ""
+    contact: str = ""
+    """What it says of where it is; empty: the truth."""
     transport: str = "UDP"
     host: str = "127.0.0.1"
 
@@ -140,7 +142,7 @@ class Phone:
             ("Call-ID", self.call_id),
             ("CSeq", f"{seq or self.seq} {method}"),
             ("Max-Forwards", "70"),
-            ("Contact", f"<sip:ann@{ours}{';transport=tls' if self.transport == 'TLS' else ''}>"),
+            ("Contact", self.contact or f"<sip:ann@{ours}{';transport=tls' if self.transport == 'TLS' else ''}>"),
             *([("Content-Type", kind)] if body else []),
             *headers,
         ]

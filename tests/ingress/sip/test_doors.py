@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.ingress.fake_pop import FakePop
-from tests.ingress.sip.peer import Phone, calling, sip
+from tests.ingress.fake_pop import FakePop, serving
+from tests.ingress.sip.peer import Phone, calling, phone, sip
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, TenantConfig
 from voicepipe.errors import ConfigError, Draining, PopFull, TenantFull
 from voicepipe.ingress.sip.gate import Gate
+from voicepipe.ingress.sip.throttle import Rate
 from voicepipe.phone_config import RouteConfig, SipTrunk, SipUser
 
 TRUNK = SipTrunk(name="carrier", addresses=("127.0.0.0/8",))
@@ -78,6 +79,40 @@ async def test_a_wrong_password_is_refused(how: dict[str, str], why: str, caplog
     async with calling(pop) as ann:
         assert (await logged_in(ann, "INVITE", **how)).code == 403
     assert why in caplog.text and "s3cret" not in caplog.text and not pop.calls
+
+
+async def test_an_answer_to_a_challenge_opens_one_number_once() -> None:
+    pop = FakePop(sip(users=(DESK,)))
+    async with calling(pop) as ann:
+        ann.request("INVITE", body=ann.sdp())
+        refused = await ann.final("INVITE")
+        answer = ("Authorization", digest(refused.header("www-authenticate"), "INVITE", "sip:front@127.0.0.1"))
+        ann.took(refused)
+        ann.request("ACK", seq=ann.seq, branch=ann.branch)
+        ann.to_tag = ""
+        assert (await ann.dial(headers=[answer], uri="sip:+99900@127.0.0.1")).code == 403
+        ann.to_tag = ""
+        again = await ann.dial(headers=[answer])
+        assert again.code == 401 and "stale=true" in again.header("www-authenticate")
+        assert not pop.calls
+
+
+async def test_a_user_passes_for_nobody_else() -> None:
+    pop = FakePop(sip(users=(DESK,)))
+    async with calling(pop) as ann:
+        assert (await logged_in(ann, "INVITE")).code == 200
+        assert pop.calls[0].settings.origin.caller == "desk"
+        await ann.hang_up()
+
+
+async def test_guessing_passwords_is_slow(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr("voicepipe.ingress.sip.gate.GUESSES", (Rate(2, 0.001), Rate(100, 1)))
+    pop = FakePop(sip(users=(DESK,)))
+    async with serving(pop):
+        for guess in ("first", "second", "s3cret"):
+            async with phone(pop) as ann:
+                assert (await logged_in(ann, "REGISTER", password=guess)).code == 403
+    assert "too many passwords" in caplog.text
 
 
 async def test_a_phone_that_registers_is_told_that_all_is_well() -> None:

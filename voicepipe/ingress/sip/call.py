@@ -5,6 +5,7 @@ import logging
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from voicepipe.agent import CallSettings
 from voicepipe.call_api import Seat
@@ -15,7 +16,7 @@ from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.sip.dialog import Dialog
 from voicepipe.ingress.sip.gate import Refusal
 from voicepipe.ingress.sip.media import SDP, SipMedia
-from voicepipe.ingress.sip.message import Message, Response
+from voicepipe.ingress.sip.message import Message, Response, printable
 from voicepipe.ingress.sip.stack import Request
 from voicepipe.ingress.sip.timers import SessionTimer, negotiated
 from voicepipe.rtp.clock import MediaClock
@@ -48,6 +49,9 @@ class SipCall:
         self._gone = False
         """The far end has hung up."""
         self._referred: asyncio.Future[None] | None = None
+        """The outcome of a transfer that is under way."""
+        self._taken = False
+        """The far end has accepted to make the transfer."""
         media.line.refer = self._refer
         self.realtime = RealtimeCall(media.line, seat, session, settings, config.limits)
         media.line.on_key = self.realtime.press
@@ -60,8 +64,14 @@ class SipCall:
 
     def accept(self, invite: Request, answer: str, call_id: str) -> None:
         """Answer it: 200 with our SDP, `answer` to theirs or an offer where they made none. Raises TooShort."""
-        self._refresh(invite)
+        self._timer, self._refreshed = negotiated(invite), time.monotonic()
         self._ok(invite, answer, (("X-Voicepipe-Call-Id", call_id),))
+
+    def give_up(self) -> None:
+        """It could not be answered, and is not to be."""
+        self._gone = True
+        self._settled.set()
+        self.realtime.end("error")
 
     def _ok(self, request: Request, sdp: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
         timer = self._timer.headers if self._timer else ()
@@ -102,19 +112,26 @@ class SipCall:
     def _bye(self, request: Request) -> None:
         request.respond(200, "OK", tag=self.dialog.id.ours)
         self._gone = True
-        if self._referred and not self._referred.done():  # It took the transfer, and itself out of the way.
+        self._settled.set()
+        if self._taken and self._referred and not self._referred.done():  # It goes out of the transfer's way.
             self._referred.set_result(None)
         else:
             self.realtime.end("caller")
 
     def _reinvite(self, request: Request) -> None:
         """Hold, another codec, another address, or only a refresh."""
-        self._refresh(request)
-        self._ok(request, self._media.answer(request.body) if request.body else self._media.offer())
+        self._change(request, "" if request.body else self._media.offer())
 
     def _update(self, request: Request) -> None:
-        self._refresh(request)
-        self._ok(request, self._media.answer(request.body) if request.body else "")
+        self._change(request, "")
+
+    def _change(self, request: Request, offer: str) -> None:
+        """What is wrong with any part of it leaves all as it was."""
+        target, timer = self.dialog.target(request), negotiated(request)
+        sdp = self._media.answer(request.body) if request.body else offer
+        self.dialog.moved(target, request.source)
+        self._timer, self._refreshed = timer, time.monotonic()
+        self._ok(request, sdp)
 
     def _info(self, request: Request) -> None:
         """Keys, as old gateways send them."""
@@ -128,9 +145,6 @@ class SipCall:
     def _options(self, request: Request) -> None:
         request.respond(200, "OK", CAPABILITIES, tag=self.dialog.id.ours)
 
-    def _refresh(self, request: Request) -> None:
-        self._timer, self._refreshed = negotiated(request), time.monotonic()
-
     # --- transfers
 
     async def _refer(self, target: str) -> None:
@@ -138,7 +152,7 @@ class SipCall:
         if self.dialog.allows and "refer" not in self.dialog.allows:
             raise TransferFailed("this caller's telephone system does not take transfers")
         headers = ("Refer-To", f"<{self._address(target)}>"), ("Referred-By", self.dialog.contact)
-        self._referred = asyncio.get_running_loop().create_future()
+        self._referred, self._taken = asyncio.get_running_loop().create_future(), False
         self.dialog.send("REFER", self._refer_answered, headers)
         try:
             await self._referred
@@ -149,6 +163,7 @@ class SipCall:
         return target if ":" in target else f"sip:{target}@{self.dialog.domain}"
 
     def _refer_answered(self, response: Response) -> None:
+        self._taken = 200 <= response.code < 300
         if response.code >= 300:
             self._transferred(response.code, response.reason)
 
@@ -165,25 +180,35 @@ class SipCall:
         if code < 300:
             self._referred.set_result(None)
         else:
-            self._referred.set_exception(TransferFailed(f"the other side could not be reached: {code} {reason}"))
+            why = f"the other side could not be reached: {code} {printable(reason)}"
+            self._referred.set_exception(TransferFailed(why))
 
     # --- its life
 
     async def run(self, name: str, clock: MediaClock) -> None:
         """Until either side hangs up. What fails here is this call's own, and logged."""
+        try:
+            # Not before its ACK: an offer of ours is answered there, and whoever sent the INVITE in another's name does
+            # not get what it acknowledges, so that nothing is sent to whom they please.
+            await self._settled.wait()
+            if not self.realtime.ended.is_set():
+                await self._converse(clock)
+            await self._hang_up()
+        except Exception:
+            logger.exception("%s: failed", name)
+        finally:
+            self.close()
+        logger.info("%s: %s", name, self._media.statistics())
+
+    async def _converse(self, clock: MediaClock) -> None:
         stop_ticking = clock.add(self._media.line.tick)
         try:
             async with asyncio.TaskGroup() as tasks:
                 watch = tasks.create_task(self._watch())
                 await self.realtime.run()
                 watch.cancel()
-        except Exception:
-            logger.exception("%s: failed", name)
         finally:
             stop_ticking()
-            self.close()
-            await self._hang_up()
-        logger.info("%s (%s): %s", name, self.realtime.id, self._media.statistics())
 
     def close(self) -> None:
         """Let go of everything. Safe to call twice."""
@@ -191,13 +216,14 @@ class SipCall:
         self._media.close()
 
     async def _hang_up(self) -> None:
-        if not self._gone:
-            await self._settled.wait()  # RFC 3261, 15: no BYE before the ACK, or before it is given up.
-        if not self._gone:
-            self._gone = True
-            answered = asyncio.Event()
-            self.dialog.send("BYE", lambda response: answered.set())
-            await asyncio.wait({asyncio.ensure_future(answered.wait())}, timeout=BYE_S)
+        if self._gone:
+            return
+        self._gone = True
+        answered = asyncio.Event()
+        self.dialog.send("BYE", lambda response: answered.set())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(BYE_S):
+                await answered.wait()
 
     async def _watch(self) -> None:
         """Nobody says goodbye whose network is gone."""

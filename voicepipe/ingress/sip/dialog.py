@@ -1,6 +1,5 @@
 """One dialog, from the side that was called (RFC 3261, 12): where our requests go, and which of theirs are in order."""
 
-import ipaddress
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,8 +36,6 @@ class Dialog:
         """Methods that the caller takes, in lower case; empty: they did not say."""
         self.local = stack.local(invite.source[0])
         """Our address, as the caller reaches it."""
-        self.domain = Address.of(invite.header("from")).host
-        """The caller's: a number to which they are transferred is one of there."""
         self.contact = f"<sip:voicepipe@{self.local}:{stack.address[1]}>"
         self._stack = stack
         self._from = f"{invite.header('to')};tag={self.id.ours}"
@@ -46,20 +43,34 @@ class Dialog:
         self._routes = [Address.of(route) for route in invite.headers("record-route")]
         self._target = Address.of(invite.header("contact") or self._to)
         self._source = invite.source
+        self._symmetric = ";rport" in invite.header("via")
+        """The peer hears where it speaks from (RFC 3581), whatever its Contact says: it may be behind a NAT."""
         self._seq = secrets.randbelow(2**16)
         self._their_seq = invite.cseq[0]
 
     def in_order(self, request: Request) -> bool:
-        """Whether it comes after the ones before (RFC 3261, 12.2.2). A new Contact is where the peer is from now on."""
+        """Whether it comes after the ones before (RFC 3261, 12.2.2)."""
         number, _ = request.cseq
         if number < self._their_seq:
             return False
         self._their_seq = number
-        if request.method in ("INVITE", "UPDATE") and (contact := request.header("contact")):
-            self._target, self._source = Address.of(contact), request.source
         return True
 
-    def send(self, method: str, on_response: OnResponse, headers: Headers = (), body: str = "") -> None:
+    def target(self, request: Request) -> Address:
+        """Where the peer wants to be reached from a re-INVITE or UPDATE on, once that is accepted. Raises SipError."""
+        contact = request.header("contact")
+        return Address.of(contact) if contact else self._target
+
+    def moved(self, target: Address, source: Host) -> None:
+        """As `target`, in a request from `source`."""
+        self._target, self._source = target, source
+
+    @property
+    def domain(self) -> str:
+        """Where the peer is: a number to which its caller is transferred is one of there."""
+        return self._target.host
+
+    def send(self, method: str, on_response: OnResponse, headers: Headers = ()) -> None:
         """Send a request within the dialog."""
         self._seq += 1
         uri, routes = self._target.uri, [f"<{route.uri}>" for route in self._routes]
@@ -78,21 +89,13 @@ class Dialog:
             *(f"{name}: {value}" for name, value in headers),
         ]
         head = "".join(f"{line}\r\n" for line in lines)
-        self._stack.send(head, self.local, body, self._next_hop(), on_response)
+        self._stack.send(head, self.local, self._next_hop(), on_response)
 
     def _next_hop(self) -> Host:
-        hop = self._routes[0] if self._routes else self._target
-        if not self._routes and _behind_nat(hop.host, self._source[0]):
+        if not self._routes and self._symmetric:
             return self._source
+        hop = self._routes[0] if self._routes else self._target
         return hop.host, hop.port or DEFAULT_PORT
-
-
-def _behind_nat(host: str, source: str) -> bool:
-    """Whether a Contact names an address that only its own network knows."""
-    try:
-        return ipaddress.ip_address(host).is_private and not ipaddress.ip_address(source).is_private
-    except ValueError:
-        return host.endswith(".invalid")
 
 
 def new_call(request: Request) -> tuple[str, str]:

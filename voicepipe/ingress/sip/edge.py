@@ -2,26 +2,28 @@
 
 import asyncio
 import logging
+import re
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import NamedTuple
 
 import msgspec
 
 from voicepipe.agent import Agent, Origin
 from voicepipe.call_api import PopApi, Tenant
-from voicepipe.errors import Draining, NoPort, PopFull, Refused, TenantFull
+from voicepipe.errors import Refused, TenantFull
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.doors import UnknownModel, settle
+from voicepipe.ingress.doors import UnknownModel, retry_after, settle
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import sip_host
 from voicepipe.ingress.phone import NoRoute, placed
 from voicepipe.ingress.sip.call import ALLOW, CAPABILITIES, SipCall
 from voicepipe.ingress.sip.dialog import Dialog, DialogId, new_call
-from voicepipe.ingress.sip.gate import Gate, Refusal
+from voicepipe.ingress.sip.gate import Admitted, Gate, Refusal
 from voicepipe.ingress.sip.media import SDP, SipMedia
-from voicepipe.ingress.sip.message import Address, SipError
+from voicepipe.ingress.sip.message import Address, SipError, printable
 from voicepipe.ingress.sip.stack import Request, Stack
 from voicepipe.ingress.sip.throttle import Rate, Throttle
 from voicepipe.ingress.sip.timers import LEAST_S, TooShort, negotiated
@@ -32,8 +34,6 @@ logger = logging.getLogger(__name__)
 SUPPORTED = {"timer"}
 REGISTERED_S = 300
 """A phone that registers does so to show itself ready; nobody is called here."""
-LATER: dict[type[Refused], str] = {PopFull: "2", NoPort: "2", Draining: "30"}
-"""Seconds after which a caller may try again."""
 MESSAGES = Rate(200, 50), Rate(500, 200)
 """From one address and from all that are no trunk's: an office of telephones behind one address sends less. sippy
 remembers each for up to 64 s, and takes 0.3 ms for it."""
@@ -62,8 +62,10 @@ class SipEdge:
         self._dialogs: dict[DialogId, SipCall] = {}
         self._invited: set[tuple[str, str]] = set()
         """INVITEs that are being answered, or were and their calls go on."""
+        self._callers: Counter[str] = Counter()
+        """Calls by the IP address that they came from: whatever strangers send, these are heard."""
         self._ring_s = sip.ring_ms / 1000
-        self._ringing: set[asyncio.Task[None]] = set()
+        self._ringing: dict[asyncio.Task[None], Request] = {}
 
     async def open(self) -> None:
         """Listen. Raises ConfigError."""
@@ -71,7 +73,8 @@ class SipEdge:
 
     async def close(self) -> None:
         """Hear and send nothing more; the calls have ended."""
-        for task in self._ringing:
+        for task, invite in self._ringing.items():
+            invite.respond(503, "Service Unavailable")
             task.cancel()
         if self._ringing:
             await asyncio.wait(self._ringing)
@@ -80,7 +83,7 @@ class SipEdge:
     def _listens(self, source: str) -> bool:
         """Whether a datagram from this IP address is read."""
         now = time.monotonic()
-        if self._gate.trusts(source) or self._messages.admits(source, now):
+        if self._gate.trusts(source) or self._callers[source] or self._messages.admits(source, now):
             return True
         if news := self._messages.news(now):
             logger.warning("SIP messages from strangers come in masses and are dropped unread: %s", news)
@@ -96,31 +99,32 @@ class SipEdge:
             self._refuse(request, error)
 
     def _dispatch(self, request: Request) -> None:
-        if unknown := request.listed("require") - SUPPORTED:
-            names = ", ".join(sorted(unknown))
-            raise Refusal(420, "Bad Extension", f"it requires {names}", (("Unsupported", names),))
         if request.to_tag:
             call = self._dialogs.get(DialogId.of(request))
             if call is None:
                 raise Refusal(481, "Call/Transaction Does Not Exist", "it belongs to no call that goes on")
+            _check_required(request)
             return call.handle(request)
+        who = self._gate.admit(request)
+        _check_required(request)
         match request.method:
             case "INVITE":
-                self._invite(request)
+                self._invite(request, who)
             case "OPTIONS":
-                self._gate.admit(request)
-                request.respond(200, "OK", CAPABILITIES)
+                self._tell_capabilities(request)
             case "REGISTER":
-                self._register(request)
+                request.respond(200, "OK", _registered(request))
             case "BYE" | "INFO" | "UPDATE" | "NOTIFY":
                 raise Refusal(481, "Call/Transaction Does Not Exist", "it belongs to no call")
             case method:
                 raise Refusal(405, "Method Not Allowed", f"{method} is not known here", (("Allow", ALLOW),))
 
-    def _register(self, request: Request) -> None:
-        self._gate.admit(request)
-        contacts = [(name, f"{value};expires={REGISTERED_S}") for name, value in _contacts(request)]
-        request.respond(200, "OK", contacts)
+    def _tell_capabilities(self, request: Request) -> None:
+        """Load balancers ask, to know whether we take calls."""
+        if self._pop.health()["status"] == "draining":
+            request.respond(503, "Service Unavailable")
+        else:
+            request.respond(200, "OK", CAPABILITIES)
 
     def _refuse(self, request: Request, error: Exception) -> None:
         match error:
@@ -140,7 +144,7 @@ class SipEdge:
                 request.respond(486, "Busy Here")
                 self._log(request, 486, str(error))
             case Refused():
-                request.respond(503, "Service Unavailable", (("Retry-After", LATER.get(type(error), "2")),))
+                request.respond(503, "Service Unavailable", (("Retry-After", retry_after(error)),))
                 self._log(request, 503, str(error))
             case SipError():
                 request.respond(400, "Bad Request")
@@ -152,13 +156,13 @@ class SipEdge:
         source, now = request.source[0], time.monotonic()
         if self._lines.admits(source, now):
             level = logging.INFO if code == 401 else logging.WARNING
-            logger.log(level, "%s from %s refused with %d: %s", request.method, source, code, why)
+            logger.log(level, "%s from %s refused with %d: %s", printable(request.method), source, code, printable(why))
         elif news := self._lines.news(now):
             logger.warning("SIP requests are refused in masses, and not all of them told: also %s", news)
 
     # --- new calls
 
-    def _invite(self, invite: Request) -> None:
+    def _invite(self, invite: Request, who: Admitted) -> None:
         known = new_call(invite)
         if known in self._invited:
             raise Refusal(482, "Loop Detected", "the same call came by another way")
@@ -166,7 +170,7 @@ class SipEdge:
             why = f"its body is {invite.content_type}, not SDP"
             raise Refusal(415, "Unsupported Media Type", why, (("Accept", SDP),))
         negotiated(invite)  # Its session timer may be too short.
-        wanted = self._wanted(invite)
+        wanted = self._wanted(invite, who)
         with ExitStack() as place:
             self._invited.add(known)
             place.callback(self._invited.discard, known)
@@ -177,23 +181,27 @@ class SipEdge:
                 task = asyncio.get_running_loop().create_task(self._ring(invite, call, sdp, wanted, kept))
                 # Not in the task: one that is cancelled before its first step runs nothing at all.
                 task.add_done_callback(lambda _: kept.close())
-                self._ringing.add(task)
-                task.add_done_callback(self._ringing.discard)
+                self._ringing[task] = invite
+                task.add_done_callback(self._ringing.pop)
                 invite.on_cancel = task.cancel
             else:
                 self._accept(invite, call, sdp, wanted, place)
 
-    def _wanted(self, invite: Request) -> _Wanted:
-        who = self._gate.admit(invite)
-        asserted = invite.header("p-asserted-identity") if who.trunk else ""  # RFC 3325: by whom it trusts
-        uri, caller = invite.uri, Address.of(asserted or invite.header("from"))
+    def _wanted(self, invite: Request, who: Admitted) -> _Wanted:
+        uri = invite.uri
         tenant, agent = placed(self._pop, "sip", uri.user, domain=uri.host, trunk=who.trunk)
-        return _Wanted(tenant, agent, Origin(caller.user, uri.user, invite.extra()))
+        # Who knows one password is not to pass for somebody else.
+        origin = Origin(who.user or _caller(invite, trusted=bool(who.trunk)), uri.user, invite.extra())
+        by = f"trunk {who.trunk}" if who.trunk else f"user {who.user!r}" if who.user else "this machine"
+        logger.info("a call from %r to %r, by %s at %s", origin.caller, origin.called, by, invite.source[0])
+        return _Wanted(tenant, agent, origin)
 
     def _prepared(self, invite: Request, wanted: _Wanted, place: ExitStack) -> tuple[SipCall, str]:
         """The call, and our SDP for it. Raises Refused, SdpError."""
         pop = self._pop
         seat = place.enter_context(pop.admit(wanted.tenant, wanted.agent))
+        self._callers[invite.source[0]] += 1
+        place.callback(self._left, invite.source[0])
         expires = int(time.time() + pop.config.limits.call_ms / 1000)
         session, settings = settle(wanted.agent, Caller(wanted.tenant), expires)
         settings = msgspec.structs.replace(settings, origin=wanted.origin)
@@ -206,6 +214,11 @@ class SipEdge:
         place.callback(self._dialogs.pop, dialog.id, None)
         return call, sdp
 
+    def _left(self, source: str) -> None:
+        self._callers[source] -= 1
+        if not self._callers[source]:
+            del self._callers[source]
+
     async def _ring(self, invite: Request, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
         """Cancelled if the caller gives up."""
         await asyncio.sleep(self._ring_s)
@@ -217,7 +230,11 @@ class SipEdge:
     def _accept(self, invite: Request, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
         call_id = self._calls.hold(call, wanted.tenant, place)
         self._dialogs[call.dialog.id] = call
-        call.accept(invite, sdp, call_id)
+        try:
+            call.accept(invite, sdp, call_id)
+        except BaseException:
+            call.give_up()
+            raise
 
 
 @asynccontextmanager
@@ -234,11 +251,31 @@ async def listening(pop: PopApi, calls: Calls) -> AsyncIterator[None]:
         await edge.close()
 
 
+_EXPIRES = re.compile(r";\s*expires\s*=\s*([0-9]{1,9})", re.IGNORECASE)
 _UNQUOTED = str.maketrans('"\r\n', "'  ")
 
 
-def _contacts(request: Request) -> list[tuple[str, str]]:
-    """Those that a REGISTER leaves behind: none if it takes its own back."""
-    if request.header("expires") == "0":
-        return []
-    return [("Contact", value.partition(";expires")[0]) for value in request.headers("contact") if value != "*"]
+def _check_required(request: Request) -> None:
+    if unknown := request.listed("require") - SUPPORTED:
+        names = ", ".join(sorted(unknown))
+        raise Refusal(420, "Bad Extension", f"it requires {names}", (("Unsupported", names),))
+
+
+def _caller(invite: Request, *, trusted: bool) -> str:
+    """The calling number: by RFC 3325 from whom it may be asserted. Raises SipError."""
+    if trusted and (asserted := invite.header("p-asserted-identity")):
+        with suppress(SipError):
+            return Address.of(asserted).user
+    return Address.of(invite.header("from")).user
+
+
+def _registered(request: Request) -> list[tuple[str, str]]:
+    """What a REGISTER leaves behind: its Contacts, for at most `REGISTERED_S`, but for those that it takes back."""
+    left = []
+    for contact in request.headers("contact"):
+        found = _EXPIRES.search(contact)
+        asked = found[1] if found else request.header("expires")
+        seconds = min(int(asked), REGISTERED_S) if asked.isdecimal() and len(asked) < 10 else REGISTERED_S
+        if seconds and contact != "*":
+            left.append(("Contact", f"{_EXPIRES.sub('', contact)};expires={seconds}"))
+    return left

@@ -1,9 +1,16 @@
 """SIP messages as the rest of `sip/` reads them: headers as text, addresses in their parts."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from sippy.SipAddress import SipAddress
+
+_COMPACT = {"allow-events": "u", "content-encoding": "e", "event": "o", "refer-to": "r", "referred-by": "b",
+            "session-expires": "x", "subject": "s", "supported": "k"}  # fmt: skip
+"""Short names that sippy leaves as they are (RFC 3261, 20)."""
+_UNFIT = re.compile(r"[\x00-\x20\x7f<>\"]")
+"""What is in no URI, and would make another request of ours than was meant."""
 
 
 class SipError(ValueError):
@@ -26,12 +33,18 @@ class Address:
     @classmethod
     def of(cls, text: str) -> "Address":
         """Raises SipError."""
+        if "<" not in text and text.lower().startswith(("tel:", "sips:")):
+            uri, semicolon, params = text.partition(";")
+            text = f"<{uri}>{semicolon}{params}"
         try:
             parsed = SipAddress(text)
             url = parsed.url
-            return cls(str(url), url.username or "", str(url.host), url.port, dict(parsed.params), bool(url.lr))
+            uri = str(url)
+            if not _UNFIT.search(uri):
+                return cls(uri, url.username or "", str(url.host), url.port, dict(parsed.params), bool(url.lr))
         except Exception as error:  # That is how its parser says that it does not understand.
             raise SipError(f"{text[:80]!r} is no SIP address") from error
+        raise SipError(f"{text[:80]!r} has characters that are in no SIP address")
 
 
 class Message:
@@ -78,7 +91,8 @@ class Message:
 
     def headers(self, name: str) -> list[str]:
         """All headers of this name, in order, one value each."""
-        return [str(header.body).strip() for header in self.raw.headers if header.name == name]
+        names = name, _COMPACT.get(name)
+        return [str(header.body).strip() for header in self.raw.headers if header.name in names]
 
     def listed(self, name: str) -> set[str]:
         """The tokens of a header that is a list (Supported, Require, Allow), in lower case."""
@@ -91,6 +105,11 @@ class Message:
             for header in self.raw.headers
             if header.name.startswith("x-")
         }
+
+
+def printable(text: str) -> str:
+    """What somebody sent, as it may stand in a log, on a terminal or in a prompt: one short line."""
+    return "".join(char if char.isprintable() else "?" for char in text[:200])
 
 
 class Response(Message):

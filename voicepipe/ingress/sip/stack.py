@@ -1,6 +1,7 @@
 """Requests in, answers and requests out: SIP's transport and transactions as the rest of `sip/` knows them."""
 
 import asyncio
+import ipaddress
 import logging
 import secrets
 import socket
@@ -117,7 +118,7 @@ class Stack:
 
     def local(self, peer: str) -> str:
         """The address by which `peer`, an IPv4 address, reaches us."""
-        if self._public:
+        if self._public and ipaddress.ip_address(peer).is_global:  # Phones of our own network see us as we are.
             return self._public
         if self.address[0] != "0.0.0.0":
             return self.address[0]
@@ -145,10 +146,10 @@ class Stack:
         try:
             self._on_request(request)
         except SipError as error:
-            logger.info("a %s from %s cannot be read: %s", request.method, request.source[0], error)
+            logger.info("a %r from %s cannot be read: %s", request.method, request.source[0], error)
             request.respond(400, "Bad Request")
         except Exception:
-            logger.exception("a %s from %s failed", request.method, request.source[0])
+            logger.exception("a %r from %s failed", request.method, request.source[0])
             try:
                 request.respond(500, "Server Internal Error")
             except Exception:
@@ -166,13 +167,13 @@ class Stack:
         """A body as sippy has it."""
         return MsgBody(body)
 
-    def send(self, head: str, via: str, body: str, address: Host, on_response: OnResponse) -> None:
-        """Send a request: its first line and headers without Via, each line with its end. `on_response` gets every
-        response, 408 if none comes within 32 s."""
+    def send(self, head: str, via: str, address: Host, on_response: OnResponse) -> None:
+        """Send a request without a body: its first line and headers without Via, each line with its end. `on_response`
+        gets every response, 408 if none comes within 32 s."""
         branch = f"z9hG4bK{secrets.token_hex(12)}"
         first, _, rest = head.partition("\r\n")
         line = f"Via: SIP/2.0/UDP {via}:{self.address[1]};branch={branch};rport\r\n"
-        request = SipRequest(f"{first}\r\n{line}{rest}Content-Length: {len(body)}\r\n\r\n{body}")
+        request = SipRequest(f"{first}\r\n{line}{rest}Content-Length: 0\r\n\r\n")
         request.setTarget((address, "udp"))
         self._transactions.newTransaction(request, lambda said: on_response(_response(said)), userv=self._socket)
 
@@ -187,8 +188,8 @@ class Stack:
             found = await asyncio.get_running_loop().getaddrinfo(
                 *address, family=socket.AF_INET, type=socket.SOCK_DGRAM
             )
-        except OSError as error:
-            logger.warning("%s has no address (%s)", address[0], error.strerror)
+        except (OSError, UnicodeError) as error:  # UnicodeError: no name at all
+            logger.warning("%r has no address (%s)", address[0], error)
         else:
             self._socket.send(data, found[0][4][:2])  # type: ignore[arg-type]
 

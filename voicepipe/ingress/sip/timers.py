@@ -1,5 +1,6 @@
 """Session timers (RFC 4028): a call whose far end stops refreshing it is over. The far end refreshes. Pure."""
 
+import re
 from dataclasses import dataclass
 
 from voicepipe.ingress.sip.message import Message
@@ -31,8 +32,8 @@ class TooShort(ValueError):
 
 def negotiated(request: Message) -> SessionTimer | None:
     """What an INVITE or UPDATE asks for. None: no timer, or one that we would have to refresh. Raises TooShort."""
-    asked, _, params = (request.header("session-expires") or request.header("x")).partition(";")
-    if "timer" not in request.listed("supported") or not asked.strip().isdecimal():
+    asked, _, params = request.header("session-expires").partition(";")
+    if "timer" not in request.listed("supported") or not re.fullmatch(r"\s*[0-9]{1,9}\s*", asked):
         return None
     if int(asked) < LEAST_S:
         raise TooShort

@@ -6,12 +6,12 @@ of asyncio's here. All that is used of sippy and not promised by it stands in th
 
 import asyncio
 import logging
+import re
 import socket
+import sys
 from collections.abc import Callable
 from typing import Any
 
-import sippy.SipMsg
-import sippy.SipRequest
 import sippy.SipTransactionManager
 import sippy.Time.Timeout
 from sippy.SipConf import SipConf
@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 Host = tuple[str, int]
 Receive = Callable[[bytes, Host], None]
+_SECRETS = re.compile(r"(inline:|response=|authorization: )[^\r\n]*", re.IGNORECASE)
 
 
 class Timer:
@@ -53,10 +54,11 @@ class Timers:
 
 
 class _Log:
-    """Every message, for who asks for DEBUG."""
+    """Every message, for who asks for DEBUG; without what opens a call or its sound."""
 
     def write(self, *said: str, **_: object) -> None:
-        logger.debug("%s", "".join(said))
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug("%s", _SECRETS.sub(r"\1...", "".join(said)))
 
 
 def _unparsed(what: str, extra: str = "", **_: object) -> None:
@@ -73,8 +75,9 @@ def prepare() -> None:
     """What sippy finds in modules, and prints or starts otherwise."""
     sippy.Time.Timeout.ED2 = Timers()
     sippy.SipTransactionManager.dump_exception = _unparsed
-    for module in (sippy.SipTransactionManager, sippy.SipMsg, sippy.SipRequest):
-        module.print = _printed
+    for name, module in tuple(sys.modules.items()):
+        if name.startswith("sippy."):
+            module.print = _printed  # type: ignore[attr-defined]
     SipConf.autoconvert_tel_url = True
     SipConf.my_uaname = "voicepipe"
 
@@ -114,7 +117,7 @@ class UdpSocket(asyncio.DatagramProtocol):
         raw = data if isinstance(data, bytes) else data.encode()
         try:
             socket.inet_aton(address[0])
-        except OSError:
+        except (OSError, ValueError):  # ValueError: there is a NUL in it
             self._send_to_name(raw, address)
         else:
             self.send(raw, address)
