@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import socket
+import struct
 import wave
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -37,6 +38,9 @@ module_app ctrl_tcp.so
 SILENCE_S = 120
 """baresip ends a call whose sound has ended."""
 SECONDS = 20.0
+WAV_HEADER = 44
+FRAME, AUDIBLE, QUIET = RATE // 10, 500, 12
+"""Speech ends with so many frames of 100 ms that are not audible."""
 
 
 class Baresip:
@@ -99,12 +103,23 @@ class Baresip:
         return (self._folder / "log.txt").read_text(errors="replace")[-500:]
 
     def heard(self) -> Pcm:
-        """All of it so far: int16[n] at 16 kHz."""
+        """All of it so far: int16[n] at 16 kHz. The file's header tells its length only once it is closed."""
         [path] = self._folder.glob("dump-*-dec.wav")
-        with wave.open(str(path)) as file:
-            rate, channels = file.getframerate(), file.getnchannels()
-            pcm = np.frombuffer(file.readframes(10**9), np.int16).reshape(-1, channels)[:, 0]
+        data = path.read_bytes()
+        channels, rate = struct.unpack_from("<HI", data, 22)
+        pcm = np.frombuffer(data[WAV_HEADER : len(data) & ~3], np.int16)
+        pcm = pcm[: pcm.size // channels * channels].reshape(-1, channels)[:, 0]
         return Resampler(rate, RATE)(np.ascontiguousarray(pcm))
+
+    async def spoken_to(self, since: int = 0) -> Pcm:
+        """Something was said from sample `since` on, and then nothing for a while: it. Raises TimeoutError."""
+        async with asyncio.timeout(2 * SECONDS):
+            while True:
+                await asyncio.sleep(0.25)
+                pcm = (await asyncio.to_thread(self.heard))[since:]
+                loud = np.abs(pcm[: pcm.size // FRAME * FRAME].reshape(-1, FRAME)).max(axis=1, initial=0) > AUDIBLE
+                if loud.sum() > 10 and not loud[-QUIET:].any():
+                    return pcm
 
     def close(self) -> None:
         self._reading.cancel()

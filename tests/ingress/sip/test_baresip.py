@@ -3,6 +3,7 @@ transcribed by our own recogniser."""
 
 import asyncio
 import shutil
+import tomllib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from latency_probes import clips
 from latency_probes.own_server import COMMAND, own_server
-from latency_probes.transcripts import contains
+from latency_probes.transcripts import errors, words
 from tests.ingress.sip.baresip import Baresip, baresip
 from tests.ingress.sip.peer import free_port
 from tests.spoken import spoken
@@ -26,10 +27,10 @@ pytestmark = [
 
 USER = '[[sip.users]]\nname = "ann"\npassword_env = "ANN_PASSWORD"\n'
 LOGIN = "auth_user=ann;auth_pass=s3cret"
+AGENT = Path(__file__).parents[3] / "configs/agents/front-desk.toml"
 GREETING = "Harbour House, good day. How can I help you?"
 REPLY = "We are open Tuesday to Sunday, from noon to ten in the evening. On Mondays we are closed."
-GREETED_S, ANSWERED_S = 4.0, 8.0
-"""So long the greeting and the answer last, on slow machines too."""
+REPLIES: list[str] = [intent["reply"] for intent in tomllib.loads(AGENT.read_text())["intents"] if "reply" in intent]
 RECEIVES = r"audio=\d+/"
 """Followed by bits a second: the line that it prints time and again."""
 
@@ -72,14 +73,19 @@ async def transcribed(*heard: Pcm) -> list[str]:
         await asr.close()
 
 
+def likest(text: str) -> str:
+    """What the agent has said, of all that it can: the recogniser is made for speech of more than 4 kHz."""
+    return min(REPLIES, key=lambda reply: errors(words(reply), words(text)))
+
+
 async def answered(port: int, folder: Path, more: str, question: Pcm) -> Pcm:
     """Ask; what was heard."""
     async with calling(port, folder, more) as ann:
-        await asyncio.sleep(GREETED_S)
+        greeting = await ann.spoken_to()
         await ann.say(question)
-        await asyncio.sleep(question.size / RATE + ANSWERED_S)
+        answer = await ann.spoken_to(greeting.size)
         await ann.hang_up()
-        return ann.heard()[round(GREETED_S * RATE) :]
+        return answer
 
 
 async def test_a_spoken_question_is_answered_in_every_codec_and_by_srtp(
@@ -92,7 +98,7 @@ async def test_a_spoken_question_is_answered_in_every_codec_and_by_srtp(
     }  # fmt: skip
     heard = await asyncio.gather(*(answered(port, tmp_path / name, more, question) for name, more in kinds.items()))
     texts = dict(zip(kinds, await transcribed(*heard), strict=True))
-    assert all(contains(text, REPLY) for text in texts.values()), texts
+    assert {name: likest(text) for name, text in texts.items()} == dict.fromkeys(kinds, REPLY), texts
 
 
 async def test_nothing_is_sent_on_hold_and_all_goes_on_afterwards(port: int, tmp_path: Path) -> None:
@@ -108,12 +114,11 @@ async def test_nothing_is_sent_on_hold_and_all_goes_on_afterwards(port: int, tmp
 
 async def test_a_key_is_answered(port: int, tmp_path: Path) -> None:
     async with calling(port, tmp_path, "audio_codecs=PCMU/8000/1;dtmfmode=rtpevent") as ann:
-        await asyncio.sleep(1)
+        greeting = await ann.spoken_to()
         ann.command("sndcode", "1")
-        await asyncio.sleep(ANSWERED_S + 1)
+        [text] = await transcribed(await ann.spoken_to(greeting.size))
         await ann.hang_up()
-        [text] = await transcribed(ann.heard())
-    assert contains(text, REPLY), text
+    assert likest(text) == REPLY, text
 
 
 async def test_a_phone_registers_with_its_password(port: int, tmp_path: Path) -> None:
