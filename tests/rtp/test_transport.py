@@ -137,10 +137,24 @@ async def test_a_chosen_port_range_and_the_address_in_front_of_a_nat() -> None:
     await behind.close()
 
 
-async def test_an_address_that_is_not_ours() -> None:
+async def test_a_port_that_is_taken_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(transport, "candidates", lambda ports: [port, port, 0])
+        one = Transport(LOOPBACK, controlling=False)
+        (candidate,) = await one.gather()
+        assert candidate.port != port
+        await one.close()
+
+
+async def test_an_address_that_is_not_ours_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    ports = iter([0, 0])
+    monkeypatch.setattr(transport, "candidates", lambda _: ports)
     elsewhere = Transport(Network(("192.0.2.1",)), controlling=False)
     with pytest.raises(NoPort, match=r"192\.0\.2\.1"):
         await elsewhere.gather()
+    assert list(ports) == [0]
     await elsewhere.close()
 
 

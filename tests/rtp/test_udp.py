@@ -1,6 +1,7 @@
 """Two ends of a phone call on real sockets, and strangers at their ports."""
 
 import asyncio
+import errno
 import gc
 import socket
 import time
@@ -12,7 +13,7 @@ import pytest
 
 from tests.rtp.test_transport import until
 from voicepipe.errors import NoPort
-from voicepipe.rtp import rtcp, sip_sdp
+from voicepipe.rtp import rtcp, sip_sdp, udp
 from voicepipe.rtp.codec import PCMU
 from voicepipe.rtp.packet import RtpPacket, is_rtcp
 from voicepipe.rtp.ports import candidates
@@ -126,7 +127,7 @@ async def test_a_range_without_a_pair(ports: tuple[int, int]) -> None:
 async def test_an_address_that_is_not_ours_leaves_no_socket_open() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", ResourceWarning)
-        with pytest.raises(NoPort, match=r"192\.0\.2\.1 .*sip\.address"):
+        with pytest.raises(NoPort, match=r"192\.0\.2\.1 .*sip\.host"):
             UdpMedia("192.0.2.1").open()
         gc.collect()
 
@@ -269,6 +270,32 @@ async def test_a_call_that_ends_in_a_flood_leaves_nothing() -> None:
     assert one.media.invalid == MOST and free(one.port)
 
 
+async def test_the_last_free_pair_of_a_wide_range_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def bound(address: str, port: int) -> tuple[socket.socket, socket.socket]:
+        if port != 20_400:
+            raise OSError(errno.EADDRINUSE, "taken")
+        return found(address, 0)
+
+    found = udp._bound_pair
+    monkeypatch.setattr(udp, "_bound_pair", bound)
+    for _ in range(10):
+        media = UdpMedia(HOST, (20_000, 20_599))
+        media.open()
+        media.close()
+
+
+async def test_an_address_that_is_not_ours_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def bound(address: str, port: int) -> None:
+        tried.append(port)
+        raise OSError(errno.EADDRNOTAVAIL, "not ours")
+
+    tried: list[int] = []
+    monkeypatch.setattr(udp, "_bound_pair", bound)
+    with pytest.raises(NoPort, match="not ours"):
+        UdpMedia(HOST, (20_000, 40_000)).open()
+    assert len(tried) == 1
+
+
 @pytest.mark.parametrize("ports", [(0, 0), (4000, 4000), (4000, 4101), (4001, 4100), (1, 65_535)])
 @pytest.mark.parametrize("pairs", [False, True])
 def test_ports_to_try_are_of_the_range(ports: tuple[int, int], pairs: bool) -> None:
@@ -276,3 +303,13 @@ def test_ports_to_try_are_of_the_range(ports: tuple[int, int], pairs: bool) -> N
     for port in candidates(ports, pairs=pairs):
         assert first <= port <= last - pairs if first else port == 0
         assert not pairs or port % 2 == 0
+
+
+@pytest.mark.parametrize("ports", [(4000, 4000), (4000, 4101), (4001, 4100), (1, 65_535)])
+def test_every_port_of_the_range_is_tried_once_from_another_one_on_each_time(ports: tuple[int, int]) -> None:
+    first, last = ports
+    assert sorted(candidates(ports)) == list(range(first, last + 1))
+    pairs = [port for port in range(first, last) if port % 2 == 0]
+    assert sorted(candidates(ports, pairs=True)) == pairs
+    if len(pairs) > 1:
+        assert len({next(iter(candidates(ports, pairs=True))) for _ in range(200)}) > 1

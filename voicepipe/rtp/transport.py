@@ -36,7 +36,7 @@ from aiortc.rtcsctptransport import RTCSctpCapabilities
 
 from voicepipe.errors import NoPort
 from voicepipe.rtp.packet import is_rtcp
-from voicepipe.rtp.ports import candidates
+from voicepipe.rtp.ports import candidates, taken
 
 logger = logging.getLogger(__name__)
 
@@ -246,6 +246,8 @@ class _Connection(Connection):
                 return (await loop.create_datagram_endpoint(lambda: _Protocol(self), local_addr=(address, port)))[1]
             except OSError as error:
                 refusal = error
+                if not taken(error):
+                    break
         raise refusal
 
     def knows(self, address: tuple[Any, ...]) -> bool:

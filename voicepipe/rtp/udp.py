@@ -16,7 +16,7 @@ import pylibsrtp
 from voicepipe.errors import NoPort
 from voicepipe.rtp.latch import Address, Latch
 from voicepipe.rtp.packet import HEADER, is_rtcp
-from voicepipe.rtp.ports import candidates
+from voicepipe.rtp.ports import candidates, taken
 from voicepipe.rtp.sdes import Srtp
 from voicepipe.rtp.sip_sdp import Description
 
@@ -55,7 +55,9 @@ class UdpMedia:
                 rtp, rtcp = _bound_pair(self._address, port)
             except OSError as error:
                 refusal = error
-                continue
+                if taken(error):
+                    continue
+                break
             self._sockets = _Socket(rtp, self._rtp), _Socket(rtcp, self._rtcp)
             return int(rtp.getsockname()[1])
         raise NoPort(
@@ -175,15 +177,14 @@ class _Socket:
 
 
 def _bound_pair(address: str, port: int) -> tuple[socket.socket, socket.socket]:
-    """Raises OSError."""
+    """On an even port and the next; where the system chooses (0) on the one that it chose and its neighbour. Raises
+    OSError."""
     with ExitStack() as stack:
-        rtp = stack.enter_context(_bound(address, port))
-        port = rtp.getsockname()[1]
-        if port % 2:
-            raise OSError("the system chose an odd port")
-        rtcp = stack.enter_context(_bound(address, port + 1))
+        one = stack.enter_context(_bound(address, port))
+        port = one.getsockname()[1]
+        other = stack.enter_context(_bound(address, port ^ 1))
         stack.pop_all()
-    return rtp, rtcp
+    return (other, one) if port % 2 else (one, other)
 
 
 def _bound(address: str, port: int) -> socket.socket:
