@@ -15,9 +15,9 @@ FIRST = 2**32 - 3 * STEP
 """Timestamps run over within the first key."""
 
 
-def packets(keys: str, ms: int = 100, clock: int = CLOCK) -> list[RtpPacket]:
+def packets(keys: str, ms: int = 100, clock: int = CLOCK, durations: int = 0) -> list[RtpPacket]:
     """As a sender of 20 ms packets sends these keys one after another, and nothing between them."""
-    sender, out, step = KeySender(clock), list[RtpPacket](), clock // 50
+    sender, out, step = KeySender(clock, durations or clock), list[RtpPacket](), clock // 50
     for key in keys:
         sender.press(key, ms)
     for n in range(3000):
@@ -46,6 +46,14 @@ def test_a_key_is_one_event_that_grows_and_ends_three_times() -> None:
     assert [event.duration for event in events] == [STEP * n for n in (*range(1, 9), 8, 8)]
     assert [event.ended for event in events] == [False] * 7 + [True] * ENDS
     assert {(event.number, event.volume) for event in events} == {(5, 10)}
+
+
+def test_durations_count_in_a_clock_of_their_own_and_timestamps_in_the_streams() -> None:
+    told = packets("55", 160, 48_000, 8000)
+    first = [Event.parse(packet.payload) for packet in told if packet.timestamp == FIRST]
+    assert [event.duration for event in first] == [160 * n for n in (*range(1, 9), 8, 8)]
+    assert (told[-1].timestamp - FIRST) % 2**32 >= (0.16 + PAUSE_S) * 48_000
+    assert heard(told) == "55"
 
 
 def test_between_two_keys_none_is_down() -> None:
@@ -110,14 +118,14 @@ def test_any_payload_is_an_event_or_an_error(payload: bytes) -> None:
 
 @pytest.mark.parametrize("keys", ["", "E", "12E", "a"])
 def test_what_are_no_keys(keys: str) -> None:
-    sender = KeySender(CLOCK)
+    sender = KeySender(CLOCK, CLOCK)
     with pytest.raises(ValueError, match="what is no key: keys are 0123456789"):
         sender.press(keys, 100)
     assert not sender.wants(FIRST), "none of them is sent"
 
 
 def test_only_so_many_keys_wait() -> None:
-    sender = KeySender(CLOCK)
+    sender = KeySender(CLOCK, CLOCK)
     sender.press("1" * (WAITING - 1), 100)
     with pytest.raises(ValueError, match="Too many keys wait"):
         sender.press("22", 100)

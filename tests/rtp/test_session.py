@@ -12,6 +12,7 @@ from voicepipe.audio import RATE, Pcm, dbfs
 from voicepipe.rtp import rtcp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.codec import CODECS, OPUS, PCMU, Codec
+from voicepipe.rtp.dtmf import KeyFormat
 from voicepipe.rtp.packet import RtpPacket, is_rtcp
 from voicepipe.rtp.session import RtpSession
 
@@ -50,7 +51,7 @@ class End:
         self.keys: list[str] = []
         self.session = RtpSession(
             codec, 96, self.wire, lambda *sound: self.heard.append(sound), clock,
-            keys_type=101, on_key=self.keys.append,
+            keys=KeyFormat(101, codec.clock), on_key=self.keys.append,
         )  # fmt: skip
 
     @property

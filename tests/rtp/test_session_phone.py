@@ -8,7 +8,7 @@ import pytest
 from tests.rtp.test_session import FRAME_S, Clock, End, speech, talk
 from voicepipe.audio import RATE, dbfs
 from voicepipe.rtp.codec import COMFORT_NOISE, G722, OPUS, PCMA, PCMU, Codec
-from voicepipe.rtp.dtmf import KEYS
+from voicepipe.rtp.dtmf import KEYS, Event, KeyFormat
 from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.session import RtpSession
 
@@ -82,6 +82,21 @@ def test_a_key_needs_a_peer_that_takes_it() -> None:
         end.session.press("1")
 
 
+def test_keys_that_wait_are_sent_by_the_clock_that_is_agreed() -> None:
+    clock = Clock()
+    near, far = End(OPUS, clock), End(OPUS, clock)
+    run(near, far, clock, 5, speaks=True)
+    near.session.change(OPUS, 96, KeyFormat(102, 8000))
+    far.session.change(OPUS, 96, KeyFormat(102, 8000))
+    near.session.press("1", 160)
+    near.session.change(OPUS, 96, KeyFormat(101, 8000))
+    far.session.change(OPUS, 96, KeyFormat(101, 8000))
+    run(near, far, clock, 20, speaks=True)
+    assert far.keys == ["1"]
+    events = [Event.parse(packet.payload) for _, packet in near.wire.rtp if packet.payload_type == 101]
+    assert max(event.duration for event in events) == 1280, "160 ms at 8 kHz"
+
+
 def test_a_cut_off_event_is_counted() -> None:
     clock = Clock()
     end = End(PCMU, clock)
@@ -111,7 +126,7 @@ def test_another_codec_on_the_same_streams(before: Codec, after: Codec) -> None:
     near, far = End(before, clock), End(before, clock)
     talk(near, far, clock, speech(before.out_rate))
     for end in (near, far):
-        end.session.change(after, 97, 102)
+        end.session.change(after, 97, KeyFormat(102, after.clock))
     talk(near, far, clock, speech(after.out_rate))
     assert far.sound.size == pytest.approx(2 * RATE, abs=RATE // 25)
     assert dbfs(far.sound[-RATE // 2 :]) == pytest.approx(dbfs(speech(RATE)), abs=1.5)
@@ -127,7 +142,7 @@ def test_a_refresh_that_changes_nothing_is_not_heard() -> None:
     near, far = End(PCMU, clock), End(PCMU, clock)
     for _ in range(3):
         talk(near, far, clock, speech(8000, 0.2))
-        far.session.change(PCMU, 96, 101)
+        far.session.change(PCMU, 96, KeyFormat(101, 8000))
         far.session.hold(sends=True, hears=True)
     assert far.sound.size == 0.6 * RATE
     assert not any(filled for _, _, filled in far.heard)

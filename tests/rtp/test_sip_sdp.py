@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.rtp.test_sdp import BROWSER
 from voicepipe.rtp import sdes, sip_sdp
 from voicepipe.rtp.codec import CODECS, G722, OPUS, PCMA, PCMU, Codec
+from voicepipe.rtp.dtmf import KeyFormat
 from voicepipe.rtp.sdp_text import LONGEST, MOST_MEDIA, SdpError
 from voicepipe.rtp.sip_sdp import Description, Local
 
@@ -39,7 +40,7 @@ def answered(offer: str, prefer: tuple[str, ...] = ()) -> list[str]:
 def test_a_trunks_offer() -> None:
     said = sip_sdp.read(TRUNK)
     assert said.codecs == ((8, PCMA), (0, PCMU)), "in the peer's order"
-    assert (said.codec, said.payload_type, said.keys_type) == (PCMA, 8, 96)
+    assert (said.codec, said.payload_type, said.keys) == (PCMA, 8, KeyFormat(96, 8000))
     assert said.remote == ("192.0.2.1", 10_000) and said.rtcp == ("192.0.2.1", 10_001)
     assert (said.direction, said.ptime, said.crypto, said.rtcp_mux) == ("sendrecv", 20, (), False)
     assert said.listens and said.speaks and not said.held
@@ -53,7 +54,7 @@ def test_a_trunks_offer() -> None:
 def test_a_desk_phones_offer_with_srtp_opus_and_video() -> None:
     said = sip_sdp.read(DESK_PHONE)
     assert (said.codec, said.payload_type) == (OPUS, 96)
-    assert said.keys_type == 102, "of the codec's clock"
+    assert said.keys == KeyFormat(102, 48_000), "of the codec's clock"
     assert said.rtcp == ("10.0.0.5", 4005) and said.rtcp_mux
     assert [crypto.tag for crypto in said.crypto] == [3]
     answer = answered(DESK_PHONE)
@@ -67,15 +68,16 @@ def test_a_desk_phones_offer_with_srtp_opus_and_video() -> None:
 )
 def test_our_preference_counts_where_there_is_one(prefer: tuple[str, ...], codec: Codec, keys: int) -> None:
     said = sip_sdp.read(DESK_PHONE, prefer)
-    assert (said.codec, said.keys_type) == (codec, keys)
+    assert said.codec is codec and said.keys and said.keys.payload_type == keys
     assert len(said.codecs) == 4
 
 
 def test_keys_of_another_clock_are_better_than_none() -> None:
     said = sip_sdp.read(re.sub("a=rtpmap:102.*\n", "", DESK_PHONE))
-    assert (said.codec, said.keys_type) == (OPUS, 101)
+    assert (said.codec, said.keys) == (OPUS, KeyFormat(101, 8000))
     assert "a=rtpmap:101 telephone-event/8000" in answered(re.sub("a=rtpmap:102.*\n", "", DESK_PHONE))
-    assert sip_sdp.read(re.sub("a=rtpmap:96.*\r\n", "", TRUNK)).keys_type is None
+    assert sip_sdp.read(re.sub("a=rtpmap:96.*\r\n", "", TRUNK)).keys is None
+    assert sip_sdp.read(TRUNK.replace("telephone-event/8000", "telephone-event/90000")).keys is None
 
 
 @pytest.mark.parametrize(
@@ -130,7 +132,7 @@ def test_our_own_offer_is_answered_and_read(crypto: tuple[sdes.Crypto, ...]) -> 
     assert {codec for _, codec in asked.codecs} == set(CODECS)
     assert asked.crypto == crypto
     said = sip_sdp.read(sip_sdp.answer(asked, Local("192.0.2.9", 3000), asked.crypto[0] if crypto else None))
-    assert (said.codecs, said.keys_type, said.remote) == (((0, PCMU),), 101, ("192.0.2.9", 3000))
+    assert (said.codecs, said.keys, said.remote) == (((0, PCMU),), KeyFormat(101, 8000), ("192.0.2.9", 3000))
 
 
 def test_static_formats_need_no_map_and_maps_count_before_them() -> None:

@@ -12,6 +12,7 @@ from voicepipe.ingress.realtime.errors import NO_KEYS, WireError
 from voicepipe.ingress.realtime.session import Format
 from voicepipe.line import NO_TRANSFER, Pump
 from voicepipe.rtp.codec import Codec
+from voicepipe.rtp.dtmf import KeyFormat
 from voicepipe.rtp.sender import Wire
 from voicepipe.rtp.session import RtpSession
 
@@ -45,10 +46,10 @@ class RtpLine:
     def _heard(self, pcm: Pcm, arrived: float, filled: bool) -> None:
         self._queue.push(pcm, arrived, filled=filled)
 
-    def change(self, codec: Codec, payload_type: int, keys_type: int | None) -> None:
+    def change(self, codec: Codec, payload_type: int, keys: KeyFormat | None) -> None:
         """What follows is in this codec; `out_rate` stays, since what playout holds was made for it."""
         self._convert = Resampler(self.out_rate, codec.out_rate, in_step=True)
-        self.media.change(codec, payload_type, keys_type)
+        self.media.change(codec, payload_type, keys)
 
     def blocks(self) -> AsyncIterator[Block]:
         return self._queue.blocks()

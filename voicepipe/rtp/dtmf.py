@@ -28,13 +28,22 @@ _VOLUME = 10
 """-10 dBm0, as phones send it."""
 
 
+class KeyFormat(NamedTuple):
+    """How a stream carries keys, as its SDP says."""
+
+    payload_type: int
+    """Of telephone-event."""
+    clock: int
+    """Durations count in it, in Hz. By the letter it is the sound's; phones that speak Opus often have but 8000."""
+
+
 class Event(NamedTuple):
     """The payload of one packet."""
 
     number: int
     ended: bool
     duration: int
-    """Up to now, in the stream's RTP clock."""
+    """Up to now, in `KeyFormat.clock`."""
     volume: int = _VOLUME
 
     @classmethod
@@ -69,9 +78,11 @@ class KeyReceiver:
 
 
 class KeySender:
-    """Keys to be sent one after another, 20 ms at a time. `clock` is the stream's RTP clock."""
+    """Keys to be sent one after another, 20 ms at a time. Timestamps count in the stream's RTP clock `clock`, durations
+    in `durations` (`KeyFormat.clock`)."""
 
-    def __init__(self, clock: int) -> None:
+    def __init__(self, clock: int, durations: int) -> None:
+        self.durations = durations
         self._clock = clock
         self._waiting: deque[tuple[int, int]] = deque()
         """Number and duration."""
@@ -87,7 +98,7 @@ class KeySender:
         if len(self._waiting) + len(keys) > WAITING:
             raise ValueError(f"Too many keys wait to be sent, at most {WAITING} may: send these a little later.")
         span = min(max(ms / 1000, 0.04), LONGEST_S)
-        self._waiting.extend((KEYS.index(key), round(span * self._clock)) for key in keys)
+        self._waiting.extend((KEYS.index(key), round(span * self.durations)) for key in keys)
 
     def wants(self, timestamp: int) -> bool:
         """Whether the packet of this moment is a key's. Timestamps do not wrap here."""
@@ -98,7 +109,7 @@ class KeySender:
         number, whole = self._waiting[0]
         first = self._began is None
         self._began = began = timestamp if self._began is None else self._began
-        duration = min(timestamp - began + self._clock // 50, whole)
+        duration = min((timestamp - began + self._clock // 50) * self.durations // self._clock, whole)
         ended = duration == whole
         if ended:
             self._ends += 1

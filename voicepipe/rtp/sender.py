@@ -9,7 +9,7 @@ import numpy as np
 
 from voicepipe.audio import Pcm
 from voicepipe.rtp.codec import Codec
-from voicepipe.rtp.dtmf import KeySender
+from voicepipe.rtp.dtmf import KeyFormat, KeySender
 from voicepipe.rtp.packet import RtpPacket
 
 PACKET_S = 0.020
@@ -27,7 +27,7 @@ class RtpSender:
     """`send` and `tick` are to be called every 20 ms."""
 
     def __init__(
-        self, codec: Codec, payload_type: int, keys_type: int | None, wire: Wire, clock: Callable[[], float]
+        self, codec: Codec, payload_type: int, keys: KeyFormat | None, wire: Wire, clock: Callable[[], float]
     ) -> None:
         self.ssrc = secrets.randbits(32)
         self.packets = self.bytes = 0
@@ -41,16 +41,18 @@ class RtpSender:
         self._gap = True
         """Between what was sent last and what comes next no packets were sent."""
         self._speaking = False
+        self._keys: KeySender | None = None
+        """None: the peer takes none."""
         self._use(codec)
-        self._type, self._keys_type = payload_type, keys_type
+        self.change(codec, payload_type, keys)
 
     def _use(self, codec: Codec) -> None:
-        self._codec, self._encode, self._keys = codec, codec.encoder(), KeySender(codec.clock)
+        self._codec, self._encode = codec, codec.encoder()
         self._silence: Pcm = np.zeros(codec.out_rate // 50, np.int16)
 
     def send(self, pcm: Pcm) -> None:
         """20 ms of speech at once: int16[n] at the codec's `out_rate`. Under a key or on hold it is not sent."""
-        if not self._on or self._keys.wants(self._timestamp):
+        if not self._on or self._key():
             return
         now = self._clock()
         if now > self._due + 2 * PACKET_S:
@@ -62,7 +64,7 @@ class RtpSender:
         """What is due without speech: a key, or silence."""
         if not self._on:
             return
-        key = self._keys.wants(self._timestamp)
+        key = self._key()
         # A packet of speech may be late by as much as it lasts, and is not to be overtaken by silence. Where none came,
         # speech has ended, and what was waited for is made good here: at the next beginning it would be a delay.
         if now >= self._due + (PACKET_S if self._speaking and not key else 0.0):
@@ -70,30 +72,34 @@ class RtpSender:
                 self._skip(now)
             self._speaking = False
             if key:
-                self._send(self._keys_type or 0, *self._keys.packet(self._timestamp))
+                self._send(self._keys_type, *key.packet(self._timestamp))
             else:
                 self._send_sound(self._silence)
 
     def press(self, keys: str, ms: int) -> None:
         """Send keys of `ms` milliseconds each, after those that were pressed before. Raises ValueError: none is
         sent."""
-        if self._keys_type is None:
+        if self._keys is None:
             raise ValueError("The caller's phone takes no keys: its SDP names no telephone-event.")
         self._keys.press(keys, ms)
 
-    def change(self, codec: Codec, payload_type: int, keys_type: int | None) -> None:
+    def change(self, codec: Codec, payload_type: int, keys: KeyFormat | None) -> None:
         """Go on with another codec. Keys that are not out yet go with the old one, or with the peer's way to take
         them."""
+        if codec is not self._codec or keys is None or self._keys is None or keys.clock != self._keys.durations:
+            self._keys = KeySender(codec.clock, keys.clock) if keys else None
         if codec is not self._codec:
             self._use(codec)
-        if keys_type is None:
-            self._keys = KeySender(codec.clock)  # Those that wait cannot be sent any more.
-        self._type, self._keys_type = payload_type, keys_type
+        self._type, self._keys_type = payload_type, keys.payload_type if keys else 0
 
     def hold(self, *, sends: bool) -> None:
         """Send nothing, or go on."""
         self._on = sends
         self._speaking = self._speaking and sends
+
+    def _key(self) -> KeySender | None:
+        """Whose packet the next one is, if it is a key's."""
+        return self._keys if self._keys and self._keys.wants(self._timestamp) else None
 
     def timestamp(self, now: float) -> int:
         """Of this very moment: what was sent last has been played at `_due`."""

@@ -9,7 +9,7 @@ import numpy as np
 from voicepipe.audio import RATE, Pcm
 from voicepipe.rtp import rtcp
 from voicepipe.rtp.codec import COMFORT_NOISE, Codec
-from voicepipe.rtp.dtmf import KeyReceiver
+from voicepipe.rtp.dtmf import KeyFormat, KeyReceiver
 from voicepipe.rtp.jitter import Counts, Heard, JitterBuffer, Lost, Piece, Silent
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
 from voicepipe.rtp.reports import Reports
@@ -45,8 +45,8 @@ def cname(ssrc: int) -> str:
 
 class RtpSession:
     """`on_sound(pcm, arrived, filled)` gets the caller's sound in order: int16[n] at 16 kHz, `arrived` when the packet
-    came that completed it, `filled` if it was made up; `on_key` the keys they press, if `keys_type` names the payload
-    type of telephone-event. `send` and `tick` are to be called every 20 ms."""
+    came that completed it, `filled` if it was made up; `on_key` the keys they press, if `keys` says how they
+    are sent. `send` and `tick` are to be called every 20 ms."""
 
     def __init__(
         self,
@@ -56,17 +56,17 @@ class RtpSession:
         on_sound: Callable[[Pcm, float, bool], None],
         clock: Callable[[], float] = time.monotonic,
         *,
-        keys_type: int | None = None,
+        keys: KeyFormat | None = None,
         on_key: Callable[[str], None] | None = None,
     ) -> None:
         self.codec = codec
         self.heard_at = clock()
         """Monotonic second of the peer's last packet; before the first one, that of our beginning."""
-        self._type, self._keys_type = payload_type, keys_type
+        self._type, self._keys_type = payload_type, keys.payload_type if keys else None
         self._wire = wire
         self._on_sound, self._on_key = on_sound, on_key or _unpressed
         self._clock = clock
-        self._out = RtpSender(codec, payload_type, keys_type, wire, clock)
+        self._out = RtpSender(codec, payload_type, keys, wire, clock)
         self.ssrc = self._out.ssrc
         self._buffer, self._decode = JitterBuffer(codec.clock), codec.decoder()
         self._keys = KeyReceiver()
@@ -163,13 +163,13 @@ class RtpSession:
         if self._reports.due(now):
             self._report(goodbye=False)
 
-    def change(self, codec: Codec, payload_type: int, keys_type: int | None) -> None:
+    def change(self, codec: Codec, payload_type: int, keys: KeyFormat | None) -> None:
         """What the streams carry from now on. They themselves go on, ours with its SSRC and timestamps."""
         if codec is not self.codec:
             self.codec, self._decode = codec, codec.decoder()
             self._change_source(self._remote)
-        self._type, self._keys_type = payload_type, keys_type
-        self._out.change(codec, payload_type, keys_type)
+        self._type, self._keys_type = payload_type, keys.payload_type if keys else None
+        self._out.change(codec, payload_type, keys)
 
     def hold(self, *, sends: bool, hears: bool) -> None:
         """Whether sound is sent and heard from now on. While none is heard no time passes; keys and reports go on."""

@@ -11,12 +11,15 @@ from ipaddress import IPv4Address
 
 from voicepipe.rtp import sdes
 from voicepipe.rtp.codec import CODECS, STATIC, Codec
+from voicepipe.rtp.dtmf import KeyFormat
 from voicepipe.rtp.latch import Address
 from voicepipe.rtp.sdes import Crypto
 from voicepipe.rtp.sdp_text import Media, SdpError, parse
 
 KEYS = "telephone-event"
 _KEY_TYPES = {8000: 101, 48_000: 110}
+FASTEST = 48_000
+"""Hz: the duration of a key has 16 bits."""
 _OPUS_TYPE = 111
 _PLAIN, _SECURE = ("RTP/AVP", "RTP/AVPF"), ("RTP/SAVP", "RTP/SAVPF")
 _MIRRORED = {"sendonly": "recvonly", "recvonly": "sendonly", "inactive": "inactive", "sendrecv": "sendrecv"}
@@ -38,8 +41,8 @@ class Description:
     rtcp_mux: bool
     codecs: tuple[tuple[int, Codec], ...]
     """Payload types and codecs that we have, the preferred one first."""
-    keys_type: int | None
-    """Payload type of telephone-event, by the first codec's clock if there are several."""
+    keys: KeyFormat | None
+    """By the first codec's clock if there are several; None: the peer takes none."""
     direction: str
     ptime: int | None
     """ms; None: not said."""
@@ -112,7 +115,7 @@ def answer(said: Description, local: Local, crypto: Crypto | None = None) -> str
             lines.append(f"m={theirs.kind} 0 {theirs.proto} {theirs.formats[0]}")
             continue
         types = dict(said.codecs[:1])
-        lines += _audio(local, theirs.proto, types, _events(theirs, said.keys_type))
+        lines += _audio(local, theirs.proto, types, dict([said.keys] if said.keys else []))
         lines += ["a=rtcp-mux"] * said.rtcp_mux
         lines += [f"a=crypto:{crypto}"] if crypto else []
         lines.append(f"a={_MIRRORED[said.direction]}")
@@ -145,13 +148,12 @@ def _described(everything: tuple[Media, ...], index: int, prefer: tuple[str, ...
     crypto = _crypto(media)
     codecs = _codecs(media)
     codecs.sort(key=lambda one: prefer.index(one[1].name) if one[1].name in prefer else len(prefer))
-    keys = sorted(_named(media, KEYS).items(), key=lambda one: one[1] != codecs[0][1].clock)
     remote = _address(media.connection), media.port
     directions = [name for name, _ in media.attributes if name in _MIRRORED]
     ptime = next(iter(media.all("ptime")), "")
     return Description(
         everything, index, remote, _rtcp(media, remote), bool(media.all("rtcp-mux")), tuple(codecs),
-        keys[0][0] if keys else None, directions[0] if directions else "sendrecv",
+        _keys(media, codecs[0][1]), directions[0] if directions else "sendrecv",
         int(ptime) if re.fullmatch("[0-9]{1,4}", ptime) else None, crypto,
     )  # fmt: skip
 
@@ -180,13 +182,11 @@ def _codecs(media: Media) -> list[tuple[int, Codec]]:
     return found
 
 
-def _named(media: Media, wanted: str) -> dict[int, int]:
-    """Clocks of the payload types of this name."""
-    return {number: clock for number, (name, clock, _) in _maps(media).items() if name == wanted}
-
-
-def _events(media: Media, keys_type: int | None) -> dict[int, int]:
-    return {number: clock for number, clock in _named(media, KEYS).items() if number == keys_type}
+def _keys(media: Media, codec: Codec) -> KeyFormat | None:
+    """The best for sound in this codec."""
+    found = [KeyFormat(number, clock) for number, (name, clock, _) in _maps(media).items() if name == KEYS]
+    usable = [one for one in found if 0 < one.clock <= FASTEST]
+    return min(usable, key=lambda one: one.clock != codec.clock, default=None)
 
 
 def _crypto(media: Media) -> tuple[Crypto, ...]:

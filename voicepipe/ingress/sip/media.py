@@ -105,7 +105,7 @@ class SipMedia:
     def _settle(self, said: sip_sdp.Description, srtp: Srtp | None) -> None:
         self._srtp = srtp
         self._udp.agree(said, self._signalled, srtp)
-        self.line.change(said.codec, said.payload_type, said.keys_type)
+        self.line.change(said.codec, said.payload_type, said.keys)
         # On hold the caller's time stands still: the agent would talk to music, or ask whether they are still there.
         self.line.media.hold(sends=said.listens, hears=not said.held)
         self._held = said.held
