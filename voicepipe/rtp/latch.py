@@ -35,8 +35,6 @@ class Latch:
     def __init__(self, said: Address, signalled: str) -> None:
         self.target = said
         """Where ours go."""
-        self.dropped = 0
-        """Packets that were not taken."""
         self.ssrc: int | None = None
         """Of the stream that was heard last."""
         self._source: Address | None = None
@@ -62,7 +60,6 @@ class Latch:
     def takes(self, source: Address, ssrc: int, seq: int) -> bool:
         """Whether an RTP packet, authentic where there is SRTP, is the peer's. If so, its source may become the one."""
         if source != self._source and not self._moves_to(source, ssrc, seq):
-            self.dropped += 1
             return False
         self.ssrc, self._seq = ssrc, seq
         if self._lock is _Lock.OLD:

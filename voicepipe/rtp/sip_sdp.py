@@ -44,8 +44,6 @@ class Description:
     keys: KeyFormat | None
     """By the first codec's clock if there are several; None: the peer takes none."""
     direction: str
-    ptime: int | None
-    """ms; None: not said."""
     crypto: tuple[Crypto, ...]
     """The keys that the peer offers to protect what it sends by; empty: it is sent in clear."""
 
@@ -63,12 +61,8 @@ class Description:
         return self.direction in ("sendrecv", "recvonly") and self.remote[0] != "0.0.0.0"
 
     @property
-    def speaks(self) -> bool:
-        """Whether the peer may send sound; while `held`, it is music."""
-        return self.direction in ("sendrecv", "sendonly")
-
-    @property
     def held(self) -> bool:
+        """What the peer sends, if it does, is music."""
         return self.direction in ("sendonly", "inactive") or self.remote[0] == "0.0.0.0"
 
 
@@ -150,11 +144,9 @@ def _described(everything: tuple[Media, ...], index: int, prefer: tuple[str, ...
     codecs.sort(key=lambda one: prefer.index(one[1].name) if one[1].name in prefer else len(prefer))
     remote = _address(media.connection), media.port
     directions = [name for name, _ in media.attributes if name in _MIRRORED]
-    ptime = next(iter(media.all("ptime")), "")
     return Description(
         everything, index, remote, _rtcp(media, remote), bool(media.all("rtcp-mux")), tuple(codecs),
-        _keys(media, codecs[0][1]), directions[0] if directions else "sendrecv",
-        int(ptime) if re.fullmatch("[0-9]{1,4}", ptime) else None, crypto,
+        _keys(media, codecs[0][1]), directions[0] if directions else "sendrecv", crypto,
     )  # fmt: skip
 
 
