@@ -206,9 +206,9 @@ class SipEdge:
         session, settings = settle(wanted.agent, Caller(wanted.tenant), expires)
         settings = msgspec.structs.replace(settings, origin=wanted.origin)
         dialog = Dialog(invite, self._stack)
-        media = SipMedia(pop.config.sip, dialog.local, self._stack.address[0], invite.source[0])
+        host, signalled = self._stack.address[0], invite.source[0]
+        media, sdp = SipMedia.opened(pop.config.sip, dialog.local, host, signalled, invite.body)
         place.callback(media.close)
-        sdp = media.open(invite.body)
         call = SipCall(dialog, media, seat, session, settings, pop.config)
         place.callback(call.close)
         place.callback(self._dialogs.pop, dialog.id, None)

@@ -42,39 +42,39 @@ class SipLine(RtpLine):
 
 
 class SipMedia:
-    """`local`: our address as the caller reaches it; `host`: the one to listen on; `signalled`: where the signalling
-    came from. `line` is there once it is open."""
+    """Made by `opened`. `end`: ours; `signalled`: the IP address that the signalling came from."""
 
-    line: SipLine
-
-    def __init__(self, config: SipConfig, local: str, host: str, signalled: str) -> None:
+    def __init__(self, config: SipConfig, udp: UdpMedia, end: sip_sdp.Local, line: SipLine, signalled: str) -> None:
+        self.line = line
         self._config = config
-        self._local = local
+        self._udp = udp
+        self._end = end
         self._signalled = signalled
-        self._udp = UdpMedia(host, (config.first_port, config.last_port))
         self._held = False
         self._srtp: Srtp | None = None
         self._offered: tuple[Crypto, ...] = ()
         """Our keys in an offer that is not answered yet."""
+        udp.on_media = line.media.datagram
 
-    def open(self, offer: str) -> str:
-        """Get ports. Our answer to the INVITE's offer, or ours if it made none. Raises SdpError, NoPort."""
-        said = self._read(offer) if offer else None
-        self._end = sip_sdp.Local(self._local, self._udp.open())
+    @classmethod
+    def opened(cls, config: SipConfig, local: str, host: str, signalled: str, offer: str) -> tuple["SipMedia", str]:
+        """Get ports on `host`, an address of this machine that the caller reaches as `local`. With our answer to the
+        INVITE's offer, or our offer if it made none. Raises SdpError, NoPort."""
+        said = _read(offer, config) if offer else None
+        udp = UdpMedia(host, (config.first_port, config.last_port))
+        end = sip_sdp.Local(local, udp.open())
         first = (said.codec, said.payload_type) if said else (PCMU, 0)
-        self.line = SipLine(*first, self._udp)
-        self._udp.on_media = self.line.media.datagram
-        return self._answered(said) if said else self.offer()
+        media = cls(config, udp, end, SipLine(*first, udp), signalled)
+        return media, media._answered(said) if said else media.offer()
 
     def close(self) -> None:
         """Let go of the ports. Safe to call twice."""
-        if hasattr(self, "line"):
-            self.line.media.close()
+        self.line.media.close()
         self._udp.close()
 
     def answer(self, offer: str) -> str:
         """Our answer to another offer. Raises SdpError: all stays as it is."""
-        return self._answered(self._read(offer))
+        return self._answered(_read(offer, self._config))
 
     def offer(self) -> str:
         """Ours, where a request makes none."""
@@ -85,17 +85,11 @@ class SipMedia:
 
     def accept(self, answer: str) -> None:
         """The far end's answer to ours. Raises SdpError."""
-        said = self._read(answer)
+        said = _read(answer, self._config)
         srtp = Srtp.answered(self._offered, said.crypto[0]) if said.crypto else None
         if self._offered and srtp is None:
             raise SdpError("The answer takes none of the keys that were offered.")
         self._settle(said, srtp)
-
-    def _read(self, text: str) -> sip_sdp.Description:
-        said = sip_sdp.read(text, self._config.codecs)
-        if self._config.srtp == "required" and not said.crypto:
-            raise SdpError("Only SRTP is spoken here (sip.srtp): offer RTP/SAVP with a=crypto.")
-        return said
 
     def _answered(self, said: sip_sdp.Description) -> str:
         srtp = Srtp.answering(said.crypto[0], self._srtp) if said.crypto else None
@@ -116,3 +110,10 @@ class SipMedia:
 
     def statistics(self) -> Statistics:
         return self.line.media.statistics()
+
+
+def _read(text: str, config: SipConfig) -> sip_sdp.Description:
+    said = sip_sdp.read(text, config.codecs)
+    if config.srtp == "required" and not said.crypto:
+        raise SdpError("Only SRTP is spoken here (sip.srtp): offer RTP/SAVP with a=crypto.")
+    return said
