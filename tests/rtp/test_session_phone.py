@@ -181,21 +181,36 @@ def test_a_hold_before_the_first_packet_and_a_long_one() -> None:
     assert far.session.statistics().invalid == 0
 
 
-def test_when_the_peer_was_heard_last() -> None:
+def test_how_long_the_peer_has_been_silent() -> None:
     clock = Clock()
     near, far = End(PCMU, clock), End(PCMU, clock)
-    assert far.session.heard_at == clock.now
+    clock.now += 60  # It rings.
+    far.session.begin()
+    assert far.session.silent_s(clock.now) == 0
     clock.now += 5
     far.session.tick(clock.now)
     far.session.datagram(b"no packet", clock.now)
     far.session.datagram(bytes(RtpPacket(77, 1, 1, 1, b"x")), clock.now)
-    assert far.session.heard_at == clock.now - 5
+    assert far.session.silent_s(clock.now) == 5
     run(near, far, clock, 2, speaks=False)
-    assert far.session.heard_at == pytest.approx(clock.now - FRAME_S)
+    assert far.session.silent_s(clock.now) == pytest.approx(FRAME_S)
     clock.now += 5
     near.session.close()
     far.session.datagram(near.wire.rtcp[-1], clock.now)
-    assert far.session.heard_at == clock.now, "reports go on where there is no sound"
+    assert far.session.silent_s(clock.now) == 0, "reports go on where there is no sound"
+
+
+def test_nobody_is_silent_on_hold_nor_at_once_after_it() -> None:
+    clock = Clock()
+    end = End(PCMU, clock)
+    end.session.hold(sends=False, hears=False)
+    clock.now += 600
+    assert end.session.silent_s(clock.now) == 0
+    end.session.hold(sends=True, hears=True)
+    clock.now += 1
+    assert end.session.silent_s(clock.now) == 1
+    end.session.hold(sends=True, hears=True)
+    assert end.session.silent_s(clock.now) == 1, "a refresh is no sound"
 
 
 def test_after_the_end_nobody_is_told() -> None:

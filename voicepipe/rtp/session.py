@@ -60,8 +60,6 @@ class RtpSession:
         on_key: Callable[[str], None] | None = None,
     ) -> None:
         self.codec = codec
-        self.heard_at = clock()
-        """Monotonic second of the peer's last packet; before the first one, that of our beginning."""
         self._type, self._keys_type = payload_type, keys.payload_type if keys else None
         self._wire = wire
         self._on_sound, self._on_key = on_sound, on_key or _unpressed
@@ -75,12 +73,18 @@ class RtpSession:
         """The peer's SSRC."""
         self._deaf = False
         """On hold: whatever sounds is not the caller."""
+        self._heard_at = clock()
+        """When the peer's last packet came, or from when on one is missed."""
         self._invalid = 0
         self._began: float | None = None
         """When the first packet came."""
         self._heard_s = 0.0
         self._before = Counts()
         """Of sources that the peer does not use any more."""
+
+    def begin(self) -> None:
+        """The call is accepted: from now on the peer is missed."""
+        self._heard_at = self._clock()
 
     # --- in
 
@@ -89,7 +93,7 @@ class RtpSession:
         try:
             if is_rtcp(data):
                 self._reports.heard(rtcp.parse(data), arrived, ours=self.ssrc, remote=self._remote)
-                self.heard_at = arrived
+                self._heard_at = arrived
             else:
                 self._hear(RtpPacket.parse(data), arrived)
         except PacketError:
@@ -104,7 +108,7 @@ class RtpSession:
         if self._heard_s > arrived - self._began + AHEAD_S:
             self._invalid += 1
             return
-        self.heard_at = arrived
+        self._heard_at = arrived
         if packet.payload_type == self._keys_type and (key := self._keys.heard(packet)):
             self._on_key(key)
         if self._deaf:
@@ -175,7 +179,7 @@ class RtpSession:
         """Whether sound is sent and heard from now on. While none is heard no time passes; keys and reports go on."""
         self._out.hold(sends=sends)
         if hears == self._deaf:
-            self._deaf = not hears
+            self._deaf, self._heard_at = not hears, self._clock()
             self._change_source(None)
 
     def close(self) -> None:
@@ -191,6 +195,10 @@ class RtpSession:
         remote = self._remote
         of = () if remote is None else (self._reports.of(remote, self._buffer, self.codec.clock, now),)
         self._wire.send_rtcp(rtcp.build(self.ssrc, cname(self.ssrc), sender, of, goodbye=goodbye))
+
+    def silent_s(self, now: float) -> float:
+        """For so long nothing has come from the peer; 0 on hold."""
+        return 0.0 if self._deaf else now - self._heard_at
 
     def statistics(self) -> Statistics:
         counts, before, reports = self._buffer.counts, self._before, self._reports

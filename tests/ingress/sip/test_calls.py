@@ -1,6 +1,7 @@
 """Calls by SIP from a telephone of bare datagrams: begun, held, changed, ended, and everything twice."""
 
 import asyncio
+import time
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from tests.ingress.sip.peer import Phone, calling, opened, phone, sip, until
 from voicepipe.agent import Origin
 from voicepipe.errors import TransferFailed
 from voicepipe.ingress import http, server
+from voicepipe.rtp.session import RtpSession
 
 
 async def test_a_spoken_turn_both_ways_and_a_program_beside_it() -> None:
@@ -401,6 +403,17 @@ async def test_a_session_that_is_not_refreshed_ends(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr("voicepipe.ingress.sip.timers.SessionTimer.over_s", 0.0)
         await ann.got("BYE")
         await settled(pop)
+
+
+async def test_nobody_is_silent_while_it_rings() -> None:
+    pop = FakePop(sip(ring_ms=500))
+    async with calling(pop) as ann:
+        invited = time.monotonic()
+        await ann.dial()
+        media: RtpSession = pop.calls[0].line.media  # type: ignore[attr-defined]
+        now = time.monotonic()
+        assert now - media.silent_s(now) > invited + 0.4
+        await ann.hang_up()
 
 
 async def test_a_caller_without_a_sound_is_gone_unless_on_hold() -> None:

@@ -201,6 +201,7 @@ class SipCall:
         logger.info("%s: %s", name, self._media.statistics())
 
     async def _converse(self, clock: MediaClock) -> None:
+        self._media.begin()
         stop_ticking = clock.add(self._media.line.tick)
         try:
             async with asyncio.TaskGroup() as tasks:

@@ -50,7 +50,6 @@ class SipMedia:
         self._udp = udp
         self._end = end
         self._signalled = signalled
-        self._held = False
         self._srtp: Srtp | None = None
         self._offered: tuple[Crypto, ...] = ()
         """Our keys in an offer that is not answered yet."""
@@ -102,11 +101,14 @@ class SipMedia:
         self.line.change(said.codec, said.payload_type, said.keys)
         # On hold the caller's time stands still: the agent would talk to music, or ask whether they are still there.
         self.line.media.hold(sends=said.listens, hears=not said.held)
-        self._held = said.held
+
+    def begin(self) -> None:
+        """As `RtpSession.begin`."""
+        self.line.media.begin()
 
     def silent_s(self, now: float) -> float:
-        """For so long nothing has come; 0 on hold."""
-        return 0.0 if self._held else now - self.line.media.heard_at
+        """As `RtpSession.silent_s`."""
+        return self.line.media.silent_s(now)
 
     def statistics(self) -> Statistics:
         return self.line.media.statistics()
