@@ -12,6 +12,7 @@ from tests.ingress.sip.peer import Phone, calling, opened, phone, sip, until
 from voicepipe.agent import Origin
 from voicepipe.errors import TransferFailed
 from voicepipe.ingress import http, server
+from voicepipe.phone_config import SipTrunk
 from voicepipe.rtp.session import RtpSession
 
 
@@ -208,6 +209,28 @@ async def test_another_address_and_codec_on_the_way() -> None:
         await until(lambda: any(data[1] & 0x7F == 8 for data in elsewhere))
         await ann.hang_up()
         other.close()
+
+
+@pytest.mark.parametrize("method", ["INVITE", "UPDATE"])
+async def test_a_telephone_that_changes_networks_behind_a_nat_is_heard_and_hears(method: str) -> None:
+    """Its SDP goes on to name an address of its own network, which tells nothing."""
+    pop = FakePop(sip(trunks=(SipTrunk(name="all", addresses=("127.0.0.0/8",)),)))
+    async with serving(pop), phone(pop) as ann, phone(pop, "127.0.0.2") as moved:
+        private = ann.sdp().replace("c=IN IP4 127.0.0.1", "c=IN IP4 10.0.0.5")
+        ann.media_of(await ann.dial(private))
+        await ann.talk(0, 5)
+        await until(lambda: ann.heard())
+        moved.call_id, moved.tag, moved.to_tag, moved.seq = ann.call_id, ann.tag, ann.to_tag, ann.seq
+        moved.request(method, body=private)
+        answer = await moved.final(method)
+        assert answer.code == 200
+        if method == "INVITE":
+            moved.ack()
+        moved.media_of(answer)
+        before = len(pop.calls[0].blocks)
+        await moved.talk(0, 20)
+        await until(lambda: len(moved.heard()) > 10 and len(pop.calls[0].blocks) >= before + 8)
+        await moved.hang_up()
 
 
 async def test_an_invite_without_an_offer_gets_ours() -> None:

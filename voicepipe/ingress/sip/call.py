@@ -128,7 +128,7 @@ class SipCall:
     def _change(self, request: Request, offer: str) -> None:
         """What is wrong with any part of it leaves all as it was."""
         target, timer = self.dialog.target(request), negotiated(request)
-        sdp = self._media.answer(request.body) if request.body else offer
+        sdp = self._media.answer(request.body, request.source[0]) if request.body else offer
         self.dialog.moved(target, request.source)
         self._timer, self._refreshed = timer, time.monotonic()
         self._ok(request, sdp)

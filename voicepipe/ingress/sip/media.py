@@ -71,9 +71,12 @@ class SipMedia:
         self.line.media.close()
         self._udp.close()
 
-    def answer(self, offer: str) -> str:
-        """Our answer to another offer. Raises SdpError: all stays as it is."""
-        return self._answered(_read(offer, self._config))
+    def answer(self, offer: str, signalled: str) -> str:
+        """Our answer to another offer, whose request came from the IP address `signalled`: who changes networks sends
+        sound from there as well. Raises SdpError: all stays as it is."""
+        said = _read(offer, self._config)
+        self._signalled = signalled
+        return self._answered(said)
 
     def offer(self) -> str:
         """Ours, where a request makes none."""
