@@ -23,7 +23,7 @@ REPLY = "Yes, behind the house. Parking is free for our guests."
 class Phone:
     """A line whose client plays at once all that it gets, and whose microphone hears that `delay` blocks later."""
 
-    out_rate, lead_ms, kind = RATE, 200, "test"
+    out_rate, lead_ms, kind, listens = RATE, 200, "test", True
 
     def __init__(self) -> None:
         self.now = 0.0

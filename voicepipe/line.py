@@ -31,6 +31,10 @@ class Line(Protocol):
     transfers: bool
     """The network behind this line can send its caller elsewhere: `transfer`."""
 
+    @property
+    def listens(self) -> bool:
+        """Whether sound may be sent now: not while a telephone has the call on hold. What is to be said waits."""
+
     def blocks(self) -> AsyncIterator[Block]:
         """The caller's sound from the answer on, 20 ms at a time, without gaps; ends when the caller is gone."""
 

@@ -52,8 +52,8 @@ class Playout:
 
     def begin(self, on_phrase: Callable[[Phrase, int], None], on_audible: Callable[[], None]) -> int:
         """A new reply. `on_phrase` gets a phrase and its first sample's place in the reply before that sample is sent;
-        `on_audible` is called at the first sound of the answer, which no stand-in is. Returns the reply's place on the
-        line, which `heard` takes."""
+        `on_audible` is called at the first sound of the answer, which no stand-in is, unless that had to wait for a
+        line that did not listen. Returns the reply's place on the line, which `heard` takes."""
         self._clear()
         self._sent = 0
         self._on_phrase, self._on_audible = on_phrase, on_audible
@@ -145,6 +145,9 @@ class Playout:
     def _pump(self) -> float | None:
         """Send what is due. Returns seconds until more is, None if nothing waits to be sent."""
         lead = self.line.lead_ms / 1000
+        if self._queue and not self.line.listens:
+            self._on_audible = None  # A reply that waits for its caller is not timed.
+            return None
         while self._queue and not self._held:
             now = self.clock()
             if now - self._play_end > SLIP_S:

@@ -51,6 +51,11 @@ class RtpLine:
         self._convert = Resampler(self.out_rate, codec.out_rate, in_step=True)
         self.media.change(codec, payload_type, keys)
 
+    @property
+    def listens(self) -> bool:
+        """As `RtpSession.sends`."""
+        return self.media.sends
+
     def blocks(self) -> AsyncIterator[Block]:
         return self._queue.blocks()
 

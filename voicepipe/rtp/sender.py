@@ -33,7 +33,8 @@ class RtpSender:
         self.packets = self.bytes = 0
         self._wire = wire
         self._clock = clock
-        self._on = True
+        self.on = True
+        """False: on hold."""
         # Half of the numbers are left, so that early losses do not hide that they begin anew (RFC 3711).
         self._seq, self._timestamp = secrets.randbits(15), secrets.randbits(32)
         self._due = 0.0
@@ -52,7 +53,7 @@ class RtpSender:
 
     def send(self, pcm: Pcm) -> None:
         """20 ms of speech at once: int16[n] at the codec's `out_rate`. Under a key or on hold it is not sent."""
-        if not self._on or self._key():
+        if not self.on or self._key():
             return
         now = self._clock()
         if now > self._due + 2 * PACKET_S:
@@ -62,7 +63,7 @@ class RtpSender:
 
     def tick(self, now: float) -> None:
         """What is due without speech: a key, or silence."""
-        if not self._on:
+        if not self.on:
             return
         key = self._key()
         # A packet of speech may be late by as much as it lasts, and is not to be overtaken by silence. Where none came,
@@ -94,7 +95,7 @@ class RtpSender:
 
     def hold(self, *, sends: bool) -> None:
         """Send nothing, or go on."""
-        self._on = sends
+        self.on = sends
         self._speaking = self._speaking and sends
 
     def _key(self) -> KeySender | None:

@@ -182,6 +182,11 @@ class RtpSession:
             self._deaf, self._heard_at = not hears, self._clock()
             self._change_source(None)
 
+    @property
+    def sends(self) -> bool:
+        """Whether sound is sent, or dropped as on hold."""
+        return self._out.on
+
     def close(self) -> None:
         """Tell the peer that nothing follows. What it still sends is not heard."""
         self._report(goodbye=True)

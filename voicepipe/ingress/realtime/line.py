@@ -73,6 +73,7 @@ class WebSocketLine:
     lead_ms = 200
     setup_ms = 300
     transfers = False
+    listens = True
     audio_in_events = True
 
     def __init__(self, input: Format, output: Format, clock: Callable[[], float] = time.monotonic) -> None:

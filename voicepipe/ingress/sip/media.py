@@ -64,7 +64,10 @@ class SipMedia:
         end = sip_sdp.Local(local, udp.open())
         first = (said.codec, said.payload_type) if said else (PCMU, 0)
         media = cls(config, udp, end, SipLine(*first, udp), signalled)
-        return media, media._answered(said) if said else media.offer()
+        if said:
+            return media, media._answered(said)
+        media.line.media.hold(sends=False, hears=True)  # Until their answer nobody knows where to.
+        return media, media.offer()
 
     def close(self) -> None:
         """Let go of the ports. Safe to call twice."""

@@ -83,6 +83,7 @@ class StreamLine:
     lead_ms = 200
     setup_ms = 0
     transfers = True
+    listens = True
     audio_in_events = False
 
     def __init__(

@@ -1,0 +1,129 @@
+"""What is said to a caller by RTP while they have the call on hold: it waits, and is heard as said."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import numpy as np
+import pytest
+
+from tests.rtp.test_session import FRAME_S, Clock, Wire
+from voicepipe.audio import Pcm, g711
+from voicepipe.ingress.rtp_line import RtpLine
+from voicepipe.playout import Playout
+from voicepipe.rtp.codec import PCMU
+from voicepipe.speech import Phrase
+
+RATE, PACKET = 8000, 160
+
+
+class Stage:
+    """A line and its playout, paced by hand."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.wire = Wire(self.clock)
+        self.line = RtpLine(PCMU, 0, self.wire, self.clock)
+        self.playout = Playout(self.line, self.clock, -15.0)
+        self.began: list[tuple[str, int]] = []
+        self.audible: list[float] = []
+        self.place = self.playout.begin(
+            lambda phrase, start: self.began.append((phrase.text, start)), lambda: self.audible.append(self.clock.now)
+        )
+
+    async def ticks(self, packets: int) -> None:
+        for _ in range(packets):
+            self.line.tick(self.clock.now)
+            await asyncio.sleep(0)
+            self.clock.now += FRAME_S
+
+    def hold(self, held: bool) -> None:
+        self.line.media.hold(sends=not held, hears=not held)
+
+    @property
+    def said(self) -> bytes:
+        """What was sent without the silence."""
+        silence = g711.encode("pcmu", np.zeros(PACKET, np.int16))
+        return b"".join(packet.payload for _, packet in self.wire.rtp if packet.payload != silence)
+
+
+@asynccontextmanager
+async def stage() -> AsyncIterator[Stage]:
+    made = Stage()
+    task = asyncio.create_task(made.playout.run())
+    await asyncio.sleep(0)
+    try:
+        yield made
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+def speech(ms: int, seed: int) -> Pcm:
+    """Of which no two packets are alike."""
+    return np.random.default_rng(seed).integers(500, 8000, ms * RATE // 1000).astype(np.int16)
+
+
+async def test_a_reply_that_is_held_in_the_middle_is_heard_whole() -> None:
+    first, second = speech(400, 1), speech(300, 2)
+    async with stage() as call:
+        await call.playout.put(Phrase("a", first))
+        await call.ticks(10)
+        call.hold(True)
+        sent, position = len(call.wire.rtp), call.playout.position
+        assert 0 < position < first.size
+        await call.playout.put(Phrase("b", second))
+        await call.ticks(500)
+        assert (len(call.wire.rtp), call.playout.position) == (sent, position), "nothing is said or lost"
+        assert call.playout.heard(call.place) == position, "nor counted as heard"
+        assert call.began == [("a", 0)]
+        assert call.playout.reference() is None, "there is no echo of what was not said"
+        call.hold(False)
+        await call.ticks(40)
+        assert call.said == g711.encode("pcmu", np.concatenate([first, second]))
+        assert call.began == [("a", 0), ("b", first.size)] and len(call.audible) == 1
+        assert call.playout.heard(call.place) == call.playout.position == first.size + second.size
+        assert call.playout.reference() is not None
+        stamps = [when for when, packet in call.wire.rtp[sent:] if packet.payload in call.said]
+        assert set(np.diff(stamps).round(6)) == {FRAME_S}, "a packet each 20 ms, none made good"
+
+
+async def test_a_reply_that_begins_on_hold_is_heard_afterwards() -> None:
+    async with stage() as call:
+        call.hold(True)
+        await call.playout.put(Phrase("a", speech(200, 3)))
+        await call.ticks(100)
+        assert not call.said and not call.began
+        call.hold(False)
+        await call.ticks(20)
+        assert call.said == g711.encode("pcmu", speech(200, 3))
+        assert not call.audible, "how long its caller was away is no latency"
+
+
+async def test_a_reply_that_is_cut_on_hold_was_heard_up_to_there() -> None:
+    async with stage() as call:
+        await call.playout.put(Phrase("a", speech(1000, 4)))
+        await call.ticks(25)
+        call.hold(True)
+        await call.ticks(200)
+        call.playout.cut()
+        assert call.playout.heard(call.place) == call.playout.position == pytest.approx(0.5 * RATE, abs=PACKET)
+        call.hold(False)
+        await call.ticks(50)
+        assert len(call.said) == call.playout.position, "the rest is not said"
+
+
+async def test_a_voice_over_a_reply_that_is_held_twice_lets_it_go_on_after_both() -> None:
+    """Held by the caller's telephone and, for a cough before it, by the turn machine."""
+    async with stage() as call:
+        await call.playout.put(Phrase("a", speech(400, 5)))
+        await call.ticks(5)
+        call.playout.hold()
+        call.hold(True)
+        await call.ticks(20)
+        call.playout.resume()
+        await call.ticks(20)
+        assert len(call.said) == call.playout.position < speech(400, 5).size
+        call.hold(False)
+        await call.ticks(30)
+        assert call.said == g711.encode("pcmu", speech(400, 5))
