@@ -91,7 +91,7 @@ async def test_sound_and_reports_go_both_ways(secure: bool, mux: bool) -> None:
         for one in (caller, callee):
             assert [data for data in one.heard if not is_rtcp(data)] == sound and report in one.heard
             assert all(began <= arrived <= time.monotonic() for arrived in one.arrived)
-            assert one.media.invalid == 0
+            assert one.media.invalid == 0 and one.media.refused is None
 
 
 async def test_rtp_has_an_even_port_of_the_range_and_rtcp_the_next() -> None:
@@ -153,6 +153,7 @@ async def test_who_is_not_the_peer_is_not_heard() -> None:
                 sock.sendto(data, (HOST, callee.port))
             caller.media.send_rtp(packet(2))
             await until(lambda: len(callee.heard) == 2 and callee.media.invalid >= 6)
+            assert callee.media.refused == sock.getsockname()
             callee.media.send_rtp(packet(3))
             await until(lambda: len(caller.heard) == 1)
         assert callee.heard == [packet(1), packet(2)]

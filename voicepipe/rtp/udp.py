@@ -40,6 +40,8 @@ class UdpMedia:
         """Gets RTP and RTCP, decrypted, and the monotonic second at which it came."""
         self.invalid = 0
         """Datagrams that were not the peer's."""
+        self.refused: Address | None = None
+        """Where the last of them came from."""
         self._address, self._ports = address, ports
         self._latch: Latch | None = None
         self._srtp: Srtp | None = None
@@ -104,37 +106,35 @@ class UdpMedia:
     def _rtp(self, data: bytes, source: Address, arrived: float) -> None:
         latch = self._latch
         if latch is None or not latch.acceptable(source) or len(data) < HEADER or data[0] >> 6 != 2:
-            self.invalid += 1
-            return
+            return self._refuse(source)
         if is_rtcp(data):
-            self._rtcp(data, source, arrived)
-            return
+            return self._rtcp(data, source, arrived)
         try:
             media = self._srtp.inbound.unprotect(data) if self._srtp else data
         except (pylibsrtp.Error, ValueError):
-            self.invalid += 1
-            return
+            return self._refuse(source)
         seq, ssrc = _SEQ_SSRC.unpack_from(media)
-        if latch.takes(source, ssrc, seq):
-            self.on_media(media, arrived)
-        else:
-            self.invalid += 1
+        if not latch.takes(source, ssrc, seq):
+            return self._refuse(source)
+        self.on_media(media, arrived)
 
     def _rtcp(self, data: bytes, source: Address, arrived: float) -> None:
         latch = self._latch
         if latch is None or not latch.acceptable(source) or len(data) < 8:
-            self.invalid += 1
-            return
+            return self._refuse(source)
         try:
             media = self._srtp.inbound.unprotect_rtcp(data) if self._srtp else data
         except (pylibsrtp.Error, ValueError):
-            self.invalid += 1
-            return
+            return self._refuse(source)
         if (
             int.from_bytes(media[4:8]) == latch.ssrc
         ):  # Who knows the stream's is its sender, whatever a NAT makes of it.
             self._rtcp_to = source
         self.on_media(media, arrived)
+
+    def _refuse(self, source: Address) -> None:
+        self.invalid += 1
+        self.refused = source
 
 
 class _Socket:

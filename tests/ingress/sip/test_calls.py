@@ -13,6 +13,7 @@ from voicepipe.agent import Origin
 from voicepipe.errors import TransferFailed
 from voicepipe.ingress import http, server
 from voicepipe.phone_config import SipTrunk
+from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.session import RtpSession
 
 
@@ -426,6 +427,22 @@ async def test_a_session_that_is_not_refreshed_ends(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr("voicepipe.ingress.sip.timers.SessionTimer.over_s", 0.0)
         await ann.got("BYE")
         await settled(pop)
+
+
+async def test_the_log_says_whose_sound_was_not_taken(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    pop = FakePop(sip(silent_ms=500))
+    async with calling(pop) as ann:
+        ann.media_of(await ann.dial())
+        elsewhere, port = await opened(lambda data, source: None, "127.0.0.2")
+        for n in range(3):
+            elsewhere.sendto(bytes(RtpPacket(0, n, n * 160, 7, bytes(160))), ann.media)
+        await ann.got("BYE")
+        elsewhere.close()
+        await settled(pop)
+    refused = f"3 datagrams refused, the last from 127.0.0.2:{port}"
+    assert f"no sound for 0.5 s ({refused}): hanging up" in caplog.text
+    assert [record for record in caplog.records if record.levelname == "INFO" and refused in record.getMessage()]
 
 
 async def test_nobody_is_silent_while_it_rings() -> None:

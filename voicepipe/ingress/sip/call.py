@@ -198,7 +198,7 @@ class SipCall:
             logger.exception("%s: failed", name)
         finally:
             self.close()
-        logger.info("%s: %s", name, self._media.statistics())
+        logger.info("%s: %s, %s", name, self._media.statistics(), self._media.refused())
 
     async def _converse(self, clock: MediaClock) -> None:
         self._media.begin()
@@ -232,7 +232,8 @@ class SipCall:
             await asyncio.sleep(LOOK_S)
             now = time.monotonic()
             if self._media.silent_s(now) > self._silent_s:
-                logger.warning("%s: no sound for %g s: hanging up", self.realtime.id, self._silent_s)
+                silent_s, refused = self._silent_s, self._media.refused()
+                logger.warning("%s: no sound for %g s (%s): hanging up", self.realtime.id, silent_s, refused)
                 self.realtime.end("caller")
             elif self._timer and now > self._refreshed + self._timer.over_s:
                 logger.warning("%s: the far end did not refresh the session: hanging up", self.realtime.id)

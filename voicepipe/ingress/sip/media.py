@@ -119,6 +119,13 @@ class SipMedia:
     def statistics(self) -> Statistics:
         return self.line.media.statistics()
 
+    def refused(self) -> str:
+        """What came and was not taken, for the log: who is not heard mostly sends from where nobody vouches for."""
+        if self._udp.refused is None:
+            return "no datagrams refused"
+        host, port = self._udp.refused
+        return f"{self._udp.invalid} datagrams refused, the last from {host}:{port}"
+
 
 def _read(text: str, config: SipConfig) -> sip_sdp.Description:
     said = sip_sdp.read(text, config.codecs)
