@@ -2,6 +2,8 @@
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import numpy as np
 import pytest
@@ -10,11 +12,15 @@ from websockets.asyncio.client import connect
 from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.sip.peer import Phone, calling, opened, phone, sip, until
 from voicepipe.agent import Origin
+from voicepipe.audio import Pcm, g711
 from voicepipe.errors import TransferFailed
 from voicepipe.ingress import http, server
+from voicepipe.line import Line
 from voicepipe.phone_config import SipTrunk
+from voicepipe.playout import Playout
 from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.session import RtpSession
+from voicepipe.speech import Phrase
 
 
 async def test_a_spoken_turn_both_ways_and_a_program_beside_it() -> None:
@@ -179,22 +185,50 @@ async def test_calls_are_ended_when_the_server_goes_down() -> None:
 # --- changes on the way
 
 
+@asynccontextmanager
+async def speaking(line: Line, pcm: Pcm) -> AsyncIterator[Playout]:
+    """A reply of `pcm` on the line, by playout as in real calls."""
+    playout = Playout(line, time.monotonic, -15.0)
+    task = asyncio.create_task(playout.run())
+    playout.begin(lambda phrase, start: None, lambda: None)
+    await playout.put(Phrase("", pcm))
+    try:
+        yield playout
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+def spoken(packets: list[RtpPacket]) -> bytes:
+    """PCMU, without the silence."""
+    return b"".join(packet.payload for packet in packets if set(packet.payload) != {0xFF})
+
+
 async def test_hold_and_resume() -> None:
     pop = FakePop(sip())
+    reply = np.random.default_rng(1).integers(500, 8000, 16_000).astype(np.int16)
     async with calling(pop) as ann:
         ann.media_of(await ann.dial())
-        await until(lambda: ann.heard())
-        held = await ann.dial(ann.sdp(direction="sendonly"))
-        assert held.code == 200 and "a=recvonly" in held.body
-        held = await ann.dial(ann.sdp(direction="inactive"))
-        assert held.code == 200 and "a=inactive" in held.body
-        await asyncio.sleep(0.05)
-        quiet = len(ann.heard())
-        await asyncio.sleep(0.2)
-        assert len(ann.heard()) == quiet, "nothing is sent to who does not listen"
-        resumed = await ann.dial(ann.sdp())
-        assert resumed.code == 200 and "a=sendrecv" in resumed.body
-        await until(lambda: len(ann.heard()) > quiet)
+        await ann.talk(0, 10)
+        media = pop.calls[0].line.media  # type: ignore[attr-defined]
+        async with speaking(pop.calls[0].line, reply) as playout:
+            await until(lambda: len(spoken(ann.heard())) > 800)
+            held = await ann.dial(ann.sdp(direction="sendonly"))
+            assert held.code == 200 and "a=recvonly" in held.body
+            held = await ann.dial(ann.sdp(direction="inactive"))
+            assert held.code == 200 and "a=inactive" in held.body
+            sent, heard = media.statistics().sent, len(pop.calls[0].blocks)
+            await ann.talk(5, 10)
+            assert media.statistics().sent == sent, "nothing is sent to who does not listen"
+            assert len(pop.calls[0].blocks) == heard, "and music is not heard"
+            assert playout.position < reply.size
+            resumed = await ann.dial(ann.sdp())
+            assert resumed.code == 200 and "a=sendrecv" in resumed.body
+            await ann.talk(0, 10)
+            await asyncio.wait_for(playout.drained(), 10)
+            await until(lambda: len(spoken(ann.heard())) >= reply.size)
+        assert spoken(ann.heard()) == g711.encode("pcmu", reply), "all that was being said is heard"
+        await until(lambda: len(pop.calls[0].blocks) > heard)
         await ann.hang_up()
         assert len(pop.calls) == 1
 
