@@ -1,26 +1,15 @@
-"""Calls by SIP from a telephone of bare datagrams: begun, held, changed, ended, and everything twice."""
+"""Calls by SIP from a telephone of bare datagrams: begun, ended, and everything twice."""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import numpy as np
 import pytest
 from websockets.asyncio.client import connect
 
 from tests.ingress.fake_pop import FakePop, serving, settled
-from tests.ingress.sip.peer import Phone, calling, opened, phone, sip, until
+from tests.ingress.sip.peer import calling, phone, sip, until
 from voicepipe.agent import Origin
-from voicepipe.audio import Pcm, g711
-from voicepipe.errors import TransferFailed
 from voicepipe.ingress import http, server
-from voicepipe.line import Line
-from voicepipe.phone_config import SipTrunk
-from voicepipe.playout import Playout
-from voicepipe.rtp.packet import RtpPacket
-from voicepipe.rtp.session import RtpSession
-from voicepipe.speech import Phrase
 
 
 async def test_a_spoken_turn_both_ways_and_a_program_beside_it() -> None:
@@ -182,140 +171,6 @@ async def test_calls_are_ended_when_the_server_goes_down() -> None:
         await asyncio.wait({task})
 
 
-# --- changes on the way
-
-
-@asynccontextmanager
-async def speaking(line: Line, pcm: Pcm) -> AsyncIterator[Playout]:
-    """A reply of `pcm` on the line, by playout as in real calls."""
-    playout = Playout(line, time.monotonic, -15.0)
-    task = asyncio.create_task(playout.run())
-    playout.begin(lambda phrase, start: None, lambda: None)
-    await playout.put(Phrase("", pcm))
-    try:
-        yield playout
-    finally:
-        task.cancel()
-        await asyncio.wait({task})
-
-
-def spoken(packets: list[RtpPacket]) -> bytes:
-    """PCMU, without the silence."""
-    return b"".join(packet.payload for packet in packets if set(packet.payload) != {0xFF})
-
-
-async def test_hold_and_resume() -> None:
-    pop = FakePop(sip())
-    reply = np.random.default_rng(1).integers(500, 8000, 16_000).astype(np.int16)
-    async with calling(pop) as ann:
-        ann.media_of(await ann.dial())
-        await ann.talk(0, 10)
-        media = pop.calls[0].line.media  # type: ignore[attr-defined]
-        async with speaking(pop.calls[0].line, reply) as playout:
-            await until(lambda: len(spoken(ann.heard())) > 800)
-            held = await ann.dial(ann.sdp(direction="sendonly"))
-            assert held.code == 200 and "a=recvonly" in held.body
-            held = await ann.dial(ann.sdp(direction="inactive"))
-            assert held.code == 200 and "a=inactive" in held.body
-            sent, heard = media.statistics().sent, len(pop.calls[0].blocks)
-            await ann.talk(5, 10)
-            assert media.statistics().sent == sent, "nothing is sent to who does not listen"
-            assert len(pop.calls[0].blocks) == heard, "and music is not heard"
-            assert playout.position < reply.size
-            resumed = await ann.dial(ann.sdp())
-            assert resumed.code == 200 and "a=sendrecv" in resumed.body
-            await ann.talk(0, 10)
-            await asyncio.wait_for(playout.drained(), 10)
-            await until(lambda: len(spoken(ann.heard())) >= reply.size)
-        assert spoken(ann.heard()) == g711.encode("pcmu", reply), "all that was being said is heard"
-        await until(lambda: len(pop.calls[0].blocks) > heard)
-        await ann.hang_up()
-        assert len(pop.calls) == 1
-
-
-async def test_another_address_and_codec_on_the_way() -> None:
-    async with calling(FakePop(sip())) as ann:
-        await ann.dial()
-        await until(lambda: ann.heard())
-        elsewhere: list[bytes] = []
-        other, port = await opened(lambda data, source: elsewhere.append(data))
-        changed = await ann.dial(ann.sdp(formats="8 101", port=port))
-        assert "RTP/AVP 8 101" in changed.body
-        await until(lambda: any(data[1] & 0x7F == 8 for data in elsewhere))
-        await ann.hang_up()
-        other.close()
-
-
-@pytest.mark.parametrize("method", ["INVITE", "UPDATE"])
-async def test_a_telephone_that_changes_networks_behind_a_nat_is_heard_and_hears(method: str) -> None:
-    """Its SDP goes on to name an address of its own network, which tells nothing."""
-    pop = FakePop(sip(trunks=(SipTrunk(name="all", addresses=("127.0.0.0/8",)),)))
-    async with serving(pop), phone(pop) as ann, phone(pop, "127.0.0.2") as moved:
-        private = ann.sdp().replace("c=IN IP4 127.0.0.1", "c=IN IP4 10.0.0.5")
-        ann.media_of(await ann.dial(private))
-        await ann.talk(0, 5)
-        await until(lambda: ann.heard())
-        moved.call_id, moved.tag, moved.to_tag, moved.seq = ann.call_id, ann.tag, ann.to_tag, ann.seq
-        moved.request(method, body=private)
-        answer = await moved.final(method)
-        assert answer.code == 200
-        if method == "INVITE":
-            moved.ack()
-        moved.media_of(answer)
-        before = len(pop.calls[0].blocks)
-        await moved.talk(0, 20)
-        await until(lambda: len(moved.heard()) > 10 and len(pop.calls[0].blocks) >= before + 8)
-        await moved.hang_up()
-
-
-async def test_an_invite_without_an_offer_gets_ours() -> None:
-    pop = FakePop(sip())
-    pop.packets, pop.pace = 25, 0.02
-    async with calling(pop) as ann:
-        ann.invite("")
-        offer = await ann.final("INVITE")
-        assert offer.code == 200 and "a=rtpmap:0 PCMU/8000" in offer.body and "telephone-event" in offer.body
-        ann.took(offer)
-        ann.media_of(offer)
-        ann.ack(ann.sdp(formats="8 101"))
-        await until(lambda: any(packet.payload_type == 8 for packet in ann.heard()))
-        await ann.hang_up()
-        await settled(pop)
-
-
-async def test_an_update_is_a_refresh_or_an_offer() -> None:
-    async with calling(FakePop(sip())) as ann:
-        await ann.dial()
-        ann.request("UPDATE")
-        assert (await ann.final("UPDATE")).code == 200
-        before = len(ann.said)
-        ann.request("UPDATE", body=ann.sdp(direction="sendonly"))
-        assert "a=recvonly" in (await ann.final("UPDATE", before)).body
-        await ann.hang_up()
-
-
-async def test_a_change_that_cannot_be_leaves_the_call_as_it_is() -> None:
-    async with calling(FakePop(sip())) as ann:
-        await ann.dial()
-        refused = await ann.dial(
-            ann.sdp(formats="96").replace("a=rtpmap:101", "a=rtpmap:96 speex/8000\r\na=rtpmap:101")
-        )
-        assert refused.code == 488 and "speex" in refused.header("warning").lower()
-        before = len(ann.heard())
-        await until(lambda: len(ann.heard()) > before + 5)
-        assert (await ann.hang_up()).code == 200
-
-
-async def test_requests_out_of_order_are_refused() -> None:
-    async with calling(FakePop(sip())) as ann:
-        await ann.dial()
-        ann.seq += 5
-        await ann.dial(ann.sdp())
-        ann.request("INFO", seq=1)
-        assert (await ann.final("INFO")).code == 500
-        await ann.hang_up()
-
-
 # --- what a telephone has beside sound
 
 
@@ -362,77 +217,7 @@ async def test_where_a_call_comes_from_reaches_the_agent() -> None:
         await ann.hang_up()
 
 
-# --- transfers
-
-
-async def transferring(pop: FakePop, ann: Phone) -> "asyncio.Task[None]":
-    await ann.dial(headers=[("Allow", "INVITE, ACK, BYE, REFER, NOTIFY")])
-    ann.answers = False
-    task = asyncio.create_task(pop.calls[0].line.transfer("sip:desk@127.0.0.1"))
-    refer = await ann.got("REFER")
-    assert refer.header("refer-to") == "<sip:desk@127.0.0.1>"
-    ann.answer(refer, "202 Accepted")
-    return task
-
-
-async def notify(ann: Phone, status: str, after: int) -> None:
-    headers = [("Event", "refer"), ("Subscription-State", "active")]
-    ann.request("NOTIFY", headers, f"SIP/2.0 {status}\r\n", kind="message/sipfrag;version=2.0")
-    assert (await ann.final("NOTIFY", after)).code == 200
-
-
-async def test_a_transfer_is_told_when_somebody_took_the_call() -> None:
-    pop = FakePop(sip())
-    async with calling(pop) as ann:
-        task = await transferring(pop, ann)
-        await notify(ann, "100 Trying", len(ann.said))
-        assert not task.done()
-        await notify(ann, "200 OK", len(ann.said))
-        await asyncio.wait_for(task, 10)
-        ann.answers = True
-        await ann.hang_up()
-
-
-@pytest.mark.parametrize("way", ["notify", "refused", "not allowed"])
-async def test_a_transfer_that_fails_says_why_and_the_call_goes_on(way: str) -> None:
-    pop = FakePop(sip())
-    async with calling(pop) as ann:
-        if way == "not allowed":
-            await ann.dial(headers=[("Allow", "INVITE, ACK, BYE")])
-            with pytest.raises(TransferFailed, match="does not take transfers"):
-                await pop.calls[0].line.transfer("desk")
-        elif way == "notify":
-            task = await transferring(pop, ann)
-            await notify(ann, "486 Busy Here", len(ann.said))
-            with pytest.raises(TransferFailed, match="486 Busy Here"):
-                await task
-        else:
-            await ann.dial()
-            ann.answers = False
-            task = asyncio.create_task(pop.calls[0].line.transfer("desk"))
-            refer = await ann.got("REFER")
-            assert refer.header("refer-to").startswith("<sip:desk@127.0.0.1")
-            ann.answer(refer, "603 Decline")
-            with pytest.raises(TransferFailed, match="603 Decline"):
-                await task
-        ann.answers = True
-        before = len(ann.heard())
-        await until(lambda: len(ann.heard()) > before)
-        assert (await ann.hang_up()).code == 200
-
-
-async def test_a_far_end_that_hangs_up_over_a_transfer_has_taken_it() -> None:
-    pop = FakePop(sip())
-    async with calling(pop) as ann:
-        task = await transferring(pop, ann)
-        await ann.hang_up()
-        await asyncio.wait_for(task, 10)
-        await pop.calls[0].line.hang_up()
-        await settled(pop)
-        assert not [said for said in ann.said if said.start.startswith("BYE")]
-
-
-# --- proxies, timers, silence
+# --- proxies
 
 
 async def test_our_requests_go_the_way_that_the_invite_came() -> None:
@@ -445,57 +230,3 @@ async def test_our_requests_go_the_way_that_the_invite_came() -> None:
         goodbye = await proxy.got("BYE")
         assert goodbye.start == f"BYE sip:ann@127.0.0.1:{ann.port} SIP/2.0"
         assert goodbye.header("route") == route
-
-
-async def test_a_session_that_is_not_refreshed_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    pop = FakePop(sip())
-    timer = [("Supported", "timer"), ("Session-Expires", "90")]
-    async with calling(pop) as ann:
-        short = await ann.dial(headers=[("Supported", "timer"), ("Session-Expires", "60")])
-        assert (short.code, short.header("min-se")) == (422, "90")
-        ann.to_tag = ""
-        answer = await ann.dial(headers=timer)
-        assert answer.header("session-expires") == "90;refresher=uac" and "timer" in answer.header("require")
-        ann.request("UPDATE", timer)
-        assert (await ann.final("UPDATE")).header("session-expires") == "90;refresher=uac"
-        monkeypatch.setattr("voicepipe.ingress.sip.timers.SessionTimer.over_s", 0.0)
-        await ann.got("BYE")
-        await settled(pop)
-
-
-async def test_the_log_says_whose_sound_was_not_taken(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
-    pop = FakePop(sip(silent_ms=500))
-    async with calling(pop) as ann:
-        ann.media_of(await ann.dial())
-        elsewhere, port = await opened(lambda data, source: None, "127.0.0.2")
-        for n in range(3):
-            elsewhere.sendto(bytes(RtpPacket(0, n, n * 160, 7, bytes(160))), ann.media)
-        await ann.got("BYE")
-        elsewhere.close()
-        await settled(pop)
-    refused = f"3 datagrams refused, the last from 127.0.0.2:{port}"
-    assert f"no sound for 0.5 s ({refused}): hanging up" in caplog.text
-    assert [record for record in caplog.records if record.levelname == "INFO" and refused in record.getMessage()]
-
-
-async def test_nobody_is_silent_while_it_rings() -> None:
-    pop = FakePop(sip(ring_ms=500))
-    async with calling(pop) as ann:
-        invited = time.monotonic()
-        await ann.dial()
-        media: RtpSession = pop.calls[0].line.media  # type: ignore[attr-defined]
-        now = time.monotonic()
-        assert now - media.silent_s(now) > invited + 0.4
-        await ann.hang_up()
-
-
-async def test_a_caller_without_a_sound_is_gone_unless_on_hold() -> None:
-    pop = FakePop(sip(silent_ms=500))
-    async with calling(pop) as ann, phone(pop) as holds:
-        await holds.dial(holds.sdp(direction="inactive"))
-        ann.media_of(await ann.dial())
-        await ann.talk(0, 20)
-        await ann.got("BYE")
-        await until(lambda: pop.live == 1)
-        assert (await holds.hang_up()).code == 200
