@@ -47,6 +47,7 @@ async def test_nobody_is_silent_while_it_rings() -> None:
     async with calling(pop) as ann:
         invited = time.monotonic()
         await ann.dial()
+        await until(lambda: ann.heard())
         media: RtpSession = pop.calls[0].line.media  # type: ignore[attr-defined]
         now = time.monotonic()
         assert now - media.silent_s(now) > invited + 0.4
