@@ -73,6 +73,10 @@ key_env = "A"
 name = "b"
 key_env = "B"
 """
+TRUNK = """[[sip.trunks]]
+name = "carrier"
+addresses = ["198.51.100.0/24"]
+"""
 
 
 @pytest.mark.parametrize(
@@ -81,9 +85,11 @@ key_env = "B"
         (TENANTS + '[[routes]]\ntenant = "c"\n', "routes[0].tenant: there is no tenant c; allowed: a, b"),
         (TENANTS + '[[routes]]\ncalled = "+49*"\n', "routes[0].tenant: say whose calls these are; allowed: a, b"),
         ('[[routes]]\ntenant = "c"\n', "routes[0].tenant: there is no tenant c; allowed: none"),
+        ('[[routes]]\ntrunk = "carier"\n', "routes[0].trunk: there is no trunk carier; allowed: none"),
+        (TRUNK + '[[routes]]\ntrunk = "carier"\n', "routes[0].trunk: there is no trunk carier; allowed: carrier"),
     ],
 )
-def test_a_phone_call_belongs_to_a_tenant_that_is_there(write: Any, text: str, said: str) -> None:
+def test_a_route_names_tenants_and_trunks_that_are_there(write: Any, text: str, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
         config.load(write(text))
     assert str(caught.value).startswith(said)

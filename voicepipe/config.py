@@ -216,7 +216,11 @@ def _check_phones(config: Config) -> None:
     phones = config.sip.port or config.twilio.auth_token_env or config.telnyx.public_key
     if len(names) > 1 and not config.routes and phones:
         raise ConfigError(f"routes: say whose phone calls are in [[routes]]; tenants: {', '.join(names)}")
+    trunks = [trunk.name for trunk in config.sip.trunks]
     for index, route in enumerate(config.routes):
+        if route.trunk and route.trunk not in trunks:
+            allowed = ", ".join(trunks) or "none, since no [[sip.trunks]] are configured"
+            raise ConfigError(f"routes[{index}].trunk: there is no trunk {route.trunk}; allowed: {allowed}")
         if route.tenant and route.tenant not in names:
             allowed = ", ".join(names) or "none, since no [[tenants]] are configured"
             raise ConfigError(f"routes[{index}].tenant: there is no tenant {route.tenant}; allowed: {allowed}")

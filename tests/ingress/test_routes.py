@@ -12,6 +12,7 @@ ROUTES = (
     RouteConfig(called="+4930*", kind="twilio", agent="berlin"),
     RouteConfig(called="front*", domain="Clinic.example", agent="clinic", tenant="clinic"),
     RouteConfig(trunk="office", agent="office"),
+    RouteConfig(called="2[0-9]?", kind="sip", agent="patterns"),
 )
 
 
@@ -26,6 +27,8 @@ ROUTES = (
         ({"kind": "sip", "called": "front-desk", "domain": "other.example"}, None),
         ({"kind": "sip", "called": "200", "trunk": "office"}, "office"),
         ({"kind": "sip", "called": "200", "trunk": "attic"}, None),
+        ({"kind": "sip", "called": "20x"}, None),
+        ({"kind": "sip", "called": "2[0-9]?"}, "patterns"),
     ],
 )
 def test_the_first_route_that_fits(call: dict[str, str], agent: str | None) -> None:

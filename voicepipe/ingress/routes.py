@@ -1,5 +1,6 @@
 """Which agent answers a phone call, and whose call it is. Pure."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -33,10 +34,16 @@ def find(
             route.kind in ("", kind)
             and route.trunk in ("", trunk)
             and route.domain.lower() in ("", domain.lower())
-            and fnmatchcase(number, plain(route.called))
+            and _fits(number, plain(route.called))
         ):
             return Route(route.agent, route.tenant)
     return None
+
+
+def _fits(number: str, called: str) -> bool:
+    """Whether `number` is the one that is `called`, where "*" stands for anything. To fnmatch "?" and "[" would say
+    more than that."""
+    return fnmatchcase(number, re.sub(r"[?\[]", r"[\g<0>]", called))
 
 
 def plain(number: str) -> str:
