@@ -136,6 +136,9 @@ def test_check_looks_for_the_default_agent(capsys: pytest.CaptureFixture[str], t
         ("[http]\nhost = '::1'\n[sip]\nport = 5060", "http.host = '::1' is an IPv6 address"),
         ("[sip]\nport = 5060\nhost = '0.0.0.0'\n[[sip.trunks]]\nname = 'a'\naddresses = ['192.0.2.1']", ""),
         ("[sip]\nhost = '0.0.0.0'", ""),
+        ("[telephony]\npublic_url = 'http://a.example'", "telephony.public_url = 'http://a.example' would let calls"),
+        ("[telephony]\npublic_url = 'https://a.example'", ""),
+        ("[telephony]\npublic_url = 'http://localhost:8080'", ""),
     ],
 )
 def test_check_warns_of_what_a_pop_would_refuse(

@@ -202,12 +202,12 @@ def load(config_file: Path | None = None, pop_file: Path | None = None) -> Confi
     tables = _over({"pop": {"agents": str(data_directory() / "agents")}}, tables)
     # Each file was checked alone; what can still be wrong is how they go together.
     config = parse(tables, " with ".join(str(file) for file in (config_file, pop_file) if file))
-    _check_phones(config)
+    _check_together(config)
     return config
 
 
-def _check_phones(config: Config) -> None:
-    """Raises ConfigError: a phone call would belong to nobody, or could not be answered."""
+def _check_together(config: Config) -> None:
+    """Raises ConfigError: by all tables together a phone call would belong to nobody, or could not be answered."""
     if config.telnyx.public_key and not config.telephony.public_url:
         raise ConfigError(
             "telephony.public_url: Telnyx is told where to stream calls to; say how it reaches this server"

@@ -36,7 +36,18 @@ def sip_host(config: Config) -> str:
 
 
 def check_phones(config: Config) -> None:
-    """Raises ConfigError: others could call by SIP, and nobody is named who may; or it would listen on IPv6."""
+    """Raises ConfigError: others could call by SIP, and nobody is named who may; it would listen on IPv6; or what
+    Twilio and Telnyx send would come in the clear."""
+    _check_sip(config)
+    public = urlsplit(config.telephony.public_url)
+    if public.scheme == "http" and not is_loopback(public.hostname or ""):
+        raise ConfigError(
+            f"telephony.public_url = {config.telephony.public_url!r} would let calls and the tokens of their streams "
+            "travel in the clear: give an address that begins with https://."
+        )
+
+
+def _check_sip(config: Config) -> None:
     if not config.sip.port:
         return
     host = sip_host(config)
