@@ -63,12 +63,22 @@ def _check_sip(config: Config) -> None:
         )
 
 
+PROXIED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
+"""Headers by which a proxy says that it asks for somebody else."""
+ELSEWHERE = "This server has no keys and serves pages and programs of its own machine alone: see http.origins."
+BEHIND_A_PROXY = (
+    "A proxy has passed this request on, and this server has no keys to tell who may call: add a [[tenants]] table "
+    "with name and key_env, or ask without the proxy."
+)
+
+
 class LocalOnly:
     """ASGI middleware for a server without keys.
 
     `Host` must mean this machine, or a page whose name was rebound to 127.0.0.1 would pass for ours; `Origin`, which
-    browsers always send on WebSockets and posts, must be our own or one of `origins`. What is below the paths
-    `signed` comes from elsewhere by a TLS proxy of this machine, and is checked there by its signature.
+    browsers always send on WebSockets and posts, must be our own or one of `origins`. No proxy may have passed the
+    request on: its client may be anybody, though many a proxy puts our own address into `Host`. What is below the
+    paths `signed` comes from elsewhere by a TLS proxy of this machine, and is checked there by its signature.
     """
 
     def __init__(self, app: ASGIApp, origins: tuple[str, ...] = (), signed: tuple[str, ...] = ()) -> None:
@@ -77,14 +87,16 @@ class LocalOnly:
         self._signed = signed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if (
-            scope["type"] not in ("http", "websocket")
-            or scope["path"].startswith(self._signed)
-            or self._allows(Headers(scope=scope))
-        ):
+        if scope["type"] not in ("http", "websocket") or scope["path"].startswith(self._signed):
             return await self._app(scope, receive, send)
-        message = "This server has no keys and serves pages and programs of its own machine alone: see http.origins."
-        error = {"type": "invalid_request_error", "code": "origin_not_allowed", "message": message, "param": None}
+        headers = Headers(scope=scope)
+        if any(name in headers for name in PROXIED):
+            code, message = "proxy_not_allowed", BEHIND_A_PROXY
+        elif not self._allows(headers):
+            code, message = "origin_not_allowed", ELSEWHERE
+        else:
+            return await self._app(scope, receive, send)
+        error = {"type": "invalid_request_error", "code": code, "message": message, "param": None}
         response = JSONResponse({"error": error}, 403)
         if scope["type"] == "websocket":
             await WebSocket(scope, receive, send).send_denial_response(response)
@@ -92,8 +104,10 @@ class LocalOnly:
             await response(scope, receive, send)
 
     def _allows(self, headers: Headers) -> bool:
-        host = headers.get("host", "")
-        if not is_loopback(urlsplit(f"//{host}").hostname or ""):
+        host, origin = headers.get("host", ""), headers.get("origin")
+        try:
+            if not is_loopback(urlsplit(f"//{host}").hostname or ""):
+                return False
+            return origin is None or not {"*", origin}.isdisjoint(self._origins) or urlsplit(origin).netloc == host
+        except ValueError:  # "[" is no address.
             return False
-        origin = headers.get("origin")
-        return origin is None or "*" in self._origins or origin in self._origins or urlsplit(origin).netloc == host
