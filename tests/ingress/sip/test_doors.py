@@ -14,7 +14,7 @@ from voicepipe.call_api import Tenant
 from voicepipe.config import Config, TenantConfig
 from voicepipe.errors import ConfigError, Draining, PopFull, TenantFull
 from voicepipe.ingress.sip.gate import Gate
-from voicepipe.ingress.sip.throttle import Rate
+from voicepipe.ingress.throttle import Rate
 from voicepipe.phone_config import RouteConfig, SipTrunk, SipUser
 
 TRUNK = SipTrunk(name="carrier", addresses=("127.0.0.0/8",))

@@ -61,6 +61,7 @@ URL = "https://voice.example.com/twilio/voice"
         (TOKEN, URL, PARAMS, signed(URL, PARAMS, "HMAC_SHA256") | {SETTINGS.lower(): ""}, "does not fit"),
         (TOKEN, URL, PARAMS, signed(URL, PARAMS) | {SETTINGS.lower(): "key=1,algorithm=MD5"}, "signed by 'MD5'"),
         (TOKEN, URL, PARAMS, {"x-twilio-signature": "\xe9"}, "does not fit"),
+        (TOKEN, "https://[/twilio/voice", PARAMS, signed(URL, PARAMS), "which is none"),
     ],
 )
 def test_what_twilio_has_not_signed(

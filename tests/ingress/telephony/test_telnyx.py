@@ -273,6 +273,14 @@ async def test_what_telnyx_has_not_signed(caplog: pytest.LogCaptureFixture) -> N
     assert "signed 400 s ago" in caplog.text or "signed 401 s ago" in caplog.text
 
 
+async def test_those_who_go_on_asking_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async with telnyx() as (_, _, address), httpx.AsyncClient(trust_env=False) as client:
+        for _ in range(200):
+            assert (await client.post(f"http://{address}/telnyx/voice", content=b"{}")).status_code == 403
+    told = [record for record in caplog.records if "telnyx" in record.getMessage()]
+    assert 1 < len(told) < 150 and any("are refused in masses" in record.getMessage() for record in told)
+
+
 async def test_a_token_is_for_one_stream_of_its_call() -> None:
     async with telnyx() as (pop, api, address):
         for headers in ({}, {"x-telnyx-streaming-auth-token": "guess"}):

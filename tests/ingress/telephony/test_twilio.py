@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import msgspec
 import numpy as np
 import pytest
@@ -117,6 +118,34 @@ async def test_what_twilio_has_not_signed(headers: dict[str, str], caplog: pytes
     said = caplog.text
     assert said.count("is refused") == 3 and TOKEN not in said
     assert ("has no x-twilio-signature" in said) == (not headers)
+
+
+@pytest.mark.parametrize("host", [b"[", b"\xe9[", b"a/b?c", b""])
+async def test_a_host_that_is_none(host: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(opened()) as address:
+        name, _, port = address.partition(":")
+        for method, path, more in (("POST", "voice", ""), ("GET", "stream", UPGRADE)):
+            reader, writer = await asyncio.open_connection(name, int(port))
+            head = f"{method} /twilio/{path}?agent=%ff HTTP/1.1\r\nX-Twilio-Signature: bm9wZQ==\r\n{more}"
+            writer.write(head.encode() + b"Content-Length: 0\r\nHost: " + host + b"\r\n\r\n")
+            status = await reader.readline()
+            writer.close()
+            assert status.startswith((b"HTTP/1.1 400", b"HTTP/1.1 403")), status
+    assert "Traceback" not in caplog.text
+
+
+UPGRADE = (
+    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+)
+
+
+async def test_those_who_go_on_asking_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(opened()) as address, httpx.AsyncClient(trust_env=False) as client:
+        for _ in range(200):
+            assert (await client.post(f"http://{address}/twilio/voice")).status_code == 403
+    told = [record for record in caplog.records if "twilio" in record.getMessage()]
+    assert 1 < len(told) < 150 and any("are refused in masses" in record.getMessage() for record in told)
 
 
 async def test_our_own_pages_stay_closed_to_other_names() -> None:

@@ -19,14 +19,15 @@ from voicepipe.ingress.doors import UnknownModel, retry_after, settle
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import sip_host
 from voicepipe.ingress.phone import NoRoute, placed
+from voicepipe.ingress.refusals import Refusals
 from voicepipe.ingress.sip.call import ALLOW, CAPABILITIES, SipCall
 from voicepipe.ingress.sip.dialog import Dialog, DialogId, new_call
 from voicepipe.ingress.sip.gate import Admitted, Gate, Refusal
 from voicepipe.ingress.sip.media import SDP, SipMedia
 from voicepipe.ingress.sip.message import Address, SipError, printable
 from voicepipe.ingress.sip.stack import Request, Stack
-from voicepipe.ingress.sip.throttle import Rate, Throttle
 from voicepipe.ingress.sip.timers import LEAST_S, TooShort, negotiated
+from voicepipe.ingress.throttle import Rate, Throttle
 from voicepipe.rtp.sdp_text import SdpError
 
 logger = logging.getLogger(__name__)
@@ -37,8 +38,6 @@ REGISTERED_S = 300
 MESSAGES = Rate(200, 50), Rate(500, 200)
 """From one address and from all that are no trunk's: an office of telephones behind one address sends less. sippy
 remembers each for up to 64 s, and takes 0.3 ms for it."""
-LINES = Rate(20, 0.5), Rate(100, 5)
-"""Refusals that are logged one by one: scanners try every number there is."""
 
 
 class _Wanted(NamedTuple):
@@ -58,7 +57,7 @@ class SipEdge:
         self._calls = calls
         self._gate = Gate(pop.config)
         self._stack = Stack(sip_host(pop.config), sip.port, sip.public_address, self._requested, self._listens)
-        self._messages, self._lines = Throttle(*MESSAGES), Throttle(*LINES)
+        self._messages, self._refusals = Throttle(*MESSAGES), Refusals(logger, "SIP requests")
         self._dialogs: dict[DialogId, SipCall] = {}
         self._invited: set[tuple[str, str]] = set()
         """INVITEs that are being answered, or were and their calls go on."""
@@ -153,12 +152,9 @@ class SipEdge:
                 raise error
 
     def _log(self, request: Request, code: int, why: str) -> None:
-        source, now = request.source[0], time.monotonic()
-        if self._lines.admits(source, now):
-            level = logging.INFO if code == 401 else logging.WARNING
-            logger.log(level, "%s from %s refused with %d: %s", printable(request.method), source, code, printable(why))
-        elif news := self._lines.news(now):
-            logger.warning("SIP requests are refused in masses, and not all of them told: also %s", news)
+        source, level = request.source[0], logging.INFO if code == 401 else logging.WARNING
+        method, why = printable(request.method), printable(why)
+        self._refusals.tell(source, "%s from %s refused with %d: %s", method, source, code, why, level=level)
 
     # --- new calls
 

@@ -12,7 +12,7 @@ from voicepipe.config import Config, sip_passwords
 from voicepipe.ingress.local import check_phones
 from voicepipe.ingress.sip.message import Address
 from voicepipe.ingress.sip.stack import Request
-from voicepipe.ingress.sip.throttle import Rate, Throttle
+from voicepipe.ingress.throttle import Rate, Throttle
 
 ALGORITHM = "MD5"
 """All telephones know it, and some (libre, up to baresip 1.0) give up over a second challenge by one that they do not.

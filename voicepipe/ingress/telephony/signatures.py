@@ -41,7 +41,7 @@ class Forbidden(Refused):
 
 def spellings(url: str) -> Iterator[str]:
     """The ways in which one address may have been written where it was signed: with http or ws, TLS or none (which may
-    end before us), with and without the port that these stand for."""
+    end before us), with and without the port that these stand for. Raises ValueError: it is none."""
     parts = urlsplit(url)
     host = parts.netloc.removesuffix(f":{PORTS.get(parts.scheme, 0)}")
     rest = url.partition("://")[2][len(parts.netloc) :]
@@ -64,7 +64,11 @@ def twilio(token: str, url: str, params: Sequence[tuple[str, str]], headers: Map
     if digest is None:
         raise Forbidden(f"it is signed by {settings['algorithm']!r}; known are {', '.join(DIGESTS)}")
     said = "".join(name + value for name, value in sorted(set(params)))
-    for spelling in spellings(url):
+    try:
+        possible = list(spellings(url))
+    except ValueError:
+        raise Forbidden(f"its Host header makes its address {url!r}, which is none") from None
+    for spelling in possible:
         made = b64encode(hmac.digest(token.encode(), (spelling + said).encode(), digest))
         if hmac.compare_digest(made, signature.encode()):
             return spelling

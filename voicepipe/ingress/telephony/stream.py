@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from typing import Protocol
 
 import msgspec
-from starlette.responses import PlainTextResponse
 from starlette.websockets import WebSocket
 
 from voicepipe.agent import Origin
@@ -19,6 +18,7 @@ from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.phone import placed
 from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.telephony.dialects import Dialect, Key, Mark, Media, Sound, Start, Stop
+from voicepipe.ingress.telephony.door import Door
 from voicepipe.ingress.telephony.line import StreamLine
 from voicepipe.ingress.telephony.reorder import Reorder
 from voicepipe.ingress.telephony.signatures import Forbidden
@@ -54,10 +54,11 @@ class Provider(Protocol):
 class Streams:
     """The media WebSocket of one provider."""
 
-    def __init__(self, pop: PopApi, calls: Calls, provider: Provider) -> None:
+    def __init__(self, pop: PopApi, calls: Calls, provider: Provider, door: Door) -> None:
         self._pop = pop
         self._calls = calls
         self._provider = provider
+        self._door = door
 
     async def websocket(self, socket: WebSocket) -> None:
         """GET, refused with 403 before it is accepted; returns when the call is over."""
@@ -65,13 +66,12 @@ class Streams:
         try:
             expected = self._provider.check(socket)
         except Forbidden as error:
-            logger.warning("%s: a stream is refused: %s", kind, error)
-            return await socket.send_denial_response(PlainTextResponse("Forbidden", 403))
+            return await socket.send_denial_response(self._door.forbid(socket, "a stream", error))
         await socket.accept()
         wire = Wire(socket, self._provider.dialect, self._pop.config.limits.unread_bytes)
         start = await wire.start()
         if start and expected not in ("", start.call_id):
-            logger.warning("%s: a stream is refused: it is of another call than its token", kind)
+            self._door.forbid(socket, "a stream", Forbidden("it is of another call than its token"))
             start = None
         if start is None:
             await wire.refuse(REFUSED)

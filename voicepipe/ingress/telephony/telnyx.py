@@ -24,6 +24,7 @@ from voicepipe.ingress.doors import body
 from voicepipe.ingress.phone import placed
 from voicepipe.ingress.telephony import signatures
 from voicepipe.ingress.telephony.dialects import TELNYX, Sound, Start
+from voicepipe.ingress.telephony.door import Door
 from voicepipe.ingress.telephony.signatures import Forbidden, Tokens
 from voicepipe.ingress.telephony.stream import Streams
 from voicepipe.ingress.telephony.telnyx_api import CommandFailed, TelnyxApi
@@ -80,7 +81,8 @@ class Telnyx:
         except ValueError as error:
             raise ConfigError(f"telnyx.public_key: {error}") from None
         self._pop = pop
-        self._streams = Streams(pop, calls, self)
+        self._door = Door(self.dialect.kind)
+        self._streams = Streams(pop, calls, self, self._door)
         self._api = api
         self._tokens = Tokens[str](time.monotonic)
         self._ringing: dict[str, _Ringing] = {}
@@ -100,8 +102,7 @@ class Telnyx:
         try:
             signatures.telnyx(self._key, data, request.headers, time.time())
         except Forbidden as error:
-            logger.warning("telnyx: a webhook is refused: %s", error)
-            return Response("Forbidden", 403)
+            return self._door.forbid(request, "a webhook", error)
         try:
             said = msgspec.json.decode(data, type=_Webhook).data
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:

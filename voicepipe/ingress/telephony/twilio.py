@@ -18,6 +18,7 @@ from voicepipe.ingress.doors import body
 from voicepipe.ingress.phone import placed
 from voicepipe.ingress.telephony import signatures
 from voicepipe.ingress.telephony.dialects import TWILIO, Sound, Start
+from voicepipe.ingress.telephony.door import Door
 from voicepipe.ingress.telephony.signatures import Forbidden
 from voicepipe.ingress.telephony.stream import Streams
 
@@ -37,7 +38,8 @@ class Twilio:
 
     def __init__(self, pop: PopApi, calls: Calls, token: str) -> None:
         self._pop = pop
-        self._streams = Streams(pop, calls, self)
+        self._door = Door(self.dialect.kind)
+        self._streams = Streams(pop, calls, self, self._door)
         self._token = token
         self._transfers: dict[str, tuple[float, str]] = {}
         """By call: until when it is remembered where it goes, and where."""
@@ -54,7 +56,7 @@ class Twilio:
         try:
             form, url = await self._form(request)
         except Forbidden as error:
-            return _forbidden(error)
+            return self._door.forbid(request, "a webhook", error)
         asked = request.query_params.get("agent", "")
         try:
             tenant, agent = placed(self._pop, "twilio", form.get("To", ""), asked)
@@ -79,7 +81,7 @@ class Twilio:
         try:
             form, _ = await self._form(request)
         except Forbidden as error:
-            return _forbidden(error)
+            return self._door.forbid(request, "a webhook", error)
         until, target = self._transfers.pop(form.get("CallSid", ""), (0.0, ""))
         if until <= time.monotonic():
             return _twiml("<Hangup/>")
@@ -93,10 +95,12 @@ class Twilio:
 
     def _url(self, asked: HTTPConnection) -> str:
         """The address that was asked, as the configuration says it or else as the request does."""
-        path = asked.url.path + (f"?{asked.url.query}" if asked.url.query else "")
+        # Not `asked.url`, which takes the Host header apart: it may be anything.
+        query = asked.scope["query_string"].decode("latin-1")
+        path = f"{asked.scope['path']}{'?' if query else ''}{query}"
         if public := self._pop.config.telephony.public_url:
             return public.rstrip("/") + path
-        return f"{asked.url.scheme}://{asked.headers.get('host', '')}{path}"
+        return f"{asked.scope['scheme']}://{asked.headers.get('host', '')}{path}"
 
     # stream.Provider
 
@@ -133,8 +137,3 @@ class Twilio:
 def _twiml(inner: str) -> Response:
     document = f'<?xml version="1.0" encoding="UTF-8"?><Response>{inner}</Response>'
     return Response(document, media_type="text/xml")
-
-
-def _forbidden(error: Forbidden) -> Response:
-    logger.warning("twilio: a webhook is refused: %s", error)
-    return Response("Forbidden", 403)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from voicepipe.ingress.sip import throttle
-from voicepipe.ingress.sip.throttle import Rate, Throttle
+from voicepipe.ingress import throttle
+from voicepipe.ingress.throttle import Rate, Throttle
 
 
 def test_a_burst_and_then_a_rate() -> None:
