@@ -1,10 +1,14 @@
-"""Who is not let in at one provider's door: what the provider has not signed, in the log as long as that can be read."""
+"""Who is not let in at a provider's door: what it has not signed, and calls for which there is no agent or no place."""
 
 import logging
+from typing import Literal
 
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, Response
 
+from voicepipe.call_api import PopApi
+from voicepipe.errors import Draining, PopFull, Refused
+from voicepipe.ingress.phone import placed
 from voicepipe.ingress.refusals import Refusals
 from voicepipe.ingress.telephony.signatures import Forbidden
 
@@ -12,9 +16,10 @@ logger = logging.getLogger(__name__)
 
 
 class Door:
-    """`kind`: "twilio" or "telnyx"."""
+    """`kind`: the provider."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, pop: PopApi, kind: Literal["twilio", "telnyx"]) -> None:
+        self._pop = pop
         self._kind = kind
         self._refusals = Refusals(logger, f"{kind}: requests")
 
@@ -23,3 +28,14 @@ class Door:
         source = connection.client.host if connection.client else ""
         self._refusals.tell(source, "%s: %s is refused: %s", self._kind, what, error)
         return PlainTextResponse("Forbidden", 403)
+
+    def turns_down(self, called: str, asked: str) -> Literal["", "busy", "rejected"]:
+        """How a call is told, before it is answered, that it will not be; empty: there is a place for it, which its
+        stream takes. `asked`: as `phone.placed` takes it."""
+        try:
+            tenant, agent = placed(self._pop, self._kind, called, asked)
+            with self._pop.admit(tenant, agent):
+                return ""
+        except Refused as error:
+            logger.warning("%s: call refused: %s", self._kind, error)
+            return "busy" if isinstance(error, PopFull | Draining) else "rejected"

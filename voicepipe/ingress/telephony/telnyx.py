@@ -18,10 +18,9 @@ from starlette.websockets import WebSocket
 
 from voicepipe.agent import Origin
 from voicepipe.call_api import PopApi
-from voicepipe.errors import ConfigError, Draining, PopFull, Refused, TransferFailed
+from voicepipe.errors import ConfigError, TransferFailed
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import body
-from voicepipe.ingress.phone import placed
 from voicepipe.ingress.telephony import signatures
 from voicepipe.ingress.telephony.dialects import TELNYX, Sound, Start
 from voicepipe.ingress.telephony.door import Door
@@ -37,6 +36,7 @@ RING_S = 30
 """So long somebody to whom a call is transferred may let it ring."""
 ANSWER_S = 60.0
 """Between our order to answer a call and the word that it is answered."""
+CAUSES = {"busy": "USER_BUSY", "rejected": "CALL_REJECTED"}
 SOUNDS = {"PCMU": Sound("pcmu", 8000), "PCMA": Sound("pcma", 8000), "L16": Sound("l16", 16_000)}
 
 
@@ -81,7 +81,7 @@ class Telnyx:
         except ValueError as error:
             raise ConfigError(f"telnyx.public_key: {error}") from None
         self._pop = pop
-        self._door = Door(self.dialect.kind)
+        self._door = Door(pop, self.dialect.kind)
         self._streams = Streams(pop, calls, self, self._door)
         self._api = api
         self._tokens = Tokens[str](time.monotonic)
@@ -118,14 +118,8 @@ class Telnyx:
     async def _initiated(self, call: Payload, asked: str) -> None:
         if call.direction != "incoming":
             return  # To whom a call is being transferred.
-        try:
-            tenant, agent = placed(self._pop, "telnyx", call.called or "", asked)
-            with self._pop.admit(tenant, agent):
-                pass  # There would be a place; it is taken once the stream is there.
-        except Refused as error:
-            logger.warning("telnyx: call refused: %s", error)
-            cause = "USER_BUSY" if isinstance(error, PopFull | Draining) else "CALL_REJECTED"
-            return await self._api.command(call.call_control_id, "reject", cause=cause)
+        if reason := self._door.turns_down(call.called or "", asked):
+            return await self._api.command(call.call_control_id, "reject", cause=CAUSES[reason])
         now = time.monotonic()
         self._ringing = {known: ringing for known, ringing in self._ringing.items() if ringing.until > now}
         self._ringing[call.call_control_id] = _Ringing(now + ANSWER_S, asked)

@@ -1,6 +1,5 @@
 """Calls from Twilio: a number's webhook, the media stream that it asks for, and what comes after that."""
 
-import logging
 import time
 from urllib.parse import parse_qsl
 from xml.sax.saxutils import escape, quoteattr
@@ -12,17 +11,14 @@ from starlette.websockets import WebSocket
 
 from voicepipe.agent import Origin
 from voicepipe.call_api import PopApi
-from voicepipe.errors import Draining, PopFull, Refused, TransferFailed
+from voicepipe.errors import TransferFailed
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import body
-from voicepipe.ingress.phone import placed
 from voicepipe.ingress.telephony import signatures
 from voicepipe.ingress.telephony.dialects import TWILIO, Sound, Start
 from voicepipe.ingress.telephony.door import Door
 from voicepipe.ingress.telephony.signatures import Forbidden
 from voicepipe.ingress.telephony.stream import Streams
-
-logger = logging.getLogger(__name__)
 
 VOICE, STREAM, AFTER = "/twilio/voice", "/twilio/stream", "/twilio/after"
 ANSWERED_BY = "voicepipe"
@@ -38,7 +34,7 @@ class Twilio:
 
     def __init__(self, pop: PopApi, calls: Calls, token: str) -> None:
         self._pop = pop
-        self._door = Door(self.dialect.kind)
+        self._door = Door(pop, self.dialect.kind)
         self._streams = Streams(pop, calls, self, self._door)
         self._token = token
         self._transfers: dict[str, tuple[float, str]] = {}
@@ -58,13 +54,7 @@ class Twilio:
         except Forbidden as error:
             return self._door.forbid(request, "a webhook", error)
         asked = request.query_params.get("agent", "")
-        try:
-            tenant, agent = placed(self._pop, "twilio", form.get("To", ""), asked)
-            with self._pop.admit(tenant, agent):
-                pass  # There would be a place; it is taken once the stream is there.
-        except Refused as error:
-            logger.warning("twilio: call refused: %s", error)
-            reason = "busy" if isinstance(error, PopFull | Draining) else "rejected"
+        if reason := self._door.turns_down(form.get("To", ""), asked):
             return _twiml(f"<Reject reason={quoteattr(reason)}/>")
         base = url[: url.index(VOICE)]
         parameters = {"from": form.get("From", ""), "to": form.get("To", ""), "agent": asked, ANSWERED_BY: "1"}
