@@ -187,8 +187,7 @@ async def test_keys_errors_and_the_end(caplog: pytest.LogCaptureFixture) -> None
             await socket.send('{"event":"dtmf","stream_id":"S1","occurred_at":"t","dtmf":{"digit":"9"}}')
             await socket.send('{"event":"stop","stream_id":"S1","stop":{"call_control_id":"c"}}')
             await socket.wait_closed()
-        await until(lambda: not pop.live)
-        assert not api.did("hangup"), "the caller has hung up"
+        await until(lambda: api.did("hangup"))
     assert "100003: malformed: x" in caplog.text
 
 
@@ -202,6 +201,21 @@ async def test_our_end_hangs_up_since_telnyx_would_hold_the_call() -> None:
             await socket.wait_closed()
             assert socket.close_code == 1000
         await until(lambda: api.did("hangup"))
+
+
+@pytest.mark.parametrize("way", ["gone", "nonsense"])
+async def test_a_stream_that_breaks_leaves_nobody_in_silence(way: str) -> None:
+    async with telnyx() as (pop, api, address):
+        await call(address)
+        async with streaming(address, api) as socket:
+            await until(lambda: pop.live)
+            if way == "gone":
+                socket.transport.abort()
+            else:
+                for _ in range(10):
+                    await socket.send("{")
+            await until(lambda: api.did("hangup"))
+            assert not pop.live
 
 
 async def test_a_stream_that_cannot_be_taken_ends_the_call(caplog: pytest.LogCaptureFixture) -> None:
@@ -251,6 +265,39 @@ async def test_a_transfer_that_nobody_takes() -> None:
             api.status["transfer"] = 422, {"errors": [{"code": "10015", "title": "Bad", "detail": "no such number"}]}
             with pytest.raises(TransferFailed, match="no such number"):
                 await line.transfer("+0")
+
+
+async def test_a_call_that_somebody_has_taken_is_not_hung_up_when_its_stream_ends() -> None:
+    async with telnyx() as (pop, api, address):
+        await call(address)
+        async with streaming(address, api) as socket:
+            await until(lambda: pop.calls)
+            transfer = asyncio.create_task(pop.calls[0].line.transfer("+4940"))
+            await until(lambda: api.did("transfer"))
+            await post(address, "call.bridged")
+            await transfer
+            await socket.send('{"event":"stop","stream_id":"S1","stop":{}}')
+            await socket.wait_closed()
+        await until(lambda: not pop.live)
+        await post(address, "call.hangup")
+        assert not api.did("hangup")
+
+
+async def test_a_stream_that_breaks_during_a_transfer_leaves_nobody_in_silence_whom_nobody_takes() -> None:
+    async with telnyx() as (pop, api, address):
+        await call(address)
+        async with streaming(address, api) as socket:
+            await until(lambda: pop.calls)
+            transfer = asyncio.create_task(pop.calls[0].line.transfer("+4940"))
+            await until(lambda: api.did("transfer"))
+            socket.transport.abort()
+            await until(lambda: not pop.live)
+            assert not api.did("hangup"), "somebody may yet take it"
+            state = api.did("transfer")[0]["target_leg_client_state"]
+            await post(address, "call.hangup", call_control_id="v3:other", client_state=state, hangup_cause="timeout")
+            await until(lambda: api.did("hangup"))
+        transfer.cancel()
+        await asyncio.wait({transfer})
 
 
 # --- who is refused ---------------------------------------------------------------------------------------------

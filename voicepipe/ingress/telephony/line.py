@@ -97,6 +97,8 @@ class StreamLine:
     ) -> None:
         """`sounds`: the caller's, and ours."""
         self.on_audio: Callable[[bytes, float], None] = _unheard
+        self.transferring = False
+        """Somebody is being asked to take the call, or has taken it."""
         self.kind: str = dialect.kind
         self._dialect = dialect
         self._stream_id = stream_id
@@ -148,7 +150,12 @@ class StreamLine:
 
     async def transfer(self, target: str) -> None:
         """As the provider can. Raises TransferFailed."""
-        await self._hand_over(target)
+        self.transferring = True
+        try:
+            await self._hand_over(target)
+        except BaseException:
+            self.transferring = False
+            raise
 
     def send_keys(self, digits: str) -> None:
         """Raises WireError: streams carry no keys towards the caller."""

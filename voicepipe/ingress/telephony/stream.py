@@ -127,7 +127,7 @@ class Streams:
                         call.press(key)
                     case Mark(name), _:
                         line.mark(name)
-                    case None | (Stop(), _):
-                        return call.end("caller")
+                    case None | (Stop(), _):  # A provider may end the stream of whom somebody else has taken.
+                        return call.end("transferred" if line.transferring else "caller")
         except TimeoutError:
             call.end("idle")

@@ -88,6 +88,8 @@ class Telnyx:
         self._ringing: dict[str, _Ringing] = {}
         self._transfers: dict[str, asyncio.Future[None]] = {}
         """By call: done once somebody else has taken it."""
+        self._put_through: dict[str, str] = {}
+        """Calls that somebody has taken, or was being asked to when their stream ended; by the state of that leg."""
 
     @property
     def _config(self) -> TelnyxConfig:
@@ -157,6 +159,9 @@ class Telnyx:
 
     async def _hung_up(self, call: Payload, asked: str) -> None:
         self._ringing.pop(call.call_control_id, None)
+        self._put_through.pop(_state(call.call_control_id), None)
+        if left := self._put_through.pop(call.client_state or "", ""):
+            return await self._api.command(left, "hangup")
         for call_id, transfer in self._transfers.items():
             if not transfer.done() and call.client_state == _state(call_id):
                 transfer.set_exception(
@@ -198,8 +203,10 @@ class Telnyx:
             del self._transfers[start.call_id]
 
     async def ended(self, call_id: str, reason: str) -> None:
-        """Telnyx holds a call that is no longer streamed: it must be told to hang up."""
-        if reason in ("caller", "transferred"):
+        """Telnyx holds a call that is no longer streamed, whichever side has ended the stream: it must be told to hang
+        up. A call that somebody else is to have ends with theirs."""
+        if reason == "transferred":
+            self._put_through[_state(call_id)] = call_id
             return
         try:
             await self._api.command(call_id, "hangup")
