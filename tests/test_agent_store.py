@@ -39,6 +39,8 @@ write.count = 10**18  # type: ignore[attr-defined]
         ),
         ("name = 'a'\nintents = [{name = 'i'}]", "intents[0].examples: is missing; every entry of intents needs it"),
         ("name = 'a'\ntransfer = {desk = 3}", "transfer: cannot be "),
+        ("name = 'a'\ntransfer = {ann = 'Ann'}", "transfer.ann: nobody can be called at 'Ann'; give a number such as"),
+        ("name = 'a'\ntransfer = {ann = 'sip:a@b>'}", "transfer.ann: nobody can be called at 'sip:a@b>'"),
         ("name = 'a'\nkeys = {1x = 'What?'}", "keys: 1x is on no telephone; allowed: 0 to 9, *, # and A to D"),
         ("name = 'a'\nkeys = {1 = ' '}", "keys.1: is empty; say what the caller means, in words"),
         ("name = 'a'\nkey_pause_ms = -1", "key_pause_ms: cannot be -1"),

@@ -78,7 +78,7 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     no_input_ms: Wait = 8000
     tools: tuple[Tool, ...] = ()
     transfer: dict[str, str] = {}
-    """Name -> where a caller can be transferred to: a phone number, or an address of the line's network."""
+    """Name -> where a caller can be transferred to: a phone number, or an address (sip:, sips:, tel:)."""
     transfer_ms: Wait = 30_000
     """An attempt that nobody has answered by then has failed."""
     transfer_failed: str = "I am sorry, nobody can take your call right now. Can I help you myself?"

@@ -9,6 +9,7 @@ from voicepipe import toml_file
 from voicepipe.agent import Agent
 from voicepipe.config import Config
 from voicepipe.errors import ConfigError
+from voicepipe.turn.targets import is_target
 
 log = logging.getLogger(__name__)
 
@@ -115,11 +116,7 @@ def _unlike(agent: Agent, path: Path, others: dict[Path, Agent]) -> Agent:
 
 def _problems(agent: Agent) -> Iterator[str]:
     """What the types cannot say."""
-    for keys, meaning in agent.keys.items():
-        if not re.fullmatch(r"[0-9*#A-D]+", keys):
-            yield f"keys: {keys} is on no telephone; allowed: 0 to 9, *, # and A to D, one or several"
-        if not meaning.strip():
-            yield f"keys.{keys}: is empty; say what the caller means, in words"
+    yield from _phone_problems(agent)
     tools = {tool.name for tool in agent.tools}
     for index, tool in enumerate(agent.tools):
         if (tool.webhook is None) == (not tool.function):
@@ -135,3 +132,17 @@ def _problems(agent: Agent) -> Iterator[str]:
         for slot in re.findall(r"\{(\w+)\}", intent.reply):
             if slot not in known:
                 yield f"intents[{index}].reply: {{{slot}}} is not a slot; allowed: {', '.join(sorted(known))}"
+
+
+def _phone_problems(agent: Agent) -> Iterator[str]:
+    for keys, meaning in agent.keys.items():
+        if not re.fullmatch(r"[0-9*#A-D]+", keys):
+            yield f"keys: {keys} is on no telephone; allowed: 0 to 9, *, # and A to D, one or several"
+        if not meaning.strip():
+            yield f"keys.{keys}: is empty; say what the caller means, in words"
+    for name, target in agent.transfer.items():
+        if not is_target(target):
+            yield (
+                f"transfer.{name}: nobody can be called at {target!r}; give a number such as +4930123456, or an "
+                "address such as sip:ann@example.com or tel:+4930123456"
+            )

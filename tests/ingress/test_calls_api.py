@@ -112,6 +112,7 @@ async def test_a_program_transfers_a_call(pop: FakePop) -> None:
         (b'{"target_uri": 5}', "invalid_type"),
         (b'{"target_uri": "+14155550123"}', "invalid_value"),
         (b'{"target_uri": "https://example.com"}', "invalid_value"),
+        (b'{"target_uri": "tel:ann"}', "invalid_value"),
         (b'{"target_uri": "sip:a@b>\\r\\nX: y"}', "invalid_value"),
     ],
 )

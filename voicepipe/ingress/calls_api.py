@@ -14,12 +14,9 @@ from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import Doors, body
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.realtime.errors import WireError, wire_error
+from voicepipe.turn.targets import is_target
 
 CALLS = "/v1/realtime/calls"
-TARGET = re.compile(r"(?:sips?|tel):[^\s<>\"\x00-\x1f\x7f]{1,250}")
-"""What a SIP network can be asked for, and nothing that could end its header."""
-
-
 DIGITS = re.compile(r"[0-9*#A-D]{1,40}")
 
 T = TypeVar("T")
@@ -87,7 +84,7 @@ class CallsInProgress:
 
 def _target(sent: bytes) -> str:
     target = _read(sent, _Refer).target_uri
-    if not TARGET.fullmatch(target):
+    if ":" not in target or not is_target(target):
         raise WireError("invalid_value", "Invalid value for 'target_uri': expected an address like "
                         "sip:ann@example.com, or tel:+14155550123.", "target_uri")  # fmt: skip
     return target

@@ -234,15 +234,19 @@ async def test_a_stream_that_cannot_be_taken_ends_the_call(caplog: pytest.LogCap
 # --- transfers --------------------------------------------------------------------------------------------------
 
 
-async def test_a_transfer_is_over_once_somebody_has_taken_the_call() -> None:
+@pytest.mark.parametrize(
+    ("target", "to"),
+    [("+49 (0)40", "+4940"), ("tel:+1-415-555", "+1415555"), ("sip:ann@a.example", "sip:ann@a.example")],
+)
+async def test_a_transfer_is_over_once_somebody_has_taken_the_call(target: str, to: str) -> None:
     async with telnyx() as (pop, api, address):
         await call(address)
         async with streaming(address, api):
             await until(lambda: pop.calls)
-            transfer = asyncio.create_task(pop.calls[0].line.transfer("+4940"))
+            transfer = asyncio.create_task(pop.calls[0].line.transfer(target))
             await until(lambda: api.did("transfer"))
             [asked] = api.did("transfer")
-            assert asked["to"] == "+4940" and asked["timeout_secs"] == 30
+            assert asked["to"] == to and asked["timeout_secs"] == 30
             await post(address, "call.initiated", direction="outgoing", client_state=asked["target_leg_client_state"])
             await post(address, "call.answered")
             assert not transfer.done() and len(api.did("answer")) == len(api.did("streaming_start")) == 1

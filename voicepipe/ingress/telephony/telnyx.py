@@ -28,6 +28,7 @@ from voicepipe.ingress.telephony.signatures import Forbidden, Tokens
 from voicepipe.ingress.telephony.stream import Streams
 from voicepipe.ingress.telephony.telnyx_api import CommandFailed, TelnyxApi
 from voicepipe.phone_config import TelnyxConfig
+from voicepipe.turn.targets import number
 
 logger = logging.getLogger(__name__)
 
@@ -188,10 +189,11 @@ class Telnyx:
 
     async def transfer(self, start: Start, target: str) -> None:
         """Returns once somebody has taken the call. Raises TransferFailed."""
+        to = number(target) or target
         taken = self._transfers[start.call_id] = asyncio.get_running_loop().create_future()
         try:
             await self._api.command(
-                start.call_id, "transfer", to=target, timeout_secs=RING_S, target_leg_client_state=_state(start.call_id)
+                start.call_id, "transfer", to=to, timeout_secs=RING_S, target_leg_client_state=_state(start.call_id)
             )
             async with asyncio.timeout(RING_S + 5):
                 await taken

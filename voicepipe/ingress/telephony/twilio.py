@@ -19,6 +19,7 @@ from voicepipe.ingress.telephony.dialects import TWILIO, Sound, Start
 from voicepipe.ingress.telephony.door import Door
 from voicepipe.ingress.telephony.signatures import Forbidden
 from voicepipe.ingress.telephony.stream import Streams
+from voicepipe.turn.targets import is_sip, number
 
 VOICE, STREAM, AFTER = "/twilio/voice", "/twilio/stream", "/twilio/after"
 ANSWERED_BY = "voicepipe"
@@ -75,8 +76,8 @@ class Twilio:
         until, target = self._transfers.pop(form.get("CallSid", ""), (0.0, ""))
         if until <= time.monotonic():
             return _twiml("<Hangup/>")
-        place = "Sip" if target.lower().startswith(("sip:", "sips:")) else "Number"
-        return _twiml(f"<Dial><{place}>{escape(target)}</{place}></Dial>")
+        who = f"<Sip>{escape(target)}</Sip>" if is_sip(target) else f"<Number>{escape(number(target))}</Number>"
+        return _twiml(f"<Dial>{who}</Dial>")
 
     async def _form(self, request: Request) -> tuple[dict[str, str], str]:
         """The form of a request that Twilio has signed, and the address as it was signed. Raises Forbidden."""
