@@ -1,4 +1,4 @@
-"""A caller who comes by Twilio: this plays Twilio, with a signed media stream of PCMU, marks and clear.
+"""A caller who comes by Twilio: this plays Twilio, with a signed webhook and media stream of PCMU, marks and clear.
 
 What is heard is ascribed to replies by a sideband of the call, which is found by Twilio's id of it.
 """
@@ -14,7 +14,10 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
+from xml.etree import ElementTree
 
+import httpx
 import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
@@ -29,7 +32,8 @@ from voicepipe.audio import Pcm, Resampler, g711
 from voicepipe.config import made_up
 from voicepipe.errors import ProbeError
 
-STREAM = "/twilio/stream"
+VOICE = "/twilio/voice"
+NUMBERS = {"From": "+15550100", "To": "+15550199"}
 TOKEN_ENV = "VOICEPIPE_PROBE_TWILIO_TOKEN"
 STREAM_SID = "MZ" + 32 * "0"
 PAYLOAD = g711.RATE // 50
@@ -48,7 +52,7 @@ def door() -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 class TwilioCaller(Talker[str]):
-    """See `Caller`. `noise` and `seed` choose the room's noise; `agent` is a parameter of the stream.
+    """See `Caller`. `noise` and `seed` choose the room's noise; `agent` is asked for in the webhook's address.
 
     `key`: the account's auth token, by which Twilio signs; where the server has tenants, "TOKEN:KEY" with one's key.
     """
@@ -70,18 +74,37 @@ class TwilioCaller(Talker[str]):
 
     async def dial(self) -> None:
         """See `Caller.dial`."""
+        address, parameters = await self._ring()
         self.timeline.began = time.monotonic()
-        socket = await self._connect()
+        socket = await self._connect(address)
         await socket.send('{"event":"connected","protocol":"Call","version":"1.0.0"}')
-        await socket.send(self._start())
+        await socket.send(self._start(parameters))
         self._tasks = [asyncio.create_task(self._receive(socket)), asyncio.create_task(self._send(socket))]
         events = await self._beside()
         self._tasks.append(asyncio.create_task(listen(events, self._ascriber)))
 
-    async def _connect(self) -> ClientConnection:
-        address = "ws" + self._origin.removeprefix("http") + STREAM
-        signature = b64encode(hmac.digest(self._token.encode(), address.encode(), "sha1")).decode()
-        headers = {"X-Twilio-Signature": signature}
+    async def _ring(self) -> tuple[str, dict[str, str]]:
+        """The address of the stream that the server wants, and its parameters. Raises ProbeError."""
+        address = self._origin + VOICE + (f"?agent={quote(self._agent)}" if self._agent else "")
+        form = {"CallSid": self._call_sid, **NUMBERS}
+        try:
+            async with httpx.AsyncClient(trust_env=False, timeout=DIAL_S) as client:
+                answer = await client.post(address, data=form, headers=self._signed(address, form))
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise unreachable(address, error) from error
+        if answer.status_code != httpx.codes.OK:
+            raise ProbeError(refusal(address, answer.status_code))
+        stream = ElementTree.fromstring(answer.text).find("Connect/Stream")
+        if stream is None:
+            raise ProbeError(f"the server at {address} does not take the call: it is full, or see its log")
+        return stream.get("url", ""), {one.get("name", ""): one.get("value", "") for one in stream}
+
+    def _signed(self, address: str, form: dict[str, str]) -> dict[str, str]:
+        said = address + "".join(name + form[name] for name in sorted(form))
+        return {"X-Twilio-Signature": b64encode(hmac.digest(self._token.encode(), said.encode(), "sha1")).decode()}
+
+    async def _connect(self, address: str) -> ClientConnection:
+        headers = self._signed(address, {})
         try:
             socket = await connect(
                 address, additional_headers=headers, compression=None, max_size=None, proxy=None, open_timeout=DIAL_S
@@ -107,9 +130,8 @@ class TwilioCaller(Talker[str]):
                 self._sockets.append(socket)
                 return socket
 
-    def _start(self) -> str:
+    def _start(self, parameters: dict[str, str]) -> str:
         form = {"encoding": "audio/x-mulaw", "sampleRate": g711.RATE, "channels": 1}
-        parameters = {"from": "+15550100", "to": "+15550199"} | ({"agent": self._agent} if self._agent else {})
         start = {
             "streamSid": STREAM_SID,
             "callSid": self._call_sid,

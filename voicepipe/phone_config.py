@@ -84,6 +84,9 @@ class TelephonyConfig(Section, frozen=True):
 class TwilioConfig(Section, frozen=True):
     auth_token_env: str = ""
     """Names the environment variable with the account's auth token; empty: there are no calls from Twilio."""
+    own_twiml: bool = False
+    """Streams are taken, too, that TwiML other than ours has begun. They bring no token: whoever has seen Twilio's
+    signature of a stream, which never changes, can begin one."""
 
 
 class TelnyxConfig(Section, frozen=True):

@@ -33,11 +33,15 @@ def token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENV, TOKEN)
 
 
-def opened(*routes: RouteConfig, public_url: str = "") -> FakePop:
-    config = Config(
-        twilio=TwilioConfig(auth_token_env=ENV), telephony=TelephonyConfig(public_url=public_url), routes=routes
-    )
-    return FakePop(config)
+def opened(*routes: RouteConfig, public_url: str = "", own_twiml: bool = False) -> FakePop:
+    twilio = TwilioConfig(auth_token_env=ENV, own_twiml=own_twiml)
+    return FakePop(Config(twilio=twilio, telephony=TelephonyConfig(public_url=public_url), routes=routes))
+
+
+async def rung(address: str) -> dict[str, str]:
+    """Somebody calls: the parameters of the stream that is asked for."""
+    [connected] = verbs(await post(f"http://{address}/twilio/voice", CALL))
+    return {one.get("name", ""): one.get("value", "") for one in connected[0]}
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -55,8 +59,9 @@ async def test_a_number_that_is_called_is_streamed_to_us() -> None:
         assert (connected.tag, connected.get("action")) == ("Connect", f"http://{address}/twilio/after")
         [stream] = connected
         assert stream.get("url") == f"ws://{address}/twilio/stream"
-        parameters = {one.get("name"): one.get("value") for one in stream}
-        assert parameters == {"from": "+1555", "to": "+4930123", "agent": "clinic", "voicepipe": "1"}
+        parameters = {one.get("name"): one.get("value") or "" for one in stream}
+        assert len(parameters.pop("voicepipe")) >= 32
+        assert parameters == {"from": "+1555", "to": "+4930123", "agent": "clinic"}
 
 
 async def test_behind_a_proxy_the_public_address_counts() -> None:
@@ -148,6 +153,27 @@ async def test_those_who_go_on_asking_do_not_fill_the_log(caplog: pytest.LogCapt
     assert 1 < len(told) < 150 and any("are refused in masses" in record.getMessage() for record in told)
 
 
+async def test_a_signature_alone_opens_no_call(caplog: pytest.LogCaptureFixture) -> None:
+    pop = opened()
+    async with serving(pop) as address:
+        url = f"ws://{address}/twilio/stream"
+        used = await rung(address)
+        async with streaming(url) as stream:
+            await stream.start(used)
+            await until(lambda: pop.live)
+        for parameters, call_sid, why in (
+            ({"from": "+1555"}, "CA1", "twilio.own_twiml"),
+            (used, "CA1", "was used before"),
+            ({"voicepipe": "guess"}, "CA1", "is unknown"),
+            (await rung(address), "CA2", "of another call than its token"),
+        ):
+            async with streaming(url, call_sid=call_sid) as stream:
+                await stream.start(parameters)
+                await until(stream.closed.is_set)
+                assert stream.socket.close_code == 1008 and len(pop.calls) == 1
+            assert "twilio: a stream is refused: " in caplog.text and why in caplog.text
+
+
 async def test_our_own_pages_stay_closed_to_other_names() -> None:
     async with serving(opened()) as address:
         answer = await post(f"http://{address}/v1/realtime/calls", {}, {"Host": "voice.example.com"})
@@ -161,7 +187,7 @@ async def test_a_question_is_answered_and_the_sideband_sees_it() -> None:
     pop = opened(RouteConfig(called="+4930*", agent="clinic"))
     pop.packets, pop.pace = 25, 0.005
     async with serving(pop) as address, streaming(f"ws://{address}/twilio/stream") as stream:
-        await stream.start({"from": "+1555", "to": "+4930123", "voicepipe": "1", "tier": "gold"})
+        await stream.start(await rung(address) | {"tier": "gold"})
         await until(lambda: pop.calls)
         [call] = pop.calls
         assert call.settings.agent.name == "clinic" and call.line.kind == "twilio"
@@ -187,7 +213,7 @@ async def test_an_interruption_clears_what_twilio_has_not_played() -> None:
     pop = opened()
     pop.packets, pop.pace = 100, 0.001  # faster than it can be played
     async with serving(pop) as address, streaming(f"ws://{address}/twilio/stream") as stream:
-        await stream.start({})
+        await stream.start(await rung(address))
         await stream.say(LOUD)
         await stream.say(QUIET)
         await until(lambda: len(stream.events("media")) > 50)
@@ -200,7 +226,7 @@ async def test_an_interruption_clears_what_twilio_has_not_played() -> None:
 async def test_twilio_may_just_go_away() -> None:
     pop = opened()
     async with serving(pop) as address, streaming(f"ws://{address}/twilio/stream") as stream:
-        await stream.start({})
+        await stream.start(await rung(address))
         await until(lambda: pop.live)
         stream.socket.transport.abort()
         await until(lambda: not pop.live)
@@ -210,7 +236,7 @@ async def test_our_end_closes_the_stream_so_that_the_next_verb_runs() -> None:
     pop = opened()
     async with serving(pop) as address:
         async with streaming(f"ws://{address}/twilio/stream") as stream:
-            await stream.start({})
+            await stream.start(await rung(address))
             await until(lambda: pop.calls)
             await pop.calls[0].line.hang_up()
             await stream.closed.wait()
@@ -231,7 +257,7 @@ async def test_a_transfer_is_dialled_once(target: str, verb: str, dialled: str) 
     pop = opened()
     async with serving(pop) as address:
         async with streaming(f"ws://{address}/twilio/stream") as stream:
-            await stream.start({"voicepipe": "1"})
+            await stream.start(await rung(address))
             await until(lambda: pop.calls)
             await pop.calls[0].line.transfer(target)
             await pop.calls[0].line.hang_up()
@@ -242,19 +268,21 @@ async def test_a_transfer_is_dialled_once(target: str, verb: str, dialled: str) 
 
 
 async def test_a_stream_of_somebody_elses_twiml_cannot_be_transferred() -> None:
-    pop = opened()
+    pop = opened(own_twiml=True)
     async with serving(pop) as address, streaming(f"ws://{address}/twilio/stream") as stream:
-        await stream.start({})
+        await stream.start({"from": "+1555", "tier": "gold"})
         await until(lambda: pop.calls)
+        assert pop.calls[0].settings.origin == Origin("+1555", "", {"tier": "gold"})
         with pytest.raises(TransferFailed, match="/twilio/voice"):
             await pop.calls[0].line.transfer("+4930")
 
 
 async def test_a_pop_that_has_filled_up_since_closes_the_stream() -> None:
     pop = opened()
-    pop.refuse = PopFull("full")
     async with serving(pop) as address, streaming(f"ws://{address}/twilio/stream") as stream:
-        await stream.start({})
+        parameters = await rung(address)
+        pop.refuse = PopFull("full")
+        await stream.start(parameters)
         await stream.closed.wait()
         assert stream.socket.close_code == 1008 and not pop.calls
 
@@ -264,7 +292,7 @@ async def test_a_call_that_twilio_says_nothing_of_any_more_is_ended() -> None:
     limits = msgspec.structs.replace(pop.config.limits, idle_ms=1000)
     pop.config = msgspec.structs.replace(pop.config, limits=limits, http=HttpConfig(port=0))
     async with serving(pop) as address, streaming(f"ws://{address}/twilio/stream") as stream:
-        await stream.start({})
+        await stream.start(await rung(address))
         await until(lambda: pop.calls)
         await stream.closed.wait()
 
@@ -276,7 +304,7 @@ async def test_odd_messages_are_told_and_the_call_goes_on(caplog: pytest.LogCapt
     pop = opened()
     async with serving(pop) as address, streaming(f"ws://{address}/twilio/stream") as stream:
         await stream.say(LOUD[:160])
-        await stream.start({})
+        await stream.start(await rung(address))
         await stream.start({})
         await stream.socket.send("{")
         await stream.send("weather", weather="fine")
@@ -310,12 +338,12 @@ def test_random_messages_crash_nothing(
         async with serving(pop) as address:
             async with streaming(f"ws://{address}/twilio/stream") as stream:
                 if begun:
-                    await stream.start({})
+                    await stream.start(await rung(address))
                 for message in said:
                     await stream.socket.send(json.dumps(message))
                 await stream.send("stop")
             async with streaming(f"ws://{address}/twilio/stream") as after:
-                await after.start({})
+                await after.start(await rung(address))
                 await until(lambda: pop.live)
 
     asyncio.run(run())

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from contextlib import ExitStack
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 from starlette.websockets import WebSocket
@@ -30,6 +30,14 @@ REFUSED = 1008
 """WebSocket close code: nothing comes of this stream."""
 
 
+class Arrival(NamedTuple):
+    """A call, as its stream brings it."""
+
+    origin: Origin
+    agent: str
+    """Asked for; empty: nobody says."""
+
+
 class Provider(Protocol):
     """What Twilio and Telnyx do differently."""
 
@@ -38,8 +46,9 @@ class Provider(Protocol):
     def check(self, socket: WebSocket) -> str:
         """The call whose stream this may be; empty: any. Raises Forbidden."""
 
-    def origin(self, start: Start) -> tuple[Origin, str]:
-        """Where the call comes from, and the agent that is asked for; empty: nobody says."""
+    def admit(self, start: Start, expected: str) -> Arrival:
+        """The call of a stream that begins with this; `expected` is what `check` has said. Raises Forbidden: we
+        have not asked for this stream."""
 
     def sound(self, start: Start) -> Sound:
         """In which we speak."""
@@ -62,38 +71,37 @@ class Streams:
 
     async def websocket(self, socket: WebSocket) -> None:
         """GET, refused with 403 before it is accepted; returns when the call is over."""
-        kind = self._provider.dialect.kind
         try:
             expected = self._provider.check(socket)
         except Forbidden as error:
             return await socket.send_denial_response(self._door.forbid(socket, "a stream", error))
         await socket.accept()
         wire = Wire(socket, self._provider.dialect, self._pop.config.limits.unread_bytes)
-        start = await wire.start()
-        if start and expected not in ("", start.call_id):
-            self._door.forbid(socket, "a stream", Forbidden("it is of another call than its token"))
-            start = None
-        if start is None:
-            await wire.refuse(REFUSED)
-            return await self._provider.ended(expected, "refused")
-        reason = "refused"
+        call_id, reason = expected, "refused"
         try:
-            reason = await self._held(wire, start)
+            start = await wire.start()
+            if start is None:
+                return await wire.refuse(REFUSED)
+            arrival = self._provider.admit(start, expected)
+            call_id = start.call_id
+            reason = await self._held(wire, start, arrival)
+        except Forbidden as error:
+            self._door.forbid(socket, "a stream", error)
+            await wire.refuse(REFUSED)
         except Refused as error:
-            logger.warning("%s: call refused: %s", kind, error)
+            logger.warning("%s: call refused: %s", self._provider.dialect.kind, error)
             await wire.refuse(REFUSED)
         finally:
-            await self._provider.ended(start.call_id, reason)
+            await self._provider.ended(call_id, reason)
 
-    async def _held(self, wire: Wire, start: Start) -> str:
+    async def _held(self, wire: Wire, start: Start, arrival: Arrival) -> str:
         """Have the call answered; why it ended. Programs find it by the provider's own id. Raises Refused."""
         provider, limits = self._provider, self._pop.config.limits
-        origin, asked = provider.origin(start)
-        tenant, agent = placed(self._pop, provider.dialect.kind, origin.called, asked)
+        tenant, agent = placed(self._pop, provider.dialect.kind, arrival.origin.called, arrival.agent)
         with ExitStack() as place:
             seat = place.enter_context(self._pop.admit(tenant, agent))
             session, settings = settle(agent, Caller(tenant, agent.name), int(time.time() + limits.call_ms / 1000))
-            settings = msgspec.structs.replace(settings, origin=origin)
+            settings = msgspec.structs.replace(settings, origin=arrival.origin)
             line = StreamLine(
                 provider.dialect,
                 start.stream_id,

@@ -25,7 +25,7 @@ from voicepipe.ingress.telephony import signatures
 from voicepipe.ingress.telephony.dialects import TELNYX, Sound, Start
 from voicepipe.ingress.telephony.door import Door
 from voicepipe.ingress.telephony.signatures import Forbidden, Tokens
-from voicepipe.ingress.telephony.stream import Streams
+from voicepipe.ingress.telephony.stream import Arrival, Streams
 from voicepipe.ingress.telephony.telnyx_api import CommandFailed, TelnyxApi
 from voicepipe.phone_config import TelnyxConfig
 from voicepipe.turn.targets import number
@@ -179,10 +179,12 @@ class Telnyx:
     def check(self, socket: WebSocket) -> str:
         return self._tokens.take(socket.headers.get(signatures.TELNYX_TOKEN, ""))
 
-    def origin(self, start: Start) -> tuple[Origin, str]:
+    def admit(self, start: Start, expected: str) -> Arrival:
+        if start.call_id != expected:
+            raise Forbidden("it is of another call than its token")
         rest = dict(start.parameters)
         agent = rest.pop("agent", "")
-        return Origin(start.caller, start.called, rest), agent
+        return Arrival(Origin(start.caller, start.called, rest), agent)
 
     def sound(self, start: Start) -> Sound:
         return SOUNDS[self._config.codec]

@@ -17,13 +17,14 @@ from voicepipe.ingress.doors import body
 from voicepipe.ingress.telephony import signatures
 from voicepipe.ingress.telephony.dialects import TWILIO, Sound, Start
 from voicepipe.ingress.telephony.door import Door
-from voicepipe.ingress.telephony.signatures import Forbidden
-from voicepipe.ingress.telephony.stream import Streams
+from voicepipe.ingress.telephony.signatures import Forbidden, Tokens
+from voicepipe.ingress.telephony.stream import Arrival, Streams
 from voicepipe.turn.targets import is_sip, number
 
 VOICE, STREAM, AFTER = "/twilio/voice", "/twilio/stream", "/twilio/after"
-ANSWERED_BY = "voicepipe"
-"""The parameter of a stream whose TwiML was ours, so that what comes after the stream is ours as well."""
+OURS = "voicepipe"
+"""The parameter of a stream whose TwiML was ours, so that what comes after the stream is ours as well: its token. The
+signature alone would let in whoever has seen one, since a stream's address is always the same."""
 REMEMBERED_S = 60.0
 """Twilio asks at once what comes after a stream."""
 
@@ -38,6 +39,7 @@ class Twilio:
         self._door = Door(pop, self.dialect.kind)
         self._streams = Streams(pop, calls, self, self._door)
         self._token = token
+        self._tokens = Tokens[str](time.monotonic)
         self._transfers: dict[str, tuple[float, str]] = {}
         """By call: until when it is remembered where it goes, and where."""
 
@@ -58,7 +60,7 @@ class Twilio:
         if reason := self._door.turns_down(form.get("To", ""), asked):
             return _twiml(f"<Reject reason={quoteattr(reason)}/>")
         base = url[: url.index(VOICE)]
-        parameters = {"from": form.get("From", ""), "to": form.get("To", ""), "agent": asked, ANSWERED_BY: "1"}
+        parameters = {"from": form.get("From", ""), "to": form.get("To", ""), "agent": asked, OURS: self._tokens.make(form.get("CallSid", ""))}
         inner = "".join(
             f"<Parameter name={quoteattr(name)} value={quoteattr(value)}/>"
             for name, value in parameters.items()
@@ -99,11 +101,18 @@ class Twilio:
         signatures.twilio(self._token, self._url(socket), (), socket.headers)
         return ""
 
-    def origin(self, start: Start) -> tuple[Origin, str]:
+    def admit(self, start: Start, expected: str) -> Arrival:
         rest = dict(start.parameters)
-        caller, called, agent = (rest.pop(name, "") for name in ("from", "to", "agent"))
-        rest.pop(ANSWERED_BY, None)
-        return Origin(caller, called, rest), agent
+        caller, called, agent, token = (rest.pop(name, "") for name in ("from", "to", "agent", OURS))
+        if token:
+            if self._tokens.take(token) != start.call_id:
+                raise Forbidden("it is of another call than its token")
+        elif not self._pop.config.twilio.own_twiml:
+            raise Forbidden(
+                f"its TwiML is not from {VOICE}, so it brings no token: let that be the number's webhook, or set "
+                "twilio.own_twiml for TwiML of your own"
+            )
+        return Arrival(Origin(caller, called, rest), agent)
 
     def sound(self, start: Start) -> Sound:
         return start.sound
@@ -113,7 +122,7 @@ class Twilio:
 
         Raises TransferFailed.
         """
-        if ANSWERED_BY not in start.parameters:
+        if OURS not in start.parameters:
             raise TransferFailed(
                 f"this caller cannot be transferred: Twilio's webhook must be {VOICE} for that, and it is another one"
             )
