@@ -82,7 +82,8 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     transfer_ms: Wait = 30_000
     """An attempt that nobody has answered by then has failed."""
     transfer_failed: str = "I am sorry, nobody can take your call right now. Can I help you myself?"
-    """Said by `frontdesk` when an attempt has failed, and where a program asked for it; a model finds its own words."""
+    """Said by `frontdesk` when an attempt has failed, where a program asked for it, and to callers whom Twilio hands
+    back; otherwise a model finds its own words."""
     keys: dict[str, str] = {}
     """Keys of the caller's telephone -> what the caller means by them, as the model reads it."""
     key_pause_ms: Ms = 2000

@@ -56,7 +56,7 @@ async def until(condition: Callable[[], object]) -> None:
 async def test_a_number_that_is_called_is_streamed_to_us() -> None:
     async with serving(opened()) as address:
         [connected] = verbs(await post(f"http://{address}/twilio/voice?agent=clinic", CALL))
-        assert (connected.tag, connected.get("action")) == ("Connect", f"http://{address}/twilio/after")
+        assert (connected.tag, connected.get("action")) == ("Connect", f"http://{address}/twilio/after?agent=clinic")
         [stream] = connected
         assert stream.get("url") == f"ws://{address}/twilio/stream"
         parameters = {one.get("name"): one.get("value") or "" for one in stream}
@@ -263,8 +263,33 @@ async def test_a_transfer_is_dialled_once(target: str, verb: str, dialled: str) 
             await pop.calls[0].line.hang_up()
             await stream.closed.wait()
         [dial] = verbs(await post(f"http://{address}/twilio/after", CALL))
-        assert dial.tag == "Dial" and (dial[0].tag, dial[0].text) == (verb, dialled)
+        assert (dial.tag, dial.get("action")) == ("Dial", f"http://{address}/twilio/after")
+        assert (dial[0].tag, dial[0].text) == (verb, dialled)
         assert verbs(await post(f"http://{address}/twilio/after", CALL))[0].tag == "Hangup"
+
+
+async def test_a_call_that_nobody_took_comes_back_and_is_told() -> None:
+    pop = opened()
+    async with serving(pop) as address:
+        url = f"http://{address}/twilio/voice?agent=clinic"
+        for number in range(2):
+            [connected] = verbs(await post(url, CALL | {"DialCallStatus": "no-answer"} if number else CALL))
+            async with streaming(connected[0].get("url") or "") as stream:
+                await stream.start({one.get("name", ""): one.get("value", "") for one in connected[0]})
+                await until(lambda: len(pop.calls) > number)  # noqa: B023
+                agent = pop.calls[number].settings.agent
+                assert (agent.name, agent.greeting) == ("clinic", agent.transfer_failed if number else "")
+                assert pop.calls[number].settings.origin == Origin("+1555", "+4930123", {})
+                await pop.calls[number].line.transfer("+4930")
+                await pop.calls[number].line.hang_up()
+                await stream.closed.wait()
+            url = connected.get("action") or ""
+            assert url == f"http://{address}/twilio/after?agent=clinic"
+            [dial] = verbs(await post(url, CALL))
+            url = dial.get("action") or ""
+        assert verbs(await post(url, CALL | {"DialCallStatus": "completed"}))[0].tag == "Hangup"
+        pop.refuse = PopFull("full")
+        assert verbs(await post(url, CALL | {"DialCallStatus": "busy"}))[0].tag == "Hangup"
 
 
 async def test_a_stream_of_somebody_elses_twiml_cannot_be_transferred() -> None:

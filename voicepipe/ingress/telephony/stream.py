@@ -36,6 +36,8 @@ class Arrival(NamedTuple):
     origin: Origin
     agent: str
     """Asked for; empty: nobody says."""
+    returned: bool = False
+    """It was put through to somebody, and nobody took it: a call of its own that the caller takes for the same one."""
 
 
 class Provider(Protocol):
@@ -98,6 +100,8 @@ class Streams:
         """Have the call answered; why it ended. Programs find it by the provider's own id. Raises Refused."""
         provider, limits = self._provider, self._pop.config.limits
         tenant, agent = placed(self._pop, provider.dialect.kind, arrival.origin.called, arrival.agent)
+        if arrival.returned:
+            agent = msgspec.structs.replace(agent, greeting=agent.transfer_failed)
         with ExitStack() as place:
             seat = place.enter_context(self._pop.admit(tenant, agent))
             session, settings = settle(agent, Caller(tenant, agent.name), int(time.time() + limits.call_ms / 1000))

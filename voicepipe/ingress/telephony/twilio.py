@@ -1,8 +1,8 @@
 """Calls from Twilio: a number's webhook, the media stream that it asks for, and what comes after that."""
 
 import time
-from urllib.parse import parse_qsl
-from xml.sax.saxutils import escape, quoteattr
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urlencode
 
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
@@ -14,12 +14,11 @@ from voicepipe.call_api import PopApi
 from voicepipe.errors import TransferFailed
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import body
-from voicepipe.ingress.telephony import signatures
+from voicepipe.ingress.telephony import signatures, twiml
 from voicepipe.ingress.telephony.dialects import TWILIO, Sound, Start
 from voicepipe.ingress.telephony.door import Door
 from voicepipe.ingress.telephony.signatures import Forbidden, Tokens
 from voicepipe.ingress.telephony.stream import Arrival, Streams
-from voicepipe.turn.targets import is_sip, number
 
 VOICE, STREAM, AFTER = "/twilio/voice", "/twilio/stream", "/twilio/after"
 OURS = "voicepipe"
@@ -27,6 +26,14 @@ OURS = "voicepipe"
 signature alone would let in whoever has seen one, since a stream's address is always the same."""
 REMEMBERED_S = 60.0
 """Twilio asks at once what comes after a stream."""
+
+
+class _Expected(NamedTuple):
+    """A stream that we have asked for."""
+
+    call_id: str
+    returned: bool
+    """Nobody has taken the call."""
 
 
 class Twilio:
@@ -39,7 +46,7 @@ class Twilio:
         self._door = Door(pop, self.dialect.kind)
         self._streams = Streams(pop, calls, self, self._door)
         self._token = token
-        self._tokens = Tokens[str](time.monotonic)
+        self._tokens = Tokens[_Expected](time.monotonic)
         self._transfers: dict[str, tuple[float, str]] = {}
         """By call: until when it is remembered where it goes, and where."""
 
@@ -58,28 +65,35 @@ class Twilio:
             return self._door.forbid(request, "a webhook", error)
         asked = request.query_params.get("agent", "")
         if reason := self._door.turns_down(form.get("To", ""), asked):
-            return _twiml(f"<Reject reason={quoteattr(reason)}/>")
-        base = url[: url.index(VOICE)]
-        parameters = {"from": form.get("From", ""), "to": form.get("To", ""), "agent": asked, OURS: self._tokens.make(form.get("CallSid", ""))}
-        inner = "".join(
-            f"<Parameter name={quoteattr(name)} value={quoteattr(value)}/>"
-            for name, value in parameters.items()
-            if value
-        )
-        stream = quoteattr("ws" + base.removeprefix("http").removeprefix("ws") + STREAM)
-        return _twiml(f"<Connect action={quoteattr(base + AFTER)}><Stream url={stream}>{inner}</Stream></Connect>")
+            return _xml(twiml.reject(reason))
+        return self._streamed(form, url, asked, returned=False)
 
     async def after(self, request: Request) -> Response:
-        """POST: the stream has ended. TwiML that dials where the agent has transferred the call, or hangs up."""
+        """POST: the stream has ended, or an attempt to put the call through. TwiML that dials where the agent has
+        transferred the call, has it streamed to us again if nobody took it, or hangs up."""
         try:
-            form, _ = await self._form(request)
+            form, url = await self._form(request)
         except Forbidden as error:
             return self._door.forbid(request, "a webhook", error)
+        asked = request.query_params.get("agent", "")
         until, target = self._transfers.pop(form.get("CallSid", ""), (0.0, ""))
-        if until <= time.monotonic():
-            return _twiml("<Hangup/>")
-        who = f"<Sip>{escape(target)}</Sip>" if is_sip(target) else f"<Number>{escape(number(target))}</Number>"
-        return _twiml(f"<Dial>{who}</Dial>")
+        if until > time.monotonic():
+            return _xml(twiml.dial(target, _after(url, asked)))
+        untaken = form.get("DialCallStatus", "completed") not in ("completed", "answered")
+        if untaken and not self._door.turns_down(form.get("To", ""), asked):
+            return self._streamed(form, url, asked, returned=True)
+        return _xml(twiml.hang_up())
+
+    def _streamed(self, form: dict[str, str], url: str, asked: str, *, returned: bool) -> Response:
+        """TwiML that has the call streamed to us, in answer to a request at `url`."""
+        parameters = {
+            "from": form.get("From", ""),
+            "to": form.get("To", ""),
+            "agent": asked,
+            OURS: self._tokens.make(_Expected(form.get("CallSid", ""), returned)),
+        }
+        stream = "ws" + _base(url).removeprefix("http").removeprefix("ws") + STREAM
+        return _xml(twiml.stream(stream, parameters, _after(url, asked)))
 
     async def _form(self, request: Request) -> tuple[dict[str, str], str]:
         """The form of a request that Twilio has signed, and the address as it was signed. Raises Forbidden."""
@@ -104,25 +118,27 @@ class Twilio:
     def admit(self, start: Start, expected: str) -> Arrival:
         rest = dict(start.parameters)
         caller, called, agent, token = (rest.pop(name, "") for name in ("from", "to", "agent", OURS))
+        stream = _Expected(start.call_id, returned=False)
         if token:
-            if self._tokens.take(token) != start.call_id:
+            stream = self._tokens.take(token)
+            if stream.call_id != start.call_id:
                 raise Forbidden("it is of another call than its token")
         elif not self._pop.config.twilio.own_twiml:
             raise Forbidden(
                 f"its TwiML is not from {VOICE}, so it brings no token: let that be the number's webhook, or set "
                 "twilio.own_twiml for TwiML of your own"
             )
-        return Arrival(Origin(caller, called, rest), agent)
+        return Arrival(Origin(caller, called, rest), agent, stream.returned)
 
     def sound(self, start: Start) -> Sound:
         return start.sound
 
     async def transfer(self, start: Start, target: str) -> None:
-        """Remember where the call goes: Twilio asks once the stream has ended, and tells nobody whether it was taken.
+        """Remember where the call goes: Twilio asks once the stream has ended, and again if nobody took it.
 
         Raises TransferFailed.
         """
-        if OURS not in start.parameters:
+        if not start.parameters.get(OURS):
             raise TransferFailed(
                 f"this caller cannot be transferred: Twilio's webhook must be {VOICE} for that, and it is another one"
             )
@@ -134,6 +150,14 @@ class Twilio:
         """The stream is closed, which is all that Twilio needs."""
 
 
-def _twiml(inner: str) -> Response:
-    document = f'<?xml version="1.0" encoding="UTF-8"?><Response>{inner}</Response>'
+def _base(url: str) -> str:
+    """Of all our addresses, by the one that was asked."""
+    return url.partition("?")[0].removesuffix(VOICE).removesuffix(AFTER)
+
+
+def _after(url: str, asked: str) -> str:
+    return _base(url) + AFTER + (f"?{urlencode({'agent': asked})}" if asked else "")
+
+
+def _xml(document: str) -> Response:
     return Response(document, media_type="text/xml")

@@ -1,0 +1,35 @@
+"""TwiML: what Twilio is told to do with a call. Pure. https://www.twilio.com/docs/voice/twiml"""
+
+from collections.abc import Mapping
+from typing import Literal
+from xml.sax.saxutils import escape, quoteattr
+
+from voicepipe.turn.targets import is_sip, number
+
+
+def reject(reason: Literal["busy", "rejected"]) -> str:
+    """Do not answer it."""
+    return _document(f"<Reject reason={quoteattr(reason)}/>")
+
+
+def stream(url: str, parameters: Mapping[str, str], after: str) -> str:
+    """Stream it both ways to the WebSocket `url`; once that has ended ask at `after` what comes then."""
+    inner = "".join(
+        f"<Parameter name={quoteattr(name)} value={quoteattr(value)}/>" for name, value in parameters.items() if value
+    )
+    return _document(f"<Connect action={quoteattr(after)}><Stream url={quoteattr(url)}>{inner}</Stream></Connect>")
+
+
+def dial(target: str, after: str) -> str:
+    """Put it through to `target`; once that has ended, or failed, ask at `after` what comes then."""
+    who = f"<Sip>{escape(target)}</Sip>" if is_sip(target) else f"<Number>{escape(number(target))}</Number>"
+    return _document(f"<Dial action={quoteattr(after)}>{who}</Dial>")
+
+
+def hang_up() -> str:
+    """End it."""
+    return _document("<Hangup/>")
+
+
+def _document(verb: str) -> str:
+    return f'<?xml version="1.0" encoding="UTF-8"?><Response>{verb}</Response>'
