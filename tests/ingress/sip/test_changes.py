@@ -116,6 +116,21 @@ async def test_an_invite_without_an_offer_gets_ours() -> None:
         await settled(pop)
 
 
+async def test_what_is_said_before_our_offer_is_answered_is_heard() -> None:
+    pop = FakePop(sip())
+    reply = np.random.default_rng(2).integers(500, 8000, 4000).astype(np.int16)
+    async with calling(pop) as ann:
+        ann.invite("")
+        ann.took(await ann.final("INVITE"))
+        await until(lambda: pop.calls)
+        async with speaking(pop.calls[0].line, reply):
+            await asyncio.sleep(0.1)
+            ann.ack(ann.sdp())
+            await until(lambda: len(spoken(ann.heard())) >= reply.size)
+        assert spoken(ann.heard()) == g711.encode("pcmu", reply)
+        await ann.hang_up()
+
+
 async def test_an_update_is_a_refresh_or_an_offer() -> None:
     async with calling(FakePop(sip())) as ann:
         await ann.dial()
