@@ -21,6 +21,7 @@ from voicepipe.ingress.sip.stack import Request
 from voicepipe.ingress.sip.timers import SessionTimer, negotiated
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.sdp_text import SdpError
+from voicepipe.turn.targets import sip_uri
 
 logger = logging.getLogger(__name__)
 
@@ -151,16 +152,14 @@ class SipCall:
         """As `Line.transfer`, by REFER (RFC 3515): the far end places the new call and tells us how that goes."""
         if self.dialog.allows and "refer" not in self.dialog.allows:
             raise TransferFailed("this caller's telephone system does not take transfers")
-        headers = ("Refer-To", f"<{self._address(target)}>"), ("Referred-By", self.dialog.contact)
+        to = sip_uri(target, self.dialog.domain)
+        headers = ("Refer-To", f"<{to}>"), ("Referred-By", self.dialog.contact)
         self._referred, self._taken = asyncio.get_running_loop().create_future(), False
         self.dialog.send("REFER", self._refer_answered, headers)
         try:
             await self._referred
         finally:
             self._referred = None
-
-    def _address(self, target: str) -> str:
-        return target if ":" in target else f"sip:{target}@{self.dialog.domain}"
 
     def _refer_answered(self, response: Response) -> None:
         self._taken = 200 <= response.code < 300
