@@ -94,7 +94,7 @@ def _demo(args: argparse.Namespace) -> int:
         from voicepipe import lan
 
         settings = lan.opened(settings)
-    settings = runtime.with_phones(_listening(args, settings))
+    settings = _listening(args, settings, phones=True)
     from voicepipe import demo  # loads the engines' libraries: not before it is known that the demo may listen
 
     return runtime.run(demo.run(settings, began, once=args.once))
@@ -106,14 +106,17 @@ def _pop(args: argparse.Namespace) -> int:
     return runtime.run(runtime.serve(_listening(args, config.load(args.config, args.pop))))
 
 
-def _listening(args: argparse.Namespace, settings: "Config") -> "Config":
-    """The configuration of a command that listens: what could keep it from that is said at once."""
+def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = False) -> "Config":
+    """The configuration of a command that listens: what could keep it from that is said at once. `phones`: they may
+    call, also where it names no port for them."""
     from voicepipe import config, runtime
     from voicepipe.ingress.local import check_exposure, check_phones
 
     settings = runtime.with_address(settings, args.host, args.port)
     if args.sip_port is not None:
         settings = runtime.with_sip_port(settings, args.sip_port)
+    elif phones:
+        settings = runtime.with_phones(settings)
     check_exposure(settings)
     check_phones(settings)
     config.keys(settings)

@@ -16,7 +16,6 @@ from latency_probes.records import TurnResult
 from voicepipe import lan, runtime
 from voicepipe.config import Config, keys
 from voicepipe.errors import ProbeError
-from voicepipe.ingress.local import sip_host
 from voicepipe.pop import running
 
 INTENT = "hours"
@@ -71,8 +70,7 @@ def invite(config: Config, console: Console) -> None:
     if not config.http.cert:
         console.print(f"\nOpen [bold]{runtime.url(config.http)}[/] and talk to it yourself. Ctrl-C stops.")
         if config.sip.port:
-            where = f"sip:front-desk@{sip_host(config)}:{config.sip.port}"
-            console.print(f"Or call [bold]{where}[/] with a softphone.")
+            console.print(f"Or call [bold]{runtime.sip_url(config)}[/] with a softphone.")
         return
     console.print("\nOpen it on a phone or a computer in this network, key and all. Ctrl-C stops.\n")
     for url in lan.urls(config):

@@ -51,7 +51,8 @@ async def serve(config: Config) -> int:
 
     async with running(config):
         where = f"{url(config.http)}{'' if is_loopback(config.http.host) else ', also from other machines'}"
-        print(f"{config.pop.id} answers at {where}; Ctrl-C drains and stops", flush=True)
+        phones = f", and phones at {sip_url(config)}" if config.sip.port else ""
+        print(f"{config.pop.id} answers at {where}{phones}; Ctrl-C drains and stops", flush=True)
         return await forever()
 
 
@@ -111,6 +112,12 @@ def _refusal(http: HttpConfig, error: OSError) -> str:
     if error.errno == errno.EACCES:
         return f"port {http.port} is for the administrator only; choose one above 1023, such as --port 8080"
     return f"cannot listen on {http.host}: {error.strerror}; use an address of this machine, such as --host 127.0.0.1"
+
+
+def sip_url(config: Config) -> str:
+    """What a telephone on this machine calls."""
+    host = sip_host(config)
+    return f"sip:{config.pop.default_agent}@{'127.0.0.1' if host == '0.0.0.0' else host}:{config.sip.port}"
 
 
 def url(http: HttpConfig, scheme: str = "http") -> str:

@@ -10,7 +10,9 @@ from websockets.exceptions import InvalidStatus
 from tests.ingress.fake_pop import FakePop, serving
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, TenantConfig
-from voicepipe.ingress.local import PROXIED
+from voicepipe.errors import ConfigError
+from voicepipe.ingress.local import PROXIED, check_phones
+from voicepipe.phone_config import SipConfig, SipUser
 
 PAGES = ("/v1/realtime/calls", "/dashboard", "/healthz")
 KEYED = Config(tenants=(TenantConfig(name="acme", key_env="ACME_KEY"),))
@@ -44,3 +46,9 @@ async def test_an_address_that_is_none_is_refused(headers: str, caplog: pytest.L
         answer = await reader.read()
         writer.close()
     assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 403")) and "Traceback" not in caplog.text
+
+
+def test_who_is_named_needs_a_port_to_call() -> None:
+    desk = SipConfig(users=(SipUser(name="desk", password_env="DESK_PASSWORD"),))
+    with pytest.raises(ConfigError, match="sip.port = 0 lets nobody call"):
+        check_phones(Config(sip=desk))

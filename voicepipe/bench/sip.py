@@ -38,7 +38,7 @@ asr = "scripted"
 llm = "scripted"
 tts = "scripted"
 """
-READY = re.compile(rb"answers at (http://\S+?);")
+READY = re.compile(rb"answers at (http://[^\s;,]+)")
 READY_S = 120.0
 GRACE_S = 60
 """After the last call has begun and was held, sipp may wait so long for what is missing."""

@@ -139,8 +139,8 @@ async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:
     network = await asyncio.to_thread(prepared, pop.config)
     application = await asyncio.to_thread(app, pop, calls, network)  # it looks at files
     listening = listener or server.bind(pop.config.http)
-    serving = server.serve(application, listening, pop.config, pop.serving)
     async with sip.listening(pop, calls):
+        serving = server.serve(application, listening, pop.config, pop.serving)
         jobs = {asyncio.create_task(serving), asyncio.create_task(calls.run())}
         try:
             done, _ = await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)

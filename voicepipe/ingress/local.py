@@ -49,6 +49,11 @@ def check_phones(config: Config) -> None:
 
 def _check_sip(config: Config) -> None:
     if not config.sip.port:
+        if config.sip.trunks or config.sip.users:
+            raise ConfigError(
+                "sip.port = 0 lets nobody call by SIP, not even the trunks and users that are named: set it to 5060, "
+                "which is usual, or give --sip-port."
+            )
         return
     host = sip_host(config)
     if ":" in host:

@@ -68,7 +68,8 @@ class Dialog:
     @property
     def domain(self) -> str:
         """Where the peer is: a number to which its caller is transferred is one of there."""
-        return self._target.host
+        port = self._target.port
+        return f"{self._target.host}:{port}" if port else self._target.host
 
     def send(self, method: str, on_response: OnResponse, headers: Headers = ()) -> None:
         """Send a request within the dialog."""

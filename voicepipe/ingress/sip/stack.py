@@ -19,6 +19,7 @@ from voicepipe.errors import ConfigError
 from voicepipe.ingress.sip import unreadable
 from voicepipe.ingress.sip.message import Address, Message, Response, SipError
 from voicepipe.ingress.sip.transactions import Host, Transactions, UdpSocket, prepare
+from voicepipe.rtp.ports import taken
 
 logger = logging.getLogger(__name__)
 
@@ -99,8 +100,10 @@ class Stack:
         try:
             await loop.create_datagram_endpoint(lambda: self._socket, self._bind)
         except OSError as error:
-            raise ConfigError(f"Cannot listen for SIP on {self._bind[0]}:{self._bind[1]} ({error.strerror}): set "
-                              "sip.port to a free one (demo: --sip-port).") from error  # fmt: skip
+            reason = error.__cause__ if isinstance(error.__cause__, OSError) else error  # uvloop's says nothing itself
+            mend = "sip.port (--sip-port) to a free one" if taken(error) else "sip.host to an address of this machine"
+            where = f"{self._bind[0]}:{self._bind[1]}"
+            raise ConfigError(f"Cannot listen for SIP on {where} ({reason.strerror}): set {mend}.") from error
         self._transactions = Transactions(self._socket, self._requested)
 
     @property
