@@ -67,6 +67,7 @@ class Dialled:
     _refused: str = ""
     _to: str = ""
     _target: str = ""
+    _branch: str = ""
     _media: Address = ("", 0)
     _sent: int = 0
     _ssrc: int = field(default_factory=lambda: secrets.randbits(32))
@@ -99,11 +100,12 @@ class Dialled:
         if self._refused:
             raise ProbeError(f"the call is refused: {self._refused}; the PoP's log says why")
 
-    def _request(self, method: str, seq: int, body: str = "") -> bytes:
-        us = f"{self._local}:{self._port}"
+    def _request(self, method: str, seq: int, body: str = "", branch: str = "") -> bytes:
+        """`branch`: of an INVITE whose refusal this acknowledges."""
+        us, self._branch = f"{self._local}:{self._port}", branch or f"z9hG4bK{secrets.token_hex(8)}"
         lines = [
             f"{method} {self._target} SIP/2.0",
-            f"Via: SIP/2.0/UDP {us};branch=z9hG4bK{secrets.token_hex(8)};rport",
+            f"Via: SIP/2.0/UDP {us};branch={self._branch};rport",
             f"From: <sip:probe@{us}>;tag={self._id[:8]}",
             f"To: {self._to}",
             f"Call-ID: {self._id}",
@@ -132,6 +134,8 @@ class Dialled:
             self._sip.sendto(self._request("ACK", 1), self.server)
         elif code[0] > "2":
             self._refused = start.removeprefix("SIP/2.0 ")
+            self._to = headers["to"]
+            self._sip.sendto(self._request("ACK", 1, branch=self._branch), self.server)
             self.answered.set()
 
     def _obey(self, method: str, lines: list[str]) -> None:

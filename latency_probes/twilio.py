@@ -51,6 +51,16 @@ def door() -> Iterator[tuple[tuple[str, ...], str]]:
         yield ("--pop", str(manifest)), token
 
 
+def unsigned(address: str, status: int) -> str:
+    """One sentence on a refused request, which is mostly about its signature."""
+    if status != httpx.codes.FORBIDDEN:
+        return refusal(address, status)
+    return (
+        f"the server at {address} refused the call (HTTP 403), for it expects another signature: give the account's "
+        "auth token by --key, and call by the address that its telephony.public_url says; its log says more"
+    )
+
+
 class TwilioCaller(Talker[str]):
     """See `Caller`. `noise` and `seed` choose the room's noise; `agent` is asked for in the webhook's address.
 
@@ -93,7 +103,7 @@ class TwilioCaller(Talker[str]):
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise unreachable(address, error) from error
         if answer.status_code != httpx.codes.OK:
-            raise ProbeError(refusal(address, answer.status_code))
+            raise ProbeError(unsigned(address, answer.status_code))
         stream = ElementTree.fromstring(answer.text).find("Connect/Stream")
         if stream is None:
             raise ProbeError(f"the server at {address} does not take the call: it is full, or see its log")
@@ -110,7 +120,7 @@ class TwilioCaller(Talker[str]):
                 address, additional_headers=headers, compression=None, max_size=None, proxy=None, open_timeout=DIAL_S
             )
         except InvalidStatus as error:
-            raise ProbeError(refusal(address, error.response.status_code)) from error
+            raise ProbeError(unsigned(address, error.response.status_code)) from error
         except (OSError, TimeoutError, WebSocketException) as error:
             raise unreachable(address, error) from error
         self._sockets.append(socket)

@@ -152,6 +152,19 @@ def test_check_warns_of_what_a_pop_would_refuse(
     assert out.splitlines()[-1] == f"{file}: ok (configuration)"
 
 
+def test_check_warns_of_secrets_that_are_not_in_the_environment(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text("[twilio]\nauth_token_env = 'A_TOKEN'\n[[sip.users]]\nname = 'desk'\npassword_env = 'A_PASSWORD'"
+                    "\n[[sip.users]]\nname = 'hall'\npassword_env = 'B_PASSWORD'")  # fmt: skip
+    monkeypatch.setenv("A_TOKEN", "t")
+    _, out, _ = said(capsys, "check", str(file))
+    assert "A_TOKEN" not in out
+    assert f"{file}: warning: the environment variable A_PASSWORD is not set here" in out
+    assert f"{file}: warning: the environment variable B_PASSWORD is not set here" in out
+
+
 @pytest.mark.parametrize(
     ("table", "last", "room"),
     [("sip", 20_005, 3), ("sip", 20_071, None), ("webrtc", 20_005, 6), ("webrtc", 20_035, None)],
@@ -171,6 +184,17 @@ def test_strangers_who_could_phone_keep_a_pop_from_starting(capsys: pytest.Captu
     file.write_text("[sip]\nhost = '0.0.0.0'")
     status, _, err = said(capsys, "pop", "--config", str(file), "--port", "0", "--sip-port", "0")
     assert status == 2 and "nobody is named who may" in err
+
+
+def test_an_option_that_lets_phones_in_wants_to_know_whose_calls_they_are(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text("".join(f"[[tenants]]\nname = '{name}'\nkey_env = 'KEY_OF_{name}'\n" for name in "ab"))
+    for name in "ab":
+        monkeypatch.setenv(f"KEY_OF_{name}", name * 8)
+    status, _, err = said(capsys, "pop", "--config", str(file), "--port", "0", "--sip-port", "0")
+    assert status == 2 and "routes: say whose phone calls are in [[routes]]" in err
 
 
 # --- whole processes --------------------------------------------------------------------------------------------

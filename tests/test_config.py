@@ -91,8 +91,22 @@ addresses = ["198.51.100.0/24"]
 )
 def test_a_route_names_tenants_and_trunks_that_are_there(write: Any, text: str, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
+        config.load(file := write(text))
+    assert str(caught.value).startswith(f"{file}: {said}")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[telnyx]\npublic_key = "abc"\napi_key_env = "A"\n', "'abc' is no Ed25519 key in base64"),
+        ('[telnyx]\npublic_key = "abc"\n', "public_key and api_key_env go together"),
+        (TRUNK.replace(".0/24", ".7/24"), "give 198.51.100.0/24 for all of it, or 198.51.100.7"),
+        (TRUNK.replace("198.51.100.0/24", "2001:db8::1"), "'2001:db8::1' is none; give an IPv4 address"),
+    ],
+)
+def test_what_providers_are_known_by_is_checked(write: Any, text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)):
         config.load(write(text))
-    assert str(caught.value).startswith(said)
 
 
 def test_the_routes_of_a_configuration_may_name_the_tenants_of_a_manifest(write: Any) -> None:

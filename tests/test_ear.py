@@ -108,3 +108,16 @@ def test_a_client_that_stops_sending_ends_the_doubt() -> None:
     assert isinstance(last, MaybeVoice)
     assert isinstance(ear.nothing(1000), NoVoice)
     assert ear.nothing(1250) is None
+
+
+def silences(*, narrow: bool) -> list[Silence]:
+    """What is told of a pause in a voice that is perhaps none."""
+    ear = Ear(LoudIsVoice(), VadConfig(), lambda: None)
+    sound = np.concatenate([QUIET, noise(400, 2), noise(200, 3, 200)])
+    told = [ear.hear(Block(sound[at : at + BLOCK], at, 0.0, narrow=narrow)) for at in range(0, sound.size, BLOCK)]
+    return [fact for fact in told if isinstance(fact, Silence)]
+
+
+def test_what_a_telephone_leaves_of_a_consonant_is_no_pause() -> None:
+    assert any(fact.sure for fact in silences(narrow=False))
+    assert not any(fact.sure for fact in silences(narrow=True))

@@ -78,14 +78,29 @@ def test_what_keeps_it_from_starting(
 def test_a_key_of_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lan, "addresses", lambda: ["127.0.0.2"])
     monkeypatch.setenv(lan.KEY_ENV, "open-sesame")
-    assert lan.urls(lan.opened(Config())) == ["https://127.0.0.2:8080/#key=open-sesame"]
+    monkeypatch.setenv(lan.PASSWORD_ENV, "dial-sesame")
+    settings = lan.opened(Config())
+    assert lan.urls(settings) == ["https://127.0.0.2:8080/#key=open-sesame"]
+    assert lan.sip_user(settings) == ("lan", "dial-sesame")
 
 
-def test_a_key_that_could_be_guessed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_telephones_whose_traffic_can_be_overheard_do_not_send_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lan, "addresses", lambda: ["127.0.0.2"])
-    monkeypatch.setenv(lan.KEY_ENV, "sesame1")
+    for name in (lan.KEY_ENV, lan.PASSWORD_ENV):
+        monkeypatch.setenv(name, "")
+    settings = lan.opened(Config())
+    _, password = lan.sip_user(settings)
+    assert len(password) >= lan.SHORTEST and password not in config.keys(settings)
+
+
+@pytest.mark.parametrize("name", [lan.KEY_ENV, lan.PASSWORD_ENV])
+def test_a_key_that_could_be_guessed(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lan, "addresses", lambda: ["127.0.0.2"])
+    monkeypatch.setenv(name, "sesame1")
     assert cli.main(["demo", "--lan", "--port", "0"]) == 2
-    assert "VOICEPIPE_LAN_KEY is too short" in capsys.readouterr().err
+    assert f"{name} is too short" in capsys.readouterr().err
 
 
 def test_the_invitation_is_letter_for_letter(monkeypatch: pytest.MonkeyPatch) -> None:

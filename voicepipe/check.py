@@ -44,6 +44,8 @@ def _warn(file: Path, settings: config.Config) -> None:
             check(settings)
         except ConfigError as error:
             print(f"{file}: warning: by itself this is refused: {error}")
+    for name in config.missing_secrets(settings):
+        print(f"{file}: warning: the environment variable {name} is not set here, and a PoP does not start without it")
     slots, sip, webrtc = settings.pop.slots, settings.sip, settings.webrtc
     pairs = (sip.last_port + 1) // 2 - (sip.first_port + 1) // 2  # an even port and the next
     for table, room in (("sip", pairs), ("webrtc", webrtc.last_port - webrtc.first_port + 1)):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from voicepipe import __version__
 from voicepipe.errors import ConfigError, VoicepipeError
+from voicepipe.log import LOG_LEVELS, log_from
 
 if TYPE_CHECKING:
     from voicepipe.config import Config
@@ -41,6 +42,7 @@ def parser() -> argparse.ArgumentParser:
     demo.add_argument(
         "--sip-port", type=_port, metavar="PORT", help="UDP port for phones (default: 5060, or any; 0: any free one)"
     )
+    _add_log(demo, "warning")
     demo.set_defaults(run=_demo)
 
     pop = commands.add_parser("pop", help="run a PoP")
@@ -48,6 +50,7 @@ def parser() -> argparse.ArgumentParser:
     pop.add_argument("--pop", type=Path, metavar="FILE", help="this PoP's manifest, over the configuration")
     _add_address(pop)
     pop.add_argument("--sip-port", type=_port, metavar="PORT", help="UDP port for phones, in place of sip.port")
+    _add_log(pop, "info")
     pop.set_defaults(run=_pop)
 
     bench = commands.add_parser("bench", help="measure a part of voicepipe on this machine")
@@ -77,6 +80,12 @@ def _add_address(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_log(command: argparse.ArgumentParser, default: str) -> None:
+    command.add_argument(
+        "--log", choices=LOG_LEVELS, default=default, help=f"what is logged: from this level on (default: {default})"
+    )
+
+
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65_535:
         raise argparse.ArgumentTypeError(f"{text!r} is no port; give a number from 0 to 65535")
@@ -87,6 +96,7 @@ def _demo(args: argparse.Namespace) -> int:
     began = time.monotonic()
     from voicepipe import config, runtime
 
+    log_from(args.log)
     settings = config.load()
     if args.lan:
         if args.host:
@@ -103,6 +113,7 @@ def _demo(args: argparse.Namespace) -> int:
 def _pop(args: argparse.Namespace) -> int:
     from voicepipe import config, runtime
 
+    log_from(args.log)
     return runtime.run(runtime.serve(_listening(args, config.load(args.config, args.pop))))
 
 
@@ -117,6 +128,7 @@ def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = F
         settings = runtime.with_sip_port(settings, args.sip_port)
     elif phones:
         settings = runtime.with_phones(settings)
+    config.check_together(settings)  # again: the options may have let phones in
     check_exposure(settings)
     check_phones(settings)
     config.keys(settings)

@@ -201,12 +201,16 @@ def load(config_file: Path | None = None, pop_file: Path | None = None) -> Confi
             tables = _over(tables, _checked(file, shape))
     tables = _over({"pop": {"agents": str(data_directory() / "agents")}}, tables)
     # Each file was checked alone; what can still be wrong is how they go together.
-    config = parse(tables, " with ".join(str(file) for file in (config_file, pop_file) if file))
-    _check_together(config)
+    together = " with ".join(str(file) for file in (config_file, pop_file) if file)
+    config = parse(tables, together)
+    try:
+        check_together(config)
+    except ConfigError as error:
+        raise ConfigError(f"{together}: {error}") from None
     return config
 
 
-def _check_together(config: Config) -> None:
+def check_together(config: Config) -> None:
     """Raises ConfigError: by all tables together a phone call would belong to nobody, or could not be answered."""
     if config.telnyx.public_key and not config.telephony.public_url:
         raise ConfigError(
@@ -295,6 +299,15 @@ def operator_key(config: Config) -> str:
     if key in keys(config):
         raise ConfigError(f"http.operator_key_env: {name} holds the key of a tenant; give the operator one of its own")
     return key
+
+
+def missing_secrets(config: Config) -> list[str]:
+    """Of the environment variables that the configuration names, those that are not set or empty."""
+    named = [
+        *(tenant.key_env for tenant in config.tenants), config.http.operator_key_env, config.webrtc.turn_secret_env,
+        *(user.password_env for user in config.sip.users), config.twilio.auth_token_env, config.telnyx.api_key_env,
+    ]  # fmt: skip
+    return [name for name in dict.fromkeys(named) if name and not os.environ.get(name, "").strip()]
 
 
 def _secret(name: str, said_by: str, what: str) -> str:

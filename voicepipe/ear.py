@@ -31,8 +31,8 @@ class Ear:
 
     def __init__(self, vad: VadStream, config: VadConfig, reference: Callable[[], Pcm | None]) -> None:
         self._vad = vad
-        self._config = config
         self._tracker = VoiceTracker(config)
+        self.configure(config)
         self._reference = reference
         self._blocks: deque[Block] = deque(maxlen=REMEMBER)
         self._rest = np.empty(0, np.int16)
@@ -52,7 +52,7 @@ class Ear:
 
     def configure(self, vad: VadConfig) -> None:
         """From now on voice is told by other thresholds: the client's."""
-        self._config = self._tracker.config = vad
+        self._config, self._by_telephone = vad, vad.by_telephone()
 
     @property
     def now(self) -> int:
@@ -77,6 +77,7 @@ class Ear:
             probabilities.append(self._vad.probability(self._rest[:WINDOW]))
             self._rest = self._rest[WINDOW:]
         before = self._tracker.voice
+        self._tracker.config = self._by_telephone if block.narrow else self._config
         voice = self._tracker.push(block.pcm, block.pos, probabilities)
         if not voice.active:
             return self._look()

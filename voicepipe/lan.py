@@ -19,15 +19,16 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from voicepipe.config import Config, keyed, keys, state_directory
+from voicepipe.config import Config, keyed, keys, made_up, sip_passwords, state_directory
 from voicepipe.errors import ConfigError
 from voicepipe.phone_config import SipUser
 
 ALL = "0.0.0.0"
 LOOPBACK = "127.0.0.1"
 KEY_ENV = "VOICEPIPE_LAN_KEY"
+PASSWORD_ENV = "VOICEPIPE_LAN_SIP_PASSWORD"
 SHORTEST = 8
-"""Characters of the key."""
+"""Characters of either."""
 SIP_USER = "lan"
 VALID = timedelta(days=30)
 """One browser warning a month."""
@@ -36,11 +37,11 @@ RENEWED = timedelta(days=1)
 
 
 def opened(config: Config) -> Config:
-    """`config` for all IPv4 addresses of this machine: TLS, and a key that the tenant "lan" must show; telephones
-    give it as the password of the user "lan".
+    """`config` for all IPv4 addresses of this machine: TLS, a key that the tenant "lan" must show, and for telephones
+    a user "lan" with a password of its own, for what they send can be overheard.
 
-    The key is a new one unless the environment variable VOICEPIPE_LAN_KEY is set. Raises ConfigError: there is no
-    network, nowhere to keep the certificate, or that key is too short.
+    Both are new unless the environment variables VOICEPIPE_LAN_KEY and VOICEPIPE_LAN_SIP_PASSWORD are set. Raises
+    ConfigError: there is no network, nowhere to keep the certificate, or one of them is too short.
     """
     found = addresses()
     if not found:
@@ -48,18 +49,18 @@ def opened(config: Config) -> Config:
     named = {name for name in (socket.gethostname(),) if name.isascii()}  # certificates know no others
     pem = str(certificate(state_directory() / "lan.pem", {*found, LOOPBACK, "localhost", *named}))
     http = msgspec.structs.replace(config.http, host=ALL, cert=pem, key=pem)
-    sip = msgspec.structs.replace(config.sip, users=(SipUser(name=SIP_USER, password_env=KEY_ENV),))
-    config = keyed(msgspec.structs.replace(config, http=http, sip=sip), "lan", KEY_ENV)
-    if len(sip_user(config)[1]) < SHORTEST:
-        raise ConfigError(f"{KEY_ENV} is too short for a password on a network; give it {SHORTEST} characters or more, "
-                          "or unset it, and a new one is made")  # fmt: skip
-    return config
+    sip = msgspec.structs.replace(config.sip, users=(SipUser(name=SIP_USER, password_env=PASSWORD_ENV),))
+    for name in (KEY_ENV, PASSWORD_ENV):
+        if len(made_up(name)) < SHORTEST:
+            raise ConfigError(f"{name} is too short for a password on a network; give it {SHORTEST} characters or "
+                              "more, or unset it, and a new one is made")  # fmt: skip
+    return keyed(msgspec.structs.replace(config, http=http, sip=sip), "lan", KEY_ENV)
 
 
 def sip_user(config: Config) -> tuple[str, str]:
-    """Name and password for a telephone: the password is the key."""
-    [key] = keys(config)
-    return SIP_USER, key
+    """Name and password for a telephone."""
+    [user] = sip_passwords(config).items()
+    return user
 
 
 def urls(config: Config) -> list[str]:

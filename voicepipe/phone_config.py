@@ -1,12 +1,17 @@
 """Tables of the configuration that concern phones."""
 
+import binascii
 import ipaddress
+from base64 import b64decode
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from msgspec import Meta
 
 from voicepipe.ranges import Ms, Name, Port, Section, Wait, check_hosts, check_ports
+
+MostCalls = Annotated[int, Meta(ge=1)] | None
+"""At a time; None: as many as its tenant may have. Who steals a password takes no more than these."""
 
 
 class SipUser(Section, frozen=True):
@@ -15,6 +20,7 @@ class SipUser(Section, frozen=True):
     name: Annotated[str, Meta(min_length=1)]
     password_env: str
     """The environment variable that holds the password."""
+    calls: MostCalls = None
 
 
 class SipTrunk(Section, frozen=True):
@@ -23,14 +29,18 @@ class SipTrunk(Section, frozen=True):
     name: Name
     addresses: Annotated[tuple[str, ...], Meta(min_length=1)]
     """IPv4 addresses or networks ("198.51.100.0/24") that its signalling comes from."""
+    calls: MostCalls = None
 
     def __post_init__(self) -> None:
         for address in self.addresses:
             try:
-                ipaddress.IPv4Network(address)
+                network = ipaddress.IPv4Network(address, strict=False)
             except ValueError:
                 raise ValueError(f"addresses: {address!r} is none; give an IPv4 address or network such as "
                                  "198.51.100.0/24") from None  # fmt: skip
+            if network.network_address != ipaddress.IPv4Address(address.partition("/")[0]):
+                raise ValueError(f"addresses: {address!r} is one address within a network; give {network} for all of "
+                                 f"it, or {address.partition('/')[0]}")  # fmt: skip
 
 
 class SipConfig(Section, frozen=True):
@@ -91,7 +101,7 @@ class TwilioConfig(Section, frozen=True):
 
 class TelnyxConfig(Section, frozen=True):
     public_key: str = ""
-    """Of the account, by which its webhooks are checked; empty: there are no calls from Telnyx."""
+    """Of the account, by which its webhooks are checked (Ed25519, base64); empty: there are no calls from Telnyx."""
     api_key_env: str = ""
     """Names the environment variable with an API key, by which calls are answered."""
     api_url: str = "https://api.telnyx.com"
@@ -101,6 +111,18 @@ class TelnyxConfig(Section, frozen=True):
     def __post_init__(self) -> None:
         if bool(self.public_key) != bool(self.api_key_env):
             raise ValueError("public_key and api_key_env go together; give both to be called by Telnyx, or none")
+        if self.public_key and not _is_key(self.public_key):
+            raise ValueError(
+                f"public_key: {self.public_key!r} is no Ed25519 key in base64; copy it from Telnyx's portal"
+            )
+
+
+def _is_key(text: str) -> bool:
+    """Whether it is base64 of 32 bytes."""
+    try:
+        return len(b64decode(text, validate=True)) == 32
+    except (ValueError, binascii.Error):
+        return False
 
 
 PhoneKind = Literal["sip", "twilio", "telnyx"]

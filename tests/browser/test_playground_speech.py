@@ -1,6 +1,7 @@
 """The page `/` as someone meets it who talks to it: a conversation, and the browser's question for the microphone."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -104,17 +105,24 @@ def looks_like_its_turns(page: Page) -> None:
     expect(page.locator("#answer")).to_have_text(newest)
 
 
+@contextmanager
+def asking(browser: Browser, url: str, line: str) -> Iterator[Page]:
+    """The page while the browser asks for the microphone; in the end it has placed this one call and no other."""
+    with opened(browser, url, line, PROMPT) as page:
+        calls = placed(page)
+        page.click("#talk")
+        yield page
+        assert len(calls) == 1
+
+
 @LINES
 def test_a_second_click_while_the_browser_asks_for_the_microphone_makes_no_second_call(
     line: str, desk: str, quiet: Browser
 ) -> None:
-    with opened(quiet, desk, line, PROMPT) as page:
-        calls = placed(page)
-        page.click("#talk")
+    with asking(quiet, desk, line) as page:
         page.click("#talk")
         page.evaluate("grant()")
         says(page, "Listening")
-        assert len(calls) == 1
         assert page.evaluate("given.length") == 1
 
 
@@ -122,29 +130,23 @@ def test_a_second_click_while_the_browser_asks_for_the_microphone_makes_no_secon
 def test_typing_while_the_browser_asks_is_one_call_that_listens_once_it_may(
     line: str, desk: str, quiet: Browser
 ) -> None:
-    with opened(quiet, desk, line, PROMPT) as page:
-        calls = placed(page)
-        page.click("#talk")
+    with asking(quiet, desk, line) as page:
         typed(page, "hello")
         page.evaluate("grant()")
         says(page, "Listening")
-        assert len(calls) == 1
 
 
 @LINES
 def test_hanging_up_while_the_browser_asks_leaves_neither_a_call_nor_a_microphone(
     line: str, desk: str, quiet: Browser
 ) -> None:
-    with opened(quiet, desk, line, PROMPT) as page:
-        calls = placed(page)
-        page.click("#talk")
+    with asking(quiet, desk, line) as page:
         typed(page, "hello")
         page.click("#hang-up")
         says(page, "Ready")
         page.evaluate("grant()")
         page.evaluate(GIVEN_BACK)
         says(page, "Ready")
-        assert len(calls) == 1
 
 
 GIVEN_BACK = """async () => {

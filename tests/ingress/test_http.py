@@ -89,7 +89,8 @@ async def test_unknown_models_mean_the_default_agent() -> None:
 
 async def test_sideband_misses() -> None:
     async with serving(FakePop()) as address:
-        assert (await refused(address, "?call_id=rtc_1"))[:2] == (404, "call_id_not_found")
+        for call_id in ("rtc_1", ""):  # An id that somebody forgot to fill in places no call.
+            assert (await refused(address, f"?call_id={call_id}"))[:2] == (404, "call_id_not_found")
 
 
 @pytest.mark.parametrize(("error", "code"), [(PopFull("full"), "pop_full"), (Draining("bye"), "draining")])

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import re
 import socket as sockets
 import weakref
 from collections.abc import AsyncIterator
@@ -43,6 +44,17 @@ async def test_the_client_hangs_up() -> None:
     async with dialled(pop) as socket:
         await socket.close()
         await settled(pop)
+
+
+async def test_the_log_tells_of_a_call_when_it_begins_and_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "voicepipe")
+    pop = FakePop()
+    async with dialled(pop) as socket:
+        await socket.close()
+        await settled(pop)
+    begun, ended = caplog.messages[0], caplog.messages[-1]
+    assert re.fullmatch(r"rtc_\w+: websocket call, answered by front-desk", begun)
+    assert re.fullmatch(r"rtc_\w+: ended after \d+\.\d s \(caller\)", ended) and ended[:9] == begun[:9]
 
 
 async def test_an_ended_connection_is_freed_without_the_garbage_collector(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,9 @@ async def test_a_change_of_format() -> None:
     await audio.append(g711.encode("pcma", tone(8000, 8000)), 0.0)
     await audio.queue.settle(1e9)
     audio.queue.end()
-    heard = np.concatenate([block.pcm for block in await reader])
+    blocks = await reader
+    assert not blocks[0].narrow and blocks[-2].narrow, "G.711 has a telephone's band"
+    heard = np.concatenate([block.pcm for block in blocks])
     assert abs(heard.size - 32_000) <= BLOCK
     assert np.abs(heard[1000:15_000]).max() > 9_000 and np.abs(heard[17_000:31_000]).max() > 9_000
 

@@ -10,6 +10,7 @@ import uvloop
 
 from latency_probes.twilio import TOKEN_ENV, TwilioCaller, door
 from tests.ingress.fake_pop import ANSWER, FakePop, serving, tone
+from tests.waiting import until
 from voicepipe.audio import dbfs
 from voicepipe.config import Config, load
 from voicepipe.errors import PopFull, ProbeError
@@ -31,12 +32,6 @@ def opened() -> FakePop:
     pop = FakePop(Config(twilio=TwilioConfig(auth_token_env=TOKEN_ENV)))
     pop.packets, pop.pace = 25, 0.02
     return pop
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 async def test_a_question_is_heard_and_its_answer_has_its_item_and_its_time() -> None:
@@ -88,7 +83,7 @@ async def test_a_call_that_is_ended_or_refused() -> None:
         await pop.calls[0].line.hang_up()
         await until(caller.hung_up)
         await caller.hang_up()
-        with pytest.raises(ProbeError, match="HTTP 403"):
+        with pytest.raises(ProbeError, match="telephony.public_url"):
             await TwilioCaller(f"http://{address}", "quiet", seed=1, key="wrong").dial()
         pop.refuse = PopFull("full")
         with pytest.raises(ProbeError, match="does not take the call"):

@@ -9,6 +9,7 @@ import uvloop
 
 from latency_probes.webrtc import WebRtcCaller, local_address
 from tests.ingress.fake_pop import ANSWER, FakePop, serving, tone
+from tests.waiting import until
 from voicepipe.audio import opus
 from voicepipe.errors import PopFull, ProbeError
 
@@ -17,12 +18,6 @@ opus.load()
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     return {"uvloop": uvloop.new_event_loop}
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 async def test_a_question_is_heard_and_its_answer_has_its_item_and_its_time() -> None:

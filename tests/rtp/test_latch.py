@@ -97,8 +97,17 @@ def test_a_description_that_changes_nothing_keeps_where_ours_go() -> None:
     media = latch()
     media.takes(MAPPED, SSRC, 1)
     media.again(SAID, NAT)
+    assert media.target == MAPPED
+    assert not media.takes(REMAPPED, SSRC + 1, 1), "a refresh lets nobody in"
+    assert media.takes(MAPPED, SSRC, 2)
+
+
+def test_a_call_that_is_resumed_may_come_from_elsewhere() -> None:
+    media = latch()
+    media.takes(MAPPED, SSRC, 1)
+    media.again(SAID, NAT, resumed=True)
     assert media.target == MAPPED and media.takes(MAPPED, SSRC, 2)
-    assert media.takes(REMAPPED, SSRC + 1, 1), "but another source may follow it"
+    assert media.takes(REMAPPED, SSRC + 1, 1)
 
 
 def test_a_source_that_stays_after_a_new_description_is_the_one_again() -> None:
@@ -126,9 +135,16 @@ def test_whatever_comes_ours_never_go_to_a_stranger(told: list[tuple[tuple[str, 
     media = latch()
     for source, ssrc, seq, again in told:
         if again:
-            media.again(SAID, NAT)
+            media.again(SAID, NAT, resumed=seq % 2 == 0)
         assert not media.takes(source, ssrc, seq) or media.acceptable(source)
         assert media.acceptable(media.target)
+
+
+def test_a_softphone_on_this_machine_may_send_from_loopback() -> None:
+    media = Latch(SAID, SAID[0], here=True)
+    assert media.takes(("127.0.0.1", 31_000), SSRC, 1) and media.target == ("127.0.0.1", 31_000)
+    assert not media.takes(STRANGER, SSRC, 2)
+    assert not Latch(SAID, SAID[0]).takes(("127.0.0.1", 31_000), SSRC, 1)
 
 
 def test_on_one_machine_all_addresses_are_one() -> None:

@@ -14,6 +14,7 @@ from aioice import Candidate, Connection
 from aioice.ice import CandidatePair, StunProtocol
 from aiortc import RTCDataChannel, RTCDtlsTransport, RTCIceGatherer, RTCIceTransport
 
+from tests.waiting import until
 from voicepipe.errors import NoPort
 from voicepipe.rtp import sdp, transport
 from voicepipe.rtp.codec import OPUS, PCMU
@@ -55,13 +56,6 @@ async def connected(caller: Network = LOOPBACK, answerer: Network = LOOPBACK) ->
         yield ends
     finally:
         await ends.close()
-
-
-async def until(condition: object, seconds: float = 10.0) -> None:
-    assert callable(condition)
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 def test_aiortc_is_the_one_that_this_was_made_with() -> None:

@@ -30,6 +30,8 @@ class Block:
     """Monotonic seconds at which the packet that completed this block reached the socket."""
     filled: bool = False
     """The line made this block up: the packet was lost, or the sender sent nothing (DTX)."""
+    narrow: bool = False
+    """It has a telephone's band: it was sampled at 8 kHz on its way."""
 
 
 def dbfs(pcm: Pcm) -> float:

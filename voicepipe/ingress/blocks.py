@@ -19,6 +19,8 @@ class BlockQueue:
     def __init__(self) -> None:
         self.ended = False
         """Nothing more is taken."""
+        self.narrow = False
+        """What comes was sampled at 8 kHz on its way."""
         self.room = asyncio.Event()
         """The call keeps up."""
         self.room.set()
@@ -40,7 +42,7 @@ class BlockQueue:
         whole = pcm.size - pcm.size % BLOCK
         self._rest = pcm[whole:]
         for start in range(0, whole, BLOCK):
-            self._queue.append(Block(pcm[start : start + BLOCK], self._pos, arrived, filled))
+            self._queue.append(Block(pcm[start : start + BLOCK], self._pos, arrived, filled, self.narrow))
             self._pos += BLOCK
         if whole:
             self._settled.clear()

@@ -54,7 +54,7 @@ class Realtime:
         with ExitStack() as place:
             try:
                 who = self._doors.caller(socket)
-                if call_id := socket.query_params.get("call_id"):
+                if (call_id := socket.query_params.get("call_id")) is not None:
                     call = self._calls.find(call_id, who.tenant)
                     return await listen_in(socket, call, _subprotocol(socket))
                 agent = find_agent(self._pop, who.tenant, who.agent or socket.query_params.get("model"))

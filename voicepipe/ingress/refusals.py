@@ -17,10 +17,10 @@ class Refusals:
         self._requests = requests
         self._lines = Throttle(*LINES)
 
-    def tell(self, source: str, text: str, *args: object, level: int = logging.WARNING) -> None:
+    def tell(self, source: str, text: str, *args: object) -> None:
         """Log `text` of the client at the IP address `source`, or that there were more of them."""
         now = time.monotonic()
         if self._lines.admits(source, now):
-            self._logger.log(level, text, *args)
+            self._logger.warning(text, *args)
         elif news := self._lines.news(now):
             self._logger.warning("%s are refused in masses, and not all of them told: also %s", self._requests, news)

@@ -57,5 +57,6 @@ def tenant_of(route: Route, config: Config) -> Tenant:
     owners = {owner.name: owner for owner in config.tenants}
     if not owners:
         return Tenant("local")
-    owner = owners[route.tenant] if route.tenant else next(iter(owners.values()))
+    [name] = [route.tenant] if route.tenant else owners  # Never a guess among several: `config.check_together`.
+    owner = owners[name]
     return Tenant(owner.name, owner.agents, owner.slots)

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 
-from voicepipe.audio import Block, Pcm, Resampler, samples_to_ms
+from voicepipe.audio import RATE, Block, Pcm, Resampler, samples_to_ms
 from voicepipe.errors import TransferFailed
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
@@ -41,6 +41,7 @@ class RtpLine:
         self._paced: asyncio.Future[None] | None = None
         """Lasts as long as the call is paced."""
         self._queue = BlockQueue()
+        self._queue.narrow = codec.out_rate < RATE
         self._far = FarEnd(self.out_rate, clock, FAR_DELAY_S)
 
     def _heard(self, pcm: Pcm, arrived: float, filled: bool) -> None:
@@ -49,6 +50,7 @@ class RtpLine:
     def change(self, codec: Codec, payload_type: int, keys: KeyFormat | None) -> None:
         """What follows is in this codec; `out_rate` stays, since what playout holds was made for it."""
         self._convert = Resampler(self.out_rate, codec.out_rate, in_step=True)
+        self._queue.narrow = codec.out_rate < RATE
         self.media.change(codec, payload_type, keys)
 
     @property

@@ -43,14 +43,18 @@ class Throttle:
         """Since the last news."""
         self._told = float("-inf")
 
-    def admits(self, source: str, now: float) -> bool:
-        """Whether one more may come from there. Who comes too often takes nothing from the others."""
+    def has_room(self, source: str, now: float) -> bool:
+        """Whether one more may come from there, without counting one."""
         bucket = self._sources.pop(source, None) or _Bucket(self._each, now)
         self._sources[source] = bucket
         if len(self._sources) > SOURCES:
             self._sources.popitem(last=False)
-        if bucket.fill(now) and self._all.fill(now):
-            bucket.take()
+        return bucket.fill(now) and self._all.fill(now)
+
+    def admits(self, source: str, now: float) -> bool:
+        """Whether one more may come from there. Who comes too often takes nothing from the others."""
+        if self.has_room(source, now):
+            self._sources[source].take()
             self._all.take()
             return True
         if len(self._refused) < SOURCES or source in self._refused:

@@ -12,6 +12,8 @@ from voicepipe.rtp.packet import newer_by
 Address = tuple[str, int]
 """IPv4 address and port."""
 
+LOOPBACK = "127.0.0.1"
+"""What comes from there no other machine has sent."""
 CONTINUES = 500
 """A sequence number that is ahead by at most so many packets, 10 s, carries a stream on."""
 SETTLES = 50
@@ -30,9 +32,11 @@ class _Lock(IntEnum):
 
 
 class Latch:
-    """One call's. `said`: the address in the peer's SDP; `signalled`: the IP address that its signalling came from."""
+    """One call's. `said`: the address in the peer's SDP; `signalled`: the IP address that its signalling came from;
+    `here`: that is one of this machine's, all of which are one (a softphone names its network's and sends from
+    127.0.0.1)."""
 
-    def __init__(self, said: Address, signalled: str) -> None:
+    def __init__(self, said: Address, signalled: str, *, here: bool = False) -> None:
         self.target = said
         """Where ours go."""
         self.ssrc: int | None = None
@@ -40,22 +44,25 @@ class Latch:
         self._source: Address | None = None
         self._lock = _Lock.OLD
         self._seq = self._heard = 0
-        self._said, self._signalled = said, signalled
+        self._said, self._signalled, self._here = said, signalled, here
 
-    def again(self, said: Address, signalled: str) -> None:
-        """A new description: another source may take over. c=0.0.0.0 (hold) names none, and changes nothing."""
-        if said[0] == "0.0.0.0":
+    def again(self, said: Address, signalled: str, *, here: bool = False, resumed: bool = False) -> None:
+        """A new description: another source may take over. Not so with one that changes nothing, as a session's refresh
+        does, unless the call was `resumed` from a hold, in which a NAT may have forgotten the phone. c=0.0.0.0 (hold)
+        names none, and changes nothing."""
+        unchanged = (said, signalled) == (self._said, self._signalled)
+        if said[0] == "0.0.0.0" or (unchanged and not resumed):
             return
-        if (said, signalled) != (self._said, self._signalled):
+        if not unchanged:
             self.target = said
-        self._said, self._signalled = said, signalled
+        self._said, self._signalled, self._here = said, signalled, here
         self._lock, self._heard = _Lock.OLD, 0
         if self._source and not self.acceptable(self._source):
             self._source = None
 
     def acceptable(self, source: Address) -> bool:
         """Whether anything from there can be the peer's at all: cheap, to be asked before anything else is done."""
-        return source[0] in (self._said[0], self._signalled)
+        return source[0] in (self._said[0], self._signalled) or self._here and source[0] == LOOPBACK
 
     def takes(self, source: Address, ssrc: int, seq: int) -> bool:
         """Whether an RTP packet, authentic where there is SRTP, is the peer's. If so, its source may become the one."""

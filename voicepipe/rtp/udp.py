@@ -45,7 +45,7 @@ class UdpMedia:
         self._address, self._ports = address, ports
         self._latch: Latch | None = None
         self._srtp: Srtp | None = None
-        self._mux = False
+        self._mux = self._held = False
         self._said_rtcp = self._rtcp_to = (_NOWHERE, 0)
         self._sockets: tuple[_Socket, ...] = ()
 
@@ -69,10 +69,12 @@ class UdpMedia:
 
     def agree(self, said: Description, signalled: str, srtp: Srtp | None) -> None:
         """What the peer's description says from now on. `signalled`: the IP address that its signalling came from."""
+        here = _is_ours(signalled)
         if self._latch is None:
-            self._latch = Latch(said.remote, signalled)
+            self._latch = Latch(said.remote, signalled, here=here)
         else:
-            self._latch.again(said.remote, signalled)
+            self._latch.again(said.remote, signalled, here=here, resumed=self._held and not said.held)
+        self._held = said.held
         if said.rtcp != self._said_rtcp:
             self._said_rtcp = self._rtcp_to = said.rtcp
         self._mux, self._srtp = said.rtcp_mux, srtp
@@ -185,6 +187,16 @@ def _bound_pair(address: str, port: int) -> tuple[socket.socket, socket.socket]:
         other = stack.enter_context(_bound(address, port ^ 1))
         stack.pop_all()
     return (other, one) if port % 2 else (one, other)
+
+
+def _is_ours(address: str) -> bool:
+    """Whether this machine has this IPv4 address: only then can it be listened on."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError:
+            return False
+    return True
 
 
 def _bound(address: str, port: int) -> socket.socket:

@@ -28,6 +28,9 @@ FLOOR_UP, FLOOR_DOWN, FLOOR_MAX = 0.05, 0.3, -25.0
 class VadConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     start_probability: Probability = 0.5
     stop_probability: Probability = 0.35
+    telephone_stop_probability: Probability = 0.15
+    """Instead of `stop_probability` for sound that was sampled at 8 kHz. Without what is above 4 kHz consonants look
+    like pauses: of development sentences in noise 29 in 100 had one of 140 ms or more inside, with this 4 (wide: 2)."""
     perhaps_probability: Probability = 0.1
     """From here on there may be a voice, which ducks a reply. The hiss of "stop" reaches 0.5 up to 150 ms later."""
     start_ms: Ms = 60
@@ -41,12 +44,20 @@ class VadConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     def as_asked(self, detection: ServerVad) -> "VadConfig":
         """With the client's threshold, the other probabilities in proportion, and its prefix."""
         start = min(max(detection.threshold, LOWEST_THRESHOLD), 1 - LOWEST_THRESHOLD)
-        stop = min(self.stop_probability, start * self.stop_probability / self.start_probability)
+        stop, telephone_stop = (
+            min(probability, start * probability / self.start_probability)
+            for probability in (self.stop_probability, self.telephone_stop_probability)
+        )
         perhaps = min(start, self.perhaps_probability * start / self.start_probability)
         return msgspec.structs.replace(
-            self, start_probability=start, stop_probability=stop,
+            self, start_probability=start, stop_probability=stop, telephone_stop_probability=telephone_stop,
             perhaps_probability=perhaps, prefix_ms=detection.prefix_ms,
         )  # fmt: skip
+
+    def by_telephone(self) -> "VadConfig":
+        """For sound that was sampled at 8 kHz."""
+        stop = min(self.stop_probability, self.telephone_stop_probability)
+        return msgspec.structs.replace(self, stop_probability=stop)
 
 
 class Beginning(IntEnum):

@@ -18,7 +18,7 @@ from voicepipe.audio import RATE, Pcm, Resampler
 
 MODULES = Path("/usr/lib/baresip/modules")
 CONFIG = """poll_method epoll
-sip_listen 127.0.0.1:{sip}
+{listen}
 audio_source aufile,{folder}/silence.wav
 ausrc_srate 16000
 ausrc_channels 1
@@ -127,14 +127,17 @@ class Baresip:
 
 
 @asynccontextmanager
-async def baresip(folder: Path, account: str) -> AsyncIterator[Baresip]:
-    """One that keeps its files in `folder`; `account`: its address and parameters, as baresip has them."""
+async def baresip(folder: Path, account: str, *, on_loopback: bool = True) -> AsyncIterator[Baresip]:
+    """One that keeps its files in `folder`; `account`: its address and parameters, as baresip has them. Not
+    `on_loopback`: as it is installed, it takes the network's address for its own."""
     control = _free_tcp_port()
     sip = free_port()
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     await asyncio.to_thread(write, folder / "silence.wav", np.zeros(SILENCE_S * RATE, np.int16))
     files = {
-        "config": CONFIG.format(sip=sip, folder=folder, modules=MODULES, control=control),
+        "config": CONFIG.format(
+            listen=f"sip_listen 127.0.0.1:{sip}" if on_loopback else "", folder=folder, modules=MODULES, control=control
+        ),
         "accounts": f"{account}\n",
         "contacts": "",
     }

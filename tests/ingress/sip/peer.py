@@ -243,12 +243,6 @@ class Phone:
         return max((int(np.abs(g711.decode("pcmu", one.payload)).max(initial=0)) for one in self.heard()), default=0)
 
 
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(SECONDS):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
-
-
 def free_port() -> int:
     """A UDP port of loopback that nobody has now."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:

@@ -101,6 +101,17 @@ async def test_a_spoken_question_is_answered_in_every_codec_and_by_srtp(
     assert {name: likest(text) for name, text in texts.items()} == dict.fromkeys(kinds, REPLY), texts
 
 
+async def test_a_softphone_on_this_machine_is_heard_as_it_is_installed(
+    port: int, question: Pcm, tmp_path: Path
+) -> None:
+    async with baresip(tmp_path, f"<sip:ann@127.0.0.1>;regint=0;{LOGIN}", on_loopback=False) as ann:
+        await ann.dial(port)
+        greeting = await ann.spoken_to()
+        await ann.say(question)
+        assert (await ann.spoken_to(greeting.size)).size
+        await ann.hang_up()
+
+
 async def test_nothing_is_sent_on_hold_and_all_goes_on_afterwards(port: int, tmp_path: Path) -> None:
     async with calling(port, tmp_path, "audio_codecs=PCMA/8000/1") as ann:
         await ann.logged(RECEIVES + r"[56]\d{4} \S+\s*$")

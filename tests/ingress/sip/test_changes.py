@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tests.ingress.fake_pop import FakePop, serving, settled
-from tests.ingress.sip.peer import calling, opened, phone, sip, until
+from tests.ingress.sip.peer import calling, opened, phone, sip
+from tests.waiting import until
 from voicepipe.audio import Pcm, g711
 from voicepipe.line import Line
 from voicepipe.phone_config import SipTrunk
@@ -79,7 +80,7 @@ async def test_another_address_and_codec_on_the_way() -> None:
         other.close()
 
 
-@pytest.mark.parametrize("method", ["INVITE", "UPDATE"])
+@pytest.mark.parametrize("method", ["INVITE", "INVITE without an offer", "UPDATE"])
 async def test_a_telephone_that_changes_networks_behind_a_nat_is_heard_and_hears(method: str) -> None:
     """Its SDP goes on to name an address of its own network, which tells nothing."""
     pop = FakePop(sip(trunks=(SipTrunk(name="all", addresses=("127.0.0.0/8",)),)))
@@ -89,11 +90,12 @@ async def test_a_telephone_that_changes_networks_behind_a_nat_is_heard_and_hears
         await ann.talk(0, 5)
         await until(lambda: ann.heard())
         moved.call_id, moved.tag, moved.to_tag, moved.seq = ann.call_id, ann.tag, ann.to_tag, ann.seq
-        moved.request(method, body=private)
+        method, _, late = method.partition(" ")
+        moved.request(method, body="" if late else private)
         answer = await moved.final(method)
         assert answer.code == 200
         if method == "INVITE":
-            moved.ack()
+            moved.ack(private if late else "")
         moved.media_of(answer)
         before = len(pop.calls[0].blocks)
         await moved.talk(0, 20)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.ingress.fake_pop import FakePop, serving
+from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.sip.peer import Phone, calling, phone, sip
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, TenantConfig
@@ -109,10 +109,41 @@ async def test_guessing_passwords_is_slow(monkeypatch: pytest.MonkeyPatch, caplo
     monkeypatch.setattr("voicepipe.ingress.sip.gate.GUESSES", (Rate(2, 0.001), Rate(100, 1)))
     pop = FakePop(sip(users=(DESK,)))
     async with serving(pop):
-        for guess in ("first", "second", "s3cret"):
+        for guess, code in (("first", 403), ("second", 403), ("s3cret", 503)):
             async with phone(pop) as ann:
-                assert (await logged_in(ann, "REGISTER", password=guess)).code == 403
-    assert "too many passwords" in caplog.text
+                assert (await logged_in(ann, "REGISTER", password=guess)).code == code
+    assert "too many wrong passwords" in caplog.text
+
+
+async def test_right_passwords_are_not_counted_nor_kept_out_by_wrong_ones_from_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("voicepipe.ingress.sip.gate.GUESSES", (Rate(2, 0.001), Rate(3, 0.001)))
+    caplog.set_level("INFO")
+    pop = FakePop(sip(users=(DESK,)))
+    async with serving(pop):
+        for _ in range(5):
+            async with phone(pop) as ann:
+                assert (await logged_in(ann, "REGISTER")).code == 200
+        told = [record for record in caplog.records if record.name.startswith("voicepipe")]
+        assert not told, "being asked for a password is no news"
+        for source in ("127.0.0.2", "127.0.0.3", "127.0.0.2", "127.0.0.3"):
+            async with phone(pop, source) as eve:
+                await logged_in(eve, "REGISTER", password="guess")
+        async with phone(pop, "127.0.0.4") as ben:
+            assert (await logged_in(ben, "REGISTER")).code == 503, "guesses from everywhere"
+        async with phone(pop) as ann:
+            assert (await logged_in(ann, "REGISTER")).code == 200
+
+
+@pytest.mark.parametrize("doors", [{"users": (DESK,)}, {"trunks": (ELSEWHERE,)}])
+async def test_a_stranger_gets_one_answer_to_one_invite(doors: dict[str, Any]) -> None:
+    """Or who writes another's address on it would have seven sent there."""
+    async with calling(FakePop(sip(**doors))) as eve:
+        eve.invite()
+        refused = await eve.final("INVITE")
+        await asyncio.sleep(1.2)
+        assert refused.code in (401, 403) and len(eve.said) == 1
 
 
 async def test_a_phone_that_registers_is_told_that_all_is_well() -> None:
@@ -187,6 +218,26 @@ async def test_a_tenant_whose_places_are_taken_is_busy() -> None:
     pop.refuse = TenantFull("All slots of acme are taken.")
     async with calling(pop) as ann:
         assert (await ann.dial()).code == 486
+
+
+@pytest.mark.parametrize("who", ["trunk", "user"])
+async def test_nobody_takes_more_places_than_they_may(who: str, caplog: pytest.LogCaptureFixture) -> None:
+    doors: dict[str, Any] = {"trunk": {"trunks": (msgspec.structs.replace(TRUNK, calls=1),)},
+                             "user": {"users": (msgspec.structs.replace(DESK, calls=1),)}}  # fmt: skip
+
+    async def dialled(one: Phone) -> int:
+        answer = await (logged_in(one, "INVITE") if who == "user" else one.dial())
+        return int(answer.code)
+
+    pop = FakePop(sip(**doors[who]))
+    async with serving(pop), phone(pop) as ann, phone(pop) as ben, phone(pop) as cleo:
+        assert await dialled(ann) == 200
+        assert await dialled(ben) == 486
+        assert "has as many calls as it may have at a time (1)" in caplog.text
+        await ann.hang_up()
+        await settled(pop)
+        assert await dialled(cleo) == 200
+        await cleo.hang_up()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from itertools import groupby
 import httpx
 
 from tests.ingress.fake_pop import FakePop, serving
-from tests.ingress.sip.peer import Phone, phone, sip, until
+from tests.ingress.sip.peer import Phone, phone, sip
+from tests.waiting import until
 from voicepipe.rtp.dtmf import KEYS, Event
 from voicepipe.rtp.packet import RtpPacket
 

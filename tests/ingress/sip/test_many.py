@@ -7,8 +7,9 @@ import os
 import pytest
 
 from tests.ingress.fake_pop import FakePop, serving, settled
-from tests.ingress.sip.peer import Phone, phone, sip, until
+from tests.ingress.sip.peer import Phone, phone, sip
 from tests.ingress.sip.test_strangers import stack
+from tests.waiting import until
 from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.sip.call import SipCall
 from voicepipe.ingress.sip.stack import Request, Stack

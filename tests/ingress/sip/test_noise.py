@@ -9,9 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.ingress.fake_pop import FakePop, serving, settled
-from tests.ingress.sip.peer import Phone, opened, phone, sip, until
+from tests.ingress.sip.peer import Phone, opened, phone, sip
 from tests.ingress.sip.test_strangers import STRANGER, stack
 from tests.ingress.sip.torture import answerable, read
+from tests.waiting import until
 from voicepipe.ingress.sip.message import Address, SipError
 from voicepipe.ingress.sip.stack import Stack
 from voicepipe.ingress.sip.unreadable import refusal

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.ingress.fake_pop import FakePop, settled
-from tests.ingress.sip.peer import calling, phone, sip, until
+from tests.ingress.sip.peer import calling, phone, sip
+from tests.waiting import until
 from voicepipe.ingress import http, server
 from voicepipe.ingress.sip.message import Address, SipError
 from voicepipe.phone_config import SipTrunk

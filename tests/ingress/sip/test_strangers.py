@@ -46,7 +46,8 @@ async def test_a_scan_finds_nobody_and_does_not_fill_the_log(
         codes = {said.code for said in eve.said if said.code}
     assert codes == ({401} if users else {403}) and len(pop.calls) == 1
     told = [record for record in caplog.records if STRANGER in record.getMessage()]
-    assert 1 < len(told) < 60
+    assert len(told) < (3 if users else 60), "to be asked for a password is no news"
+    assert users or len(told) > 1
     assert "come in masses" in caplog.text
 
 

@@ -7,9 +7,10 @@ import re
 import pytest
 
 from tests.ingress.fake_pop import FakePop, serving
-from tests.ingress.sip.peer import Phone, opened, phone, sip, until
+from tests.ingress.sip.peer import Phone, opened, phone, sip
 from tests.ingress.sip.test_strangers import stack
 from tests.ingress.sip.torture import answerable, read
+from tests.waiting import until
 from voicepipe.ingress.sip.stack import Stack
 
 

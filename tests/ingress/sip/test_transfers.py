@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from tests.ingress.fake_pop import FakePop, settled
-from tests.ingress.sip.peer import Phone, calling, sip, until
+from tests.ingress.sip.peer import Phone, calling, sip
+from tests.waiting import until
 from voicepipe.errors import TransferFailed
 
 
@@ -19,8 +20,9 @@ async def transferring(pop: FakePop, ann: Phone) -> "asyncio.Task[None]":
     return task
 
 
-async def notify(ann: Phone, status: str, after: int) -> None:
-    headers = [("Event", "refer"), ("Subscription-State", "active")]
+async def notify(ann: Phone, status: str, after: int, of: str = "") -> None:
+    """`of`: the number of the REFER."""
+    headers = [("Event", f"refer;id={of}" if of else "refer"), ("Subscription-State", "active")]
     ann.request("NOTIFY", headers, f"SIP/2.0 {status}\r\n", kind="message/sipfrag;version=2.0")
     assert (await ann.final("NOTIFY", after)).code == 200
 
@@ -63,6 +65,24 @@ async def test_a_transfer_that_fails_says_why_and_the_call_goes_on(way: str) -> 
         before = len(ann.heard())
         await until(lambda: len(ann.heard()) > before)
         assert (await ann.hang_up()).code == 200
+
+
+async def test_what_becomes_of_an_attempt_that_was_given_up_says_nothing_of_the_next() -> None:
+    pop = FakePop(sip())
+    async with calling(pop) as ann:
+        given_up = await transferring(pop, ann)
+        [first] = [said.header("cseq").split()[0] for said in ann.said if said.start.startswith("REFER")]
+        given_up.cancel()
+        after = len(ann.said)
+        task = asyncio.create_task(pop.calls[0].line.transfer("sip:other@127.0.0.1"))
+        refer = await ann.got("REFER", after=after)
+        ann.answer(refer, "202 Accepted")
+        await notify(ann, "487 Request Terminated", len(ann.said), first)
+        assert not task.done()
+        await notify(ann, "200 OK", len(ann.said), refer.header("cseq").split()[0])
+        await asyncio.wait_for(task, 10)
+        ann.answers = True
+        await ann.hang_up()
 
 
 async def test_a_far_end_that_hangs_up_over_a_transfer_has_taken_it() -> None:

@@ -195,7 +195,7 @@ async def test_blocks_come_as_packets_do() -> None:
     for number in range(3):
         await line.hear(PCMU.encode(tone(PACKET, RATE)), float(number))
         block = await anext(blocks)
-        assert block.arrived == number and block.pos == number * 320
+        assert block.arrived == number and block.pos == number * 320 and block.narrow
     line.end()
     assert [block async for block in blocks] == []
 

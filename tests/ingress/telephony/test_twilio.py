@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -16,8 +15,9 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from tests.ingress.fake_pop import FakePop, serving, tone
-from tests.ingress.telephony.provider import ENV, TOKEN, post, signed, streaming, verbs
 from tests.ingress.telephony.test_dialects import messages
+from tests.ingress.telephony.twilio_provider import ENV, TOKEN, post, signed, streaming, verbs
+from tests.waiting import until
 from voicepipe.agent import Origin
 from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import Draining, PopFull, TransferFailed
@@ -38,16 +38,10 @@ def opened(*routes: RouteConfig, public_url: str = "", own_twiml: bool = False) 
     return FakePop(Config(twilio=twilio, telephony=TelephonyConfig(public_url=public_url), routes=routes))
 
 
-async def rung(address: str) -> dict[str, str]:
+async def rung(address: str, call_sid: str = "CA1") -> dict[str, str]:
     """Somebody calls: the parameters of the stream that is asked for."""
-    [connected] = verbs(await post(f"http://{address}/twilio/voice", CALL))
+    [connected] = verbs(await post(f"http://{address}/twilio/voice", CALL | {"CallSid": call_sid}))
     return {one.get("name", ""): one.get("value", "") for one in connected[0]}
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 # --- the webhook ------------------------------------------------------------------------------------------------
@@ -165,13 +159,27 @@ async def test_a_signature_alone_opens_no_call(caplog: pytest.LogCaptureFixture)
             ({"from": "+1555"}, "CA1", "twilio.own_twiml"),
             (used, "CA1", "was used before"),
             ({"voicepipe": "guess"}, "CA1", "is unknown"),
-            (await rung(address), "CA2", "of another call than its token"),
+            (await rung(address, "CA3"), "CA2", "of another call than its token"),
         ):
             async with streaming(url, call_sid=call_sid) as stream:
                 await stream.start(parameters)
                 await until(stream.closed.is_set)
                 assert stream.socket.close_code == 1008 and len(pop.calls) == 1
             assert "twilio: a stream is refused: " in caplog.text and why in caplog.text
+
+
+async def test_an_old_webhook_sent_again_opens_no_call(caplog: pytest.LogCaptureFixture) -> None:
+    pop = opened()
+    async with serving(pop) as address:
+        first = await rung(address)
+        assert await rung(address) != first, "Twilio asks again if it gets no answer"
+        async with streaming(f"ws://{address}/twilio/stream") as stream:
+            await stream.start(first)
+            await until(lambda: pop.live)
+        assert (await post(f"http://{address}/twilio/voice", CALL)).status_code == 403
+        untaken = CALL | {"DialCallStatus": "no-answer"}
+        assert verbs(await post(f"http://{address}/twilio/after", untaken))[0].tag == "Hangup", "nobody was dialled"
+    assert "twilio: a webhook is refused: its call has been streamed before" in caplog.text
 
 
 async def test_our_own_pages_stay_closed_to_other_names() -> None:
@@ -367,8 +375,8 @@ def test_random_messages_crash_nothing(
                 for message in said:
                     await stream.socket.send(json.dumps(message))
                 await stream.send("stop")
-            async with streaming(f"ws://{address}/twilio/stream") as after:
-                await after.start(await rung(address))
+            async with streaming(f"ws://{address}/twilio/stream", call_sid="CA2") as after:
+                await after.start(await rung(address, "CA2"))
                 await until(lambda: pop.live)
 
     asyncio.run(run())

@@ -13,8 +13,9 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from latency_probes import clips
 from latency_probes.own_server import COMMAND, own_server
-from tests.ingress.telephony.provider import ENV, PACKET, TOKEN, Stream, post, streaming, verbs
+from tests.ingress.telephony.twilio_provider import ENV, PACKET, TOKEN, Stream, post, streaming, verbs
 from tests.spoken import spoken
+from tests.waiting import until
 from voicepipe.audio import Pcm, Resampler
 
 pytestmark = pytest.mark.e2e
@@ -52,12 +53,6 @@ async def talking(stream: Stream) -> AsyncIterator[Mouth]:
     finally:
         speaking.cancel()
         await asyncio.wait({speaking})
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
 
 
 async def gathered(beside: ClientConnection, told: Callable[[dict[str, Any]], None]) -> None:

@@ -13,6 +13,8 @@ from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCRtp
 from aiortc.mediastreams import MediaStreamError
 from av import AudioFrame
 
+from tests.waiting import until
+
 RATE = 48_000
 
 
@@ -89,12 +91,6 @@ class Peer:
         await self.connection.close()
         for ear in self._ears:
             await ear
-
-
-async def until(condition: Any, seconds: float = 20.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 async def post(address: str, offer: str, **headers: str) -> httpx.Response:

@@ -13,7 +13,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
 from tests.ingress.fake_pop import ANSWER, WORDS, FakePop, serving, settled
-from tests.ingress.webrtc.peer import Peer, dialled, post, until, web
+from tests.ingress.webrtc.peer import Peer, dialled, post, web
+from tests.waiting import until
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, TenantConfig, WebRtcConfig
 from voicepipe.errors import PopFull

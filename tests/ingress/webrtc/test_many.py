@@ -5,8 +5,9 @@ import gc
 import os
 
 from tests.ingress.fake_pop import FakePop, serving, settled
-from tests.ingress.webrtc.peer import post, until, web
+from tests.ingress.webrtc.peer import post, web
 from tests.ingress.webrtc.test_calls import webrtc
+from tests.waiting import until
 from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import OPUS

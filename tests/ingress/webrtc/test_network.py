@@ -2,10 +2,12 @@
 
 import asyncio
 import random
+from collections.abc import Callable
 from typing import Any
 
 from tests.ingress.fake_pop import WORDS, FakePop, serving
-from tests.ingress.webrtc.peer import Peer, dialled, until
+from tests.ingress.webrtc.peer import Peer, dialled
+from tests.waiting import until
 
 LOSS, JITTER_S = 0.05, 0.060
 
@@ -46,12 +48,16 @@ async def test_loss_and_jitter_are_survived_and_forgotten() -> None:
     async with serving(pop) as address, dialled(address) as (peer, _):
         await until(lambda: bool(pop.calls[0].blocks))
         network = BadNetwork(peer)
+
+        def told(kind: str, times: int) -> Callable[[], bool]:
+            return lambda: peer.types().count(kind) == times
+
         for turn in (1, 2):
             peer.microphone.loud = True
-            await until(lambda turn=turn: peer.types().count("input_audio_buffer.speech_started") == turn)
+            await until(told("input_audio_buffer.speech_started", turn))
             await asyncio.sleep(1)
             peer.microphone.loud = False
-            await until(lambda turn=turn: peer.types().count("response.done") == turn)
+            await until(told("response.done", turn))
             await network.heal()
         assert network.lost
         assert (await peer.saw("conversation.item.input_audio_transcription.completed"))["transcript"] == WORDS

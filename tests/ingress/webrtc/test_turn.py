@@ -11,8 +11,9 @@ import pytest
 from aiortc import RTCIceServer, RTCIceTransportPolicy
 
 from tests.ingress.fake_pop import FakePop, serving
-from tests.ingress.webrtc.peer import Peer, post, until, web
+from tests.ingress.webrtc.peer import Peer, post, web
 from tests.ingress.webrtc.test_calls import webrtc
+from tests.waiting import until
 
 SECRET = "hush"
 

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from voicepipe.agent import CallSettings
+from voicepipe.agent import CallSettings, Origin
 from voicepipe.call_api import Seat
 from voicepipe.config import LimitsConfig
 from voicepipe.errors import PopFull, TransferFailed
@@ -151,7 +151,9 @@ class RealtimeCall:
 
     async def run(self) -> None:
         """Until either side hangs up; then every client is told, and gets nothing more."""
-        length = asyncio.get_running_loop().call_later(self.limits.call_ms / 1000, self.end, "max_length")
+        loop = asyncio.get_running_loop()
+        length, began = loop.call_later(self.limits.call_ms / 1000, self.end, "max_length"), loop.time()
+        logger.info("%s: %s call%s, answered by %s", self.id, self.kind, _parties(self.origin), self.agent)
         self.running.set()
         try:
             async with asyncio.timeout(None) as self._grace:
@@ -168,6 +170,7 @@ class RealtimeCall:
             length.cancel()
             self._grace = None
             self.close()
+            logger.info("%s: ended after %.1f s (%s)", self.id, loop.time() - began, self.reason)
 
     def close(self) -> None:
         """It is over: every client is told why and gets nothing more. Safe to call twice."""
@@ -215,6 +218,11 @@ class RealtimeCall:
         self._events += 1
         event.event_id = f"{self._event_prefix}_{self._events}"
         return wire.encode(event)
+
+
+def _parties(origin: Origin) -> str:
+    """Both as the network said them: `%r` keeps what a stranger writes on its line of the log."""
+    return f" from {origin.caller!r} to {origin.called!r}" if origin.caller or origin.called else ""
 
 
 def _unheard(data: bytes, ms: float) -> None:

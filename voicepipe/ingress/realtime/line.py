@@ -32,15 +32,18 @@ class AudioIn:
 
     def __init__(self, format: Format) -> None:
         self.queue = BlockQueue()
-        self._format = format
-        self._resample = Resampler(format_rate(format), RATE, in_step=True)
-        self._odd = b""
+        self._use(format)
 
     def set_format(self, format: Format) -> None:
         """What follows is in another format."""
         if format != self._format:
-            self._format, self._odd = format, b""
-            self._resample = Resampler(format_rate(format), RATE, in_step=True)
+            self._use(format)
+
+    def _use(self, format: Format) -> None:
+        rate = format_rate(format)
+        self._format, self._odd = format, b""
+        self._resample = Resampler(rate, RATE, in_step=True)
+        self.queue.narrow = rate < RATE
 
     async def append(self, data: bytes, arrived: float) -> None:
         """Queue audio in the input format, a second at a time: waits while the call is that far behind.

@@ -33,6 +33,8 @@ _KEY = re.compile(r"^\s*(?:Signal\s*=\s*)?([0-9*#A-D])\s*$", re.IGNORECASE | re.
 """Of an INFO's body: "Signal=5", or the key alone."""
 _STATUS = re.compile(r"^SIP/2\.0 (\d{3}) ?(.*)$", re.MULTILINE)
 
+_REFER_ID = re.compile(r";\s*id\s*=\s*([0-9]{1,10})", re.IGNORECASE)
+
 
 class SipCall:
     """`accept` the INVITE, and `run` the call. The media are open."""
@@ -51,6 +53,8 @@ class SipCall:
         """The far end has hung up."""
         self._referred: asyncio.Future[None] | None = None
         """The outcome of a transfer that is under way."""
+        self._refer_seq = 0
+        """Of its REFER."""
         self._taken = False
         """The far end has accepted to make the transfer."""
         media.line.refer = self._refer
@@ -81,16 +85,16 @@ class SipCall:
         offered = invite and not request.body
         request.respond(
             200, "OK", everything, sdp, tag=self.dialog.id.ours,
-            on_ack=(lambda ack: self._acknowledged(ack if offered else None)) if invite else None,
+            on_ack=(lambda ack: self._acknowledged(ack if offered else None, request.source[0])) if invite else None,
             on_lost=self._lost if invite else None,
         )  # fmt: skip
 
-    def _acknowledged(self, answered: Message | None) -> None:
-        """`answered`: the ACK that answers an offer of ours."""
+    def _acknowledged(self, answered: Message | None, signalled: str) -> None:
+        """`answered`: the ACK that answers an offer of ours, for which an INVITE from `signalled` has asked."""
         self._settled.set()
         if answered is not None:
             try:
-                self._media.accept(answered.body)
+                self._media.accept(answered.body, signalled)
             except SdpError as error:
                 logger.warning("%s: its ACK's answer cannot be used: %s", self.realtime.id, error)
                 self.realtime.end("error")
@@ -121,15 +125,15 @@ class SipCall:
 
     def _reinvite(self, request: Request) -> None:
         """Hold, another codec, another address, or only a refresh."""
-        self._change(request, "" if request.body else self._media.offer())
+        self._change(request, self._media.offer)
 
     def _update(self, request: Request) -> None:
-        self._change(request, "")
+        self._change(request, str)
 
-    def _change(self, request: Request, offer: str) -> None:
-        """What is wrong with any part of it leaves all as it was."""
+    def _change(self, request: Request, offer: Callable[[], str]) -> None:
+        """What is wrong with any part of it leaves all as it was. `offer`: where it makes none."""
         target, timer = self.dialog.target(request), negotiated(request)
-        sdp = self._media.answer(request.body, request.source[0]) if request.body else offer
+        sdp = self._media.answer(request.body, request.source[0]) if request.body else offer()
         self.dialog.moved(target, request.source)
         self._timer, self._refreshed = timer, time.monotonic()
         self._ok(request, sdp)
@@ -155,7 +159,7 @@ class SipCall:
         to = sip_uri(target, self.dialog.domain)
         headers = ("Refer-To", f"<{to}>"), ("Referred-By", self.dialog.contact)
         self._referred, self._taken = asyncio.get_running_loop().create_future(), False
-        self.dialog.send("REFER", self._refer_answered, headers)
+        self._refer_seq = self.dialog.send("REFER", self._refer_answered, headers)
         try:
             await self._referred
         finally:
@@ -170,6 +174,10 @@ class SipCall:
         if not request.header("event").lower().startswith("refer"):
             raise Refusal(489, "Bad Event", f"a NOTIFY of {request.header('event')!r}")
         request.respond(200, "OK", tag=self.dialog.id.ours)
+        # What became of an attempt that was given up before says nothing of this one (RFC 3515, 2.4.6).
+        about = _REFER_ID.search(request.header("event"))
+        if about and int(about[1]) != self._refer_seq:
+            return
         if status := _STATUS.search(request.body):
             self._transferred(int(status[1]), status[2].strip())
 
@@ -197,7 +205,7 @@ class SipCall:
             logger.exception("%s: failed", name)
         finally:
             self.close()
-        logger.info("%s: %s, %s", name, self._media.statistics(), self._media.refused())
+        logger.debug("%s: %s, %s", name, self._media.statistics(), self._media.refused())
 
     async def _converse(self, clock: MediaClock) -> None:
         self._media.begin()

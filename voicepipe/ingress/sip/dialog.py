@@ -43,8 +43,10 @@ class Dialog:
         self._routes = [Address.of(route) for route in invite.headers("record-route")]
         self._target = Address.of(invite.header("contact") or self._to)
         self._source = invite.source
-        self._symmetric = ";rport" in invite.header("via")
-        """The peer hears where it speaks from (RFC 3581), whatever its Contact says: it may be behind a NAT."""
+        vias = ",".join(invite.headers("via")).split(",")
+        self._symmetric = len(vias) == 1 and ";rport" in vias[0]
+        """The peer hears where it speaks from (RFC 3581), whatever its Contact says: it may be behind a NAT. Not so a
+        proxy between us, which does not stay there unless it says so (Record-Route)."""
         self._seq = secrets.randbelow(2**16)
         self._their_seq = invite.cseq[0]
 
@@ -71,8 +73,8 @@ class Dialog:
         port = self._target.port
         return f"{self._target.host}:{port}" if port else self._target.host
 
-    def send(self, method: str, on_response: OnResponse, headers: Headers = ()) -> None:
-        """Send a request within the dialog."""
+    def send(self, method: str, on_response: OnResponse, headers: Headers = ()) -> int:
+        """Send a request within the dialog; its number."""
         self._seq += 1
         uri, routes = self._target.uri, [f"<{route.uri}>" for route in self._routes]
         if self._routes and not self._routes[0].loose:
@@ -91,6 +93,7 @@ class Dialog:
         ]
         head = "".join(f"{line}\r\n" for line in lines)
         self._stack.send(head, self.local, self._next_hop(), on_response)
+        return self._seq
 
     def _next_hop(self) -> Host:
         if not self._routes and self._symmetric:

@@ -5,9 +5,9 @@ import logging
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager, suppress
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -22,7 +22,7 @@ from voicepipe.ingress.phone import NoRoute, placed
 from voicepipe.ingress.refusals import Refusals
 from voicepipe.ingress.sip.call import ALLOW, CAPABILITIES, SipCall
 from voicepipe.ingress.sip.dialog import Dialog, DialogId, new_call
-from voicepipe.ingress.sip.gate import Admitted, Gate, Refusal
+from voicepipe.ingress.sip.gate import Admitted, Challenge, Gate, Refusal, Unadmitted
 from voicepipe.ingress.sip.media import SDP, SipMedia
 from voicepipe.ingress.sip.message import Address, SipError, printable
 from voicepipe.ingress.sip.stack import Request, Stack
@@ -31,6 +31,8 @@ from voicepipe.ingress.throttle import Rate, Throttle
 from voicepipe.rtp.sdp_text import SdpError
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 SUPPORTED = {"timer"}
 REGISTERED_S = 300
@@ -41,8 +43,9 @@ remembers each for up to 64 s, and takes 0.3 ms for it."""
 
 
 class _Wanted(NamedTuple):
-    """Whom an INVITE asks for."""
+    """Whom an INVITE asks for, and who asks."""
 
+    who: Admitted
     tenant: Tenant
     agent: Agent
     origin: Origin
@@ -63,6 +66,8 @@ class SipEdge:
         """INVITEs that are being answered, or were and their calls go on."""
         self._callers: Counter[str] = Counter()
         """Calls by the IP address that they came from: whatever strangers send, these are heard."""
+        self._held: Counter[Admitted] = Counter()
+        """Calls by who has them."""
         self._ring_s = sip.ring_ms / 1000
         self._ringing: dict[asyncio.Task[None], Request] = {}
 
@@ -127,8 +132,11 @@ class SipEdge:
 
     def _refuse(self, request: Request, error: Exception) -> None:
         match error:
+            case Challenge(code=code, reason=reason, why=why, headers=headers):
+                request.respond(code, reason, headers, once=True)
+                logger.debug("%s from %s is asked for a password: %s", request.method, request.source[0], why)
             case Refusal(code=code, reason=reason, why=why, headers=headers):
-                request.respond(code, reason, headers)
+                request.respond(code, reason, headers, once=isinstance(error, Unadmitted))
                 self._log(request, code, why)
             case SdpError():
                 warning = f'399 voicepipe "{str(error).translate(_UNQUOTED)}"'
@@ -152,9 +160,8 @@ class SipEdge:
                 raise error
 
     def _log(self, request: Request, code: int, why: str) -> None:
-        source, level = request.source[0], logging.INFO if code == 401 else logging.WARNING
-        method, why = printable(request.method), printable(why)
-        self._refusals.tell(source, "%s from %s refused with %d: %s", method, source, code, why, level=level)
+        source, method, why = request.source[0], printable(request.method), printable(why)
+        self._refusals.tell(source, "%s from %s refused with %d: %s", method, source, code, why)
 
     # --- new calls
 
@@ -188,16 +195,17 @@ class SipEdge:
         tenant, agent = placed(self._pop, "sip", uri.user, domain=uri.host, trunk=who.trunk)
         # Who knows one password is not to pass for somebody else.
         origin = Origin(who.user or _caller(invite, trusted=bool(who.trunk)), uri.user, invite.extra())
-        by = f"trunk {who.trunk}" if who.trunk else f"user {who.user!r}" if who.user else "this machine"
-        logger.info("a call from %r to %r, by %s at %s", origin.caller, origin.called, by, invite.source[0])
-        return _Wanted(tenant, agent, origin)
+        logger.debug("a call from %r to %r, by %s at %s", origin.caller, origin.called, who, invite.source[0])
+        if self._held[who] >= self._gate.most(who):
+            raise Refusal(486, "Busy Here", f"{who} has as many calls as it may have at a time ({self._held[who]})")
+        return _Wanted(who, tenant, agent, origin)
 
     def _prepared(self, invite: Request, wanted: _Wanted, place: ExitStack) -> tuple[SipCall, str]:
         """The call, and our SDP for it. Raises Refused, SdpError."""
         pop = self._pop
         seat = place.enter_context(pop.admit(wanted.tenant, wanted.agent))
-        self._callers[invite.source[0]] += 1
-        place.callback(self._left, invite.source[0])
+        place.enter_context(_counted(self._callers, invite.source[0]))
+        place.enter_context(_counted(self._held, wanted.who))
         expires = int(time.time() + pop.config.limits.call_ms / 1000)
         session, settings = settle(wanted.agent, Caller(wanted.tenant), expires)
         settings = msgspec.structs.replace(settings, origin=wanted.origin)
@@ -209,11 +217,6 @@ class SipEdge:
         place.callback(call.close)
         place.callback(self._dialogs.pop, dialog.id, None)
         return call, sdp
-
-    def _left(self, source: str) -> None:
-        self._callers[source] -= 1
-        if not self._callers[source]:
-            del self._callers[source]
 
     async def _ring(self, invite: Request, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
         """Cancelled if the caller gives up."""
@@ -249,6 +252,18 @@ async def listening(pop: PopApi, calls: Calls) -> AsyncIterator[None]:
 
 _EXPIRES = re.compile(r";\s*expires\s*=\s*([0-9]{1,9})", re.IGNORECASE)
 _UNQUOTED = str.maketrans('"\r\n', "'  ")
+
+
+@contextmanager
+def _counted(counter: Counter[T], key: T) -> Iterator[None]:
+    """One more within the context."""
+    counter[key] += 1
+    try:
+        yield
+    finally:
+        counter[key] -= 1
+        if not counter[key]:
+            del counter[key]
 
 
 def _check_required(request: Request) -> None:

@@ -1,6 +1,7 @@
 """One phone call's media: what offers and answers settle, on a socket, an RTP stream and a line."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from voicepipe.errors import TransferFailed
 from voicepipe.ingress.realtime.errors import NO_KEYS, WireError
@@ -88,18 +89,21 @@ class SipMedia:
         codecs = sorted(CODECS, key=lambda one: wanted.index(one.name) if one.name in wanted else len(wanted))
         return sip_sdp.offer(self._end, codecs, self._offered)
 
-    def accept(self, answer: str) -> None:
-        """The far end's answer to ours. Raises SdpError."""
+    def accept(self, answer: str, signalled: str) -> None:
+        """The far end's answer to ours; `signalled` as for `answer`. Raises SdpError: all stays as it is."""
         said = _read(answer, self._config)
         srtp = Srtp.answered(self._offered, said.crypto[0]) if said.crypto else None
         if self._offered and srtp is None:
             raise SdpError("The answer takes none of the keys that were offered.")
+        self._signalled = signalled
         self._settle(said, srtp)
 
     def _answered(self, said: sip_sdp.Description) -> str:
         srtp = Srtp.answering(said.crypto[0], self._srtp) if said.crypto else None
         self._settle(said, srtp)
-        return sip_sdp.answer(said, self._end, srtp.ours if srtp else None)
+        # The same key may be offered under another tag, by which its answer is known (RFC 4568, 5.1.2).
+        ours = replace(srtp.ours, tag=said.crypto[0].tag) if srtp else None
+        return sip_sdp.answer(said, self._end, ours)
 
     def _settle(self, said: sip_sdp.Description, srtp: Srtp | None) -> None:
         self._srtp = srtp

@@ -17,7 +17,7 @@ from sippy.Time.MonoTime import MonoTime
 
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.sip import unreadable
-from voicepipe.ingress.sip.message import Address, Message, Response, SipError
+from voicepipe.ingress.sip.message import Address, Message, Response
 from voicepipe.ingress.sip.transactions import Host, Transactions, UdpSocket, prepare
 from voicepipe.rtp.ports import taken
 
@@ -58,9 +58,11 @@ class Request(Message):
         tag: str = "",
         on_ack: Callable[[Message], None] | None = None,
         on_lost: Callable[[], None] | None = None,
+        once: bool = False,
     ) -> None:
         """Answer; final responses but once. `tag`: ours, of the dialog; `body`: SDP. An INVITE's final response is sent
-        until its ACK comes (`on_ack`), or for 32 s (`on_lost`)."""
+        until its ACK comes (`on_ack`), or for 32 s (`on_lost`); with `once` only again where the INVITE comes again, so
+        that who writes another's address on it has no more sent there than they send (RFC 3261, 26.3.2.4)."""
         if self._final:
             return
         self._final = code >= 200
@@ -69,7 +71,7 @@ class Request(Message):
             response.getHFBody("to").setTag(tag)
         response.appendHeaders([SipHeader(name=name, bodys=value) for name, value in headers])
         self._transaction.noack_cb = on_lost
-        self._stack.respond(response, self._transaction, on_ack)
+        self._stack.respond(response, self._transaction, on_ack, once=once)
 
     def cancelled(self) -> None:
         """As sippy tells it."""
@@ -148,9 +150,6 @@ class Stack:
         request = Request(message, transaction, self)
         try:
             self._on_request(request)
-        except SipError as error:
-            logger.info("a %r from %s cannot be read: %s", request.method, request.source[0], error)
-            request.respond(400, "Bad Request")
         except Exception:
             logger.exception("a %r from %s failed", request.method, request.source[0])
             try:
@@ -160,10 +159,12 @@ class Stack:
                 raise
         return None, lambda *_: request.cancelled(), transaction.noack_cb
 
-    def respond(self, response: Any, transaction: Any, on_ack: Callable[[Message], None] | None) -> None:
+    def respond(self, response: Any, transaction: Any, on_ack: Callable[[Message], None] | None, *, once: bool) -> None:
         """As `Request.respond`."""
         acknowledged = (lambda message: on_ack(Message(message))) if on_ack else None
         self._transactions.sendResponse(response, transaction, ack_cb=acknowledged)
+        if once:
+            self._transactions.not_again(transaction)
 
     @staticmethod
     def sdp(body: str) -> Any:

@@ -17,6 +17,8 @@ import sippy.Time.Timeout
 from sippy.SipConf import SipConf
 from sippy.SipTransactionManager import SipTransactionManager
 
+from voicepipe.ingress.sip.message import printable
+
 logger = logging.getLogger(__name__)
 
 Host = tuple[str, int]
@@ -58,7 +60,9 @@ class _Log:
 
     def write(self, *said: str, **_: object) -> None:
         if logger.isEnabledFor(logging.DEBUG):
-            logger.debug("%s", _SECRETS.sub(r"\1...", "".join(said)))
+            text = _SECRETS.sub(r"\1...", "".join(said))
+            # Indented, so that nothing that a stranger writes looks like a line of the log.
+            logger.debug("%s", "\n    ".join(printable(line) for line in text.splitlines()))
 
 
 def _unparsed(what: str, extra: str = "", **_: object) -> None:
@@ -155,6 +159,11 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
         if "received" in via.params:  # If its sender wrote that, our answers would go to whom they please.
             via.params["received"] = msg.getSource()[0]
         super().incomingRequest(msg, checksum, tids, server)
+
+    def not_again(self, transaction: Any) -> None:
+        """Its final response is not sent again before the INVITE is."""
+        if transaction.teA:
+            transaction.teA.cancel()
 
     def forget(self, transaction: Any) -> None:
         """One that has failed to be answered."""

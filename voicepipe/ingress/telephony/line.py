@@ -107,6 +107,7 @@ class StreamLine:
         self._say = say
         self._hand_over = hand_over
         self._queue = BlockQueue()
+        self._queue.narrow = self._in.rate < RATE
         self._resample = Resampler(self._in.rate, RATE, in_step=True)
         self._marks = Marks(self.out_rate, clock)
 

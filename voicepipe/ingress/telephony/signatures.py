@@ -78,14 +78,6 @@ def twilio(token: str, url: str, params: Sequence[tuple[str, str]], headers: Map
     )
 
 
-def public_key(text: str) -> Ed25519PublicKey:
-    """The key as Telnyx's portal shows it: base64 of 32 bytes. Raises ValueError."""
-    try:
-        return Ed25519PublicKey.from_public_bytes(b64decode(text, validate=True))
-    except (ValueError, binascii.Error):
-        raise ValueError(f"{text!r} is no Ed25519 key in base64; copy it from Telnyx's portal") from None
-
-
 def telnyx(key: Ed25519PublicKey, body: bytes, headers: Mapping[str, str], now: float) -> None:
     """`now` is the time of day. Raises Forbidden."""
     signature, stamp = headers.get(TELNYX_HEADER, ""), headers.get(TELNYX_TIME, "")

@@ -26,6 +26,8 @@ from voicepipe.ingress.telephony.wire import Wire
 
 logger = logging.getLogger(__name__)
 
+LEAST_RING_S, OVERTIME_S = 5, 2
+"""The network gives an attempt to put a caller through up before we do, so that nobody picks up who is given up."""
 REFUSED = 1008
 """WebSocket close code: nothing comes of this stream."""
 
@@ -55,8 +57,8 @@ class Provider(Protocol):
     def sound(self, start: Start) -> Sound:
         """In which we speak."""
 
-    async def transfer(self, start: Start, target: str) -> None:
-        """As `Line.transfer`."""
+    async def transfer(self, start: Start, target: str, ring_s: int) -> None:
+        """As `Line.transfer`; it may ring for so long."""
 
     async def ended(self, call_id: str, reason: str) -> None:
         """The provider's call is over for us, by this reason of `CallEnded` or "refused": nothing more is said."""
@@ -106,12 +108,13 @@ class Streams:
             seat = place.enter_context(self._pop.admit(tenant, agent))
             session, settings = settle(agent, Caller(tenant, agent.name), int(time.time() + limits.call_ms / 1000))
             settings = msgspec.structs.replace(settings, origin=arrival.origin)
+            ring_s = max(LEAST_RING_S, agent.transfer_ms // 1000 - OVERTIME_S)
             line = StreamLine(
                 provider.dialect,
                 start.stream_id,
                 (start.sound, provider.sound(start)),
                 wire.say,
-                lambda target: provider.transfer(start, target),
+                lambda target: provider.transfer(start, target, ring_s),
             )
             call = RealtimeCall(line, seat, session, settings, limits)
             place.enter_context(self._calls.known(tenant, call, start.call_id))

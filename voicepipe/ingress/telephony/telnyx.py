@@ -3,14 +3,14 @@
 A call that is answered is streamed by a command of its own: only that one takes a token and a sampling rate.
 """
 
-import asyncio
 import logging
 import time
-from base64 import b64encode
+from base64 import b64decode
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
@@ -18,7 +18,7 @@ from starlette.websockets import WebSocket
 
 from voicepipe.agent import Origin
 from voicepipe.call_api import PopApi
-from voicepipe.errors import ConfigError, TransferFailed
+from voicepipe.errors import TransferFailed
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import body
 from voicepipe.ingress.telephony import signatures
@@ -27,14 +27,13 @@ from voicepipe.ingress.telephony.door import Door
 from voicepipe.ingress.telephony.signatures import Forbidden, Tokens
 from voicepipe.ingress.telephony.stream import Arrival, Streams
 from voicepipe.ingress.telephony.telnyx_api import CommandFailed, TelnyxApi
+from voicepipe.ingress.telephony.telnyx_legs import Legs
 from voicepipe.phone_config import TelnyxConfig
 from voicepipe.turn.targets import number
 
 logger = logging.getLogger(__name__)
 
 VOICE, STREAM = "/telnyx/voice", "/telnyx/stream"
-RING_S = 30
-"""So long somebody to whom a call is transferred may let it ring."""
 ANSWER_S = 60.0
 """Between our order to answer a call and the word that it is answered."""
 CAUSES = {"busy": "USER_BUSY", "rejected": "CALL_REJECTED"}
@@ -71,26 +70,19 @@ class _Ringing:
 
 
 class Telnyx:
-    """Implements `stream.Provider`. Raises ConfigError: the public key is none."""
+    """Implements `stream.Provider`."""
 
     dialect = TELNYX
 
     def __init__(self, pop: PopApi, calls: Calls, api: TelnyxApi) -> None:
-        config = pop.config.telnyx
-        try:
-            self._key = signatures.public_key(config.public_key)
-        except ValueError as error:
-            raise ConfigError(f"telnyx.public_key: {error}") from None
+        self._key = Ed25519PublicKey.from_public_bytes(b64decode(pop.config.telnyx.public_key))
         self._pop = pop
         self._door = Door(pop, self.dialect.kind)
         self._streams = Streams(pop, calls, self, self._door)
         self._api = api
         self._tokens = Tokens[str](time.monotonic)
         self._ringing: dict[str, _Ringing] = {}
-        self._transfers: dict[str, asyncio.Future[None]] = {}
-        """By call: done once somebody else has taken it."""
-        self._put_through: dict[str, str] = {}
-        """Calls that somebody has taken, or was being asked to when their stream ended; by the state of that leg."""
+        self._legs = Legs()
 
     @property
     def _config(self) -> TelnyxConfig:
@@ -154,20 +146,12 @@ class Telnyx:
             raise
 
     async def _bridged(self, call: Payload, asked: str) -> None:
-        transfer = self._transfers.get(call.call_control_id)
-        if transfer and not transfer.done():
-            transfer.set_result(None)
+        self._legs.bridged(call.call_control_id, call.client_state or "")
 
     async def _hung_up(self, call: Payload, asked: str) -> None:
         self._ringing.pop(call.call_control_id, None)
-        self._put_through.pop(_state(call.call_control_id), None)
-        if left := self._put_through.pop(call.client_state or "", ""):
-            return await self._api.command(left, "hangup")
-        for call_id, transfer in self._transfers.items():
-            if not transfer.done() and call.client_state == _state(call_id):
-                transfer.set_exception(
-                    TransferFailed(f"nobody took the call ({call.hangup_cause or 'no reason given'})")
-                )
+        if left := self._legs.hung_up(call.call_control_id, call.client_state or "", call.hangup_cause or ""):
+            await self._api.command(left, "hangup")
 
     async def _not_streamed(self, call: Payload, asked: str) -> None:
         logger.error("telnyx: %s cannot be streamed to this server: %s", call.call_control_id,
@@ -189,38 +173,30 @@ class Telnyx:
     def sound(self, start: Start) -> Sound:
         return SOUNDS[self._config.codec]
 
-    async def transfer(self, start: Start, target: str) -> None:
+    async def transfer(self, start: Start, target: str, ring_s: int) -> None:
         """Returns once somebody has taken the call. Raises TransferFailed."""
-        to = number(target) or target
-        taken = self._transfers[start.call_id] = asyncio.get_running_loop().create_future()
+        to, leg = number(target) or target, self._legs.begin(start.call_id)
         try:
             await self._api.command(
-                start.call_id, "transfer", to=to, timeout_secs=RING_S, target_leg_client_state=_state(start.call_id)
+                start.call_id, "transfer", to=to, timeout_secs=ring_s, target_leg_client_state=leg.state
             )
-            async with asyncio.timeout(RING_S + 5):
-                await taken
         except CommandFailed as error:
+            self._legs.forget(leg)
             raise TransferFailed(f"the telephone network refuses it ({error})") from error
-        except TimeoutError:
-            raise TransferFailed("nobody took the call in time") from None
+        else:
+            await leg.taken
         finally:
-            del self._transfers[start.call_id]
+            leg.taken.cancel()  # It was given up, if it is not done.
 
     async def ended(self, call_id: str, reason: str) -> None:
         """Telnyx holds a call that is no longer streamed, whichever side has ended the stream: it must be told to hang
         up. A call that somebody else is to have ends with theirs."""
-        if reason == "transferred":
-            self._put_through[_state(call_id)] = call_id
+        if self._legs.keep(call_id, transferred=reason == "transferred"):
             return
         try:
             await self._api.command(call_id, "hangup")
         except CommandFailed as error:
             logger.error("telnyx: %s is not hung up: %s", call_id, error)
-
-
-def _state(call_id: str) -> str:
-    """What the webhooks of a leg say to which a call is transferred."""
-    return b64encode(call_id.encode()).decode()
 
 
 _TOLD: dict[str, Callable[[Telnyx, Payload, str], Awaitable[None]]] = {

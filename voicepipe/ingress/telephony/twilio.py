@@ -1,6 +1,7 @@
 """Calls from Twilio: a number's webhook, the media stream that it asks for, and what comes after that."""
 
 import time
+from collections import OrderedDict
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
@@ -26,6 +27,10 @@ OURS = "voicepipe"
 signature alone would let in whoever has seen one, since a stream's address is always the same."""
 REMEMBERED_S = 60.0
 """Twilio asks at once what comes after a stream."""
+DIALLED_S = 660.0
+"""And what comes after an attempt to put a call through, once it has rung for ten minutes at most."""
+STREAMED = 10_000
+"""Calls that are remembered so that nobody streams them again: Twilio's signature holds for ever."""
 
 
 class _Expected(NamedTuple):
@@ -47,8 +52,11 @@ class Twilio:
         self._streams = Streams(pop, calls, self, self._door)
         self._token = token
         self._tokens = Tokens[_Expected](time.monotonic)
-        self._transfers: dict[str, tuple[float, str]] = {}
+        self._transfers: dict[str, tuple[float, twiml.Target]] = {}
         """By call: until when it is remembered where it goes, and where."""
+        self._dialled: dict[str, float] = {}
+        """Calls that are being put through, until when."""
+        self._streamed_before: OrderedDict[str, None] = OrderedDict()
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -61,6 +69,8 @@ class Twilio:
         """POST: somebody calls. TwiML that has the call streamed to us; or the busy tone."""
         try:
             form, url = await self._form(request)
+            if form.get("CallSid", "") in self._streamed_before:
+                raise Forbidden("its call has been streamed before: it is an old one, sent again")
         except Forbidden as error:
             return self._door.forbid(request, "a webhook", error)
         asked = request.query_params.get("agent", "")
@@ -75,11 +85,14 @@ class Twilio:
             form, url = await self._form(request)
         except Forbidden as error:
             return self._door.forbid(request, "a webhook", error)
-        asked = request.query_params.get("agent", "")
-        until, target = self._transfers.pop(form.get("CallSid", ""), (0.0, ""))
-        if until > time.monotonic():
+        asked, call_id, now = request.query_params.get("agent", ""), form.get("CallSid", ""), time.monotonic()
+        until, target = self._transfers.pop(call_id, (0.0, None))
+        if target and until > now:
+            self._dialled = {call: kept for call, kept in self._dialled.items() if kept > now}
+            self._dialled[call_id] = now + DIALLED_S
             return _xml(twiml.dial(target, _after(url, asked)))
-        untaken = form.get("DialCallStatus", "completed") not in ("completed", "answered")
+        failed = form.get("DialCallStatus", "completed") not in ("completed", "answered")
+        untaken = self._dialled.pop(call_id, 0.0) > now and failed
         if untaken and not self._door.turns_down(form.get("To", ""), asked):
             return self._streamed(form, url, asked, returned=True)
         return _xml(twiml.hang_up())
@@ -128,12 +141,15 @@ class Twilio:
                 f"its TwiML is not from {VOICE}, so it brings no token: let that be the number's webhook, or set "
                 "twilio.own_twiml for TwiML of your own"
             )
+        self._streamed_before[start.call_id] = None
+        if len(self._streamed_before) > STREAMED:
+            self._streamed_before.popitem(last=False)
         return Arrival(Origin(caller, called, rest), agent, stream.returned)
 
     def sound(self, start: Start) -> Sound:
         return start.sound
 
-    async def transfer(self, start: Start, target: str) -> None:
+    async def transfer(self, start: Start, target: str, ring_s: int) -> None:
         """Remember where the call goes: Twilio asks once the stream has ended, and again if nobody took it.
 
         Raises TransferFailed.
@@ -144,7 +160,7 @@ class Twilio:
             )
         now = time.monotonic()
         self._transfers = {call: kept for call, kept in self._transfers.items() if kept[0] > now}
-        self._transfers[start.call_id] = now + REMEMBERED_S, target
+        self._transfers[start.call_id] = now + REMEMBERED_S, twiml.Target(target, ring_s)
 
     async def ended(self, call_id: str, reason: str) -> None:
         """The stream is closed, which is all that Twilio needs."""

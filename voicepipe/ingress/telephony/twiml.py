@@ -1,10 +1,17 @@
 """TwiML: what Twilio is told to do with a call. Pure. https://www.twilio.com/docs/voice/twiml"""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from voicepipe.turn.targets import is_sip, number
+
+
+class Target(NamedTuple):
+    """Whom a caller is put through to, and for how long it may ring."""
+
+    address: str
+    ring_s: int
 
 
 def reject(reason: Literal["busy", "rejected"]) -> str:
@@ -20,10 +27,11 @@ def stream(url: str, parameters: Mapping[str, str], after: str) -> str:
     return _document(f"<Connect action={quoteattr(after)}><Stream url={quoteattr(url)}>{inner}</Stream></Connect>")
 
 
-def dial(target: str, after: str) -> str:
-    """Put it through to `target`; once that has ended, or failed, ask at `after` what comes then."""
-    who = f"<Sip>{escape(target)}</Sip>" if is_sip(target) else f"<Number>{escape(number(target))}</Number>"
-    return _document(f"<Dial action={quoteattr(after)}>{who}</Dial>")
+def dial(target: Target, after: str) -> str:
+    """Put it through; once that has ended, or failed, ask at `after` what comes then."""
+    to = target.address
+    who = f"<Sip>{escape(to)}</Sip>" if is_sip(to) else f"<Number>{escape(number(to))}</Number>"
+    return _document(f'<Dial timeout="{target.ring_s}" action={quoteattr(after)}>{who}</Dial>')
 
 
 def hang_up() -> str:

@@ -1,0 +1,106 @@
+"""Telnyx as the far end: signs its webhooks, keeps the commands that it gets, opens the stream that was asked for."""
+
+import asyncio
+import json
+import time
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from websockets.asyncio.client import ClientConnection, connect
+
+from tests.ingress.fake_pop import FakePop, serving
+from voicepipe.config import Config
+from voicepipe.phone_config import RouteConfig, TelephonyConfig, TelnyxConfig
+
+ENV = "TEST_TELNYX_KEY"
+SECRET = "KEY0123"
+SIGNER = Ed25519PrivateKey.generate()
+PUBLIC = b64encode(SIGNER.public_key().public_bytes_raw()).decode()
+CALL = "v3:abc-DEF_1"
+FROM: Any = {"from": "+1555"}
+
+
+class Api:
+    """Telnyx's: keeps every command, and answers 200 unless `status` says otherwise for an action."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.commands: list[tuple[str, dict[str, Any]]] = []
+        self.status: dict[str, tuple[int, dict[str, Any]]] = {}
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+        size = int(head.partition("content-length: ")[2].partition("\r\n")[0])
+        body = json.loads(await reader.readexactly(size))
+        assert f"authorization: bearer {SECRET}".lower() in head
+        version, calls, call_id, actions, action = head.split(" ")[1].strip("/").split("/")
+        assert (version, calls, call_id, actions) == ("v2", "calls", CALL.lower(), "actions")
+        self.commands.append((action, body))
+        status, answer = self.status.get(action, (200, {"data": {"result": "ok"}}))
+        data = json.dumps(answer).encode()
+        writer.write(f"HTTP/1.1 {status} -\r\nContent-Length: {len(data)}\r\nConnection: close\r\n\r\n".encode() + data)
+        await writer.drain()
+        writer.close()
+
+    def did(self, action: str) -> list[dict[str, Any]]:
+        return [body for done, body in self.commands if done == action]
+
+
+@asynccontextmanager
+async def telnyx(*routes: RouteConfig, codec: str = "PCMU") -> AsyncIterator[tuple[FakePop, Api, str]]:
+    """A PoP that Telnyx calls, and Telnyx."""
+    api = Api()
+    listening = await asyncio.start_server(api.serve, "127.0.0.1", 0)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv(ENV, SECRET)
+        async with listening:
+            url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+            config = Config(
+                telephony=TelephonyConfig(public_url="https://voice.example.com/x"),
+                telnyx=TelnyxConfig(public_key=PUBLIC, api_key_env=ENV, api_url=url, codec=codec),  # type: ignore[arg-type]
+                routes=routes,
+            )
+            pop = FakePop(config)
+            async with serving(pop) as address:
+                yield pop, api, address
+
+
+async def post(address: str, event: str, *, age: float = 0, query: str = "", **payload: Any) -> int:
+    """A webhook; its status."""
+    said = {"data": {"event_type": event, "record_type": "event", "payload": {"call_control_id": CALL} | payload}}
+    body = json.dumps(said).encode()
+    stamp = str(int(time.time() - age))
+    headers = {
+        "telnyx-signature-ed25519": b64encode(SIGNER.sign(f"{stamp}|".encode() + body)).decode(),
+        "telnyx-timestamp": stamp,
+    }
+    async with httpx.AsyncClient(trust_env=False) as client:
+        answer = await client.post(f"http://{address}/telnyx/voice{query}", content=body, headers=headers)
+    return answer.status_code
+
+
+async def call(address: str, **more: Any) -> None:
+    """Somebody calls, and Telnyx has answered as it was told."""
+    assert await post(address, "call.initiated", direction="incoming", to="+4930123", **FROM, **more) == 200
+    assert await post(address, "call.answered", to="+4930123", **FROM) == 200
+
+
+@asynccontextmanager
+async def streaming(address: str, api: Api, format: dict[str, Any] | None = None) -> AsyncIterator[ClientConnection]:
+    """The stream that was asked for."""
+    [asked] = api.did("streaming_start")
+    headers = {"x-telnyx-streaming-auth-token": asked["stream_auth_token"]}
+    async with connect(f"ws://{address}/telnyx/stream", additional_headers=headers, proxy=None) as socket:
+        await socket.send('{"event":"connected","version":"1.0.0"}')
+        custom = {one["name"]: one["value"] for one in asked.get("custom_parameters", [])}
+        await socket.send(json.dumps({"event": "start", "sequence_number": "1", "stream_id": "S1", "start": {
+            "user_id": "U", "call_control_id": CALL, "from": "+1555", "to": "+4930123", "client_state": None,
+            "custom_parameters": custom,
+            "media_format": format or {"encoding": "PCMU", "sample_rate": 8000, "channels": 1},
+        }}))  # fmt: skip
+        yield socket
