@@ -15,7 +15,8 @@ from rich.console import Console
 
 from latency_probes.realtime import RealtimeCaller
 from voicepipe import cli, config, demo, lan, runtime
-from voicepipe.config import Config, EnginesConfig
+from voicepipe.config import Config
+from voicepipe.engine_config import EnginesConfig
 from voicepipe.errors import ConfigError, ProbeError
 from voicepipe.pop import running
 

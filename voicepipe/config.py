@@ -6,12 +6,24 @@
 import os
 import secrets
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 from voicepipe import toml_file
+from voicepipe.engine_config import (
+    CoquiConfig,
+    DelaysConfig,
+    EnginesConfig,
+    EspeakConfig,
+    KokoroConfig,
+    OpenAiConfig,
+    ScriptedConfig,
+    SphinxConfig,
+    VllmConfig,
+    WhisperConfig,
+)
 from voicepipe.errors import ConfigError
 from voicepipe.phone_config import RouteConfig, SipConfig, TelephonyConfig, TelnyxConfig, TwilioConfig
 from voicepipe.ranges import Ms, Name, Port, Section, Wait, check_hosts, check_ports
@@ -21,6 +33,17 @@ from voicepipe.turn.vad import VadConfig
 
 PATHS = (("pop", "agents"), ("http", "cert"), ("http", "key"), ("endpoint", "model"))
 """Tables and keys that name files."""
+
+MODELS = (
+    ("whisper", "model"),
+    ("vllm", "model"),
+    ("kokoro", "model"),
+    ("kokoro", "voices"),
+    ("coqui", "model"),
+    ("coqui", "python"),
+)
+"""Tables and keys that name files which may come later, or be elsewhere: a model is fetched, an interpreter installed.
+A name that is no path from here ("org/name" on the hub, "python3") stays as it is."""
 
 
 class PopConfig(Section, frozen=True):
@@ -111,42 +134,6 @@ class LadderConfig(Section, frozen=True):
     """Not counted from commit but from the last piece of an answer that has begun: the model or the voice stalled."""
 
 
-class EnginesConfig(Section, frozen=True):
-    vad: Literal["silero", "scripted"] = "silero"
-    asr: Literal["sphinx", "scripted"] = "sphinx"
-    llm: Literal["frontdesk", "scripted"] = "frontdesk"
-    tts: Literal["espeak", "scripted"] = "espeak"
-
-
-class SphinxConfig(Section, frozen=True):
-    decoders: Annotated[int, Meta(ge=1)] = 8
-    """Utterances that are recognised at a time; more wait, up to 5 s after their end. 100 MB each, loaded one
-    after the other behind the start."""
-    threads: Annotated[int, Meta(ge=0)] = 0
-    """0: one a core."""
-
-
-class EspeakConfig(Section, frozen=True):
-    voice: str = "en-us"
-    words_per_minute: Annotated[int, Meta(ge=80, le=450)] = 165
-
-
-class ScriptedConfig(Section, frozen=True):
-    """Scripted engines are for timing: what they hear has nothing to do with what is said."""
-
-    hears: tuple[str, ...] = ("hello",)
-    """The n-th utterance since the start, over and over; a word every 250 ms."""
-
-
-class DelaysConfig(Section, frozen=True):
-    """Added to each engine's own time: what GPU engines would cost. For measurements and tests."""
-
-    asr_ms: Ms = 0
-    first_token_ms: Ms = 0
-    token_ms: Ms = 0
-    tts_ms: Ms = 0
-
-
 class Config(Section, frozen=True):
     """The whole file."""
 
@@ -166,7 +153,12 @@ class Config(Section, frozen=True):
     ladder: LadderConfig = LadderConfig()
     engines: EnginesConfig = EnginesConfig()
     sphinx: SphinxConfig = SphinxConfig()
+    whisper: WhisperConfig = WhisperConfig()
+    vllm: VllmConfig = VllmConfig()
+    openai: OpenAiConfig = OpenAiConfig()
     espeak: EspeakConfig = EspeakConfig()
+    kokoro: KokoroConfig = KokoroConfig()
+    coqui: CoquiConfig = CoquiConfig()
     scripted: ScriptedConfig = ScriptedConfig()
     delays: DelaysConfig = DelaysConfig()
 
@@ -292,6 +284,11 @@ def telnyx_key(config: Config) -> str:
     return _secret(config.telnyx.api_key_env, "telnyx.api_key_env", "an API key of the account")
 
 
+def openai_key(config: Config) -> str:
+    """By which the language model's server lets us in; empty: it asks for none. Raises ConfigError."""
+    return _secret(config.openai.api_key_env, "openai.api_key_env", "the server's key")
+
+
 def operator_key(config: Config) -> str:
     """The key that shows the dashboard everything; empty: there is none. Raises ConfigError."""
     name = config.http.operator_key_env
@@ -306,6 +303,7 @@ def missing_secrets(config: Config) -> list[str]:
     named = [
         *(tenant.key_env for tenant in config.tenants), config.http.operator_key_env, config.webrtc.turn_secret_env,
         *(user.password_env for user in config.sip.users), config.twilio.auth_token_env, config.telnyx.api_key_env,
+        config.openai.api_key_env,
     ]  # fmt: skip
     return [name for name in dict.fromkeys(named) if name and not os.environ.get(name, "").strip()]
 
@@ -328,6 +326,11 @@ def _checked(file: Path, shape: type[Section]) -> dict[str, Any]:
             if not path.exists():
                 raise ConfigError(f"{file}: {table}.{key}: there is no {path}; paths are relative to this file")
             tables[table][key] = str(path)
+    for table, key in MODELS:
+        if name := tables.get(table, {}).get(key):
+            path = file.resolve().parent / Path(name).expanduser()
+            if name.startswith((".", "/", "~")) or path.exists():
+                tables[table][key] = os.path.normpath(path)
     return tables
 
 

@@ -22,7 +22,8 @@ from rich.text import Text
 from voicepipe import lan, runtime
 from voicepipe.agent_store import open_agents
 from voicepipe.audio import opus
-from voicepipe.config import Config, EnginesConfig, load
+from voicepipe.config import Config, load
+from voicepipe.engine_config import EnginesConfig
 from voicepipe.engines.base import Engine
 from voicepipe.engines.loader import choose
 from voicepipe.errors import ConfigError, VoicepipeError

@@ -8,7 +8,7 @@ import pytest
 
 from tests.engines.contract import AsrContract, ToolContract, TtsContract, VadContract, texts, whole
 from voicepipe.audio import RATE, Pcm, Resampler
-from voicepipe.config import DelaysConfig
+from voicepipe.engine_config import DelaysConfig
 from voicepipe.engines.base import Asr, Delta, Engines, Llm, Message, Prompt, ToolCall, Tts, Vad
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.frontdesk import FrontdeskLlm

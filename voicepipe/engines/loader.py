@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from voicepipe.config import Config, DelaysConfig
+from voicepipe.config import Config, openai_key
+from voicepipe.engine_config import DelaysConfig
 from voicepipe.engines.base import Asr, Engine, Engines, Llm, Prompt, Tts, TurnModel, Vad
 from voicepipe.errors import EngineError
 
@@ -62,33 +63,59 @@ def _vad(config: Config) -> Vad:
 
 
 def _asr(config: Config, phrases: Sequence[str]) -> Asr:
-    if config.engines.asr == "scripted":
-        from voicepipe.engines.scripted import ScriptedAsr
+    match config.engines.asr:
+        case "scripted":
+            from voicepipe.engines.scripted import ScriptedAsr
 
-        return ScriptedAsr(config.scripted.hears)
-    from voicepipe.engines.sphinx import SphinxAsr
+            return ScriptedAsr(config.scripted.hears)
+        case "whisper":
+            from voicepipe.engines.whisper import WhisperAsr
 
-    return SphinxAsr(phrases, decoders=config.sphinx.decoders, threads=config.sphinx.threads or None)
+            return WhisperAsr(config.whisper)
+        case "sphinx":
+            from voicepipe.engines.sphinx import SphinxAsr
+
+            return SphinxAsr(phrases, decoders=config.sphinx.decoders, threads=config.sphinx.threads or None)
 
 
 def _llm(config: Config) -> Llm:
-    if config.engines.llm == "scripted":
-        from voicepipe.engines.scripted import ScriptedLlm
+    match config.engines.llm:
+        case "scripted":
+            from voicepipe.engines.scripted import ScriptedLlm
 
-        return ScriptedLlm()
-    from voicepipe.engines.frontdesk import FrontdeskLlm
+            return ScriptedLlm()
+        case "vllm":
+            from voicepipe.engines.vllm import VllmLlm
 
-    return FrontdeskLlm()
+            return VllmLlm(config.vllm)
+        case "openai":
+            from voicepipe.engines.openai import OpenAiLlm
+
+            return OpenAiLlm(config.openai, openai_key(config))
+        case "frontdesk":
+            from voicepipe.engines.frontdesk import FrontdeskLlm
+
+            return FrontdeskLlm()
 
 
 def _tts(config: Config) -> Tts:
-    if config.engines.tts == "scripted":
-        from voicepipe.engines.scripted import ScriptedTts
+    match config.engines.tts:
+        case "scripted":
+            from voicepipe.engines.scripted import ScriptedTts
 
-        return ScriptedTts()
-    from voicepipe.engines.espeak import EspeakTts
+            return ScriptedTts()
+        case "kokoro":
+            from voicepipe.engines.kokoro import KokoroTts
 
-    return EspeakTts(config.espeak.voice, config.espeak.words_per_minute)
+            return KokoroTts(config.kokoro)
+        case "coqui":
+            from voicepipe.engines.coqui import CoquiTts
+
+            return CoquiTts(config.coqui)
+        case "espeak":
+            from voicepipe.engines.espeak import EspeakTts
+
+            return EspeakTts(config.espeak.voice, config.espeak.words_per_minute)
 
 
 def _turn(config: Config) -> TurnModel | None:

@@ -28,7 +28,7 @@ from voicepipe.engines.base import (
 from voicepipe.errors import EngineBusy, EngineError
 
 if TYPE_CHECKING:
-    from voicepipe.config import DelaysConfig
+    from voicepipe.engine_config import DelaysConfig
 
 Timeline = Sequence[tuple[int, str]]
 """(sample of the stream from which the word is known, word), in order."""

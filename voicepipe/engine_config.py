@@ -1,0 +1,136 @@
+"""Tables of the configuration that concern engines: which ones, where their models are, on which device they run."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from voicepipe.ranges import Count, Ms, Positive, Section
+
+Device = Annotated[str, Meta(pattern=r"^(auto|cpu|cuda(:\d+)?)$")]
+""""cuda:1" is the second GPU that this process sees; "auto": a GPU if there is one, beside the others' models as
+`engines/placement.py` places them."""
+Timeout = Annotated[int, Meta(ge=1, le=7200)]
+"""Seconds."""
+Temperature = Annotated[float, Meta(ge=0, le=2)]
+
+
+class EnginesConfig(Section, frozen=True):
+    vad: Literal["silero", "scripted"] = "silero"
+    asr: Literal["sphinx", "whisper", "scripted"] = "sphinx"
+    llm: Literal["frontdesk", "vllm", "openai", "scripted"] = "frontdesk"
+    tts: Literal["espeak", "kokoro", "coqui", "scripted"] = "espeak"
+
+
+class SphinxConfig(Section, frozen=True):
+    decoders: Positive = 8
+    """Utterances that are recognised at a time; more wait, up to 5 s after their end. 100 MB each, loaded one
+    after the other behind the start."""
+    threads: Count = 0
+    """0: one a core."""
+
+
+class WhisperConfig(Section, frozen=True):
+    """faster-whisper: Whisper by CTranslate2."""
+
+    model: str = "deepdml/faster-whisper-large-v3-turbo-ct2"
+    """A directory with a model that CTranslate2 has converted, or such a model's name on the hub."""
+    device: Device = "auto"
+    compute_type: str = "auto"
+    """CTranslate2's name; "auto": int8 on a CPU, float16 on a GPU."""
+    threads: Count = 0
+    """Of a CPU; 0: one a core."""
+    detect_language: bool = False
+    """Of each utterance, by the model; otherwise it is the agent's."""
+    partial_ms: Annotated[int, Meta(ge=100, le=10_000)] = 500
+    """A call's words are read again after so much more of its sound, if the model has time for it."""
+    batch: Positive = 8
+    """Utterances that are read in one go."""
+
+
+class VllmConfig(Section, frozen=True):
+    """vLLM, by its own names."""
+
+    model: str = ""
+    """A directory, or a model's name on the hub."""
+    tensor_parallel_size: Positive = 1
+    """GPUs that share each layer; the first ones that this process sees."""
+    max_model_len: Annotated[int, Meta(ge=256)] = 8192
+    """Tokens of a prompt and its reply."""
+    kv_cache_memory_bytes: Count = 0
+    """Of each GPU, for what calls have said; 0: what `args.gpu_memory_utilization` leaves, on a GPU of its own."""
+    tool_call_parser: str = ""
+    """vLLM's name for how the model writes tool calls ("hermes", "llama3_json"); empty: tools are not offered to it."""
+    temperature: Temperature = 0.0
+    max_tokens: Positive = 512
+    """Of a reply that sets no bound itself."""
+    start_timeout_s: Timeout = 600
+    """Loading, compiling and warming up; then the start is given up with what to look at."""
+    args: dict[str, Any] = {}
+    """Every other engine argument of vLLM, unchanged."""
+
+
+class OpenAiConfig(Section, frozen=True):
+    """A server of the OpenAI kind on this host: vLLM's own, SGLang, llama.cpp, TensorRT-LLM."""
+
+    base_url: str = ""
+    model: str = ""
+    """Its name there; empty: the only one that the server has."""
+    api_key_env: str = ""
+    """The environment variable that holds the key; empty: it asks for none."""
+    temperature: Temperature = 0.0
+    max_tokens: Positive = 512
+    timeout_ms: Ms = 10_000
+    """To the first token, and from one to the next."""
+    body: dict[str, Any] = {}
+    """More fields of each request, unchanged."""
+
+
+class EspeakConfig(Section, frozen=True):
+    voice: str = "en-us"
+    words_per_minute: Annotated[int, Meta(ge=80, le=450)] = 165
+
+
+class KokoroConfig(Section, frozen=True):
+    """kokoro-onnx."""
+
+    model: str = "kokoro-v1.0.onnx"
+    """File."""
+    voices: str = "voices-v1.0.bin"
+    """File."""
+    voice: str = "af_heart"
+    device: Device = "auto"
+    threads: Count = 0
+    """Of a CPU; 0: one a core."""
+    workers: Positive = 2
+    """Phrases that are spoken at a time; each has a session of its own."""
+
+
+class CoquiConfig(Section, frozen=True):
+    """coqui-tts, in a process and an environment of its own."""
+
+    python: str = ""
+    """The interpreter that has coqui-tts, e.g. ".venv-coqui/bin/python"."""
+    model: str = ""
+    """A directory with config.json and the checkpoint that it names."""
+    voice: str = ""
+    """A speaker of the model; empty: its first."""
+    device: Device = "auto"
+    workers: Positive = 1
+    """Processes, each with the model; one speaks one phrase at a time."""
+    start_timeout_s: Timeout = 120
+
+
+class ScriptedConfig(Section, frozen=True):
+    """Scripted engines are for timing: what they hear has nothing to do with what is said."""
+
+    hears: tuple[str, ...] = ("hello",)
+    """The n-th utterance since the start, over and over; a word every 250 ms."""
+
+
+class DelaysConfig(Section, frozen=True):
+    """Added to each engine's own time: what GPU engines would cost. For measurements and tests."""
+
+    asr_ms: Ms = 0
+    first_token_ms: Ms = 0
+    token_ms: Ms = 0
+    tts_ms: Ms = 0
