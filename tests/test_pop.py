@@ -10,9 +10,10 @@ from tests.scenario import ScenarioLine, load
 from voicepipe.agent import CallSettings
 from voicepipe.agent_store import AgentStore
 from voicepipe.config import Config
+from voicepipe.engine_config import DelaysConfig
 from voicepipe.engines.base import Engines
-from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.errors import ConfigError, Draining, PopFull, Unauthorized
+from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad, delayed
+from voicepipe.errors import ConfigError, Draining, EngineDown, PopFull, Unauthorized
 from voicepipe.pop import Pop
 from voicepipe.tools import ToolRunner
 from voicepipe.turn.events import ReplyDone
@@ -102,6 +103,25 @@ def test_an_unknown_agent_is_named_beside_those_there_are(make) -> None:  # type
     assert pop.agent("night").name == "night"
     with pytest.raises(ConfigError, match="front-desk, night"):
         pop.agent("day")
+
+
+class MortalLlm(ScriptedLlm):
+    alive = True
+
+
+async def test_while_an_engine_is_started_again_no_call_is_taken(make) -> None:  # type: ignore[no-untyped-def]
+    pop = make()
+    llm = MortalLlm()
+    pop.engines = delayed(Engines(ScriptedVad(), ScriptedAsr(), llm, ScriptedTts()), DelaysConfig(token_ms=1))
+    pop.serving.set()
+    assert pop.health()["status"] == "ok"
+    llm.alive = False
+    assert pop.health()["status"] == "engine_down"
+    with pytest.raises(EngineDown, match="started again"), pop.admit(pop.tenant(None), pop.agent(None)):
+        pass
+    llm.alive = True
+    with pop.admit(pop.tenant(None), pop.agent(None)):
+        pass
 
 
 async def test_draining_refuses_and_waits_for_the_last_call(make) -> None:  # type: ignore[no-untyped-def]

@@ -139,10 +139,10 @@ class PopApi(Protocol):
         """Whose calls the holder of this key may see: a tenant's name; None: everyone's. Raises Unauthorized."""
 
     def admit(self, tenant: Tenant, agent: Agent) -> AbstractContextManager[Seat]:
-        """A place for one call. Raises PopFull, Draining."""
+        """A place for one call. Raises PopFull, Draining, EngineDown."""
 
     def health(self) -> dict[str, Any]:
         """{"status", "calls", "predicted_ms", "tasks", "threads", "fds", "rss_kb", "cpu_s", "loop_lag_p99_ms"}.
 
-        `status` is "ok" while calls are taken, otherwise "starting" or "draining".
+        `status` is "ok" while calls are taken, otherwise "starting", "draining" or "engine_down".
         """

@@ -11,6 +11,7 @@ VoicepipeError
  |    +-- Unauthorized      no key, a wrong key or an expired one
  |    +-- PopFull           every slot is taken, or one more call would miss the budget
  |    +-- Draining          the PoP takes no new calls
+ |    +-- EngineDown        an engine is being started again
  |    +-- NoPort            no network port can be had for a call's sound
  |    +-- UnknownCall       no call has this id, or it is somebody else's
  +-- CallError               a request about a call that it cannot carry out
@@ -79,6 +80,10 @@ class TenantFull(PopFull):
 
 class Draining(Refused):
     """The PoP takes no new calls."""
+
+
+class EngineDown(Refused):
+    """An engine's process ended; until it is ready again the PoP takes no new calls."""
 
 
 class NoPort(Refused):

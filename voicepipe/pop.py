@@ -19,7 +19,7 @@ from voicepipe.config import Config, keys, operator_key
 from voicepipe.control import Control
 from voicepipe.engines.base import Engines
 from voicepipe.engines.loader import loaded
-from voicepipe.errors import ConfigError, Draining, EngineError, PopFull, Refused, TenantFull, Unauthorized
+from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, PopFull, Refused, TenantFull, Unauthorized
 from voicepipe.line import Line
 from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.dashboard import Dashboard
@@ -152,6 +152,8 @@ class Pop:
         """Raises Refused: there is no place for one more call."""
         if self._draining:
             raise Draining("This PoP is being shut down and takes no new calls; try another one.")
+        if not self.engines.alive:
+            raise EngineDown("An engine of this PoP ended and is being started again; try another PoP, or again soon.")
         mine, all_calls = self._calls.get(tenant.name, 0), self.calls
         if all_calls >= self.config.pop.slots:
             raise PopFull(f"All {self.config.pop.slots} slots of this PoP are taken; try again later, or another PoP.")
@@ -181,7 +183,12 @@ class Pop:
                 self._admission.note(time.monotonic(), took_ms)
 
     def health(self) -> dict[str, Any]:
-        status = "draining" if self._draining else "ok" if self.serving.is_set() else "starting"
+        if self._draining:
+            status = "draining"
+        elif not self.serving.is_set():
+            status = "starting"
+        else:
+            status = "ok" if self.engines.alive else "engine_down"
         numbers = {"calls": self.calls, "predicted_ms": round(self.predicted_ms)}
         return {"status": status, **numbers, **self.watch.vitals()}
 

@@ -19,7 +19,7 @@ from websockets.typing import Origin, Subprotocol
 from tests.ingress.fake_pop import FakePop, serving
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, HttpConfig, TenantConfig
-from voicepipe.errors import ConfigError, Draining, PopFull, Unauthorized
+from voicepipe.errors import ConfigError, Draining, EngineDown, PopFull, Unauthorized
 from voicepipe.ingress import http, local, server
 from voicepipe.ingress.keys import KEPT, Caller, Secrets
 
@@ -93,7 +93,10 @@ async def test_sideband_misses() -> None:
             assert (await refused(address, f"?call_id={call_id}"))[:2] == (404, "call_id_not_found")
 
 
-@pytest.mark.parametrize(("error", "code"), [(PopFull("full"), "pop_full"), (Draining("bye"), "draining")])
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(PopFull("full"), "pop_full"), (Draining("bye"), "draining"), (EngineDown("soon"), "engine_down")],
+)
 async def test_a_pop_that_takes_no_calls(error: Exception, code: str, caplog: pytest.LogCaptureFixture) -> None:
     pop = FakePop()
     pop.refuse = error

@@ -6,15 +6,15 @@ work behind it is then dropped and nothing of it is delivered. No method blocks 
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.audio import Pcm
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
 
 __all__ = [
-    "Agent", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Llm", "Message", "OnPartial", "Prompt",
-    "Speech", "ToolCall", "ToolSpec", "Tts", "TurnModel", "TurnStream", "Vad", "VadStream", "Word",
+    "Agent", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Llm", "Message", "Mortal", "OnPartial",
+    "Prompt", "Speech", "ToolCall", "ToolSpec", "Tts", "TurnModel", "TurnStream", "Vad", "VadStream", "Word",
 ]  # fmt: skip
 
 
@@ -26,6 +26,15 @@ class Engine(Protocol):
 
     async def close(self) -> None:
         """Release workers and memory; pending work is dropped. Safe to call twice."""
+
+
+@runtime_checkable
+class Mortal(Protocol):
+    """An engine whose process may end while others live: it raises EngineDead and starts it again by itself."""
+
+    @property
+    def alive(self) -> bool:
+        """False from the end of the process until it is ready again."""
 
 
 # --- voice activity ---------------------------------------------------------------------------------------------
@@ -166,3 +175,8 @@ class Engines:
         """In the order in which they are loaded and closed."""
         engines = (self.vad, self.asr, self.llm, self.tts)
         return (*engines, self.turn) if self.turn else engines
+
+    @property
+    def alive(self) -> bool:
+        """All of them can work now."""
+        return all(engine.alive for engine in self.all() if isinstance(engine, Mortal))

@@ -18,6 +18,7 @@ from voicepipe.engines.base import (
     Engines,
     Hypothesis,
     Llm,
+    Mortal,
     OnPartial,
     Prompt,
     Speech,
@@ -304,7 +305,7 @@ class DelayedAsrStream:
 
 
 class _Around:
-    """`start` and `close` of the engine inside."""
+    """Life and death of the engine inside."""
 
     def __init__(self, inner: Asr | Llm | Tts) -> None:
         self._engine = inner
@@ -314,6 +315,10 @@ class _Around:
 
     async def close(self) -> None:
         await self._engine.close()
+
+    @property
+    def alive(self) -> bool:
+        return self._engine.alive if isinstance(self._engine, Mortal) else True
 
 
 class DelayedAsr(_Around):

@@ -8,7 +8,17 @@ from starlette.types import Receive, Scope, Send
 
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.call_api import PopApi, Tenant
-from voicepipe.errors import ConfigError, Draining, NoPort, PopFull, Refused, TenantFull, Unauthorized, UnknownCall
+from voicepipe.errors import (
+    ConfigError,
+    Draining,
+    EngineDown,
+    NoPort,
+    PopFull,
+    Refused,
+    TenantFull,
+    Unauthorized,
+    UnknownCall,
+)
 from voicepipe.ingress.keys import Caller, Secrets, caller, key_of
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.items import fresh_id
@@ -41,6 +51,7 @@ _REFUSALS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     TenantFull: (503, "pop_full", {"Retry-After": "2"}),
     NoPort: (503, "no_port", {"Retry-After": "2"}),
     Draining: (503, "draining", {"Retry-After": "30"}),
+    EngineDown: (503, "engine_down", {"Retry-After": "10"}),
 }
 """HTTP status, code and headers."""
 

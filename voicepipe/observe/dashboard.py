@@ -36,7 +36,7 @@ class View(msgspec.Struct, kw_only=True):
     pop: str
     region: str
     status: str
-    """ "starting", "ok" or "draining"."""
+    """ "starting", "ok", "draining" or "engine_down"."""
     slots: int
     slots_used: int
     budget_ms: int

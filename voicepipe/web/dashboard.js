@@ -7,7 +7,8 @@ import { tilesOf } from "./tiles.js";
 import { showTurn } from "./turn-panel.js";
 
 const $ = (id) => document.getElementById(id);
-const STATES = { ok: "Taking calls", draining: "Draining: no new calls", starting: "Starting" };
+const STATES = { ok: "Taking calls", draining: "Draining: no new calls", starting: "Starting",
+  engine_down: "An engine is being restarted: no new calls" };
 
 let key = ""; // kept here alone
 let view = null;

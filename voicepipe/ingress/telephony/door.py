@@ -7,7 +7,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, Response
 
 from voicepipe.call_api import PopApi
-from voicepipe.errors import Draining, PopFull, Refused
+from voicepipe.errors import Draining, EngineDown, PopFull, Refused
 from voicepipe.ingress.phone import placed
 from voicepipe.ingress.refusals import Refusals
 from voicepipe.ingress.telephony.signatures import Forbidden
@@ -38,4 +38,4 @@ class Door:
                 return ""
         except Refused as error:
             logger.warning("%s: call refused: %s", self._kind, error)
-            return "busy" if isinstance(error, PopFull | Draining) else "rejected"
+            return "busy" if isinstance(error, PopFull | Draining | EngineDown) else "rejected"
