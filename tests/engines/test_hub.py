@@ -1,0 +1,64 @@
+"""Where a model is on this machine; the hub's own library, offline, with a cache made by hand."""
+
+import json
+from pathlib import Path
+
+import pytest
+from huggingface_hub import constants
+
+from voicepipe.engines import hub
+from voicepipe.errors import EngineMissing
+
+COMMIT = "0" * 40
+
+
+@pytest.fixture
+def cached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The snapshot of org/name in an empty cache."""
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    repository = tmp_path / "models--org--name"
+    snapshot = repository / "snapshots" / COMMIT
+    snapshot.mkdir(parents=True)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(COMMIT)
+    (snapshot / "config.json").write_text("{}")
+    return snapshot
+
+
+def test_a_path_stays_what_it_is(tmp_path: Path) -> None:
+    assert hub.local(str(tmp_path)) == tmp_path
+
+
+@pytest.mark.parametrize("name", ["./model", "/nowhere/model", "~/nowhere", "kokoro-v1.0.onnx", "a/b/c", "org/.."])
+def test_a_path_that_is_not_there(name: str) -> None:
+    with pytest.raises(EngineMissing, match=r"there is no '.*'; give the path"):
+        hub.local(name)
+
+
+def test_a_model_in_the_cache(cached: Path) -> None:
+    (cached / "model.safetensors").write_bytes(b"")
+    assert hub.local("org/name") == cached
+
+
+def test_a_model_that_was_never_fetched(cached: Path) -> None:
+    with pytest.raises(EngineMissing, match="org/other is not on this machine; fetch it with `voicepipe models pull"):
+        hub.local("org/other")
+
+
+def test_a_model_of_which_a_part_was_fetched(cached: Path) -> None:
+    with pytest.raises(EngineMissing, match="without its weights; fetch the rest"):
+        hub.local("org/name")
+    weights = {"a": "model-1.safetensors", "b": "model-2.safetensors"}
+    (cached / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weights}))
+    (cached / "model-1.safetensors").write_bytes(b"")
+    with pytest.raises(EngineMissing, match=r"without its model-2\.safetensors"):
+        hub.local("org/name")
+
+
+def test_files_that_were_left_out_on_purpose_are_not_missed(cached: Path) -> None:
+    (cached / "model.safetensors").write_bytes(b"")
+    trees = cached.parent.parent / "trees"
+    trees.mkdir()
+    files = {name: {"size": 1, "blob_id": "0"} for name in ("config.json", "model.safetensors", "pytorch_model.bin")}
+    (trees / f"{COMMIT}.json").write_text(json.dumps({"format_version": 1, "files": files}))
+    assert hub.local("org/name") == cached

@@ -1,0 +1,60 @@
+"""A model's name -> where it is on this machine. Nothing is fetched here: that is `voicepipe models pull`."""
+
+import json
+import re
+from pathlib import Path
+
+from voicepipe.errors import EngineMissing
+
+HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
+"""org/name, as the hub has it."""
+WEIGHTS = (".safetensors", ".bin", ".onnx", ".gguf", ".pt", ".pth")
+
+
+def local(name: str) -> Path:
+    """The directory or file of a model: `name` if there is such a path, else the hub's cache on this machine.
+
+    Raises EngineMissing: neither is there, or the cache has only a part of it.
+    """
+    path = Path(name).expanduser()
+    if path.exists():
+        return path
+    if not on_hub(name):
+        raise EngineMissing(f"there is no {name!r}; give the path of a model, or its name on the hub as org/name")
+    directory = _cached(name)
+    if directory is None:
+        raise EngineMissing(f"{name} is not on this machine; fetch it with `voicepipe models pull CONFIG`")
+    if lacking := missing(directory):
+        raise EngineMissing(
+            f"{name} is on this machine without its {lacking[0]}; fetch the rest with `voicepipe models pull CONFIG`"
+        )
+    return directory
+
+
+def on_hub(name: str) -> bool:
+    """Whether `name` can only be one of the hub's, and no path."""
+    return HUB_NAME.fullmatch(name) is not None
+
+
+def missing(directory: Path) -> list[str]:
+    """Files without which the model in `directory` cannot be loaded, where the directory itself tells."""
+    shards = {shard for index in directory.glob("*.index.json") for shard in _shards(index)}
+    if shards:
+        return sorted(shard for shard in shards if not (directory / shard).exists())
+    return [] if any(file.suffix in WEIGHTS for file in directory.iterdir()) else ["weights"]
+
+
+def _shards(index: Path) -> set[str]:
+    """The files among which a large model's weights are spread."""
+    return set(json.loads(index.read_text()).get("weight_map", {}).values())
+
+
+def _cached(name: str) -> Path | None:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        # One file's pattern: the library would miss those of the repository that we do not fetch (missing() looks).
+        return Path(snapshot_download(name, local_files_only=True, allow_patterns=["config.json"]))
+    except LocalEntryNotFoundError:
+        return None
