@@ -68,6 +68,12 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a TOML file, or a directory of them")
     check.set_defaults(run=_check)
 
+    models = commands.add_parser("models", help="the models of the configured engines")
+    verbs = models.add_subparsers(title="what to do", required=True, metavar="VERB")
+    pull = verbs.add_parser("pull", help="fetch those that are not here, ahead of time")
+    pull.add_argument("config", type=Path, metavar="CONFIG", help="configuration whose engines they are for")
+    pull.set_defaults(run=_models_pull)
+
     doctor = commands.add_parser("doctor", help="what works on this machine, and what to do about the rest")
     doctor.set_defaults(run=_doctor)
     return top
@@ -160,6 +166,12 @@ def _check(args: argparse.Namespace) -> int:
     from voicepipe import check
 
     return check.run(args.files)
+
+
+def _models_pull(args: argparse.Namespace) -> int:
+    from voicepipe import models
+
+    return models.pull(args.config)
 
 
 def _doctor(args: argparse.Namespace) -> int:

@@ -1,0 +1,173 @@
+"""`voicepipe models pull`, by the real huggingface_hub from a hub on loopback."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from huggingface_hub import constants
+
+from tests.fake_hub import COMMIT, FakeHub, serving
+from voicepipe import cli
+from voicepipe.engines import hub, hub_fetch
+from voicepipe.engines.models import KOKORO
+
+TEXTS = {"config.json": b"{}", "tokenizer.json": b"{ }", "README.md": b"read me"}
+MODELS = {
+    "org/whisper": {**TEXTS, "model.bin": b"w" * 200_000, "vocabulary.json": b"[]"},
+    "org/llm": {**TEXTS, "model.safetensors": b"s" * 9000, "pytorch_model.bin": b"p" * 9000, "onnx/model.onnx": b"o"},
+}
+Pull = Callable[[str], tuple[int, str]]
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
+    with serving(FakeHub(MODELS, gated=frozenset({"org/llm"}))) as running:
+        monkeypatch.setattr(constants, "ENDPOINT", running.url)
+        monkeypatch.setattr(
+            constants, "HUGGINGFACE_CO_URL_TEMPLATE", running.url + "/{repo_id}/resolve/{revision}/{filename}"
+        )
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "token"))
+        monkeypatch.delenv("HF_TOKEN", raising=False)
+        yield running
+
+
+@pytest.fixture
+def pull(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Pull:
+    """Exit status and standard output for a configuration with these tables."""
+
+    def run(tables: str) -> tuple[int, str]:
+        file = tmp_path / "my.toml"
+        file.write_text(tables)
+        status = cli.main(["models", "pull", str(file)])
+        said = capsys.readouterr()
+        return status, said.out + said.err.split("\n")[-2] if status == 2 else said.out
+
+    return run
+
+
+WHISPER = "[engines]\nasr = 'whisper'\n[whisper]\nmodel = '{}'"
+VLLM = "[engines]\nllm = 'vllm'\n[vllm]\nmodel = '{}'"
+
+
+def test_what_the_engine_needs_is_fetched_and_found(fake: FakeHub, pull: Pull) -> None:
+    status, said = pull(WHISPER.format("org/whisper"))
+    assert status == 0
+    assert sorted(fake.fetched) == ["config.json", "model.bin", "tokenizer.json", "vocabulary.json"]
+    assert fake.fetched[-1] == "model.bin", "weights come last: where they are, nothing is missing"
+    assert "org/whisper: 4 of 4 files, 0.00 GB" in said
+    assert (hub.local("org/whisper") / "model.bin").stat().st_size == 200_000
+
+
+def test_the_second_time_there_is_nothing_to_fetch(fake: FakeHub, pull: Pull) -> None:
+    pull(WHISPER.format("org/whisper"))
+    fake.fetched.clear()
+    assert "org/whisper: nothing to fetch" in pull(WHISPER.format("org/whisper"))[1]
+    assert fake.fetched == []
+
+
+def test_a_connection_that_breaks_goes_on_where_it_broke(
+    fake: FakeHub, pull: Pull, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake.breaks.add("model.bin")
+    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1000)
+    assert pull(WHISPER.format("org/whisper"))[0] == 0
+    assert fake.fetched[-2:] == ["model.bin", "model.bin bytes=100000-"]
+    assert (hub.local("org/whisper") / "model.bin").read_bytes() == MODELS["org/whisper"]["model.bin"]
+
+
+def test_a_run_that_was_ended_goes_on_with_what_is_missing(fake: FakeHub, pull: Pull) -> None:
+    pull(WHISPER.format("org/whisper"))
+    (hub.local("org/whisper") / "model.bin").resolve().unlink()
+    fake.fetched.clear()
+    assert "org/whisper: 1 of 4 files" in pull(WHISPER.format("org/whisper"))[1]
+    assert fake.fetched == ["model.bin"]
+
+
+def test_no_such_model(fake: FakeHub, pull: Pull) -> None:
+    status, said = pull(WHISPER.format("org/none"))
+    assert status == 1
+    assert said == (
+        "whisper.model: the hub has no model org/none, or it is private: check the name, or set the environment "
+        "variable HF_TOKEN to a token that may read it\n"
+    )
+
+
+def test_a_gated_model(fake: FakeHub, pull: Pull, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, said = pull(VLLM.format("org/llm"))
+    assert status == 1
+    assert f"accepted its terms: do so at {fake.url}/org/llm and set the environment variable HF_TOKEN" in said
+    monkeypatch.setenv("HF_TOKEN", "hf_mine")
+    assert pull(VLLM.format("org/llm"))[0] == 0
+    assert sorted(fake.fetched) == ["config.json", "model.safetensors", "tokenizer.json"]
+
+
+def test_a_hub_that_cannot_be_reached(fake: FakeHub, pull: Pull, monkeypatch: pytest.MonkeyPatch) -> None:
+    pull(WHISPER.format("org/whisper"))
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    status, said = pull(WHISPER.format("org/whisper"))
+    assert status == 0
+    assert "org/whisper: here; whether the hub has a newer one is not known: " in said
+    status, said = pull(VLLM.format("org/llm"))
+    assert status == 1
+    assert said.startswith("vllm.model: org/llm cannot be fetched from http://127.0.0.1:9: ")
+    assert "check the network" in said
+
+
+def test_a_full_disk(fake: FakeHub, pull: Pull, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage("/")._replace(free=100_000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    status, said = pull(WHISPER.format("org/whisper"))
+    assert status == 2
+    assert "the models need 0.0 GB, and " in said and "set the environment variable HF_HOME" in said
+    assert fake.fetched == []
+
+
+def test_what_no_hub_has_is_to_be_fetched_by_hand(pull: Pull, tmp_path: Path) -> None:
+    (tmp_path / "voices-v1.0.bin").write_bytes(b"")
+    tables = "[engines]\ntts = 'kokoro'\n[kokoro]\nmodel = './kokoro-v1.0.onnx'\nvoices = 'voices-v1.0.bin'"
+    status, said = pull(tables)
+    assert status == 1
+    model = tmp_path / "kokoro-v1.0.onnx"
+    assert f"kokoro.model: there is no {model}; fetch it by hand: curl -LC - -o {model} {KOKORO}/{model.name}\n" in said
+    assert f"kokoro.voices: here, at {tmp_path / 'voices-v1.0.bin'}\n" in said
+
+
+def test_engines_without_models(pull: Pull) -> None:
+    status, said = pull("")
+    assert (status, said.endswith("the chosen engines need no models\n")) == (0, True)
+
+
+def test_check_warns_of_a_missing_model(fake: FakeHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text("[engines]\nllm = 'vllm'\nasr = 'whisper'\n[whisper]\nmodel = 'org/whisper'")
+    assert cli.main(["check", str(file)]) == 0
+    said = capsys.readouterr().out
+    missing = "org/whisper is not on this machine; fetch it with `voicepipe models pull CONFIG`"
+    assert f"{file}: warning: whisper.model: {missing}\n" in said
+    assert f"{file}: warning: vllm.model: none is named, and the engine needs one" in said
+    assert fake.fetched == []
+
+
+@pytest.mark.parametrize(
+    ("paths", "kept"),
+    [
+        ("config.json model.bin tokenizer.json README.md .gitattributes", "config.json tokenizer.json model.bin"),
+        ("a.png model.safetensors pytorch_model.bin consolidated.safetensors original/x.pth", "model.safetensors"),
+        (
+            "model-1-of-2.safetensors model-2-of-2.safetensors model.safetensors.index.json "
+            "pytorch_model.bin.index.json pytorch_model-1-of-1.bin",
+            "model.safetensors.index.json model-1-of-2.safetensors model-2-of-2.safetensors",
+        ),
+        ("chat_template.jinja tokenizer.model params.json consolidated.safetensors",
+         "chat_template.jinja params.json tokenizer.model consolidated.safetensors"),
+        ("config.json pytorch_model.bin training_args.bin rust_model.ot", "config.json pytorch_model.bin"),
+    ],
+)  # fmt: skip
+def test_one_format_of_the_weights(paths: str, kept: str) -> None:
+    assert hub_fetch.needed(paths.split()) == kept.split()
+
+
+def test_the_commit_is_the_hubs(fake: FakeHub) -> None:
+    assert hub_fetch.survey("org/whisper").commit == COMMIT

@@ -1,0 +1,60 @@
+"""Which models the configuration's engines need, and which of them are not on this machine."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from voicepipe.config import Config
+from voicepipe.engines import hub
+from voicepipe.errors import EngineMissing
+
+KOKORO = "https://github.com/thewh1teagle/kokoro-onnx/releases/download/model-files-v1.1"
+"""Where kokoro-onnx's author keeps kokoro-v1.0.onnx and voices-v1.0.bin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model that a chosen engine needs."""
+
+    key: str
+    """Where the configuration names it: "whisper.model"."""
+    name: str
+    """A path, or org/name on the hub; empty if it is not configured."""
+    by_hand: str = ""
+    """How to get it where no hub has it."""
+
+    def problem(self) -> str:
+        """Why it cannot be loaded here, and what to do about it; empty if it can."""
+        if not self.name:
+            return f"{self.key}: none is named, and the engine needs one: give a directory or a name on the hub"
+        try:
+            hub.local(self.name)
+        except EngineMissing as error:
+            by_hand = self.by_hand and not hub.on_hub(self.name)
+            return f"{self.key}: there is no {self.name}; {self.by_hand}" if by_hand else f"{self.key}: {error}"
+        return ""
+
+
+def chosen(config: Config) -> Iterator[Model]:
+    """The models of the engines that are chosen, in the order of a turn."""
+    if config.engines.asr == "whisper":
+        yield Model("whisper.model", config.whisper.model)
+    if config.engines.llm == "vllm":
+        yield Model("vllm.model", config.vllm.model)
+        draft = config.vllm.args.get("speculative_config")
+        if isinstance(draft, dict) and draft.get("model"):
+            yield Model("vllm.args.speculative_config.model", str(draft["model"]))
+    if config.engines.tts == "kokoro":
+        for key, name in (("model", config.kokoro.model), ("voices", config.kokoro.voices)):
+            yield Model(f"kokoro.{key}", name, f"fetch it by hand: curl -LC - -o {name} {KOKORO}/{Path(name).name}")
+    if config.engines.tts == "coqui":
+        yield Model(
+            "coqui.model",
+            config.coqui.model,
+            "fetch it by hand: coqui-tts's `tts --list_models` lists models, `tts --model_name` fetches one",
+        )
+
+
+def problems(config: Config) -> list[str]:
+    """A sentence for each chosen engine's model that is not here."""
+    return [problem for model in chosen(config) if (problem := model.problem())]

@@ -1,0 +1,91 @@
+"""`voicepipe models pull`: the models of a configuration, fetched before a PoP needs them."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+from voicepipe.config import load
+from voicepipe.engines import hub, hub_fetch
+from voicepipe.engines.models import Model, chosen
+from voicepipe.errors import EngineMissing
+
+
+def pull(config_file: Path) -> int:
+    """Fetch what is missing, a line for each model. Exit status 1 if one of them is still missing then."""
+    models = list(chosen(load(config_file)))
+    if not models:
+        print(f"{config_file}: the chosen engines need no models")
+        return 0
+    failed = 0
+    wanted: list[hub_fetch.Wanted] = []
+    for model in models:
+        try:
+            if found := _survey(model):
+                wanted.append(found)
+        except EngineMissing as error:
+            failed += 1
+            print(error)
+    hub_fetch.check_space(wanted)
+    for each in wanted:
+        try:
+            print(f"{each.name}: {_what(each)}", flush=True)
+            with _progress(each):
+                directory = hub_fetch.fetch(each)
+            print(f"{each.name}: here, in {directory}")
+        except EngineMissing as error:
+            failed += 1
+            print(error)
+    return 1 if failed else 0
+
+
+def _survey(model: Model) -> hub_fetch.Wanted | None:
+    """What the hub has of it; nothing if it is a path that is here. Raises EngineMissing."""
+    if not model.name or Path(model.name).expanduser().exists() or not hub.on_hub(model.name):
+        if problem := model.problem():
+            raise EngineMissing(problem)
+        print(f"{model.key}: here, at {model.name}")
+        return None
+    try:
+        return hub_fetch.survey(model.name)
+    except hub_fetch.Unreachable as error:
+        if model.problem():
+            raise EngineMissing(f"{model.key}: {error}") from None
+        print(f"{model.name}: here; whether the hub has a newer one is not known: {error}")
+        return None
+    except EngineMissing as error:
+        raise EngineMissing(f"{model.key}: {error}") from None
+
+
+def _what(wanted: hub_fetch.Wanted) -> str:
+    if not wanted.absent:
+        return "nothing to fetch"
+    return f"{len(wanted.absent)} of {len(wanted.files)} files, {wanted.to_fetch / 1e9:.2f} GB"
+
+
+@contextmanager
+def _progress(wanted: hub_fetch.Wanted) -> Iterator[None]:
+    """One bar on standard error for all files of a model, by what the cache holds of them."""
+    if not wanted.absent:
+        yield
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    over = threading.Event()
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(wanted.name, total=wanted.to_fetch)
+        before = hub_fetch.held(wanted.name)
+
+        def watch() -> None:
+            while not over.wait(0.25):
+                progress.update(task, completed=hub_fetch.held(wanted.name) - before)
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
