@@ -5,6 +5,7 @@
 
 import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -240,6 +241,12 @@ def made_up(name: str) -> str:
     """The secret in the environment variable `name`; without one it is made up, also for programs started from here."""
     os.environ[name] = os.environ.get(name, "").strip() or secrets.token_urlsafe(12)
     return os.environ[name]
+
+
+def settle_environment(variables: Mapping[str, str]) -> None:
+    """For libraries that take settings in no other way; what is set already, stays."""
+    for name, value in variables.items():
+        os.environ.setdefault(name, value)
 
 
 def keyed(config: Config, name: str, key_env: str) -> Config:

@@ -3,7 +3,7 @@
 import pytest
 
 from voicepipe.agent import ToolSpec
-from voicepipe.engines.chat import CALL_BEGINS, NO_RESULT, messages, tools
+from voicepipe.engines.chat import CALL_BEGINS, NO_RESULT, choice, messages, tools
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
 
 CALL = ToolCall("call_1", "add", '{"a": 2}')
@@ -77,3 +77,16 @@ def test_tools() -> None:
     assert tools(prompt) == [{"type": "function", "function": function}]
     assert tools(Prompt(())) is None
     assert tools(Prompt((), prompt.tools, tool_choice="none")) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("none", "none"),
+        ("required", "required"),
+        ("hang_up", {"type": "function", "function": {"name": "hang_up"}}),
+        ("unknown", "auto"),
+    ],
+)
+def test_the_choice_of_tools(asked: str, said: object) -> None:
+    assert choice(Prompt((), (ToolSpec("hang_up"),), tool_choice=asked)) == said

@@ -49,6 +49,15 @@ def tools(prompt: Prompt) -> list[Chat] | None:
     ]
 
 
+def choice(prompt: Prompt) -> str | Chat:
+    """OpenAI's `tool_choice`, where there are tools. A name that none of them has means "auto"."""
+    if prompt.tool_choice in ("none", "auto", "required"):
+        return prompt.tool_choice
+    if all(tool.name != prompt.tool_choice for tool in prompt.tools):
+        return "auto"
+    return {"type": "function", "function": {"name": prompt.tool_choice}}
+
+
 def _turns(prompt: Sequence[Message]) -> Iterator[Chat]:
     """All but the system's messages. A result without its call is left out, since models refuse it."""
     results = {message.call_id: message.text for message in prompt if message.role == "tool"}

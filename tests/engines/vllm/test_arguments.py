@@ -1,0 +1,44 @@
+"""vLLM's arguments: passed on unchanged, and refused with what to write instead."""
+
+import re
+
+import pytest
+
+from voicepipe.engine_config import VllmConfig
+from voicepipe.engines.vllm.arguments import arguments
+from voicepipe.errors import EngineError
+
+KNOWN = ("model", "tensor_parallel_size", "max_model_len", "quantization", "max_num_seqs", "scheduling_policy")
+
+
+def test_what_the_table_and_its_args_say() -> None:
+    config = VllmConfig("org/name", tensor_parallel_size=2, kv_cache_memory_bytes=10, args={"quantization": "fp8"})
+    assert arguments(config, "/models/name", KNOWN) == {
+        "model": "/models/name",
+        "tensor_parallel_size": 2,
+        "max_model_len": 8192,
+        "kv_cache_memory_bytes": 10,
+        "scheduling_policy": "priority",
+        "quantization": "fp8",
+    }
+
+
+def test_no_bound_on_the_cache_is_none() -> None:
+    assert arguments(VllmConfig(), "", KNOWN)["kv_cache_memory_bytes"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("quantisation", "did you mean quantization?"),
+        ("max-num-seqs", "did you mean max_num_seqs?"),
+        ("--max-num-seqs", "did you mean max_num_seqs?"),
+        ("colour", "lists them as Engine Arguments"),
+        ("max_model_len", "set it as vllm.max_model_len."),
+        ("tool_call_parser", "set it as vllm.tool_call_parser."),
+        ("scheduling_policy", "leave it out; voicepipe has confirmed turns go before speculative ones."),
+    ],
+)
+def test_other_names_are_refused(name: str, said: str) -> None:
+    with pytest.raises(EngineError, match=re.escape(f"vllm.args.{name}: ") + ".*" + re.escape(said)):
+        arguments(VllmConfig(args={name: 1}), "", KNOWN)

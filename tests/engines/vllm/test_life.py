@@ -1,0 +1,114 @@
+"""An engine whose processes end is started again, with pauses that grow."""
+
+import asyncio
+
+import pytest
+
+from tests.waiting import until
+from voicepipe.engines.vllm.life import Life
+from voicepipe.errors import EngineDead, EngineError
+
+pytestmark = pytest.mark.virtual_time
+
+
+class FakeCore:
+    def __init__(self) -> None:
+        self.errored = False
+        self.closed = 0
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+class Maker:
+    """Makes cores, or fails as told."""
+
+    def __init__(self) -> None:
+        self.made: list[FakeCore] = []
+        self.tried_at: list[float] = []
+        self.failing = 0
+
+    async def __call__(self) -> FakeCore:
+        self.tried_at.append(asyncio.get_running_loop().time())
+        if self.failing:
+            self.failing -= 1
+            raise EngineError("There is no GPU.")
+        self.made.append(FakeCore())
+        return self.made[-1]
+
+
+def pauses(times: list[float]) -> list[float]:
+    return [round(later - earlier, 1) for earlier, later in zip(times, times[1:], strict=False)]
+
+
+async def test_it_is_alive_from_start_to_close() -> None:
+    life = Life(Maker())
+    assert not life.alive
+    await life.start()
+    await life.start()
+    assert life.alive
+    core = life.core
+    await life.close()
+    await life.close()
+    assert not life.alive and core.closed == 1
+    with pytest.raises(EngineDead, match="started again"):
+        _ = life.core
+
+
+async def test_a_first_start_that_fails_is_told() -> None:
+    maker = Maker()
+    maker.failing = 1
+    life = Life(maker)
+    with pytest.raises(EngineError, match="no GPU"):
+        await life.start()
+    await asyncio.sleep(100)
+    assert len(maker.tried_at) == 1
+    await life.close()
+
+
+async def test_what_ends_is_cleared_away_and_started_again() -> None:
+    maker = Maker()
+    life = Life(maker)
+    await life.start()
+    maker.made[0].errored = True
+    assert not life.alive
+    await until(lambda: life.alive)
+    assert life.core is maker.made[1] and maker.made[0].closed == 1
+    await life.close()
+
+
+async def test_pauses_grow_while_starts_fail() -> None:
+    maker = Maker()
+    life = Life(maker)
+    await life.start()
+    maker.failing = 8
+    maker.made[0].errored = True
+    await until(lambda: life.alive, 1000)
+    assert pauses(maker.tried_at)[1:] == [2, 4, 8, 16, 32, 60, 60, 60]
+    await life.close()
+
+
+async def test_who_dies_of_its_start_waits_longer_and_who_has_lived_does_not() -> None:
+    maker = Maker()
+    life = Life(maker)
+    await life.start()
+    for lived_s in (10, 10, 100):
+        await until(lambda: life.alive)
+        await asyncio.sleep(lived_s)
+        maker.made[-1].errored = True
+        await until(lambda: not life.alive)
+    await until(lambda: life.alive)
+    waits = [round(gap - lived) for gap, lived in zip(pauses(maker.tried_at), (10, 10, 100), strict=True)]
+    assert waits == [1, 2, 1]
+    await life.close()
+
+
+async def test_closing_ends_the_waiting_for_a_new_start() -> None:
+    maker = Maker()
+    life = Life(maker)
+    await life.start()
+    maker.made[0].errored = True
+    await until(lambda: maker.made[0].closed)
+    await life.close()
+    await asyncio.sleep(100)
+    assert len(maker.tried_at) == 1

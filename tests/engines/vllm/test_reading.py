@@ -1,0 +1,81 @@
+"""Streams as vLLM's parsers give them become words and whole tool calls."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from voicepipe.engines.base import Delta, ToolCall
+from voicepipe.engines.vllm.reading import Output, Reading
+from voicepipe.errors import EngineError
+
+
+@dataclass
+class Piece:
+    text: str
+    token_ids: Sequence[int] = (1,)
+    finish_reason: str | None = None
+
+
+@dataclass
+class Function:
+    name: str | None = None
+    arguments: str | None = None
+
+
+@dataclass
+class Fragment:
+    index: int
+    id: str | None = None
+    function: Function | None = None
+
+
+@dataclass
+class Message:
+    content: str | None = None
+    tool_calls: list[Fragment] = field(default_factory=list)
+
+
+def read(reading: Reading, *outputs: Output) -> list[Delta]:
+    return [delta for output in outputs for delta in reading.take(output)]
+
+
+def test_a_piece_for_each_token() -> None:
+    pieces = read(Reading(), Piece("Hel"), Piece("lo,", (2, 3)), Piece("", (4,)), Piece(" you\n", (5,), "stop"))
+    assert pieces == ["Hel", "lo,", "", "", " you"]
+
+
+def test_a_step_that_only_reads_the_prompt_adds_nothing() -> None:
+    assert read(Reading(), Piece("", ())) == []
+
+
+def test_what_might_have_been_a_thought_is_said_at_the_end() -> None:
+    assert read(Reading(), Piece("<"), Piece("", (), "stop")) == ["", "<"]
+
+
+def test_a_tool_call_as_the_hermes_parser_streams_it() -> None:
+    """Recorded: a word before the call, the call in fragments, nothing for the tokens of its frame."""
+    parsed: Iterator[Message | None] = iter([
+        Message("Well."),
+        None,
+        Message(None, [Fragment(0, "call_1", Function("add"))]),
+        Message(None, [Fragment(0, None, Function(None, '{"a": '))]),
+        Message(None, [Fragment(0, None, Function(None, "2}"))]),
+        None,
+    ])  # fmt: skip
+    outputs = [Piece("?") for _ in range(5)] + [Piece("?", (9,), "stop")]
+    pieces = read(Reading(lambda output: next(parsed)), *outputs)
+    assert pieces == ["Well.", *[""] * 5, ToolCall("call_1", "add", '{"a": 2}')]
+
+
+def test_two_calls_at_once() -> None:
+    both = Message(None, [Fragment(0, None, Function("one", "{}")), Fragment(1, "call_2", Function("two", "{}"))])
+    _, first, second = read(Reading(lambda output: both), Piece("?", (1,), "stop"))
+    assert isinstance(first, ToolCall) and first.call_id.startswith("call_") and first.name == "one"
+    assert second == ToolCall("call_2", "two", "{}")
+
+
+@pytest.mark.parametrize("reason", ["error", "abort"])
+def test_a_reply_that_vllm_gives_up(reason: str) -> None:
+    with pytest.raises(EngineError, match="gave a reply up"):
+        read(Reading(), Piece("", (), reason))

@@ -1,0 +1,34 @@
+"""vLLM's engine arguments out of our configuration, checked against vLLM's own names before anything is loaded."""
+
+from collections.abc import Collection
+from difflib import get_close_matches
+from typing import Any
+
+from voicepipe.engine_config import VllmConfig
+from voicepipe.errors import EngineError
+
+OURS = frozenset(VllmConfig.__struct_fields__) - {"args"}
+"""Have a key of their own in the table."""
+FIXED = {"scheduling_policy": "voicepipe has confirmed turns go before speculative ones"}
+"""What may not be set otherwise, and why."""
+
+
+def arguments(config: VllmConfig, model: str, known: Collection[str]) -> dict[str, Any]:
+    """Keyword arguments of AsyncEngineArgs, whose fields are `known`. `model`: where it is. Raises EngineError."""
+    for name in config.args:
+        if name in OURS:
+            raise EngineError(f"vllm.args.{name}: set it as vllm.{name}.")
+        if name in FIXED:
+            raise EngineError(f"vllm.args.{name}: leave it out; {FIXED[name]}.")
+        if name not in known:
+            near = get_close_matches(name.lstrip("-").replace("-", "_"), known, n=3)
+            hint = f"did you mean {' or '.join(near)}?" if near else "its documentation lists them as Engine Arguments."
+            raise EngineError(f"vllm.args.{name}: the installed vLLM has no such engine argument; {hint}")
+    return {
+        "model": model,
+        "tensor_parallel_size": config.tensor_parallel_size,
+        "max_model_len": config.max_model_len,
+        "kv_cache_memory_bytes": config.kv_cache_memory_bytes or None,
+        "scheduling_policy": "priority",
+        **config.args,
+    }

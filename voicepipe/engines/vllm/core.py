@@ -1,0 +1,116 @@
+"""One AsyncLLM with its processes: loaded, ready, and asked for replies."""
+
+import asyncio
+import itertools
+import multiprocessing
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import fields
+from functools import partial
+from typing import TYPE_CHECKING
+
+from voicepipe.config import settle_environment
+from voicepipe.engine_config import VllmConfig
+from voicepipe.engines import hub
+from voicepipe.engines.base import Delta, Prompt
+from voicepipe.engines.vllm.arguments import arguments
+from voicepipe.engines.vllm.start import end, family, hung, in_thread
+from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing, VoicepipeError
+
+if TYPE_CHECKING:
+    from psutil import Process
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    from voicepipe.engines.vllm.chats import Chats
+
+CONFIRMED, SPECULATIVE, WARM = 0, 1, 2
+"""Priorities: vLLM's scheduler serves the lower first."""
+ENVIRONMENT = {
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # A fork would copy the locks that threads of other engines hold.
+    "VLLM_LOGGING_LEVEL": "WARNING",
+    "VLLM_NO_USAGE_STATS": "1",
+}
+"""Before vLLM is imported."""
+
+
+class VllmCore:
+    """Implements `life.Core`."""
+
+    def __init__(self, llm: "AsyncLLM", chats: "Chats", processes: "list[Process]") -> None:
+        self.llm = llm
+        self._chats = chats
+        self._processes = processes
+        self._ids = itertools.count()
+
+    @property
+    def errored(self) -> bool:
+        errored: bool = self.llm.errored
+        return errored
+
+    async def close(self) -> None:
+        if handler := self.llm.output_handler:
+            handler.cancel()  # It would report the end as a failure.
+        await asyncio.to_thread(self.llm.shutdown)
+        end(self._processes)
+
+    async def reply(self, prompt: Prompt, priority: int) -> AsyncGenerator[Delta, None]:
+        """Raises EngineDead, EngineBusy, EngineError. Closing it aborts the request in the engine."""
+        from vllm.exceptions import GracefulHTTPError, VLLMError
+
+        try:
+            request = await self._chats.request(prompt)
+            outputs = self.llm.generate(request.inputs, request.params, str(next(self._ids)), priority=priority)
+            async with aclosing(outputs):
+                async for output in outputs:
+                    for delta in request.reading.take(output.outputs[0]):
+                        yield delta
+        except VoicepipeError:
+            raise
+        except GracefulHTTPError as error:
+            raise EngineBusy(f"vLLM takes no more requests: {error}") from None
+        except (VLLMError, ValueError) as error:
+            if self.errored:
+                raise EngineDead("The language model's process ended in the middle of a reply: see the log.") from None
+            raise EngineError(f"vLLM could not reply: {error.__cause__ or error}") from error
+
+
+async def load(config: VllmConfig, ready: Callable[[VllmCore], Awaitable[None]]) -> VllmCore:
+    """A core that `ready` has warmed up. Raises EngineError; then, and when cancelled, its processes are gone."""
+    others = [child.pid for child in multiprocessing.active_children()]
+    try:
+        async with asyncio.timeout(config.start_timeout_s):
+            llm, chats = await in_thread(partial(_build, config), lambda late: late[0].shutdown())
+            core = VllmCore(llm, chats, await asyncio.to_thread(family, others))
+            await ready(core)
+            return core
+    except BaseException as error:
+        end(await asyncio.to_thread(family, others))
+        if isinstance(error, TimeoutError):
+            raise EngineError(hung(config)) from None
+        raise
+
+
+def _build(config: VllmConfig) -> "tuple[AsyncLLM, Chats]":
+    """Blocks until the model is loaded. Raises EngineError."""
+    if not config.model:
+        raise EngineError("vllm.model is empty: set it to a model's directory, or its name on the hub.")
+    model = hub.local(config.model)
+    settle_environment(ENVIRONMENT | {"VLLM_ENGINE_READY_TIMEOUT_S": str(config.start_timeout_s)})
+    try:
+        from vllm.engine.arg_utils import AsyncEngineArgs
+        from vllm.v1.engine.async_llm import AsyncLLM
+
+        from voicepipe.engines.vllm.chats import Chats
+    except ImportError as error:
+        raise EngineMissing(f"vLLM cannot be imported ({error}): pip install vllm, see the README.") from error
+    known = {field.name for field in fields(AsyncEngineArgs)}
+    args = arguments(config, str(model), known)
+    try:
+        llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**args))
+    except Exception as error:
+        raise EngineError(f"vLLM did not start, and its log says why: {error}") from error
+    try:
+        return llm, Chats(llm, config)
+    except Exception as error:
+        llm.shutdown()
+        raise EngineError(f"vllm.tool_call_parser or vllm.args.reasoning_parser: {error}") from error

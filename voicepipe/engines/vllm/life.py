@@ -1,0 +1,90 @@
+"""An engine that has processes of its own is started, watched, and started again when they end."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Generic, Protocol, TypeVar
+
+from voicepipe.errors import EngineDead, EngineError
+
+log = logging.getLogger(__name__)
+WATCH_S = 0.1
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
+"""Before a new start; doubled each time."""
+SETTLED_S = 60.0
+"""Who has lived for so long does not die of its start: the next pause is the first again."""
+
+
+class Core(Protocol):
+    """What lives."""
+
+    @property
+    def errored(self) -> bool:
+        """Its processes have ended."""
+
+    async def close(self) -> None:
+        """End what is left of them, and release what they had."""
+
+
+C = TypeVar("C", bound=Core)
+
+
+class Life(Generic[C]):
+    """`load` makes one core, ready for calls, or raises EngineError; cancelled, it leaves nothing behind."""
+
+    def __init__(self, load: Callable[[], Awaitable[C]]) -> None:
+        self._load = load
+        self._core: C | None = None
+        self._watching: asyncio.Task[None] | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self._core is not None and not self._core.errored
+
+    @property
+    def core(self) -> C:
+        """Raises EngineDead: there is none now."""
+        if self._core is None or self._core.errored:
+            raise EngineDead("The language model's process ended and is being started again: see the log.")
+        return self._core
+
+    async def start(self) -> None:
+        """Raises EngineError; a first start that fails is not tried again."""
+        if self._watching is None:
+            self._core = await self._load()
+            self._watching = asyncio.create_task(self._watch(self._core), name="engine's life")
+
+    async def close(self) -> None:
+        watching, self._watching = self._watching, None
+        if watching is not None:
+            watching.cancel()
+            await asyncio.wait({watching})
+        core, self._core = self._core, None
+        if core is not None:
+            await core.close()
+
+    async def _watch(self, core: C) -> None:
+        pause_s, clock = FIRST_PAUSE_S, asyncio.get_running_loop().time
+        while True:
+            born = clock()
+            while not core.errored:  # noqa: ASYNC110
+                await asyncio.sleep(WATCH_S)
+            if clock() - born > SETTLED_S:
+                pause_s = FIRST_PAUSE_S
+            self._core = None
+            log.error("the language model's process ended; no calls are taken until it is back")
+            await core.close()
+            core, pause_s = await self._again(pause_s)
+            self._core = core
+            log.warning("the language model is back")
+
+    async def _again(self, pause_s: float) -> tuple[C, float]:
+        """The next core, and the pause before another."""
+        while True:
+            log.info("the language model is started again in %.0f s", pause_s)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            try:
+                return await self._load(), pause_s
+            except EngineError as error:
+                log.error("%s", error)

@@ -1,0 +1,62 @@
+"""The language model by vLLM: AsyncLLM in this process, EngineCore and one worker a GPU as its children."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from functools import partial
+
+from voicepipe.agent import ToolSpec
+from voicepipe.engine_config import VllmConfig
+from voicepipe.engines.base import Delta, Message, Prompt
+from voicepipe.engines.vllm.core import CONFIRMED, SPECULATIVE, WARM, VllmCore, load
+from voicepipe.engines.vllm.life import Life
+
+FLAG = {"type": "object", "properties": {"flag": {"type": "boolean"}}, "required": ["flag"]}
+TOOL = ToolSpec("warm_up", "Does nothing.", FLAG)
+HELLO = (Message("user", "Hello."),)
+KINDS = (
+    Prompt(HELLO, max_tokens=8),
+    *(Prompt(HELLO, (TOOL,), tool_choice=choice, max_tokens=8) for choice in ("auto", "required", TOOL.name)),
+)
+"""Every kind of request: the first one of its kind compiles for seconds."""
+
+
+class VllmLlm:
+    """Implements `base.Llm` and `base.Mortal`."""
+
+    def __init__(self, config: VllmConfig) -> None:
+        self._life: Life[VllmCore] = Life(partial(load, config, self._ready))
+        self._beginnings: dict[str, Prompt] = {}
+        """By agent: what its prompts begin with."""
+
+    @property
+    def alive(self) -> bool:
+        return self._life.alive
+
+    async def start(self) -> None:
+        await self._life.start()
+
+    async def close(self) -> None:
+        await self._life.close()
+
+    async def warm(self, prompt: Prompt) -> None:
+        if prompt.agent is not None:
+            self._beginnings[prompt.agent.name] = prompt
+        await _read(self._life.core, prompt)
+
+    async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        priority = SPECULATIVE if prompt.speculative else CONFIRMED
+        async with aclosing(self._life.core.reply(prompt, priority)) as deltas:
+            async for delta in deltas:
+                yield delta
+
+    async def _ready(self, core: VllmCore) -> None:
+        for prompt in (*KINDS, *self._beginnings.values()):
+            await _read(core, prompt)
+
+
+async def _read(core: VllmCore, prompt: Prompt) -> None:
+    """Have the model read it, so that it is in the prefix cache."""
+    short = Prompt(prompt.messages, prompt.tools, prompt.tool_choice, max_tokens=prompt.max_tokens or 1)
+    async with aclosing(core.reply(short, WARM)) as deltas:
+        async for _ in deltas:
+            pass
