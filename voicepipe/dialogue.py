@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -18,6 +17,7 @@ from voicepipe.turn.origin import with_origin
 from voicepipe.turn.prompt import Prompt, ToolCall
 from voicepipe.turn.timing import TurnRecord
 from voicepipe.turn.transfer import transfer_tool
+from voicepipe.turn.words import plain
 
 log = logging.getLogger(__name__)
 REMEMBERED_REPLIES = 50
@@ -31,11 +31,6 @@ class Spoken:
     words: tuple[tuple[str, int], ...]
     sent: int
     """Samples at the line's rate."""
-
-
-def plain(words: str) -> str:
-    """Without case and punctuation, which a recogniser may yet put differently."""
-    return " ".join(re.findall(r"[\w']+", words.lower()))
 
 
 class Dialogue:

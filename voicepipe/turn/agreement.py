@@ -7,10 +7,12 @@ committed when two successive hypotheses agree on it and on everything before it
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from voicepipe.turn.words import plain
+
 
 @dataclass(slots=True)
 class Agreement:
-    """Of one utterance."""
+    """Of one utterance. Words agree if only case and punctuation differ: those change with what follows."""
 
     committed: list[str] = field(default_factory=list)
     """These are not taken back, even if a later hypothesis revises them: the final text may differ."""
@@ -18,12 +20,13 @@ class Agreement:
 
     def push(self, words: Sequence[str]) -> list[str]:
         """Take the next hypothesis; returns the words that it commits."""
+        heard = [plain(word) for word in words]
         agreed = 0
-        for word, before in zip(words, self._last, strict=False):
+        for word, before in zip(heard, self._last, strict=False):
             if word != before:
                 break
             agreed += 1
-        self._last = tuple(words)
+        self._last = heard
         new = list(words[len(self.committed) : agreed])
         self.committed += new
         return new

@@ -1,0 +1,140 @@
+"""Whose turn it is at the model. The model is a stand-in that takes time; the time is virtual."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from voicepipe.engines.whisper_model import Passage, Reading
+from voicepipe.engines.whisper_schedule import PARTIALS_S, Passes, Schedule
+from voicepipe.errors import EngineError
+
+SETTLE_S, EACH_S = 0.02, 0.01
+
+
+def test_words_that_are_waited_for_go_first_in_the_order_in_which_they_were_asked_for() -> None:
+    schedule: Schedule[str] = Schedule(batch=2)
+    for who in "abcde":
+        schedule.ask(who, urgent=who in "bde")
+    assert [schedule.next() for _ in range(5)] == [["b", "d"], ["e"], ["a"], ["c"], []]
+
+
+def test_nobody_is_read_twice_for_one_wish() -> None:
+    schedule: Schedule[str] = Schedule(batch=8)
+    schedule.ask("a")
+    schedule.ask("a", urgent=True)
+    schedule.ask("a")
+    schedule.ask("b", urgent=True)
+    schedule.withdraw("b")
+    schedule.withdraw("c")
+    assert [schedule.next(), schedule.next()] == [["a"], []]
+
+
+@pytest.mark.parametrize(("each_s", "most"), [(0.001, (8,)), (PARTIALS_S / 3, (3, 4)), (1.0, (1,))])
+def test_a_pass_for_partials_is_as_large_as_there_is_time_for_it(each_s: float, most: tuple[int, ...]) -> None:
+    schedule: Schedule[int] = Schedule(batch=8)
+    sizes = []
+    for _ in range(20):
+        for who in range(20):
+            schedule.ask(who)
+        sizes.append(len(schedule.next()))
+        schedule.took(sizes[-1], each_s * sizes[-1])
+    assert sizes[0] == 1 and set(sizes[10:]) == set(most)
+
+
+class FakeWorker:
+    """Takes SETTLE_S and EACH_S more for each utterance of a pass."""
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+        self.fails = False
+
+    def submit(self, read: Callable[[list[Passage]], list[Reading]], given: list[Passage]) -> "asyncio.Future[Any]":
+        return asyncio.ensure_future(self._run(read, given))
+
+    async def _run(self, read: Callable[[list[Passage]], list[Reading]], given: list[Passage]) -> list[Reading]:
+        self.batches.append(len(given))
+        await asyncio.sleep(SETTLE_S + EACH_S * len(given))
+        if self.fails:
+            raise RuntimeError("out of memory")
+        return read(given)
+
+
+class Caller:
+    """Speaks for ever; asks for a partial each 200 ms, and after each second for its words."""
+
+    def __init__(self, passes: Passes) -> None:
+        self.partials, self.waits, self.errors = 0, [0.0], list[Exception]()
+        self._passes = passes
+        self._fed = 0
+        self._waiting: asyncio.Future[None] | None = None
+
+    async def speak(self, seconds: int) -> None:
+        for _ in range(seconds):
+            for _ in range(4):
+                await asyncio.sleep(0.2)
+                self._fed += 1
+                self._passes.ask(self)
+            await asyncio.sleep(0.2)
+            self._fed += 1
+            asked = asyncio.get_running_loop().time()
+            self._waiting = asyncio.get_running_loop().create_future()
+            self._passes.ask(self, urgent=True)
+            await self._waiting
+            self.waits.append(asyncio.get_running_loop().time() - asked)
+
+    def given(self) -> Passage:
+        return Passage(np.zeros(0, np.int16), upto=self._fed)
+
+    def made(self, given: Passage, made: Reading) -> None:
+        if self._waiting and not self._waiting.done() and given.upto == self._fed:
+            self._waiting.set_result(None)
+        else:
+            self.partials += 1
+
+    def failed(self, error: Exception) -> None:
+        self.errors.append(error)
+
+
+async def spoken(callers: int) -> tuple[list[Caller], FakeWorker]:
+    worker = FakeWorker()
+    clock = asyncio.get_running_loop().time
+    passes = Passes(worker, lambda given: [Reading(())] * len(given), 8, clock)  # type: ignore[arg-type]
+    calls = [Caller(passes) for _ in range(callers)]
+
+    async def join(number: int, call: Caller) -> None:
+        await asyncio.sleep(0.037 * number % 1)
+        await call.speak(20)
+
+    await asyncio.gather(*(join(number, call) for number, call in enumerate(calls)))
+    return calls, worker
+
+
+@pytest.mark.virtual_time
+async def test_under_load_there_are_fewer_partials_and_final_words_are_as_soon_as_ever() -> None:
+    """40 calls want 160 partials a second, and 40 times words, of a model that reads 66 to 80."""
+    (alone,), _ = await spoken(1)
+    many, worker = await spoken(40)
+    assert alone.partials == 80 and max(alone.waits) < 0.07
+    assert all(0 < call.partials < 60 for call in many), "fewer, and some for everyone"
+    assert max(max(call.waits) for call in many) < 0.3
+    assert 4 < max(worker.batches) <= 8
+
+
+@pytest.mark.virtual_time
+async def test_who_took_part_in_a_pass_that_failed_is_told_and_the_next_pass_runs() -> None:
+    worker = FakeWorker()
+    clock = asyncio.get_running_loop().time
+    passes = Passes(worker, lambda given: [Reading(())] * len(given), 8, clock)  # type: ignore[arg-type]
+    caller, other = Caller(passes), Caller(passes)
+    worker.fails = True
+    passes.ask(caller, urgent=True)
+    passes.ask(other, urgent=True)
+    await asyncio.sleep(0.035)
+    worker.fails = False
+    await asyncio.sleep(1)
+    assert [str(error) for error in caller.errors] == ["Whisper failed: out of memory"]
+    assert not other.errors and other.partials == 1
+    assert isinstance(caller.errors[0], EngineError)

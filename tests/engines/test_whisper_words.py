@@ -1,0 +1,101 @@
+"""What becomes of the words of successive passes: hypotheses as Whisper revises them while a sentence grows."""
+
+import pytest
+
+from voicepipe.engines.whisper_words import Transcript, Word, spelled, without_loops
+
+GROWING = [
+    "What?",
+    "What are your?",
+    "What are your open",
+    "What are your opening hours",
+    "What are your opening hours on Sunday?",
+    "What are your opening hours on Sundays, please?",
+    "What are your opening hours on Sundays, please?",
+]
+REVISED = [
+    " I'd like the book.",
+    " I'd like to book a",
+    " I'd like to book a table for two.",
+    " I'd like to book a table for 2 at 7",
+    " I'd like to book a table for 2 at 7:30 p.m.",
+]
+CAPITALS = ["okay", "Okay. so", "Okay, so I", "Okay, so I was wondering..."]
+
+
+def words(text: str) -> list[Word]:
+    """As the tokenizer would split it; the tokens are numbers that stand for the pieces."""
+    pieces: list[tuple[str, list[int]]] = []
+    for word in text.split():
+        bare = word.rstrip(".,?!")
+        pieces.append((f" {bare}", [hash(bare)]))
+        if mark := word[len(bare) :]:
+            pieces.append((mark, [hash(mark)]))
+    return list(spelled(pieces))
+
+
+def run(hypotheses: list[str]) -> tuple[Transcript, list[str]]:
+    """The transcript, and what stood after each pass."""
+    transcript, stood = Transcript(), []
+    for text in hypotheses:
+        transcript.push(words(text))
+        stood.append(" ".join(word.text.strip() for word in words(text)[: transcript.committed]))
+    return transcript, stood
+
+
+@pytest.mark.parametrize(
+    ("hypotheses", "standing"),
+    [
+        (GROWING, ["", "What", "What are your", "What are your", "What are your opening hours",
+                   "What are your opening hours on", "What are your opening hours on Sundays, please?"]),
+        (REVISED, ["", "I'd like", "I'd like to book a", "I'd like to book a table for",
+                   "I'd like to book a table for 2 at"]),
+        (CAPITALS, ["", "Okay.", "Okay, so", "Okay, so I"]),
+    ],
+)  # fmt: skip
+def test_words_stand_when_two_passes_agree_on_them(hypotheses: list[str], standing: list[str]) -> None:
+    transcript, stood = run(hypotheses)
+    assert stood == standing
+    assert transcript.text == hypotheses[-1].strip()
+
+
+def test_the_mark_after_the_last_word_that_stands_is_left_to_the_next_pass() -> None:
+    transcript, _ = run(["Yes. My name is", "Yes. My name."])
+    assert transcript.committed == 3
+    assert transcript.prefix == (hash("Yes"), hash("."), hash("My"), hash("name"))
+    assert Transcript().prefix == ()
+
+
+def test_words_whose_sound_is_dropped_stand_before_the_others() -> None:
+    transcript, _ = run(GROWING[:5])
+    transcript.drop(4)
+    assert transcript.text == GROWING[4]
+    assert transcript.committed == 0 and transcript.prefix == ()
+    transcript.push(words("hours on Sunday afternoon."))
+    assert transcript.text == "What are your opening hours on Sunday afternoon."
+    assert transcript.committed == 3, "the last pass of before counts"
+
+
+def test_marks_belong_to_the_word_before_or_else_after() -> None:
+    spelling = spelled([("¿", [1]), ("Qué", [2, 3]), (" tal", [4]), ("?", [5]), ("!", [6]), (" -", [7]), ("", [])])
+    assert [(word.text, word.tokens, word.marks) for word in spelling] == [
+        ("¿Qué", (1, 2, 3), 0),
+        (" tal?! -", (4, 5, 6, 7), 3),
+    ]
+    assert spelled([("...", [1])]) == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("Thank you. Thank you. Thank you. Thank you. Thank", "Thank you."),
+        ("I was going to to to to to to", "I was going to"),
+        ("So I said I don't know. I don't know. I don't know. I don't know.", "So I said I don't know."),
+        ("no no no", "no no no"),
+        ("my number is 5 5 5 5 5", "my number is 5 5 5 5 5"),
+        ("what are your opening hours", "what are your opening hours"),
+        ("", ""),
+    ],
+)
+def test_what_a_decoder_says_over_and_over_is_said_once(said: str, left: str) -> None:
+    assert "".join(word.text for word in without_loops(words(said))).strip() == left

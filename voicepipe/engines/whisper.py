@@ -1,0 +1,161 @@
+"""`whisper`: faster-whisper, streaming. One model for all calls, on a CPU or a GPU.
+
+Whisper reads a recording; it does not listen. So the sound of an utterance is read again and again while it grows,
+and words that two readings in a row agree on stand (LocalAgreement-2). When a silence begins, one pass reads what is
+left: its words are the final ones, unless the voice comes back.
+"""
+
+import asyncio
+import time
+from bisect import bisect_right
+
+from voicepipe.audio import Pcm, ms_to_samples
+from voicepipe.engine_config import WhisperConfig
+from voicepipe.engines.base import Hypothesis, OnPartial
+from voicepipe.engines.whisper_model import LONGEST, Model, Passage, Reading
+from voicepipe.engines.whisper_schedule import Passes
+from voicepipe.engines.whisper_sound import Sound
+from voicepipe.engines.whisper_words import Transcript
+from voicepipe.engines.worker import Worker
+from voicepipe.errors import EngineError
+
+LONG = ms_to_samples(12_000)
+"""Sound of words that stand is dropped when there is more than this: reading it all again would take too long."""
+UNSURE = ms_to_samples(3_000)
+"""The end of a full window is read again with what follows it."""
+
+
+class WhisperAsr:
+    """`config.detect_language`: utterances may be in any language; otherwise they are in the stream's, if the model
+    knows it."""
+
+    def __init__(self, config: WhisperConfig) -> None:
+        self._config = config
+        self._worker: Worker | None = None
+        self._passes: Passes | None = None
+
+    async def start(self) -> None:
+        """Load the model and run every kind of pass once. Raises EngineMissing, EngineError."""
+        if self._worker is None:
+            worker = Worker("whisper")
+            try:
+                # On the worker's thread: CTranslate2's own are as nice as the one that makes them.
+                model = await worker.submit(Model, self._config)
+                await worker.submit(model.warm)
+            except BaseException:
+                worker.close()
+                raise
+            self._worker = worker
+            self._passes = Passes(worker, model.read, self._config.batch, time.monotonic)
+
+    async def close(self) -> None:
+        worker, self._worker, self._passes = self._worker, None, None
+        if worker:
+            worker.close()
+
+    def stream(self, on_partial: OnPartial, *, language: str = "en") -> "WhisperStream":
+        if self._passes is None:
+            raise EngineError("WhisperAsr was not started.")
+        every = ms_to_samples(self._config.partial_ms)
+        return WhisperStream(self._passes, on_partial, None if self._config.detect_language else language, every)
+
+
+class WhisperStream:
+    """One utterance. `language`: None as long as it is not known; `every`: samples from one partial to the next."""
+
+    def __init__(self, passes: Passes, on_partial: OnPartial, language: str | None, every: int) -> None:
+        self.over = self._finishing = False
+        self._passes = passes
+        self._on_partial = on_partial
+        self._language = language
+        self._every = every
+        self._sound = Sound()
+        self._transcript = Transcript()
+        self._told = ""
+        self._covered = 0
+        """Samples fed that have been read."""
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        """Who wants the words up to where."""
+
+    def feed(self, pcm: Pcm) -> None:
+        if not self.over:
+            self._sound.feed(pcm)
+            if self._sound.unread >= self._every:
+                self._passes.ask(self)
+
+    async def settle(self) -> Hypothesis:
+        if self._sound.unread and not self.over:
+            await self._read()
+        return Hypothesis(self._transcript.text, self._covered if self._sound.unread else self._sound.fed)
+
+    async def finish(self) -> Hypothesis:
+        self._finishing = True
+        try:
+            return await self.settle()
+        finally:
+            self.cancel()
+
+    def cancel(self) -> None:
+        self.over = True
+        self._passes.withdraw(self)
+        for _, waiting in self._waiting:
+            waiting.cancel()
+
+    async def _read(self) -> None:
+        """Until all that has been fed is read."""
+        wanted = (self._sound.end, asyncio.get_running_loop().create_future())
+        self._waiting.append(wanted)
+        self._passes.ask(self, urgent=True)
+        try:
+            await wanted[1]
+        finally:
+            self._waiting.remove(wanted)
+            if not self._waiting:
+                self._passes.withdraw(self)
+
+    # For the passes.
+
+    def given(self) -> Passage:
+        """What is to be read now."""
+        sound, transcript = self._sound, self._transcript
+        pcm = sound.window(LONGEST)
+        upto = min(sound.end, sound.start + pcm.size)
+        return Passage(pcm, transcript.prefix, self._language, timed=pcm.size > LONG, upto=upto, fed=sound.fed)
+
+    def made(self, passage: Passage, reading: Reading) -> None:
+        """It has been read."""
+        if self.over:
+            return
+        if reading.sure:
+            self._language = reading.language
+        more = self._transcript.push(reading.words)
+        self._sound.read, self._covered = passage.upto, passage.fed
+        if passage.timed:
+            self._drop(passage, reading)
+        for upto, waiting in self._waiting:
+            if upto > passage.upto:
+                self._passes.ask(self, urgent=True)
+            elif not waiting.done():
+                waiting.set_result(None)
+        text = self._transcript.text
+        if not self._finishing and (more or text != self._told):
+            self._told = text
+            self._on_partial(Hypothesis(text, passage.fed))
+
+    def failed(self, error: Exception) -> None:
+        """It could not be read. Who waits is told; a partial is missed by nobody."""
+        for _, waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_exception(error)
+
+    def _drop(self, passage: Passage, reading: Reading) -> None:
+        """Forget the sound of words that stand; where more than a window waits, the window's."""
+        count, at = self._transcript.committed, 0
+        if passage.pcm.size >= LONGEST:
+            at = LONGEST - UNSURE
+            count = bisect_right(reading.ends, at)
+        if count and reading.ends[count - 1] > at - UNSURE:
+            at = reading.ends[count - 1]
+        if at:
+            self._transcript.drop(count)
+            self._sound.drop(self._sound.start + at)

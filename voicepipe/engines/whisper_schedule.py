@@ -1,0 +1,127 @@
+"""One model reads for all calls: whose turn it is.
+
+Words that a call waits for (`settle`, `finish`) go before partials, and nobody has more than one request: what a pass
+reads is the newest sound at the time when it begins. A pass cannot be stopped, so one for partials is kept short. Where
+there is more to do than the model can, calls get fewer partials, and their final words are as soon as ever.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+from voicepipe.engines.whisper_model import Passage, Reading
+from voicepipe.engines.worker import Worker
+from voicepipe.errors import EngineError
+
+PARTIALS_S = 0.06
+"""A pass for partials takes at most so long, if one utterance alone does not: who waits for words waits for its end."""
+
+Who = TypeVar("Who")
+
+
+class Schedule(Generic[Who]):
+    """Pure. `batch`: utterances that are read in one pass, at most."""
+
+    def __init__(self, batch: int) -> None:
+        self._batch = batch
+        self._urgent: dict[Who, None] = {}
+        """In the order in which they came, as are those of `_partial`."""
+        self._partial: dict[Who, None] = {}
+        self._short = 1
+        """Utterances in a pass for partials: as many as it has time for, found by trying."""
+
+    def ask(self, who: Who, *, urgent: bool = False) -> None:
+        """Once more changes nothing, but a request may become urgent."""
+        if urgent:
+            self._partial.pop(who, None)
+            self._urgent[who] = None
+        elif who not in self._urgent:
+            self._partial[who] = None
+
+    def withdraw(self, who: Who) -> None:
+        self._urgent.pop(who, None)
+        self._partial.pop(who, None)
+
+    def next(self) -> list[Who]:
+        """Who is read in the next pass. None of those for partials takes part in one that somebody waits for."""
+        asking, most = (self._urgent, self._batch) if self._urgent else (self._partial, self._short)
+        chosen = list(asking)[:most]
+        for who in chosen:
+            del asking[who]
+        return chosen
+
+    def took(self, utterances: int, seconds: float) -> None:
+        """A pass of so many took so long."""
+        if seconds <= PARTIALS_S and utterances >= self._short:
+            self._short = min(self._batch, self._short + 1)
+        elif seconds > PARTIALS_S and utterances <= self._short:
+            self._short = max(1, utterances - 1)
+
+
+class Asking(Protocol):
+    """Who can be scheduled."""
+
+    def given(self) -> Passage:
+        """What is to be read, now that it is."""
+
+    def made(self, given: Passage, made: Reading) -> None:
+        """What was read."""
+
+    def failed(self, error: Exception) -> None:
+        """It could not be read."""
+
+
+class Passes:
+    """Runs `read` on the worker's thread, one pass at a time."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        read: Callable[[list[Passage]], list[Reading]],
+        batch: int,
+        clock: Callable[[], float],
+    ) -> None:
+        self._worker = worker
+        self._read = read
+        self._clock = clock
+        self._schedule: Schedule[Asking] = Schedule(batch)
+        self._running = False
+
+    def ask(self, who: Asking, *, urgent: bool = False) -> None:
+        """`who` wants to be read; told by its methods, on the event loop."""
+        self._schedule.ask(who, urgent=urgent)
+        self._next()
+
+    def withdraw(self, who: Asking) -> None:
+        """It does not any more. A pass that runs ends by itself."""
+        self._schedule.withdraw(who)
+
+    def _next(self) -> None:
+        if self._running or not (chosen := self._schedule.next()):
+            return
+        batch = [(who, who.given()) for who in chosen]
+        began = self._clock()
+        try:
+            reading = self._worker.submit(self._read, [given for _, given in batch])
+        except EngineError as error:  # closed, or too much waits
+            for who in chosen:
+                who.failed(error)
+            return
+        self._running = True
+        reading.add_done_callback(lambda done: self._done(batch, self._clock() - began, done))
+
+    def _done(self, batch: list[tuple[Asking, Passage]], seconds: float, done: "asyncio.Future[list[Reading]]") -> None:
+        if done.cancelled() or done.exception():
+            error = EngineError("The recogniser was closed." if done.cancelled() else f"Whisper failed: {_said(done)}")
+            for who, _ in batch:
+                who.failed(error)
+        else:
+            self._schedule.took(len(batch), seconds)
+            for (who, given), made in zip(batch, done.result(), strict=True):
+                who.made(given, made)
+        self._running = False  # not before all of them have asked again
+        self._next()
+
+
+def _said(done: "asyncio.Future[list[Reading]]") -> str:
+    return str(done.exception()).strip()

@@ -1,0 +1,86 @@
+"""What a caller's sound leaves for Whisper to read: voice, and no more silence than stands between words.
+
+Whisper invents words where there are none. The ear opens utterances for voices only; here the pauses inside one are
+shortened, what is quiet before and after it is left out, and a crack is not read at all.
+"""
+
+from collections import deque
+
+import numpy as np
+
+from voicepipe.audio import Pcm, ms_to_samples
+
+FRAME = ms_to_samples(20)
+FLOOR_DBFS = -55.0
+"""Nothing below this is a voice that a telephone brings."""
+BELOW_PEAK_DB = 35.0
+"""Nor what is so far below the loudest sound of the utterance."""
+ABOVE_NOISE_DB, NOISE_BELOW_PEAK_DB = 8.0, 20.0
+"""Nor what is hardly louder than the quietest sound of the utterance, where that is clearly below its voice."""
+MARGIN = 10
+"""Frames that are kept on both sides of a pause: 200 ms, for soft beginnings and endings."""
+LEAST = ms_to_samples(100)
+"""Less voice than this holds no word."""
+
+
+class Sound:
+    """One utterance's. Positions are samples of what is kept, counted from its beginning, also when that is dropped."""
+
+    def __init__(self) -> None:
+        self.fed = 0
+        """Samples that came."""
+        self.end = 0
+        """Where the last voice ends."""
+        self.read = 0
+        """Up to where it has been read."""
+        self.start = 0
+        """What was before is dropped."""
+        self._frames: list[Pcm] = []
+        self._after: list[Pcm] = []
+        """The first frames of the present pause ..."""
+        self._before: deque[Pcm] = deque(maxlen=MARGIN)
+        """... and its last ones."""
+        self._rest = np.empty(0, np.int16)
+        self._voiced = 0
+        self._peak, self._noise = -96.0, 0.0
+
+    def feed(self, pcm: Pcm) -> None:
+        """More sound: int16[n] at 16 kHz."""
+        self.fed += pcm.size
+        sound = np.concatenate([self._rest, pcm])
+        whole = sound.size // FRAME * FRAME
+        self._rest = sound[whole:]
+        frames = sound[:whole].reshape(-1, FRAME)
+        power = (frames.astype(np.float32) ** 2).mean(axis=1)
+        for frame, level in zip(frames, (10 * np.log10(power / 32768.0**2 + 1e-9)).tolist(), strict=True):
+            self._hear(frame, level)
+
+    @property
+    def unread(self) -> int:
+        """Samples with voice that no pass has covered; 0 as long as there is hardly any voice at all."""
+        return self.end - self.read if self._voiced >= LEAST else 0
+
+    def window(self, longest: int) -> Pcm:
+        """What to read: the sound from `start`, with a little of the quiet after it: int16[n <= longest]."""
+        return np.concatenate([np.empty(0, np.int16), *self._frames, *self._after])[:longest]
+
+    def drop(self, pos: int) -> None:
+        """Forget what is before `pos`."""
+        kept = self.window(self.end - self.start)[pos - self.start :]
+        self._frames = [kept]
+        self.start = pos
+
+    def _hear(self, frame: Pcm, level: float) -> None:
+        self._peak, self._noise = max(self._peak, level), min(self._noise, level)
+        noise = min(self._noise + ABOVE_NOISE_DB, self._peak - NOISE_BELOW_PEAK_DB)
+        if level > max(FLOOR_DBFS, self._peak - BELOW_PEAK_DB, noise):
+            kept = [*self._after, *self._before, frame]
+            self._frames += kept
+            self._after.clear()
+            self._before.clear()
+            self._voiced += FRAME
+            self.end += FRAME * len(kept)
+        elif self._frames and len(self._after) < MARGIN:
+            self._after.append(frame)
+        else:
+            self._before.append(frame)
