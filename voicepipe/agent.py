@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from voicepipe.ranges import Ms, Name, Speed, Wait
+from voicepipe.turn.words import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,10 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     not_understood: tuple[str, ...] = ("Sorry, I did not catch that. Could you say it again?",)
     """Said to a turn without words, by `frontdesk` also to words that it cannot place; rotated, so that a caller who
     is not understood twice does not hear the same words."""
+
+    def is_interrupted(self, said: str) -> bool:
+        """A phrase of `interrupt` is among these words, however they are written."""
+        return any(f" {plain(phrase)} " in f" {plain(said)} " for phrase in self.interrupt)
 
 
 class ServerVad(msgspec.Struct, frozen=True):

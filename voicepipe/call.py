@@ -160,10 +160,12 @@ class Call:
         utterance = self.utterance
         if utterance is None or utterance.item_id != item_id:
             return
-        utterance.partial = hypothesis.text
-        if (stable := " ".join(utterance.agreement.push(hypothesis.text.split()))) and utterance.announced:
+        stable, others = utterance.guess(hypothesis.text)
+        if stable and utterance.announced:
             self.emit(WordsHeard(utterance.item_id, f"{stable} "))
-        self._feed(Partial(self._interrupts(" ".join(utterance.agreement.committed))))
+        interrupts = self.dialogue.settings.agent.is_interrupted(" ".join(utterance.agreement.committed))
+        if others or interrupts:
+            self._feed(Partial(interrupts))
 
     def listen(self) -> Utterance:
         """The utterance that is being heard, or a silent one if there is none: what a client's commit ends."""
@@ -208,17 +210,14 @@ class Call:
         evidence = Evidence(utterance.words, hypothesis.end_logprob, utterance.pitch.log_odds(), complete)
         verdict = self._judge(evidence)
         utterance.record.confident, utterance.record.endpoint = verdict.confident, verdict.reason
-        self._feed(Words(utterance.words, verdict.required_ms, self._interrupts(utterance.text), failed))
+        interrupts = self.dialogue.settings.agent.is_interrupted(utterance.text)
+        self._feed(Words(utterance.words, verdict.required_ms, interrupts, failed))
 
     def _judge(self, evidence: Evidence) -> Verdict:
         detection = self.dialogue.settings.turn_detection
         if isinstance(detection, ServerVad):
             return Verdict(detection.silence_ms, confident=False, reason="as the client set it")
         return self._endpointer.judge(evidence)
-
-    def _interrupts(self, text: str) -> bool:
-        said = f" {text} "
-        return any(f" {word} " in said for word in self.dialogue.settings.agent.interrupt)
 
     def _guess(self) -> None:
         utterance = self.utterance

@@ -10,6 +10,7 @@ from voicepipe.errors import EngineError, EngineStalled
 from voicepipe.turn.agreement import Agreement
 from voicepipe.turn.pitch import Pitch
 from voicepipe.turn.timing import TurnRecord
+from voicepipe.turn.words import plain
 
 log = logging.getLogger(__name__)
 SETTLE_S = 30.0
@@ -49,6 +50,12 @@ class Utterance:
     @property
     def words(self) -> str:
         return f"{self.before} {self.text}".strip()
+
+    def guess(self, text: str) -> tuple[str, bool]:
+        """The words since, for now; returns those that are stable from here on, and whether any word is another."""
+        others = plain(text) != plain(self.partial)
+        self.partial = text
+        return " ".join(self.agreement.push(text.split())), others
 
     def hear(self, pcm: Pcm) -> None:
         """More of the caller's sound."""

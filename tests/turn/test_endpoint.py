@@ -34,9 +34,20 @@ def test_finished_sentences_are_known_and_beginnings_are_waited_for(part: str, r
     assert sum(begun) / len(begun) <= mistakes
 
 
+def test_words_are_judged_the_same_however_they_are_written() -> None:
+    for text, _ in SENTENCES["development"]:
+        assert confident(f"{text.capitalize().replace(' i ', ' I ')}.") is confident(text), text
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "My number is 555-01",
+        "It's 555 01.",
+        "My phone number is 555.",
+        "Okay, so I was wondering about Friday...",
+        "I'd like a table,",
+        "Can I come on the",
         "my number is",
         "my number is five five five",
         "i would like a table for",
@@ -48,6 +59,7 @@ def test_finished_sentences_are_known_and_beginnings_are_waited_for(part: str, r
         "half",
         "it's for my wife's",
         "and",
+        "And.",
     ],
 )
 def test_hesitation_is_not_answered(text: str) -> None:
@@ -60,7 +72,9 @@ def test_hesitation_is_not_answered(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["yes", "no", "tomorrow", "for two", "hold on", "who am i speaking to", "what do you serve", "how are you",
-     "my number is five five five one two three four", "on the ninth of may", "yes we are", "stop"],
+     "my number is five five five one two three four", "on the ninth of may", "yes we are", "stop",
+     "My number is 555-0123.", "It's 020 7946 0958", "In 2026.",
+     "Tomorrow at 7:30 p.m.", "About $4.50?", "For 2 at 19:00"],
 )  # fmt: skip
 def test_short_and_odd_but_complete(text: str) -> None:
     assert confident(text)

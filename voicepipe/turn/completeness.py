@@ -93,19 +93,31 @@ COMPLETE_ENDS = frozenset(
 NUMBER_OF = re.compile(r"\b(number|phone|mobile|cell|telephone|(?:call|reach|ring|text) (?:me|us)(?: at| on)?)\b")
 PHONE_DIGITS = 7
 """A phone number has at least so many."""
+NUMERAL = re.compile(r"\d+(-\d+)*")
+"""Not a time, a price: "7:30", "4.50"."""
+TRAILING = ("...", "…", ",", "-", "–", "—")
+"""What a recogniser that writes punctuation ends with where more is to come."""
 
 
 def inside_a_number(words: list[str]) -> bool:
     """Too few digits for a phone number, or a word that begins one: "half ...", "june ..."."""
-    run = 0
-    while run < len(words) and words[-1 - run] in DIGITS:
-        run += 1
-    if 0 < run < PHONE_DIGITS and (run >= 3 or NUMBER_OF.search(" ".join(words[:-run]))):
+    run = digits = 0
+    while run < len(words) and (more := _digits(words[-1 - run])):
+        run, digits = run + 1, digits + more
+    grouped = run >= 2 or "-" in words[-1]
+    if 0 < digits < PHONE_DIGITS and ((digits >= 3 and grouped) or NUMBER_OF.search(" ".join(words[:-run]))):
         return True
     last, before = words[-1], words[-2] if len(words) > 1 else ""
     if last in ("half", "quarter"):
         return before not in ("a", "the", "one") or last == "half"
     return last in MONTHS and last != "may" and before not in ("of", "in", "this", "next") and not _ordinal(before)
+
+
+def _digits(word: str) -> int:
+    """How many of a number's digits this is: "five", "555", "020-7946"."""
+    if word in DIGITS:
+        return 1
+    return len(word.replace("-", "")) if NUMERAL.fullmatch(word) else 0
 
 
 def leads_on(words: list[str]) -> bool:
@@ -162,3 +174,5 @@ RULES = (
     Rule("the adjective has no noun yet", lacks_a_noun, -3.0),
     Rule("the verb has no object yet", lacks_an_object, -3.0),
 )
+TRAILS_OFF = Rule("its punctuation leaves it open", lambda words: True, -3.0)
+"""For words that end in one of TRAILING."""

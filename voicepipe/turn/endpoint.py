@@ -13,7 +13,8 @@ from typing import Literal
 import msgspec
 
 from voicepipe.ranges import Ms, Probability
-from voicepipe.turn.completeness import RULES
+from voicepipe.turn.completeness import RULES, TRAILING, TRAILS_OFF
+from voicepipe.turn.words import plain
 
 Eagerness = Literal["low", "medium", "high", "auto"]
 PATIENCE: dict[Eagerness, float] = {"low": 2.0, "medium": 1.0, "auto": 1.0, "high": 0.6}
@@ -39,7 +40,7 @@ class Evidence:
     """What is known in a silence."""
 
     text: str
-    """Words of the turn so far, as recognised: lower case, mistakes and all."""
+    """Words of the turn so far, as recognised: mistakes and all, with punctuation if the recogniser writes it."""
     end_logprob: float | None = None
     """log10 probability of a sentence's end after them, by the recogniser (`engines.base.Hypothesis.end_logprob`)."""
     pitch: float = 0.0
@@ -93,8 +94,10 @@ class Endpointer:
 
     def probability(self, evidence: Evidence) -> tuple[float, str]:
         """Probability in 0..1 that the turn is complete, and what speaks against it most."""
-        words = evidence.text.split()
+        words = plain(evidence.text).split()
         against = [rule for rule in RULES if words and rule.holds(words)]
+        if evidence.text.endswith(TRAILING):
+            against.append(TRAILS_OFF)
         grammar = sum(rule.log_odds for rule in against)
         if evidence.end_logprob is not None:
             grammar *= GRAMMAR_BESIDE_NGRAM
