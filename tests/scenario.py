@@ -115,6 +115,8 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     transfers: Transfers | None = None
     transferred: list[str] = []
     """Where the line was asked to send its caller, in order."""
+    firsts: list[str] = []
+    """The phrases that went before others at the voice, since nothing was heard until they were there."""
     settings: dict[str, Any] = {}
     """Overlay of the call's settings."""
     delays: Delays = Delays()
@@ -208,6 +210,7 @@ class Recording:
     story: list[str]
     """What `told` said of each event when it came: items change afterwards."""
     llm: ScriptedLlm
+    tts: ScriptedTts
     control: Control
     refused: list[str]
 
@@ -298,7 +301,7 @@ async def play(scenario: Scenario) -> Recording:
         await control.run()
         for client in clients:
             client.cancel()
-    return Recording(scenario, line, events, story, llm, control, refused)
+    return Recording(scenario, line, events, story, llm, tts, control, refused)
 
 
 async def _press(presses: Presses, control: Control) -> None:

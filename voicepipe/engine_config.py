@@ -105,7 +105,7 @@ class KokoroConfig(Section, frozen=True):
     threads: Count = 0
     """Of a CPU; 0: one a core."""
     workers: Positive = 2
-    """Phrases that are spoken at a time; each has a session of its own."""
+    """Phrases that are spoken at a time, by one session: on a CPU they share its threads."""
 
 
 class CoquiConfig(Section, frozen=True):

@@ -65,6 +65,8 @@ class Reply:
         self._item: Item | None = None
         self._place: int | None = None
         """Where on the line it begins."""
+        self._awaited = True
+        """The caller hears nothing until the next phrase is there."""
         self._studio = studio
         self._gate = asyncio.Event()
         self._ladder = Ladder(studio.ladder, record, studio.clock)
@@ -225,24 +227,26 @@ class Reply:
             result = f"Error: {error}"
         if self.order.remembered:
             self._studio.used(call, result)
+        self._awaited = True
         used = (Message("assistant", call=call), Message("tool", result, call_id=call.call_id))
         return replace(prompt, messages=prompt.messages + used, speculative=False)
 
     async def _say(self, text: str) -> None:
         self._stamp("phrase")
-        async with aclosing(self._voiced(text)) as phrases:
+        first, self._awaited = self._awaited, False
+        async with aclosing(self._voiced(text, first)) as phrases:
             while (phrase := await self._ladder.next(phrases)) is not None:
                 if self.spoken:
                     self._stamp("speech")
                 self._ladder.answering = True
                 await self._pieces.put(phrase)
 
-    async def _voiced(self, text: str) -> AsyncGenerator[Phrase, None]:
+    async def _voiced(self, text: str, first: bool) -> AsyncGenerator[Phrase, None]:
         settings = self.order.settings
         if not self.spoken:
             yield Phrase(text, EMPTY)
             return
-        async for phrase in self._studio.speaker.say(text, voice=settings.voice, speed=settings.speed):
+        async for phrase in self._studio.speaker.say(text, voice=settings.voice, speed=settings.speed, first=first):
             yield phrase
 
     # Playing: behind the gate.
@@ -335,7 +339,7 @@ class Reply:
     async def _stand_in(self, text: str, *, instead: bool = True) -> None:
         """Say it `instead` of the answer, or before it: not if that has come meanwhile."""
         with suppress(VoicepipeError):
-            async with aclosing(self._voiced(text)) as phrases:
+            async with aclosing(self._voiced(text, first=True)) as phrases:
                 phrase = await self._ladder.next(phrases, rung=True)
                 if self._ladder.answering and not instead:
                     return

@@ -32,8 +32,8 @@ class Speaker:
         self.language = language
         self._kept: dict[tuple[str, str, float], list[Phrase]] = {}
 
-    async def say(self, text: str, *, voice: str, speed: float) -> AsyncIterator[Phrase]:
-        """The phrases of `text`, first sound first. Nothing where there is nothing to say."""
+    async def say(self, text: str, *, voice: str, speed: float, first: bool = False) -> AsyncIterator[Phrase]:
+        """The phrases of `text`, in order; `first`: nothing is heard until they are there. Nothing to say: none."""
         if kept := self._kept.get((text, voice, speed)):
             for phrase in kept:
                 yield phrase
@@ -41,10 +41,9 @@ class Speaker:
         spoken = speakable(text, self.language)
         if not spoken:
             return
-        first = True
-        async for speech in self.tts.speak(spoken, voice=voice, speed=speed):
-            yield self._phrase(text if first else "", speech)
-            first = False
+        async for speech in self.tts.speak(spoken, voice=voice, speed=speed, first=first):
+            yield self._phrase(text, speech)
+            text = ""
 
     async def keep(self, text: str, *, voice: str, speed: float) -> None:
         """Make `text` ahead of time, so that saying it later costs nothing."""

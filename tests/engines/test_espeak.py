@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tests.engines.contract import whole
 from voicepipe.audio import dbfs
-from voicepipe.engines.espeak import AUDIBLE, MAX_CHARS, PAUSE_MS, EspeakTts, pieces, shape
+from voicepipe.engines.espeak import EspeakTts
+from voicepipe.engines.shaping import AUDIBLE, MAX_CHARS, PAUSE_MS, pieces, shape
 from voicepipe.errors import EngineError
 
 RATE = 22050

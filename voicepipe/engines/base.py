@@ -157,8 +157,13 @@ class Tts(Engine, Protocol):
     def voices(self) -> Mapping[str, str]:
         """Every name that `voice` may have -> the language that it speaks (BCP 47). Empty before `start`."""
 
-    def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncGenerator[Speech, None]:
-        """Speech for one phrase, in order. An unknown voice falls back to the default; no text, no speech."""
+    def speak(
+        self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
+    ) -> AsyncGenerator[Speech, None]:
+        """Speech for one phrase, in order. An unknown voice falls back to the default; no text, no speech.
+
+        `first`: a caller hears nothing until it is there; it goes before phrases that continue a reply.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,6 @@ while it works. 4 s of speech take about 4 ms.
 """
 
 import ctypes
-import re
-import unicodedata
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 
@@ -14,26 +12,10 @@ import espeakng_loader
 import numpy as np
 
 from voicepipe.audio import Pcm
-from voicepipe.engines.base import Speech, Word
+from voicepipe.engines.base import Speech
+from voicepipe.engines.shaping import pieces, shape
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineError, EngineMissing
-
-AUDIBLE = 32768 * 10 ** (-45 / 20)
-"""RMS of a frame of 10 ms that a caller can hear: -45 dBFS."""
-
-PEAK = 32767 * 10 ** (-4 / 20)
-"""Every phrase is brought to this peak, -4 dBFS, ..."""
-
-MAX_GAIN = 4.0
-"""... but never raised by more than this, which would only lift the breath of a near-silent phrase."""
-
-MAX_CHARS = 300
-"""A longer text is spoken in pieces: about 20 s of speech, and no piece holds the worker for more than 25 ms."""
-
-PAUSE_MS = {".": 220, "!": 220, "?": 220, ":": 160, ";": 160, ",": 110}
-"""Silence after a phrase that ends in this sign."""
-
-PAUSE_DEFAULT_MS = 60
 
 # speak_lib.h
 _SYNCHRONOUS = 2
@@ -190,8 +172,11 @@ class EspeakTts:
         """Voices are named by the language that they speak. Empty before `start`."""
         return {tag: tag for tag in sorted(self._library.voices)} if self._library else {}
 
-    async def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncGenerator[Speech, None]:
-        """Speech for `text`, one piece for each 300 characters. `speed` 0.5..2 scales the rate of speaking.
+    async def speak(
+        self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
+    ) -> AsyncGenerator[Speech, None]:
+        """Speech for `text`, one piece for each 300 characters. `speed` 0.5..2 scales the rate of speaking; it is too
+        fast for `first` to matter.
 
         Raises EngineError before `start`.
         """
@@ -216,52 +201,3 @@ class EspeakTts:
 def _speech(library: _Library, text: str, voice: str, words_per_minute: int) -> Speech:
     pcm, starts = library.synthesize(text, voice, words_per_minute)
     return shape(pcm, starts, text, library.rate)
-
-
-def pieces(text: str) -> list[str]:
-    """`text` without control characters (espeak obeys Ctrl-A as a command), in pieces of at most 300 characters."""
-    clean = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text)
-    clean = " ".join(clean.split())
-    result: list[str] = []
-    while len(clean) > MAX_CHARS:
-        head = clean[:MAX_CHARS]
-        sentence = max(head.rfind(mark) for mark in (". ", "! ", "? "))
-        cut = sentence + 1 if sentence > 0 else head.rfind(" ") if " " in head else MAX_CHARS
-        result.append(clean[:cut].strip())
-        clean = clean[cut:].strip()
-    return [piece for piece in [*result, clean] if any(c.isalnum() for c in piece)]
-
-
-def shape(pcm: Pcm, starts: list[tuple[int, int]], text: str, rate: int) -> Speech:
-    """Cut the silence around raw speech (int16[n] at `rate` Hz), level it, and say when each word of `text` ends.
-
-    Begins with the first frame of 10 ms above -45 dBFS; ends with the pause that the last sign of `text` asks for.
-    """
-    frame = rate // 100
-    frames = pcm[: pcm.size // frame * frame].reshape(-1, frame).astype(np.float32)
-    peak = float(np.abs(pcm.astype(np.float32)).max(initial=0.0))
-    if frames.size == 0 or peak == 0:
-        return Speech(np.empty(0, np.int16))
-    gain = min(MAX_GAIN, PEAK / peak)
-    audible = np.flatnonzero(np.sqrt(np.mean((frames * gain) ** 2, axis=1)) > AUDIBLE)
-    if audible.size == 0:
-        return Speech(np.empty(0, np.int16))
-    first, last = int(audible[0]) * frame, (int(audible[-1]) + 1) * frame
-    speech = (pcm[first:last].astype(np.float32) * gain).astype(np.int16)
-    pause = np.zeros(PAUSE_MS.get(text.rstrip("\"')]")[-1:], PAUSE_DEFAULT_MS) * rate // 1000, np.int16)
-    return Speech(np.concatenate((speech, pause)), _words(text, starts, first, last - first))
-
-
-def _words(text: str, starts: list[tuple[int, int]], first: int, size: int) -> tuple[Word, ...]:
-    """One Word for each whitespace-separated token of `text`; it ends where the next one begins.
-
-    espeak reports some tokens not at all ("of the" is one to it) and some several times (numbers).
-    """
-    tokens = [(match.start(), match.end(), match.group()) for match in re.finditer(r"\S+", text)]
-    begins: list[int] = []
-    after = size
-    for begin, end, _ in reversed(tokens):
-        after = min([after, *(sample - first for position, sample in starts if begin <= position < end)])
-        begins.append(max(0, after))
-    begins.reverse()
-    return tuple(Word(token, end) for (_, _, token), end in zip(tokens, [*begins[1:], size], strict=True))

@@ -238,11 +238,16 @@ class ScriptedTts(_Lifeless):
         self._first_ms = first_ms
         self.spoken: list[str] = []
         """Every text that was asked for, in order."""
+        self.firsts: list[str] = []
+        """Those of them that a caller was waiting for."""
 
     def voices(self) -> Mapping[str, str]:
         return {"scripted": "en"}
 
-    async def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncGenerator[Speech, None]:
+    async def speak(
+        self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
+    ) -> AsyncGenerator[Speech, None]:
+        self.firsts += [text] if first else []
         self.spoken.append(text)
         words = text.split()
         if not words:
@@ -367,9 +372,11 @@ class DelayedTts(_Around):
     def voices(self) -> Mapping[str, str]:
         return self._inner.voices()
 
-    async def speak(self, text: str, *, voice: str = "", speed: float = 1.0) -> AsyncGenerator[Speech, None]:
+    async def speak(
+        self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
+    ) -> AsyncGenerator[Speech, None]:
         wait = self._tts_ms
-        async with aclosing(self._inner.speak(text, voice=voice, speed=speed)) as pieces:
+        async with aclosing(self._inner.speak(text, voice=voice, speed=speed, first=first)) as pieces:
             async for piece in pieces:
                 await _wait(wait)
                 yield piece

@@ -59,7 +59,13 @@ class Worker:
 
         Raises EngineBusy when `limit` jobs are waiting, EngineError after `close`.
         """
-        job = Job(lambda: fn(*args, **kwargs))
+        return self._submit(Job(lambda: fn(*args, **kwargs)))
+
+    def submit_urgent(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
+        """`submit`, before what is not urgent and does not run yet."""
+        return self._submit(Job(lambda: fn(*args, **kwargs), urgent=True))
+
+    def _submit(self, job: Job) -> asyncio.Future[Any]:
         self.add(job)
         return asyncio.wrap_future(job.done)
 

@@ -1,0 +1,190 @@
+"""Speech synthesis: Kokoro by kokoro-onnx, on a CPU or a GPU.
+
+One onnxruntime session serves all threads: `run` may be called by several at a time and releases the GIL, and the
+weights are in memory once. A phrase is one run: its first sound comes with its last.
+"""
+
+import json
+import logging
+import threading
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from voicepipe.engine_config import KokoroConfig
+from voicepipe.engines.base import Speech
+from voicepipe.engines.shaping import pieces, shape, word_starts
+from voicepipe.engines.worker import Worker
+from voicepipe.errors import EngineError, EngineMissing
+
+log = logging.getLogger(__name__)
+quiet = log.getChild("phonemizer")
+quiet.setLevel(logging.ERROR)  # It warns of every "of the" that it writes as one word.
+
+RATE = 24_000
+LANGUAGES = {
+    "a": "en-us", "b": "en-gb", "e": "es", "f": "fr-fr", "h": "hi", "i": "it", "j": "ja", "p": "pt-br", "z": "zh",
+}  # fmt: skip
+"""A voice's first letter -> its language ("af_heart": American, female)."""
+ESPEAK = {"zh": "cmn"}
+"""Where espeak-ng, which writes the phonemes, calls a language otherwise."""
+WARMING = ("Hello.", "A table for two, on Friday at seven.", "We are open from Tuesday to Sunday, from noon to ten.")
+"""Short and long: a GPU chooses its kernels by length."""
+RELEASES = "github.com/thewh1teagle/kokoro-onnx/releases"
+
+
+class KokoroTts:
+    """Kokoro. Voices are the model's: "af_heart", "bm_george"."""
+
+    rate = RATE
+
+    def __init__(self, config: KokoroConfig) -> None:
+        self._config = config
+        self._model: _Model | None = None
+        self._worker: Worker | None = None
+
+    async def start(self) -> None:
+        """Load the model and speak a little. Raises EngineMissing: the package or a file is not there; EngineError."""
+        if self._model is not None:
+            return
+        self._worker = Worker("kokoro", self._config.workers)
+        try:
+            self._model = await self._worker.submit(_Model, self._config)
+            for text in WARMING:
+                await self._worker.submit(self._model.speak, text, "", 1.0)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Forget the model; phrases that wait are dropped."""
+        self._model, worker, self._worker = None, self._worker, None
+        if worker:
+            worker.close()
+
+    def voices(self) -> Mapping[str, str]:
+        return self._model.languages if self._model else {}
+
+    async def speak(
+        self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
+    ) -> AsyncGenerator[Speech, None]:
+        """Speech for `text`, one piece for each 300 characters; `speed` 0.5..2. Raises EngineError before `start`."""
+        if self._model is None or self._worker is None:
+            raise EngineError("KokoroTts has not been started")
+        submit = self._worker.submit_urgent if first else self._worker.submit
+        for piece in pieces(text):
+            speech = await submit(self._model.speak, piece, voice, min(2.0, max(0.5, speed)))
+            if speech.pcm.size:
+                yield speech
+
+
+class _Model:
+    """What blocks. All of it runs in the worker's threads."""
+
+    def __init__(self, config: KokoroConfig) -> None:
+        try:
+            # Not above: it takes the phonemizer along, half a second; nobody pays that who has other voices.
+            from kokoro_onnx import Kokoro
+            from phonemizer.backend import EspeakBackend
+        except ImportError as error:
+            raise EngineMissing(f'kokoro is not installed ({error}): pip install "voicepipe[kokoro]"') from None
+        for key, path in (("model", config.model), ("voices", config.voices)):
+            if not Path(path).is_file():
+                name = Path(path).name
+                raise EngineMissing(
+                    f"There is no file {path!r}: fetch {name} from {RELEASES} and set kokoro.{key} to it."
+                )
+        session = _session(config)
+        _check(session, config.model)
+        try:
+            self._kokoro = Kokoro.from_session(session, config.voices)
+            with np.load(config.voices) as file:
+                # Read now: the file would be opened and unpacked for every phrase.
+                self._styles: dict[str, NDArray[np.float32]] = dict(file)
+        except Exception as error:
+            raise EngineError(f"{config.voices} cannot be read as Kokoro's voices: {error}") from None
+        self.languages = {name: LANGUAGES.get(name[:1], "en-us") for name in sorted(self._styles)}
+        if config.voice not in self._styles:
+            raise EngineError(
+                f"kokoro.voice is {config.voice!r}, and {config.voices} has none of that name: "
+                f"choose one of {', '.join(self.languages)}."
+            )
+        self._default = config.voice
+        self._phonemizers = {
+            language: EspeakBackend(
+                ESPEAK.get(language, language),
+                preserve_punctuation=True,
+                with_stress=True,
+                language_switch="remove-flags",  # "(en)" would be read out
+                logger=quiet,
+            )
+            for language in sorted(set(self.languages.values()))
+        }
+        self._phonemizing = threading.Lock()
+
+    def speak(self, text: str, voice: str, speed: float) -> Speech:
+        """One piece, whole. Raises EngineError."""
+        name = voice if voice in self._styles else self._default
+        phonemes = self._phonemes(text, self.languages[name])
+        if not phonemes:
+            return Speech(np.empty(0, np.int16))
+        try:
+            sound, _, timings = self._kokoro.create_timed(
+                phonemes, self._styles[name], speed, is_phonemes=True, trim=False, sentence_pause=0, clause_pause=0
+            )
+        except Exception as error:  # onnxruntime's own classes share no root but this
+            raise EngineError(f"kokoro failed: {error}") from error
+        pcm = (np.clip(sound, -1.0, 1.0) * 32767).astype(np.int16)
+        said = "".join(timing.phoneme for timing in timings)
+        return shape(pcm, word_starts(text, said, [round(t.start * RATE) for t in timings]), text, RATE)
+
+    def _phonemes(self, text: str, language: str) -> str:
+        """Those of `text` that the model knows."""
+        with self._phonemizing:  # each backend has one espeak-ng: a copy of the library, apart from engines/espeak.py's
+            written: str = self._phonemizers[language].phonemize([text])[0]
+        return " ".join("".join(sign for sign in written if sign in self._kokoro.tokenizer.vocab).split())
+
+
+def _session(config: KokoroConfig) -> Any:
+    providers = _providers(config.device)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = config.threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    # Threads that wait for work by spinning would take the event loop's time.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        session = onnxruntime.InferenceSession(config.model, options, providers=providers)
+    except Exception as error:  # onnxruntime's own classes share no root but this
+        raise EngineError(f"{config.model} cannot be loaded as an ONNX model: {error}") from None
+    if len(providers) > 1 and "CUDAExecutionProvider" not in session.get_providers():
+        problem = "onnxruntime has CUDA and cannot use it: its version of CUDA and cuDNN must be on this machine"
+        if config.device != "auto":
+            raise EngineError(f'{problem}; or set kokoro.device to "cpu".')
+        log.warning("%s; kokoro runs on the CPU", problem)
+    return session
+
+
+def _providers(device: str) -> Sequence[str | tuple[str, dict[str, str]]]:
+    cuda = "CUDAExecutionProvider" in onnxruntime.get_available_providers()
+    if device == "cpu" or (device == "auto" and not cuda):
+        return ["CPUExecutionProvider"]
+    if not cuda:
+        raise EngineMissing(
+            f'kokoro.device is "{device}", and this onnxruntime has no CUDA: '
+            'install onnxruntime-gpu in its place, or set it to "cpu".'
+        )
+    onnxruntime.preload_dlls()
+    # By default cuDNN would try all its algorithms out on every new length, for hundreds of milliseconds.
+    options = {"device_id": device.partition(":")[2] or "0", "cudnn_conv_algo_search": "HEURISTIC"}
+    return [("CUDAExecutionProvider", options), "CPUExecutionProvider"]
+
+
+def _check(session: Any, path: str) -> None:
+    names = {given.name for given in session.get_inputs()}
+    if not {"style", "speed"} < names or not names & {"tokens", "input_ids"}:
+        raise EngineError(f"{path} is not a Kokoro model: its inputs are {json.dumps(sorted(names))}.")

@@ -1,0 +1,98 @@
+"""What every synthesiser's adapter does around its library: long texts in pieces, no silence before the sound, the same
+level, a pause behind it that fits its last sign, and when each word ends.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+
+from voicepipe.audio import Pcm
+from voicepipe.engines.base import Speech, Word
+
+AUDIBLE = 32768 * 10 ** (-45 / 20)
+"""RMS of a frame of 10 ms that a caller can hear: -45 dBFS."""
+
+PEAK = 32767 * 10 ** (-4 / 20)
+"""Every phrase is brought to this peak, -4 dBFS, ..."""
+
+MAX_GAIN = 4.0
+"""... but never raised by more than this, which would only lift the breath of a near-silent phrase."""
+
+MAX_CHARS = 300
+"""A longer text is spoken in pieces: about 20 s of speech each."""
+
+PAUSE_MS = {".": 220, "!": 220, "?": 220, ":": 160, ";": 160, ",": 110}
+"""Silence after a phrase that ends in this sign."""
+
+PAUSE_DEFAULT_MS = 60
+
+
+def pieces(text: str) -> list[str]:
+    """`text` without control characters (espeak obeys Ctrl-A as a command), in pieces of at most 300 characters.
+
+    A piece without a letter or a digit is left out: there is nothing in it to say.
+    """
+    clean = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text)
+    clean = " ".join(clean.split())
+    result: list[str] = []
+    while len(clean) > MAX_CHARS:
+        head = clean[:MAX_CHARS]
+        sentence = max(head.rfind(mark) for mark in (". ", "! ", "? "))
+        cut = sentence + 1 if sentence > 0 else head.rfind(" ") if " " in head else MAX_CHARS
+        result.append(clean[:cut].strip())
+        clean = clean[cut:].strip()
+    return [piece for piece in [*result, clean] if any(c.isalnum() for c in piece)]
+
+
+def word_starts(text: str, symbols: str, begins: Sequence[int]) -> list[tuple[int, int]]:
+    """(character of `text`, sample) at which each word begins, for a model that tells when it says what.
+
+    `symbols` are those that it read, a character each: letters or phonemes, words apart; `begins[i]` is the sample at
+    which the i-th is said.
+    """
+    words = [word.start() for word in re.finditer(r"\S+", text)]
+    heads = [group.start() for group in re.finditer(r"\S+", symbols)]
+    if heads and len(heads) != len(words):
+        # Phonemizers write "of the" as one word and a number as several: go by how far the text has come.
+        scale = len(symbols) / len(text)
+        heads = [min(heads, key=lambda head: abs(head - word * scale)) for word in words]
+    return [(word, begins[head]) for word, head in zip(words, heads, strict=False)]
+
+
+def shape(pcm: Pcm, starts: Sequence[tuple[int, int]], text: str, rate: int) -> Speech:
+    """Cut the silence around raw speech (int16[n] at `rate` Hz), level it, and say when each word of `text` ends.
+
+    Begins with the first frame of 10 ms above -45 dBFS; ends with the pause that the last sign of `text` asks for.
+    Without `starts`, (character of `text`, sample) of words, it has no words either.
+    """
+    frame = rate // 100
+    frames = pcm[: pcm.size // frame * frame].reshape(-1, frame).astype(np.float32)
+    peak = float(np.abs(pcm.astype(np.float32)).max(initial=0.0))
+    if frames.size == 0 or peak == 0:
+        return Speech(np.empty(0, np.int16))
+    gain = min(MAX_GAIN, PEAK / peak)
+    audible = np.flatnonzero(np.sqrt(np.mean((frames * gain) ** 2, axis=1)) > AUDIBLE)
+    if audible.size == 0:
+        return Speech(np.empty(0, np.int16))
+    first, last = int(audible[0]) * frame, (int(audible[-1]) + 1) * frame
+    speech = (pcm[first:last].astype(np.float32) * gain).astype(np.int16)
+    pause = np.zeros(PAUSE_MS.get(text.rstrip("\"')]")[-1:], PAUSE_DEFAULT_MS) * rate // 1000, np.int16)
+    words = _words(text, starts, first, last - first) if starts else ()
+    return Speech(np.concatenate((speech, pause)), words)
+
+
+def _words(text: str, starts: Sequence[tuple[int, int]], first: int, size: int) -> tuple[Word, ...]:
+    """One Word for each whitespace-separated token of `text`; it ends where the next one begins.
+
+    espeak reports some tokens not at all ("of the" is one to it) and some several times (numbers).
+    """
+    tokens = [(match.start(), match.end(), match.group()) for match in re.finditer(r"\S+", text)]
+    begins: list[int] = []
+    after = size
+    for begin, end, _ in reversed(tokens):
+        after = min([after, *(sample - first for position, sample in starts if begin <= position < end)])
+        begins.append(max(0, after))
+    begins.reverse()
+    return tuple(Word(token, end) for (_, _, token), end in zip(tokens, [*begins[1:], size], strict=True))
