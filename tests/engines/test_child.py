@@ -1,0 +1,247 @@
+"""An engine in a process of its own: what it answers, and what happens when it breaks, hangs, prints or dies."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.waiting import until
+from voicepipe.engines.child import Program
+from voicepipe.engines.child_pool import ChildPool
+from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing
+
+HALF = Path(__file__).parent / "child_engine.py"
+
+
+def program(load: str = "", **options: Any) -> Program:
+    options = {"python": sys.executable, "backoff_s": (0.05, 0.2)} | options
+    return Program("coqui", engine=HALF, settings={"load": load}, **options)
+
+
+async def asked(pool: ChildPool, do: str, *, first: bool = False, **head: Any) -> list[dict[str, Any]]:
+    return [part async for part, _ in pool.ask({"do": do, **head}, first=first)]
+
+
+def running(pid: int) -> bool:
+    """Not gone, and no zombie that its new parent has yet to bury."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.fixture
+async def pool() -> AsyncIterator[ChildPool]:
+    pool = ChildPool(program())
+    await pool.start()
+    yield pool
+    await pool.close()
+
+
+# --- answers ------------------------------------------------------------------------------------------------------
+
+
+async def test_an_answer_comes_in_parts_with_its_data(pool: ChildPool) -> None:
+    data = bytes(range(256)) * 1000
+    assert [part async for part in pool.ask({"do": "echo", "ä": [1.5]}, data)] == [({"do": "echo", "ä": [1.5]}, data)]
+    assert await asked(pool, "count", to=3) == [{"number": 0}, {"number": 1}, {"number": 2}]
+    assert pool.about["rate"] == 16_000 and pool.about["pid"] != os.getpid()
+
+
+async def test_what_the_engine_prints_is_logged_and_does_not_disturb(
+    pool: ChildPool, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG, "voicepipe.engines.child"):
+        assert await asked(pool, "print") == [{"do": "print"}]
+        await until(lambda: "from a child of its own" in caplog.text)
+    assert "from Python" in caplog.text
+    assert await asked(pool, "count", to=1)
+
+
+async def test_an_engine_that_fails_goes_on(pool: ChildPool) -> None:
+    with pytest.raises(EngineError, match="coqui failed: RuntimeError: it did not work"):
+        await asked(pool, "fail")
+    assert await asked(pool, "count", to=1) and pool.alive
+
+
+async def test_what_is_first_overtakes_what_waits(pool: ChildPool, tmp_path: Path) -> None:
+    free, done = tmp_path / "free", list[str]()
+
+    async def ask(name: str, **options: Any) -> None:
+        await asked(pool, "wait", until=str(free), **options)
+        done.append(name)
+
+    async with asyncio.TaskGroup() as group:
+        for name in ("running", "later", "later still"):
+            group.create_task(ask(name))
+        await asyncio.sleep(0)
+        group.create_task(ask("first", first=True))
+        await asyncio.sleep(0)
+        await asyncio.to_thread(free.touch)
+    assert done == ["running", "first", "later", "later still"]
+
+
+async def test_several_processes_and_several_requests_of_one_at_a_time(tmp_path: Path) -> None:
+    for pool in (ChildPool(program(), 2), ChildPool(program(parallel=2))):
+        await pool.start()
+        free = tmp_path / str(id(pool))
+        waiting = asyncio.create_task(asked(pool, "wait", until=str(free)))
+        await asyncio.sleep(0)
+        assert await asked(pool, "count", to=2), "while another is being answered"
+        await asyncio.to_thread(free.touch)
+        assert len(await waiting) == 2
+        await pool.close()
+
+
+async def test_too_many_requests_are_refused_at_once(pool: ChildPool, tmp_path: Path) -> None:
+    small = ChildPool(program(), limit=1)
+    await small.start()
+    waiting = [asyncio.create_task(asked(small, "wait", until=str(tmp_path / "never"))) for _ in range(2)]
+    await asyncio.sleep(0)
+    with pytest.raises(EngineBusy, match="1 requests waiting"):
+        await asked(small, "echo")
+    await small.close()
+    assert all(isinstance(result, EngineDead) for result in await asyncio.gather(*waiting, return_exceptions=True))
+
+
+async def test_a_cancelled_request_leaves_room_for_the_next(pool: ChildPool, tmp_path: Path) -> None:
+    free = tmp_path / "free"
+    parts = pool.ask({"do": "wait", "until": str(free)})
+    assert await anext(parts) == ({"began": True}, b"")
+    queued = asyncio.create_task(asked(pool, "die"))
+    await asyncio.sleep(0)
+    await parts.aclose()
+    queued.cancel()
+    await asyncio.to_thread(free.touch)
+    many = pool.ask({"do": "count", "to": 10**9})
+    await anext(many)
+    await many.aclose()
+    assert await asked(pool, "count", to=1) == [{"number": 0}]
+
+
+# --- death ---------------------------------------------------------------------------------------------------------
+
+
+async def test_death_is_noticed_and_another_is_started(pool: ChildPool, caplog: pytest.LogCaptureFixture) -> None:
+    before = pool.about["pid"]
+    waits = asyncio.create_task(asked(pool, "count", to=1))
+    with pytest.raises(EngineDead, match=r"coqui's process ended \(status 1\); it said last: .*segmentation fault"):
+        await asyncio.gather(asked(pool, "die"), waits)
+    assert "Another is started in" in caplog.text
+    await until(lambda: pool.alive)
+    assert await asked(pool, "count", to=1) and pool.about["pid"] != before
+
+
+async def test_whoever_asks_while_none_is_there_is_told_why() -> None:
+    pool = ChildPool(program(backoff_s=(60, 60)), 2)
+    await pool.start()
+    for _ in range(2):
+        with pytest.raises(EngineDead):
+            await asked(pool, "die")
+    assert not pool.alive
+    with pytest.raises(EngineDead, match="segmentation fault"):
+        await asked(pool, "echo")
+    await pool.close()
+
+
+async def test_a_process_that_hangs_is_killed_and_replaced() -> None:
+    pool = ChildPool(program(stall_s=0.3))
+    await pool.start()
+    with pytest.raises(EngineDead, match=r"sent nothing for 0.3 s while it was asked"):
+        await asked(pool, "hang")
+    await until(lambda: pool.alive)
+    await asyncio.sleep(0.5)
+    assert await asked(pool, "count", to=1), "one that is asked nothing owes nothing"
+    await pool.close()
+
+
+async def test_close_takes_the_processes_own_children_along(pool: ChildPool) -> None:
+    (family,) = await asked(pool, "family")
+    assert running(family["child"])
+    await pool.close()
+    await pool.close()
+    await until(lambda: not running(family["child"]) and not running(pool.about["pid"]))
+    with pytest.raises(EngineDead, match="coqui is closed"):
+        await asked(pool, "echo")
+
+
+@pytest.mark.parametrize("load", ["", "hangs"])
+async def test_it_ends_with_a_parent_that_is_killed(load: str, tmp_path: Path) -> None:
+    script = f"""
+import asyncio, os
+from tests.engines.test_child import ChildPool, program
+
+async def main():
+    pool = ChildPool(program({load!r}))
+    starting = asyncio.create_task(pool.start())
+    while not pool._children[0]._said:
+        await asyncio.sleep(0.01)
+    with open(f"/proc/self/task/{{os.getpid()}}/children") as file:
+        print(file.read(), flush=True)
+    await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+    parent = await asyncio.create_subprocess_exec(sys.executable, "-c", script, stdout=PIPE, cwd=HALF.parents[2])
+    assert parent.stdout
+    child = int(await parent.stdout.readline())
+    assert running(child)
+    parent.send_signal(signal.SIGKILL)
+    await parent.wait()
+    await until(lambda: not running(child))
+
+
+# --- it cannot be started -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("load", "error", "says"),
+    [
+        ("lacks", EngineMissing, "lacks what coqui needs: No module named 'TTS'"),
+        ("fails", EngineError, "coqui could not be loaded: ValueError: the checkpoint is empty"),
+        ("dies", EngineError, r"process ended \(status 3\); it said last: .*out of memory"),
+        ("hangs", EngineError, "was not ready after 0.5 s; it said last: .*waiting for the GPU"),
+    ],
+)
+async def test_a_start_that_fails_says_why(load: str, error: type[EngineError], says: str) -> None:
+    pool = ChildPool(program(load, start_timeout_s=0.5 if load == "hangs" else 60), 2)
+    with pytest.raises(error, match=says):
+        await pool.start()
+    assert not pool.alive
+
+
+async def test_interpreters_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(EngineMissing, match=r"coqui.python is '.*nowhere', which cannot be run \(No such file"):
+        await ChildPool(program(python=str(tmp_path / "nowhere"))).start()
+    noisy = tmp_path / "noisy"
+    noisy.write_text("#!/bin/sh\nyes | head -c 200000\nsleep 60\n")
+    noisy.chmod(0o755)
+    with pytest.raises(EngineError, match="sent what is no answer"):
+        await ChildPool(program(python=str(noisy))).start()
+
+
+async def test_an_interpreter_may_greet(tmp_path: Path) -> None:
+    polite = tmp_path / "polite"
+    polite.write_text(f'#!/bin/sh\necho "Activating the environment"\nexec {sys.executable} "$@"\n')
+    polite.chmod(0o755)
+    pool = ChildPool(program(python=str(polite)))
+    await pool.start()
+    assert await asked(pool, "count", to=1)
+    await pool.close()
+
+
+async def test_a_start_that_is_given_up_leaves_nothing() -> None:
+    pool = ChildPool(program("hangs"))
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(0.2):
+            await pool.start()
+    await pool.close()
+    assert not pool.alive and not pool._children[0].alive

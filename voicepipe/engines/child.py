@@ -1,0 +1,287 @@
+"""The boundary to an engine in a process and an interpreter of its own, for libraries that cannot live beside others.
+
+A `Child` keeps one such process: starts it, notices its death and starts another. `ChildPool` (child_pool.py) is what
+engines ask. What runs on the other end, and what goes over the pipes, is in child_main.py.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import re
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from voicepipe.engines import child_main
+from voicepipe.engines.child_main import MAGIC, SIZES, frame
+from voicepipe.errors import EngineDead, EngineError, EngineMissing
+
+log = logging.getLogger(__name__)
+
+MAX_BYTES = 1 << 28
+"""No frame is larger: sizes beyond it were not written by child_main."""
+LAST_LINES = 5
+"""Of what it said on standard error, in the message about its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a child runs."""
+
+    name: str
+    """The engine's, and its table's in the configuration."""
+    python: str
+    """An interpreter that has the engine's library."""
+    engine: Path
+    """The file with the engine's half: `load`, as child_main.py says."""
+    settings: Mapping[str, Any]
+    """For `load`; they travel as JSON."""
+    parallel: int = 1
+    """Requests that one process works on at a time."""
+    start_timeout_s: float = 120
+    stall_s: float = 30
+    """A process that is asked and sends nothing for so long hangs, and is killed."""
+    backoff_s: tuple[float, float] = (1, 60)
+    """The wait before another process is started, first and longest; it doubles until one has answered."""
+
+
+@dataclass(eq=False, slots=True)
+class Request:
+    """A question, and the parts of its answer as they come."""
+
+    head: dict[str, Any]
+    data: bytes
+    first: bool
+    """Goes before those that are not."""
+    parts: "asyncio.Queue[tuple[dict[str, Any], bytes] | EngineError | None]" = field(default_factory=asyncio.Queue)
+    """None: it is complete. Not bounded: an answer is as long as its question makes it."""
+    child: "Child | None" = None
+    """The one that works on it."""
+    number: int = 0
+
+
+class Child:
+    """One process at a time. `changed` is called when it can take more requests, and when it no longer can."""
+
+    def __init__(self, program: Program, changed: Callable[[], None]) -> None:
+        self.about: dict[str, Any] = {}
+        """What the engine says of itself, once it is loaded."""
+        self.alive = False
+        self.why = f"{program.name} has not been started."
+        """It is not alive."""
+        self._program = program
+        self._changed = changed
+        self._stdin: asyncio.StreamWriter | None = None
+        self._patience: asyncio.Timeout | None = None
+        self._open: dict[int, Request] = {}
+        self._numbers = count(1)
+        self._said: deque[str] = deque(maxlen=LAST_LINES)
+        self._answered = False
+        self._life: asyncio.Task[None] | None = None
+
+    @property
+    def free(self) -> bool:
+        """It can be sent a request."""
+        return self.alive and len(self._open) < self._program.parallel
+
+    async def start(self) -> None:
+        """Returns when the engine is loaded. Raises EngineMissing or EngineError: it could not be."""
+        ready = asyncio.get_running_loop().create_future()
+        self._life = asyncio.create_task(self._live(ready), name=self._program.name)
+        await ready
+
+    async def close(self) -> None:
+        """Kill the process; what was asked fails. Safe to call twice."""
+        life, self._life = self._life, None
+        if life:
+            life.cancel()
+            await asyncio.wait([life])
+
+    def send(self, request: Request) -> None:
+        """Ask; it must be free."""
+        request.child, request.number = self, next(self._numbers)
+        if not self._open:
+            self._expect()
+        self._open[request.number] = request
+        self._write({"id": request.number, "ask": request.head}, request.data)
+
+    def cancel(self, request: Request) -> None:
+        """Nobody waits for it any more. The process is free again once it has noticed."""
+        if request.number in self._open:
+            self._write({"cancel": request.number})
+
+    # Life and death.
+
+    async def _live(self, ready: "asyncio.Future[None]") -> None:
+        first, longest = self._program.backoff_s
+        wait = first
+        try:
+            while True:
+                try:
+                    await self._once(ready)
+                except EngineError as error:
+                    if not ready.done():
+                        ready.set_exception(error)
+                        return
+                    wait = first if self._answered else min(2 * wait, longest)
+                    self._fail(str(error))
+                    log.error("%s Another is started in %g s.", error, wait)
+                await asyncio.sleep(wait)
+        finally:
+            self._fail(f"{self._program.name} is closed.")
+            if not ready.done():
+                ready.set_exception(EngineError(self.why))
+
+    async def _once(self, ready: "asyncio.Future[None]") -> None:
+        """One process, until it ends, and that raises: EngineMissing or EngineError, once it was ready EngineDead."""
+        self._answered = False
+        process = await self._spawn()
+        assert process.stdin and process.stderr
+        self._stdin = process.stdin
+        hearing = asyncio.create_task(self._hear(process.stderr))
+        error: type[EngineError] = EngineError
+        try:
+            await self._load(process)
+            error, self.alive = EngineDead, True
+            if not ready.done():
+                ready.set_result(None)
+            self._changed()
+            await self._listen(process)
+        except _Over as over:
+            why = str(over)
+        finally:
+            self.alive = False
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await asyncio.wait([hearing], timeout=1)  # Whoever left the group may hold the pipe open.
+            hearing.cancel()
+            process._transport.close()  # type: ignore[attr-defined]  # Else pipes stay open that nobody reads to the end.
+            await process.wait()
+        raise error(f"{self._program.name}'s process {why}{self._last_words()}")
+
+    async def _spawn(self) -> Process:
+        program = self._program
+        self._said.clear()
+        try:
+            # Isolated from our PYTHONPATH and from our own modules beside child_main, which are named like libraries.
+            command = (program.python, "-Iu", child_main.__file__, str(program.engine))
+            # A session of its own: Ctrl-C is for us, and killing the group takes the process's own children along.
+            return await asyncio.create_subprocess_exec(
+                *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True
+            )
+        except OSError as error:
+            raise EngineMissing(
+                f"{program.name}.python is {program.python!r}, which cannot be run ({error.strerror}): "
+                f"set it to the interpreter of an environment that has the library of {program.name}."
+            ) from None
+
+    async def _load(self, process: Process) -> None:
+        """Until the engine is ready. Raises EngineMissing, EngineError, _Over."""
+        program = self._program
+        self._write({"settings": dict(program.settings), "parallel": program.parallel})
+        try:
+            async with asyncio.timeout(program.start_timeout_s):
+                head, _ = await _read(process, MAGIC)
+        except TimeoutError:
+            raise _Over(f"was not ready after {program.start_timeout_s:g} s") from None
+        if "missing" in head:
+            raise EngineMissing(f"{program.python} lacks what {program.name} needs: {head['missing']}.")
+        if "failed" in head:
+            raise EngineError(f"{program.name} could not be loaded: {head['failed']}")
+        self.about = head.get("ready", {})
+
+    async def _listen(self, process: Process) -> None:
+        """Take answers, until the process ends or hangs. Raises _Over."""
+        try:
+            async with asyncio.timeout(None) as self._patience:
+                while True:
+                    head, data = await _read(process)
+                    self._answered = True
+                    self._take(head, data)
+                    self._patience.reschedule(None)
+                    if self._open:
+                        self._expect()
+        except TimeoutError:
+            raise _Over(f"sent nothing for {self._program.stall_s:g} s while it was asked") from None
+
+    def _expect(self) -> None:
+        """Something more is due from now on."""
+        if self._patience:
+            self._patience.reschedule(asyncio.get_running_loop().time() + self._program.stall_s)
+
+    def _take(self, head: dict[str, Any], data: bytes) -> None:
+        request = self._open.get(head.get("id", 0))
+        if request is None:
+            raise _Over("sent what is no answer")
+        if "part" in head:
+            request.parts.put_nowait((head["part"], data))
+            return
+        del self._open[request.number]
+        request.parts.put_nowait(EngineError(f"{self._program.name} failed: {head['end']}") if head["end"] else None)
+        self._changed()
+
+    def _fail(self, why: str) -> None:
+        """Whoever waits for an answer gets none."""
+        self.alive, self.why = False, why
+        for request in self._open.values():
+            request.parts.put_nowait(EngineDead(why))
+        self._open.clear()
+        self._changed()
+
+    def _write(self, head: dict[str, Any], data: bytes = b"") -> None:
+        if self._stdin:  # if it is dead we shall hear so from its standard output
+            self._stdin.write(frame(head, data))
+
+    async def _hear(self, stderr: asyncio.StreamReader) -> None:
+        """What libraries print: into the log, and the last of it into the message if the process ends."""
+        rest = b""
+        while chunk := await stderr.read(1 << 12):
+            *lines, rest = re.split(rb"[\r\n]+", rest[-(1 << 12) :] + chunk)
+            for line in lines:
+                self._note(line)
+        self._note(rest)
+
+    def _note(self, line: bytes) -> None:
+        if text := line.decode(errors="replace").strip():
+            self._said.append(text)
+            log.debug("%s: %s", self._program.name, text)
+
+    def _last_words(self) -> str:
+        return f"; it said last: {' | '.join(self._said)}." if self._said else "."
+
+
+class _Over(Exception):
+    """The process is of no more use, since it ..."""
+
+
+async def _read(process: Process, after: bytes = b"") -> tuple[dict[str, Any], bytes]:
+    """The next frame, `after` these bytes. Raises _Over: there is none."""
+    assert process.stdout
+    try:
+        if after:
+            await process.stdout.readuntil(after)
+        text_size, data_size = SIZES.unpack(await process.stdout.readexactly(SIZES.size))
+        if text_size + data_size > MAX_BYTES:
+            raise ValueError
+        text = await process.stdout.readexactly(text_size)
+        return json.loads(text), await process.stdout.readexactly(data_size)
+    except asyncio.IncompleteReadError:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1):
+                await process.wait()
+        raise _Over(f"ended ({_status(process.returncode)})") from None
+    except (ValueError, asyncio.LimitOverrunError):
+        raise _Over("sent what is no answer") from None
+
+
+def _status(code: int | None) -> str:
+    if code is None:
+        return "its standard output was closed"
+    return f"status {code}" if code >= 0 else signal.Signals(-code).name

@@ -1,0 +1,73 @@
+"""Requests for processes of the same engine: each goes to one that is free, what is first before what is not."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from voicepipe.engines.child import Child, Program, Request
+from voicepipe.errors import EngineBusy, EngineDead, EngineError
+
+
+class ChildPool:
+    """At most `limit` requests wait; one more raises EngineBusy at once, so that overload is seen and not queued."""
+
+    def __init__(self, program: Program, processes: int = 1, *, limit: int = 256) -> None:
+        self._name = program.name
+        self._children = [Child(program, self._hand_out) for _ in range(processes)]
+        self._waiting: deque[Request] = deque()
+        self._limit = limit
+
+    @property
+    def alive(self) -> bool:
+        """A process is there to ask; those that died come back by themselves."""
+        return any(child.alive for child in self._children)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the engine said of itself when it was loaded."""
+        return self._children[0].about
+
+    async def start(self) -> None:
+        """Load the engine in all processes. Raises EngineMissing or EngineError, and then leaves none behind."""
+        started = await asyncio.gather(*(child.start() for child in self._children), return_exceptions=True)
+        for problem in started:
+            if problem is not None:
+                await self.close()
+                raise problem
+
+    async def close(self) -> None:
+        """Kill the processes; what was asked fails. Safe to call twice."""
+        await asyncio.gather(*(child.close() for child in self._children))
+
+    async def ask(
+        self, head: dict[str, Any], data: bytes = b"", *, first: bool = False
+    ) -> AsyncGenerator[tuple[dict[str, Any], bytes], None]:
+        """The parts of the answer. Closing the generator cancels the request.
+
+        Raises EngineDead: no process is there, or the one that was asked ended; EngineBusy; EngineError: it failed.
+        """
+        if len(self._waiting) >= self._limit:
+            raise EngineBusy(f"{self._name} has {len(self._waiting)} requests waiting; admit fewer calls.")
+        request = Request(head, data, first)
+        self._waiting.append(request)
+        self._hand_out()
+        try:
+            while (part := await request.parts.get()) is not None:
+                if isinstance(part, EngineError):
+                    raise part
+                yield part
+        finally:
+            if request.child:
+                request.child.cancel(request)
+            elif request in self._waiting:
+                self._waiting.remove(request)
+
+    def _hand_out(self) -> None:
+        """A process is free, a request has come, or a process has died."""
+        while self._waiting and (child := next((child for child in self._children if child.free), None)):
+            request = next((request for request in self._waiting if request.first), self._waiting[0])
+            self._waiting.remove(request)
+            child.send(request)
+        while self._waiting and not self.alive:
+            self._waiting.popleft().parts.put_nowait(EngineDead(self._children[0].why))
