@@ -68,6 +68,8 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a TOML file, or a directory of them")
     check.set_defaults(run=_check)
 
+    _add_plan(commands.add_parser("plan", help="which GPUs a language model needs, and what a turn takes on them"))
+
     models = commands.add_parser("models", help="the models of the configured engines")
     verbs = models.add_subparsers(title="what to do", required=True, metavar="VERB")
     pull = verbs.add_parser("pull", help="fetch those that are not here, ahead of time")
@@ -90,6 +92,25 @@ def _add_log(command: argparse.ArgumentParser, default: str) -> None:
     command.add_argument(
         "--log", choices=LOG_LEVELS, default=default, help=f"what is logged: from this level on (default: {default})"
     )
+
+
+def _add_plan(plan: argparse.ArgumentParser) -> None:
+    plan.add_argument(
+        "--model", required=True, metavar="NAME", help="a model's name, its config.json, or its directory"
+    )
+    plan.add_argument("--gpus", required=True, metavar="GPU:N", help="of one host: H100:2, L4, RTX-4090")
+    plan.add_argument("--calls", type=int, default=8, metavar="N", help="at a time (default 8)")
+    plan.add_argument(
+        "--interconnect", choices=("nvlink", "pcie", "ethernet"), default="",
+        help="between the GPUs (default: NVLink where they have it, else PCIe)",
+    )  # fmt: skip
+    plan.add_argument(
+        "--asr", choices=("tiny", "base", "small", "medium", "large-v3", "large-v3-turbo"), default="large-v3-turbo",
+        help="size of Whisper (default large-v3-turbo)",
+    )  # fmt: skip
+    plan.add_argument("--tts", choices=("kokoro", "coqui"), default="kokoro", help="default kokoro")
+    plan.add_argument("--json", action="store_true", help="for other programs, in bytes and milliseconds")
+    plan.set_defaults(run=_plan)
 
 
 def _port(text: str) -> int:
@@ -166,6 +187,15 @@ def _check(args: argparse.Namespace) -> int:
     from voicepipe import check
 
     return check.run(args.files)
+
+
+def _plan(args: argparse.Namespace) -> int:
+    from voicepipe import plan
+
+    return plan.run(
+        args.model, args.gpus, args.calls,
+        interconnect=args.interconnect, asr=args.asr, tts=args.tts, as_json=args.json,
+    )  # fmt: skip
 
 
 def _models_pull(args: argparse.Namespace) -> int:

@@ -1,0 +1,145 @@
+"""Whole hosts: what fits, what a turn takes, how many calls, and which way is advised."""
+
+import math
+
+import pytest
+
+from voicepipe.sizing.gpus import GIB, GPUS, LINKS
+from voicepipe.sizing.host import Host, Traffic, _replies, most_calls, turn
+from voicepipe.sizing.options import Option, advice, best, judged, kv_cache_bytes, options
+from voicepipe.sizing.shapes import ASRS, LLMS
+from voicepipe.sizing.speed import Group
+
+TURBO = ASRS["large-v3-turbo"]
+COMPUTE_MS = 220
+
+
+def host(model: str, gpu: str, gpus: int = 1, dtype: str = "bf16", tensor: int = 1, **more: object) -> Host:
+    return Host(Group(LLMS[model], dtype, GPUS[gpu], LINKS["nvlink"], tensor), gpus, TURBO, "kokoro", **more)  # type: ignore[arg-type]
+
+
+def found(
+    model: str, gpu: str, gpus: int, calls: int, by: str = "nvlink", compute_ms: float = COMPUTE_MS
+) -> list[Option]:
+    dtypes = ["bf16", *(["fp8"] if GPUS[gpu].fp8_tflops else []), "awq4"]
+    ways = options(LLMS[model], GPUS[gpu], gpus, LINKS[by], dtypes=dtypes, speech=(TURBO, "kokoro"))
+    return [judged(way, calls, compute_ms) for way in ways]
+
+
+def test_memory_of_one_card() -> None:
+    one = host("qwen3-8b", "h100")
+    assert one.shared and one.fits
+    taken = one.llm_fixed + one.speech_fixed + one.kv_room
+    assert taken == one.usable
+    assert 20 < (one.llm_fixed + one.speech_fixed) / GIB < 24
+    assert one.kv_needed(64) == 64 * 2048 * 144 * 1024
+    assert one.kv_needed(1) == 8192 * 144 * 1024, "one context as long as max_model_len"
+    assert not host("llama-3.1-70b", "h100").fits
+
+
+def test_recognition_and_synthesis_get_the_card_after_the_group() -> None:
+    two = host("qwen3-8b", "h100", 2)
+    assert not two.shared
+    assert two.kv_room == host("qwen3-8b", "h100").kv_room + two.speech_fixed
+    assert host("qwen3-8b", "h100", 2, tensor=2).shared
+    at_8 = {gpus: turn(host("qwen3-8b", "h100", gpus), 8).compute for gpus in (1, 2)}
+    assert at_8[2] < at_8[1]
+
+
+def test_64_calls_are_three_to_four_replies_at_a_time() -> None:
+    """60 tokens every 8 s are a duty of 5 %."""
+    assert 3 <= _replies(host("qwen3-8b", "h100", 2, traffic=Traffic(silences=1)), 64) <= 4
+
+
+def test_a_turn_on_an_h100() -> None:
+    """Each stage alone is as published; together they fit the budget for a call, and more calls take longer."""
+    one = turn(host("qwen3-8b", "h100"), 1)
+    assert 20 < one.asr < 90 and 8 < one.first_token < 30 and 45 < one.first_phrase < 75 and 30 < one.tts < 60
+    assert one.compute == one.asr + one.first_token + one.first_phrase + one.tts
+    assert 80 + one.compute_p95 < 300
+    computes = [turn(host("qwen3-8b", "h100"), calls).compute_p95 for calls in (1, 2, 4, 8, 16, 32)]
+    assert computes == sorted(computes)
+
+
+def test_sharing_one_card_costs_what_it_cost_others() -> None:
+    """Unmute's speech takes 450 ms from a card of its own and 750 from one that all share."""
+    alone, shared = (turn(host("llama-3.1-8b", "l40s", gpus), 8).tts for gpus in (2, 1))
+    assert 1.1 < shared / alone < 2.0
+
+
+def test_whisper_cannot_read_64_calls_twice_a_second() -> None:
+    """64 passes a second take 6 to 13 s of a GPU: partials are left out long before, finals last longer."""
+    busy = turn(host("qwen3-8b", "rtx-4090", 2, "awq4"), 64).busy
+    assert busy["asr"] > 5 and busy["finals"] < busy["asr"] / 5
+
+
+def test_how_many_calls() -> None:
+    one = host("qwen3-8b", "h100", 2)
+    calls, bound = most_calls(one, COMPUTE_MS)
+    assert calls > 4 and bound in {"recognition", "synthesis", "language"}
+    assert turn(one, calls).compute_p95 <= COMPUTE_MS < turn(one, calls + 1).compute_p95
+    assert most_calls(host("llama-3.1-70b", "h100"), COMPUTE_MS) == (0, "memory")
+    assert most_calls(host("llama-3.1-70b", "h100", 2, "fp8"), 10) == (0, "latency")
+    tight = host("llama-3.1-8b", "a10", 2)
+    assert most_calls(tight, math.inf)[1] == "memory"
+
+
+def test_overload_takes_for_ever_and_says_so() -> None:
+    assert turn(host("qwen3-8b", "l4", 1, "awq4"), 200).compute == math.inf
+
+
+def test_one_card_is_enough() -> None:
+    ways = found("qwen3-4b", "h100", 2, 4)
+    chosen = best(ways, 4)
+    assert chosen and chosen.name == "bf16, one GPU"
+    said = advice(ways, 4, 300)
+    assert said[0] == "It fits on one card: do not shard."
+    assert "with recognition and synthesis on a card of the group" in said[1]
+    assert said[2] == "Recognition and synthesis get GPU 1 to themselves."
+    assert said[3].startswith(f"It answers {chosen.calls} calls within 300 ms 19 times of 20")
+
+
+def test_one_card_is_enough_when_quantised() -> None:
+    said = advice(found("qwen3-32b", "rtx-5090", 2, 1, compute_ms=2000), 1, 2000)
+    assert said[0] == "It fits on one card quantised (awq4): do not shard."
+
+
+def test_several_cards() -> None:
+    ways = [way for way in found("llama-3.1-70b", "h100", 8, 1) if way.group.dtype == "bf16"]
+    chosen = best(ways, 1)
+    assert chosen and chosen.group.tensor in {4, 8} and not ways[0].host.fits
+    assert f"tensor_parallel_size = {chosen.group.tensor}; of " in advice(ways, 1, 300)[0]
+
+
+def test_a_link_that_is_too_slow() -> None:
+    ways = [way for way in found("llama-3.1-70b", "l40s", 8, 1, "ethernet") if way.group.tensor > 1]
+    assert any("Ethernet is too slow for that" in line for line in advice(ways, 1, 300))
+
+
+def test_nothing_fits() -> None:
+    ways = found("llama-3.1-70b", "l4", 1, 1)
+    assert best(ways, 1) is None
+    (said,) = advice(ways, 1, 300)
+    assert said.startswith(
+        "It does not fit: even in awq4 its weights take 37 GiB, and 1 x L4 have 22 GiB; take 4 such GPUs"
+    )
+
+
+def test_too_many_calls() -> None:
+    ways = found("qwen3-8b", "h100", 2, 200)
+    chosen = best(ways, 200)
+    assert chosen
+    said = advice(ways, 200, 300)
+    assert any(line.startswith("200 calls are too many for one such host") for line in said)
+    assert any(line.endswith(f"take {math.ceil(200 / chosen.calls)} of them.") for line in said)
+
+
+def test_more_cards_than_one_pop_uses() -> None:
+    assert "The host has GPUs for 4 such PoPs" in advice(found("qwen3-4b", "h100", 8, 4), 4, 300)[-1]
+
+
+@pytest.mark.parametrize(("calls", "mib"), [(1, 1268), (64, 20_276)])
+def test_the_cache_that_is_configured(calls: int, mib: int) -> None:
+    """For the calls, a tenth more, or one context as long as any."""
+    option = judged(host("qwen3-8b", "h100"), calls, COMPUTE_MS)
+    assert kv_cache_bytes(option, calls) == mib * 2**20

@@ -1,0 +1,88 @@
+"""Bytes, against what authors publish of their models: the number of weights, the size of checkpoints."""
+
+import pytest
+
+from voicepipe.errors import ConfigError
+from voicepipe.sizing import memory
+from voicepipe.sizing.shapes import ASRS, LLMS, LlmShape, of_config, quantised
+
+QWEN3_8B = {
+    "architectures": ["Qwen3ForCausalLM"], "head_dim": 128, "hidden_size": 4096, "intermediate_size": 12_288,
+    "model_type": "qwen3", "num_attention_heads": 32, "num_hidden_layers": 36, "num_key_value_heads": 8,
+    "tie_word_embeddings": False, "vocab_size": 151_936,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "billions"),
+    [
+        ("llama-3.2-1b", 1.24), ("llama-3.2-3b", 3.21), ("llama-3.1-8b", 8.03), ("llama-3.1-70b", 70.6),
+        ("mistral-7b", 7.25), ("mistral-small-24b", 23.6), ("qwen2.5-7b", 7.62), ("qwen3-4b", 4.02),
+        ("qwen3-8b", 8.19), ("qwen3-14b", 14.8), ("qwen3-32b", 32.8), ("qwen3-30b-a3b", 30.5), ("gemma-3-4b", 3.88),
+        ("gemma-3-12b", 11.8), ("gemma-3-27b", 27.0),
+    ],
+)  # fmt: skip
+def test_weights_of_language_models(name: str, billions: float) -> None:
+    assert LLMS[name].weights / 1e9 == pytest.approx(billions, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("name", "millions"),
+    [("tiny", 37.8), ("base", 72.6), ("small", 242), ("medium", 764), ("large-v3", 1543), ("large-v3-turbo", 809)],
+)
+def test_weights_of_whisper(name: str, millions: float) -> None:
+    assert ASRS[name].weights / 1e6 == pytest.approx(millions, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "gigabytes"),
+    [
+        ("llama-3.1-8b", "bf16", 16.06),
+        ("llama-3.1-8b", "awq4", 5.74),
+        ("llama-3.1-70b", "awq4", 39.8),
+        ("qwen3-8b", "fp8", 9.44),
+    ],
+)
+def test_checkpoints(name: str, dtype: str, gigabytes: float) -> None:
+    assert memory.llm_weights(LLMS[name], dtype) / 1e9 == pytest.approx(gigabytes, rel=0.01)
+
+
+def test_the_cache_of_a_call() -> None:
+    """Eight heads of 128 numbers, not the 32 of the queries: 128 KiB a token."""
+    llama = LLMS["llama-3.1-8b"]
+    assert memory.kv_token(llama) == 128 * 1024
+    assert memory.kv_call(llama, 2048) == 256 * 2**20
+    assert memory.kv_call(llama, 17) == 32 * 128 * 1024, "in blocks of 16"
+    assert [memory.kv_shards(llama, tensor) for tensor in (1, 2, 8, 16)] == [1, 2, 8, 8]
+
+
+def test_a_config_json() -> None:
+    assert of_config(QWEN3_8B) == LLMS["qwen3-8b"]
+    assert of_config({"model_type": "gemma3", "text_config": QWEN3_8B}) == LLMS["qwen3-8b"]
+    assert quantised(QWEN3_8B) == "bf16"
+    assert quantised({"quantization_config": {"quant_method": "awq", "bits": 4}}) == "awq4"
+    assert quantised({"quantization_config": {"quant_method": "fp8"}}) == "fp8"
+    with pytest.raises(ConfigError, match="no num_hidden_layers; sizing knows decoders of the Llama family"):
+        of_config({"d_model": 384})
+
+
+def test_a_config_json_says_only_what_is_unusual() -> None:
+    """Llama 2 has as many key heads as query heads and names neither them nor their size."""
+    llama2 = {"num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "vocab_size": 32_000,
+              "intermediate_size": 11_008}  # fmt: skip
+    assert of_config(llama2) == LlmShape(32, 4096, 32, 32, 128, 11_008, 32_000)
+    assert of_config(llama2).weights / 1e9 == pytest.approx(6.74, rel=0.005)
+
+
+def test_experts() -> None:
+    config = {"num_hidden_layers": 48, "hidden_size": 2048, "num_attention_heads": 32, "num_key_value_heads": 4,
+              "head_dim": 128, "vocab_size": 151_936, "intermediate_size": 6144, "moe_intermediate_size": 768,
+              "num_experts": 128, "num_experts_per_tok": 8, "model_type": "qwen3_moe"}  # fmt: skip
+    assert of_config(config) == LLMS["qwen3-30b-a3b"]
+
+
+def test_recognition_and_synthesis() -> None:
+    assert memory.asr_weights(ASRS["large-v3-turbo"]) / 1e9 == pytest.approx(1.62, rel=0.01)
+    kokoro = memory.TTS_WEIGHTS["kokoro"]
+    assert memory.tts(kokoro) == kokoro + memory.TTS_WORKSPACE
+    assert memory.tts(kokoro, processes=2) == 2 * (kokoro + memory.TTS_WORKSPACE + memory.CONTEXT)

@@ -1,0 +1,83 @@
+"""`voicepipe plan`, as someone at a terminal meets it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from voicepipe import cli
+
+
+def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+    status = cli.main(["plan", *argv])
+    return status, *capsys.readouterr()
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def test_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100:2", "--calls", "4")
+    assert status == 0
+    assert "qwen3-8b: 8.19 billion weights (bf16 15.3, fp8 8.8, awq4 5.7 GiB)" in out
+    assert "KV cache: 144 KiB a token, 288 MiB a call of 2048 tokens" in out
+    assert "2 x H100 by NVLink: 79.6 GiB, 3.35 TB/s" in out
+    assert "bf16, TP 2" in out
+    assert "- It fits on one card: do not shard." in out
+    assert "[vllm]\ntensor_parallel_size = 1\n" in out
+    assert "predicted from data sheets" in out
+
+
+def test_its_toml_is_a_configuration(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for model, gpus in (("qwen3-8b", "H100"), ("llama-3.1-70b", "H100:4"), ("llama-3.1-8b", "A10:2")):
+        _, out, _ = said(capsys, "--model", model, "--gpus", gpus)
+        file = tmp_path / "my.toml"
+        file.write_text(out[out.index("[vllm]") : out.index("Milliseconds, predicted")])
+        assert cli.main(["check", str(file)]) == 0
+        capsys.readouterr()
+
+
+def test_for_other_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = said(capsys, "--model", "llama-3.1-70b", "--gpus", "H100:2", "--calls", "64", "--json")
+    facts = json.loads(out)
+    assert facts["model"]["kv_bytes_a_token"] == 320 * 1024
+    assert {option["name"] for option in facts["options"]} >= {"bf16, one GPU", "bf16, TP 2", "awq4, one GPU"}
+    assert facts["options"][0]["fits"] is False
+    assert facts["best"] in {option["name"] for option in facts["options"]}
+    assert facts["advice"]
+
+
+def test_a_models_own_config_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    config = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 500,
+              "quantization_config": {"quant_method": "awq"}}  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    for model in (tmp_path, tmp_path / "config.json"):
+        status, out, _ = said(capsys, "--model", str(model), "--gpus", "L4", "--tts", "coqui", "--asr", "small")
+        assert status == 0
+        assert "awq4, one GPU" in out and "bf16, one GPU" not in out
+
+
+def test_what_does_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = said(capsys, "--model", "llama-3.1-70b", "--gpus", "A10", "--interconnect", "pcie")
+    assert status == 1
+    assert "does not fit" in out and "[vllm]" not in out
+
+
+@pytest.mark.parametrize(
+    ("argv", "error"),
+    [
+        (
+            ("--model", "gpt-9", "--gpus", "L4"),
+            "--model: gpt-9: give the path of a config.json or of a directory with one",
+        ),
+        (("--model", "qwen3-8b", "--gpus", "TPU"), "--gpus: TPU: no data sheet of it; known: B200, H200, H100"),
+        (("--model", "qwen3-8b", "--gpus", "L4", "--calls", "0"), "--calls: 0: give at least 1"),
+        (("--model", __file__, "--gpus", "L4"), "cannot be read: "),
+    ],
+)
+def test_what_cannot_be_planned(capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], error: str) -> None:
+    status, _, err = said(capsys, *argv)
+    assert status == 2
+    assert error in err and err.count("\n") == 1

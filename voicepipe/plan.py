@@ -1,0 +1,190 @@
+"""`voicepipe plan`: which GPUs a model needs and what a turn will take on them, by arithmetic alone."""
+
+import json
+import math
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from voicepipe.admission import BEFORE_COMPUTE_MS, NOMINAL_MS
+from voicepipe.config import PopConfig
+from voicepipe.engines import hub
+from voicepipe.errors import ConfigError, EngineMissing
+from voicepipe.sizing import gpus as data_sheets
+from voicepipe.sizing import memory, shapes
+from voicepipe.sizing.gpus import GIB
+from voicepipe.sizing.host import Traffic
+from voicepipe.sizing.options import Option, advice, best, judged, kv_cache_bytes, options
+from voicepipe.sizing.shapes import LLMS, LlmShape
+
+BUDGET_MS = PopConfig().budget_ms
+
+
+def run(
+    model: str, gpus: str, calls: int, *, interconnect: str = "", asr: str = "large-v3-turbo", tts: str = "kokoro",
+    as_json: bool = False,
+) -> int:  # fmt: skip
+    """Print the plan. Exit status 1 if the model does not fit. Raises ConfigError."""
+    if calls < 1:
+        raise ConfigError(f"--calls: {calls}: give at least 1")
+    name, shape, only = _model(model)
+    gpu, count = data_sheets.gpus(gpus)
+    link = data_sheets.link(interconnect, gpu)
+    dtypes = [only] if only else [dtype for dtype in memory.DTYPES if dtype != "fp8" or gpu.fp8_tflops]
+    hosts = options(shape, gpu, count, link, dtypes=dtypes, speech=(shapes.ASRS[asr], tts))
+    found = [judged(host, calls, BUDGET_MS - BEFORE_COMPUTE_MS) for host in hosts]
+    chosen = best(found, calls)
+    if as_json:
+        print(json.dumps(_facts(name, found, chosen, calls), indent=2))
+    else:
+        _print(name, found, chosen, calls, asr)
+    return 0 if chosen else 1
+
+
+def _model(text: str) -> tuple[str, LlmShape, str]:
+    """What it is called, its shape, and the only dtype that it comes in, if it is quantised already."""
+    if shape := LLMS.get(text.lower()):
+        return text.lower(), shape, ""
+    try:
+        path = hub.local(text)
+    except EngineMissing:
+        raise ConfigError(
+            f"--model: {text}: give the path of a config.json or of a directory with one, or one of {', '.join(LLMS)}"
+        ) from None
+    file = path / "config.json" if path.is_dir() else path
+    try:
+        config = json.loads(file.read_text())
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--model: {file}: cannot be read: {error}") from None
+    if not isinstance(config, dict):
+        raise ConfigError(f"--model: {file}: is no model's config.json")
+    dtype = shapes.quantised(config)
+    return str(text), shapes.of_config(config), "" if dtype == "bf16" else dtype
+
+
+def latency_ms(compute_ms: float) -> float:
+    """The turn latency that so much compute makes, as admission predicts it: the wait for a turn's end hides most."""
+    return max(NOMINAL_MS, BEFORE_COMPUTE_MS + compute_ms)
+
+
+def _print(name: str, found: list[Option], chosen: Option | None, calls: int, asr: str) -> None:
+    console = Console(highlight=False, markup=False)
+    host, shape, traffic = found[0].host, found[0].group.shape, found[0].host.traffic
+    dtypes = dict.fromkeys(option.group.dtype for option in found)
+    weights = ", ".join(f"{dtype} {memory.llm_weights(shape, dtype) / GIB:.1f}" for dtype in dtypes)
+    call_mib = memory.kv_call(shape, traffic.context_tokens) / 2**20
+    console.print(f"{name}: {shape.weights / 1e9:.2f} billion weights ({weights} GiB)")
+    console.print(
+        f"KV cache: {memory.kv_token(shape) / 1024:.0f} KiB a token, {call_mib:.0f} MiB a call of "
+        f"{traffic.context_tokens} tokens"
+    )
+    by = f" by {host.group.link.name}" if host.gpus > 1 else ""
+    console.print(
+        f"{host.gpus} x {host.gpu.name}{by}: {host.gpu.memory_gib:.1f} GiB, "
+        f"{host.gpu.bandwidth_gbs / 1000:.2f} TB/s, {host.gpu.bf16_tflops:.0f} TFLOPS in bf16"
+    )
+    console.print(f"whisper {asr} and {host.tts}: {host.speech_fixed / GIB:.1f} GiB\n")
+    console.print(_table(found, chosen, calls))
+    if chosen:
+        busy = {stage: f"{100 * share:.0f} %" for stage, share in chosen.turn.busy.items()}
+        console.print(
+            f"\nBusy at {calls} calls ({chosen.name}): recognition {busy['asr']} with every partial, {busy['finals']} "
+            f"with none; language {busy['llm']}; synthesis {busy['tts']}"
+        )
+    console.print()
+    for line in advice(found, calls, BUDGET_MS):
+        console.print(f"- {line}")
+    if chosen:
+        console.print("\n" + _toml(chosen, calls), style="green")
+    console.print("\n" + _assumptions(traffic), style="dim")
+
+
+def _table(found: list[Option], chosen: Option | None, calls: int) -> Table:
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("")
+    for column in (
+        "GiB a GPU", "left for KV", f"needed by {calls}", "ASR", "first token", "token", "first phrase", "TTS",
+        "compute, p95", "turn, p95", "calls in time", "bound",
+    ):  # fmt: skip
+        table.add_column(column, justify="right", overflow="fold")
+    for option in found:
+        host, at = option.host, option.turn
+        needs = host.llm_fixed + (host.speech_fixed if host.shared else 0)
+        cells = [f"{needs / GIB:.1f}", f"{host.kv_room / GIB:.1f}", f"{host.kv_needed(calls) / GIB:.1f}"]
+        if not host.fits:
+            cells += ["does not fit", *[""] * 6, "0", "memory"]
+        else:
+            times = (at.asr, at.first_token, at.token, at.first_phrase, at.tts)
+            cells += [_ms(time) for time in times]
+            cells += [f"{_ms(at.compute)}, {_ms(at.compute_p95)}", _ms(latency_ms(at.compute_p95))]
+            cells += [str(option.calls), option.bound]
+        table.add_row(option.name, *cells, style="bold" if option is chosen else "")
+    return table
+
+
+def _ms(value: float) -> str:
+    if not math.isfinite(value):
+        return "never"
+    return f"{value:.1f}" if value < 20 else f"{value:.0f}"
+
+
+def _toml(chosen: Option, calls: int) -> str:
+    group = chosen.group
+    lines = [
+        "[vllm]",
+        f"tensor_parallel_size = {group.tensor}",
+        f"max_model_len = {chosen.host.max_model_len}",
+        f"kv_cache_memory_bytes = {kv_cache_bytes(chosen, calls):_}",
+    ]
+    lines += [f"args.pipeline_parallel_size = {group.pipeline}"] if group.pipeline > 1 else []
+    lines += ['args.quantization = "fp8"  # or a checkpoint that is'] if group.dtype == "fp8" else []
+    return "\n".join(lines + (["# model: a checkpoint in AWQ, 4 bits"] if group.dtype == "awq4" else []))
+
+
+def _assumptions(traffic: Traffic) -> str:
+    return (
+        "Milliseconds, predicted from data sheets and published measurements; `voicepipe bench` measures. Assumed: a "
+        f"turn every {traffic.turn_s:.0f} s, of which the caller speaks {100 * traffic.speaking:.0f} %; words read "
+        f"every {traffic.partial_s} s in windows of {traffic.window_s:.0f} s; {traffic.silences} silences a turn that "
+        f"might end it; {traffic.new_tokens} new tokens of a prompt of {traffic.context_tokens}; replies of "
+        f"{traffic.reply_tokens} tokens, the first phrase {traffic.phrase_tokens} of them and {traffic.phrase_s} s "
+        f"long. A turn takes max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute), by the 95th percentile. Stages "
+        "on one GPU take turns, without CUDA MPS."
+    )
+
+
+def _facts(name: str, found: list[Option], chosen: Option | None, calls: int) -> dict[str, Any]:
+    """Everything for other programs. Bytes and milliseconds; what never comes is null."""
+    shape, host = found[0].group.shape, found[0].host
+    sizes = {"weights": shape.weights, "kv_bytes_a_token": memory.kv_token(shape)}
+    return {
+        "model": {"name": name, "shape": asdict(shape), **sizes},
+        "gpu": asdict(host.gpu), "gpus": host.gpus, "interconnect": asdict(host.group.link), "calls": calls,
+        "traffic": asdict(host.traffic), "budget_ms": BUDGET_MS,
+        "options": [_option(option, calls) for option in found],
+        "best": chosen.name if chosen else None,
+        "advice": advice(found, calls, BUDGET_MS),
+    }  # fmt: skip
+
+
+def _option(option: Option, calls: int) -> dict[str, Any]:
+    host, at = option.host, option.turn
+    times = {
+        key: value if not isinstance(value, float) or math.isfinite(value) else None
+        for key, value in asdict(at).items()
+    }
+    return {
+        "name": option.name, "dtype": option.group.dtype, "tensor_parallel_size": option.group.tensor,
+        "pipeline_parallel_size": option.group.pipeline, "fits": host.fits,
+        "llm_bytes_a_gpu": host.llm_fixed, "speech_bytes": host.speech_fixed, "speech_shares": host.shared,
+        "kv_room_bytes_a_gpu": host.kv_room, "kv_needed_bytes_a_gpu": host.kv_needed(calls),
+        "kv_cache_memory_bytes": kv_cache_bytes(option, calls) if host.fits else None,
+        "turn_ms": times, "compute_ms": _finite(at.compute), "compute_p95_ms": _finite(at.compute_p95),
+        "calls_in_time": option.calls, "bound": option.bound,
+    }  # fmt: skip
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

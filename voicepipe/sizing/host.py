@@ -1,0 +1,223 @@
+"""One host under calls: what its GPUs must hold, how busy each stage is, and what a turn then takes."""
+
+import math
+from dataclasses import dataclass, field
+
+from voicepipe.sizing import memory, speech
+from voicepipe.sizing.gpus import GIB, Gpu
+from voicepipe.sizing.shapes import AsrShape
+from voicepipe.sizing.speed import Group, decode_ms, step_ms
+
+REQUEST_MS = 6.0
+"""From our process to vLLM's and back: tokenising, its queue, its scheduler."""
+USABLE = 0.97
+"""Of a GPU's memory; the driver keeps the rest, and what is freed is not always whole."""
+MOST_REPLIES = 256
+"""vLLM's default for sequences at a time."""
+LATER_PHRASE_S = 2.6
+BUSIEST = 0.9
+"""Of a stage; the queue before a busier one grows without end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What a call asks for."""
+
+    turn_s: float = 8.0
+    """From one turn to the next."""
+    speaking: float = 0.5
+    """Share of the time in which the caller does."""
+    spoken: float = 0.5
+    """Share of the time for which speech is made."""
+    partial_s: float = 0.5
+    """An utterance is read again after so much more of it."""
+    window_s: float = 10.0
+    """What Whisper reads in one go."""
+    utterance_s: float = 3.0
+    silences: float = 1.5
+    """In a turn, that might be its end: each is a final pass, and a prompt that may be for nothing."""
+    context_tokens: int = 2048
+    """Instructions and what was said, kept in the prefix cache; ten minutes of talk."""
+    new_tokens: int = 40
+    """Of a prompt, that the prefix cache does not hold."""
+    reply_tokens: int = 60
+    phrase_tokens: int = 8
+    """Until the first phrase is whole."""
+    phrase_s: float = 1.2
+    """Of speech in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The language model's group, and recognition with synthesis on the GPU after it, or on its first."""
+
+    group: Group
+    gpus: int
+    asr: AsrShape
+    tts: str
+    tts_workers: int = 2
+    """Phrases that are spoken at a time."""
+    max_model_len: int = 8192
+    traffic: Traffic = field(default_factory=Traffic)
+
+    @property
+    def gpu(self) -> Gpu:
+        return self.group.gpu
+
+    @property
+    def shared(self) -> bool:
+        """Whether a GPU of the group does recognition and synthesis, too."""
+        return self.group.gpus >= self.gpus
+
+    @property
+    def usable(self) -> int:
+        """Bytes of each GPU."""
+        return round(self.gpu.memory_gib * GIB * USABLE)
+
+    @property
+    def llm_fixed(self) -> int:
+        """Bytes of each GPU of the group without what calls have said."""
+        weights = memory.llm_weights(self.group.shape, self.group.dtype)
+        return weights // self.group.gpus + memory.LLM_WORKSPACE + memory.CONTEXT
+
+    @property
+    def speech_fixed(self) -> int:
+        """Bytes of the GPU that recognises and speaks."""
+        tts = memory.tts(memory.TTS_WEIGHTS[self.tts], processes=1 if self.tts == "coqui" else 0)
+        return memory.asr(memory.asr_weights(self.asr)) + tts + memory.CONTEXT
+
+    @property
+    def kv_room(self) -> int:
+        """Bytes of each GPU of the group for what calls have said; below 0: so much is missing without any."""
+        return self.usable - self.llm_fixed - (self.speech_fixed if self.shared else 0)
+
+    def kv_needed(self, calls: int) -> int:
+        """Bytes of each GPU of the group. vLLM wants room for one context of `max_model_len`, too."""
+        shape = self.group.shape
+        all_calls = calls * memory.kv_call(shape, self.traffic.context_tokens)
+        shards = memory.kv_shards(shape, self.group.tensor) * self.group.pipeline
+        return -(-max(all_calls, memory.kv_call(shape, self.max_model_len)) // shards)
+
+    @property
+    def fits(self) -> bool:
+        """With room for one call."""
+        return self.kv_needed(1) <= self.kv_room and self.speech_fixed <= self.usable
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the engines take, in ms, from the end of the voice to the reply's first sound. Means."""
+
+    asr: float
+    first_token: float
+    first_phrase: float
+    """From the first token to the first phrase's last."""
+    tts: float
+    token: float
+    """From one token to the next, with `replies` others at a time."""
+    replies: float
+    waiting_p95: float
+    """What a turn that meets others takes more than the mean."""
+    busy: dict[str, float]
+    """Share of the time in which each stage works; 1 and more: it cannot keep up. "asr": with every partial, of which
+    those are left out for which there is no time; "finals": without any."""
+
+    @property
+    def compute(self) -> float:
+        return self.asr + self.first_token + self.first_phrase + self.tts
+
+    @property
+    def compute_p95(self) -> float:
+        return self.compute + self.waiting_p95
+
+
+def turn(host: Host, calls: int) -> Turn:
+    """At `calls` calls."""
+    group, traffic = host.group, host.traffic
+    replies = _replies(host, calls)
+    token = decode_ms(group, 1 + round(replies), traffic.context_tokens)
+    new = traffic.new_tokens + round(replies)
+    prefill = step_ms(group, new, traffic.context_tokens, sequences=1 + round(replies))
+    gpu_ms = speech.pass_gpu_ms(host.asr, host.gpu, traffic.window_s, traffic.utterance_s)
+    cpu_ms = speech.pass_ms(host.asr, host.gpu, traffic.window_s, traffic.utterance_s) - gpu_ms
+    first, later = (speech.speak_ms(host.tts, seconds) for seconds in (traffic.phrase_s, LATER_PHRASE_S))
+    finals = calls * traffic.silences / traffic.turn_s / 1000  # a millisecond
+    partials = calls * traffic.speaking / traffic.partial_s / 1000
+    phrases = calls * traffic.spoken / LATER_PHRASE_S / 1000
+
+    # Who finds another stage at work on the same GPU shares it, so that each takes twice as long for that time.
+    llm = 1 - math.exp(-replies)
+    asr_gpu = min(1.0, (finals + partials) * (gpu_ms + cpu_ms)) * gpu_ms / (gpu_ms + cpu_ms)
+    tts_gpu = min(1.0, phrases * later)
+    beside = llm if host.shared else 0.0
+    read = cpu_ms + gpu_ms * (1 + tts_gpu + beside)
+    llm_slow = 1 + (asr_gpu + tts_gpu if host.shared else 0.0)
+    tts_slow = 1 + asr_gpu + beside
+
+    reading, speaking = (finals + partials) * read, phrases * later * tts_slow
+    waits = (  # for what is being done; it cannot be interrupted
+        (min(1.0, reading), read),
+        (llm, llm_slow * token),
+        (min(1.0, speaking / host.tts_workers) ** host.tts_workers, tts_slow * later),
+    )
+    asr_wait, llm_wait, tts_wait = (share * length / 2 for share, length in waits)
+    return Turn(
+        asr=read * (1 + _queue(finals * read)) + asr_wait,
+        first_token=REQUEST_MS + llm_slow * prefill + llm_wait,
+        first_phrase=llm_slow * (traffic.phrase_tokens - 1) * token,
+        tts=tts_slow * first + tts_wait,
+        token=llm_slow * token,
+        replies=replies,
+        waiting_p95=1.65 * math.sqrt(sum(_variance(share, length) for share, length in waits)),
+        busy={"asr": reading, "finals": finals * read, "llm": llm, "tts": speaking},
+    )
+
+
+def most_calls(host: Host, compute_ms: float, limit: int = 1024) -> tuple[int, str]:
+    """How many calls fit and are answered within `compute_ms`, and what keeps one more from it."""
+    few, many = 0, limit
+    while few < many:
+        middle = (few + many + 1) // 2
+        few, many = (few, middle - 1) if _obstacle(host, middle, compute_ms) else (middle, many)
+    return few, _obstacle(host, few + 1, compute_ms)
+
+
+def _obstacle(host: Host, calls: int, compute_ms: float) -> str:
+    if not host.fits or host.kv_needed(calls) > host.kv_room:
+        return "memory"
+    predicted = turn(host, calls)
+    for stage, name in (("finals", "recognition"), ("tts", "synthesis")):
+        if predicted.busy[stage] > BUSIEST:
+            return name
+    if predicted.compute_p95 <= compute_ms:
+        return ""
+    if calls == 1:
+        return "latency"
+    idle = turn(host, 1)
+    grown = {
+        "recognition": predicted.asr - idle.asr,
+        "language": predicted.first_token + predicted.first_phrase - idle.first_token - idle.first_phrase,
+        "synthesis": predicted.tts - idle.tts,
+    }
+    return max(grown, key=grown.__getitem__)
+
+
+def _replies(host: Host, calls: int) -> float:
+    """Replies that are being generated at a time, in the mean: the more there are the longer each takes."""
+    traffic = host.traffic
+    tokens = traffic.reply_tokens + (traffic.silences - 1) * traffic.phrase_tokens
+    replies = 0.0
+    for _ in range(30):
+        step = decode_ms(host.group, max(1, math.ceil(replies)), traffic.context_tokens)
+        replies = min(MOST_REPLIES, calls * tokens * step / 1000 / traffic.turn_s)
+    return replies
+
+
+def _queue(load: float) -> float:
+    """Mean wait for a server that always takes the same time (M/D/1), in units of that time."""
+    return load / (2 * (1 - load)) if load < 1 else math.inf
+
+
+def _variance(share: float, length: float) -> float:
+    """Of a wait that there is with probability `share`, for any part of `length`."""
+    return share * length * length / 3 - (share * length / 2) ** 2

@@ -1,0 +1,165 @@
+"""Shapes of models as their authors published them in config.json, and the numbers of weights that follow."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from voicepipe.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class LlmShape:
+    """A decoder of the Llama family: grouped-query attention and a gated MLP, or several MLPs (experts) a layer."""
+
+    layers: int
+    dim: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    ffn: int
+    vocab: int
+    tied: bool = False
+    """The output projection is the embedding."""
+    qkv_bias: bool = False
+    qk_norm: bool = False
+    experts: int = 1
+    experts_used: int = 1
+    """By one token."""
+    kind: str = "llama"
+    """`model_type` of config.json."""
+
+    @property
+    def attention(self) -> int:
+        """Weights of one layer's four projections."""
+        return self.dim * 2 * (self.heads + self.kv_heads) * self.head_dim
+
+    @property
+    def mlp(self) -> int:
+        """Weights of one MLP."""
+        return 3 * self.dim * self.ffn
+
+    @property
+    def linear(self) -> int:
+        """Weights of all layers' matrices: what quantisation makes smaller."""
+        router = self.dim * self.experts if self.experts > 1 else 0
+        return self.layers * (self.attention + self.experts * self.mlp + router)
+
+    @property
+    def embedding(self) -> int:
+        """Weights of the embedding, and of the output projection, which is as large."""
+        return self.vocab * self.dim
+
+    @property
+    def others(self) -> int:
+        """Weights of norms and biases."""
+        heads = self.heads + 2 * self.kv_heads
+        bias = heads * self.head_dim if self.qkv_bias else 0
+        return self.layers * (2 * self.dim + bias + 2 * self.head_dim * self.qk_norm) + self.dim
+
+    @property
+    def weights(self) -> int:
+        return self.linear + self.others + (1 if self.tied else 2) * self.embedding
+
+
+@dataclass(frozen=True, slots=True)
+class AsrShape:
+    """Whisper: `layers` of the encoder, `decoder_layers` of the decoder."""
+
+    mels: int
+    dim: int
+    heads: int
+    layers: int
+    decoder_layers: int
+    vocab: int
+
+    @property
+    def encoder(self) -> int:
+        """Weights. Keys' projections have no bias."""
+        dim = self.dim
+        layer = 12 * dim * dim + 8 * dim + 4 * dim
+        return 3 * dim * (self.mels + dim) + 2 * dim + 1500 * dim + self.layers * layer + 2 * dim
+
+    @property
+    def decoder(self) -> int:
+        dim = self.dim
+        layer = 16 * dim * dim + 11 * dim + 6 * dim
+        return (self.vocab + 448) * dim + self.decoder_layers * layer + 2 * dim
+
+    @property
+    def weights(self) -> int:
+        return self.encoder + self.decoder
+
+
+def _qwen3(layers: int, dim: int, heads: int, ffn: int, tied: bool = False) -> LlmShape:
+    return LlmShape(layers, dim, heads, 8, 128, ffn, 151_936, tied, qk_norm=True, kind="qwen3")
+
+
+def _gemma3(layers: int, dim: int, heads: int, head_dim: int, ffn: int) -> LlmShape:
+    return LlmShape(layers, dim, heads, heads // 2, head_dim, ffn, 262_208, True, qk_norm=True, kind="gemma3_text")
+
+
+LLMS = {
+    "llama-3.2-1b": LlmShape(16, 2048, 32, 8, 64, 8192, 128_256, tied=True),
+    "llama-3.2-3b": LlmShape(28, 3072, 24, 8, 128, 8192, 128_256, tied=True),
+    "llama-3.1-8b": LlmShape(32, 4096, 32, 8, 128, 14_336, 128_256),
+    "llama-3.1-70b": LlmShape(80, 8192, 64, 8, 128, 28_672, 128_256),
+    "mistral-7b": LlmShape(32, 4096, 32, 8, 128, 14_336, 32_768, kind="mistral"),
+    "mistral-small-24b": LlmShape(40, 5120, 32, 8, 128, 32_768, 131_072, kind="mistral"),
+    "qwen2.5-7b": LlmShape(28, 3584, 28, 4, 128, 18_944, 152_064, qkv_bias=True, kind="qwen2"),
+    "qwen3-4b": _qwen3(36, 2560, 32, 9728, tied=True),
+    "qwen3-8b": _qwen3(36, 4096, 32, 12_288),
+    "qwen3-14b": _qwen3(40, 5120, 40, 17_408),
+    "qwen3-32b": _qwen3(64, 5120, 64, 25_600),
+    "qwen3-30b-a3b": LlmShape(48, 2048, 32, 4, 128, 768, 151_936, False, False, True, 128, 8, "qwen3_moe"),
+    "gemma-3-4b": _gemma3(34, 2560, 8, 256, 10_240),
+    "gemma-3-12b": _gemma3(48, 3840, 16, 256, 15_360),
+    "gemma-3-27b": _gemma3(62, 5376, 32, 128, 21_504),
+}
+"""Meta's, Mistral's, Alibaba's and Google's (without what sees pictures)."""
+ASRS = {
+    "tiny": AsrShape(80, 384, 6, 4, 4, 51_865),
+    "base": AsrShape(80, 512, 8, 6, 6, 51_865),
+    "small": AsrShape(80, 768, 12, 12, 12, 51_865),
+    "medium": AsrShape(80, 1024, 16, 24, 24, 51_865),
+    "large-v3": AsrShape(128, 1280, 20, 32, 32, 51_866),
+    "large-v3-turbo": AsrShape(128, 1280, 20, 32, 4, 51_866),
+}
+"""OpenAI's Whisper."""
+
+
+def of_config(config: Mapping[str, Any]) -> LlmShape:
+    """The shape in a config.json as transformers writes it. Raises ConfigError: it is of another kind of model."""
+    text = config.get("text_config") or config  # what sees pictures has its language model inside
+    missing = [
+        key for key in ("num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size") if key not in text
+    ]
+    if missing:
+        raise ConfigError(f"config.json: there is no {missing[0]}; sizing knows decoders of the Llama family")
+    heads, kind = text["num_attention_heads"], text.get("model_type", "llama")
+    experts = text.get("num_experts") or text.get("num_local_experts") or 1
+    return LlmShape(
+        layers=text["num_hidden_layers"],
+        dim=text["hidden_size"],
+        heads=heads,
+        kv_heads=text.get("num_key_value_heads") or heads,
+        head_dim=text.get("head_dim") or text["hidden_size"] // heads,
+        ffn=(experts > 1 and text.get("moe_intermediate_size"))
+        or text.get("intermediate_size")
+        or 4 * text["hidden_size"],
+        vocab=text["vocab_size"],
+        tied=text.get("tie_word_embeddings", kind.startswith("gemma")),
+        qkv_bias=text.get("attention_bias", kind == "qwen2"),
+        qk_norm=kind.startswith(("qwen3", "gemma3")),
+        experts=experts,
+        experts_used=text.get("num_experts_per_tok") or 1,
+        kind=kind,
+    )
+
+
+def quantised(config: Mapping[str, Any]) -> str:
+    """The `memory.DTYPES` in which a config.json says its weights are."""
+    quantisation = config.get("quantization_config") or {}
+    method = str(quantisation.get("quant_method", ""))
+    if "fp8" in method or "float" in str(quantisation.get("config_groups", "")) or method == "modelopt":
+        return "fp8"
+    return "awq4" if method else "bf16"
