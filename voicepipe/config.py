@@ -237,6 +237,11 @@ def state_directory() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "voicepipe"
 
 
+def visible_gpus() -> str | None:
+    """Which GPUs CUDA shows to this process, as whoever started it says; None: all."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES")
+
+
 def made_up(name: str) -> str:
     """The secret in the environment variable `name`; without one it is made up, also for programs started from here."""
     os.environ[name] = os.environ.get(name, "").strip() or secrets.token_urlsafe(12)

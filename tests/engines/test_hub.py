@@ -35,6 +35,11 @@ def test_a_path_that_is_not_there(name: str) -> None:
         hub.local(name)
 
 
+def test_no_name() -> None:
+    with pytest.raises(EngineMissing, match="no model is named"):
+        hub.local("")
+
+
 def test_a_model_in_the_cache(cached: Path) -> None:
     (cached / "model.safetensors").write_bytes(b"")
     assert hub.local("org/name") == cached

@@ -16,6 +16,8 @@ def local(name: str) -> Path:
 
     Raises EngineMissing: neither is there, or the cache has only a part of it.
     """
+    if not name:
+        raise EngineMissing("no model is named; give the path of one, or its name on the hub as org/name")
     path = Path(name).expanduser()
     if path.exists():
         return path

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from voicepipe.config import Config, openai_key
 from voicepipe.engine_config import DelaysConfig
+from voicepipe.engines import gpus, placement
 from voicepipe.engines.base import Asr, Engine, Engines, Llm, Prompt, Tts, TurnModel, Vad
+from voicepipe.engines.needs import needs
 from voicepipe.errors import EngineError
 
 
@@ -18,7 +20,7 @@ async def loaded(config: Config, phrases: Sequence[str] = (), prompts: Sequence[
     `phrases`: what callers are likely to say, for recognisers that can be prepared for it. `prompts`: how the prompts
     begin that the language model will get.
     """
-    engines = choose(config, phrases)
+    engines = choose(await asyncio.to_thread(placed, config), phrases)
     try:
         await _start(engines, prompts)
         yield engines
@@ -40,6 +42,17 @@ async def _start(engines: Engines, prompts: Sequence[Prompt]) -> None:
                 group.create_task(start(engine))
     except* EngineError as errors:
         raise errors.exceptions[0] from None
+
+
+def placed(config: Config) -> Config:
+    """`config` with each engine's device chosen and its memory there seen to. Reads files. Raises EngineError."""
+    if not placement.uses_gpus(config):
+        return config
+    machine = gpus.read()
+    config = placement.place(config, len(machine.gpus))
+    if machine.gpus:
+        placement.check(list(needs(config)), machine.gpus)
+    return config
 
 
 def choose(config: Config, phrases: Sequence[str] = ()) -> Engines:

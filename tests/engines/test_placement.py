@@ -1,0 +1,214 @@
+"""Which stage runs where, and what is said where it has no room."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fake_nvml import GIB, FakeDriver, FakeGpu
+from voicepipe import config
+from voicepipe.config import Config
+from voicepipe.engines import loader, placement
+from voicepipe.engines.gpus import Gpu
+from voicepipe.engines.needs import needs
+from voicepipe.engines.placement import LlmNeed, Need
+from voicepipe.errors import EngineError, EngineMissing
+
+MIB = 2**20
+
+
+def configured(**tables: dict[str, Any]) -> Config:
+    engines = {"asr": "whisper", "llm": "vllm", "tts": "kokoro"}
+    return config.parse({"engines": {**engines, **tables.pop("engines", {})}, **tables})
+
+
+def devices(placed: Config) -> tuple[str, str, str]:
+    return placed.whisper.device, placed.kokoro.device, placed.coqui.device
+
+
+# --- where ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gpus", "tensor", "device"),
+    [(0, 1, "cpu"), (1, 1, "cuda:0"), (2, 1, "cuda:1"), (2, 2, "cuda:0"), (4, 2, "cuda:2")],
+)
+def test_recognition_and_synthesis_go_beside_the_group(gpus: int, tensor: int, device: str) -> None:
+    placed = placement.place(configured(vllm={"tensor_parallel_size": tensor}), gpus)
+    assert devices(placed) == (device, device, device)
+
+
+def test_without_a_language_model_of_ours_they_take_the_first() -> None:
+    assert devices(placement.place(configured(engines={"llm": "openai"}), 2))[:2] == ("cuda:0", "cuda:0")
+
+
+def test_a_configured_device_is_obeyed() -> None:
+    placed = placement.place(configured(whisper={"device": "cpu"}, kokoro={"device": "cuda:1"}), 2)
+    assert devices(placed) == ("cpu", "cuda:1", "cuda:1")
+
+
+def test_gpus_that_there_are_not() -> None:
+    with pytest.raises(EngineError, match="spread over 4 GPUs, and this process sees 2; lower"):
+        placement.place(configured(vllm={"tensor_parallel_size": 4}), 2)
+    with pytest.raises(EngineError, match=r"whisper.device: there is no cuda:2: this process sees 2 GPUs, from cuda:0"):
+        placement.place(configured(whisper={"device": "cuda:2"}), 2)
+
+
+def test_the_size_of_the_group() -> None:
+    def group(**vllm: Any) -> int:
+        return placement.group(configured(vllm=vllm).vllm)
+
+    assert group(tensor_parallel_size=2, args={"pipeline_parallel_size": 2}) == 4
+    assert group(tensor_parallel_size=2, args={"data_parallel_size": 2}) == 4
+    assert group(tensor_parallel_size=2, args={"data_parallel_size": 8, "data_parallel_size_local": 2}) == 4
+    assert group(tensor_parallel_size=16, args={"distributed_executor_backend": "ray"}) == 0
+
+
+# --- memory -----------------------------------------------------------------------------------------------------
+
+H100 = Gpu(0, "H100", 80 * GIB, 79 * GIB)
+SPEECH = Need("recognition", (0,), 2 * GIB, GIB)
+
+
+def llm(**sizes: Any) -> LlmNeed:
+    full = {"weights": 16 * GIB, "working": 2 * GIB, "cache": 20 * GIB, "cache_least": GIB, "weights_fp8": 9 * GIB}
+    return LlmNeed("language model", (0,), **{**full, **sizes})
+
+
+def refused(needs: list[Need], *gpus: Gpu) -> str:
+    with pytest.raises(EngineError) as error:
+        placement.check(needs, gpus)
+    return str(error.value)
+
+
+def test_what_fits() -> None:
+    placement.check([llm(), SPEECH], [H100])
+    placement.check([llm(rest=0.92, cache=0)], [H100])
+
+
+def test_a_cache_that_is_too_large() -> None:
+    said = refused([llm(cache=60 * GIB), SPEECH], H100)
+    assert said.startswith(
+        "GPU 0 (H100) has 79.0 GiB free, and 81.0 GiB are to be put on it: language model 16.0 GiB weights + 60.0 GiB "
+        "KV cache + 2.0 GiB, recognition 2.0 GiB weights + 1.0 GiB; what would fit: "
+    )
+    assert f"vllm.kv_cache_memory_bytes = {58 * GIB:_} (58.0 GiB), or weights in fp8" in said
+    placement.check([llm(cache=58 * GIB), SPEECH], [H100])
+
+
+def test_weights_that_are_too_large() -> None:
+    card = Gpu(0, "L4", 22 * GIB, 22 * GIB)
+    said = refused([llm(cache=4 * GIB), SPEECH], card)
+    assert 'fp8 (vllm.args.quantization = "fp8", saves 7.0 GiB)' in said
+    assert 'recognition on the CPU (device = "cpu")' in said
+    assert "tensor_parallel_size" not in said
+    said = refused([llm(cache=4 * GIB), SPEECH], card, Gpu(1, "L4", 22 * GIB, 21 * GIB))
+    assert "vllm.tensor_parallel_size = 2" in said
+    assert 'recognition on GPU 1 (device = "cuda:1")' in said
+    assert refused([llm(weights=160 * GIB, weights_fp8=0)], card).endswith("what would fit: take a smaller model")
+
+
+def test_others_on_the_gpu() -> None:
+    busy = Gpu(0, "H100", 80 * GIB, 30 * GIB)
+    assert "end what else runs on the GPU (nvidia-smi shows it; 50.0 GiB are taken)" in refused([llm()], busy)
+    assert "vllm.args.gpu_memory_utilization = 0.37" in refused([llm(rest=0.92, cache=0)], busy)
+
+
+def test_a_cache_without_a_size_beside_others() -> None:
+    said = refused([llm(rest=0.92, cache=0), SPEECH], H100)
+    assert said.startswith(
+        "vllm.kv_cache_memory_bytes is 0, so that vLLM would take 92 % of GPU 0, where recognition must"
+    )
+    size = int(said.split("set it to ")[1].split()[0])
+    placement.check([llm(cache=size), SPEECH], [H100])
+
+
+def test_a_cache_that_vllm_would_not_start_with() -> None:
+    assert f"set it to {GIB:_} (1.0 GiB) or more, or lower vllm.max_model_len" in refused([llm(cache=MIB)], H100)
+
+
+# --- what engines need, by their files --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Config:
+    """Sparse files of true sizes: Qwen3-8B, Whisper large-v3-turbo, Kokoro."""
+
+    def file(name: str, size: int) -> None:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        with (tmp_path / name).open("wb") as sparse:
+            sparse.truncate(size)
+
+    for name, size in (("llm/1.safetensors", 9), ("llm/2.safetensors", 7), ("asr/model.bin", 2), ("kokoro.onnx", 1)):
+        file(name, size * GIB)
+    shape = {"num_hidden_layers": 36, "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8,
+             "head_dim": 128, "vocab_size": 151_936, "intermediate_size": 12_288}  # fmt: skip
+    (tmp_path / "llm" / "config.json").write_text(json.dumps(shape))
+    file("voices.bin", 0)
+    return configured(
+        vllm={"model": str(tmp_path / "llm"), "kv_cache_memory_bytes": 20 * GIB},
+        whisper={"model": str(tmp_path / "asr")},
+        kokoro={"model": str(tmp_path / "kokoro.onnx"), "voices": str(tmp_path / "voices.bin")},
+    )
+
+
+def changed(models: Config, **vllm: Any) -> Config:
+    tables = {"model": models.vllm.model, "kv_cache_memory_bytes": models.vllm.kv_cache_memory_bytes, **vllm}
+    return config.parse({"engines": {"llm": "vllm"}, "vllm": tables})
+
+
+def test_needs_of_each_stage(models: Config) -> None:
+    asr, tts, language = needs(placement.place(models, 1))
+    assert (asr.weights, tts.weights, language.weights) == (2 * GIB, GIB, 16 * GIB)
+    assert asr.working == tts.working + GIB // 2, "one process, one CUDA context"
+    assert isinstance(language, LlmNeed)
+    assert language.cache_least == 8192 * 144 * 1024
+    assert 8 * GIB < language.weights_fp8 < 9 * GIB
+    assert list(needs(placement.place(models, 0)))[:-1] == [], "on the CPU nothing is needed of a GPU"
+
+
+def test_needs_of_a_group(models: Config) -> None:
+    (need,) = needs(changed(models, tensor_parallel_size=2, args={"pipeline_parallel_size": 2}))
+    assert isinstance(need, LlmNeed)
+    assert (need.gpus, need.weights, need.cache_least) == ((0, 1, 2, 3), 4 * GIB, 8192 * 144 * 1024 // 4)
+
+
+def test_weights_that_are_made_narrow_while_they_are_loaded(models: Config) -> None:
+    (need,) = needs(changed(models, args={"quantization": "fp8"}))
+    assert isinstance(need, LlmNeed)
+    assert need.weights < 9 * GIB and need.weights_fp8 == 0
+
+
+def test_random_weights_are_as_large_as_true_ones(models: Config) -> None:
+    for file in Path(models.vllm.model).glob("*.safetensors"):
+        file.unlink()
+    (need,) = needs(changed(models, args={"load_format": "dummy"}))
+    assert need.weights / GIB == pytest.approx(15.3, abs=0.1)
+
+
+# --- all of it, before anything is loaded -----------------------------------------------------------------------
+
+
+def test_the_loader_places(monkeypatch: pytest.MonkeyPatch, models: Config) -> None:
+    FakeDriver([FakeGpu(), FakeGpu(uuid="GPU-1")]).install(monkeypatch)
+    assert devices(loader.placed(models)) == ("cuda:1", "cuda:1", "cuda:1")
+
+
+async def test_the_loader_loads_nothing_where_there_is_no_room(monkeypatch: pytest.MonkeyPatch, models: Config) -> None:
+    FakeDriver([FakeGpu("NVIDIA L4", 23 * GIB, 22 * GIB)]).install(monkeypatch)
+    monkeypatch.setattr(loader, "choose", lambda *args: pytest.fail("it must not come to that"))
+    with pytest.raises(EngineError, match=r"GPU 0 \(NVIDIA L4\) has 22.0 GiB free"):
+        async with loader.loaded(models):
+            pass
+
+
+def test_a_missing_model_is_said_before_anything_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    FakeDriver([FakeGpu()]).install(monkeypatch)
+    with pytest.raises(EngineMissing, match="there is no '/nowhere'"):
+        loader.placed(configured(whisper={"model": "/nowhere"}))
+
+
+def test_embedded_engines_ask_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("voicepipe.engines.gpus.read", lambda: pytest.fail("nobody needs to know"))
+    assert loader.placed(Config()) == Config()

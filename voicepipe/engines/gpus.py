@@ -1,0 +1,159 @@
+"""The GPUs of this machine, as NVIDIA's driver tells it (NVML). Nothing is loaded onto them by asking."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any, TypeVar
+
+from voicepipe.config import visible_gpus
+from voicepipe.errors import EngineMissing
+
+T = TypeVar("T")
+DRIVER = Path("/proc/driver/nvidia/version")
+MPS = Path("/tmp/nvidia-mps/control")
+"""The pipe of CUDA's MPS, where it is by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One that this process sees."""
+
+    index: int
+    """CUDA's, for this process: "cuda:1" is index 1."""
+    name: str
+    total: int
+    """Bytes."""
+    free: int
+    """Bytes, at the time of asking."""
+    capability: tuple[int, int] = (0, 0)
+    """CUDA's compute capability: (9, 0) is Hopper, which computes in fp8, as (8, 9) does."""
+    mig: bool = False
+    """Divided into instances; or one of those."""
+    persistence: bool = True
+    """The driver stays loaded while nobody uses the GPU."""
+    exclusive: bool = False
+    """Only one process may use it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What connects two GPUs."""
+
+    first: int
+    second: int
+    link: str
+    """ "NVLink"; or by PCIe: "PCIe", "PCIe by the host bridge", "PCIe between sockets"."""
+    peer: bool
+    """One writes into the other's memory, without a detour through the host's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Every GPU that this process sees; none where there is no driver."""
+
+    gpus: tuple[Gpu, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    driver: str = ""
+    """Version."""
+    cuda: str = ""
+    """The newest that the driver can do: "13.0"."""
+    mps: bool = False
+    """Processes share the GPUs by MPS, rather than take turns."""
+
+
+def read() -> Machine:
+    """Ask the driver. Raises EngineMissing: there is one, and the package by which it is asked is not installed."""
+    try:
+        import pynvml
+    except ImportError:
+        if DRIVER.exists():
+            raise EngineMissing(
+                "this machine has an NVIDIA driver, and nvidia-ml-py, by which it is asked for its GPUs, is not "
+                "installed: pip install 'voicepipe[gpu]'"
+            ) from None
+        return Machine()
+    try:
+        with _library(pynvml):
+            handles = list(_handles(pynvml))
+            cuda = pynvml.nvmlSystemGetCudaDriverVersion_v2()
+            return Machine(
+                gpus=tuple(_gpu(pynvml, index, handle) for index, handle in enumerate(handles)),
+                pairs=tuple(_pair(pynvml, handles, *pair) for pair in combinations(range(len(handles)), 2)),
+                driver=pynvml.nvmlSystemGetDriverVersion(),
+                cuda=f"{cuda // 1000}.{cuda % 1000 // 10}",
+                mps=MPS.exists(),
+            )
+    except pynvml.NVMLError:  # no driver, or one that does not answer
+        return Machine()
+
+
+@contextmanager
+def _library(nvml: Any) -> Iterator[None]:
+    nvml.nvmlInit()
+    try:
+        yield
+    finally:
+        nvml.nvmlShutdown()
+
+
+def _handles(nvml: Any) -> Iterator[Any]:
+    """Those that CUDA shows to this process, in its order: by bus, unless CUDA_VISIBLE_DEVICES says otherwise.
+
+    (CUDA by itself puts faster GPUs first; in a host whose GPUs differ set CUDA_DEVICE_ORDER=PCI_BUS_ID.)
+    """
+    handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
+    visible = visible_gpus()
+    if visible is None:
+        yield from handles
+        return
+    uuids = [nvml.nvmlDeviceGetUUID(handle) for handle in handles]
+    for name in (part.strip() for part in visible.split(",")):
+        if name.isdecimal() and int(name) < len(handles):
+            yield handles[int(name)]
+        elif name.startswith("MIG-"):
+            yield nvml.nvmlDeviceGetHandleByUUID(name)
+        elif name and (found := [handle for handle, uuid in zip(handles, uuids, strict=True) if uuid.startswith(name)]):
+            yield found[0]
+        else:
+            return  # as CUDA does: what follows a name that there is not is not seen, either
+
+
+def _gpu(nvml: Any, index: int, handle: Any) -> Gpu:
+    memory = nvml.nvmlDeviceGetMemoryInfo(handle)
+    return Gpu(
+        index=index,
+        name=nvml.nvmlDeviceGetName(handle),
+        total=memory.total,
+        free=memory.free,
+        capability=_asked(nvml, lambda: tuple(nvml.nvmlDeviceGetCudaComputeCapability(handle)), (0, 0)),
+        mig=_asked(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle)[0] == 1, False),
+        persistence=_asked(nvml, lambda: nvml.nvmlDeviceGetPersistenceMode(handle) == 1, True),
+        exclusive=_asked(
+            nvml, lambda: nvml.nvmlDeviceGetComputeMode(handle) == nvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS, False
+        ),
+    )
+
+
+def _pair(nvml: Any, handles: list[Any], first: int, second: int) -> Pair:
+    def can(capability: int) -> bool:
+        status = nvml.nvmlDeviceGetP2PStatus(handles[first], handles[second], capability)
+        return bool(status == nvml.NVML_P2P_STATUS_OK)
+
+    near = _asked(nvml, lambda: nvml.nvmlDeviceGetTopologyCommonAncestor(handles[first], handles[second]), None)
+    if _asked(nvml, lambda: can(nvml.NVML_P2P_CAPS_INDEX_NVLINK), False):
+        link = "NVLink"
+    elif near is None or near < nvml.NVML_TOPOLOGY_HOSTBRIDGE:
+        link = "PCIe"
+    else:
+        link = "PCIe between sockets" if near >= nvml.NVML_TOPOLOGY_SYSTEM else "PCIe by the host bridge"
+    return Pair(first, second, link, _asked(nvml, lambda: can(nvml.NVML_P2P_CAPS_INDEX_WRITE), False))
+
+
+def _asked(nvml: Any, question: Callable[[], T], otherwise: T) -> T:
+    """The answer, or `otherwise` where this kind of GPU gives none."""
+    try:
+        return question()
+    except nvml.NVMLError:
+        return otherwise

@@ -1,0 +1,78 @@
+"""What the chosen engines take of a GPU, by the sizes of their models' files. Reads the disk; loads nothing."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from voicepipe.config import Config
+from voicepipe.engines import hub
+from voicepipe.engines.placement import LlmNeed, Need, device_index, group
+from voicepipe.errors import ConfigError
+from voicepipe.sizing import memory, shapes
+
+UTILISATION = 0.92
+"""vLLM's default for gpu_memory_utilization."""
+STORED = {"int8": 0.55, "float32": 2.0}
+"""Of a model's file, which holds 16 bits a weight, what it takes when computed with in another type."""
+
+
+def needs(config: Config) -> Iterator[Need]:
+    """Of each stage that is on a GPU, in a configuration whose devices are `placed`. Raises EngineMissing."""
+    ours: list[Need] = []
+    if config.engines.asr == "whisper" and (gpu := device_index(config.whisper.device)) is not None:
+        file = hub.local(config.whisper.model) / "model.bin"
+        share = next((STORED[kind] for kind in STORED if config.whisper.compute_type.startswith(kind)), 1.0)
+        ours.append(Need("recognition", (gpu,), round(_size(file) * share), memory.ASR_WORKSPACE))
+    if config.engines.tts == "kokoro" and (gpu := device_index(config.kokoro.device)) is not None:
+        ours.append(Need("synthesis", (gpu,), _size(hub.local(config.kokoro.model)), memory.TTS_WORKSPACE))
+    if ours:  # they run in the PoP's process, which has one context on a GPU
+        first = ours[0]
+        ours[0] = Need(first.stage, first.gpus, first.weights, first.working + memory.CONTEXT)
+    yield from ours
+    if config.engines.tts == "coqui" and (gpu := device_index(config.coqui.device)) is not None:
+        largest = max((_size(file) for file in hub.local(config.coqui.model).glob("*.pth")), default=0)
+        workers = config.coqui.workers
+        yield Need("synthesis", (gpu,), largest * workers, workers * (memory.TTS_WORKSPACE + memory.CONTEXT))
+    if config.engines.llm == "vllm" and (gpus := group(config.vllm)):
+        yield _llm(config, tuple(range(gpus)))
+
+
+def _llm(config: Config, gpus: tuple[int, ...]) -> LlmNeed:
+    vllm = config.vllm
+    directory = hub.local(vllm.model)
+    described = _config_json(directory)
+    parts = vllm.tensor_parallel_size * int(vllm.args.get("pipeline_parallel_size", 1))
+    weights = sum(_size(file) for file in directory.glob("*.safetensors")) or sum(map(_size, directory.glob("*.bin")))
+    cache_least = fp8 = 0
+    try:
+        shape = shapes.of_config(described)
+    except ConfigError:  # of a kind whose shape is not known: its files say enough
+        pass
+    else:
+        narrow = memory.llm_weights(shape, "fp8")
+        if vllm.args.get("quantization") == "fp8" and shapes.quantised(described) == "bf16":
+            weights = narrow  # made narrow while it is loaded
+        weights = weights or memory.llm_weights(shape, shapes.quantised(described))  # load_format = "dummy"
+        fp8 = narrow if weights > 1.2 * narrow else 0
+        shards = memory.kv_shards(shape, vllm.tensor_parallel_size) * (parts // vllm.tensor_parallel_size)
+        wide = 1 if str(vllm.args.get("kv_cache_dtype", "")).startswith("fp8") else 2
+        cache_least = memory.kv_call(shape, vllm.max_model_len) * wide // 2 // shards
+    rest = 0.0 if vllm.kv_cache_memory_bytes else float(vllm.args.get("gpu_memory_utilization", UTILISATION))
+    return LlmNeed(
+        "language model", gpus, weights // parts, memory.LLM_WORKSPACE + memory.CONTEXT,
+        cache=vllm.kv_cache_memory_bytes, cache_least=cache_least, rest=rest, weights_fp8=fp8 // parts,
+    )  # fmt: skip
+
+
+def _config_json(directory: Path) -> dict[str, Any]:
+    try:
+        described = json.loads((directory / "config.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    return described if isinstance(described, dict) else {}
+
+
+def _size(file: Path) -> int:
+    """Bytes; 0: there is no such file, which its engine will say better."""
+    return file.stat().st_size if file.exists() else 0

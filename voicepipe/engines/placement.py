@@ -1,0 +1,176 @@
+"""Which stage runs on which GPU, and whether it has the memory for that: decided before anything is loaded.
+
+The language model's group is the first GPUs that this process sees, as vLLM takes them. Recognition and synthesis go to
+the GPU after the group if there is one, since they and the language model slow each other down; else to GPU 0. A device
+that is configured is obeyed.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from voicepipe.config import Config
+from voicepipe.engine_config import VllmConfig
+from voicepipe.engines.gpus import Gpu
+from voicepipe.errors import EngineError
+
+GIB, MIB = 2**30, 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a stage takes on each GPU that it is on. Bytes."""
+
+    stage: str
+    gpus: tuple[int, ...]
+    weights: int
+    working: int
+    """Activations, CUDA contexts of its processes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LlmNeed(Need):
+    """vLLM's."""
+
+    cache: int = 0
+    """For what calls have said."""
+    cache_least: int = 0
+    """One context of `max_model_len`: with less vLLM does not start."""
+    rest: float = 0.0
+    """Where no size is configured for the cache: the share of the GPU's memory that vLLM takes, all in all."""
+    weights_fp8: int = 0
+    """What 8-bit weights would take; 0: they have no more already."""
+
+
+def uses_gpus(config: Config) -> bool:
+    """Whether an engine is chosen that can use one."""
+    return config.engines.asr == "whisper" or config.engines.llm == "vllm" or config.engines.tts in {"kokoro", "coqui"}
+
+
+def group(vllm: VllmConfig) -> int:
+    """GPUs of this machine that vLLM takes; 0: it spreads over machines, and only its executor knows."""
+    args = vllm.args
+    if args.get("distributed_executor_backend") in {"ray", "external_launcher"} or args.get("nnodes", 1) > 1:
+        return 0
+    return int(
+        vllm.tensor_parallel_size * args.get("pipeline_parallel_size", 1) * args.get("data_parallel_size_local", 1)
+        * (1 if "data_parallel_size_local" in args else args.get("data_parallel_size", 1))
+    )  # fmt: skip
+
+
+def place(config: Config, gpus: int) -> Config:
+    """`config` with a device in place of each "auto", on a machine with so many GPUs. Raises EngineError."""
+    llm = group(config.vllm) if config.engines.llm == "vllm" else 0
+    if gpus and llm > gpus:
+        raise EngineError(
+            f"vllm: the model is to be spread over {llm} GPUs, and this process sees {gpus}; lower "
+            "vllm.tensor_parallel_size (or what multiplies it in vllm.args), or let it see more (CUDA_VISIBLE_DEVICES)"
+        )
+    auto = "cpu" if not gpus else f"cuda:{llm if llm < gpus else 0}"
+    replaced = {}
+    for name in ("whisper", "kokoro", "coqui"):
+        section = getattr(config, name)
+        if section.device == "auto":
+            replaced[name] = msgspec.structs.replace(section, device=auto)
+        elif gpus and (index := device_index(section.device)) is not None and index >= gpus:
+            raise EngineError(
+                f"{name}.device: there is no {section.device}: this process sees {gpus} GPUs, from cuda:0 to "
+                f"cuda:{gpus - 1}; choose one of them, or auto"
+            )
+    return msgspec.structs.replace(config, **replaced)
+
+
+def device_index(device: str) -> int | None:
+    """ "cuda:1" -> 1, "cuda" -> 0; None: it is no GPU."""
+    if not device.startswith("cuda"):
+        return None
+    return int(device.partition(":")[2] or 0)
+
+
+def check(needs: Sequence[Need], gpus: Sequence[Gpu]) -> None:
+    """Raises EngineError: something is placed where there is no memory for it; says what would fit."""
+    for gpu in gpus:
+        here = [need for need in needs if gpu.index in need.gpus]
+        for need in here:
+            _check_cache(need, gpu, here)
+        taken = sum(_total(need, gpu) for need in here)
+        if taken > gpu.free:
+            listed = ", ".join(_listed(need, gpu) for need in here)
+            ways = list(_ways_out(taken - gpu.free, here, gpu, gpus)) or ["take a smaller model"]
+            raise EngineError(
+                f"GPU {gpu.index} ({gpu.name}) has {_gib(gpu.free)} free, and {_gib(taken)} are to be put on it: "
+                f"{listed}; what would fit: {', or '.join(ways)}"
+            )
+
+
+def _check_cache(need: Need, gpu: Gpu, here: Sequence[Need]) -> None:
+    """Raises EngineError: a cache without a size beside others on the GPU, or one that is too small for vLLM."""
+    if not isinstance(need, LlmNeed):
+        return
+    others = sum(_total(other, gpu) for other in here if other is not need)
+    if need.rest and others:
+        room = gpu.free - others - need.weights - need.working
+        size = max(MIB, need.cache_least, room * 9 // 10 // MIB * MIB)
+        beside = " and ".join(other.stage for other in here if other is not need)
+        raise EngineError(
+            f"vllm.kv_cache_memory_bytes is 0, so that vLLM would take {100 * need.rest:.0f} % of GPU {gpu.index}, "
+            f"where {beside} must run, too; set it to {size:_} ({_gib(size)}) or less"
+        )
+    if not need.rest and need.cache < need.cache_least:
+        least = math.ceil(need.cache_least / MIB) * MIB
+        raise EngineError(
+            f"vllm.kv_cache_memory_bytes = {need.cache:_} does not hold one context of vllm.max_model_len tokens; set "
+            f"it to {least:_} ({_gib(least)}) or more, or lower vllm.max_model_len"
+        )
+
+
+def _total(need: Need, gpu: Gpu) -> int:
+    if isinstance(need, LlmNeed):
+        own = need.weights + need.working + need.cache
+        return max(round(need.rest * gpu.total), own + need.cache_least) if need.rest else own
+    return need.weights + need.working
+
+
+def _listed(need: Need, gpu: Gpu) -> str:
+    if isinstance(need, LlmNeed) and need.rest:
+        return f"{need.stage} {_gib(_total(need, gpu))} (vllm.args.gpu_memory_utilization)"
+    cache = f" + {_gib(need.cache)} KV cache" if isinstance(need, LlmNeed) else ""
+    return f"{need.stage} {_gib(need.weights)} weights{cache} + {_gib(need.working)}"
+
+
+def _ways_out(excess: int, here: Sequence[Need], gpu: Gpu, gpus: Sequence[Gpu]) -> Iterator[str]:
+    """What would make `excess` bytes of room on `gpu`."""
+    for need in here:
+        if isinstance(need, LlmNeed):
+            yield from _smaller(need, excess, gpu, len(gpus))
+    speech = [need for need in here if not isinstance(need, LlmNeed)]
+    taken = sum(_total(need, gpu) for need in speech)
+    if speech and taken >= excess:
+        stages = " and ".join(need.stage for need in speech)
+        if elsewhere := [other for other in gpus if other is not gpu and other.free > taken]:
+            yield f'{stages} on GPU {elsewhere[0].index} (device = "cuda:{elsewhere[0].index}")'
+        yield f'{speech[0].stage} on the CPU (device = "cpu")'
+    others = gpu.total - gpu.free
+    if others > max(excess, GIB):
+        yield f"end what else runs on the GPU (nvidia-smi shows it; {_gib(others)} are taken)"
+
+
+def _smaller(need: LlmNeed, excess: int, gpu: Gpu, gpus: int) -> Iterator[str]:
+    """How the language model could take `excess` bytes less of `gpu`."""
+    cache = (need.cache - excess) // MIB * MIB
+    if not need.rest and cache >= need.cache_least:
+        yield f"vllm.kv_cache_memory_bytes = {cache:_} ({_gib(cache)})"
+    room = gpu.free - 256 * MIB
+    if need.rest and room > need.weights + need.working + need.cache_least:
+        yield f"vllm.args.gpu_memory_utilization = {math.floor(room / gpu.total * 100) / 100}"
+    if need.weights_fp8 and need.weights - need.weights_fp8 >= excess:
+        yield f'weights in fp8 (vllm.args.quantization = "fp8", saves {_gib(need.weights - need.weights_fp8)})'
+    more = 2 * len(need.gpus)
+    if more <= gpus and (need.weights + need.cache) // 2 >= excess:
+        yield f"vllm.tensor_parallel_size = {more}"
+
+
+def _gib(size: int) -> str:
+    return f"{size / GIB:.1f} GiB"
