@@ -1,0 +1,312 @@
+"""The language model by a server of the OpenAI kind: the contract, and all that such servers can do to us."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import pytest
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from tests.engines.contract import ToolContract, texts
+from tests.engines.openai_server import DONE, Event, Json, Server, called, chunk, refusal, said, serving
+from tests.waiting import until
+from voicepipe.agent import ToolSpec
+from voicepipe.engine_config import OpenAiConfig
+from voicepipe.engines.base import Delta, Llm, Message, Prompt, ToolCall
+from voicepipe.engines.openai import OpenAiLlm
+from voicepipe.engines.openai_wire import request
+from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled
+
+HELLO = Prompt((Message("user", "Hello."),))
+ADD = ToolSpec("add", "Adds two numbers.", {"type": "object", "properties": {"a": {"type": "integer"}}})
+
+
+def model(body: Json) -> list[Event]:
+    """What a model would do that has read the contract."""
+    last = body["messages"][-1]
+    if last["role"] == "tool":
+        return said("That ", "makes ", f"{last['content']}.")
+    if isinstance(body.get("tool_choice"), dict):
+        return [
+            *called("call_1", body["tool_choice"]["function"]["name"], '{"a": 2,', ' "b": 3}'),
+            chunk("tool_calls"),
+            DONE,
+        ]
+    return said(*["From ", "noon ", "to ", "ten."][: body["max_tokens"]])
+
+
+class TestOpenAiLlm(ToolContract):
+    base_url = ""
+
+    @pytest.fixture(autouse=True)
+    async def served(self) -> AsyncIterator[None]:
+        async with serving(Server(model)) as TestOpenAiLlm.base_url:
+            yield
+
+    @staticmethod
+    def factory() -> Llm:
+        return OpenAiLlm(OpenAiConfig(base_url=TestOpenAiLlm.base_url))
+
+
+class Desk:
+    """A server that answers as the test says, and an engine that has been started on it."""
+
+    def __init__(self, server: Server, llm: OpenAiLlm, url: str) -> None:
+        self.server, self.llm, self.url = server, llm, url
+
+    def answers(self, *events: Event) -> None:
+        self.server.answer = lambda body: list(events)
+
+
+@asynccontextmanager
+async def opened(key: str = "", **config: Any) -> AsyncIterator[Desk]:
+    """`config` is of OpenAiConfig."""
+    server = Server(model)
+    async with serving(server) as url:
+        llm = OpenAiLlm(OpenAiConfig(base_url=url, **config), key)
+        await llm.start()
+        server.asked.clear()
+        yield Desk(server, llm, url)
+        await llm.close()
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[Desk]:
+    async with opened() as desk:
+        yield desk
+
+
+async def reply(desk: Desk, *events: Event, prompt: Prompt = HELLO) -> list[Delta]:
+    """What comes of these events."""
+    desk.answers(*events)
+    return [delta async for delta in desk.llm.generate(prompt)]
+
+
+# --- what it asks ---------------------------------------------------------------------------------------------------
+
+
+async def test_the_request() -> None:
+    async with opened("secret", temperature=0.5, max_tokens=99, body={"top_p": 0.9}) as desk:
+        await texts(desk.llm, Prompt((Message("system", "Be brief."), Message("user", "Hello.")), (ADD,)))
+    [asked] = desk.server.asked
+    assert desk.server.headers[0]["authorization"] == "Bearer secret"
+    assert asked["messages"] == [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello."}]
+    assert [tool["function"]["name"] for tool in asked["tools"]] == ["add"]
+    settings = {name: value for name, value in asked.items() if name not in ("messages", "tools")}
+    assert settings == {
+        "model": "nano", "stream": True, "temperature": 0.5, "max_tokens": 99, "tool_choice": "auto", "top_p": 0.9
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("choice", "asked"),
+    [("required", "required"), ("add", {"type": "function", "function": {"name": "add"}}), ("none", None)],
+)
+def test_tool_choice(choice: str, asked: object) -> None:
+    body = request(OpenAiConfig(), "nano", Prompt(HELLO.messages, (ADD,), choice))
+    assert body.get("tool_choice") == asked
+    assert ("tools" in body) == (asked is not None)
+
+
+def test_priority_is_sent_only_where_the_configuration_has_it() -> None:
+    guess = Prompt(HELLO.messages, speculative=True)
+    assert "priority" not in request(OpenAiConfig(), "nano", guess)
+    config = OpenAiConfig(body={"priority": 3})
+    assert [request(config, "nano", prompt)["priority"] for prompt in (HELLO, guess)] == [3, 4]
+
+
+async def test_warming_asks_for_one_token_of_the_very_prompt(desk: Desk) -> None:
+    prompt = Prompt((Message("system", "Be brief."),), (ADD,))
+    await desk.llm.warm(prompt)
+    await texts(desk.llm, prompt)
+    warm, cold = desk.server.asked
+    assert warm.pop("max_tokens") == 1 and cold.pop("max_tokens") == 512
+    assert warm == cold
+
+
+async def test_connections_are_kept(desk: Desk) -> None:
+    desk.server.clients.clear()
+    for _ in range(3):
+        await texts(desk.llm, HELLO)
+    assert len(desk.server.clients) == 1
+
+
+# --- what it makes of the answers -----------------------------------------------------------------------------------
+
+
+async def test_text_comes_as_it_is_generated(desk: Desk) -> None:
+    assert await reply(desk, *said("\n", " From", " noon", "\u2028to", "", " ten.")) == [
+        "From",
+        " noon",
+        "\u2028to",
+        " ten.",
+    ]
+
+
+async def test_events_in_odd_pieces(desk: Desk) -> None:
+    first, second = (json.dumps(chunk(content=piece), ensure_ascii=False) for piece in ("From", "✓"))
+    text = f"event: message\r\ndata:{first}\r\n\r\n: still there\n\ndata: {second}"
+    assert await reply(desk, text[:40], 0.02, text[40:90], 0.02, text[90:], 0.02, "\n\n", DONE) == ["From", "✓"]
+
+
+async def test_tool_calls_are_put_together(desk: Desk) -> None:
+    two = called("call_b", "hang_up", index=1)
+    events = [chunk(content="One moment."), *called("call_a", "add", '{"a"', ": 2}"), *two, chunk("tool_calls"), DONE]
+    assert await reply(desk, *events) == [
+        "One moment.",
+        ToolCall("call_a", "add", '{"a": 2}'),
+        ToolCall("call_b", "hang_up", "{}"),
+    ]
+
+
+async def test_tool_calls_that_are_all_number_0(desk: Desk) -> None:
+    calls = [*called("call_a", "add", "{}"), *called("call_b", "add", "{}"), chunk("tool_calls"), DONE]
+    assert await reply(desk, *calls) == [ToolCall("call_a", "add", "{}"), ToolCall("call_b", "add", "{}")]
+
+
+async def test_a_tool_call_without_an_id_gets_one(desk: Desk) -> None:
+    [call] = await reply(desk, *called(None, "add", "{}"), chunk("stop"))
+    assert isinstance(call, ToolCall) and call.call_id
+
+
+async def test_a_reason_to_finish_is_an_end(desk: Desk) -> None:
+    assert await reply(desk, chunk(content="Yes."), chunk("length")) == ["Yes."]
+
+
+# --- what can go wrong ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("events", "error", "says"),
+    [
+        ([chunk(content="From"), "data: {\n\n"], EngineError, "no chat completion"),
+        ([chunk(content="From"), 'data: {"choices": 5}\n\n'], EngineError, "no chat completion"),
+        (
+            [chunk(content="From"), {"error": {"message": "CUDA out of memory", "code": 500}}],
+            EngineError,
+            "CUDA out of memory",
+        ),
+        ([{"object": "error", "message": "too long"}], EngineError, "too long"),
+        ([chunk(content="From")], EngineDead, "broke off"),
+        ([chunk(content="From"), f"data: {json.dumps(chunk(content=' noon'))[:40]}"], EngineDead, "broke off"),
+        (["<html>", "hello"], EngineError, "does not stream"),
+        (["x" * 600_000, "x" * 600_000], EngineError, "no events"),
+    ],
+)
+async def test_bad_streams(desk: Desk, events: list[Event], error: type[EngineError], says: str) -> None:
+    with pytest.raises(error, match=says) as raised:
+        await reply(desk, *events)
+    assert type(raised.value) is error
+    assert await reply(desk, *said("Yes.")) == ["Yes."], "the next reply is none the worse"
+
+
+async def test_a_server_that_dies_in_the_middle(desk: Desk) -> None:
+    def die(body: Json) -> list[Event]:
+        return [chunk(content="From"), 0.05, cast("Event", object())]  # what cannot be sent ends the connection
+
+    desk.server.answer = die
+    with pytest.raises(EngineDead, match="broke off"):
+        await texts(desk.llm, HELLO)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "says"),
+    [
+        (refusal(401, "Unauthorized"), EngineError, "VOICEPIPE_TEST_KEY"),
+        (refusal(404, "Not Found"), EngineError, "mostly ends in /v1"),
+        (refusal(429, "slow down"), EngineBusy, "slow down"),
+        (refusal(503, "overloaded"), EngineBusy, "overloaded"),
+        (refusal(400, "context length is 1024"), EngineError, "status 400: context length is 1024"),
+        (PlainTextResponse("Internal Server Error", 500), EngineError, "status 500: Internal Server Error"),
+        (JSONResponse({"detail": [{"msg": "no"}]}, 422), EngineError, "status 422"),
+    ],
+)
+async def test_refusals(answer: Response, error: type[EngineError], says: str) -> None:
+    async with opened("wrong", api_key_env="VOICEPIPE_TEST_KEY") as desk:
+        desk.server.answer = lambda body: answer
+        with pytest.raises(error, match=re.escape(says)) as raised:
+            await texts(desk.llm, HELLO)
+        assert type(raised.value) is error
+
+
+async def test_a_slow_first_token() -> None:
+    async with opened(timeout_ms=1000) as desk:
+        with pytest.raises(EngineBusy, match="1000 ms"):
+            await reply(desk, 30.0, *said("Yes."))
+        await until(lambda: desk.server.abandoned)
+
+
+async def test_a_stall_after_the_first_token() -> None:
+    async with opened(timeout_ms=1000) as desk:
+        desk.answers(chunk(content="From"), ": still there\n\n", 30.0, *said("noon"))
+        deltas = desk.llm.generate(HELLO)
+        assert await anext(deltas) == "From"
+        with pytest.raises(EngineStalled, match="1000 ms"):
+            await anext(deltas)
+
+
+async def test_the_server_sees_a_reply_closed_or_cancelled(desk: Desk) -> None:
+    desk.answers(chunk(content="From"), 30.0)
+    deltas = desk.llm.generate(HELLO)
+    await anext(deltas)
+    await deltas.aclose()
+    await until(lambda: desk.server.abandoned == 1)
+    task = asyncio.ensure_future(texts(desk.llm, HELLO))
+    await until(lambda: len(desk.server.asked) == 2)
+    task.cancel()
+    await until(lambda: desk.server.abandoned == 2)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_server_that_comes_back() -> None:
+    async with opened() as desk:
+        port = int(desk.url.split(":")[2].split("/")[0])
+        assert await reply(desk, *said("Yes.")) == ["Yes."]
+    llm = OpenAiLlm(OpenAiConfig(base_url=desk.url, model="nano"))
+    with pytest.raises(EngineDead, match="start it"):
+        await llm.start()
+    async with serving(desk.server, port):
+        assert await texts(llm, HELLO) == ["Yes."]
+    with pytest.raises(EngineDead):
+        await texts(llm, HELLO)
+    async with serving(desk.server, port):
+        assert await texts(llm, HELLO) == ["Yes."]
+    await llm.close()
+
+
+async def test_nothing_is_answered_once_it_is_closed(desk: Desk) -> None:
+    await desk.llm.close()
+    with pytest.raises(EngineError, match="closed"):
+        await texts(desk.llm, HELLO)
+
+
+# --- the start ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("models", "named", "says"),
+    [
+        (["a", "b"], "", "several models, name one of them: a, b"),
+        ([], "", "lists no model"),
+        (["a", "b"], "c", "no model 'c'; set openai.model to one of: a, b"),
+    ],
+)
+async def test_the_model_must_be_known(models: list[str], named: str, says: str) -> None:
+    server = Server(model)
+    server.models = models
+    async with serving(server) as url:
+        with pytest.raises(EngineError, match=re.escape(says)):
+            await OpenAiLlm(OpenAiConfig(base_url=url, model=named)).start()
+
+
+@pytest.mark.parametrize(
+    ("base_url", "says"),
+    [("", "openai.base_url is empty"), ("127.0.0.1:8000", "no address"), ("ftp://127.0.0.1/v1", "no address")],
+)
+async def test_the_address_must_be_one(base_url: str, says: str) -> None:
+    with pytest.raises(EngineError, match=says):
+        await OpenAiLlm(OpenAiConfig(base_url=base_url)).start()

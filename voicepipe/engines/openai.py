@@ -1,0 +1,170 @@
+"""The language model by a server of the OpenAI kind on this host: vLLM's own, SGLang, llama.cpp, TensorRT-LLM.
+
+By httpx and not by OpenAI's SDK: we need one request of it, and none of its retries, which no caller can wait for.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+
+import httpx
+
+from voicepipe.engine_config import OpenAiConfig
+from voicepipe.engines.base import Delta, Message, Prompt
+from voicepipe.engines.openai_wire import Lines, Reply, complaint, names, request
+from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled
+
+KEEP_ALIVE_S = 4.0
+"""An unused connection is given up before the servers do, which is after 5 s: none closes under a request."""
+CONNECT_S = 2.0
+
+
+class OpenAiLlm:
+    """One pooled client for all calls. The server may go and come back: every reply tries it anew."""
+
+    def __init__(self, config: OpenAiConfig, key: str = "") -> None:
+        self._config = config
+        self._key = key
+        self._url = config.base_url.rstrip("/")
+        self._model = config.model
+        self._client: httpx.AsyncClient | None = None
+
+    async def start(self) -> None:
+        """Find the model and have it say one token. Raises EngineError."""
+        if not self._url:
+            raise EngineError("openai.base_url is empty: set it to the server's address, as http://127.0.0.1:8000/v1.")
+        if self._client is None:
+            self._client = await asyncio.to_thread(self._connected)
+        self._model = self._model or await self._only_model()
+        await self.warm(Prompt((Message("user", "Hello."),)))
+
+    async def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def warm(self, prompt: Prompt) -> None:
+        """Have the server read the prompt, for its prefix cache."""
+        async with aclosing(self._deltas({**request(self._config, self._model, prompt), "max_tokens": 1})) as deltas:
+            async for _ in deltas:
+                pass
+
+    async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        """The reply as the server streams it, then its tool calls. Closing it closes the connection: servers abort.
+
+        Raises EngineBusy (no first token within `timeout_ms`, or the server refuses more), EngineStalled (none after
+        it), EngineDead (it is not there, or broke off) and EngineError, all but EngineBusy at any item.
+        """
+        async with aclosing(self._deltas(request(self._config, self._model, prompt))) as deltas:
+            async for delta in deltas:
+                yield delta
+
+    async def _deltas(self, body: dict[str, object]) -> AsyncGenerator[Delta, None]:
+        reply = Reply()
+        async with aclosing(self._events(body)) as events:
+            begun = False
+            while True:
+                try:
+                    async with asyncio.timeout(self._config.timeout_ms / 1000):
+                        event = await anext(events, None)
+                except TimeoutError:
+                    raise self._late(begun) from None
+                if event is None:
+                    break
+                begun = True
+                if text := reply.take(event):
+                    yield text
+        if not begun:
+            raise EngineError(f"The server {self._url} does not stream replies: look whether openai.base_url is right.")
+        if not reply.over:
+            raise EngineDead(
+                f"The language model's server {self._url} broke off in the middle of a reply: see its log."
+            )
+        for call in reply.calls():
+            yield call
+
+    async def _events(self, body: dict[str, object]) -> AsyncGenerator[bytes, None]:
+        lines = Lines()
+        async with self._asked("POST", "/chat/completions", body) as response:
+            async for piece in response.aiter_bytes():
+                for event in lines.feed(piece):
+                    yield event
+
+    async def _only_model(self) -> str:
+        found = await self._models()
+        if len(found) != 1:
+            has = f"has several models, name one of them: {', '.join(found)}" if found else "lists no model, name it"
+            raise EngineError(f"openai.model is empty, and the server {self._url} {has}.")
+        return found[0]
+
+    async def _models(self) -> list[str]:
+        try:
+            async with asyncio.timeout(self._config.timeout_ms / 1000), self._asked("GET", "/models") as response:
+                return names(await response.aread())
+        except TimeoutError:
+            raise self._late(begun=False) from None
+
+    @asynccontextmanager
+    async def _asked(
+        self, method: str, path: str, body: dict[str, object] | None = None
+    ) -> AsyncIterator[httpx.Response]:
+        """The server's answer, begun and good; whatever else happens to it is an EngineError."""
+        if self._client is None:
+            raise EngineError("The language model's client is closed.")
+        try:
+            async with self._client.stream(method, self._url + path, json=body) as response:
+                if not response.is_success:
+                    raise await self._refused(response, path)
+                yield response
+        except (httpx.ConnectError, httpx.ConnectTimeout):
+            raise EngineDead(
+                f"No language model's server answers at {self._url}: start it, or set openai.base_url."
+            ) from None
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+            raise EngineError(f"openai.base_url, {self._url!r}, is no address: {error}.") from None
+        except httpx.HTTPError as error:
+            raise EngineDead(
+                f"The language model's server {self._url} broke off ({type(error).__name__}): see its log."
+            ) from None
+
+    async def _refused(self, response: httpx.Response, path: str) -> EngineError:
+        """What a status other than 2xx means, for whoever runs the PoP."""
+        said, status = complaint(await response.aread()), response.status_code
+        if status in (401, 403):
+            key = self._config.api_key_env
+            todo = f"look at the key in the variable {key}" if key else "name its key's variable in openai.api_key_env"
+            return EngineError(f"The language model's server {self._url} does not let us in: {todo} ({said}).")
+        if status == 404:
+            return EngineError(await self._not_found(path, said))
+        if status in (429, 503):
+            return EngineBusy(
+                f"The language model's server {self._url} is full ({said}): let it take more, or lower pop.slots."
+            )
+        return EngineError(f"The language model's server {self._url} refused the request with status {status}: {said}")
+
+    async def _not_found(self, path: str, said: str) -> str:
+        found = [] if path == "/models" else await self._models()
+        if found and self._model not in found:
+            return (
+                f"The server {self._url} has no model {self._model!r}; set openai.model to one of: {', '.join(found)}."
+            )
+        return f"The server {self._url} has no {path} ({said}): openai.base_url mostly ends in /v1."
+
+    def _late(self, begun: bool) -> EngineError:
+        waited = f"for {self._config.timeout_ms} ms (openai.timeout_ms)"
+        if begun:
+            return EngineStalled(
+                f"The language model's server {self._url} began a reply and then sent nothing {waited}."
+            )
+        return EngineBusy(
+            f"The language model's server {self._url} has sent no token {waited}: look whether it is overloaded."
+        )
+
+    def _connected(self) -> httpx.AsyncClient:
+        """In a thread: reading the certificate store takes 20-50 ms. Proxies of the environment are not asked."""
+        return httpx.AsyncClient(
+            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
+            timeout=httpx.Timeout(None, connect=CONNECT_S),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEEP_ALIVE_S),
+            trust_env=False,
+        )

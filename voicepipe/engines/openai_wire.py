@@ -1,0 +1,165 @@
+"""What is said to a server of the OpenAI kind and what it says back, as data: no socket, no clock.
+
+https://platform.openai.com/docs/api-reference/chat-streaming, as vLLM, SGLang, llama.cpp and TensorRT-LLM speak it.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from voicepipe.engine_config import OpenAiConfig
+from voicepipe.engines import chat
+from voicepipe.engines.base import Delta, Prompt, ToolCall
+from voicepipe.errors import EngineError
+
+LONGEST_EVENT = 1 << 20
+"""Bytes; no token is as long."""
+SHOWN = 300
+"""Characters of a server's own words in our message."""
+
+
+# --- the request --------------------------------------------------------------------------------------------------
+
+
+def request(config: OpenAiConfig, model: str, prompt: Prompt) -> dict[str, Any]:
+    """The body of POST /chat/completions. What the configuration adds wins over ours."""
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": chat.messages(prompt),
+        "temperature": config.temperature,
+        "max_tokens": prompt.max_tokens or config.max_tokens,
+    }
+    if tools := chat.tools(prompt):
+        body |= {"tools": tools, "tool_choice": _choice(prompt.tool_choice)}
+    body |= config.body
+    if isinstance(priority := config.body.get("priority"), int):
+        body["priority"] = priority + prompt.speculative  # vLLM: the lower is served first.
+    return body | {"stream": True}
+
+
+def _choice(choice: str) -> str | dict[str, Any]:
+    return choice if choice in ("auto", "required") else {"type": "function", "function": {"name": choice}}
+
+
+# --- the answer ---------------------------------------------------------------------------------------------------
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _Fragment(msgspec.Struct):
+    """Of a tool call. The id and the name come once, the arguments in pieces."""
+
+    index: int = 0
+    id: str | None = None
+    function: _Function = msgspec.field(default_factory=_Function)
+
+
+class _Delta(msgspec.Struct):
+    content: str | None = None
+    tool_calls: list[_Fragment] | None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Delta = msgspec.field(default_factory=_Delta)
+    finish_reason: str | None = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Choice] = []
+    error: Any = None
+    object: str = ""
+    message: str = ""
+
+
+class Lines:
+    """Bytes as they come -> the data of server-sent events. Not by `aiter_lines`, which also breaks at U+2028."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """The events that are complete. Raises EngineError: this is no stream of events."""
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        if len(self._rest) > LONGEST_EVENT:
+            raise EngineError("The language model's server sends no events: look whether openai.base_url is right.")
+        for line in lines:
+            if line.startswith(b"data:"):
+                yield line.removeprefix(b"data:").strip()
+
+
+class Reply:
+    """One reply, put together from its events."""
+
+    def __init__(self) -> None:
+        self.over = False
+        """The server said that it is complete."""
+        self._said = False
+        self._calls: list[_Fragment] = []
+
+    def take(self, event: bytes) -> str:
+        """What the event adds to the text, perhaps nothing. Raises EngineError: the server reports one, or babbles."""
+        if event == b"[DONE]":
+            self.over = True
+            return ""
+        try:
+            chunk = msgspec.json.decode(event, type=_Chunk)
+        except msgspec.DecodeError as error:
+            raise EngineError(f"The language model's server sent what is no chat completion: {error}.") from None
+        if chunk.error or chunk.object == "error":
+            raise EngineError(f"The language model's server failed: {complaint(event)}")
+        text = ""
+        for choice in chunk.choices[:1]:
+            text = choice.delta.content or ""
+            for fragment in choice.delta.tool_calls or ():
+                self._add(fragment)
+            self.over |= choice.finish_reason is not None
+        text = text if self._said else text.lstrip()
+        self._said |= bool(text)
+        return text
+
+    def _add(self, fragment: _Fragment) -> None:
+        known = next((call for call in reversed(self._calls) if call.index == fragment.index), None)
+        # Some servers number all calls 0: then another id is another call.
+        if known is None or (fragment.id and known.id and fragment.id != known.id):
+            self._calls.append(fragment)
+            return
+        known.id = known.id or fragment.id
+        known.function.name = known.function.name or fragment.function.name
+        known.function.arguments = (known.function.arguments or "") + (fragment.function.arguments or "")
+
+    def calls(self) -> Iterator[Delta]:
+        """The tools that it calls, whole, in order."""
+        for call in self._calls:
+            yield ToolCall(call.id or f"call_{uuid4().hex}", call.function.name or "", call.function.arguments or "{}")
+
+
+def complaint(body: bytes) -> str:
+    """A server's own words about what went wrong, on one line."""
+    try:
+        found = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        found = body.decode("utf-8", "replace")
+    while isinstance(found, dict):
+        found = next((found[key] for key in ("error", "message", "detail") if found.get(key)), str(found))
+    return " ".join(str(found).split())[:SHOWN]
+
+
+def names(body: bytes) -> list[str]:
+    """The models of an answer to GET /models; none if it is not one."""
+    try:
+        return [model.id for model in msgspec.json.decode(body, type=_Models).data]
+    except msgspec.DecodeError:
+        return []
+
+
+class _Model(msgspec.Struct):
+    id: str
+
+
+class _Models(msgspec.Struct):
+    data: list[_Model] = []
