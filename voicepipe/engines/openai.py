@@ -26,6 +26,7 @@ class OpenAiLlm:
         self._config = config
         self._key = key
         self._url = config.base_url.rstrip("/")
+        self._server = f"The language model's server {self._url}"
         self._model = config.model
         self._client: httpx.AsyncClient | None = None
 
@@ -75,11 +76,9 @@ class OpenAiLlm:
                 if text := reply.take(event):
                     yield text
         if not begun:
-            raise EngineError(f"The server {self._url} does not stream replies: look whether openai.base_url is right.")
+            raise EngineError(f"{self._server} does not stream replies: look whether openai.base_url is right.")
         if not reply.over:
-            raise EngineDead(
-                f"The language model's server {self._url} broke off in the middle of a reply: see its log."
-            )
+            raise EngineDead(f"{self._server} broke off in the middle of a reply: see its log.")
         for call in reply.calls():
             yield call
 
@@ -94,7 +93,7 @@ class OpenAiLlm:
         found = await self._models()
         if len(found) != 1:
             has = f"has several models, name one of them: {', '.join(found)}" if found else "lists no model, name it"
-            raise EngineError(f"openai.model is empty, and the server {self._url} {has}.")
+            raise EngineError(f"openai.model is empty, and {self._url} {has}.")
         return found[0]
 
     async def _models(self) -> list[str]:
@@ -123,9 +122,7 @@ class OpenAiLlm:
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise EngineError(f"openai.base_url, {self._url!r}, is no address: {error}.") from None
         except httpx.HTTPError as error:
-            raise EngineDead(
-                f"The language model's server {self._url} broke off ({type(error).__name__}): see its log."
-            ) from None
+            raise EngineDead(f"{self._server} broke off ({type(error).__name__}): see its log.") from None
 
     async def _refused(self, response: httpx.Response, path: str) -> EngineError:
         """What a status other than 2xx means, for whoever runs the PoP."""
@@ -133,32 +130,24 @@ class OpenAiLlm:
         if status in (401, 403):
             key = self._config.api_key_env
             todo = f"look at the key in the variable {key}" if key else "name its key's variable in openai.api_key_env"
-            return EngineError(f"The language model's server {self._url} does not let us in: {todo} ({said}).")
+            return EngineError(f"{self._server} does not let us in: {todo} ({said}).")
         if status == 404:
             return EngineError(await self._not_found(path, said))
         if status in (429, 503):
-            return EngineBusy(
-                f"The language model's server {self._url} is full ({said}): let it take more, or lower pop.slots."
-            )
-        return EngineError(f"The language model's server {self._url} refused the request with status {status}: {said}")
+            return EngineBusy(f"{self._server} is full ({said}): let it take more, or lower pop.slots.")
+        return EngineError(f"{self._server} refused the request with status {status}: {said}")
 
     async def _not_found(self, path: str, said: str) -> str:
         found = [] if path == "/models" else await self._models()
         if found and self._model not in found:
-            return (
-                f"The server {self._url} has no model {self._model!r}; set openai.model to one of: {', '.join(found)}."
-            )
-        return f"The server {self._url} has no {path} ({said}): openai.base_url mostly ends in /v1."
+            return f"{self._server} has no model {self._model!r}; set openai.model to one of: {', '.join(found)}."
+        return f"{self._server} has no {path} ({said}): openai.base_url mostly ends in /v1."
 
     def _late(self, begun: bool) -> EngineError:
         waited = f"for {self._config.timeout_ms} ms (openai.timeout_ms)"
         if begun:
-            return EngineStalled(
-                f"The language model's server {self._url} began a reply and then sent nothing {waited}."
-            )
-        return EngineBusy(
-            f"The language model's server {self._url} has sent no token {waited}: look whether it is overloaded."
-        )
+            return EngineStalled(f"{self._server} began a reply and then sent nothing {waited}.")
+        return EngineBusy(f"{self._server} has sent no token {waited}: look whether it is overloaded.")
 
     def _connected(self) -> httpx.AsyncClient:
         """In a thread: reading the certificate store takes 20-50 ms. Proxies of the environment are not asked."""
