@@ -64,6 +64,8 @@ def parser() -> argparse.ArgumentParser:
     sip = parts.add_parser("sip", help="calls by SIP, 30 and 50 a second; needs sipp")
     sip.set_defaults(run=_bench_sip)
 
+    _add_engines(parts.add_parser("engines", help="turns on this device, by models of true shape with random weights"))
+
     check = commands.add_parser("check", help="read configurations, agents and manifests, and say what is wrong")
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a TOML file, or a directory of them")
     check.set_defaults(run=_check)
@@ -79,6 +81,27 @@ def parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser("doctor", help="what works on this machine, and what to do about the rest")
     doctor.set_defaults(run=_doctor)
     return top
+
+
+def _add_engines(engines: argparse.ArgumentParser) -> None:
+    engines.add_argument(
+        "--shape", default="llama-3.1-8b", metavar="NAME", help="language model (default: %(default)s)"
+    )
+    engines.add_argument(
+        "--asr-shape", default="large-v3-turbo", metavar="NAME", help="Whisper's size (default: %(default)s)"
+    )
+    engines.add_argument("--tts-shape", default="kokoro-82m", metavar="NAME", help="(default: %(default)s)")
+    engines.add_argument("--calls", type=_counts, default=(1, 8, 32), metavar="N,N", help="at a time (default: 1,8,32)")
+    engines.add_argument("--seconds", type=float, default=30, help="measured, of each number of calls (default: 30)")
+    engines.add_argument(
+        "--asr-window", type=int, default=10, metavar="SECONDS", help="that Whisper hears in a pass (default: 10)"
+    )
+    engines.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: %(default)s)")
+    engines.add_argument("--stand-ins", action="store_true", help="stand-ins in torch also for what is installed")
+    engines.add_argument("--seed", type=int, default=1, help="of the load (default: 1)")
+    engines.add_argument("--json", type=Path, metavar="FILE", help="write all figures there, too")
+    engines.add_argument("--table", action="store_true", help="print the table in Markdown")
+    engines.set_defaults(run=_bench_engines)
 
 
 def _add_address(command: argparse.ArgumentParser) -> None:
@@ -117,6 +140,15 @@ def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65_535:
         raise argparse.ArgumentTypeError(f"{text!r} is no port; give a number from 0 to 65535")
     return int(text)
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    counts = text.split(",")
+    if not all(count.isdecimal() and 0 < int(count) <= 1024 for count in counts):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: give numbers from 1 to 1024 with commas between them, as in 1,8,32"
+        )
+    return tuple(int(count) for count in counts)
 
 
 def _demo(args: argparse.Namespace) -> int:
@@ -181,6 +213,17 @@ def _bench_sip(args: argparse.Namespace) -> int:
     from voicepipe.bench import sip
 
     return runtime.run(sip.run())
+
+
+def _bench_engines(args: argparse.Namespace) -> int:
+    from voicepipe.bench.engines import run
+    from voicepipe.bench.engines.chosen import Options
+
+    options = Options(
+        args.shape, args.asr_shape, args.tts_shape, args.calls, args.seconds, args.asr_window, args.device,
+        args.stand_ins, args.seed,
+    )  # fmt: skip
+    return run.run(options, args.json, args.table)
 
 
 def _check(args: argparse.Namespace) -> int:

@@ -1,0 +1,163 @@
+"""What `bench engines` decides without torch: sizes of models, when calls ask for what, percentiles, and tables."""
+
+import asyncio
+import json
+import math
+from collections.abc import AsyncGenerator
+from itertools import takewhile
+
+import pytest
+
+from voicepipe.bench.engines import figures
+from voicepipe.bench.engines.figures import Result, Samples, latency, percentile
+from voicepipe.bench.engines.load import PASSES_A_SECOND, REPLY_TOKENS, TURN_S, schedule
+from voicepipe.bench.engines.play import Engines, play
+from voicepipe.bench.engines.readings import Readings
+from voicepipe.bench.engines.report import Report
+from voicepipe.bench.engines.shapes import ASRS, LLMS
+from voicepipe.cli import main
+
+
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [
+        ("llama-3.2-1b", 1_235_814_400),
+        ("llama-3.2-3b", 3_212_749_824),
+        ("llama-3.1-8b", 8_030_261_248),
+        ("qwen2.5-7b", 7_615_616_512),
+        ("qwen3-4b", 4_022_468_096),
+        ("qwen3-8b", 8_190_735_360),
+    ],
+)
+def test_language_models_have_the_published_number_of_weights(name: str, published: int) -> None:
+    assert LLMS[name].weights == published
+
+
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [
+        ("tiny", 37_760_640),
+        ("base", 72_593_920),
+        ("small", 241_734_912),
+        ("medium", 763_857_920),
+        ("large-v3", 1_543_490_560),
+        ("large-v3-turbo", 808_878_080),
+    ],
+)
+def test_whispers_have_the_published_number_of_weights(name: str, published: int) -> None:
+    assert ASRS[name].weights == published
+
+
+def test_the_schedule_is_that_of_calls() -> None:
+    calls, seconds = 8, 400.0
+    events = list(takewhile(lambda event: event.at < seconds, schedule(calls, seed=1)))
+    assert events == sorted(events)
+    assert len(events) / calls / seconds == pytest.approx(PASSES_A_SECOND, rel=0.1)
+    assert sum(event.final for event in events) / calls == pytest.approx(seconds / TURN_S, rel=0.1)
+    assert events == list(takewhile(lambda event: event.at < seconds, schedule(calls, seed=1)))
+    one = [event for event in events if event.call == 3]
+    for before, event in zip(one, one[1:], strict=False):
+        assert event.heard_s == (0.5 if before.final else pytest.approx(before.heard_s + event.at - before.at))
+
+
+def test_calls_do_not_all_speak_at_once() -> None:
+    firsts = [next(event.at for event in schedule(8, seed=1) if event.call == call) for call in range(8)]
+    assert firsts == pytest.approx([0.5 + call for call in range(8)])
+
+
+def test_percentiles() -> None:
+    times = [float(n) for n in range(1, 21)]
+    assert [percentile(times, share) for share in (0, 0.5, 0.95, 1)] == [1, 10, 19, 20]
+    assert percentile([7.0], 0.95) == 7
+    assert math.isnan(percentile([], 0.5))
+
+
+def test_a_turns_latency_is_what_the_wait_does_not_hide() -> None:
+    assert latency(50) == 160
+    assert latency(200) == 280
+
+
+async def test_finals_go_first_and_partials_that_came_too_late_are_left_out() -> None:
+    passes: list[tuple[int, bool]] = []
+
+    def read(heard_s: list[float], urgent: bool) -> None:
+        passes.append((len(heard_s), urgent))
+
+    readings = Readings("test", 0, read)
+    asked = [readings.read(0, 0.5, final=False), readings.read(1, 0.5, final=False), readings.read(1, 1.0, final=False)]
+    asked += [readings.read(call, 2.0, final=True) for call in (1, 2, 3)]
+    assert await asyncio.gather(*asked) == [True, False, False, True, True, True]
+    assert passes == [(3, True), (1, False)]
+    readings.close()
+
+
+async def test_what_the_engine_raises_is_heard() -> None:
+    def read(heard_s: list[float], urgent: bool) -> None:
+        raise RuntimeError("out of memory")
+
+    readings = Readings("test", 0, read)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        await play(Engines(asr=readings), calls=1, seconds=5, seed=1)
+    readings.close()
+
+
+class Instant:
+    """Engines that take no time."""
+
+    name, weights = "instant", 1_500_000_000
+
+    async def read(self, call: int, heard_s: float, *, final: bool) -> bool:
+        return True
+
+    async def reply(self, call: int) -> AsyncGenerator[int, None]:
+        for count in range(1, REPLY_TOKENS + 1):
+            yield count
+
+    async def speak(self, call: int, *, first: bool) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+async def test_a_run_times_every_stage_of_every_turn() -> None:
+    instant = Instant()
+    samples = await play(Engines(instant, instant, instant), calls=2, seconds=2, seed=1)
+    assert samples.turns > 1 and samples.unanswered == 0 and samples.dropped == 0
+    assert set(samples.times) == {*figures.STAGES, *figures.TURN}
+    assert {len(samples.times[name]) for name in (figures.ASR_FINAL, figures.LLM_TOKEN, figures.COMPUTE)} == {
+        samples.turns
+    }
+    assert len(samples.times[figures.TTS_LATER]) == 3 * samples.turns
+
+
+async def test_a_stage_by_itself_is_not_a_turn() -> None:
+    for alone in (Engines(asr=Instant()), Engines(llm=Instant()), Engines(tts=Instant())):
+        samples = await play(alone, calls=2, seconds=1, seed=1)
+        assert samples.turns and not samples.unanswered
+        assert figures.COMPUTE not in samples.times
+
+
+def test_the_report() -> None:
+    together = Samples({figures.ASR_FINAL: [8.0, 10.0], figures.COMPUTE: [120.0]}, partials=20, dropped=5, turns=2)
+    results = [Result(1, together, Samples({figures.ASR_FINAL: [7.0]}), 40.2, 31.0)]
+    instant = {"llm": "instant"}
+    report = Report("a GPU", {"torch": "2.11.0"}, instant, {"llm": 1_500_000_000}, 30.0, results)
+    lines = report.markdown().splitlines()
+    assert lines[0] == "a GPU. LLM: instant, 1.50 B weights. torch 2.11.0."
+    assert "| | 1 call, alone | 1 call, together |" in [line.replace("|  |", "| |") for line in lines]
+    assert "| ASR, final | 7.0 / 7.0 | 8.0 / 10.0 |" in lines
+    assert "| turn compute |  | 120 / 120 |" in lines
+    assert "| partials left out |  | 25 % |" in lines
+    assert "| calls that ASR could hear | 40 | 31 |" in lines
+    (told,) = json.loads(json.dumps(report.json()))["results"]
+    assert told["together"]["ASR, final"] == {"p50_ms": 8.0, "p95_ms": 10.0, "count": 2}
+    assert told["asr_capacity_calls_beside"] == 31.0
+    assert report.table().row_count == len(report.rows())
+
+
+@pytest.mark.parametrize("calls", ["", "0", "1,", "many"])
+def test_numbers_of_calls(calls: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["bench", "engines", "--calls", calls])
+    assert "as in 1,8,32" in capsys.readouterr().err

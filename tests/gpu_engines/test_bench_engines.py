@@ -1,0 +1,175 @@
+"""`bench engines` with torch: the stand-ins compute what their papers say, and a whole run ends with every figure."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from voicepipe.bench.engines.figures import STAGES, TURN  # noqa: E402
+from voicepipe.bench.engines.shapes import ASRS, LLMS, TTSS, AsrShape, LlmShape  # noqa: E402
+from voicepipe.bench.engines.standins.device import Device  # noqa: E402
+from voicepipe.bench.engines.standins.kokoro import Kokoro, lengths  # noqa: E402
+from voicepipe.bench.engines.standins.llama import Cache, Llama  # noqa: E402
+from voicepipe.bench.engines.standins.vocoder import FFT, HOP, _sound, _waves  # noqa: E402
+from voicepipe.bench.engines.standins.whisper import Mel, Whisper  # noqa: E402
+from voicepipe.cli import main  # noqa: E402
+
+TINY = LLMS["tiny"]
+SHAPES = {
+    "llama": TINY,
+    "qwen2": replace(TINY, qkv_bias=True, kind="qwen2"),
+    "qwen3": replace(TINY, qk_norm=True, tied=True, kind="qwen3"),
+}
+WHISPER = AsrShape(mels=80, dim=64, heads=4, layers=2, decoder_layers=2, vocab=51_865)
+
+
+def made(build: Any, scale: float = 0.1) -> Any:
+    """A module with weights so large that attention is far from even."""
+    module = Device("cpu").make(build, torch.float32)
+    for weights in module.parameters():
+        if weights.dim() > 1:
+            weights.mul_(scale / 0.02)
+    return module
+
+
+def count(module: Any) -> int:
+    return sum(weights.numel() for weights in module.parameters())
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=list(SHAPES))
+def test_decoding_with_a_cache_gives_what_reading_everything_gives(shape: LlmShape) -> None:
+    model = made(lambda: Llama(shape))
+    tokens, positions = torch.randint(shape.vocab, (3, 20)), torch.arange(20).repeat(3, 1)
+    whole = model(tokens, Cache(shape, 3, 32, model.embed.weight), None, positions)
+    cache, slots = Cache(shape, 5, 32, model.embed.weight), torch.tensor([2, 0, 1])
+    model(tokens[:, :7], cache, slots, positions[:, :7])
+    model(tokens[:, 7:12], cache, slots, positions[:, 7:12])
+    for at in range(12, 20):
+        logits = model(tokens[[1, 2, 0], at : at + 1], cache, None, positions[:, at : at + 1])
+    torch.testing.assert_close(logits[slots], whole)
+
+
+@pytest.mark.parametrize("name", LLMS)
+def test_every_language_model_has_its_number_of_weights(name: str) -> None:
+    with torch.device("meta"):
+        assert count(Llama(LLMS[name])) == LLMS[name].weights
+
+
+@pytest.mark.parametrize("name", ASRS)
+def test_every_whisper_has_its_number_of_weights(name: str) -> None:
+    with torch.device("meta"):
+        assert count(Whisper(ASRS[name])) == ASRS[name].weights
+
+
+def test_kokoro_has_the_published_number_of_weights_but_for_a_pooler() -> None:
+    with torch.device("meta"):
+        assert count(Kokoro(TTSS["kokoro-82m"])) + 768 * 769 == pytest.approx(81_763_410, rel=0.001)
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_the_language_model_computes_what_transformers_computes(kind: str) -> None:
+    transformers = pytest.importorskip("transformers")
+    shape = SHAPES[kind]
+    ours = made(lambda: Llama(shape))
+    config = transformers.AutoConfig.for_model(
+        kind, vocab_size=shape.vocab, hidden_size=shape.dim, intermediate_size=shape.ffn, rms_norm_eps=shape.norm_eps,
+        num_hidden_layers=shape.layers, num_attention_heads=shape.heads, num_key_value_heads=shape.kv_heads,
+        head_dim=shape.head_dim, rope_parameters={"rope_type": "default", "rope_theta": shape.rope_theta},
+        tie_word_embeddings=shape.tied,
+    )  # fmt: skip
+    theirs = transformers.AutoModelForCausalLM.from_config(config).eval()
+    weights = {"model.embed_tokens.weight": ours.embed.weight, "model.norm.weight": ours.norm.weight}
+    weights["lm_head.weight"] = ours.embed.weight if shape.tied else ours.head.weight
+    heads, kv = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    for number, layer in enumerate(ours.layers):
+        at = f"model.layers.{number}"
+        for name, part in layer.attention.qkv.named_parameters():
+            for letter, piece in zip("qkv", part.split([heads, kv, kv]), strict=True):
+                weights[f"{at}.self_attn.{letter}_proj.{name}"] = piece
+        weights[f"{at}.self_attn.o_proj.weight"] = layer.attention.out.weight
+        for name, part in layer.attention.named_parameters():
+            if name.endswith("_norm.weight"):
+                weights[f"{at}.self_attn.{name}"] = part
+        gate, up = layer.gate_up.weight.chunk(2)
+        weights |= {f"{at}.mlp.gate_proj.weight": gate, f"{at}.mlp.up_proj.weight": up}
+        weights |= {f"{at}.mlp.down_proj.weight": layer.down.weight}
+        weights[f"{at}.input_layernorm.weight"] = layer.attention_norm.weight
+        weights[f"{at}.post_attention_layernorm.weight"] = layer.mlp_norm.weight
+    theirs.load_state_dict(weights)
+    tokens = torch.randint(shape.vocab, (2, 20))
+    logits = ours(tokens, Cache(shape, 2, 32, ours.embed.weight), None, torch.arange(20).repeat(2, 1))
+    torch.testing.assert_close(logits, theirs(tokens).logits[:, -1], rtol=1e-4, atol=1e-4)
+
+
+def test_whisper_computes_what_transformers_computes() -> None:
+    transformers = pytest.importorskip("transformers")
+    ours = made(lambda: Whisper(WHISPER))
+    config = transformers.WhisperConfig(
+        vocab_size=WHISPER.vocab, num_mel_bins=80, d_model=64, encoder_layers=2, decoder_layers=2, encoder_ffn_dim=256,
+        decoder_ffn_dim=256, encoder_attention_heads=4, decoder_attention_heads=4,
+    )  # fmt: skip
+    theirs = transformers.WhisperForConditionalGeneration(config).eval()
+    renamed = {}
+    for name, weights in ours.state_dict().items():
+        for old, new in (
+            ("positions", "embed_positions.weight"), ("embed.weight", "embed_tokens.weight"),
+            (".attention_norm.", ".self_attn_layer_norm."), (".attention.", ".self_attn."), (".query.", ".q_proj."),
+            (".key.", ".k_proj."), (".value.", ".v_proj."), (".out.", ".out_proj."), (".mlp.0.", ".fc1."),
+            (".mlp.2.", ".fc2."), (".mlp_norm.", ".final_layer_norm."), (".cross_norm.", ".encoder_attn_layer_norm."),
+            (".cross.", ".encoder_attn."), ("coder.norm.", "coder.layer_norm."),
+        ):  # fmt: skip
+            name = name.replace(old, new)
+        renamed[f"model.{name}"] = weights
+    renamed["proj_out.weight"] = ours.decoder.embed.weight
+    theirs.load_state_dict(renamed)
+    mel, prompt = torch.randn(2, 80, 3000), torch.tensor([[50_258, 50_259, 50_359, 50_363]] * 2)
+    tokens = prompt
+    for _ in range(5):
+        likeliest = theirs(input_features=mel, decoder_input_ids=tokens).logits[:, -1].argmax(-1, keepdim=True)
+        tokens = torch.cat([tokens, likeliest], 1)
+    assert ours.read(mel, prompt, 5).tolist() == tokens[:, 4:].tolist()
+
+
+def test_the_mel_spectrum_is_torchs_own_in_mel_bands() -> None:
+    sound = torch.randn(2, 16_000)
+    mel = Mel(80, torch.device("cpu"))
+    spectrum = torch.stft(sound, 400, 160, window=torch.hann_window(400), return_complex=True, pad_mode="constant")
+    power = spectrum[:, :, :-1].abs().square().transpose(1, 2) @ mel.bands
+    log = power.clamp(min=1e-10).log10()
+    expected = (torch.maximum(log, log.amax((1, 2), keepdim=True) - 8) + 4) / 4
+    torch.testing.assert_close(mel(sound), expected.transpose(1, 2), rtol=1e-3, atol=1e-3)
+
+
+def test_the_vocoders_transform_is_undone() -> None:
+    sound = 0.1 * torch.randn(1, 200)
+    waves, hann = _waves(torch.device("cpu"))
+    spectrum = torch.stft(sound, FFT, HOP, window=hann, return_complex=True)
+    torch.testing.assert_close(_sound(spectrum.real, spectrum.imag, waves, hann), sound)
+
+
+def test_a_phrase_is_as_long_as_it_should_be() -> None:
+    shape = TTSS["tiny"]
+    phonemes, frames = lengths(1.2)
+    model = made(lambda: Kokoro(shape))
+    speech = model(torch.randint(shape.symbols, (2, phonemes)), torch.randn(2, 2 * shape.style), frames)
+    assert speech.shape == (2, 28_800)
+    assert speech.isfinite().all() and speech.std() > 0
+
+
+def test_a_whole_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "figures.json"
+    assert main(
+        ["bench", "engines", "--shape", "tiny", "--asr-shape", "tiny", "--tts-shape", "tiny", "--calls", "1,2",
+         "--seconds", "4", "--asr-window", "5", "--device", "cpu", "--stand-ins", "--json", str(file), "--table"]
+    ) == 0  # fmt: skip
+    table = capsys.readouterr().out
+    assert "stand-in: Whisper tiny in torch" in table and "| turn compute |" in table
+    told = json.loads(file.read_text())
+    assert [result["calls"] for result in told["results"]] == [1, 2]
+    for result in told["results"]:
+        assert set(result["together"]) <= {*STAGES, *TURN} and "LLM, first token" in result["alone"]
+        assert result["turns"] > 0

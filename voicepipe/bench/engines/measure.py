@@ -1,0 +1,50 @@
+"""All runs of one measurement: for each number of calls the engines together, then each by itself."""
+
+import asyncio
+from collections.abc import Callable
+
+from voicepipe.bench.engines.chosen import Options
+from voicepipe.bench.engines.figures import Result, Samples
+from voicepipe.bench.engines.play import Engines, capacity, play
+
+WARM_UP_S = 2.0
+"""Played before each run, and not counted."""
+ALONE = 0.5
+"""A stage by itself is measured for this share of the time."""
+CAPACITY_S = 4.0
+
+Progress = Callable[[str], None]
+"""Told what is done next."""
+
+
+async def measured(engines: Engines, options: Options, progress: Progress) -> list[Result]:
+    """A result for each number of calls. Raises what an engine raises."""
+    assert engines.asr
+    progress("ASR by itself: how many calls it could hear")
+    await capacity(engines.asr, min(WARM_UP_S, options.seconds), options.seed)
+    whole = await capacity(engines.asr, min(CAPACITY_S, options.seconds), options.seed)
+    return [await _measured(engines, calls, options, progress, whole) for calls in options.calls]
+
+
+async def _measured(engines: Engines, calls: int, options: Options, progress: Progress, whole: float) -> Result:
+    assert engines.asr
+
+    async def run(what: str, taking_part: Engines, seconds: float) -> Samples:
+        progress(f"{calls} {'call' if calls == 1 else 'calls'}: {what}, {seconds:.0f} s")
+        await play(taking_part, calls, min(WARM_UP_S, seconds), options.seed + 1)
+        return await play(taking_part, calls, seconds, options.seed)
+
+    together = await run("ASR, LLM and TTS together", engines, options.seconds)
+    others, seconds = Engines(llm=engines.llm, tts=engines.tts), min(CAPACITY_S, options.seconds)
+    progress("ASR beside them: how many calls it could hear")
+    async with asyncio.TaskGroup() as group:
+        group.create_task(play(others, calls, seconds, options.seed))
+        beside = group.create_task(capacity(engines.asr, seconds, options.seed))
+    alone: dict[str, list[float]] = {}
+    for stage, single in (
+        ("ASR", Engines(asr=engines.asr)),
+        ("LLM", Engines(llm=engines.llm)),
+        ("TTS", Engines(tts=engines.tts)),
+    ):
+        alone |= (await run(f"{stage} by itself", single, ALONE * options.seconds)).times
+    return Result(calls, together, Samples(alone), whole, beside.result())

@@ -1,0 +1,113 @@
+"""The device, its streams, and work recorded once so that doing it costs one launch."""
+
+import gc
+import platform
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from voicepipe.errors import ConfigError
+
+WARM_UPS = 3
+"""Runs before a recording: libraries choose their kernels and take their workspaces."""
+
+
+class Device:
+    """Where the stand-ins run. Raises ConfigError."""
+
+    def __init__(self, name: str) -> None:
+        self.cuda = name.startswith("cuda") or (name == "auto" and torch.cuda.is_available())
+        if self.cuda and not torch.cuda.is_available():
+            raise ConfigError(
+                "--device cuda: torch sees no GPU here; give --device cpu, or install torch's CUDA build."
+            )
+        self.torch = torch.device(name if name.startswith("cuda") else "cuda" if self.cuda else "cpu")
+
+    @property
+    def described(self) -> str:
+        """For a table's title."""
+        if self.cuda:
+            properties = torch.cuda.get_device_properties(self.torch)
+            return f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB, CUDA {torch.version.cuda}"
+        return f"{_processor()}, {torch.get_num_threads()} threads"
+
+    @property
+    def half(self) -> torch.dtype:
+        """What recognisers run in: half precision, which CPUs are slow at."""
+        return torch.float16 if self.cuda else torch.float32
+
+    @property
+    def bf16(self) -> torch.dtype:
+        return torch.bfloat16 if self.cuda else torch.float32
+
+    def make(self, build: Callable[[], nn.Module], dtype: torch.dtype, seed: int = 0) -> Any:
+        """The module with random weights. Scales are 1, as a trained model's are about: nothing overflows."""
+        with torch.device("meta"):
+            module = build()
+        module = module.to(dtype).to_empty(device=self.torch).eval().requires_grad_(False)
+        generator = torch.Generator(self.torch).manual_seed(seed)
+        for name, weights in module.named_parameters():
+            if weights.dim() == 1 and name.endswith("weight"):
+                weights.fill_(1.0)
+            else:
+                weights.normal_(std=0.02, generator=generator)
+        return module
+
+    def lane(self, *, urgent: bool) -> "Lane":
+        return Lane(self, urgent)
+
+
+class Lane:
+    """A CUDA stream of one thread's, with the memory that its recordings share; nothing on a CPU.
+
+    Of an urgent stream and another one that both have work, the GPU begins with the urgent one's blocks; what runs is
+    not interrupted.
+    """
+
+    def __init__(self, device: Device, urgent: bool) -> None:
+        self.device = device
+        self.stream = torch.cuda.Stream(device.torch, priority=-1 if urgent else 0) if device.cuda else None
+        self.pool = torch.cuda.graph_pool_handle() if device.cuda else None
+
+    def entered(self) -> AbstractContextManager[object]:
+        """What this thread begins goes to this lane."""
+        return torch.cuda.stream(self.stream) if self.stream else nullcontext()
+
+
+class Recorded:
+    """A CUDA graph; on a CPU the function itself. `work` takes and leaves its tensors where they are."""
+
+    def __init__(self, work: Callable[[], Tensor], lane: Lane) -> None:
+        self._work = work
+        self._graph: torch.cuda.CUDAGraph | None = None
+        if lane.stream is None:
+            return
+        torch.cuda.synchronize()
+        with lane.entered():
+            for _ in range(WARM_UPS):
+                work()
+        torch.cuda.synchronize()
+        gc.collect()
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph, pool=lane.pool, stream=lane.stream, capture_error_mode="thread_local"):
+            self._output = work()
+
+    def __call__(self) -> Tensor:
+        """Begin, in the lane that has been entered. What is returned stands until the lane's next recording begins."""
+        if self._graph is None:
+            return self._work()
+        self._graph.replay()
+        return self._output
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

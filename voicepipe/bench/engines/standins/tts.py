@@ -1,0 +1,66 @@
+"""The stand-in for kokoro-onnx: a phrase at a time on each of a few threads, as `engines/kokoro.py` has it."""
+
+import asyncio
+from queue import SimpleQueue
+
+import torch
+from torch import Tensor
+
+from voicepipe.bench.engines.load import FIRST_PHRASE_S, LATER_PHRASE_S
+from voicepipe.bench.engines.shapes import TtsShape
+from voicepipe.bench.engines.standins.device import Device, Recorded
+from voicepipe.bench.engines.standins.kokoro import Kokoro, lengths
+from voicepipe.engines.worker import Job, Worker
+
+WORKERS = 2
+"""Phrases that are spoken at a time: the configuration's default."""
+
+
+class TorchTts:
+    def __init__(self, name: str, shape: TtsShape, device: Device) -> None:
+        self.name = f"stand-in: {name} in torch, float32"
+        model: Kokoro = device.make(lambda: Kokoro(shape), torch.float32)
+        self.weights = sum(weights.numel() for weights in model.parameters())
+        self._speakers: SimpleQueue[_Speaker] = SimpleQueue()
+        for _ in range(WORKERS):
+            self._speakers.put(_Speaker(model, shape, device))
+        self._worker = Worker("tts", WORKERS)
+
+    async def speak(self, call: int, *, first: bool) -> None:
+        """Raises EngineError, and what torch raises."""
+        job = Job(lambda: self._speak(first), urgent=first)
+        self._worker.add(job)
+        await asyncio.wrap_future(job.done)
+
+    def close(self) -> None:
+        self._worker.close()
+
+    def _speak(self, first: bool) -> None:
+        speaker = self._speakers.get()
+        try:
+            speaker.speak(first)
+        finally:
+            self._speakers.put(speaker)
+
+
+class _Speaker:
+    """Of one thread at a time: a first phrase and a later one, each of its usual length."""
+
+    def __init__(self, model: Kokoro, shape: TtsShape, device: Device) -> None:
+        self._voice = torch.randn(1, 2 * shape.style, device=device.torch)
+        self._lanes = {first: device.lane(urgent=first) for first in (True, False)}
+        self._texts, self._spoken = {}, {}
+        for first, seconds in ((True, FIRST_PHRASE_S), (False, LATER_PHRASE_S)):
+            phonemes, frames = lengths(seconds)
+            self._texts[first] = text = torch.randint(shape.symbols, (1, phonemes), device=device.torch)
+
+            def work(text: Tensor = text, frames: int = frames) -> Tensor:
+                return (32767 * model(text, self._voice, frames)).to(torch.int16)
+
+            self._spoken[first] = Recorded(work, self._lanes[first])
+
+    def speak(self, first: bool) -> None:
+        """The speech is in the host's memory when this returns."""
+        with self._lanes[first].entered():
+            self._texts[first].copy_(self._texts[first].flip(1))  # another text
+            self._spoken[first]().cpu()
