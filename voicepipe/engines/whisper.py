@@ -74,13 +74,15 @@ class WhisperStream:
         self._told = ""
         self._covered = 0
         """Samples fed that have been read."""
+        self._begun = 0
+        """Where the sound ended when the latest pass began."""
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         """Who wants the words up to where."""
 
     def feed(self, pcm: Pcm) -> None:
         if not self.over:
             self._sound.feed(pcm)
-            if self._sound.unread >= self._every:
+            if self._sound.unread and self._sound.end - self._begun >= self._every:
                 self._passes.ask(self)
 
     async def settle(self) -> Hypothesis:
@@ -119,7 +121,7 @@ class WhisperStream:
         """What is to be read now."""
         sound, transcript = self._sound, self._transcript
         pcm = sound.window(LONGEST)
-        upto = min(sound.end, sound.start + pcm.size)
+        self._begun, upto = sound.end, min(sound.end, sound.start + pcm.size)
         return Passage(pcm, transcript.prefix, self._language, timed=pcm.size > LONG, upto=upto, fed=sound.fed)
 
     def made(self, passage: Passage, reading: Reading) -> None:
@@ -132,11 +134,7 @@ class WhisperStream:
         self._sound.read, self._covered = passage.upto, passage.fed
         if passage.timed:
             self._drop(passage, reading)
-        for upto, waiting in self._waiting:
-            if upto > passage.upto:
-                self._passes.ask(self, urgent=True)
-            elif not waiting.done():
-                waiting.set_result(None)
+        self._answer(passage.upto)
         text = self._transcript.text
         if not self._finishing and (more or text != self._told):
             self._told = text
@@ -147,6 +145,15 @@ class WhisperStream:
         for _, waiting in self._waiting:
             if not waiting.done():
                 waiting.set_exception(error)
+
+    def _answer(self, read: int) -> None:
+        """Who waits for words up to `read` has them; for the others more has to be read."""
+        self._passes.withdraw(self)
+        for upto, waiting in self._waiting:
+            if upto > read:
+                self._passes.ask(self, urgent=True)
+            elif not waiting.done():
+                waiting.set_result(None)
 
     def _drop(self, passage: Passage, reading: Reading) -> None:
         """Forget the sound of words that stand; where more than a window waits, the window's."""

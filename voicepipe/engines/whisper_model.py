@@ -3,9 +3,11 @@
 faster-whisper's own `transcribe` pads everything to 30 s and takes one recording at a time; its parts do neither.
 """
 
+import ctypes
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +30,6 @@ CONTEXT = 448
 """Tokens of the decoder, of which CTranslate2 spends at most half on new ones."""
 NO_SPEECH, NO_SPEECH_LOGPROB = 0.6, -1.0
 """Whisper's own: it heard no speech, and it is not sure of the words that it wrote."""
-LIBRARY = "is not found or cannot be loaded"
-"""CTranslate2 on a CUDA library that it needs."""
 NAMED_OTHERWISE = {"nb": "no", "fil": "tl", "jv": "jw", "iw": "he", "in": "id"}
 """Languages that Whisper calls something else than BCP 47 does."""
 
@@ -85,11 +85,14 @@ class Model:
             )
 
     def warm(self) -> None:
-        """Run every kind of pass once; on a GPU also the largest."""
-        silence = np.zeros(RATE, np.int16)
-        self.read([Passage(silence, language=None, timed=True)])
-        if self._whisper.model.device == "cuda":
-            self.read([Passage(silence)] * self._batch)
+        """Run every kind of pass once; on a GPU also the largest. Raises EngineMissing, EngineError."""
+        silence, word = np.zeros(RATE, np.int16), tuple(self._tokenizer("en").encode(" hello"))
+        try:
+            self.read([Passage(silence, word, language=None, timed=True)])
+            if self._whisper.model.device == "cuda":
+                self.read([Passage(silence)] * self._batch)
+        except RuntimeError as error:
+            raise _explained(error) from None
 
     def read(self, passages: list[Passage]) -> list[Reading]:
         """One pass."""
@@ -197,6 +200,8 @@ def _loaded(directory: Path, config: WhisperConfig) -> Any:
     device, _, index = config.device.partition(":")
     if device == "auto":
         device = "cuda" if ctranslate2.get_cuda_device_count() else "cpu"
+    if device == "cuda":
+        _find_cublas()
     compute_type = config.compute_type
     if compute_type == "auto":
         compute_type = "float16" if device == "cuda" else "int8"
@@ -210,10 +215,21 @@ def _loaded(directory: Path, config: WhisperConfig) -> Any:
             local_files_only=True,
         )
     except (RuntimeError, ValueError) as error:
-        raise _explained(error, directory) from None
+        raise _explained(error) from None
 
 
-def _explained(error: Exception, directory: Path) -> EngineError:
-    if LIBRARY in str(error):
-        return EngineMissing(f"{error}: pip install nvidia-cublas-cu12, and name its folder in LD_LIBRARY_PATH.")
-    return EngineError(f"{directory} cannot be loaded: {error}")
+def _find_cublas() -> None:
+    """CTranslate2 opens cuBLAS by its name alone; NVIDIA's wheel puts it where nobody looks."""
+    nvidia = find_spec("nvidia")
+    for folder in (nvidia.submodule_search_locations or ()) if nvidia else ():
+        for library in sorted(Path(folder).glob("*/lib/libcublas*.so.12")):
+            ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+
+
+def _explained(error: Exception) -> EngineError:
+    said = str(error).strip()
+    if "is not found or cannot be loaded" in said:
+        return EngineMissing(f"{said}: pip install nvidia-cublas-cu12")
+    if "out of memory" in said:
+        return EngineError(f"Whisper does not fit on the GPU ({said}): give it another `device`, or a smaller model.")
+    return EngineError(f"Whisper cannot be loaded: {said}")

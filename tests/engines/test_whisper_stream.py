@@ -1,0 +1,167 @@
+"""One utterance's way through many passes. The model is a stand-in that hears a word in each 400 ms of voice."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.engines.contract import tone
+from voicepipe.audio import RATE
+from voicepipe.engines.base import Hypothesis
+from voicepipe.engines.whisper import LONG, WhisperStream
+from voicepipe.engines.whisper_model import LONGEST, Passage, Reading
+from voicepipe.engines.whisper_schedule import Passes
+from voicepipe.engines.whisper_words import Word
+from voicepipe.errors import EngineError
+
+pytestmark = pytest.mark.virtual_time
+BLOCK, EVERY, WORD = 320, RATE // 2, 2 * RATE // 5
+PASS_S = 0.05
+
+
+class FakeModel:
+    """Word n is "n,", and its sound is as loud as to be told by it; the last word of a passage is never sure."""
+
+    def __init__(self) -> None:
+        self.passages: list[Passage] = []
+        self.fails = False
+
+    def submit(self, read: Callable[[list[Passage]], list[Reading]], given: list[Passage]) -> "asyncio.Future[Any]":
+        async def run() -> list[Reading]:
+            await asyncio.sleep(PASS_S)
+            if self.fails:
+                raise RuntimeError("no memory")
+            return read(given)
+
+        return asyncio.ensure_future(run())
+
+    def read(self, passages: list[Passage]) -> list[Reading]:
+        self.passages += passages
+        return [self._read(passage) for passage in passages]
+
+    def _read(self, passage: Passage) -> Reading:
+        starts = range(0, passage.pcm.size, WORD)
+        heard = [round(int(np.abs(passage.pcm[at : at + WORD]).max()) / 200) for at in starts]
+        cut = passage.pcm.size % WORD
+        words = [Word(f" {n},", (n, 0), 1) for n in heard[: len(heard) - bool(cut)]]
+        ends = tuple((n + 1) * WORD for n in range(len(words)))
+        if cut:
+            words.append(Word(f" perhaps{cut}", (1000 + cut,)))
+            ends = (*ends, passage.pcm.size)
+        return Reading(tuple(words), ends if passage.timed else (), "en")
+
+
+def spoken(words: int, first: int = 10) -> Any:
+    """Word n is a square wave of height 200 * n."""
+    square = np.where(np.arange(WORD) // 40 % 2, 1, -1)
+    return np.concatenate([square * 200 * (first + n) for n in range(words)]).astype(np.int16)
+
+
+def opened(model: FakeModel) -> tuple[WhisperStream, list[Hypothesis]]:
+    partials: list[Hypothesis] = []
+    passes = Passes(model, model.read, 8, asyncio.get_running_loop().time)  # type: ignore[arg-type]
+    return WhisperStream(passes, partials.append, "en", EVERY), partials
+
+
+async def say(stream: WhisperStream, pcm: Any) -> None:
+    for at in range(0, pcm.size, BLOCK):
+        stream.feed(pcm[at : at + BLOCK])
+        await asyncio.sleep(0.02)
+
+
+async def test_words_that_stand_are_the_prefix_of_the_next_pass() -> None:
+    model = FakeModel()
+    stream, partials = opened(model)
+    await say(stream, spoken(5))
+    assert [partial.text for partial in partials] == [
+        "10, perhaps1600",
+        "10, 11, perhaps3200",
+        "10, 11, 12, perhaps4800",
+    ]
+    assert [passage.prefix for passage in model.passages] == [(), (), (10,)]
+    settled = await stream.settle()
+    assert settled == Hypothesis("10, 11, 12, 13, 14,", 5 * WORD)
+    assert model.passages[-1].prefix == (10, 0, 11)
+    stream.cancel()
+
+
+async def test_a_pass_that_has_heard_everything_is_not_repeated_for_settling() -> None:
+    model = FakeModel()
+    stream, _ = opened(model)
+    stream.feed(spoken(2))
+    began = asyncio.get_running_loop().time()
+    await asyncio.sleep(PASS_S / 2)
+    stream.feed(np.zeros(BLOCK, np.int16))
+    assert (await stream.settle()).text == "10, 11,"
+    assert asyncio.get_running_loop().time() - began == pytest.approx(PASS_S)
+    await asyncio.sleep(1)
+    assert len(model.passages) == 1
+    assert (await stream.finish()).until == 2 * WORD + BLOCK
+
+
+async def test_a_voice_that_comes_back_belongs_to_the_same_words() -> None:
+    model = FakeModel()
+    stream, _ = opened(model)
+    stream.feed(spoken(2))
+    await stream.settle()
+    stream.feed(np.zeros(BLOCK, np.int16))
+    stream.feed(spoken(2, first=12)[: WORD - BLOCK])
+    stream.feed(spoken(2, first=13))
+    final = await stream.finish()
+    assert final.text.startswith("10, 11,") and final.until == 5 * WORD
+    assert len(model.passages) == 2
+
+
+async def test_the_sound_of_words_that_stand_is_dropped_and_the_text_is_whole() -> None:
+    model = FakeModel()
+    stream, partials = opened(model)
+    await say(stream, spoken(80))
+    assert (await stream.finish()).text == " ".join(f"{10 + n}," for n in range(80))
+    assert max(passage.pcm.size for passage in model.passages) < LONG + 2 * EVERY
+    heard = [partial.text.split(" perhaps")[0] for partial in partials]
+    assert all(after.startswith(before) for before, after in zip(heard, heard[1:], strict=False))
+
+
+async def test_a_recording_that_comes_at_once_is_read_window_by_window() -> None:
+    model = FakeModel()
+    stream, _ = opened(model)
+    stream.feed(spoken(140))
+    final = await stream.finish()
+    assert final == Hypothesis(" ".join(f"{10 + n}," for n in range(140)), 140 * WORD)
+    assert [passage.pcm.size for passage in model.passages][:2] == [LONGEST, LONGEST]
+    assert len(model.passages) == 3
+
+
+async def test_noise_without_words_does_not_pile_up() -> None:
+    model = FakeModel()
+    model._read = lambda passage: Reading((), (), "en")  # type: ignore[method-assign]
+    stream, partials = opened(model)
+    for _ in range(90):
+        stream.feed(tone(1.0))
+        await asyncio.sleep(1)
+    assert (await stream.finish()).text == "" and not partials
+    assert max(passage.pcm.size for passage in model.passages) <= LONGEST
+
+
+async def test_a_partial_that_fails_is_missed_by_nobody_and_a_settle_says_so() -> None:
+    model = FakeModel()
+    stream, partials = opened(model)
+    model.fails = True
+    stream.feed(spoken(2))
+    await asyncio.sleep(1)
+    with pytest.raises(EngineError, match="no memory"):
+        await stream.settle()
+    model.fails = False
+    assert (await stream.finish()).text == "10, 11," and partials == []
+
+
+async def test_cancelling_wakes_who_waits() -> None:
+    stream, _ = opened(FakeModel())
+    stream.feed(spoken(1))
+    waiting = asyncio.create_task(stream.settle())
+    await asyncio.sleep(0)
+    stream.cancel()
+    await asyncio.wait([waiting])
+    assert waiting.cancelled() and not stream._waiting
