@@ -79,6 +79,9 @@ def parser() -> argparse.ArgumentParser:
     pull.set_defaults(run=_models_pull)
 
     doctor = commands.add_parser("doctor", help="what works on this machine, and what to do about the rest")
+    doctor.add_argument("--config", type=Path, metavar="FILE", help="whether a PoP with this configuration could start")
+    doctor.add_argument("--json", action="store_true", help="what must be alike on machines that share a model")
+    doctor.add_argument("--compare", nargs="+", type=Path, metavar="FILE", help="files of --json: what differs")
     doctor.set_defaults(run=_doctor)
     return top
 
@@ -250,4 +253,6 @@ def _models_pull(args: argparse.Namespace) -> int:
 def _doctor(args: argparse.Namespace) -> int:
     from voicepipe import doctor
 
-    return doctor.run()
+    if args.compare:
+        return doctor.compare(args.compare)
+    return doctor.to_json(args.config) if args.json else doctor.run(args.config)

@@ -1,11 +1,9 @@
-"""What doctor says about this machine, and about broken ones."""
+"""What doctor says about this machine, and about broken ones: what the demo needs."""
 
 import importlib.metadata
 import io
 import resource
-import shutil
 import socket
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,13 +13,13 @@ from rich.console import Console
 from voicepipe import doctor, lan, runtime
 from voicepipe.audio import opus
 from voicepipe.config import Config, HttpConfig
-from voicepipe.doctor import Finding
+from voicepipe.doctor import Finding, demo_needs
 from voicepipe.errors import ConfigError, EngineMissing
 
 
 def report() -> tuple[int, str]:
     text = io.StringIO()
-    status = doctor.run(Console(file=text, width=200))
+    status = doctor.run(console=Console(file=text, width=200))
     return status, text.getvalue()
 
 
@@ -48,7 +46,7 @@ def test_this_machine_can_run_the_demo() -> None:
 
 @pytest.mark.parametrize(("state", "status"), [("ok", 0), ("note", 0), ("broken", 1)])
 def test_only_what_is_broken_fails(monkeypatch: pytest.MonkeyPatch, state: Any, status: int) -> None:
-    monkeypatch.setattr(doctor, "CHECKS", (lambda: iter([Finding("thing", state, "seen so", "do this")]),))
+    monkeypatch.setattr(demo_needs, "CHECKS", (lambda: iter([Finding("thing", state, "seen so", "do this")]),))
     got, text = report()
     assert got == status
     assert "seen so" in text and "do this" in text
@@ -69,7 +67,7 @@ def test_a_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
         return version(name)
 
     monkeypatch.setattr(importlib.metadata, "version", without_av)
-    found, missing = doctor.libraries()
+    found, missing = demo_needs.libraries()
     assert f"msgspec {version('msgspec')}" in found.detail
     assert (missing.what, missing.state) == ("av", "broken")
     assert "pip install av" in missing.way_out
@@ -78,19 +76,19 @@ def test_a_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_another_version_of_what_is_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
     version = importlib.metadata.version
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "9.9" if name == "aiortc" else version(name))
-    found, other = doctor.libraries()
+    found, other = demo_needs.libraries()
     assert "aiortc 9.9" in found.detail
     assert (other.what, other.state, other.way_out) == ("aiortc", "note", f"pip install aiortc=={version('aiortc')}")
 
 
 def test_a_codec_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert only(doctor.codec()).detail.startswith("libopus")
+    assert only(demo_needs.codec()).detail.startswith("libopus")
 
     def broken() -> str:
         raise ConfigError("libopus is not to be found")
 
     monkeypatch.setattr(opus, "version", broken)
-    assert (only(doctor.codec()).state, only(doctor.codec()).detail) == ("broken", "libopus is not to be found")
+    assert (only(demo_needs.codec()).state, only(demo_needs.codec()).detail) == ("broken", "libopus is not to be found")
 
 
 def test_phones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,11 +96,11 @@ def test_phones(monkeypatch: pytest.MonkeyPatch) -> None:
         other.bind(("127.0.0.1", 0))
         monkeypatch.setattr(runtime, "SIP_PORT", other.getsockname()[1])
         monkeypatch.setattr(lan, "addresses", list)
-        taken, nobody = doctor.phones()
+        taken, nobody = demo_needs.phones()
     assert (taken.state, nobody.state) == ("note", "note") and "--sip-port" in taken.way_out
     for address, more in (("10.0.0.9", "10.0.0.9; for callers from beyond the NAT"), ("8.8.8.8", "8.8.8.8")):
         monkeypatch.setattr(lan, "addresses", lambda address=address: [address])
-        free, found = doctor.phones()
+        free, found = demo_needs.phones()
         assert (free.state, found.state) == ("ok", "ok")
         assert found.detail.startswith(more)
 
@@ -115,8 +113,8 @@ def test_an_engine_that_does_not_load(monkeypatch: pytest.MonkeyPatch, error: Ex
     def broken(config: Any) -> Any:
         raise error
 
-    monkeypatch.setattr(doctor, "choose", broken)
-    findings = list(doctor.engines())
+    monkeypatch.setattr(demo_needs, "choose", broken)
+    findings = list(demo_needs.engines())
     assert [finding.state for finding in findings] == ["broken"] * 4
     assert all(said in finding.detail and finding.way_out for finding in findings)
 
@@ -124,8 +122,8 @@ def test_an_engine_that_does_not_load(monkeypatch: pytest.MonkeyPatch, error: Ex
 def test_a_taken_port(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         http = HttpConfig(port=other.getsockname()[1])
-        monkeypatch.setattr(doctor, "load", lambda: Config(http=http))
-        finding = only(doctor.port())
+        monkeypatch.setattr(demo_needs, "load", lambda: Config(http=http))
+        finding = only(demo_needs.port())
     assert finding.state == "note"
     assert finding.detail.endswith("is taken by another program")
     assert finding.way_out == f"choose another, such as --port {http.port + 1}"
@@ -133,23 +131,6 @@ def test_a_taken_port(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_low_limit_on_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (256, 256))
-    files = list(doctor.machine())[1]
+    files = list(demo_needs.machine())[1]
     assert (files.state, files.detail) == ("note", "at most 256")
     assert "ulimit -n" in files.way_out
-
-
-@pytest.mark.parametrize(
-    ("tool", "output", "said"),
-    [
-        (None, "", "none"),
-        ("nvidia-smi", "", "none"),
-        ("nvidia-smi", "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n", "NVIDIA H100 80GB HBM3"),
-    ],
-)
-def test_gpus(monkeypatch: pytest.MonkeyPatch, tool: str | None, output: str, said: str) -> None:
-    monkeypatch.setattr(shutil, "which", lambda name: tool)
-    done = subprocess.CompletedProcess([], 0 if output else 9, output)
-    monkeypatch.setattr(subprocess, "run", lambda *args, **kwargs: done)
-    finding = only(doctor.gpu())
-    assert finding.state == "ok"
-    assert finding.detail.startswith(said)

@@ -1,4 +1,4 @@
-"""`voicepipe doctor`: what works on this machine, and what to do about the rest."""
+"""What the demo needs of this machine."""
 
 import asyncio
 import importlib.metadata
@@ -7,29 +7,21 @@ import os
 import platform
 import re
 import resource
-import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Literal
 
 import msgspec
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from voicepipe import lan, runtime
 from voicepipe.agent_store import open_agents
 from voicepipe.audio import opus
 from voicepipe.config import Config, load
+from voicepipe.doctor.finding import Finding
 from voicepipe.engine_config import EnginesConfig
 from voicepipe.engines.base import Engine
 from voicepipe.engines.loader import choose
 from voicepipe.errors import ConfigError, VoicepipeError
 
-State = Literal["ok", "note", "broken"]
-COLOURS: dict[State, str] = {"ok": "green", "note": "yellow", "broken": "red"}
 PARTS = {
     "vad": "voice activity",
     "asr": "speech recognition",
@@ -38,33 +30,6 @@ PARTS = {
 }
 OPEN_FILES = 4096
 """Sockets, pipes and files of a PoP with a few hundred calls."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One row: what was looked at, how it is, and the way out if it is not well."""
-
-    what: str
-    state: State
-    detail: str
-    way_out: str = ""
-
-
-def run(console: Console | None = None) -> int:
-    """Print the table. Exit status 1 if something that the demo needs is broken."""
-    findings = [finding for check in CHECKS for finding in check()]
-    table = Table(box=None, header_style="dim")
-    for column in ("", "state", "found"):
-        table.add_column(column, overflow="fold")
-    for finding in findings:
-        table.add_row(finding.what, Text(finding.state, COLOURS[finding.state]), Text(finding.detail))
-        if finding.way_out:
-            table.add_row("", "", Text(f"-> {finding.way_out}", COLOURS[finding.state]))
-    console = console or Console(highlight=False)
-    console.print(table)
-    broken = [finding.what for finding in findings if finding.state == "broken"]
-    console.print(f"\nbroken: {', '.join(broken)}" if broken else "\nThe demo can run: make demo")
-    return 1 if broken else 0
 
 
 def python() -> Iterator[Finding]:
@@ -190,14 +155,6 @@ def phones() -> Iterator[Finding]:
                       "webrtc.public_address and sip.public_address")  # fmt: skip
 
 
-def gpu() -> Iterator[Finding]:
-    """NVIDIA GPUs, as the driver's own tool sees them."""
-    tool = shutil.which("nvidia-smi")
-    listed = subprocess.run([tool, "-L"], capture_output=True, text=True) if tool else None
-    names = re.findall(r"GPU \d+: (.*?) \(", listed.stdout) if listed and listed.returncode == 0 else []
-    yield Finding("GPU", "ok", ", ".join(names) if names else "none; the embedded engines need none")
-
-
 def machine() -> Iterator[Finding]:
     """Cores and the limit on open files."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -225,6 +182,5 @@ CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     agents,
     port,
     phones,
-    gpu,
     machine,
 )

@@ -1,0 +1,131 @@
+"""What doctor says of GPUs, and of engines that are to run on them; a driver of our own making."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from tests.fake_nvml import FakeDriver, FakeGpu
+from voicepipe import config, doctor
+from voicepipe.doctor import chosen_engines, demo_needs, gpu
+from voicepipe.doctor.finding import Finding
+from voicepipe.engines import gpus
+from voicepipe.engines.gpus import Gpu, Machine, Pair
+from voicepipe.errors import EngineMissing
+
+GIB = 2**30
+NVLINK = (Pair(0, 1, "NVLink", peer=True),)
+PCIE = (Pair(0, 1, "PCIe between sockets", peer=False),)
+
+
+def machine(
+    *changes: dict[str, Any], pairs: tuple[Pair, ...] = NVLINK, cuda: str = "13.0", mps: bool = False
+) -> Machine:
+    cards = tuple(Gpu(index, "H100", 80 * GIB, 79 * GIB, **change) for index, change in enumerate(changes or ({}, {})))
+    return Machine(cards, pairs, "580.65.06", cuda, mps)
+
+
+def notes(seen: Machine, together: int = 2, shm: int = GIB) -> list[Finding]:
+    return [finding for finding in gpu.judged(seen, together, shm) if finding.state != "ok"]
+
+
+def test_a_good_machine() -> None:
+    rows = {finding.what: finding.detail for finding in gpu.judged(machine(), 2, GIB)}
+    assert rows["GPU"] == "2 x H100, 80.0 GiB, 79.0 free"
+    assert rows["driver"] == "580.65.06, CUDA 13.0"
+    assert rows["between GPUs"] == "NVLink, peer access"
+    assert rows["CUDA MPS"].startswith("does not run")
+    assert notes(machine()) == []
+    assert "runs" in next(gpu for gpu in gpu.judged(machine(mps=True), 2, GIB) if gpu.what == "CUDA MPS").detail
+
+
+def test_no_gpu() -> None:
+    (finding,) = gpu.judged(Machine(), 0, 0)
+    assert (finding.state, finding.detail) == ("ok", "none; the embedded engines need none")
+
+
+@pytest.mark.parametrize(
+    ("seen", "together", "shm", "what", "said"),
+    [
+        (machine(pairs=PCIE), 2, GIB, "tensor parallel", "by PCIe between sockets without peer access"),
+        (machine({"mig": True}, {}), 2, GIB, "tensor parallel", "MIG is on"),
+        (machine(), 2, 64 * 2**20, "/dev/shm", "64 MiB: processes that share a model need 1 GiB"),
+        (machine(cuda="12.4"), 1, GIB, "driver", "CUDA 12.4: today's vLLM and torch are built for CUDA 13.0"),
+        (machine({"persistence": False}), 1, GIB, "persistence", "off on GPU 0"),
+        (machine({"exclusive": True}), 1, GIB, "compute mode", "GPU 0 takes one process alone"),
+    ],
+)  # fmt: skip
+def test_what_hurts(seen: Machine, together: int, shm: int, what: str, said: str) -> None:
+    (finding,) = notes(seen, together, shm)
+    assert finding.what == what and said in finding.detail and finding.way_out
+
+
+def test_one_gpu_does_not_mind() -> None:
+    assert notes(machine({}, pairs=()), 0, 0) == []
+    assert notes(machine(pairs=PCIE), 1, 0) == []
+    assert notes(machine({"exclusive": True}, mps=True), 1) == []
+
+
+def test_a_driver_that_cannot_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> Machine:
+        raise EngineMissing("it is not installed: pip install 'voicepipe[gpu]'")
+
+    monkeypatch.setattr(gpus, "read", unknown)
+    (finding,) = gpu.findings(None)
+    assert (finding.state, finding.way_out) == ("note", "pip install 'voicepipe[gpu]'")
+
+
+# --- with a configuration ---------------------------------------------------------------------------------------
+
+
+def report(monkeypatch: pytest.MonkeyPatch, file: Path) -> tuple[int, str]:
+    monkeypatch.setattr(demo_needs, "CHECKS", ())
+    text = io.StringIO()
+    status = doctor.run(file, Console(file=text, width=250))
+    return status, text.getvalue()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "asr").mkdir()
+    (tmp_path / "asr" / "model.bin").write_bytes(b"weights")
+    (tmp_path / "my.toml").write_text("[engines]\nasr = 'whisper'\n[whisper]\nmodel = 'asr'")
+    return tmp_path / "my.toml"
+
+
+def test_engines_that_could_start(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    FakeDriver([FakeGpu()]).install(monkeypatch)
+    status, said = report(monkeypatch, file)
+    assert status == 0
+    assert "whisper is chosen" in said and "whisper on cuda:0" in said
+    assert f"A PoP can run: voicepipe pop --config {file}" in said
+
+
+def test_a_missing_model_and_package(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    FakeDriver([FakeGpu()]).install(monkeypatch)
+    monkeypatch.setattr(chosen_engines, "PACKAGES", {"vllm": "no_such_package"})
+    file.write_text("[engines]\nllm = 'vllm'\n[vllm]\nmodel = '/nowhere/model'")
+    status, said = report(monkeypatch, file)
+    assert status == 1
+    assert "vllm: its package no_such_package is not installed" in said and "pip install no_such_package" in said
+    assert "vllm.model: there is no '/nowhere/model'" in said
+    assert "broken: language, model" in said
+
+
+def test_no_room(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    FakeDriver([FakeGpu("NVIDIA T4", GIB, GIB // 2)]).install(monkeypatch)
+    status, said = report(monkeypatch, file)
+    assert status == 1
+    assert "GPU 0 (NVIDIA T4) has 0.5 GiB free, and 1.5 GiB are to be put on it" in said
+    assert 'what would fit: recognition on the CPU (device = "cpu")' in said
+
+
+def test_a_group_of_gpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(chosen_engines, "PACKAGES", {})
+    (tmp_path / "model.safetensors").write_bytes(b"weights")
+    FakeDriver([FakeGpu(), FakeGpu(), FakeGpu()]).install(monkeypatch)
+    tables = {"model": str(tmp_path), "tensor_parallel_size": 2, "kv_cache_memory_bytes": GIB}
+    settings = config.parse({"engines": {"llm": "vllm"}, "vllm": tables})
+    assert "vllm on its first 2 GPUs" in list(chosen_engines.findings(settings))[-1].detail

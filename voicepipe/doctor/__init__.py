@@ -1,0 +1,46 @@
+"""`voicepipe doctor`: what works on this machine, and what to do about the rest."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from voicepipe import config
+from voicepipe.doctor import chosen_engines, demo_needs, gpu, node
+from voicepipe.doctor.finding import Finding, show
+
+__all__ = ["Finding", "compare", "run", "to_json"]
+
+
+def run(config_file: Path | None = None, console: Console | None = None) -> int:
+    """Print the table. Exit status 1 if something that the demo needs, or that this configuration needs, is broken."""
+    console = console or Console(highlight=False)
+    settings = config.load(config_file) if config_file else None
+    findings = [finding for check in demo_needs.CHECKS for finding in check()]
+    findings += gpu.findings(settings)
+    if settings:
+        findings += chosen_engines.findings(settings)
+    broken = show(findings, console)
+    well = f"A PoP can run: voicepipe pop --config {config_file}" if config_file else "The demo can run: make demo"
+    console.print(f"\nbroken: {', '.join(broken)}" if broken else f"\n{well}")
+    return 1 if broken else 0
+
+
+def to_json(config_file: Path | None = None) -> int:
+    """Print what of this machine must be like others that share a model with it."""
+    settings = config.load(config_file) if config_file else config.Config()
+    print(json.dumps(msgspec.to_builtins(node.read(settings)), indent=2))
+    return 0
+
+
+def compare(files: Sequence[Path], console: Console | None = None) -> int:
+    """Print what differs between machines, as `to_json` described them. Exit status 1 if it keeps them from sharing a
+    model."""
+    console = console or Console(highlight=False)
+    differences = node.differences([node.load(file) for file in files])
+    if not differences:
+        console.print(f"{len(files)} machines, nothing differs")
+        return 0
+    return 1 if show(differences, console) else 0

@@ -1,0 +1,103 @@
+"""This machine's GPUs, what connects them, and what would slow engines on them down."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from voicepipe.config import Config
+from voicepipe.doctor import node
+from voicepipe.doctor.finding import Finding
+from voicepipe.engines import gpus, placement
+from voicepipe.engines.gpus import Machine
+from voicepipe.errors import EngineMissing
+
+GIB = 2**30
+SHM = 1 * GIB
+"""Of shared memory, through which the processes of a tensor-parallel group speak."""
+CUDA = (13, 0)
+"""What vLLM and torch are built for."""
+DRIVER = "580"
+"""The oldest that can do it."""
+
+
+def findings(config: Config | None) -> Iterator[Finding]:
+    """Of this machine; `config` says how many GPUs share a model."""
+    try:
+        machine = gpus.read()
+    except EngineMissing as error:
+        said, _, way_out = str(error).rpartition(": ")
+        yield Finding("GPU", "note", said, way_out)
+        return
+    together = placement.group(config.vllm) if config and config.engines.llm == "vllm" else 0
+    yield from judged(machine, together, node.shm_bytes())
+
+
+def judged(machine: Machine, together: int, shm: int) -> Iterator[Finding]:
+    """`together`: GPUs that share a model, the first ones; 0: not known. `shm`: bytes of /dev/shm. Pure."""
+    if not machine.gpus:
+        yield Finding("GPU", "ok", "none; the embedded engines need none")
+        return
+    for (name, total), count in Counter((gpu.name, gpu.total) for gpu in machine.gpus).items():
+        free = min(gpu.free for gpu in machine.gpus if gpu.name == name)
+        yield Finding("GPU", "ok", f"{count} x {name}, {total / GIB:.1f} GiB, {free / GIB:.1f} free")
+    yield _driver(machine)
+    if machine.pairs:
+        kinds = Counter(f"{pair.link}{', peer access' if pair.peer else ''}" for pair in machine.pairs)
+        pairs = "; ".join(f"{kind} ({count} pairs)" if count > 1 else kind for kind, count in kinds.items())
+        yield Finding("between GPUs", "ok", pairs)
+    yield from _group(machine, together or len(machine.gpus), shm)
+    yield from _settings(machine)
+
+
+def _driver(machine: Machine) -> Finding:
+    detail = f"{machine.driver}, CUDA {machine.cuda}"
+    if tuple(int(part) for part in machine.cuda.split(".")) >= CUDA:
+        return Finding("driver", "ok", detail)
+    return Finding(
+        "driver", "note", f"{detail}: today's vLLM and torch are built for CUDA {CUDA[0]}.{CUDA[1]}",
+        f"install NVIDIA's driver {DRIVER} or newer, or a build of theirs for CUDA {machine.cuda}",
+    )  # fmt: skip
+
+
+def _group(machine: Machine, together: int, shm: int) -> Iterator[Finding]:
+    """What hurts GPUs that share a model."""
+    if together < 2:
+        return
+    members = range(together)
+    slow = [pair for pair in machine.pairs if pair.first in members and pair.second in members and not pair.peer]
+    if slow:
+        pair = slow[0]
+        yield Finding(
+            "tensor parallel", "note",
+            f"GPU {pair.first} and {pair.second} are connected by {pair.link} without peer access: each layer of a "
+            "model that they share goes through the host's memory",
+            "use one card, or cards with NVLink (voicepipe plan --interconnect pcie says what it costs); where the "
+            "hardware could do it, IOMMU or ACS in the BIOS forbids it",
+        )  # fmt: skip
+    if any(gpu.mig for gpu in machine.gpus[:together]):
+        yield Finding(
+            "tensor parallel", "note", "MIG is on: its instances cannot share a model",
+            "nvidia-smi -mig 0, or keep each model on one instance",
+        )  # fmt: skip
+    if shm < SHM:
+        yield Finding(
+            "/dev/shm", "note", f"{shm / 2**20:.0f} MiB: processes that share a model need {SHM // GIB} GiB",
+            "docker run --shm-size=2g, or --ipc=host",
+        )  # fmt: skip
+
+
+def _settings(machine: Machine) -> Iterator[Finding]:
+    if idle := [gpu.index for gpu in machine.gpus if not gpu.persistence]:
+        yield Finding(
+            "persistence", "note", f"off on GPU {', '.join(map(str, idle))}: the driver is loaded anew for each start",
+            "nvidia-smi -pm 1",
+        )  # fmt: skip
+    if alone := [gpu.index for gpu in machine.gpus if gpu.exclusive and not machine.mps]:
+        yield Finding(
+            "compute mode", "note",
+            f"GPU {', '.join(map(str, alone))} takes one process alone; a language model's is another than the PoP's",
+            "nvidia-smi -c DEFAULT, or CUDA MPS",
+        )  # fmt: skip
+    if machine.mps:
+        yield Finding("CUDA MPS", "ok", "runs: processes on one GPU work at the same time")
+    else:
+        yield Finding("CUDA MPS", "ok", "does not run: processes on one GPU take turns (README: On a GPU)")
