@@ -74,6 +74,8 @@ class Child:
         self.about: dict[str, Any] = {}
         """What the engine says of itself, once it is loaded."""
         self.alive = False
+        self.pid = 0
+        """Of the process that was started last; its group's, too."""
         self.why = f"{program.name} has not been started."
         """It is not alive."""
         self._program = program
@@ -144,7 +146,7 @@ class Child:
         self._answered = False
         process = await self._spawn()
         assert process.stdin and process.stderr
-        self._stdin = process.stdin
+        self._stdin, self.pid = process.stdin, process.pid
         hearing = asyncio.create_task(self._hear(process.stderr))
         error: type[EngineError] = EngineError
         try:
@@ -160,10 +162,11 @@ class Child:
             self.alive = False
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            await asyncio.wait([hearing], timeout=1)  # Whoever left the group may hold the pipe open.
-            hearing.cancel()
-            process._transport.close()  # type: ignore[attr-defined]  # Else pipes stay open that nobody reads to the end.
-            await process.wait()
+            with suppress(TimeoutError):
+                # Not forever: a pipe stays open that nobody reads to its end, or that whoever left the group has.
+                async with asyncio.timeout(1):
+                    await asyncio.gather(process.wait(), hearing)
+            process._transport.close()  # type: ignore[attr-defined]
         raise error(f"{self._program.name}'s process {why}{self._last_words()}")
 
     async def _spawn(self) -> Process:

@@ -1,0 +1,98 @@
+"""Speech synthesis: coqui-tts (VITS), in processes and an environment of its own: it needs a torch and a torchaudio
+that cannot live beside vLLM's torch. What runs there is coqui_child.py.
+"""
+
+import os
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from pathlib import Path
+
+import numpy as np
+
+from voicepipe.engine_config import CoquiConfig
+from voicepipe.engines.base import Speech
+from voicepipe.engines.child import Program
+from voicepipe.engines.child_pool import ChildPool
+from voicepipe.engines.shaping import pieces, shape, word_starts
+from voicepipe.errors import EngineError, EngineMissing
+
+HALF = Path(__file__).with_name("coqui_child.py")
+
+
+class CoquiTts:
+    """coqui-tts. Voices are the model's speakers, "speaker@language" where it speaks several languages."""
+
+    rate = 22_050
+
+    def __init__(self, config: CoquiConfig) -> None:
+        self._config = config
+        self._default = config.voice
+        self._pool: ChildPool | None = None
+
+    @property
+    def alive(self) -> bool:
+        """A process is there that can speak. One that dies is replaced."""
+        return self._pool is not None and self._pool.alive
+
+    async def start(self) -> None:
+        """Load the model in each process and speak a little. Raises EngineMissing (environment, model), EngineError."""
+        if self._pool is not None:
+            return
+        self._pool = ChildPool(_program(self._config), self._config.workers)
+        try:
+            await self._pool.start()
+            voices = self.voices()
+            self._default = self._config.voice or next(iter(voices))
+            if self._default not in voices:
+                raise EngineError(
+                    f"coqui.voice is {self._default!r}, which {self._config.model} does not have: "
+                    f"choose one of {', '.join(voices)}."
+                )
+            self.rate = self._pool.about["rate"]
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """End the processes; what was to be spoken is dropped."""
+        pool, self._pool = self._pool, None
+        if pool:
+            await pool.close()
+
+    def voices(self) -> Mapping[str, str]:
+        return self._pool.about.get("voices", {}) if self._pool else {}
+
+    async def speak(
+        self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
+    ) -> AsyncGenerator[Speech, None]:
+        """Speech for `text`, one piece for each 300 characters; `speed` 0.5..2 where the model has a measure of it.
+
+        Raises EngineError: not started, or it failed; EngineDead: the process ended.
+        """
+        if self._pool is None:
+            raise EngineError("CoquiTts has not been started")
+        name = voice if voice in self.voices() else self._default
+        for piece in pieces(text):
+            asked = {"text": piece, "voice": name, "speed": min(2.0, max(0.5, speed))}
+            async with aclosing(self._pool.ask(asked, first=first)) as answer:
+                async for said, data in answer:
+                    starts = word_starts(piece, said["symbols"], said["begins"])
+                    speech = shape(np.frombuffer(data, np.int16), starts, piece, self.rate)
+                    if speech.pcm.size:
+                        yield speech
+
+
+def _program(config: CoquiConfig) -> Program:
+    if not config.python:
+        raise EngineMissing(
+            "coqui-tts needs an environment of its own: make one, pip install coqui-tts torch torchaudio there, "
+            "and set coqui.python to its interpreter."
+        )
+    if not (Path(config.model) / "config.json").is_file():
+        raise EngineMissing(
+            f"There is no model in {config.model!r}: "
+            "set coqui.model to a directory with config.json and a checkpoint (*.pth)."
+        )
+    threads = max(1, (os.cpu_count() or 1) // config.workers)
+    settings = {"model": str(Path(config.model).absolute()), "device": config.device, "threads": threads}
+    return Program("coqui", config.python, HALF, settings, start_timeout_s=config.start_timeout_s)
