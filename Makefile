@@ -9,6 +9,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # The stock clients of tests/clients: other people's programs, so not among our own packages
 CLIENTS := .venv-clients
 NODE_MODULES := tests/clients/js/node_modules
+# Engines that need an environment of their own, .venv-NAME, with what tests/gpu_engines/NAME.txt lists
+ENGINES := coqui
 
 # What tests use outside Python, as command:package:what is skipped without it. A path stands for a command, too.
 SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
@@ -18,7 +20,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   baresip:baresip-core:calls_by_SIP_from_baresip \
   /usr/lib/*/kamailio/modules/tls.so:kamailio-tls-modules:calls_by_TLS_through_Kamailio
 
-.PHONY: help demo test test-clients lint types bench docs screenshots venv system clean
+.PHONY: help demo test test-clients test-engines lint types bench docs screenshots venv system clean
 .DEFAULT_GOAL := help
 SHELL := bash
 
@@ -33,6 +35,9 @@ test: venv system  ## All tests (ARGS are pytest's)
 
 test-clients: venv system $(CLIENTS)/.installed $(NODE_MODULES)/.installed  ## Stock Realtime clients call a PoP; needs npm
 	@$(BIN)/python -m pytest tests/clients $(ARGS)
+
+test-engines: venv $(ENGINES:%=.venv-%/.installed)  ## Engines of a GPU host, on small models; large environments of their own
+	@$(BIN)/python -m pytest tests/gpu_engines $(ARGS)
 
 lint: venv  ## ruff and the floors of the package (import-linter)
 	@$(BIN)/ruff check .
@@ -52,7 +57,7 @@ screenshots: venv system  ## Pictures of the pages, for the README
 	@VOICEPIPE_SCREENSHOTS=$(CURDIR)/pops/dashboards $(BIN)/python -m pytest tests/browser
 
 clean:  ## Remove what the other targets made
-	rm -rf $(VENV) $(CLIENTS) $(NODE_MODULES) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) $(CLIENTS) $(ENGINES:%=.venv-%) $(NODE_MODULES) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
 
 venv: $(VENV)/.test
 
@@ -72,6 +77,12 @@ $(CLIENTS)/.installed: tests/clients/python.txt
 	@$(PYTHON) -m venv $(CLIENTS)
 	@echo "Installing openai-agents, LiveKit and Pipecat into $(CLIENTS) ..."
 	@$(CLIENTS)/bin/python -m pip --disable-pip-version-check install -q -r $<
+	@touch $@
+
+.venv-%/.installed: tests/gpu_engines/%.txt
+	@$(PYTHON) -m venv .venv-$*
+	@echo "Installing what tests/gpu_engines/$*.txt lists into .venv-$* (GBs; minutes) ..."
+	@.venv-$*/bin/python -m pip --disable-pip-version-check install -q -r $<
 	@touch $@
 
 $(NODE_MODULES)/.installed: tests/clients/js/package.json

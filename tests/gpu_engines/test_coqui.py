@@ -119,7 +119,8 @@ async def test_without_its_environment_or_a_model(config: CoquiConfig, tmp_path:
     for wrong, says in (
         ({"python": ""}, "needs an environment of its own"),
         ({"python": str(tmp_path / "python")}, "coqui.python is .* which cannot be run"),
-        ({"model": str(tmp_path)}, "set coqui.model to a directory"),
+        ({"model": ""}, "set it to a directory with config.json"),
+        ({"model": str(tmp_path / "model")}, "there is no '.*model'"),
     ):
         engine = CoquiTts(msgspec.structs.replace(config, **wrong))
         with pytest.raises(EngineMissing, match=says):
@@ -132,3 +133,21 @@ async def test_without_its_environment_or_a_model(config: CoquiConfig, tmp_path:
 async def test_an_environment_without_coqui_tts(config: CoquiConfig) -> None:
     with pytest.raises(EngineMissing, match="lacks what coqui needs: No module named '(torch|TTS)'"):
         await CoquiTts(msgspec.structs.replace(config, python=sys.executable)).start()
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong", "says"),
+    [
+        ("voice", "carla", "choose one of anna, ben"),
+        ("device", "cuda:9", "could not be loaded: RuntimeError: coqui.device is 'cuda:9', and torch sees . GPUs"),
+        ("model", "empty", "could not be loaded: FileNotFoundError"),
+    ],
+)
+async def test_what_the_model_cannot_do(config: CoquiConfig, tmp_path: Path, key: str, wrong: str, says: str) -> None:
+    if key == "model":
+        (tmp_path / wrong).mkdir()
+        wrong = str(tmp_path / wrong)
+    engine = CoquiTts(msgspec.structs.replace(config, **{key: wrong}))
+    with pytest.raises(EngineError, match=says):
+        await engine.start()
+    assert not engine.alive

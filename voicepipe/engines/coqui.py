@@ -2,6 +2,7 @@
 that cannot live beside vLLM's torch. What runs there is coqui_child.py.
 """
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from voicepipe.engine_config import CoquiConfig
+from voicepipe.engines import hub
 from voicepipe.engines.base import Speech
 from voicepipe.engines.child import Program
 from voicepipe.engines.child_pool import ChildPool
@@ -38,14 +40,15 @@ class CoquiTts:
         """Load the model in each process and speak a little. Raises EngineMissing (environment, model), EngineError."""
         if self._pool is not None:
             return
-        self._pool = ChildPool(_program(self._config), self._config.workers)
+        program = await asyncio.to_thread(_program, self._config)
+        self._pool = ChildPool(program, self._config.workers)
         try:
             await self._pool.start()
             voices = self.voices()
             self._default = self._config.voice or next(iter(voices))
             if self._default not in voices:
                 raise EngineError(
-                    f"coqui.voice is {self._default!r}, which {self._config.model} does not have: "
+                    f"coqui.voice is {self._default!r}, and {self._config.model} has nobody of that name: "
                     f"choose one of {', '.join(voices)}."
                 )
             self.rate = self._pool.about["rate"]
@@ -88,11 +91,8 @@ def _program(config: CoquiConfig) -> Program:
             "coqui-tts needs an environment of its own: make one, pip install coqui-tts torch torchaudio there, "
             "and set coqui.python to its interpreter."
         )
-    if not (Path(config.model) / "config.json").is_file():
-        raise EngineMissing(
-            f"There is no model in {config.model!r}: "
-            "set coqui.model to a directory with config.json and a checkpoint (*.pth)."
-        )
+    if not config.model:
+        raise EngineMissing("coqui.model names none: set it to a directory with config.json and a checkpoint (*.pth).")
     threads = max(1, (os.cpu_count() or 1) // config.workers)
-    settings = {"model": str(Path(config.model).absolute()), "device": config.device, "threads": threads}
+    settings = {"model": str(hub.local(config.model).absolute()), "device": config.device, "threads": threads}
     return Program("coqui", config.python, HALF, settings, start_timeout_s=config.start_timeout_s)
