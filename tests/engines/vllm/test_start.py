@@ -3,33 +3,55 @@
 import asyncio
 import multiprocessing
 import signal
+from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from threading import Event
 
 import pytest
 
 from tests.waiting import until
 from voicepipe.engine_config import VllmConfig
-from voicepipe.engines.vllm.start import end, family, hung, in_thread
+from voicepipe.engines.vllm.start import Start, end, family, hung
 
 
 async def test_what_is_built_or_went_wrong_comes_back() -> None:
-    assert await in_thread(lambda: 5, print) == 5
+    assert await Start(lambda enter: 5).result() == 5
     with pytest.raises(ZeroDivisionError):
-        await in_thread(lambda: 1 // 0, print)
+        await Start(lambda enter: 1 // 0).result()
 
 
-async def test_what_nobody_waits_for_any_more_is_dropped() -> None:
-    go_on, dropped = Event(), list[int]()
+async def test_a_start_that_hangs_is_given_up_with_its_processes() -> None:
+    children = list[BaseProcess]()
 
-    def build() -> int:
-        go_on.wait(60)
-        return 5
+    def build(enter: Callable[[], None]) -> None:
+        enter()
+        children.append(process("EngineCore"))
+        children[0].join()
 
+    start = Start(build)
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.01):
-            await in_thread(build, dropped.append)
+        async with asyncio.timeout(1):
+            await start.result()
+    await start.give_up()
+    await asyncio.to_thread(children[0].join, 60)
+    assert not await asyncio.to_thread(start.family)
+
+
+async def test_who_is_given_up_early_starts_no_processes() -> None:
+    go_on, entered, over = Event(), Event(), Event()
+
+    def build(enter: Callable[[], None]) -> None:
+        go_on.wait(60)
+        try:
+            enter()
+            entered.set()
+        finally:
+            over.set()
+
+    await Start(build).give_up()
     go_on.set()
-    await until(lambda: dropped == [5])
+    await until(over.is_set)
+    assert not entered.is_set()
 
 
 def test_processes_of_a_start_that_hangs_are_ended() -> None:
@@ -51,8 +73,8 @@ def test_processes_of_a_start_that_hangs_are_ended() -> None:
             child.join()
 
 
-def process(name: str) -> multiprocessing.process.BaseProcess:
-    child = multiprocessing.get_context("spawn").Process(target=signal.pause, name=name)
+def process(name: str) -> BaseProcess:
+    child = multiprocessing.get_context("spawn").Process(target=signal.pause, name=name, daemon=True)
     child.start()
     return child
 

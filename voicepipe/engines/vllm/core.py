@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import multiprocessing
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import fields
@@ -14,7 +13,7 @@ from voicepipe.engine_config import VllmConfig
 from voicepipe.engines import hub
 from voicepipe.engines.base import Delta, Prompt
 from voicepipe.engines.vllm.arguments import arguments
-from voicepipe.engines.vllm.start import end, family, hung, in_thread
+from voicepipe.engines.vllm.start import Start, end, hung
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing, VoicepipeError
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ class VllmCore:
         if handler := self.llm.output_handler:
             handler.cancel()  # It would report the end as a failure.
         await asyncio.to_thread(self.llm.shutdown)
-        end(self._processes)
+        await asyncio.to_thread(end, self._processes)
 
     async def reply(self, prompt: Prompt, priority: int) -> AsyncGenerator[Delta, None]:
         """Raises EngineDead, EngineBusy, EngineError. Closing it aborts the request in the engine."""
@@ -76,21 +75,21 @@ class VllmCore:
 
 async def load(config: VllmConfig, ready: Callable[[VllmCore], Awaitable[None]]) -> VllmCore:
     """A core that `ready` has warmed up. Raises EngineError; then, and when cancelled, its processes are gone."""
-    others = [child.pid for child in multiprocessing.active_children()]
+    start = Start(partial(_build, config))
     try:
         async with asyncio.timeout(config.start_timeout_s):
-            llm, chats = await in_thread(partial(_build, config), lambda late: late[0].shutdown())
-            core = VllmCore(llm, chats, await asyncio.to_thread(family, others))
+            llm, chats = await start.result()
+            core = VllmCore(llm, chats, await asyncio.to_thread(start.family))
             await ready(core)
             return core
     except BaseException as error:
-        end(await asyncio.to_thread(family, others))
+        await start.give_up()
         if isinstance(error, TimeoutError):
             raise EngineError(hung(config)) from None
         raise
 
 
-def _build(config: VllmConfig) -> "tuple[AsyncLLM, Chats]":
+def _build(config: VllmConfig, enter: Callable[[], None]) -> "tuple[AsyncLLM, Chats]":
     """Blocks until the model is loaded. Raises EngineError."""
     if not config.model:
         raise EngineError("vllm.model is empty: set it to a model's directory, or its name on the hub.")
@@ -105,6 +104,7 @@ def _build(config: VllmConfig) -> "tuple[AsyncLLM, Chats]":
         raise EngineMissing(f"vLLM cannot be imported ({error}): pip install vllm, see the README.") from error
     known = {field.name for field in fields(AsyncEngineArgs)}
     args = arguments(config, str(model), known)
+    enter()
     try:
         llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**args))
     except Exception as error:

@@ -6,9 +6,10 @@ import multiprocessing
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future, InvalidStateError
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from voicepipe.engine_config import VllmConfig
 
@@ -18,31 +19,64 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 NAMES = ("EngineCore", "VLLM_DP_Coordinator")
 """How vLLM's own children are called; workers are theirs."""
+LAST_WORDS_S = 10.0
+"""A build whose processes were ended has so long to see it."""
 SHARED_MEMORY = "/dev/shm"
 
 
-async def in_thread(build: Callable[[], T], drop: Callable[[T], None]) -> T:
-    """What `build` returns or raises. If nobody waits for it any more, `drop` gets it; nothing waits for the thread.
+class GivenUp(Exception):
+    """Nobody waits for this start any more."""
 
-    A ^C at the terminal reaches the processes that it starts as well: they leave it to us, who have calls to end.
+
+class Start(Generic[T]):
+    """`build`, in a thread of its own. It gets `enter`, to be called before it starts processes, and may hang then.
+
+    A ^C at the terminal reaches those processes as well: they leave it to us, who have calls to end.
     """
-    result: Future[T] = Future()
 
-    def run() -> None:
+    def __init__(self, build: Callable[[Callable[[], None]], T]) -> None:
+        self._build = build
+        self._lock = threading.Lock()
+        self._entered = self._given_up = False
+        self._result: Future[T] = Future()
+        self._others = [child.pid for child in multiprocessing.active_children()]
+        self._thread = threading.Thread(target=self._run, name="vllm-start", daemon=True)
+        self._thread.start()
+
+    async def result(self) -> T:
+        """What `build` returns or raises."""
+        return await asyncio.wrap_future(self._result)
+
+    def family(self) -> "list[Process]":
+        """The processes that it started."""
+        return family(self._others)
+
+    async def give_up(self) -> None:
+        """End its processes, and those that it has yet to start. Something that hangs without any is left behind."""
+        with self._lock:
+            self._given_up = True
+        deadline = time.monotonic() + LAST_WORDS_S
+        while self._entered and self._thread.is_alive() and time.monotonic() < deadline:
+            await asyncio.to_thread(self._end)
+            await asyncio.sleep(0.05)
+        await asyncio.to_thread(self._end)
+
+    def _end(self) -> None:
+        end(self.family())
+
+    def _enter(self) -> None:
+        with self._lock:
+            if self._given_up:
+                raise GivenUp
+            self._entered = True
+
+    def _run(self) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            built = build()
-        except BaseException as error:
-            with contextlib.suppress(InvalidStateError):
-                result.set_exception(error)
-            return
-        try:
-            result.set_result(built)
-        except InvalidStateError:
-            drop(built)
-
-    threading.Thread(target=run, name="vllm-start", daemon=True).start()
-    return await asyncio.wrap_future(result)
+        with contextlib.suppress(InvalidStateError):  # if nobody waits for it
+            try:
+                self._result.set_result(self._build(self._enter))
+            except BaseException as error:
+                self._result.set_exception(error)
 
 
 def family(others: Collection[int | None] = ()) -> "list[Process]":
