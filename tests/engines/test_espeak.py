@@ -7,13 +7,11 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.engines.contract import whole
 from voicepipe.audio import dbfs
 from voicepipe.engines.espeak import EspeakTts
-from voicepipe.engines.shaping import AUDIBLE, MAX_CHARS, PAUSE_MS, pieces, shape
+from voicepipe.engines.shaping import AUDIBLE, PAUSE_MS
 from voicepipe.errors import EngineError
 
 RATE = 22050
@@ -128,29 +126,3 @@ def pitch(pcm: np.ndarray) -> float:
             spectrum = np.correlate(frame, frame, "full")[2047:]
             best.append(RATE / (60 + int(np.argmax(spectrum[60:300]))))
     return float(np.median(best))
-
-
-@given(st.text(max_size=2000))
-def test_pieces_are_short_clean_and_complete(text: str) -> None:
-    parts = pieces(text)
-    assert all(0 < len(part) <= MAX_CHARS for part in parts)
-    assert all(sign.isprintable() for part in parts for sign in part)
-
-
-@given(st.lists(st.sampled_from(["word", "longer-word", "end."]), max_size=300))
-def test_pieces_keep_every_word(words: list[str]) -> None:
-    assert " ".join(pieces(" ".join(words))).split() == words
-
-
-@given(
-    st.lists(st.integers(-32768, 32767), max_size=3000), st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3000)))
-)
-def test_shaping_is_total(samples: list[int], starts: list[tuple[int, int]]) -> None:
-    speech = shape(np.array(samples, np.int16), starts, "two words.", RATE)
-    ends = [word.end for word in speech.words]
-    assert ends == sorted(ends)
-    assert all(0 <= end <= speech.pcm.size for end in ends)
-
-
-def test_silence_becomes_no_speech() -> None:
-    assert shape(np.zeros(5000, np.int16), [], "text", RATE).pcm.size == 0

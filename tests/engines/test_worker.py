@@ -108,6 +108,19 @@ async def test_what_is_urgent_overtakes_other_lanes_and_takes_its_own_along() ->
     assert ran.index("urgent") < ran.index("after")
 
 
+async def test_an_urgent_job_overtakes_those_that_wait() -> None:
+    worker = Worker("one", 1)
+    free = threading.Event()
+    ran: list[str] = []
+    busy = worker.submit(free.wait, 5)
+    others = [worker.submit(ran.append, "other") for _ in range(3)]
+    urgent = worker.submit_urgent(ran.append, "urgent")
+    free.set()
+    await asyncio.gather(busy, *others, urgent)
+    worker.close()
+    assert ran == ["urgent", "other", "other", "other"]
+
+
 async def test_a_job_that_fails_does_not_stop_its_lane(worker: Worker) -> None:
     lane = worker.lane()
     failing, working = lane.post(divmod, 7, 0), lane.post(divmod, 7, 2)

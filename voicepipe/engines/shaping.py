@@ -56,7 +56,7 @@ def word_starts(text: str, symbols: str, begins: Sequence[int]) -> list[tuple[in
     heads = [group.start() for group in re.finditer(r"\S+", symbols)]
     if heads and len(heads) != len(words):
         # Phonemizers write "of the" as one word and a number as several: go by how far the text has come.
-        scale = len(symbols) / len(text)
+        scale = len(symbols) / max(1, len(text))
         heads = [min(heads, key=lambda head: abs(head - word * scale)) for word in words]
     return [(word, begins[head]) for word, head in zip(words, heads, strict=False)]
 
