@@ -114,7 +114,7 @@ class CoquiConfig(Section, frozen=True):
     python: str = ""
     """The interpreter that has coqui-tts, e.g. ".venv-coqui/bin/python"."""
     model: str = ""
-    """A directory with config.json and the checkpoint that it names."""
+    """A directory with config.json and a checkpoint (*.pth)."""
     voice: str = ""
     """A speaker of the model; empty: its first."""
     device: Device = "auto"

@@ -77,7 +77,7 @@ class Child:
         self.pid = 0
         """Of the process that was started last; its group's, too."""
         self.why = f"{program.name} has not been started."
-        """It is not alive."""
+        """It is not alive, if it is not."""
         self._program = program
         self._changed = changed
         self._stdin: asyncio.StreamWriter | None = None
@@ -151,7 +151,7 @@ class Child:
         error: type[EngineError] = EngineError
         try:
             await self._load(process)
-            error, self.alive = EngineDead, True
+            error, self.alive, self.why = EngineDead, True, f"{self._program.name}'s process has just ended."
             if not ready.done():
                 ready.set_result(None)
             self._changed()
@@ -173,11 +173,15 @@ class Child:
         program = self._program
         self._said.clear()
         try:
-            # Isolated from our PYTHONPATH and from our own modules beside child_main, which are named like libraries.
-            command = (program.python, "-Iu", child_main.__file__, str(program.engine))
-            # A session of its own: Ctrl-C is for us, and killing the group takes the process's own children along.
             return await asyncio.create_subprocess_exec(
-                *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True
+                program.python,
+                "-Iu",  # without our PYTHONPATH, and without child_main's neighbours, which are named like libraries
+                child_main.__file__,
+                program.engine,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                start_new_session=True,  # Ctrl-C is for us; and killing the group takes the process's children along
             )
         except OSError as error:
             raise EngineMissing(

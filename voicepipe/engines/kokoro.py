@@ -102,9 +102,9 @@ class _Model:
         _check(session, config.model)
         try:
             self._kokoro = Kokoro.from_session(session, config.voices)
-            with np.load(config.voices) as file:
-                # Read now: the file would be opened and unpacked for every phrase.
-                self._styles: dict[str, NDArray[np.float32]] = dict(file)
+            voices: Any = self._kokoro.voices  # an open file, of which each style would be unpacked for every phrase
+            with voices:
+                self._styles: dict[str, NDArray[np.float32]] = dict(voices)
         except Exception as error:
             raise EngineError(f"{config.voices} cannot be read as Kokoro's voices: {error}") from None
         self.languages = {name: LANGUAGES.get(name[:1], "en-us") for name in sorted(self._styles)}
