@@ -130,7 +130,7 @@ def test_what_no_hub_has_is_to_be_fetched_by_hand(pull: Pull, tmp_path: Path) ->
     status, said = pull(tables)
     assert status == 1
     model = tmp_path / "kokoro-v1.0.onnx"
-    assert f"kokoro.model: there is no {model}; fetch it by hand: curl -LC - -o {model} {KOKORO}/{model.name}\n" in said
+    assert f"kokoro.model: there is no {model}; fetch it by hand: curl -LC - --create-dirs -o {model} {KOKORO}/" in said
     assert f"kokoro.voices: here, at {tmp_path / 'voices-v1.0.bin'}\n" in said
 
 

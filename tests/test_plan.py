@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from voicepipe import cli
+from voicepipe import cli, config
 
 
 def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
@@ -81,3 +81,14 @@ def test_what_cannot_be_planned(capsys: pytest.CaptureFixture[str], argv: tuple[
     status, _, err = said(capsys, *argv)
     assert status == 2
     assert error in err and err.count("\n") == 1
+
+
+def test_the_shipped_configuration_is_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    """configs/gpu.toml: 36 calls on an H100, in 40 GiB."""
+    shipped = config.load(config.data_directory() / "gpu.toml")
+    _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100", "--calls", str(shipped.pop.slots), "--json")
+    one = json.loads(out)["options"][0]
+    assert (one["name"], one["fits"]) == ("bf16, one GPU", True)
+    assert shipped.vllm.kv_cache_memory_bytes == one["kv_cache_memory_bytes"]
+    assert shipped.vllm.max_model_len == 8192
+    assert one["llm_bytes_a_gpu"] + one["speech_bytes"] + shipped.vllm.kv_cache_memory_bytes < 0.97 * 40 * 2**30

@@ -44,7 +44,8 @@ def pull(config_file: Path) -> int:
 
 def _survey(model: Model) -> hub_fetch.Wanted | None:
     """What the hub has of it; nothing if it is a path that is here. Raises EngineMissing."""
-    if not model.name or Path(model.name).expanduser().exists() or not hub.on_hub(model.name):
+    on_hub = hub.on_hub(model.name) and not model.by_hand
+    if not on_hub or Path(model.name).expanduser().exists():
         if problem := model.problem():
             raise EngineMissing(problem)
         print(f"{model.key}: here, at {model.name}")

@@ -48,6 +48,12 @@ def test_a_configured_device_is_obeyed() -> None:
     assert devices(placed) == ("cpu", "cuda:1", "cuda:1")
 
 
+def test_an_engine_that_can_use_no_gpu_here() -> None:
+    assert devices(placement.place(configured(), 1, on_cpu=["kokoro"])) == ("cuda:0", "cpu", "cuda:0")
+    explicit = placement.place(configured(kokoro={"device": "cuda"}), 1, on_cpu=["kokoro"])
+    assert explicit.kokoro.device == "cuda", "which its engine refuses, with the reason"
+
+
 def test_gpus_that_there_are_not() -> None:
     with pytest.raises(EngineError, match="spread over 4 GPUs, and this process sees 2; lower"):
         placement.place(configured(vllm={"tensor_parallel_size": 4}), 2)
@@ -192,7 +198,10 @@ def test_random_weights_are_as_large_as_true_ones(models: Config) -> None:
 
 def test_the_loader_places(monkeypatch: pytest.MonkeyPatch, models: Config) -> None:
     FakeDriver([FakeGpu(), FakeGpu(uuid="GPU-1")]).install(monkeypatch)
+    monkeypatch.setattr(loader, "_installed", lambda package: package == "onnxruntime-gpu")
     assert devices(loader.placed(models)) == ("cuda:1", "cuda:1", "cuda:1")
+    monkeypatch.setattr(loader, "_installed", lambda package: False)
+    assert devices(loader.placed(models)) == ("cuda:1", "cpu", "cuda:1")
 
 
 async def test_the_loader_loads_nothing_where_there_is_no_room(monkeypatch: pytest.MonkeyPatch, models: Config) -> None:

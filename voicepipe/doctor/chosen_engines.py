@@ -11,7 +11,7 @@ from voicepipe.errors import EngineError
 
 PACKAGES = {"whisper": "faster_whisper", "vllm": "vllm", "kokoro": "kokoro_onnx"}
 """What an engine imports. coqui-tts is in an environment of its own."""
-INSTALLS = {"kokoro_onnx": "kokoro-onnx", "faster_whisper": "faster-whisper"}
+INSTALLS = {"kokoro_onnx": "'voicepipe[kokoro]'", "faster_whisper": "faster-whisper"}
 STAGES = {"asr": "speech recognition", "llm": "language", "tts": "speech synthesis"}
 
 

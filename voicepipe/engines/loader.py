@@ -1,6 +1,8 @@
 """Configuration -> loaded engines. Adapters are imported only when they are chosen: their libraries are heavy."""
 
 import asyncio
+import importlib.metadata
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +13,8 @@ from voicepipe.engines import gpus, placement
 from voicepipe.engines.base import Asr, Engine, Engines, Llm, Prompt, Tts, TurnModel, Vad
 from voicepipe.engines.needs import needs
 from voicepipe.errors import EngineError
+
+log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -49,10 +53,27 @@ def placed(config: Config) -> Config:
     if not placement.uses_gpus(config):
         return config
     machine = gpus.read()
-    config = placement.place(config, len(machine.gpus))
+    config = placement.place(config, len(machine.gpus), _without_cuda(config))
     if machine.gpus:
         placement.check(list(needs(config)), machine.gpus)
     return config
+
+
+def _without_cuda(config: Config) -> tuple[str, ...]:
+    """Tables whose engine can use no GPU as it is installed: onnxruntime comes in two packages, one without CUDA."""
+    if config.engines.tts != "kokoro" or _installed("onnxruntime-gpu"):
+        return ()
+    if config.kokoro.device == "auto":
+        log.info("kokoro runs on the CPU: for a GPU install onnxruntime-gpu in onnxruntime's place")
+    return ("kokoro",)
+
+
+def _installed(package: str) -> bool:
+    try:
+        importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def choose(config: Config, phrases: Sequence[str] = ()) -> Engines:

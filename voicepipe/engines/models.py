@@ -21,7 +21,7 @@ class Model:
     name: str
     """A path, or org/name on the hub; empty if it is not configured."""
     by_hand: str = ""
-    """How to get it where no hub has it."""
+    """How to get it, where it is a path and no hub has it."""
 
     def problem(self) -> str:
         """Why it cannot be loaded here, and what to do about it; empty if it can."""
@@ -30,8 +30,7 @@ class Model:
         try:
             hub.local(self.name)
         except EngineMissing as error:
-            by_hand = self.by_hand and not hub.on_hub(self.name)
-            return f"{self.key}: there is no {self.name}; {self.by_hand}" if by_hand else f"{self.key}: {error}"
+            return f"{self.key}: there is no {self.name}; {self.by_hand}" if self.by_hand else f"{self.key}: {error}"
         return ""
 
 
@@ -46,7 +45,11 @@ def chosen(config: Config) -> Iterator[Model]:
             yield Model("vllm.args.speculative_config.model", str(draft["model"]))
     if config.engines.tts == "kokoro":
         for key, name in (("model", config.kokoro.model), ("voices", config.kokoro.voices)):
-            yield Model(f"kokoro.{key}", name, f"fetch it by hand: curl -LC - -o {name} {KOKORO}/{Path(name).name}")
+            yield Model(
+                f"kokoro.{key}",
+                name,
+                f"fetch it by hand: curl -LC - --create-dirs -o {name} {KOKORO}/{Path(name).name}",
+            )
     if config.engines.tts == "coqui":
         yield Model(
             "coqui.model",

@@ -6,7 +6,7 @@ that is configured is obeyed.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -60,8 +60,11 @@ def group(vllm: VllmConfig) -> int:
     )  # fmt: skip
 
 
-def place(config: Config, gpus: int) -> Config:
-    """`config` with a device in place of each "auto", on a machine with so many GPUs. Raises EngineError."""
+def place(config: Config, gpus: int, on_cpu: Collection[str] = ()) -> Config:
+    """`config` with a device in place of each "auto", on a machine with so many GPUs. Raises EngineError.
+
+    `on_cpu`: tables whose engine, as it is installed here, can use no GPU.
+    """
     llm = group(config.vllm) if config.engines.llm == "vllm" else 0
     if gpus and llm > gpus:
         raise EngineError(
@@ -73,7 +76,7 @@ def place(config: Config, gpus: int) -> Config:
     for name in ("whisper", "kokoro", "coqui"):
         section = getattr(config, name)
         if section.device == "auto":
-            replaced[name] = msgspec.structs.replace(section, device=auto)
+            replaced[name] = msgspec.structs.replace(section, device="cpu" if name in on_cpu else auto)
         elif gpus and (index := device_index(section.device)) is not None and index >= gpus:
             raise EngineError(
                 f"{name}.device: there is no {section.device}: this process sees {gpus} GPUs, from cuda:0 to "
