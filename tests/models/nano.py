@@ -1,0 +1,146 @@
+"""The nano LLM's tokenizer, its chat template, and how well it answers. Needs torch and transformers."""
+
+import random
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import torch
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+
+from latency_probes.transcripts import matches
+from tests.models.dialogues import AGENT, BOOK, TRANSFER, Call, call
+from voicepipe.engines import chat
+from voicepipe.turn.prompt import Message, Prompt
+
+VOCABULARY = 2048
+PAD, END, SYSTEM, USER, ASSISTANT, TOOL = "<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>"
+CALL, CALL_ENDS = "<tool_call>", "</tool_call>"
+TEMPLATE = (Path(__file__).parent / "nano_chat.jinja").read_text()
+IGNORED = -100
+LONGEST_REPLY = 90
+AT_A_TIME = 32
+UTTERANCES = Path(__file__).parents[2] / "latency_probes" / "utterances"
+
+
+def rendered(tokenizer: PreTrainedTokenizerFast, made: Call, messages: list[Message], *, answer: bool = True) -> str:
+    """What the model reads before it answers; not `answer`: a whole call."""
+    prompt = Prompt(tuple(messages), made.tools)
+    text: str = tokenizer.apply_chat_template(
+        chat.messages(prompt), tools=chat.tools(prompt), tokenize=False, add_generation_prompt=answer
+    )
+    return text
+
+
+def make_tokenizer(calls: Iterable[Call]) -> PreTrainedTokenizerFast:
+    """Byte-level BPE: every text can be encoded. Digits are tokens of their own, so that they can be copied."""
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    made.decoder = decoders.ByteLevel()
+    specials = [PAD, END, SYSTEM, USER, ASSISTANT, TOOL]
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY - 2,
+        special_tokens=specials,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    bare = PreTrainedTokenizerFast(tokenizer_object=made, chat_template=TEMPLATE)
+    split = re.compile(r"<\|\w+\|>")
+    made.train_from_iterator(
+        (part for one in calls for part in split.split(rendered(bare, one, one.messages, answer=False))), trainer
+    )
+    # Not special: what reads tool calls has to see them.
+    made.add_tokens([AddedToken(CALL, normalized=False), AddedToken(CALL_ENDS, normalized=False)])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=made,
+        pad_token=PAD,
+        eos_token=END,
+        additional_special_tokens=specials[2:],
+        chat_template=TEMPLATE,
+        model_max_length=8192,
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def ids_and_labels(tokenizer: PreTrainedTokenizerFast, made: Call) -> tuple[list[int], list[int]]:
+    """A call's tokens, and the same with all but the desk's replies IGNORED."""
+    ids: list[int] = tokenizer(rendered(tokenizer, made, made.messages, answer=False), add_special_tokens=False)[
+        "input_ids"
+    ]
+    begins, ends = tokenizer.convert_tokens_to_ids([ASSISTANT, END])
+    labels, speaking = [], False
+    for token in ids:
+        labels.append(token if speaking else IGNORED)
+        speaking = token == begins or (speaking and token != ends)
+    return ids, labels
+
+
+def questions(made: Call) -> Iterator[tuple[str, list[Message], str]]:
+    """(what it is, the conversation so far, the right reply as the model would write it)."""
+    asked = iter(made.asked)
+    what = ""
+    for at, message in enumerate(made.messages):
+        if message.role == "user":
+            what = next(asked)
+        elif message.role == "assistant" and any(earlier.role == "user" for earlier in made.messages[:at]):
+            arguments = (
+                message.call
+                and f'{CALL}\n{{"name": "{message.call.name}", "arguments": {message.call.arguments}}}\n{CALL_ENDS}'
+            )
+            yield what, made.messages[:at], message.text + (arguments or "")
+
+
+def replies(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, prompts: Sequence[str]) -> list[str]:
+    """Greedy, to prompts as the template writes them."""
+    tokens = [tokenizer(prompt, add_special_tokens=False)["input_ids"] for prompt in prompts]
+    order = sorted(range(len(prompts)), key=lambda index: len(tokens[index]))
+    said: dict[int, str] = {}
+    for at in range(0, len(order), AT_A_TIME):
+        some = order[at : at + AT_A_TIME]
+        inputs = tokenizer.pad(
+            {"input_ids": [tokens[index] for index in some]}, padding_side="left", return_tensors="pt"
+        )
+        with torch.inference_mode():
+            made = model.generate(**inputs, max_new_tokens=LONGEST_REPLY, do_sample=False)
+        for index, ids in zip(some, made[:, inputs["input_ids"].shape[1] :], strict=True):
+            said[index] = tokenizer.decode(ids, skip_special_tokens=True)
+    return [said[index] for index in range(len(prompts))]
+
+
+def evaluate(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, calls: int = 80) -> str:
+    """How many replies are right to the letter, in calls whose sentences were never trained on; the wrong ones."""
+    lines = [_of_probes(model, tokenizer)]
+    for name, noise in (("well heard", (0.0,)), ("a quarter of the words misheard", (0.25,))):
+        made = [call(20_000_000 + seed, turns=5, held_out=True, noise=noise) for seed in range(calls)]
+        wanted = [
+            (what, rendered(tokenizer, one, before), reply) for one in made for what, before, reply in questions(one)
+        ]
+        got = replies(model, tokenizer, [prompt for _, prompt, _ in wanted])
+        wrong = [
+            f"  {what}: {prompt.rpartition(USER)[2].partition(END)[0]!r} -> {said!r}"
+            for (what, prompt, reply), said in zip(wanted, got, strict=True)
+            if said != reply
+        ]
+        lines += [f"{name}: {1 - len(wrong) / len(wanted):.1%} of {len(wanted)} replies", *sorted(wrong)]
+    return "\n".join(lines)
+
+
+def _of_probes(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast) -> str:
+    """The sentences that latency_probes says, which nothing here was made with, and what it takes for an answer."""
+    expected = tomllib.loads((UTTERANCES / "intents.toml").read_text())
+    asked = [
+        (text, expected[group["intent"]]["expect"])
+        for group in tomllib.loads((UTTERANCES / "sentences.toml").read_text())["finished"]
+        for text in group["texts"]
+    ]
+    greeting = [Message("system", AGENT["instructions"]), Message("assistant", AGENT["greeting"])]
+    one = Call(random.Random(0), (BOOK, TRANSFER))
+    got = replies(model, tokenizer, [rendered(tokenizer, one, [*greeting, Message("user", text)]) for text, _ in asked])
+    wrong = [
+        f"  {text!r} -> {said!r}" for (text, expect), said in zip(asked, got, strict=True) if not matches(said, expect)
+    ]
+    return "\n".join([f"the probes' sentences: {len(asked) - len(wrong)} of {len(asked)}", *wrong])
