@@ -44,7 +44,7 @@ class WhisperConfig(Section, frozen=True):
     partial_ms: Annotated[int, Meta(ge=100, le=10_000)] = 500
     """A call's words are read again after so much more of its sound, if the model has time for it."""
     batch: Positive = 8
-    """Utterances that are read in one go."""
+    """Utterances that a GPU reads in one go, at most; a CPU reads one after the other."""
     window_ms: Annotated[int, Meta(ge=1000, le=30_000, multiple_of=1000)] = 10_000
     """What is shorter is read with silence after it up to so much. Whisper was trained on 30 s, of which the words
     are best; 10 s take a third of the time, and at 3 s it often does not find the end."""

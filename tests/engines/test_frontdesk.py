@@ -125,6 +125,12 @@ def test_books_in_one_sentence(caller: Caller) -> None:
     assert caller.calls == [("book_table", {"people": 4, "day": "Saturday", "time": "8 o'clock"})]
 
 
+def test_books_what_is_written_with_digits_and_punctuation(caller: Caller) -> None:
+    caller.say("I'd like to book a table for 2, please.")
+    caller.say("On Friday.")
+    assert "Friday at 7:30 pm" in caller.say("At 7:30 p.m.?")
+
+
 def test_takes_details_that_were_not_asked_for(caller: Caller) -> None:
     caller.say("i want to reserve a table")
     assert caller.say("tomorrow at seven") == "For how many people?"

@@ -14,6 +14,7 @@ from voicepipe.engine_config import WhisperConfig
 from voicepipe.engines.base import Asr, Hypothesis
 from voicepipe.engines.whisper import WhisperAsr
 from voicepipe.engines.whisper_model import LONGEST, Model, Passage
+from voicepipe.engines.whisper_schedule import Schedule
 from voicepipe.errors import EngineError, EngineMissing
 
 pytestmark = pytest.mark.engine
@@ -76,13 +77,12 @@ async def test_words_come_as_partials_and_settle(asr: WhisperAsr) -> None:
     assert await stream.finish() == settled
 
 
-async def test_calls_are_read_together_and_partials_not_with_words_that_are_waited_for(
-    asr: WhisperAsr, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_calls_are_read_together_as_on_a_gpu(asr: WhisperAsr, monkeypatch: pytest.MonkeyPatch) -> None:
     batches: list[int] = []
     passes = asr._passes
     assert passes
     read = passes._read
+    monkeypatch.setattr(passes, "_schedule", Schedule(batch=8))
     monkeypatch.setattr(passes, "_read", lambda given: batches.append(len(given)) or read(given))  # type: ignore[func-returns-value]
     streams = [asr.stream(ignore) for _ in range(5)]
     for stream in streams:
@@ -174,6 +174,27 @@ async def test_it_must_be_started_and_may_be_closed_while_somebody_waits(folder:
     async with asyncio.timeout(10):
         results = await asyncio.gather(*waiting, return_exceptions=True)
     assert all(isinstance(result, (EngineError, Hypothesis)) for result in results)
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "advice"),
+    [
+        ("Library libcublas.so.12 is not found or cannot be loaded", EngineMissing, "pip install nvidia-cublas-cu12"),
+        ("CUDA failed with error out of memory", EngineError, "another `device`, or a smaller model"),
+    ],
+)
+async def test_what_fails_while_warming_up_is_explained(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, said: str, kind: type[EngineError], advice: str
+) -> None:
+    def fail(model: Model, passages: list[Passage]) -> None:
+        raise RuntimeError(said)
+
+    monkeypatch.setattr(Model, "read", fail)
+    asr = WhisperAsr(WhisperConfig(model=str(folder)))
+    with pytest.raises(kind, match=advice):
+        await asr.start()
+    with pytest.raises(EngineError):
+        asr.stream(ignore)
 
 
 async def test_what_cannot_be_loaded_is_named(folder: Path, tmp_path: Path) -> None:

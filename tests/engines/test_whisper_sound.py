@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engines.contract import tone
@@ -53,6 +53,7 @@ def test_what_was_read_and_what_was_dropped() -> None:
     assert sound.window(RATE * 9).size == sound.end - sound.start == 2 * RATE + 2 * LEAD
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 3000), max_size=8))
 def test_chunks_of_any_size_keep_the_same(sizes: list[int]) -> None:
     pcm = np.concatenate([silence(0.3), tone(0.4), silence(0.8), tone(0.2)])

@@ -157,6 +157,22 @@ async def test_a_partial_that_fails_is_missed_by_nobody_and_a_settle_says_so() -
     assert (await stream.finish()).text == "10, 11," and partials == []
 
 
+async def test_a_call_that_fails_over_its_partial_is_no_matter_of_the_others() -> None:
+    model, broken = FakeModel(), []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: broken.append(context["exception"]))
+    passes = Passes(model, model.read, 8, asyncio.get_running_loop().time)  # type: ignore[arg-type]
+
+    def fail(partial: Hypothesis) -> None:
+        raise ZeroDivisionError
+
+    first = WhisperStream(passes, fail, "en", EVERY)
+    other = WhisperStream(passes, lambda partial: None, "en", EVERY)
+    for stream in (first, other):
+        stream.feed(spoken(2))
+    assert (await other.finish()).text == (await first.finish()).text == "10, 11,"
+    assert [type(error) for error in broken] == [ZeroDivisionError]
+
+
 async def test_cancelling_wakes_who_waits() -> None:
     stream, _ = opened(FakeModel())
     stream.feed(spoken(1))

@@ -76,6 +76,13 @@ def test_words_whose_sound_is_dropped_stand_before_the_others() -> None:
     assert transcript.committed == 3, "the last pass of before counts"
 
 
+def test_words_that_stood_may_turn_out_to_be_an_echo_of_the_decoder() -> None:
+    transcript, _ = run(["no no no", "no no no"])
+    assert transcript.committed == 3
+    transcript.push(without_loops(words("no no no no no")))
+    assert transcript.committed == 1 and transcript.prefix == (hash("no"),)
+
+
 def test_marks_belong_to_the_word_before_or_else_after() -> None:
     spelling = spelled([("¿", [1]), ("Qué", [2, 3]), (" tal", [4]), ("?", [5]), ("!", [6]), (" -", [7]), ("", [])])
     assert [(word.text, word.tokens, word.marks) for word in spelling] == [

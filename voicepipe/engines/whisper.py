@@ -46,7 +46,7 @@ class WhisperAsr:
                 worker.close()
                 raise
             self._worker = worker
-            self._passes = Passes(worker, model.read, self._config.batch, time.monotonic)
+            self._passes = Passes(worker, model.read, model.batch, time.monotonic)
 
     async def close(self) -> None:
         worker, self._worker, self._passes = self._worker, None, None

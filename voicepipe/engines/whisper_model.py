@@ -75,7 +75,8 @@ class Model:
                 raise EngineMissing(f"{directory} is not a Whisper model converted for CTranslate2: it has no {name}.")
         self._whisper = _loaded(directory, config)
         self._least = config.window_ms
-        self._batch = config.batch
+        self.batch = config.batch if self._whisper.model.device == "cuda" else 1
+        """Utterances in a pass: a CPU takes as long for two as for one after the other, and the first would wait."""
         self._tokenizers: dict[str, Any] = {}
         features, heard = self._whisper.feature_extractor.mel_filters.shape[0], self._whisper.model.n_mels
         if features != heard:
@@ -89,8 +90,7 @@ class Model:
         silence, word = np.zeros(RATE, np.int16), tuple(self._tokenizer("en").encode(" hello"))
         try:
             self.read([Passage(silence, word, language=None, timed=True)])
-            if self._whisper.model.device == "cuda":
-                self.read([Passage(silence)] * self._batch)
+            self.read([Passage(silence)] * self.batch)
         except RuntimeError as error:
             raise _explained(error) from None
 

@@ -7,6 +7,7 @@ there is more to do than the model can, calls get fewer partials, and their fina
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from voicepipe.engines.whisper_model import Passage, Reading
@@ -97,29 +98,32 @@ class Passes:
         self._schedule.withdraw(who)
 
     def _next(self) -> None:
-        if self._running or not (chosen := self._schedule.next()):
-            return
-        batch = [(who, who.given()) for who in chosen]
-        began = self._clock()
-        try:
-            reading = self._worker.submit(self._read, [given for _, given in batch])
-        except EngineError as error:  # closed, or too much waits
-            for who in chosen:
-                who.failed(error)
-            return
-        self._running = True
-        reading.add_done_callback(lambda done: self._done(batch, self._clock() - began, done))
+        while not self._running and (chosen := self._schedule.next()):
+            batch = [(who, who.given()) for who in chosen]
+            try:
+                reading = self._worker.submit(self._read, [given for _, given in batch])
+            except EngineError as error:  # closed
+                for who in chosen:
+                    who.failed(error)
+            else:
+                self._running = True
+                reading.add_done_callback(partial(self._done, batch, self._clock()))
 
-    def _done(self, batch: list[tuple[Asking, Passage]], seconds: float, done: "asyncio.Future[list[Reading]]") -> None:
+    def _done(self, batch: list[tuple[Asking, Passage]], began: float, done: "asyncio.Future[list[Reading]]") -> None:
+        soon = asyncio.get_running_loop().call_soon  # each for itself: what goes wrong in one call is not another's
         if done.cancelled() or done.exception():
             error = EngineError("The recogniser was closed." if done.cancelled() else f"Whisper failed: {_said(done)}")
             for who, _ in batch:
-                who.failed(error)
+                soon(who.failed, error)
         else:
-            self._schedule.took(len(batch), seconds)
+            self._schedule.took(len(batch), self._clock() - began)
             for (who, given), made in zip(batch, done.result(), strict=True):
-                who.made(given, made)
-        self._running = False  # not before all of them have asked again
+                soon(who.made, given, made)
+        soon(self._again)
+
+    def _again(self) -> None:
+        """The next pass, once all have heard of the last and may have asked again."""
+        self._running = False
         self._next()
 
 

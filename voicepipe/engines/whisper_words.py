@@ -69,7 +69,7 @@ class Transcript:
     @property
     def committed(self) -> int:
         """How many of the words of the sound that is kept will stand."""
-        return len(self._agreement.committed)
+        return min(len(self._words), len(self._agreement.committed))
 
     @property
     def prefix(self) -> tuple[int, ...]:
