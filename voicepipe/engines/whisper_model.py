@@ -6,6 +6,7 @@ faster-whisper's own `transcribe` pads everything to 30 s and takes one recordin
 import ctypes
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,8 +25,8 @@ LONGEST = ms_to_samples(28_000)
 """Whisper hears 30 s."""
 STEP_MS = 1000
 """Windows are a multiple of this."""
-TOKENS_A_SECOND, TOKENS_MORE = 8, 8
-"""Nobody says more in a second than so many tokens."""
+TOKENS_A_SECOND, TOKENS_MORE = 15, 15
+"""Nobody says more in a second than so many tokens, not in languages either that are spelled letter by letter."""
 CONTEXT = 448
 """Tokens of the decoder, of which CTranslate2 spends at most half on new ones."""
 NO_SPEECH, NO_SPEECH_LOGPROB = 0.6, -1.0
@@ -214,7 +215,7 @@ def _loaded(directory: Path, config: WhisperConfig) -> Any:
             cpu_threads=config.threads or os.cpu_count() or 1,
             local_files_only=True,
         )
-    except (RuntimeError, ValueError) as error:
+    except Exception as error:  # tokenizers raises nothing narrower
         raise _explained(error) from None
 
 
@@ -223,7 +224,8 @@ def _find_cublas() -> None:
     nvidia = find_spec("nvidia")
     for folder in (nvidia.submodule_search_locations or ()) if nvidia else ():
         for library in sorted(Path(folder).glob("*/lib/libcublas*.so.12")):
-            ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+            with suppress(OSError):  # CTranslate2 will say so
+                ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
 
 
 def _explained(error: Exception) -> EngineError:
