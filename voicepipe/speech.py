@@ -56,19 +56,27 @@ class Speaker:
         pcm = np.concatenate([resampler(speech.pcm), resampler.flush()])
         scale = self.out_rate / self.tts.rate
         ends = [round(word.end * scale) for word in speech.words]
-        return Phrase(text, pcm, _written(pieces(text, self.language), ends, pcm.size))
+        return Phrase(text, pcm, _written(pieces(text, self.language), ends, pcm))
 
 
-def _written(parts: list[Piece], ends: list[int], size: int) -> tuple[tuple[str, int], ...]:
+def _written(parts: list[Piece], ends: list[int], pcm: Pcm) -> tuple[tuple[str, int], ...]:
     """When each *written* word has been heard: "$18.50" is one word and is spoken as three.
 
-    `ends` are those of the spoken words; a phrase whose engine knows none is spread evenly.
+    `ends` are those of the spoken words; for a phrase whose engine knows none they are estimated.
     """
-    spoken = sum(len(part.spoken.split()) for part in parts)
-    if len(ends) != spoken:
-        ends = [size * (i + 1) // max(1, spoken) for i in range(spoken)]
+    spoken = [word for part in parts for word in part.spoken.split()]
+    if len(ends) != len(spoken):
+        ends = _spread(spoken, pcm)
     words, said = [], 0
     for part in parts:
         said += len(part.spoken.split())
         words.append((part.written.strip(), ends[said - 1] if said else 0))
     return tuple(words)
+
+
+def _spread(words: list[str], pcm: Pcm) -> list[int]:
+    """About where each word ends: letters take the same time, and the pause after the last word is none of theirs."""
+    letters = np.cumsum([len(word) + 1 for word in words])
+    sounding = np.flatnonzero(pcm)
+    size = int(sounding[-1]) + 1 if sounding.size else 0
+    return [size * int(count) // int(letters[-1]) for count in letters]

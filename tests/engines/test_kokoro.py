@@ -224,3 +224,18 @@ async def test_a_gpu_that_is_asked_for_must_be_there(config: KokoroConfig, monke
     monkeypatch.setattr("onnxruntime.get_available_providers", lambda: ["CPUExecutionProvider"])
     with pytest.raises(EngineMissing, match="install onnxruntime-gpu in its place"):
         await KokoroTts(msgspec.structs.replace(config, device="cuda:1")).start()
+
+
+@pytest.mark.filterwarnings("ignore:Specified provider")
+async def test_a_gpu_that_cannot_be_used(
+    config: KokoroConfig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As where CUDA's libraries are not those that onnxruntime was built for: it goes on with the CPU, silently."""
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: ["CUDAExecutionProvider"])
+    monkeypatch.setattr("onnxruntime.preload_dlls", lambda: None)
+    with pytest.raises(EngineError, match='set kokoro.device to "cpu"'):
+        await KokoroTts(msgspec.structs.replace(config, device="cuda:1")).start()
+    engine = KokoroTts(msgspec.structs.replace(config, device="auto"))
+    await engine.start()
+    assert "kokoro runs on the CPU" in caplog.text and (await whole(engine, TEXT)).pcm.size
+    await engine.close()
