@@ -26,6 +26,11 @@ def slowing(load: float) -> float:
     return 1 + SLOWING * load * load
 
 
+def latency_ms(compute_ms: float) -> float:
+    """The turn latency that so much compute makes: the wait for a turn's end hides most of it."""
+    return max(NOMINAL_MS, BEFORE_COMPUTE_MS + compute_ms)
+
+
 def engines_ms(reply: ReplyDone, failed_ms: float) -> float | None:
     """What the engines took from *prepare* to the reply's first sound; None if it says nothing of them.
 
@@ -61,7 +66,7 @@ class Admission:
         computes = sorted(compute for _, compute in self._turns)
         p95 = computes[math.ceil(0.95 * len(computes)) - 1]
         growth = slowing((calls + 1) / self._slots) / slowing(calls / self._slots)
-        return max(NOMINAL_MS, BEFORE_COMPUTE_MS + p95 * growth)
+        return latency_ms(p95 * growth)
 
     def _forget(self, now: float) -> None:
         while self._turns and self._turns[0][0] < now - WINDOW_S:

@@ -88,14 +88,17 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_engines(engines: argparse.ArgumentParser) -> None:
     engines.add_argument(
-        "--shape", default="llama-3.1-8b", metavar="NAME", help="language model (default: %(default)s)"
+        "--shape",
+        default="llama-3.1-8b",
+        metavar="NAME",
+        help="language model (default: %(default)s); tiny: a trial, with less of everything",
     )
     engines.add_argument(
         "--asr-shape", default="large-v3-turbo", metavar="NAME", help="Whisper's size (default: %(default)s)"
     )
-    engines.add_argument("--tts-shape", default="kokoro-82m", metavar="NAME", help="(default: %(default)s)")
-    engines.add_argument("--calls", type=_counts, default=(1, 8, 32), metavar="N,N", help="at a time (default: 1,8,32)")
-    engines.add_argument("--seconds", type=float, default=30, help="measured, of each number of calls (default: 30)")
+    engines.add_argument("--tts-shape", metavar="NAME", help="speech synthesis (default: kokoro-82m)")
+    engines.add_argument("--calls", type=_counts, metavar="N,N", help="at a time (default: 1,8,32)")
+    engines.add_argument("--seconds", type=float, help="measured, of each number of calls (default: 30)")
     engines.add_argument(
         "--asr-window", type=int, default=10, metavar="SECONDS", help="that Whisper hears in a pass (default: 10)"
     )
@@ -222,10 +225,18 @@ def _bench_engines(args: argparse.Namespace) -> int:
     from voicepipe.bench.engines import run
     from voicepipe.bench.engines.chosen import Options
 
+    trial = args.shape == "tiny"
     options = Options(
-        args.shape, args.asr_shape, args.tts_shape, args.calls, args.seconds, args.asr_window, args.device,
-        args.stand_ins, args.seed,
-    )  # fmt: skip
+        llm=args.shape,
+        asr=args.asr_shape,
+        tts=args.tts_shape or ("tiny" if trial else "kokoro-82m"),
+        calls=args.calls or ((1, 2) if trial else (1, 8, 32)),
+        seconds=args.seconds or (3.0 if trial else 30.0),
+        window_s=args.asr_window,
+        device=args.device,
+        standins=args.stand_ins,
+        seed=args.seed,
+    )
     return run.run(options, args.json, args.table)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from voicepipe.admission import BEFORE_COMPUTE_MS, NOMINAL_MS
+from voicepipe.admission import BEFORE_COMPUTE_MS, NOMINAL_MS, latency_ms
 from voicepipe.config import PopConfig
 from voicepipe.engines import hub
 from voicepipe.errors import ConfigError, EngineMissing
@@ -62,11 +62,6 @@ def _model(text: str) -> tuple[str, LlmShape, str]:
         raise ConfigError(f"--model: {file}: is no model's config.json")
     dtype = shapes.quantised(config)
     return str(text), shapes.of_config(config), "" if dtype == "bf16" else dtype
-
-
-def latency_ms(compute_ms: float) -> float:
-    """The turn latency that so much compute makes, as admission predicts it: the wait for a turn's end hides most."""
-    return max(NOMINAL_MS, BEFORE_COMPUTE_MS + compute_ms)
 
 
 def _print(name: str, found: list[Option], chosen: Option | None, calls: int, asr: str) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.engines.contract import AsrContract, tone
-from tests.models.make_whisper import make_whisper
 from voicepipe.audio import RATE
+from voicepipe.bench.engines.random_whisper import make_whisper
 from voicepipe.engine_config import WhisperConfig
 from voicepipe.engines.base import Asr, Hypothesis
 from voicepipe.engines.whisper import WhisperAsr

@@ -10,19 +10,19 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from voicepipe.bench.engines.figures import STAGES, TURN  # noqa: E402
-from voicepipe.bench.engines.shapes import ASRS, LLMS, TTSS, AsrShape, LlmShape  # noqa: E402
+from voicepipe.bench.engines.shapes import TINY_LLM, TTSS  # noqa: E402
 from voicepipe.bench.engines.standins.device import Device  # noqa: E402
 from voicepipe.bench.engines.standins.kokoro import Kokoro, lengths  # noqa: E402
-from voicepipe.bench.engines.standins.llama import Cache, Llama  # noqa: E402
+from voicepipe.bench.engines.standins.llama import EPS, KINDS, ROPE_THETA, Cache, Llama  # noqa: E402
 from voicepipe.bench.engines.standins.vocoder import FFT, HOP, _sound, _waves  # noqa: E402
 from voicepipe.bench.engines.standins.whisper import Mel, Whisper  # noqa: E402
 from voicepipe.cli import main  # noqa: E402
+from voicepipe.sizing.shapes import ASRS, LLMS, AsrShape, LlmShape  # noqa: E402
 
-TINY = LLMS["tiny"]
 SHAPES = {
-    "llama": TINY,
-    "qwen2": replace(TINY, qkv_bias=True, kind="qwen2"),
-    "qwen3": replace(TINY, qk_norm=True, tied=True, kind="qwen3"),
+    "llama": TINY_LLM,
+    "qwen2": replace(TINY_LLM, qkv_bias=True, kind="qwen2"),
+    "qwen3": replace(TINY_LLM, qk_norm=True, tied=True, kind="qwen3"),
 }
 WHISPER = AsrShape(mels=80, dim=64, heads=4, layers=2, decoder_layers=2, vocab=51_865)
 
@@ -53,7 +53,7 @@ def test_decoding_with_a_cache_gives_what_reading_everything_gives(shape: LlmSha
     torch.testing.assert_close(logits[slots], whole)
 
 
-@pytest.mark.parametrize("name", LLMS)
+@pytest.mark.parametrize("name", [name for name, shape in LLMS.items() if shape.kind in KINDS])
 def test_every_language_model_has_its_number_of_weights(name: str) -> None:
     with torch.device("meta"):
         assert count(Llama(LLMS[name])) == LLMS[name].weights
@@ -76,9 +76,9 @@ def test_the_language_model_computes_what_transformers_computes(kind: str) -> No
     shape = SHAPES[kind]
     ours = made(lambda: Llama(shape))
     config = transformers.AutoConfig.for_model(
-        kind, vocab_size=shape.vocab, hidden_size=shape.dim, intermediate_size=shape.ffn, rms_norm_eps=shape.norm_eps,
+        kind, vocab_size=shape.vocab, hidden_size=shape.dim, intermediate_size=shape.ffn, rms_norm_eps=EPS,
         num_hidden_layers=shape.layers, num_attention_heads=shape.heads, num_key_value_heads=shape.kv_heads,
-        head_dim=shape.head_dim, rope_parameters={"rope_type": "default", "rope_theta": shape.rope_theta},
+        head_dim=shape.head_dim, rope_parameters={"rope_type": "default", "rope_theta": ROPE_THETA},
         tie_word_embeddings=shape.tied,
     )  # fmt: skip
     theirs = transformers.AutoModelForCausalLM.from_config(config).eval()

@@ -11,8 +11,8 @@ from latency_probes.conversation import converse
 from latency_probes.own_server import own_server
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
-from tests.models.make_whisper import make_whisper
 from tests.spoken import spoken
+from voicepipe.bench.engines.random_whisper import make_whisper
 
 pytestmark = pytest.mark.e2e
 

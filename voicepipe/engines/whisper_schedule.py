@@ -8,11 +8,13 @@ there is more to do than the model can, calls get fewer partials, and their fina
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from voicepipe.engines.whisper_model import Passage, Reading
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineError
+
+if TYPE_CHECKING:
+    from voicepipe.engines.whisper_model import Passage, Reading
 
 PARTIALS_S = 0.06
 """A pass for partials takes at most so long, if one utterance alone does not: who waits for words waits for its end."""
@@ -62,10 +64,10 @@ class Schedule(Generic[Who]):
 class Asking(Protocol):
     """Who can be scheduled."""
 
-    def given(self) -> Passage:
+    def given(self) -> "Passage":
         """What is to be read, now that it is."""
 
-    def made(self, given: Passage, made: Reading) -> None:
+    def made(self, given: "Passage", made: "Reading") -> None:
         """What was read."""
 
     def failed(self, error: Exception) -> None:
@@ -78,7 +80,7 @@ class Passes:
     def __init__(
         self,
         worker: Worker,
-        read: Callable[[list[Passage]], list[Reading]],
+        read: "Callable[[list[Passage]], list[Reading]]",
         batch: int,
         clock: Callable[[], float],
     ) -> None:
@@ -109,7 +111,7 @@ class Passes:
                 self._running = True
                 reading.add_done_callback(partial(self._done, batch, self._clock()))
 
-    def _done(self, batch: list[tuple[Asking, Passage]], began: float, done: "asyncio.Future[list[Reading]]") -> None:
+    def _done(self, batch: "list[tuple[Asking, Passage]]", began: float, done: "asyncio.Future[list[Reading]]") -> None:
         soon = asyncio.get_running_loop().call_soon  # each for itself: what goes wrong in one call is not another's
         if done.cancelled() or done.exception():
             error = EngineError("The recogniser was closed." if done.cancelled() else f"Whisper failed: {_said(done)}")

@@ -1,19 +1,25 @@
 """Which engines are measured here: the real ones that can be used, stand-ins for the others."""
 
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
 from voicepipe.bench.engines.play import Engines
 from voicepipe.bench.engines.readings import Readings
-from voicepipe.bench.engines.shapes import ASRS, LLMS, TTSS
-from voicepipe.errors import ConfigError, EngineMissing
+from voicepipe.bench.engines.shapes import TINY, TINY_LLM, TTSS
+from voicepipe.errors import ConfigError, EngineError, EngineMissing
+from voicepipe.sizing.shapes import ASRS, LLMS
 
 if TYPE_CHECKING:
     from voicepipe.bench.engines.stages import Asr, Llm, Tts
     from voicepipe.bench.engines.standins.device import Device
 
 Shape = TypeVar("Shape")
+Progress = Callable[[str], None]
+"""Told what is done next."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +39,6 @@ class Options:
     seed: int
 
 
-def shape_of(kind: str, shapes: dict[str, Shape], name: str) -> Shape:
-    """Raises ConfigError."""
-    if name not in shapes:
-        raise ConfigError(f"{kind} {name}: no such shape; there are {', '.join(shapes)}.")
-    return shapes[name]
-
-
 def device_of(options: Options) -> "Device":
     """Raises EngineMissing, ConfigError."""
     try:
@@ -51,32 +50,63 @@ def device_of(options: Options) -> "Device":
     return Device(options.device)
 
 
-async def loaded(options: Options, device: "Device", stack: ExitStack) -> Engines:
-    """Warm engines, closed by the stack. Raises ConfigError, EngineMissing."""
-    llm, asr, tts = _llm(options, device), _asr(options, device), _tts(options, device)
-    for engine in (llm, asr, tts):
-        stack.callback(engine.close)
+async def loaded(options: Options, device: "Device", stack: ExitStack, progress: Progress) -> Engines:
+    """Warm engines, closed by the stack; the LLM first: vLLM counts free memory. Raises ConfigError, EngineError."""
+    llm = await _llm(options, device, progress)
+    stack.callback(llm.close)
+    asr = _asr(options, device, progress)
+    stack.callback(asr.close)
+    tts = _tts(options, device, progress)
+    stack.callback(tts.close)
     return Engines(asr, llm, tts)
 
 
-def _llm(options: Options, device: "Device") -> "Llm":
+async def _llm(options: Options, device: "Device", progress: Progress) -> "Llm":
+    from voicepipe.bench.engines.standins.llama import KINDS
+
+    known = {name: shape for name, shape in LLMS.items() if shape.kind in KINDS}
+    shape, calls = _shape("--shape", known | {TINY: TINY_LLM}, options.llm), max(options.calls)
+    if not options.standins and find_spec("vllm"):
+        from voicepipe.bench.engines.vllm import VllmLlm
+
+        progress(f"LLM: {options.llm}, by vLLM")
+        served = VllmLlm(options.llm, shape, calls, cuda=device.cuda)
+        await served.warm()
+        return served
     from voicepipe.bench.engines.standins.llm import TorchLlm
 
-    shape = shape_of("--shape", LLMS, options.llm)
-    return TorchLlm(options.llm, shape, max(options.calls), device)
+    progress(f"LLM: {options.llm}, by a stand-in")
+    return TorchLlm(options.llm, shape, calls, device)
 
 
-def _asr(options: Options, device: "Device") -> "Asr":
+def _asr(options: Options, device: "Device", progress: Progress) -> "Asr":
+    shape = _shape("--asr-shape", ASRS, options.asr)
+    name = f"Whisper {options.asr} with windows of {options.window_s} s"
+    if not options.standins and find_spec("faster_whisper"):
+        from voicepipe.bench.engines.whisper import WhisperReader
+
+        progress(f"ASR: {name}, by faster-whisper")
+        try:
+            reader = WhisperReader(shape, options.window_s, device=str(device.torch))
+        except EngineError as error:
+            progress(f"ASR: {error}")
+        else:
+            return Readings(f"faster-whisper {version('faster-whisper')}: {name}", shape.weights, reader.read)
     from voicepipe.bench.engines.standins.asr import TorchAsr
 
-    shape = shape_of("--asr-shape", ASRS, options.asr)
-    engine = TorchAsr(shape, options.window_s, device)
-    precision = str(device.half).removeprefix("torch.")
-    name = f"stand-in: Whisper {options.asr} in torch, {precision}, windows of {options.window_s} s"
-    return Readings(name, shape.weights, engine.read)
+    progress(f"ASR: {name}, by a stand-in")
+    standin = TorchAsr(shape, options.window_s, device)
+    return Readings(f"stand-in: {name} in torch, {device.named(device.half)}", shape.weights, standin.read)
 
 
-def _tts(options: Options, device: "Device") -> "Tts":
+def _tts(options: Options, device: "Device", progress: Progress) -> "Tts":
     from voicepipe.bench.engines.standins.tts import TorchTts
 
-    return TorchTts(options.tts, shape_of("--tts-shape", TTSS, options.tts), device)
+    progress(f"TTS: {options.tts}, by a stand-in")
+    return TorchTts(options.tts, _shape("--tts-shape", TTSS, options.tts), device)
+
+
+def _shape(option: str, shapes: Mapping[str, Shape], name: str) -> Shape:
+    if name not in shapes:
+        raise ConfigError(f"{option} {name}: there is no such shape; choose one of {', '.join(shapes)}.")
+    return shapes[name]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from voicepipe.admission import BEFORE_COMPUTE_MS, NOMINAL_MS
+from voicepipe.admission import latency_ms
 
 ASR_PARTIAL = "ASR, partial"
 ASR_FINAL = "ASR, final"
@@ -27,11 +27,6 @@ def percentile(times: Sequence[float], share: float) -> float:
     return sorted(times)[max(0, math.ceil(share * len(times)) - 1)] if times else math.nan
 
 
-def latency(compute_ms: float) -> float:
-    """Of a turn with so much compute, as admission predicts it: the wait for the turn's end hides most of it."""
-    return max(NOMINAL_MS, BEFORE_COMPUTE_MS + compute_ms)
-
-
 @dataclass
 class Samples:
     """Of one run."""
@@ -51,7 +46,7 @@ class Samples:
     def turn(self, compute_s: float) -> None:
         """A turn was answered after so much compute."""
         self.note(COMPUTE, compute_s)
-        self.times.setdefault(LATENCY, []).append(latency(1000 * compute_s))
+        self.times.setdefault(LATENCY, []).append(latency_ms(1000 * compute_s))
 
     def figure(self, name: str) -> "Figure | None":
         """None: not measured."""

@@ -1,30 +1,28 @@
 """What calls ask of the engines, and when. Pure: seconds since the start, no clock."""
 
 import heapq
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
 
-TURN_S = 8.0
-"""From one turn of a call to its next, in the mean: the caller speaks for half of it."""
+from voicepipe.sizing.host import Traffic
+
+TRAFFIC = Traffic()
+"""What `voicepipe plan` reckons with."""
 JITTER = 0.2
 """Share by which turns and the speech in them are longer or shorter."""
-PARTIAL_S = 0.5
-"""An utterance's words are read again after so much more of it."""
+BEFORE = 0.3
+"""Share of a turn that the first call is in when the load begins: so that short runs, too, see a turn end."""
 
 CACHED_TOKENS = 500
 """Of a prompt: the agent's instructions and what was said before, which the prefix cache holds."""
-NEW_TOKENS = 40
-"""Of a prompt: the caller's words of this turn, with the chat template's around them."""
-REPLY_TOKENS = 60
-PHRASES = (8, 25, 42, 60)
+PHRASES = (TRAFFIC.phrase_tokens, 25, 42, TRAFFIC.reply_tokens)
 """Tokens of the reply after which each phrase is whole and goes to synthesis."""
-FIRST_PHRASE_S = 1.2
-"""Speech of the first phrase; 0.15 s a token."""
 LATER_PHRASE_S = 2.6
+"""Of speech, of each phrase but the first: 0.15 s a token."""
 
-PASSES_A_SECOND = 0.5 / PARTIAL_S + 1 / TURN_S
+PASSES_A_SECOND = TRAFFIC.speaking / TRAFFIC.partial_s + 1 / TRAFFIC.turn_s
 """Readings of ASR that one call asks for, partial and final."""
 
 
@@ -46,12 +44,10 @@ def schedule(calls: int, seed: int) -> Iterator[Event]:
 
 def _call(number: int, calls: int, seed: int) -> Iterator[Event]:
     rng = random.Random(f"{seed}/{number}")
-    begun = TURN_S * number / calls
+    begun = TRAFFIC.turn_s * (number / calls - BEFORE)
     while True:
-        spoken = TURN_S / 2 * rng.uniform(1 - JITTER, 1 + JITTER)
-        for n in count(1):
-            if n * PARTIAL_S >= spoken:
-                break
-            yield Event(begun + n * PARTIAL_S, number, n * PARTIAL_S, final=False)
-        yield Event(begun + spoken, number, spoken, final=True)
-        begun += TURN_S * rng.uniform(1 - JITTER, 1 + JITTER)
+        spoken = TRAFFIC.speaking * TRAFFIC.turn_s * rng.uniform(1 - JITTER, 1 + JITTER)
+        partials = range(1, math.ceil(spoken / TRAFFIC.partial_s))
+        heard = [(n * TRAFFIC.partial_s, False) for n in partials] + [(spoken, True)]
+        yield from (Event(begun + heard_s, number, heard_s, final) for heard_s, final in heard if begun + heard_s >= 0)
+        begun += TRAFFIC.turn_s * rng.uniform(1 - JITTER, 1 + JITTER)

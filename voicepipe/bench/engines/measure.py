@@ -1,20 +1,16 @@
 """All runs of one measurement: for each number of calls the engines together, then each by itself."""
 
 import asyncio
-from collections.abc import Callable
 
-from voicepipe.bench.engines.chosen import Options
+from voicepipe.bench.engines.chosen import Options, Progress
 from voicepipe.bench.engines.figures import Result, Samples
 from voicepipe.bench.engines.play import Engines, capacity, play
 
 WARM_UP_S = 2.0
-"""Played before each run, and not counted."""
+"""Played before each number of calls, and not counted."""
 ALONE = 0.5
 """A stage by itself is measured for this share of the time."""
 CAPACITY_S = 4.0
-
-Progress = Callable[[str], None]
-"""Told what is done next."""
 
 
 async def measured(engines: Engines, options: Options, progress: Progress) -> list[Result]:
@@ -30,10 +26,10 @@ async def _measured(engines: Engines, calls: int, options: Options, progress: Pr
     assert engines.asr
 
     async def run(what: str, taking_part: Engines, seconds: float) -> Samples:
-        progress(f"{calls} {'call' if calls == 1 else 'calls'}: {what}, {seconds:.0f} s")
-        await play(taking_part, calls, min(WARM_UP_S, seconds), options.seed + 1)
+        progress(f"{calls} {'call' if calls == 1 else 'calls'}: {what}, {seconds:g} s")
         return await play(taking_part, calls, seconds, options.seed)
 
+    await play(engines, calls, min(WARM_UP_S, options.seconds), options.seed + 1)
     together = await run("ASR, LLM and TTS together", engines, options.seconds)
     others, seconds = Engines(llm=engines.llm, tts=engines.tts), min(CAPACITY_S, options.seconds)
     progress("ASR beside them: how many calls it could hear")

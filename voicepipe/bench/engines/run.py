@@ -38,8 +38,8 @@ def run(options: Options, json_file: Path | None, markdown: bool) -> int:
 async def _run(options: Options, progress: Console) -> Report:
     device = device_of(options)
     with ExitStack() as stack:
-        progress.print(f"loading random weights, on {device.described}")
-        engines = await loaded(options, device, stack)
+        progress.print(f"random weights, on {device.described}")
+        engines = await loaded(options, device, stack, progress.print)
         results = await measured(engines, options, progress.print)
         stages = {"llm": engines.llm, "asr": engines.asr, "tts": engines.tts}
         names = {stage: engine.name for stage, engine in stages.items() if engine}

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from voicepipe.bench.engines.readings import BATCH
-from voicepipe.bench.engines.shapes import AsrShape
 from voicepipe.bench.engines.standins.device import Device, Lane, Recorded
 from voicepipe.bench.engines.standins.whisper import PROMPT, RATE, Mel, Whisper
+from voicepipe.sizing.shapes import AsrShape
 
 TOKENS = 12
 """Of a reading: what four seconds of speech hold."""

@@ -7,14 +7,14 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from voicepipe.bench.engines.load import CACHED_TOKENS, NEW_TOKENS, REPLY_TOKENS
-from voicepipe.bench.engines.shapes import LlmShape
+from voicepipe.bench.engines.load import CACHED_TOKENS, TRAFFIC
 from voicepipe.bench.engines.standins.device import Device, Lane, Recorded
 from voicepipe.bench.engines.standins.llama import Cache, Llama
+from voicepipe.sizing.shapes import LlmShape
 
 PREFILLS = (4, 2, 1)
 """Prompts that are read in one go."""
-LENGTH = -(-(CACHED_TOKENS + NEW_TOKENS + REPLY_TOKENS) // 64) * 64
+LENGTH = -(-(CACHED_TOKENS + TRAFFIC.new_tokens + TRAFFIC.reply_tokens) // 64) * 64
 """Tokens of a slot."""
 KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]
 """Of attention; on a GPU only the first and the last take a bias, and cuDNN would plan for each shape."""
@@ -33,7 +33,7 @@ class Batch:
         """The newest token of each slot."""
         self.next = torch.zeros_like(self.last)
         """Where it will stand."""
-        self._new = torch.zeros(max(PREFILLS), NEW_TOKENS, dtype=torch.int64, device=device.torch)
+        self._new = torch.zeros(max(PREFILLS), TRAFFIC.new_tokens, dtype=torch.int64, device=device.torch)
         self._into = torch.zeros(max(PREFILLS), dtype=torch.int64, device=device.torch)
         self._prefix = self._learned(shape, device)
         with sdpa_kernel(KERNELS):
@@ -45,7 +45,7 @@ class Batch:
             }
 
     def admit(self, prompts: Tensor, slots: Sequence[int]) -> list[int]:
-        """Read prompts int64[n, NEW_TOKENS] into free slots, n being in PREFILLS; returns their first tokens."""
+        """Read prompts int64[n, new_tokens] into free slots, n being in PREFILLS; returns their first tokens."""
         count = len(slots)
         with self.lane.entered():
             for slot in slots:
@@ -62,10 +62,12 @@ class Batch:
 
     def _prefill(self, count: int) -> Tensor:
         slots = self._into[:count]
-        positions = torch.arange(CACHED_TOKENS, CACHED_TOKENS + NEW_TOKENS, device=slots.device).repeat(count, 1)
+        positions = torch.arange(CACHED_TOKENS, CACHED_TOKENS + TRAFFIC.new_tokens, device=slots.device).repeat(
+            count, 1
+        )
         tokens = self.model(self._new[:count], self.cache, slots, positions).argmax(-1)
         self.last[slots] = tokens
-        self.next[slots] = CACHED_TOKENS + NEW_TOKENS
+        self.next[slots] = CACHED_TOKENS + TRAFFIC.new_tokens
         return tokens
 
     def _decode(self, rows: int) -> Tensor:

@@ -1,6 +1,5 @@
 """The device, its streams, and work recorded once so that doing it costs one launch."""
 
-import gc
 import platform
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -26,6 +25,9 @@ class Device:
                 "--device cuda: torch sees no GPU here; give --device cpu, or install torch's CUDA build."
             )
         self.torch = torch.device(name if name.startswith("cuda") else "cuda" if self.cuda else "cpu")
+        if self.cuda:  # as onnxruntime does it: TF32, and the fastest convolution for each shape
+            torch.set_float32_matmul_precision("high")
+            torch.backends.cudnn.benchmark = True
 
     @property
     def described(self) -> str:
@@ -43,6 +45,10 @@ class Device:
     @property
     def bf16(self) -> torch.dtype:
         return torch.bfloat16 if self.cuda else torch.float32
+
+    @staticmethod
+    def named(dtype: torch.dtype) -> str:
+        return str(dtype).removeprefix("torch.")
 
     def make(self, build: Callable[[], nn.Module], dtype: torch.dtype, seed: int = 0) -> Any:
         """The module with random weights. Scales are 1, as a trained model's are about: nothing overflows."""
@@ -82,19 +88,9 @@ class Recorded:
     """A CUDA graph; on a CPU the function itself. `work` takes and leaves its tensors where they are."""
 
     def __init__(self, work: Callable[[], Tensor], lane: Lane) -> None:
-        self._work = work
-        self._graph: torch.cuda.CUDAGraph | None = None
-        if lane.stream is None:
-            return
-        torch.cuda.synchronize()
-        with lane.entered():
-            for _ in range(WARM_UPS):
-                work()
-        torch.cuda.synchronize()
-        gc.collect()
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph, pool=lane.pool, stream=lane.stream, capture_error_mode="thread_local"):
-            self._output = work()
+        self._work, self._lane = work, lane
+        self._output = torch.empty(0)
+        self._graph = self._record() if lane.stream else None
 
     def __call__(self) -> Tensor:
         """Begin, in the lane that has been entered. What is returned stands until the lane's next recording begins."""
@@ -102,6 +98,18 @@ class Recorded:
             return self._work()
         self._graph.replay()
         return self._output
+
+    def _record(self) -> torch.cuda.CUDAGraph:
+        torch.cuda.synchronize()
+        with self._lane.entered():
+            for _ in range(WARM_UPS):
+                self._work()
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        stream, pool = self._lane.stream, self._lane.pool
+        with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
+            self._output = self._work()
+        return graph
 
 
 def _processor() -> str:

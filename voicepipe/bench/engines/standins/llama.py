@@ -8,7 +8,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from voicepipe.bench.engines.shapes import LlmShape
+from voicepipe.sizing.shapes import LlmShape
+
+KINDS = ("llama", "mistral", "qwen2", "qwen3")
+"""`model_type` of config.json."""
+ROPE_THETA, EPS = 500_000.0, 1e-5
+"""Llama 3's; no model is faster or slower for its own."""
 
 
 class Cache:
@@ -29,7 +34,7 @@ class Context:
         batch, device = positions.shape[0], positions.device
         self.rows = (torch.arange(batch, device=device) if slots is None else slots)[:, None]
         half = torch.arange(0, shape.head_dim, 2, device=device, dtype=torch.float32) / shape.head_dim
-        angles = positions[:, :, None].float() * shape.rope_theta**-half
+        angles = positions[:, :, None].float() * ROPE_THETA**-half
         dtype = cache.kv.dtype
         self.cos = angles.cos().repeat(1, 1, 2)[:, :, None].to(dtype)
         self.sin = torch.cat([-angles.sin(), angles.sin()], -1)[:, :, None].to(dtype)
@@ -60,7 +65,7 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(shape.dim, queries + 2 * kv, bias=shape.qkv_bias)
         self.out = nn.Linear(queries, shape.dim, bias=False)
         if shape.qk_norm:
-            self.q_norm, self.k_norm = (nn.RMSNorm(shape.head_dim, shape.norm_eps) for _ in range(2))
+            self.q_norm, self.k_norm = (nn.RMSNorm(shape.head_dim, EPS) for _ in range(2))
 
     def forward(self, x: Tensor, context: Context) -> Tensor:
         heads, kv_heads = self.shape.heads, self.shape.kv_heads
@@ -84,9 +89,9 @@ class Attention(nn.Module):
 class Layer(nn.Module):
     def __init__(self, shape: LlmShape, layer: int) -> None:
         super().__init__()
-        self.attention_norm = nn.RMSNorm(shape.dim, shape.norm_eps)
+        self.attention_norm = nn.RMSNorm(shape.dim, EPS)
         self.attention = Attention(shape, layer)
-        self.mlp_norm = nn.RMSNorm(shape.dim, shape.norm_eps)
+        self.mlp_norm = nn.RMSNorm(shape.dim, EPS)
         self.gate_up = nn.Linear(shape.dim, 2 * shape.ffn, bias=False)
         self.down = nn.Linear(shape.ffn, shape.dim, bias=False)
 
@@ -104,7 +109,7 @@ class Llama(nn.Module):
         self.shape = shape
         self.embed = nn.Embedding(shape.vocab, shape.dim)
         self.layers = nn.ModuleList(Layer(shape, number) for number in range(shape.layers))
-        self.norm = nn.RMSNorm(shape.dim, shape.norm_eps)
+        self.norm = nn.RMSNorm(shape.dim, EPS)
         if not shape.tied:
             self.head = nn.Linear(shape.dim, shape.vocab, bias=False)
 

@@ -8,10 +8,10 @@ from collections.abc import AsyncGenerator
 
 import torch
 
-from voicepipe.bench.engines.load import NEW_TOKENS, REPLY_TOKENS
-from voicepipe.bench.engines.shapes import LlmShape
+from voicepipe.bench.engines.load import TRAFFIC
 from voicepipe.bench.engines.standins.batching import PREFILLS, Batch
 from voicepipe.bench.engines.standins.device import Device
+from voicepipe.sizing.shapes import LlmShape
 
 
 class _Reply:
@@ -27,7 +27,7 @@ class TorchLlm:
     """Serves `slots` replies at a time; more wait, first come, first served."""
 
     def __init__(self, name: str, shape: LlmShape, slots: int, device: Device) -> None:
-        self.name = f"stand-in: {name} in torch, {str(device.bf16).removeprefix('torch.')}"
+        self.name = f"stand-in: {name} in torch, {device.named(device.bf16)}"
         self.weights = shape.weights
         self._batch = Batch(shape, slots, device)
         self._vocab = shape.vocab
@@ -51,7 +51,7 @@ class TorchLlm:
             self._changed.notify()
         try:
             count = 0
-            while count < REPLY_TOKENS:
+            while count < TRAFFIC.reply_tokens:
                 told = await reply.told.get()
                 if isinstance(told, Exception):
                     raise told
@@ -88,7 +88,9 @@ class TorchLlm:
             count = next((prompts for prompts in PREFILLS if prompts <= room), 0)
             replies = [self._waiting.popleft() for _ in range(count)]
         if replies:
-            prompts = torch.tensor([[random.randrange(self._vocab) for _ in range(NEW_TOKENS)] for _ in replies])
+            prompts = torch.tensor(
+                [[random.randrange(self._vocab) for _ in range(TRAFFIC.new_tokens)] for _ in replies]
+            )
             self._batch.admit(prompts, free[:count])
             self._running |= zip(free, replies, strict=False)
             self._one_more(free[:count])
@@ -106,7 +108,7 @@ class TorchLlm:
         """A slot is free again once its reply is whole."""
         for slot in slots:
             self._running[slot].tokens += 1
-            if self._running[slot].tokens == REPLY_TOKENS:
+            if self._running[slot].tokens == TRAFFIC.reply_tokens:
                 del self._running[slot]
 
 

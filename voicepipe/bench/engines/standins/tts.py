@@ -6,7 +6,7 @@ from queue import SimpleQueue
 import torch
 from torch import Tensor
 
-from voicepipe.bench.engines.load import FIRST_PHRASE_S, LATER_PHRASE_S
+from voicepipe.bench.engines.load import LATER_PHRASE_S, TRAFFIC
 from voicepipe.bench.engines.shapes import TtsShape
 from voicepipe.bench.engines.standins.device import Device, Recorded
 from voicepipe.bench.engines.standins.kokoro import Kokoro, lengths
@@ -50,7 +50,7 @@ class _Speaker:
         self._voice = torch.randn(1, 2 * shape.style, device=device.torch)
         self._lanes = {first: device.lane(urgent=first) for first in (True, False)}
         self._texts, self._spoken = {}, {}
-        for first, seconds in ((True, FIRST_PHRASE_S), (False, LATER_PHRASE_S)):
+        for first, seconds in ((True, TRAFFIC.phrase_s), (False, LATER_PHRASE_S)):
             phonemes, frames = lengths(seconds)
             self._texts[first] = text = torch.randint(shape.symbols, (1, phonemes), device=device.torch)
 

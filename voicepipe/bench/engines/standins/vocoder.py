@@ -115,8 +115,8 @@ def _waves(device: torch.device) -> tuple[Tensor, Tensor]:
 
 def _sound(real: Tensor, imaginary: Tensor, waves: Tensor, hann: Tensor) -> Tensor:
     """The inverse of the transform: spectra [B, 11, n + 1] -> [B, 5 * n]"""
-    twice = torch.full((FFT // 2 + 1, 1), 2.0, device=real.device)
-    twice[0] = twice[-1] = 1.0
+    bins = torch.arange(FFT // 2 + 1, device=real.device)[:, None]
+    twice = 1.0 + ((bins > 0) & (bins < FFT // 2))  # for the conjugates
     spectra = torch.cat([real * twice, imaginary * twice], 1) / FFT
     summed = F.conv_transpose1d(spectra, waves.T[:, None].contiguous(), stride=HOP)
     weight = F.conv_transpose1d(torch.ones_like(real[:1, :1]), hann.square()[None, None], stride=HOP)

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from voicepipe.bench.engines.shapes import AsrShape
+from voicepipe.sizing.shapes import AsrShape
 
 RATE = 16_000
 HOP, WINDOW = 160, 400
