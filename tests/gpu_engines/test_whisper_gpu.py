@@ -6,7 +6,7 @@ import ctranslate2
 import pytest
 
 from tests.engines.contract import AsrContract, tone
-from tests.models.make_whisper import make_whisper
+from voicepipe.bench.engines.random_whisper import make_whisper
 from voicepipe.engine_config import WhisperConfig
 from voicepipe.engines.base import Asr
 from voicepipe.engines.whisper import WhisperAsr
