@@ -32,6 +32,8 @@ class Shape:
     encoder_layers: int = 2
     decoder_layers: int = 2
     bands: int = 80
+    vocabulary: int = 0
+    """At least; Whisper's is 51,866, which the time of a token depends on."""
 
 
 def make_whisper(
@@ -48,7 +50,10 @@ def make_whisper(
     text = list(dict.fromkeys([*sorted(pre_tokenizers.ByteLevel.alphabet()), *words]))
     special = [f"<|{name}|>" for name in ("endoftext", "startoftranscript", *LANGUAGES, *TASKS)]
     stamps = [f"<|{0.02 * i:.2f}|>" for i in range(TIMESTAMPS)]
-    vocabulary = [*text, *([MULTILINGUAL] if multilingual else []), *special, *stamps]
+    if multilingual:
+        text.append(MULTILINGUAL)
+    filler = [f"Ġfiller{i}" for i in range(shape.vocabulary - len(text) - len(special) - len(stamps))]
+    vocabulary = [*text, *filler, *special, *stamps]
     ids = {token: i for i, token in enumerate(vocabulary)}
 
     prompt = 4 if multilingual else 2

@@ -19,7 +19,7 @@ class WhisperReader:
     """Raises EngineMissing, EngineError: a library that it needs is not here."""
 
     def __init__(self, shape: AsrShape, window_s: int, *, device: str) -> None:
-        widths = Shape(shape.dim, shape.heads, shape.layers, shape.decoder_layers, shape.mels)
+        widths = Shape(shape.dim, shape.heads, shape.layers, shape.decoder_layers, shape.mels, shape.vocab)
         with TemporaryDirectory() as folder:
             made = make_whisper(Path(folder), SAYS, multilingual=True, shape=widths)
             config = WhisperConfig(model=str(made), device=device, window_ms=1000 * window_s, batch=BATCH)
