@@ -15,7 +15,7 @@ from voicepipe.errors import ConfigError, EngineMissing
 from voicepipe.sizing import gpus as data_sheets
 from voicepipe.sizing import memory, shapes
 from voicepipe.sizing.gpus import GIB
-from voicepipe.sizing.host import Traffic
+from voicepipe.sizing.host import Traffic, keeps_up
 from voicepipe.sizing.options import Option, advice, best, judged, kv_cache_bytes, options
 from voicepipe.sizing.shapes import LLMS, LlmShape
 
@@ -87,6 +87,11 @@ def _print(name: str, found: list[Option], chosen: Option | None, calls: int, as
         console.print(
             f"\nBusy at {calls} calls ({chosen.name}): recognition {busy['asr']} with every partial, {busy['finals']} "
             f"with none; language {busy['llm']}; synthesis {busy['tts']}"
+        )
+        most = {stage: keeps_up(chosen.host, stage) for stage in ("asr", "finals", "tts")}
+        console.print(
+            f"They keep up with: recognition {most['asr']} calls with every partial, {most['finals']} with none; "
+            f"synthesis {most['tts']}"
         )
     console.print()
     for line in advice(found, calls, BUDGET_MS):
@@ -177,6 +182,7 @@ def _option(option: Option, calls: int) -> dict[str, Any]:
         "kv_room_bytes_a_gpu": host.kv_room, "kv_needed_bytes_a_gpu": host.kv_needed(calls),
         "kv_cache_memory_bytes": kv_cache_bytes(option, calls) if host.fits else None,
         "turn_ms": times, "compute_ms": _finite(at.compute), "compute_p95_ms": _finite(at.compute_p95),
+        "keeps_up_with_calls": {stage: keeps_up(host, stage) for stage in ("asr", "finals", "tts")},
         "calls_in_time": option.calls, "bound": option.bound,
     }  # fmt: skip
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from voicepipe.sizing.gpus import GIB, GPUS, LINKS
-from voicepipe.sizing.host import Host, Traffic, _replies, most_calls, turn
+from voicepipe.sizing.host import Host, Traffic, _replies, keeps_up, most_calls, turn
 from voicepipe.sizing.options import Option, advice, best, judged, kv_cache_bytes, options
 from voicepipe.sizing.shapes import ASRS, LLMS
 from voicepipe.sizing.speed import Group
@@ -71,6 +71,15 @@ def test_whisper_cannot_read_64_calls_twice_a_second() -> None:
     """64 passes a second take 6 to 13 s of a GPU: partials are left out long before, finals last longer."""
     busy = turn(host("qwen3-8b", "rtx-4090", 2, "awq4"), 64).busy
     assert busy["asr"] > 5 and busy["finals"] < busy["asr"] / 5
+
+
+def test_how_many_calls_a_stage_keeps_up_with() -> None:
+    """Finals alone are a fraction of the partials; a GPU that a language model shares does less."""
+    one, two = host("qwen3-8b", "h100"), host("qwen3-8b", "h100", 2)
+    partials, finals, spoken = (keeps_up(two, stage) for stage in ("asr", "finals", "tts"))
+    assert 5 < partials < 40 < finals
+    assert turn(two, spoken).busy["tts"] <= 0.9 < turn(two, spoken + 1).busy["tts"]
+    assert keeps_up(one, "asr") < partials and keeps_up(one, "tts") < spoken
 
 
 def test_how_many_calls() -> None:

@@ -1,6 +1,7 @@
 """One host under calls: what its GPUs must hold, how busy each stage is, and what a turn then takes."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from voicepipe.sizing import memory, speech
@@ -175,11 +176,22 @@ def turn(host: Host, calls: int) -> Turn:
 
 def most_calls(host: Host, compute_ms: float, limit: int = 1024) -> tuple[int, str]:
     """How many calls fit and are answered within `compute_ms`, and what keeps one more from it."""
+    few = _most(limit, lambda calls: not _obstacle(host, calls, compute_ms))
+    return few, _obstacle(host, few + 1, compute_ms)
+
+
+def keeps_up(host: Host, stage: str, limit: int = 1024) -> int:
+    """With how many calls a stage of `Turn.busy` does, however long each then waits."""
+    return _most(limit, lambda calls: turn(host, calls).busy[stage] <= BUSIEST)
+
+
+def _most(limit: int, holds: Callable[[int], bool]) -> int:
+    """The largest number up to `limit` for which it holds, if it holds for each smaller one; 0 if for none."""
     few, many = 0, limit
     while few < many:
         middle = (few + many + 1) // 2
-        few, many = (few, middle - 1) if _obstacle(host, middle, compute_ms) else (middle, many)
-    return few, _obstacle(host, few + 1, compute_ms)
+        few, many = (middle, many) if holds(middle) else (few, middle - 1)
+    return few
 
 
 def _obstacle(host: Host, calls: int, compute_ms: float) -> str:

@@ -41,18 +41,19 @@ class Option:
 def options(
     shape: LlmShape, gpu: Gpu, gpus: int, link: Link, *, dtypes: Sequence[str], speech: tuple[AsrShape, str]
 ) -> Iterator[Host]:
-    """Every way that fits, and one GPU with each dtype, fitting or not. Of pipelines, which save only memory, the
-    shortest that fits."""
+    """Every way that fits, and one GPU with each dtype, fitting or not. Pipelines save only
+    memory: the shortest that fits, where one GPU is too small."""
     asr, tts = speech
     powers = [2**n for n in range(1, gpus.bit_length()) if 2**n <= gpus]
     for dtype in dtypes:
-        yield Host(Group(shape, dtype, gpu, link), gpus, asr, tts)
+        alone = Host(Group(shape, dtype, gpu, link), gpus, asr, tts)
+        yield alone
         for tensor in powers:
             host = Host(Group(shape, dtype, gpu, link, tensor), gpus, asr, tts)
             if shape.heads % tensor == 0 and host.fits:
                 yield host
         pipelines = (Host(Group(shape, dtype, gpu, link, 1, parts), gpus, asr, tts) for parts in powers)
-        yield from [host for host in pipelines if host.fits][:1]
+        yield from [] if alone.fits else [host for host in pipelines if host.fits][:1]
 
 
 def judged(host: Host, calls: int, compute_ms: float) -> Option:
