@@ -99,9 +99,7 @@ def _add_engines(engines: argparse.ArgumentParser) -> None:
     engines.add_argument("--tts-shape", metavar="NAME", help="speech synthesis (default: kokoro-82m)")
     engines.add_argument("--calls", type=_counts, metavar="N,N", help="at a time (default: 1,8,32)")
     engines.add_argument("--seconds", type=float, help="measured, of each number of calls (default: 30)")
-    engines.add_argument(
-        "--asr-window", type=int, default=10, metavar="SECONDS", help="that Whisper hears in a pass (default: 10)"
-    )
+    engines.add_argument("--asr-window", type=int, metavar="SECONDS", help="that Whisper hears in a pass (default: 10)")
     engines.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: %(default)s)")
     engines.add_argument("--stand-ins", action="store_true", help="stand-ins in torch also for what is installed")
     engines.add_argument("--seed", type=int, default=1, help="of the load (default: 1)")
@@ -232,7 +230,7 @@ def _bench_engines(args: argparse.Namespace) -> int:
         tts=args.tts_shape or ("tiny" if trial else "kokoro-82m"),
         calls=args.calls or ((1, 2) if trial else (1, 8, 32)),
         seconds=args.seconds or (3.0 if trial else 30.0),
-        window_s=args.asr_window,
+        window_s=args.asr_window or (3 if trial else 10),
         device=args.device,
         standins=args.stand_ins,
         seed=args.seed,

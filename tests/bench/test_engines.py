@@ -5,6 +5,7 @@ import json
 import math
 import subprocess
 import sys
+import time
 from collections.abc import AsyncGenerator
 from importlib.metadata import packages_distributions
 from itertools import takewhile
@@ -15,7 +16,7 @@ from voicepipe.admission import latency_ms
 from voicepipe.bench.engines import figures
 from voicepipe.bench.engines.figures import Result, Samples, percentile
 from voicepipe.bench.engines.load import PASSES_A_SECOND, TRAFFIC, schedule
-from voicepipe.bench.engines.play import Engines, play
+from voicepipe.bench.engines.play import Engines, capacity, play
 from voicepipe.bench.engines.readings import Readings
 from voicepipe.bench.engines.report import Report
 from voicepipe.cli import main
@@ -85,6 +86,18 @@ async def test_what_the_engine_raises_is_heard() -> None:
     readings.close()
 
 
+async def test_whoever_gave_up_does_not_keep_others_from_being_heard() -> None:
+    readings = Readings("test", 0, lambda heard_s, urgent: time.sleep(0.05))
+    async with asyncio.timeout(10):
+        given_up = [asyncio.create_task(readings.read(call, 0.5, final=False)) for call in range(3)]
+        await asyncio.sleep(0.01)
+        for task in given_up:
+            task.cancel()
+        assert await readings.read(2, 1.0, final=False)
+        assert 0 < await capacity(readings, 0.5, seed=1) < 8 / 0.05
+    readings.close()
+
+
 class Instant:
     """Engines that take no time."""
 
@@ -129,9 +142,9 @@ def test_the_report() -> None:
     report = Report("a GPU", {"torch": "2.11.0"}, instant, {"llm": 1_500_000_000}, 30.0, results)
     lines = report.markdown().splitlines()
     assert lines[0] == "a GPU. LLM: instant, 1.50 B weights. torch 2.11.0."
-    assert "| | 1 call, alone | 1 call, together |" in [line.replace("|  |", "| |") for line in lines]
-    assert "| ASR, final | 7.0 / 7.0 | 8.0 / 10.0 |" in lines
-    assert "| turn compute |  | 120 / 120 |" in lines
+    assert "| | alone | 1 call |" in [line.replace("|  |", "| |") for line in lines]
+    assert "| ASR, final | 7.0/7.0 | 8.0/10 |" in lines
+    assert "| turn compute |  | 120/120 |" in lines
     assert "| partials left out |  | 25 % |" in lines
     assert "| calls that ASR could hear | 40 | 31 |" in lines
     (told,) = json.loads(json.dumps(report.json()))["results"]

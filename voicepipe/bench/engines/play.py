@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Coroutine
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
 from voicepipe.bench.engines import figures
@@ -43,25 +43,24 @@ async def play(engines: Engines, calls: int, seconds: float, seed: int) -> Sampl
             break
         player.begin(event)
         await asyncio.sleep(0)
-    return await player.end()
+    return await player.end(min(GRACE_S, seconds))
 
 
 async def capacity(asr: Asr, seconds: float, seed: int) -> float:
-    """Calls whose readings `asr` can do: the readings of many calls, one upon the other, for `seconds` seconds."""
+    """Calls whose readings `asr` can do: the readings of many calls, one upon the other, for `seconds` seconds. Raises
+    what it raises."""
     done, events = 0, schedule(IN_FLIGHT, seed)
-    began = time.monotonic()
 
     async def read(call: int) -> None:  # by a number of its own: readings of one call replace one another
         nonlocal done
-        while time.monotonic() < began + seconds:
+        while True:
             event = next(events)
-            await asr.read(call, event.heard_s, final=event.final)
-            done += 1
+            done += await asr.read(call, event.heard_s, final=event.final)
 
-    async with asyncio.TaskGroup() as group:
-        for call in range(IN_FLIGHT):
-            group.create_task(read(call))
-    return done / (time.monotonic() - began) / PASSES_A_SECOND
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await asyncio.gather(*(read(call) for call in range(IN_FLIGHT)))
+    return done / seconds / PASSES_A_SECOND
 
 
 class _Player:
@@ -89,9 +88,9 @@ class _Player:
         elif self._asr:
             self._start(self._partial(self._asr, event))
 
-    async def end(self) -> Samples:
+    async def end(self, grace_s: float) -> Samples:
         """Wait a while for what has begun. Raises what an engine has raised."""
-        until = time.monotonic() + GRACE_S
+        until = time.monotonic() + grace_s
         while self._tasks and time.monotonic() < until:
             await asyncio.wait(self._tasks, timeout=until - time.monotonic())
         for task in self._tasks:

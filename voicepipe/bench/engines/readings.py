@@ -42,7 +42,7 @@ class Readings:
     async def read(self, call: int, heard_s: float, *, final: bool) -> bool:
         """False: the reading was not needed, since another one of this call is to come. Raises what `read` raises."""
         before = self._waiting.get(call)
-        if before and not final:
+        if before and not before.done.done() and not final:
             return False  # that one will read the newest sound
         if before:
             before.tell(False)

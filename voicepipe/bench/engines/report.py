@@ -9,7 +9,7 @@ from rich.table import Table
 from voicepipe.bench.engines.figures import STAGES, TURN, Result, Samples
 
 NOTE = (
-    "p50 / p95 in ms. Alone: a stage has the device to itself, under the same load. LLM's first phrase: 8 tokens. "
+    "p50/p95 in ms. Alone: under the same load, with the device to itself. LLM's first phrase: 8 tokens. "
     "Turn compute: ASR's final, then LLM's and TTS's first phrase. Turn latency: what the caller waits, the longer of "
     "160 ms and 80 ms + compute."
 )
@@ -37,7 +37,7 @@ class Report:
     def header(self) -> list[str]:
         """Of `rows`."""
         calls = [f"{result.calls} {'call' if result.calls == 1 else 'calls'}" for result in self.results]
-        return ["", *(f"{each}, {which}" for each in calls for which in ("alone", "together"))]
+        return ["", *(cell for each in calls for cell in ("alone", each))]
 
     def rows(self) -> list[list[str]]:
         """A row for each figure, with its name."""
@@ -60,7 +60,7 @@ class Report:
         first, *others = self.header()
         table.add_column(first, no_wrap=True)
         for column in others:
-            table.add_column(column, justify="right")
+            table.add_column(column, justify="right", no_wrap=True)
         for row in self.rows():
             table.add_row(*row)
         return table
@@ -79,11 +79,11 @@ class Report:
 
 def _times(samples: Samples, name: str) -> str:
     figure = samples.figure(name)
-    return f"{_ms(figure.p50)} / {_ms(figure.p95)}" if figure else ""
+    return f"{_ms(figure.p50)}/{_ms(figure.p95)}" if figure else ""
 
 
 def _ms(time: float) -> str:
-    return f"{time:.1f}" if time < 100 else f"{time:.0f}"
+    return f"{time:.1f}" if time < 10 else f"{time:.0f}"
 
 
 def _share(samples: Samples) -> str:
