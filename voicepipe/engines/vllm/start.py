@@ -24,20 +24,14 @@ LAST_WORDS_S = 10.0
 SHARED_MEMORY = "/dev/shm"
 
 
-class GivenUp(Exception):
-    """Nobody waits for this start any more."""
-
-
 class Start(Generic[T]):
-    """`build`, in a thread of its own. It gets `enter`, to be called before it starts processes, and may hang then.
+    """`build`, which starts processes and may hang, in a thread of its own.
 
     A ^C at the terminal reaches those processes as well: they leave it to us, who have calls to end.
     """
 
-    def __init__(self, build: Callable[[Callable[[], None]], T]) -> None:
+    def __init__(self, build: Callable[[], T]) -> None:
         self._build = build
-        self._lock = threading.Lock()
-        self._entered = self._given_up = False
         self._result: Future[T] = Future()
         self._others = [child.pid for child in multiprocessing.active_children()]
         self._thread = threading.Thread(target=self._run, name="vllm-start", daemon=True)
@@ -52,11 +46,9 @@ class Start(Generic[T]):
         return family(self._others)
 
     async def give_up(self) -> None:
-        """End its processes, and those that it has yet to start. Something that hangs without any is left behind."""
-        with self._lock:
-            self._given_up = True
+        """End its processes, and those that it has yet to start; a build that hangs without any is left behind."""
         deadline = time.monotonic() + LAST_WORDS_S
-        while self._entered and self._thread.is_alive() and time.monotonic() < deadline:
+        while self._thread.is_alive() and time.monotonic() < deadline:
             await asyncio.to_thread(self._end)
             await asyncio.sleep(0.05)
         await asyncio.to_thread(self._end)
@@ -64,17 +56,11 @@ class Start(Generic[T]):
     def _end(self) -> None:
         end(self.family())
 
-    def _enter(self) -> None:
-        with self._lock:
-            if self._given_up:
-                raise GivenUp
-            self._entered = True
-
     def _run(self) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         with contextlib.suppress(InvalidStateError):  # if nobody waits for it
             try:
-                self._result.set_result(self._build(self._enter))
+                self._result.set_result(self._build())
             except BaseException as error:
                 self._result.set_exception(error)
 
