@@ -1,10 +1,11 @@
 """The real vLLM with the nano LLM: `make test-engines` runs this in an environment of its own, on any CPU."""
 
 import asyncio
+import multiprocessing
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def metric(name: str) -> float:
     """vLLM's own, summed over its engines."""
     samples = [sample for family in REGISTRY.collect() for sample in family.samples if sample.name == f"vllm:{name}"]
     assert samples, name
-    return sum(sample.value for sample in samples)
+    return sum((sample.value for sample in samples), 0.0)
 
 
 class TestVllm(ToolContract):
@@ -68,7 +69,7 @@ class TestVllm(ToolContract):
         return VllmLlm(configured())
 
     @pytest.fixture
-    def llm(self, engine: VllmLlm) -> VllmLlm:  # type: ignore[override]
+    def llm(self, engine: VllmLlm) -> VllmLlm:
         return engine
 
 
@@ -119,8 +120,8 @@ async def test_the_agents_prompt_is_in_the_prefix_cache_from_the_start(engine: V
 
 
 async def test_a_conversation_longer_than_the_model_reads_goes_on(engine: VllmLlm) -> None:
-    turns = [Message(role, f"{role} says this in turn {turn}") for turn in range(60) for role in ("user", "assistant")]  # type: ignore[arg-type]
-    assert await texts(engine, Prompt((SYSTEM, *turns, *HOURS.messages)))
+    turns = [(Message("user", f"is dish {dish} good"), Message("assistant", "It is.")) for dish in range(100)]
+    assert await texts(engine, Prompt((SYSTEM, *chain(*turns), *HOURS.messages)))
     with pytest.raises(EngineError, match="instructions"):
         await texts(engine, Prompt((Message("system", "word " * 5000), *HOURS.messages)))
 
@@ -161,6 +162,25 @@ def assert_same(one: list[Step], other: list[Step]) -> None:
             assert likely[token].logprob - likely[instead].logprob < 1e-3
             return
     assert len(one) == len(other)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"start_timeout_s": 1}, "not ready after 1 s"),
+        ({"args": {"max_num_seq": 1}}, "did you mean max_num_seqs"),
+        ({"args": {"max_num_seqs": "few"}}, "max_num_seqs"),
+        ({"tool_call_parser": "hermez"}, "did you mean hermes"),
+        ({"model": "/nowhere"}, "there is no '/nowhere'"),
+        ({"model": ""}, "vllm.model is empty"),
+    ],
+)
+async def test_a_start_that_fails_says_why(changes: dict[str, Any], said: str) -> None:
+    """... and leaves no process behind."""
+    before = multiprocessing.active_children()
+    with pytest.raises(EngineError, match=said):
+        await VllmLlm(configured(**changes)).start()
+    await until(lambda: set(multiprocessing.active_children()) <= set(before))
 
 
 async def test_an_engine_that_is_killed_comes_back(engine: VllmLlm) -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from voicepipe.engine_config import VllmConfig
-from voicepipe.engines.vllm.arguments import arguments
+from voicepipe.engines.vllm.arguments import arguments, check_parser
 from voicepipe.errors import EngineError
 
 KNOWN = ("model", "tensor_parallel_size", "max_model_len", "quantization", "max_num_seqs", "scheduling_policy")
@@ -42,3 +42,13 @@ def test_no_bound_on_the_cache_is_none() -> None:
 def test_other_names_are_refused(name: str, said: str) -> None:
     with pytest.raises(EngineError, match=re.escape(f"vllm.args.{name}: ") + ".*" + re.escape(said)):
         arguments(VllmConfig(args={name: 1}), "", KNOWN)
+
+
+def test_parsers_of_tool_calls() -> None:
+    known = ("hermes", "llama3_json")
+    for name in ("", "hermes"):
+        check_parser("vllm.tool_call_parser", name, known)
+    with pytest.raises(EngineError, match="no parser 'lama3_json'; did you mean llama3_json?"):
+        check_parser("vllm.tool_call_parser", "lama3_json", known)
+    with pytest.raises(EngineError, match="there are hermes, llama3_json."):
+        check_parser("vllm.tool_call_parser", "xml", known)

@@ -7,9 +7,10 @@ from multiprocessing.process import BaseProcess
 from threading import Event
 
 import pytest
+from psutil import Process
 
 from voicepipe.engine_config import VllmConfig
-from voicepipe.engines.vllm.start import Start, end, family, hung
+from voicepipe.engines.vllm.start import Start, end, family, guard, hung
 
 
 async def test_what_is_built_or_went_wrong_comes_back() -> None:
@@ -67,6 +68,15 @@ def test_processes_of_a_start_that_hangs_are_ended() -> None:
         for child in (before, other, hanging):
             child.kill()
             child.join()
+
+
+def test_processes_end_with_ours_however_that_ends() -> None:
+    child = process("EngineCore")
+    guarding = guard([Process(child.pid)])
+    assert guarding.stdin
+    guarding.stdin.close()  # as the end of this process does
+    child.join(60)
+    assert child.exitcode == -signal.SIGKILL and guarding.wait(60) == 0
 
 
 def process(name: str) -> BaseProcess:

@@ -21,8 +21,9 @@ def arguments(config: VllmConfig, model: str, known: Collection[str]) -> dict[st
         if name in FIXED:
             raise EngineError(f"vllm.args.{name}: leave it out; {FIXED[name]}.")
         if name not in known:
-            near = get_close_matches(name.lstrip("-").replace("-", "_"), known, n=3)
-            hint = f"did you mean {' or '.join(near)}?" if near else "its documentation lists them as Engine Arguments."
+            hint = (
+                _meant(name.lstrip("-").replace("-", "_"), known) or "its documentation lists them as Engine Arguments."
+            )
             raise EngineError(f"vllm.args.{name}: the installed vLLM has no such engine argument; {hint}")
     return {
         "model": model,
@@ -32,3 +33,15 @@ def arguments(config: VllmConfig, model: str, known: Collection[str]) -> dict[st
         "scheduling_policy": "priority",
         **config.args,
     }
+
+
+def check_parser(key: str, name: str, known: Collection[str]) -> None:
+    """Raises EngineError: `name`, if any is set as `key`, is none of vLLM's."""
+    if name and name not in known:
+        hint = _meant(name, known) or f"there are {', '.join(sorted(known))}."
+        raise EngineError(f"{key}: the installed vLLM has no parser {name!r}; {hint}")
+
+
+def _meant(name: str, known: Collection[str]) -> str:
+    near = get_close_matches(name, known, n=3)
+    return f"did you mean {' or '.join(near)}?" if near else ""

@@ -12,12 +12,11 @@ from voicepipe.config import settle_environment
 from voicepipe.engine_config import VllmConfig
 from voicepipe.engines import hub
 from voicepipe.engines.base import Delta, Prompt
-from voicepipe.engines.vllm.arguments import arguments
-from voicepipe.engines.vllm.start import Start, end, hung
+from voicepipe.engines.vllm.arguments import arguments, check_parser
+from voicepipe.engines.vllm.start import Start, end, guard, hung
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing, VoicepipeError
 
 if TYPE_CHECKING:
-    from psutil import Process
     from vllm.v1.engine.async_llm import AsyncLLM
 
     from voicepipe.engines.vllm.chats import Chats
@@ -35,10 +34,11 @@ ENVIRONMENT = {
 class VllmCore:
     """Implements `life.Core`."""
 
-    def __init__(self, llm: "AsyncLLM", chats: "Chats", processes: "list[Process]") -> None:
+    def __init__(self, llm: "AsyncLLM", chats: "Chats", start: Start[Any]) -> None:
         self.llm = llm
         self.chats = chats
-        self.processes = processes
+        self.processes = start.family()
+        self._guard = guard(self.processes)
         self._ids = itertools.count()
 
     @property
@@ -50,7 +50,12 @@ class VllmCore:
         if handler := self.llm.output_handler:
             handler.cancel()  # It would report the end as a failure.
         await asyncio.to_thread(self.llm.shutdown)
-        await asyncio.to_thread(end, self.processes)
+        await asyncio.to_thread(self._end)
+
+    def _end(self) -> None:
+        end(self.processes)
+        self._guard.kill()
+        self._guard.wait()
 
     async def reply(self, prompt: Prompt, priority: int) -> AsyncGenerator[Delta, None]:
         """Raises EngineDead, EngineBusy, EngineError. Closing it aborts the request in the engine."""
@@ -77,14 +82,17 @@ async def load(config: VllmConfig, ready: Callable[[VllmCore], Awaitable[None]])
     """A core that `ready` has warmed up. Raises EngineError; then, and when cancelled, its processes are gone."""
     args = await asyncio.to_thread(_arguments, config)
     start = Start(partial(_build, config, args))
+    core: VllmCore | None = None
     try:
         async with asyncio.timeout(config.start_timeout_s):
             llm, chats = await start.result()
-            core = VllmCore(llm, chats, await asyncio.to_thread(start.family))
+            core = await asyncio.to_thread(VllmCore, llm, chats, start)
             await ready(core)
             return core
     except BaseException as error:
         await start.give_up()
+        if core is not None:
+            await core.close()
         if isinstance(error, TimeoutError):
             raise EngineError(hung(config)) from None
         raise
@@ -98,10 +106,15 @@ def _arguments(config: VllmConfig) -> dict[str, Any]:
     settle_environment(ENVIRONMENT | {"VLLM_ENGINE_READY_TIMEOUT_S": str(config.start_timeout_s)})
     try:
         from vllm.engine.arg_utils import AsyncEngineArgs
+        from vllm.reasoning import ReasoningParserManager
+        from vllm.tool_parsers import ToolParserManager
 
         import voicepipe.engines.vllm.chats  # noqa: F401
     except ImportError as error:
         raise EngineMissing(f"vLLM cannot be imported ({error}): pip install vllm, see the README.") from error
+    check_parser("vllm.tool_call_parser", config.tool_call_parser, ToolParserManager.list_registered())
+    reasoning = config.args.get("reasoning_parser", "")
+    check_parser("vllm.args.reasoning_parser", reasoning, ReasoningParserManager.list_registered())
     return arguments(config, str(model), {field.name for field in fields(AsyncEngineArgs)})
 
 
@@ -120,4 +133,4 @@ def _build(config: VllmConfig, args: dict[str, Any]) -> "tuple[AsyncLLM, Chats]"
         return llm, Chats(llm, config)
     except Exception as error:
         llm.shutdown()
-        raise EngineError(f"vllm.tool_call_parser or vllm.args.reasoning_parser: {error}") from error
+        raise EngineError(f"The parsers that vllm.tool_call_parser names do not fit the model: {error}") from error

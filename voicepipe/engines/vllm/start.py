@@ -5,6 +5,7 @@ import contextlib
 import multiprocessing
 import shutil
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable
@@ -85,6 +86,17 @@ def end(processes: "Iterable[Process]") -> None:
     for process in processes:
         with contextlib.suppress(NoSuchProcess):
             process.kill()
+
+
+def guard(processes: "Iterable[Process]") -> "subprocess.Popen[bytes]":
+    """A shell that kills them when this process has ended, however it did: they would stay, with their GPUs' memory."""
+    pids = " ".join(str(process.pid) for process in processes)
+    return subprocess.Popen(
+        ["sh", "-c", f"read _; kill -9 {pids}"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # ^C is not for it
+    )
 
 
 def hung(config: VllmConfig) -> str:
