@@ -1,7 +1,10 @@
 """`bench engines` with torch: the stand-ins compute what their papers say, and a whole run ends with every figure."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,6 @@ from voicepipe.bench.engines.standins.kokoro import Kokoro, lengths  # noqa: E40
 from voicepipe.bench.engines.standins.llama import EPS, KINDS, ROPE_THETA, Cache, Llama  # noqa: E402
 from voicepipe.bench.engines.standins.vocoder import FFT, HOP, _sound, _waves  # noqa: E402
 from voicepipe.bench.engines.standins.whisper import Mel, Whisper  # noqa: E402
-from voicepipe.cli import main  # noqa: E402
 from voicepipe.sizing.shapes import ASRS, LLMS, AsrShape, LlmShape  # noqa: E402
 
 SHAPES = {
@@ -160,15 +162,28 @@ def test_a_phrase_is_as_long_as_it_should_be() -> None:
     assert speech.isfinite().all() and speech.std() > 0
 
 
-def test_a_whole_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+ROOT = Path(__file__).parents[2]
+REAL = find_spec("vllm") and find_spec("faster_whisper")
+
+
+@pytest.mark.parametrize(
+    ("options", "measured"),
+    [
+        (["--stand-ins"], "stand-in: Whisper tiny"),
+        pytest.param([], "faster-whisper", marks=pytest.mark.skipif(not REAL, reason="vLLM is not installed")),
+    ],
+    ids=["stand-ins", "real"],
+)
+def test_a_whole_run(options: list[str], measured: str, tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
-    assert main(
-        ["bench", "engines", "--shape", "tiny", "--asr-shape", "tiny", "--device", "cpu", "--stand-ins", "--table",
-         "--json", str(file)]
-    ) == 0  # fmt: skip
-    table = capsys.readouterr().out
-    assert "stand-in: Whisper tiny in torch" in table and "| turn compute |" in table
+    command = ["bench", "engines", "--shape", "tiny", "--asr-shape", "tiny", "--device", "cpu", "--table"]
+    line = [sys.executable, "-m", "voicepipe", *command, "--json", str(file), *options]
+    printed = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
+    assert printed.returncode == 0, printed.stderr
+    assert "| turn compute |" in printed.stdout
     told = json.loads(file.read_text())
+    assert measured in told["engines"]["asr"]
+    assert told["engines"]["llm"].startswith("vLLM" if REAL and not options else "stand-in")
     assert [result["calls"] for result in told["results"]] == [1, 2]
     for result in told["results"]:
         assert set(result["together"]) <= {*STAGES, *TURN} and "LLM, first token" in result["alone"]
