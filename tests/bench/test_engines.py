@@ -153,6 +153,15 @@ def test_the_report() -> None:
     assert report.table().row_count == len(report.rows())
 
 
+def test_without_torch_it_says_what_to_install(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "voicepipe.bench.engines.standins.device", raising=False)
+    assert main(["bench", "engines"]) == 2
+    assert "pip install torch" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("calls", ["", "0", "1,", "many"])
 def test_numbers_of_calls(calls: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):

@@ -1,5 +1,6 @@
 """The device, its streams, and work recorded once so that doing it costs one launch."""
 
+import logging
 import platform
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -10,6 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from voicepipe.errors import ConfigError
+
+log = logging.getLogger(__name__)
 
 WARM_UPS = 3
 """Runs before a recording: libraries choose their kernels and take their workspaces."""
@@ -25,6 +28,10 @@ class Device:
                 "--device cuda: torch sees no GPU here; give --device cpu, or install torch's CUDA build."
             )
         self.torch = torch.device(name if name.startswith("cuda") else "cuda" if self.cuda else "cpu")
+        self.unrecorded = 0
+        """Parts that CUDA could not record: they run kernel by kernel."""
+        if self.torch.index is not None:
+            torch.cuda.set_device(self.torch)
         if self.cuda:  # as onnxruntime does it: TF32, and the fastest convolution for each shape
             torch.set_float32_matmul_precision("high")
             torch.backends.cudnn.benchmark = True
@@ -34,7 +41,10 @@ class Device:
         """For a table's title."""
         if self.cuda:
             properties = torch.cuda.get_device_properties(self.torch)
-            return f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB, CUDA {torch.version.cuda}"
+            unrecorded = f", {self.unrecorded} parts not recorded" if self.unrecorded else ""
+            return (
+                f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB, CUDA {torch.version.cuda}{unrecorded}"
+            )
         return f"{_processor()}, {torch.get_num_threads()} threads"
 
     @property
@@ -99,16 +109,23 @@ class Recorded:
         self._graph.replay()
         return self._output
 
-    def _record(self) -> torch.cuda.CUDAGraph:
+    def _record(self) -> torch.cuda.CUDAGraph | None:
+        stream, pool = self._lane.stream, self._lane.pool
+        assert stream
         torch.cuda.synchronize()
         with self._lane.entered():
             for _ in range(WARM_UPS):
                 self._work()
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
-        stream, pool = self._lane.stream, self._lane.pool
-        with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
-            self._output = self._work()
+        try:
+            with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
+                self._output = self._work()
+        except RuntimeError as error:
+            log.warning("a stand-in runs kernel by kernel, since CUDA cannot record it: %s", error)
+            torch.cuda.set_stream(torch.cuda.default_stream(stream.device))  # it is still in the recording's
+            self._lane.device.unrecorded += 1
+            return None
         return graph
 
 

@@ -1,6 +1,5 @@
 """The stand-in for kokoro-onnx: a phrase at a time on each of a few threads, as `engines/kokoro.py` has it."""
 
-import asyncio
 from queue import SimpleQueue
 
 import torch
@@ -10,7 +9,7 @@ from voicepipe.bench.engines.load import LATER_PHRASE_S, TRAFFIC
 from voicepipe.bench.engines.shapes import TtsShape
 from voicepipe.bench.engines.standins.device import Device, Recorded
 from voicepipe.bench.engines.standins.kokoro import Kokoro, lengths
-from voicepipe.engines.worker import Job, Worker
+from voicepipe.engines.worker import Worker
 
 WORKERS = 2
 """Phrases that are spoken at a time: the configuration's default."""
@@ -28,9 +27,7 @@ class TorchTts:
 
     async def speak(self, call: int, *, first: bool) -> None:
         """Raises EngineError, and what torch raises."""
-        job = Job(lambda: self._speak(first), urgent=first)
-        self._worker.add(job)
-        await asyncio.wrap_future(job.done)
+        await (self._worker.submit_urgent if first else self._worker.submit)(self._speak, first)
 
     def close(self) -> None:
         self._worker.close()

@@ -19,7 +19,10 @@ from voicepipe.bench.engines.standins.kokoro import Kokoro, lengths  # noqa: E40
 from voicepipe.bench.engines.standins.llama import EPS, KINDS, ROPE_THETA, Cache, Llama  # noqa: E402
 from voicepipe.bench.engines.standins.vocoder import FFT, HOP, _sound, _waves  # noqa: E402
 from voicepipe.bench.engines.standins.whisper import Mel, Whisper  # noqa: E402
+from voicepipe.cli import main  # noqa: E402
 from voicepipe.sizing.shapes import ASRS, LLMS, AsrShape, LlmShape  # noqa: E402
+
+pytestmark = pytest.mark.engine
 
 SHAPES = {
     "llama": TINY_LLM,
@@ -164,6 +167,11 @@ def test_a_phrase_is_as_long_as_it_should_be() -> None:
 
 ROOT = Path(__file__).parents[2]
 REAL = find_spec("vllm") and find_spec("faster_whisper")
+
+
+def test_an_unknown_shape_is_refused_with_those_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "engines", "--stand-ins", "--device", "cpu", "--shape", "llama-9"]) == 2
+    assert "llama-9" in (said := capsys.readouterr().err) and "llama-3.1-8b" in said
 
 
 @pytest.mark.parametrize(
