@@ -1,8 +1,10 @@
 """`bench engines` with torch: the stand-ins compute what their papers say, and a whole run ends with every figure."""
 
+import asyncio
 import json
 import subprocess
 import sys
+from contextlib import aclosing
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,10 +15,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from voicepipe.bench.engines.figures import STAGES, TURN  # noqa: E402
+from voicepipe.bench.engines.load import TRAFFIC  # noqa: E402
 from voicepipe.bench.engines.shapes import TINY_LLM, TTSS  # noqa: E402
+from voicepipe.bench.engines.standins.batching import Batch  # noqa: E402
 from voicepipe.bench.engines.standins.device import Device  # noqa: E402
 from voicepipe.bench.engines.standins.kokoro import Kokoro, lengths  # noqa: E402
 from voicepipe.bench.engines.standins.llama import EPS, KINDS, ROPE_THETA, Cache, Llama  # noqa: E402
+from voicepipe.bench.engines.standins.llm import TorchLlm  # noqa: E402
 from voicepipe.bench.engines.standins.vocoder import FFT, HOP, _sound, _waves  # noqa: E402
 from voicepipe.bench.engines.standins.whisper import Mel, Whisper  # noqa: E402
 from voicepipe.cli import main  # noqa: E402
@@ -56,6 +61,41 @@ def test_decoding_with_a_cache_gives_what_reading_everything_gives(shape: LlmSha
     for at in range(12, 20):
         logits = model(tokens[[1, 2, 0], at : at + 1], cache, None, positions[:, at : at + 1])
     torch.testing.assert_close(logits[slots], whole)
+
+
+def test_sequences_side_by_side_say_what_each_would_by_itself() -> None:
+    batch = Batch(TINY_LLM, slots=3, device=Device("cpu"))
+    prompts = torch.randint(TINY_LLM.vocab, (3, TRAFFIC.new_tokens))
+    told: dict[int, list[int]] = {}
+    told[2], told[0] = ([token] for token in batch.admit(prompts[[2, 0]], [2, 0]))
+    for step in range(6):
+        if step == 2:
+            told[1] = batch.admit(prompts[[1]], [1])
+        tokens = batch.step(tuple(told))
+        for slot in told:
+            told[slot].append(tokens[slot])
+    for slot, said in told.items():
+        whole = torch.cat([batch.cached, prompts[slot], torch.tensor(said[:-1])])[None]
+        cache = Cache(TINY_LLM, 1, whole.shape[1], batch.model.embed.weight)
+        for count in range(1, len(said) + 1):
+            upto = whole[:, : whole.shape[1] - len(said) + count]
+            assert batch.model(upto, cache, None, torch.arange(upto.shape[1])[None]).argmax() == said[count - 1]
+
+
+async def test_the_language_model_serves_more_replies_than_it_has_slots_and_forgets_those_that_are_aborted() -> None:
+    llm = TorchLlm("tiny", TINY_LLM, slots=2, device=Device("cpu"))
+
+    async def reply(call: int) -> int:
+        async with aclosing(llm.reply(call)) as counts:
+            async for count in counts:
+                if call == 1 and count == 3:
+                    break
+        return count
+
+    async with asyncio.timeout(60):
+        counts = await asyncio.gather(*(reply(call) for call in range(5)))
+    assert counts == [TRAFFIC.reply_tokens, 3, *[TRAFFIC.reply_tokens] * 3]
+    llm.close()
 
 
 @pytest.mark.parametrize("name", [name for name, shape in LLMS.items() if shape.kind in KINDS])

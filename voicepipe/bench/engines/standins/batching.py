@@ -35,7 +35,9 @@ class Batch:
         """Where it will stand."""
         self._new = torch.zeros(max(PREFILLS), TRAFFIC.new_tokens, dtype=torch.int64, device=device.torch)
         self._into = torch.zeros(max(PREFILLS), dtype=torch.int64, device=device.torch)
-        self._prefix = self._learned(shape, device)
+        self.cached = torch.randint(shape.vocab, (CACHED_TOKENS,), device=device.torch)
+        """What all sequences begin with."""
+        self._prefix = self._learned()
         with sdpa_kernel(KERNELS):
             self._decodes = {rows: Recorded(partial(self._decode, rows), self.lane) for rows in buckets(slots)}
             self._prefills = {
@@ -77,12 +79,11 @@ class Batch:
         at.add_(1).clamp_(max=self.cache.length - 1)  # a slot that nobody uses goes on without end
         return tokens
 
-    def _learned(self, shape: LlmShape, device: Device) -> Tensor:
+    def _learned(self) -> Tensor:
         """The cached tokens' keys and values: [layers, 2, CACHED_TOKENS, kv_heads, head_dim]."""
-        tokens = torch.randint(shape.vocab, (1, CACHED_TOKENS), device=device.torch)
-        positions = torch.arange(CACHED_TOKENS, device=device.torch)[None]
+        positions = torch.arange(CACHED_TOKENS, device=self.cached.device)[None]
         with sdpa_kernel(KERNELS):
-            self.model(tokens, self.cache, None, positions)
+            self.model(self.cached[None], self.cache, None, positions)
         return self.cache.kv[:, :, 0, :CACHED_TOKENS].clone()
 
 
