@@ -126,7 +126,15 @@ def _build(config: VllmConfig, args: dict[str, Any]) -> "tuple[AsyncLLM, Chats]"
     from voicepipe.engines.vllm.chats import Chats
 
     try:
-        llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**args))
+        asked = AsyncEngineArgs(**args)
+        settled = asked.create_engine_config()
+    except Exception as error:
+        given = ", ".join(f"{name} = {value!r}" for name, value in args.items())
+        raise EngineError(f"vLLM refuses its arguments ({error}): {given}") from error
+    try:
+        llm = AsyncLLM.from_vllm_config(
+            settled, enable_log_requests=asked.enable_log_requests, disable_log_stats=asked.disable_log_stats
+        )
     except Exception as error:
         raise EngineError(f"vLLM did not start, and its log says why: {error}") from error
     try:
