@@ -209,9 +209,18 @@ ROOT = Path(__file__).parents[2]
 REAL = find_spec("vllm") and find_spec("faster_whisper")
 
 
-def test_an_unknown_shape_is_refused_with_those_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "engines", "--stand-ins", "--device", "cpu", "--shape", "llama-9"]) == 2
-    assert "llama-9" in (said := capsys.readouterr().err) and "llama-3.1-8b" in said
+@pytest.mark.parametrize(
+    ("options", "instead"),
+    [
+        (["--shape", "llama-9"], "llama-3.1-8b"), (["--device", "cuda:99"], "auto, cpu"),
+        (["--asr-window", "31"], "from 1 to 30"), (["--seconds", "0.5"], "1 second or more"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_measured_is_refused(
+    options: list[str], instead: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "engines", "--stand-ins", *options]) == 2
+    assert " ".join(options) in (said := capsys.readouterr().err) and instead in said
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from voicepipe.bench.engines.stages import Asr, Llm, Tts
     from voicepipe.bench.engines.standins.device import Device
 
+LONGEST_S = 30
 Shape = TypeVar("Shape")
 Progress = Callable[[str], None]
 """Told what is done next."""
@@ -41,6 +42,10 @@ class Options:
 
 def device_of(options: Options) -> "Device":
     """Raises EngineMissing, ConfigError."""
+    if not 1 <= options.window_s <= LONGEST_S:
+        raise ConfigError(f"--asr-window {options.window_s}: Whisper hears from 1 to {LONGEST_S} seconds.")
+    if options.seconds < 1:
+        raise ConfigError(f"--seconds {options.seconds:g}: a run takes 1 second or more.")
     try:
         from voicepipe.bench.engines.standins.device import Device
     except ImportError as error:

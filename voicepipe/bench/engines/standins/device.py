@@ -22,12 +22,12 @@ class Device:
     """Where the stand-ins run. Raises ConfigError."""
 
     def __init__(self, name: str) -> None:
-        self.cuda = name.startswith("cuda") or (name == "auto" and torch.cuda.is_available())
-        if self.cuda and not torch.cuda.is_available():
-            raise ConfigError(
-                "--device cuda: torch sees no GPU here; give --device cpu, or install torch's CUDA build."
-            )
-        self.torch = torch.device(name if name.startswith("cuda") else "cuda" if self.cuda else "cpu")
+        gpus = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
+        known = ("auto", "cpu", *(["cuda"] if gpus else []), *gpus)
+        if name not in known:
+            raise ConfigError(f"--device {name}: torch sees no such device here; choose one of {', '.join(known)}.")
+        self.torch = torch.device(name if name != "auto" else "cuda" if gpus else "cpu")
+        self.cuda = self.torch.type == "cuda"
         self.unrecorded = 0
         """Parts that CUDA could not record: they run kernel by kernel."""
         if self.torch.index is not None:
