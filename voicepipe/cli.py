@@ -94,7 +94,7 @@ def _add_engines(engines: argparse.ArgumentParser) -> None:
         help="language model (default: %(default)s); tiny: a trial, with less of everything",
     )
     engines.add_argument(
-        "--asr-shape", default="large-v3-turbo", metavar="NAME", help="Whisper's size (default: %(default)s)"
+        "--asr-shape", metavar="NAME", help="Whisper's size (default: large-v3-turbo; tiny in a trial)"
     )
     engines.add_argument("--tts-shape", metavar="NAME", help="speech synthesis (default: kokoro-82m)")
     engines.add_argument("--calls", type=_counts, metavar="N,N", help="at a time (default: 1,8,32)")
@@ -226,7 +226,7 @@ def _bench_engines(args: argparse.Namespace) -> int:
     trial = args.shape == "tiny"
     options = Options(
         llm=args.shape,
-        asr=args.asr_shape,
+        asr=args.asr_shape or ("tiny" if trial else "large-v3-turbo"),
         tts=args.tts_shape or ("tiny" if trial else "kokoro-82m"),
         calls=args.calls or ((1, 2) if trial else (1, 8, 32)),
         seconds=(3.0 if trial else 30.0) if args.seconds is None else args.seconds,

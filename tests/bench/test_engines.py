@@ -94,8 +94,26 @@ async def test_whoever_gave_up_does_not_keep_others_from_being_heard() -> None:
         for task in given_up:
             task.cancel()
         assert await readings.read(2, 1.0, final=False)
-        assert 0 < await capacity(readings, 0.5, seed=1) < 8 / 0.05
+        assert 0 < await capacity(readings, 0.5, seed=1) < 8 / 0.05 / PASSES_A_SECOND
     readings.close()
+
+
+class Counted:
+    """A recogniser for which a reading takes 5 ms, many at a time."""
+
+    def __init__(self) -> None:
+        self.done = 0
+
+    async def read(self, call: int, heard_s: float, *, final: bool) -> bool:
+        await asyncio.sleep(0.005)
+        self.done += 1
+        return True
+
+
+async def test_every_reading_counts_towards_what_can_be_heard() -> None:
+    counted = Counted()
+    calls = await capacity(counted, 0.5, seed=1)  # type: ignore[arg-type]
+    assert calls * 0.5 * PASSES_A_SECOND == pytest.approx(counted.done, abs=16)
 
 
 class Instant:

@@ -55,7 +55,8 @@ async def capacity(asr: Asr, seconds: float, seed: int) -> float:
         nonlocal done
         while True:
             event = next(events)
-            done += await asr.read(call, event.heard_s, final=event.final)
+            heard = await asr.read(call, event.heard_s, final=event.final)
+            done += heard  # not across the await: others count meanwhile
 
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
