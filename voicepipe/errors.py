@@ -10,6 +10,7 @@ VoicepipeError
  +-- Refused                a call that is not admitted
  |    +-- Unauthorized      no key, a wrong key or an expired one
  |    +-- PopFull           every slot is taken, or one more call would miss the budget
+ |    |    +-- TenantFull   every slot of the caller's tenant is taken
  |    +-- Draining          the PoP takes no new calls
  |    +-- EngineDown        an engine is being started again
  |    +-- NoPort            no network port can be had for a call's sound

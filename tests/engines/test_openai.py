@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
+import msgspec
 import pytest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
@@ -232,18 +233,35 @@ async def test_refusals(answer: Response, error: type[EngineError], says: str) -
         assert type(raised.value) is error
 
 
+def hurried(desk: Desk) -> None:
+    """From now on it is waited for 1 s: a start may take longer on a busy machine."""
+    desk.llm._config = msgspec.structs.replace(desk.llm._config, timeout_ms=1000)
+
+
+async def test_thoughts_are_not_spoken(desk: Desk) -> None:
+    desk.answers(chunk(content="<thi"), chunk(content="nk>Let me see.</think>\n"), *said("From noon."))
+    assert "".join(await texts(desk.llm, HELLO)) == "From noon."
+
+
+async def test_a_tool_that_is_not_offered_is_not_asked_for() -> None:
+    prompt = Prompt(HELLO.messages, (ToolSpec("add"),), tool_choice="gone")
+    assert request(OpenAiConfig(), "m", prompt)["tool_choice"] == "auto"
+
+
 async def test_a_slow_first_token() -> None:
-    async with opened(timeout_ms=1000) as desk:
+    async with opened() as desk:
+        hurried(desk)
         with pytest.raises(EngineBusy, match="1000 ms"):
             await reply(desk, 30.0, *said("Yes."))
         await until(lambda: desk.server.abandoned)
 
 
 async def test_a_stall_after_the_first_token() -> None:
-    async with opened(timeout_ms=1000) as desk:
+    async with opened() as desk:
         desk.answers(chunk(content="From"), ": still there\n\n", 30.0, *said("noon"))
         deltas = desk.llm.generate(HELLO)
         assert await anext(deltas) == "From"
+        hurried(desk)
         with pytest.raises(EngineStalled, match="1000 ms"):
             await anext(deltas)
 

@@ -4,7 +4,7 @@ import asyncio
 import importlib.metadata
 import logging
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from voicepipe.config import Config, openai_key
@@ -25,12 +25,11 @@ async def loaded(config: Config, phrases: Sequence[str] = (), prompts: Sequence[
     begin that the language model will get.
     """
     engines = choose(await asyncio.to_thread(placed, config), phrases)
-    try:
+    async with AsyncExitStack() as closing:
+        for engine in engines.all():
+            closing.push_async_callback(engine.close)
         await _start(engines, prompts)
         yield engines
-    finally:
-        for engine in engines.all():
-            await engine.close()
 
 
 async def _start(engines: Engines, prompts: Sequence[Prompt]) -> None:

@@ -79,8 +79,8 @@ class OpenAiLlm:
             raise EngineError(f"{self._server} does not stream replies: look whether openai.base_url is right.")
         if not reply.over:
             raise EngineDead(f"{self._server} broke off in the middle of a reply: see its log.")
-        for call in reply.calls():
-            yield call
+        for delta in reply.rest():
+            yield delta
 
     async def _events(self, body: dict[str, object]) -> AsyncGenerator[bytes, None]:
         lines = Lines()

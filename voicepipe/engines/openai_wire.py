@@ -12,6 +12,7 @@ import msgspec
 from voicepipe.engine_config import OpenAiConfig
 from voicepipe.engines import chat
 from voicepipe.engines.base import Delta, Prompt, ToolCall
+from voicepipe.engines.spoken import Spoken
 from voicepipe.errors import EngineError
 
 LONGEST_EVENT = 1 << 20
@@ -32,15 +33,11 @@ def request(config: OpenAiConfig, model: str, prompt: Prompt) -> dict[str, Any]:
         "max_tokens": prompt.max_tokens or config.max_tokens,
     }
     if tools := chat.tools(prompt):
-        body |= {"tools": tools, "tool_choice": _choice(prompt.tool_choice)}
+        body |= {"tools": tools, "tool_choice": chat.choice(prompt)}
     body |= config.body
     if isinstance(priority := config.body.get("priority"), int):
         body["priority"] = priority + prompt.speculative  # vLLM: the lower is served first.
     return body | {"stream": True}
-
-
-def _choice(choice: str) -> str | dict[str, Any]:
-    return choice if choice in ("auto", "required") else {"type": "function", "function": {"name": choice}}
 
 
 # --- the answer ---------------------------------------------------------------------------------------------------
@@ -73,7 +70,6 @@ class _Chunk(msgspec.Struct):
     choices: list[_Choice] = []
     error: Any = None
     object: str = ""
-    message: str = ""
 
 
 class Lines:
@@ -98,11 +94,11 @@ class Reply:
     def __init__(self) -> None:
         self.over = False
         """The server said that it is complete."""
-        self._said = False
+        self._spoken = Spoken()
         self._calls: list[_Fragment] = []
 
     def take(self, event: bytes) -> str:
-        """What the event adds to the text, perhaps nothing. Raises EngineError: the server reports one, or babbles."""
+        """What the event adds to what is said, perhaps nothing. Raises EngineError: it reports one, or babbles."""
         if event == b"[DONE]":
             self.over = True
             return ""
@@ -118,9 +114,7 @@ class Reply:
             for fragment in choice.delta.tool_calls or ():
                 self._add(fragment)
             self.over |= choice.finish_reason is not None
-        text = text if self._said else text.lstrip()
-        self._said |= bool(text)
-        return text
+        return self._spoken.push(text)
 
     def _add(self, fragment: _Fragment) -> None:
         known = next((call for call in reversed(self._calls) if call.index == fragment.index), None)
@@ -132,8 +126,10 @@ class Reply:
         known.function.name = known.function.name or fragment.function.name
         known.function.arguments = (known.function.arguments or "") + (fragment.function.arguments or "")
 
-    def calls(self) -> Iterator[Delta]:
-        """The tools that it calls, whole, in order."""
+    def rest(self) -> Iterator[Delta]:
+        """Once the stream has ended: text that was held back, and the tools that it calls, whole, in order."""
+        if text := self._spoken.rest():
+            yield text
         for call in self._calls:
             yield ToolCall(call.id or f"call_{uuid4().hex}", call.function.name or "", call.function.arguments or "{}")
 

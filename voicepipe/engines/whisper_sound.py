@@ -5,6 +5,7 @@ shortened, what is quiet before and after it is left out, and a crack is not rea
 """
 
 from collections import deque
+from itertools import chain
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class Sound:
         """Up to where it has been read."""
         self.start = 0
         """What was before is dropped."""
-        self._frames: list[Pcm] = []
+        self._frames: deque[Pcm] = deque()
         self._after: list[Pcm] = []
         """The first frames of the present pause ..."""
         self._before: deque[Pcm] = deque(maxlen=MARGIN)
@@ -62,12 +63,20 @@ class Sound:
 
     def window(self, longest: int) -> Pcm:
         """What to read: the sound from `start`, with a little of the quiet after it: int16[n <= longest]."""
-        return np.concatenate([np.empty(0, np.int16), *self._frames, *self._after])[:longest]
+        frames, size = [np.empty(0, np.int16)], 0
+        for frame in chain(self._frames, self._after):  # no more of them than are wanted: minutes may wait
+            frames.append(frame)
+            size += frame.size
+            if size >= longest:
+                break
+        return np.concatenate(frames)[:longest]
 
     def drop(self, pos: int) -> None:
         """Forget what is before `pos`."""
-        kept = self.window(self.end - self.start)[pos - self.start :]
-        self._frames = [kept]
+        while self._frames and self.start + self._frames[0].size <= pos:
+            self.start += self._frames.popleft().size
+        if self._frames and self.start < pos:
+            self._frames[0] = self._frames[0][pos - self.start :]
         self.start = pos
 
     def _hear(self, frame: Pcm, level: float) -> None:
@@ -80,7 +89,7 @@ class Sound:
             self._before.clear()
             self._voiced += FRAME
             self.end += FRAME * len(kept)
-        elif self._frames and len(self._after) < MARGIN:
+        elif self._voiced and len(self._after) < MARGIN:
             self._after.append(frame)
         else:
             self._before.append(frame)

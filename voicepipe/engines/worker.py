@@ -1,7 +1,8 @@
-"""The only boundary between the event loop and blocking libraries: a few threads below the loop's priority.
+"""The boundary between the event loop and blocking libraries: a few threads below the loop's priority.
 
 Every library behind it must release the GIL while it works: onnxruntime, CTranslate2 and torch do, and so does any C
-library that is called through `ctypes.CDLL` (pocketsphinx, espeak-ng). Hence no child processes and no pickling.
+library that is called through `ctypes.CDLL` (pocketsphinx, espeak-ng). Hence no child processes and no pickling, but
+for libraries that cannot live in our environment (`child.py`).
 """
 
 import asyncio

@@ -164,7 +164,7 @@ def lacks_a_noun(words: list[str]) -> bool:
 
 
 def _ordinal(word: str) -> bool:
-    return word.endswith(("th", "first", "second", "third"))
+    return word[:1].isdigit() or word.endswith(("th", "first", "second", "third"))
 
 
 RULES = (

@@ -2,8 +2,8 @@
 
 import re
 
-WORD = re.compile(r"\d+(?:[.:,-]\d+)*|[\w']+")
-"""A time, a price or a telephone number in digits is one word."""
+WORD = re.compile(r"\d+(?:[.:,-]\d+)*(?:st|nd|rd|th)?\b|[\w']+")
+"""A time, a price, a day ("21st") or a telephone number in digits is one word."""
 
 
 def plain(text: str) -> str:
