@@ -73,7 +73,8 @@ def test_hesitation_is_not_answered(text: str) -> None:
     "text",
     ["yes", "no", "tomorrow", "for two", "hold on", "who am i speaking to", "what do you serve", "how are you",
      "my number is five five five one two three four", "on the ninth of may", "yes we are", "stop",
-     "On the 21st June.", "On 21 June.", "on the twenty first of june", "My number is 555-0123.", "It's 020 7946 0958", "In 2026.",
+     "On the 21st June.", "On 21 June.", "on the twenty first of june",
+     "My number is 555-0123.", "It's 020 7946 0958", "In 2026.",
      "Tomorrow at 7:30 p.m.", "About $4.50?", "For 2 at 19:00"],
 )  # fmt: skip
 def test_short_and_odd_but_complete(text: str) -> None:
