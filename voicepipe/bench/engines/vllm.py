@@ -55,7 +55,7 @@ class VllmLlm:
     """Raises EngineMissing: vLLM cannot be imported; EngineError. Loading takes a minute and blocks."""
 
     def __init__(self, name: str, shape: LlmShape, calls: int, *, cuda: bool) -> None:
-        settle_environment(ENVIRONMENT)
+        settle_environment(ENVIRONMENT | {"VLLM_LOGGING_LEVEL": "ERROR"})  # it logs to where the table goes
         try:
             from vllm.engine.arg_utils import AsyncEngineArgs
             from vllm.v1.engine.async_llm import AsyncLLM
