@@ -73,6 +73,18 @@ def test_a_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "pip install av" in missing.way_out
 
 
+def test_a_library_by_its_other_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = importlib.metadata.version
+
+    def for_a_gpu(name: str) -> str:
+        if name == "onnxruntime":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return "1.2" if name == "onnxruntime-gpu" else version(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", for_a_gpu)
+    assert "onnxruntime-gpu 1.2" in only(demo_needs.libraries()).detail
+
+
 def test_another_version_of_what_is_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
     version = importlib.metadata.version
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "9.9" if name == "aiortc" else version(name))

@@ -31,6 +31,9 @@ PARTS = {
 OPEN_FILES = 4096
 """Sockets, pipes and files of a PoP with a few hundred calls."""
 
+IN_PLACE_OF = {"onnxruntime": ("onnxruntime-gpu",)}
+"""A package -> others that bring the same modules."""
+
 
 def python() -> Iterator[Finding]:
     """The interpreter; one that is too old does not get this far."""
@@ -45,12 +48,11 @@ def libraries() -> Iterator[Finding]:
             continue
         name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
         pinned = re.fullmatch(r"[\w.-]+==([\w.]+)", requirement)
-        try:
-            version = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
+        installed, version = _installed(name)
+        if not version:
             missing.append(name)
             continue
-        found.append(f"{name} {version}")
+        found.append(f"{installed} {version}")
         if pinned and version != pinned[1]:
             others.append((name, version, pinned[1]))
     yield Finding("libraries", "ok", ", ".join(found))
@@ -58,6 +60,16 @@ def libraries() -> Iterator[Finding]:
         yield Finding(name, "broken", "not installed", f"pip install {name}, or make demo, which installs everything")
     for name, version, tried in others:
         yield Finding(name, "note", f"{version}: calls were tried with {tried} alone", f"pip install {name}=={tried}")
+
+
+def _installed(name: str) -> tuple[str, str]:
+    """The package that is here for `name`, by its own or the other name, and its version; empty: there is none."""
+    for each in (name, *IN_PLACE_OF.get(name, ())):
+        try:
+            return each, importlib.metadata.version(each)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return name, ""
 
 
 def codec() -> Iterator[Finding]:

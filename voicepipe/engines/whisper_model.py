@@ -34,6 +34,9 @@ NO_SPEECH, NO_SPEECH_LOGPROB = 0.6, -1.0
 NAMED_OTHERWISE = {"nb": "no", "fil": "tl", "jv": "jw", "iw": "he", "in": "id"}
 """Languages that Whisper calls something else than BCP 47 does."""
 
+CUBLAS, CUBLAS_PACKAGE = "libcublas.so.12", "nvidia-cublas-cu12"
+"""What CTranslate2 computes with on a GPU, and who brings it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:
@@ -202,7 +205,7 @@ def _loaded(directory: Path, config: WhisperConfig) -> Any:
     if device == "auto":
         device = "cuda" if ctranslate2.get_cuda_device_count() else "cpu"
     if device == "cuda":
-        _find_cublas()
+        find_cublas()
     compute_type = config.compute_type
     if compute_type == "auto":
         compute_type = "float16" if device == "cuda" else "int8"
@@ -219,19 +222,24 @@ def _loaded(directory: Path, config: WhisperConfig) -> Any:
         raise _explained(error) from None
 
 
-def _find_cublas() -> None:
-    """CTranslate2 opens cuBLAS by its name alone; NVIDIA's wheel puts it where nobody looks."""
+def find_cublas() -> bool:
+    """Whether cuBLAS can be opened. CTranslate2 does it by its name alone; NVIDIA's wheel puts it where nobody looks."""
     nvidia = find_spec("nvidia")
     for folder in (nvidia.submodule_search_locations or ()) if nvidia else ():
         for library in sorted(Path(folder).glob("*/lib/libcublas*.so.12")):
-            with suppress(OSError):  # CTranslate2 will say so
+            with suppress(OSError):  # said below
                 ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+    try:
+        ctypes.CDLL(CUBLAS)
+    except OSError:
+        return False
+    return True
 
 
 def _explained(error: Exception) -> EngineError:
     said = str(error).strip()
     if "is not found or cannot be loaded" in said:
-        return EngineMissing(f"{said}: pip install nvidia-cublas-cu12")
+        return EngineMissing(f"{said}: pip install {CUBLAS_PACKAGE}")
     if "out of memory" in said:
         return EngineError(f"Whisper does not fit on the GPU ({said}): give it another `device`, or a smaller model.")
     return EngineError(f"Whisper cannot be loaded: {said}")
