@@ -5,6 +5,7 @@ import io
 import resource
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from rich.console import Console
 
 from voicepipe import doctor, lan, runtime
 from voicepipe.audio import opus
-from voicepipe.config import Config, HttpConfig
+from voicepipe.config import Config, HttpConfig, parse
 from voicepipe.doctor import Finding, demo_needs
 from voicepipe.errors import ConfigError, EngineMissing
 
@@ -46,7 +47,8 @@ def test_this_machine_can_run_the_demo() -> None:
 
 @pytest.mark.parametrize(("state", "status"), [("ok", 0), ("note", 0), ("broken", 1)])
 def test_only_what_is_broken_fails(monkeypatch: pytest.MonkeyPatch, state: Any, status: int) -> None:
-    monkeypatch.setattr(demo_needs, "CHECKS", (lambda: iter([Finding("thing", state, "seen so", "do this")]),))
+    monkeypatch.setattr(demo_needs, "OF_CONFIG", ())
+    monkeypatch.setattr(demo_needs, "OF_MACHINE", (lambda: iter([Finding("thing", state, "seen so", "do this")]),))
     got, text = report()
     assert got == status
     assert "seen so" in text and "do this" in text
@@ -108,11 +110,11 @@ def test_phones(monkeypatch: pytest.MonkeyPatch) -> None:
         other.bind(("127.0.0.1", 0))
         monkeypatch.setattr(runtime, "SIP_PORT", other.getsockname()[1])
         monkeypatch.setattr(lan, "addresses", list)
-        taken, nobody = demo_needs.phones()
+        taken, nobody = demo_needs.phones(None)
     assert (taken.state, nobody.state) == ("note", "note") and "--sip-port" in taken.way_out
     for address, more in (("10.0.0.9", "10.0.0.9; for callers from beyond the NAT"), ("8.8.8.8", "8.8.8.8")):
         monkeypatch.setattr(lan, "addresses", lambda address=address: [address])
-        free, found = demo_needs.phones()
+        free, found = demo_needs.phones(None)
         assert (free.state, found.state) == ("ok", "ok")
         assert found.detail.startswith(more)
 
@@ -126,16 +128,30 @@ def test_an_engine_that_does_not_load(monkeypatch: pytest.MonkeyPatch, error: Ex
         raise error
 
     monkeypatch.setattr(demo_needs, "choose", broken)
-    findings = list(demo_needs.engines())
+    findings = list(demo_needs.engines(None))
     assert [finding.state for finding in findings] == ["broken"] * 4
     assert all(said in finding.detail and finding.way_out for finding in findings)
+
+
+def test_a_configuration_of_ones_own(tmp_path: Path) -> None:
+    """Its own engines, port and agents; what may be on a GPU is not loaded."""
+    agents = tmp_path / "agents"
+    agents.mkdir()
+    (agents / "mine.toml").write_text("name = 'mine'\ninstructions = 'Be kind.'")
+    tables = {"vad": "scripted", "asr": "whisper", "llm": "vllm", "tts": "scripted"}
+    own = parse({"engines": tables, "http": {"port": 0}, "pop": {"agents": str(agents), "default_agent": "mine"}})
+    loaded = [(found.what, found.detail.partition(",")[0]) for found in demo_needs.engines(own)]
+    assert loaded == [("voice activity", "scripted"), ("speech synthesis", "scripted")]
+    assert only(demo_needs.agents(own)).detail == "mine"
+    assert only(demo_needs.port(own)).detail.startswith("0 on ")
+    assert [found.what for found in demo_needs.phones(own)] == ["addresses"], "it takes no phones"
 
 
 def test_a_taken_port(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         http = HttpConfig(port=other.getsockname()[1])
         monkeypatch.setattr(demo_needs, "load", lambda: Config(http=http))
-        finding = only(demo_needs.port())
+        finding = only(demo_needs.port(None))
     assert finding.state == "note"
     assert finding.detail.endswith("is taken by another program")
     assert finding.way_out == f"choose another, such as --port {http.port + 1}"

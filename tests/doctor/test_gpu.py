@@ -11,7 +11,7 @@ from tests.fake_nvml import FakeDriver, FakeGpu
 from voicepipe import config, doctor
 from voicepipe.doctor import chosen_engines, demo_needs, gpu
 from voicepipe.doctor.finding import Finding
-from voicepipe.engines import gpus
+from voicepipe.engines import gpus, packages, whisper_model
 from voicepipe.engines.gpus import Gpu, Machine, Pair
 from voicepipe.errors import EngineMissing
 
@@ -39,11 +39,6 @@ def test_a_good_machine() -> None:
     assert rows["CUDA MPS"].startswith("does not run")
     assert notes(machine()) == []
     assert "runs" in next(gpu for gpu in gpu.judged(machine(mps=True), 2, GIB) if gpu.what == "CUDA MPS").detail
-
-
-def test_no_gpu() -> None:
-    (finding,) = gpu.judged(Machine(), 0, 0)
-    assert (finding.state, finding.detail) == ("ok", "none; the embedded engines need none")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +76,8 @@ def test_a_driver_that_cannot_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def report(monkeypatch: pytest.MonkeyPatch, file: Path) -> tuple[int, str]:
-    monkeypatch.setattr(demo_needs, "CHECKS", ())
+    monkeypatch.setattr(demo_needs, "OF_MACHINE", ())
+    monkeypatch.setattr(demo_needs, "OF_CONFIG", ())
     text = io.StringIO()
     status = doctor.run(file, Console(file=text, width=250))
     return status, text.getvalue()
@@ -97,6 +93,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_engines_that_could_start(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
     FakeDriver([FakeGpu()]).install(monkeypatch)
+    monkeypatch.setattr(whisper_model, "find_cublas", lambda: True)
     status, said = report(monkeypatch, file)
     assert status == 0
     assert "whisper is chosen" in said and "whisper on cuda:0" in said
@@ -105,13 +102,45 @@ def test_engines_that_could_start(monkeypatch: pytest.MonkeyPatch, file: Path) -
 
 def test_a_missing_model_and_package(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
     FakeDriver([FakeGpu()]).install(monkeypatch)
-    monkeypatch.setattr(chosen_engines, "PACKAGES", {"vllm": "no_such_package"})
+    monkeypatch.setattr(packages, "PACKAGES", {"vllm": "no_such_package"})
     file.write_text("[engines]\nllm = 'vllm'\n[vllm]\nmodel = '/nowhere/model'")
     status, said = report(monkeypatch, file)
     assert status == 1
     assert "vllm: its package no_such_package is not installed" in said and "pip install no_such_package" in said
     assert "vllm.model: there is no '/nowhere/model'" in said
     assert "broken: language, model" in said
+
+
+def test_no_cublas_for_whisper(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    FakeDriver([FakeGpu()]).install(monkeypatch)
+    monkeypatch.setattr(whisper_model, "find_cublas", lambda: False)
+    status, said = report(monkeypatch, file)
+    assert status == 1
+    assert "whisper is put on cuda:0 and finds no libcublas.so.12" in said
+    assert "pip install nvidia-cublas-cu12" in said
+
+
+def test_the_way_out_names_the_file_and_a_stage_is_broken_once(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    FakeDriver([FakeGpu()]).install(monkeypatch)
+    file.write_text("[engines]\nasr = 'whisper'\ntts = 'kokoro'\n[whisper]\nmodel = 'org/none'")
+    _, said = report(monkeypatch, file)
+    assert f"voicepipe models pull {file}" in said and "CONFIG" not in said
+    assert said.splitlines()[-1] == "broken: model"
+
+
+@pytest.mark.parametrize(
+    ("tables", "state"),
+    [
+        ({"engines": {"llm": "vllm"}}, "broken"),
+        ({"engines": {"asr": "whisper"}, "whisper": {"device": "cuda"}}, "broken"),
+        ({"engines": {"asr": "whisper"}}, "note"),
+        ({}, "ok"),
+    ],
+)
+def test_no_gpu(monkeypatch: pytest.MonkeyPatch, tables: dict[str, Any], state: str) -> None:
+    monkeypatch.setattr(gpus, "read", Machine)
+    (finding,) = gpu.findings(config.parse(tables))
+    assert finding.state == state
 
 
 def test_no_room(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
@@ -122,10 +151,14 @@ def test_no_room(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
     assert 'what would fit: recognition on the CPU (device = "cpu")' in said
 
 
-def test_a_group_of_gpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(chosen_engines, "PACKAGES", {})
+@pytest.mark.parametrize(
+    ("args", "where"),
+    [({}, "its first 2 GPUs"), ({"distributed_executor_backend": "ray"}, "the machines that its executor finds")],
+)
+def test_a_group_of_gpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, args: dict[str, Any], where: str) -> None:
+    monkeypatch.setattr(packages, "PACKAGES", {})
     (tmp_path / "model.safetensors").write_bytes(b"weights")
     FakeDriver([FakeGpu(), FakeGpu(), FakeGpu()]).install(monkeypatch)
-    tables = {"model": str(tmp_path), "tensor_parallel_size": 2, "kv_cache_memory_bytes": GIB}
+    tables = {"model": str(tmp_path), "tensor_parallel_size": 2, "kv_cache_memory_bytes": GIB, "args": args}
     settings = config.parse({"engines": {"llm": "vllm"}, "vllm": tables})
-    assert "vllm on its first 2 GPUs" in list(chosen_engines.findings(settings))[-1].detail
+    assert list(chosen_engines.findings(settings, tmp_path))[-1].detail == f"vllm on {where}"

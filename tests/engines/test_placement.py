@@ -9,7 +9,7 @@ import pytest
 from tests.fake_nvml import GIB, FakeDriver, FakeGpu
 from voicepipe import config
 from voicepipe.config import Config
-from voicepipe.engines import loader, placement
+from voicepipe.engines import loader, packages, placement
 from voicepipe.engines.gpus import Gpu
 from voicepipe.engines.needs import needs
 from voicepipe.engines.placement import LlmNeed, Need
@@ -196,6 +196,11 @@ def test_random_weights_are_as_large_as_true_ones(models: Config) -> None:
 # --- all of it, before anything is loaded -----------------------------------------------------------------------
 
 
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "PACKAGES", {})
+
+
 def test_the_loader_places(monkeypatch: pytest.MonkeyPatch, models: Config) -> None:
     FakeDriver([FakeGpu(), FakeGpu(uuid="GPU-1")]).install(monkeypatch)
     monkeypatch.setattr(loader, "_installed", lambda package: package == "onnxruntime-gpu")
@@ -216,6 +221,19 @@ def test_a_missing_model_is_said_before_anything_is_loaded(monkeypatch: pytest.M
     FakeDriver([FakeGpu()]).install(monkeypatch)
     with pytest.raises(EngineMissing, match="there is no '/nowhere'"):
         loader.placed(configured(whisper={"model": "/nowhere"}))
+
+
+def test_all_that_is_missing_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    FakeDriver([FakeGpu()]).install(monkeypatch)
+    monkeypatch.setattr(packages, "PACKAGES", {"vllm": "no_such_package"})
+    kokoro = {"model": "/no where/k.onnx", "voices": "/nowhere/v.bin"}
+    with pytest.raises(EngineMissing) as error:
+        loader.placed(configured(whisper={"model": "/nowhere"}, vllm={"model": "/none"}, kokoro=kokoro))
+    lines = str(error.value).splitlines()
+    assert [line.partition(": ")[0] for line in lines] == [
+        "vllm", "whisper.model", "vllm.model", "kokoro.model", "kokoro.voices",
+    ]  # fmt: skip
+    assert "curl -LC - --create-dirs -o '/no where/k.onnx' https://" in lines[3]
 
 
 def test_embedded_engines_ask_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:

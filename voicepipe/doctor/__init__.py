@@ -18,10 +18,11 @@ def run(config_file: Path | None = None, console: Console | None = None) -> int:
     """Print the table. Exit status 1 if something that the demo needs, or that this configuration needs, is broken."""
     console = console or Console(highlight=False)
     settings = config.load(config_file) if config_file else None
-    findings = [finding for check in demo_needs.CHECKS for finding in check()]
+    findings = [finding for check in demo_needs.OF_MACHINE for finding in check()]
+    findings += [finding for check in demo_needs.OF_CONFIG for finding in check(settings)]
     findings += gpu.findings(settings)
-    if settings:
-        findings += chosen_engines.findings(settings)
+    if settings and config_file:
+        findings += chosen_engines.findings(settings, config_file)
     broken = show(findings, console)
     well = f"A PoP can run: voicepipe pop --config {config_file}" if config_file else "The demo can run: make demo"
     console.print(f"\nbroken: {', '.join(broken)}" if broken else f"\n{well}")

@@ -1,46 +1,49 @@
-"""Whether the engines that a configuration chooses could start here. Loads none of them."""
+"""Whether the engines that a configuration puts on GPUs could start here. Loads none of them."""
 
-import importlib.util
 from collections.abc import Iterator
+from pathlib import Path
 
 from voicepipe.config import Config
+from voicepipe.doctor.demo_needs import ON_GPUS, PARTS
 from voicepipe.doctor.finding import Finding
-from voicepipe.engines import loader, models
-from voicepipe.engines.placement import group, uses_gpus
+from voicepipe.engines import loader, models, packages, whisper_model
+from voicepipe.engines.placement import device_index, group, uses_gpus
 from voicepipe.errors import EngineError
 
-PACKAGES = {"whisper": "faster_whisper", "vllm": "vllm", "kokoro": "kokoro_onnx"}
-"""What an engine imports. coqui-tts is in an environment of its own."""
-INSTALLS = {"kokoro_onnx": "'voicepipe[kokoro]'", "faster_whisper": "faster-whisper"}
-STAGES = {"asr": "speech recognition", "llm": "language", "tts": "speech synthesis"}
 
-
-def findings(config: Config) -> Iterator[Finding]:
-    """A row for each stage, for each model that is missing, and for where they are put."""
-    for part, stage in STAGES.items():
-        engine = getattr(config.engines, part)
-        package = PACKAGES.get(engine, "")
-        if package and importlib.util.find_spec(package) is None:
-            yield Finding(
-                stage, "broken", f"{engine}: its package {package} is not installed",
-                f"pip install {INSTALLS.get(package, package)}",
-            )  # fmt: skip
-        else:
-            yield Finding(stage, "ok", f"{engine} is chosen")
+def findings(config: Config, file: Path) -> Iterator[Finding]:
+    """A row for each such stage, for each model that is missing, and for where they are put. `file`: the
+    configuration's."""
+    chosen = {stage: engine for part, stage in PARTS.items() if (engine := getattr(config.engines, part)) in ON_GPUS}
+    for stage, engine in chosen.items():
+        problem = packages.problem(engine)
+        yield _broken(stage, problem) if problem else Finding(stage, "ok", f"{engine} is chosen")
     missing = models.problems(config)
     for problem in missing:
-        what, _, way_out = problem.partition("; ")
-        yield Finding("model", "broken", what, way_out)
-    if missing or not uses_gpus(config):
+        yield _broken("model", problem.replace("pull CONFIG", f"pull {file}"))
+    if missing or packages.problems(config) or not uses_gpus(config):
         return
     try:
         placed = loader.placed(config)
     except EngineError as error:
-        what, _, way_out = str(error).partition("; ")
-        yield Finding("placement", "broken", what, way_out)
+        yield _broken("placement", str(error))
         return
-    devices = {name: getattr(placed, name).device for name in ("whisper", "kokoro", "coqui")}
-    where = [f"{name} on {devices[name]}" for name in (placed.engines.asr, placed.engines.tts) if name in devices]
-    if placed.engines.llm == "vllm":
-        where.append(f"vllm on its first {group(placed.vllm)} GPUs" if group(placed.vllm) > 1 else "vllm on cuda:0")
-    yield Finding("placement", "ok", ", ".join(where))
+    yield Finding("placement", "ok", ", ".join(f"{engine} on {_where(placed, engine)}" for engine in chosen.values()))
+    hears_on_gpu = placed.engines.asr == "whisper" and device_index(placed.whisper.device) is not None
+    if hears_on_gpu and not whisper_model.find_cublas():
+        yield Finding(
+            "cuBLAS", "broken", f"whisper is put on {placed.whisper.device} and finds no {whisper_model.CUBLAS}",
+            f"pip install {whisper_model.CUBLAS_PACKAGE}, or 'voicepipe[gpu]', which has it",
+        )  # fmt: skip
+
+
+def _where(placed: Config, engine: str) -> str:
+    if engine != "vllm":
+        return str(getattr(placed, engine).device)
+    gpus = group(placed.vllm)
+    return {0: "the machines that its executor finds", 1: "cuda:0"}.get(gpus, f"its first {gpus} GPUs")
+
+
+def _broken(what: str, problem: str) -> Finding:
+    said, _, way_out = problem.partition("; ")
+    return Finding(what, "broken", said, way_out)

@@ -1,4 +1,4 @@
-"""What the demo needs of this machine."""
+"""What the demo, or a PoP with some configuration, needs of this machine apart from GPUs."""
 
 import asyncio
 import importlib.metadata
@@ -28,6 +28,8 @@ PARTS = {
     "llm": "language",
     "tts": "speech synthesis",
 }
+ON_GPUS = {"whisper", "vllm", "kokoro", "coqui"}
+WAYS_OUT = {"openai": "see [openai] of the configuration: its server must answer when a PoP starts"}
 OPEN_FILES = 4096
 """Sockets, pipes and files of a PoP with a few hundred calls."""
 
@@ -94,25 +96,27 @@ def event_loop() -> Iterator[Finding]:
         yield Finding("event loop", "ok", "uvloop")
 
 
-def engines() -> Iterator[Finding]:
-    """Each embedded engine, loaded and warmed up as a PoP does it."""
+def engines(config: Config | None) -> Iterator[Finding]:
+    """Each engine that needs no GPU, loaded and warmed up as a PoP does it; `chosen_engines` looks at the others."""
     for part, stage in PARTS.items():
         began = time.monotonic()
-        name = getattr(EnginesConfig(), part)
+        name = getattr((config or load()).engines, part)
+        if name in ON_GPUS:
+            continue
         try:
-            asyncio.run(_start(part, _only(part, name)))
+            asyncio.run(_start(part, _only(part, name, config or load())))
         except VoicepipeError as error:
-            yield Finding(stage, "broken", f"{name}: {error}", "make demo installs what is missing")
+            yield Finding(stage, "broken", f"{name}: {error}", WAYS_OUT.get(name, "make demo installs what is missing"))
         except Exception as error:  # a broken native library fails in its own way
             yield Finding(stage, "broken", f"{name}: {type(error).__name__}: {error}", "rm -r .venv, then make demo")
         else:
             yield Finding(stage, "ok", f"{name}, loaded in {time.monotonic() - began:.2f} s")
 
 
-def _only(part: str, name: str) -> Config:
+def _only(part: str, name: str, config: Config) -> Config:
     """A configuration whose other engines are scripted, so that a broken library is blamed on its own."""
     engines = {**dict.fromkeys(PARTS, "scripted"), part: name}
-    return msgspec.structs.replace(load(), engines=msgspec.convert(engines, EnginesConfig))
+    return msgspec.structs.replace(config, engines=msgspec.convert(engines, EnginesConfig))
 
 
 async def _start(part: str, config: Config) -> None:
@@ -123,19 +127,20 @@ async def _start(part: str, config: Config) -> None:
         await engine.close()
 
 
-def agents() -> Iterator[Finding]:
-    """The shipped configuration and its agents."""
+def agents(config: Config | None) -> Iterator[Finding]:
+    """The configuration and its agents."""
     try:
-        store = open_agents(load())
+        store = open_agents(config or load())
     except ConfigError as error:
-        yield Finding("agents", "broken", str(error), "reinstall voicepipe, or restore configs/agents")
+        way_out = "mend it, or the configuration" if config else "reinstall voicepipe, or restore configs/agents"
+        yield Finding("agents", "broken", str(error), way_out)
     else:
         yield Finding("agents", "ok", ", ".join(store.names()))
 
 
-def port() -> Iterator[Finding]:
-    """Whether the demo can listen where it does by default."""
-    http = load().http
+def port(config: Config | None) -> Iterator[Finding]:
+    """Whether a PoP can listen there."""
+    http = (config or load()).http
     try:
         runtime.free_port(http)
     except ConfigError as error:
@@ -145,16 +150,12 @@ def port() -> Iterator[Finding]:
         yield Finding("port", "ok", f"{http.port} on {http.host} is free")
 
 
-def phones() -> Iterator[Finding]:
-    """Whether telephones find the demo at SIP's usual port, and from where they and browsers could call."""
-    port = runtime.SIP_PORT
-    try:
-        runtime.with_sip_port(load(), port)
-    except ConfigError:
-        yield Finding("SIP port", "note", f"UDP {port} is taken: the demo takes any other",
-                      "to choose one: --sip-port PORT, for a PoP sip.port")  # fmt: skip
-    else:
-        yield Finding("SIP port", "ok", f"UDP {port} is free")
+def phones(config: Config | None) -> Iterator[Finding]:
+    """Whether telephones find the PoP where they look for it, SIP's usual port for the demo, and from where they and
+    browsers could call."""
+    port = config.sip.port if config else runtime.SIP_PORT
+    if port:
+        yield _sip_port(config or load(), port)
     found = lan.addresses()
     if not found:
         yield Finding(
@@ -165,6 +166,15 @@ def phones() -> Iterator[Finding]:
     else:
         yield Finding("addresses", "ok", f"{', '.join(found)}; for callers from beyond the NAT in front of them set "
                       "webrtc.public_address and sip.public_address")  # fmt: skip
+
+
+def _sip_port(config: Config, port: int) -> Finding:
+    try:
+        runtime.with_sip_port(config, port)
+    except ConfigError:
+        return Finding("SIP port", "note", f"UDP {port} is taken: the demo takes any other",
+                       "to choose one: --sip-port PORT, for a PoP sip.port")  # fmt: skip
+    return Finding("SIP port", "ok", f"UDP {port} is free")
 
 
 def machine() -> Iterator[Finding]:
@@ -185,14 +195,6 @@ def machine() -> Iterator[Finding]:
         )
 
 
-CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
-    python,
-    libraries,
-    event_loop,
-    codec,
-    engines,
-    agents,
-    port,
-    phones,
-    machine,
-)
+OF_MACHINE: tuple[Callable[[], Iterator[Finding]], ...] = (python, libraries, event_loop, codec, machine)
+OF_CONFIG: tuple[Callable[[Config | None], Iterator[Finding]], ...] = (engines, agents, port, phones)
+"""None: of the one that the demo runs with."""

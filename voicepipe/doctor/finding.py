@@ -23,7 +23,7 @@ class Finding:
 
 
 def show(findings: Iterable[Finding], console: Console) -> list[str]:
-    """Print the table; what is broken."""
+    """Print the table; what is broken, each once."""
     table = Table(box=None, header_style="dim")
     for column in ("", "state", "found"):
         table.add_column(column, overflow="fold")
@@ -35,4 +35,4 @@ def show(findings: Iterable[Finding], console: Console) -> list[str]:
         if finding.state == "broken":
             broken.append(finding.what)
     console.print(table)
-    return broken
+    return list(dict.fromkeys(broken))

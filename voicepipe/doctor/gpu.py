@@ -9,8 +9,8 @@ from voicepipe.doctor.finding import Finding
 from voicepipe.engines import gpus, placement
 from voicepipe.engines.gpus import Machine
 from voicepipe.errors import EngineMissing
+from voicepipe.sizing.gpus import GIB
 
-GIB = 2**30
 SHM = 1 * GIB
 """Of shared memory, through which the processes of a tensor-parallel group speak."""
 CUDA = (13, 0)
@@ -28,14 +28,31 @@ def findings(config: Config | None) -> Iterator[Finding]:
         yield Finding("GPU", "note", said, way_out)
         return
     together = placement.group(config.vllm) if config and config.engines.llm == "vllm" else 0
-    yield from judged(machine, together, node.shm_bytes())
+    if machine.gpus:
+        yield from judged(machine, together, node.shm_bytes())
+    else:
+        yield _none(config)
+
+
+def _none(config: Config | None) -> Finding:
+    """What it means that there is no GPU."""
+    if config is None or not placement.uses_gpus(config):
+        return Finding("GPU", "ok", "none; the chosen engines need none")
+    chosen: list[str] = [
+        name for name in (config.engines.asr, config.engines.tts) if name in {"whisper", "kokoro", "coqui"}
+    ]
+    needing = [name for name in chosen if placement.device_index(getattr(config, name).device) is not None]
+    needing += ["vllm"] if config.engines.llm == "vllm" else []
+    if needing:
+        return Finding(
+            "GPU", "broken", f"none that a driver shows, and the configuration puts {' and '.join(needing)} on one",
+            "run it where there is one with its driver (nvidia-smi lists it), or choose engines that need none",
+        )  # fmt: skip
+    return Finding("GPU", "note", f"none: {' and '.join(chosen)} will run on the CPU", "see configs/cpu.toml")
 
 
 def judged(machine: Machine, together: int, shm: int) -> Iterator[Finding]:
-    """`together`: GPUs that share a model, the first ones; 0: not known. `shm`: bytes of /dev/shm. Pure."""
-    if not machine.gpus:
-        yield Finding("GPU", "ok", "none; the embedded engines need none")
-        return
+    """Of GPUs. `together`: those that share a model, the first ones; 0: not known. `shm`: bytes of /dev/shm. Pure."""
     for (name, total), count in Counter((gpu.name, gpu.total) for gpu in machine.gpus).items():
         free = min(gpu.free for gpu in machine.gpus if gpu.name == name)
         yield Finding("GPU", "ok", f"{count} x {name}, {total / GIB:.1f} GiB, {free / GIB:.1f} free")

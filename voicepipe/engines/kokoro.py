@@ -8,7 +8,6 @@ import json
 import logging
 import threading
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from voicepipe.engine_config import KokoroConfig
+from voicepipe.engines import models
 from voicepipe.engines.base import Speech
 from voicepipe.engines.shaping import pieces, shape, word_starts
 from voicepipe.engines.worker import Worker
@@ -34,7 +34,6 @@ ESPEAK = {"zh": "cmn"}
 """Where espeak-ng, which writes the phonemes, calls a language otherwise."""
 WARMING = ("Hello.", "A table for two, on Friday at seven.", "We are open from Tuesday to Sunday, from noon to ten.")
 """Short and long: a GPU chooses its kernels by length."""
-RELEASES = "github.com/thewh1teagle/kokoro-onnx/releases"
 
 
 class KokoroTts:
@@ -92,12 +91,9 @@ class _Model:
             from phonemizer.backend import EspeakBackend
         except ImportError as error:
             raise EngineMissing(f'kokoro is not installed ({error}): pip install "voicepipe[kokoro]"') from None
-        for key, path in (("model", config.model), ("voices", config.voices)):
-            if not Path(path).is_file():
-                name = Path(path).name
-                raise EngineMissing(
-                    f"There is no file {path!r}: fetch {name} from {RELEASES} and set kokoro.{key} to it."
-                )
+        for model in models.kokoro(config):
+            if problem := model.problem():
+                raise EngineMissing(problem)
         session = _session(config)
         _check(session, config.model)
         try:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from voicepipe.config import Config, openai_key
 from voicepipe.engine_config import DelaysConfig
-from voicepipe.engines import gpus, placement
+from voicepipe.engines import gpus, models, packages, placement
 from voicepipe.engines.base import Asr, Engine, Engines, Llm, Prompt, Tts, TurnModel, Vad
 from voicepipe.engines.needs import needs
-from voicepipe.errors import EngineError
+from voicepipe.errors import EngineError, EngineMissing
 
 log = logging.getLogger(__name__)
 
@@ -48,9 +48,12 @@ async def _start(engines: Engines, prompts: Sequence[Prompt]) -> None:
 
 
 def placed(config: Config) -> Config:
-    """`config` with each engine's device chosen and its memory there seen to. Reads files. Raises EngineError."""
+    """`config` with each engine's device chosen and its memory there seen to. Reads files. Raises EngineError;
+    EngineMissing with a line for each package and model that is not here."""
     if not placement.uses_gpus(config):
         return config
+    if missing := [*packages.problems(config), *models.problems(config)]:
+        raise EngineMissing("\n".join(missing))
     machine = gpus.read()
     config = placement.place(config, len(machine.gpus), _without_cuda(config))
     if machine.gpus:

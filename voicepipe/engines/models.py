@@ -1,10 +1,13 @@
 """Which models the configuration's engines need, and which of them are not on this machine."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from voicepipe.config import Config
+from voicepipe.engine_config import KokoroConfig
 from voicepipe.engines import hub
 from voicepipe.errors import EngineMissing
 
@@ -44,18 +47,20 @@ def chosen(config: Config) -> Iterator[Model]:
         if isinstance(draft, dict) and draft.get("model"):
             yield Model("vllm.args.speculative_config.model", str(draft["model"]))
     if config.engines.tts == "kokoro":
-        for key, name in (("model", config.kokoro.model), ("voices", config.kokoro.voices)):
-            yield Model(
-                f"kokoro.{key}",
-                name,
-                f"fetch it by hand: curl -LC - --create-dirs -o {name} {KOKORO}/{Path(name).name}",
-            )
+        yield from kokoro(config.kokoro)
     if config.engines.tts == "coqui":
         yield Model(
             "coqui.model",
             config.coqui.model,
             "fetch it by hand: coqui-tts's `tts --list_models` lists models, `tts --model_name` fetches one",
         )
+
+
+def kokoro(config: KokoroConfig) -> Iterator[Model]:
+    """Kokoro's two files."""
+    for key, name in (("model", config.model), ("voices", config.voices)):
+        target = f"{shlex.quote(name)} {KOKORO}/{quote(Path(name).name)}"
+        yield Model(f"kokoro.{key}", name, f"fetch it by hand: curl -LC - --create-dirs -o {target}")
 
 
 def problems(config: Config) -> list[str]:

@@ -223,7 +223,7 @@ def _loaded(directory: Path, config: WhisperConfig) -> Any:
 
 
 def find_cublas() -> bool:
-    """Whether cuBLAS can be opened. CTranslate2 does it by its name alone; NVIDIA's wheel puts it where nobody looks."""
+    """Whether cuBLAS can be opened; CTranslate2 does it by name alone, NVIDIA's wheel puts it where nobody looks."""
     nvidia = find_spec("nvidia")
     for folder in (nvidia.submodule_search_locations or ()) if nvidia else ():
         for library in sorted(Path(folder).glob("*/lib/libcublas*.so.12")):
