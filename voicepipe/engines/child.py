@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from voicepipe.engines import child_main
 from voicepipe.engines.child_main import MAGIC, SIZES, frame
@@ -109,9 +109,9 @@ class Child:
     def send(self, request: Request) -> None:
         """Ask; it must be free."""
         request.child, request.number = self, next(self._numbers)
-        if not self._open:
-            self._expect()
         self._open[request.number] = request
+        if len(self._open) == 1:
+            self._expect()
         self._write({"id": request.number, "ask": request.head}, request.data)
 
     def cancel(self, request: Request) -> None:
@@ -129,19 +129,25 @@ class Child:
                 try:
                     await self._once(ready)
                 except EngineError as error:
-                    if not ready.done():
-                        ready.set_exception(error)
-                        return
-                    wait = first if self._answered else min(2 * wait, longest)
-                    self._fail(str(error))
-                    log.error("%s Another is started in %g s.", error, wait)
+                    over = error
+                except Exception as error:
+                    log.exception("%s's process could not be kept.", self._program.name)
+                    over = EngineError(f"{self._program.name}'s process could not be kept: {error!r}.")
+                if not ready.done():
+                    ready.set_exception(over)
+                    return
+                if self._answered:
+                    wait = first
+                self._fail(str(over))
+                log.error("%s Another is started in %g s.", over, wait)
                 await asyncio.sleep(wait)
+                wait = min(2 * wait, longest)
         finally:
             self._fail(f"{self._program.name} is closed.")
             if not ready.done():
                 ready.set_exception(EngineError(self.why))
 
-    async def _once(self, ready: "asyncio.Future[None]") -> None:
+    async def _once(self, ready: "asyncio.Future[None]") -> NoReturn:
         """One process, until it ends, and that raises: EngineMissing or EngineError, once it was ready EngineDead."""
         self._answered = False
         process = await self._spawn()
@@ -154,7 +160,6 @@ class Child:
             error, self.alive, self.why = EngineDead, True, f"{self._program.name}'s process has just ended."
             if not ready.done():
                 ready.set_result(None)
-            self._changed()
             await self._listen(process)
         except _Over as over:
             why = str(over)
@@ -208,6 +213,7 @@ class Child:
         """Take answers, until the process ends or hangs. Raises _Over."""
         try:
             async with asyncio.timeout(None) as self._patience:
+                self._changed()  # not earlier: whoever is sent something now expects an answer
                 while True:
                     head, data = await _read(process)
                     self._answered = True
@@ -220,8 +226,8 @@ class Child:
 
     def _expect(self) -> None:
         """Something more is due from now on."""
-        if self._patience:
-            self._patience.reschedule(asyncio.get_running_loop().time() + self._program.stall_s)
+        assert self._patience, "nothing is sent before somebody listens"
+        self._patience.reschedule(asyncio.get_running_loop().time() + self._program.stall_s)
 
     def _take(self, head: dict[str, Any], data: bytes) -> None:
         request = self._open.get(head.get("id", 0))
