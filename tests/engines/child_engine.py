@@ -45,6 +45,8 @@ def answer(head: dict[str, Any], data: bytes) -> Iterator[tuple[dict[str, Any], 
             yield head, b""
         case "fail":
             raise RuntimeError("it did not work")
+        case "exit":
+            sys.exit("give up")
         case "die":
             os.write(2, b"segmentation fault\n")
             os._exit(1)

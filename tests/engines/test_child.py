@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.waiting import until
+from voicepipe.engines import child_main
 from voicepipe.engines.child import Child, Program
 from voicepipe.engines.child_pool import ChildPool
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing
@@ -70,6 +71,16 @@ async def test_an_engine_that_fails_goes_on(pool: ChildPool) -> None:
     with pytest.raises(EngineError, match="coqui failed: RuntimeError: it did not work"):
         await asked(pool, "fail")
     assert await asked(pool, "count", to=1) and pool.alive
+
+
+async def test_a_library_that_exits_has_failed() -> None:
+    pool = ChildPool(program(parallel=2))
+    await pool.start()
+    for _ in range(3):
+        with pytest.raises(EngineError, match="coqui failed: SystemExit: give up"):
+            await asked(pool, "exit")
+    assert await asked(pool, "count", to=1) and pool.alive
+    await pool.close()
 
 
 async def test_what_is_first_overtakes_what_waits(pool: ChildPool, tmp_path: Path) -> None:
@@ -244,6 +255,19 @@ asyncio.run(main())
     parent.send_signal(signal.SIGKILL)
     await parent.wait()
     await until(lambda: not running(child))
+
+
+async def test_it_ends_when_its_parent_dies_in_the_middle_of_a_frame() -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-Iu", child_main.__file__, HALF), stdin=PIPE, stdout=PIPE, start_new_session=True
+    )
+    assert process.stdin and process.stdout
+    process.stdin.write(child_main.frame({"settings": {}, "parallel": 1}))
+    await process.stdout.readuntil(b"ready")
+    process.stdin.write(child_main.frame({"id": 1, "ask": {"do": "count", "to": 1}})[:-5])
+    process.stdin.close()
+    async with asyncio.timeout(60):
+        await process.wait()
 
 
 # --- it cannot be started -----------------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ class Child:
             try:
                 if not request.cancelled:
                     self._answer(answer, request)
-            except Exception as error:
+            except BaseException as error:  # a library's SystemExit would end this thread alone, without an answer
                 traceback.print_exc()
                 problem = told(error)
             del self._open[request.number]
@@ -96,15 +96,18 @@ class Child:
             self._write({"id": request.number, "part": head}, data)
 
     def _listen(self) -> NoReturn:
-        while True:
-            head, data = self._read()
-            if "cancel" in head:
-                request = self._open.get(head["cancel"])
-                if request:
-                    request.cancelled = True
-            else:
-                request = self._open[head["id"]] = Request(head["id"], head["ask"], data)
-                self._waiting.put(request)
+        try:
+            while True:
+                head, data = self._read()
+                if "cancel" in head:
+                    request = self._open.get(head["cancel"])
+                    if request:
+                        request.cancelled = True
+                else:
+                    request = self._open[head["id"]] = Request(head["id"], head["ask"], data)
+                    self._waiting.put(request)
+        finally:  # also when a frame breaks off, since the parent died in its middle
+            leave()
 
     def _read(self) -> tuple[Head, bytes]:
         sizes = self._requests.read(SIZES.size)
@@ -139,7 +142,7 @@ def load(path: str) -> Load:
     return found
 
 
-def told(error: Exception) -> str:
+def told(error: BaseException) -> str:
     """In one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())
 
