@@ -49,8 +49,10 @@ class VllmCore:
     async def close(self) -> None:
         if handler := self.llm.output_handler:
             handler.cancel()  # It would report the end as a failure.
-        await asyncio.to_thread(self.llm.shutdown)
-        await asyncio.to_thread(self._end)
+        try:
+            await asyncio.to_thread(self.llm.shutdown)
+        finally:
+            await asyncio.to_thread(self._end)
 
     def _end(self) -> None:
         end(self.processes)

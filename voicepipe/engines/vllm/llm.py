@@ -7,8 +7,8 @@ from functools import partial
 from voicepipe.agent import ToolSpec
 from voicepipe.engine_config import VllmConfig
 from voicepipe.engines.base import Delta, Message, Prompt
+from voicepipe.engines.life import Life
 from voicepipe.engines.vllm.core import CONFIRMED, SPECULATIVE, WARM, VllmCore, load
-from voicepipe.engines.vllm.life import Life
 
 FLAG = {"type": "object", "properties": {"flag": {"type": "boolean"}}, "required": ["flag"]}
 TOOL = ToolSpec("warm_up", "Does nothing.", FLAG)
@@ -24,7 +24,7 @@ class VllmLlm:
     """Implements `base.Llm` and `base.Mortal`."""
 
     def __init__(self, config: VllmConfig) -> None:
-        self._life: Life[VllmCore] = Life(partial(load, config, self._ready))
+        self._life: Life[VllmCore] = Life("language model", partial(load, config, self._ready))
         self._beginnings: dict[str, Prompt] = {}
         """By agent: what its prompts begin with."""
 

@@ -1,13 +1,14 @@
-"""An engine whose processes end is started again, with pauses that grow."""
+"""An engine that breaks for good is started again, with pauses that grow."""
 
 import asyncio
 
 import pytest
 
 from tests.waiting import until
-from voicepipe.engines.vllm.life import Life
+from voicepipe.engines.life import Life
 from voicepipe.errors import EngineDead, EngineError
 
+CLOSE_S = 0.1
 pytestmark = pytest.mark.virtual_time
 
 
@@ -15,8 +16,12 @@ class FakeCore:
     def __init__(self) -> None:
         self.errored = False
         self.closed = 0
+        self.fails: Exception | None = None
 
     async def close(self) -> None:
+        await asyncio.sleep(CLOSE_S)
+        if self.fails:
+            raise self.fails
         self.closed += 1
 
 
@@ -27,12 +32,13 @@ class Maker:
         self.made: list[FakeCore] = []
         self.tried_at: list[float] = []
         self.failing = 0
+        self.error: Exception = EngineError("There is no GPU.")
 
     async def __call__(self) -> FakeCore:
         self.tried_at.append(asyncio.get_running_loop().time())
         if self.failing:
             self.failing -= 1
-            raise EngineError("There is no GPU.")
+            raise self.error
         self.made.append(FakeCore())
         return self.made[-1]
 
@@ -42,7 +48,7 @@ def pauses(times: list[float]) -> list[float]:
 
 
 async def test_it_is_alive_from_start_to_close() -> None:
-    life = Life(Maker())
+    life = Life("language model", Maker())
     assert not life.alive
     await life.start()
     await life.start()
@@ -58,7 +64,7 @@ async def test_it_is_alive_from_start_to_close() -> None:
 async def test_a_first_start_that_fails_is_told() -> None:
     maker = Maker()
     maker.failing = 1
-    life = Life(maker)
+    life = Life("language model", maker)
     with pytest.raises(EngineError, match="no GPU"):
         await life.start()
     await asyncio.sleep(100)
@@ -68,7 +74,7 @@ async def test_a_first_start_that_fails_is_told() -> None:
 
 async def test_what_ends_is_cleared_away_and_started_again() -> None:
     maker = Maker()
-    life = Life(maker)
+    life = Life("language model", maker)
     await life.start()
     maker.made[0].errored = True
     assert not life.alive
@@ -79,7 +85,7 @@ async def test_what_ends_is_cleared_away_and_started_again() -> None:
 
 async def test_pauses_grow_while_starts_fail() -> None:
     maker = Maker()
-    life = Life(maker)
+    life = Life("language model", maker)
     await life.start()
     maker.failing = 8
     maker.made[0].errored = True
@@ -90,7 +96,7 @@ async def test_pauses_grow_while_starts_fail() -> None:
 
 async def test_who_dies_of_its_start_waits_longer_and_who_has_lived_does_not() -> None:
     maker = Maker()
-    life = Life(maker)
+    life = Life("language model", maker)
     await life.start()
     for lived_s in (10, 10, 100):
         await until(lambda: life.alive)
@@ -105,10 +111,34 @@ async def test_who_dies_of_its_start_waits_longer_and_who_has_lived_does_not() -
 
 async def test_closing_ends_the_waiting_for_a_new_start() -> None:
     maker = Maker()
-    life = Life(maker)
+    life = Life("language model", maker)
     await life.start()
     maker.made[0].errored = True
     await until(lambda: maker.made[0].closed)
     await life.close()
     await asyncio.sleep(100)
     assert len(maker.tried_at) == 1
+
+
+async def test_closing_waits_for_what_is_being_cleared_away() -> None:
+    maker = Maker()
+    life = Life("language model", maker)
+    await life.start()
+    maker.made[0].errored = True
+    await asyncio.sleep(CLOSE_S / 2)
+    await life.close()
+    assert maker.made[0].closed == 1
+
+
+async def test_no_error_ends_the_starting_again(caplog: pytest.LogCaptureFixture) -> None:
+    maker = Maker()
+    maker.error = OSError("No space left on device")
+    life = Life("language model", maker)
+    await life.start()
+    maker.failing = 2
+    maker.made[0].fails = OSError("No such process")
+    maker.made[0].errored = True
+    await until(lambda: life.alive)
+    assert "the language model could not be started" in caplog.text and "No space left" in caplog.text
+    assert "could not be cleared away" in caplog.text and "No such process" in caplog.text
+    await life.close()

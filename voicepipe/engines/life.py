@@ -1,9 +1,9 @@
-"""An engine that has processes of its own is started, watched, and started again when they end."""
+"""An engine that may break for good is started, watched, and started again when it has."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, Protocol, TypeVar
 
 from voicepipe.errors import EngineDead, EngineError
 
@@ -20,22 +20,27 @@ class Core(Protocol):
 
     @property
     def errored(self) -> bool:
-        """Its processes have ended."""
+        """It has ended, or will work no more."""
 
     async def close(self) -> None:
-        """End what is left of them, and release what they had."""
+        """End what is left of it, and release what it had."""
 
 
 C = TypeVar("C", bound=Core)
 
 
 class Life(Generic[C]):
-    """`load` makes one core, ready for calls, or raises EngineError; cancelled, it leaves nothing behind."""
+    """`load` makes one core, ready for calls, or raises; cancelled, it leaves nothing behind.
 
-    def __init__(self, load: Callable[[], Awaitable[C]]) -> None:
+    `name` is what the log calls the engine.
+    """
+
+    def __init__(self, name: str, load: Callable[[], Coroutine[Any, Any, C]]) -> None:
+        self._name = name
         self._load = load
         self._core: C | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._clearing: asyncio.Task[None] | None = None
 
     @property
     def alive(self) -> bool:
@@ -43,16 +48,16 @@ class Life(Generic[C]):
 
     @property
     def core(self) -> C:
-        """Raises EngineDead: there is none now."""
+        """What lives now. Raises EngineDead."""
         if self._core is None or self._core.errored:
-            raise EngineDead("The language model's process ended and is being started again: see the log.")
+            raise EngineDead(f"The {self._name} ended and is being started again: see the log.")
         return self._core
 
     async def start(self) -> None:
         """Raises EngineError; a first start that fails is not tried again."""
         if self._watching is None:
             self._core = await self._load()
-            self._watching = asyncio.create_task(self._watch(self._core), name="engine's life")
+            self._watching = asyncio.create_task(self._watch(self._core), name=f"life of the {self._name}")
 
     async def close(self) -> None:
         watching, self._watching = self._watching, None
@@ -61,7 +66,9 @@ class Life(Generic[C]):
             await asyncio.wait({watching})
         core, self._core = self._core, None
         if core is not None:
-            await core.close()
+            await self._clear(core)
+        elif self._clearing is not None:
+            await asyncio.wait({self._clearing})
 
     async def _watch(self, core: C) -> None:
         pause_s, clock = FIRST_PAUSE_S, asyncio.get_running_loop().time
@@ -72,19 +79,28 @@ class Life(Generic[C]):
             if clock() - born > SETTLED_S:
                 pause_s = FIRST_PAUSE_S
             self._core = None
-            log.error("the language model's process ended; no calls are taken until it is back")
-            await core.close()
+            log.error("the %s ended; no calls are taken until it is back", self._name)
+            await self._clear(core)
             core, pause_s = await self._again(pause_s)
             self._core = core
-            log.warning("the language model is back")
+            log.warning("the %s is back", self._name)
+
+    async def _clear(self, core: C) -> None:
+        """Close it. Whoever waits for this may be cancelled: it goes on, and `close` waits for its end."""
+        self._clearing = asyncio.create_task(core.close(), name=f"end of the {self._name}")
+        await asyncio.wait({self._clearing})
+        if error := self._clearing.exception():
+            log.error("what is left of the %s could not be cleared away", self._name, exc_info=error)
 
     async def _again(self, pause_s: float) -> tuple[C, float]:
         """The next core, and the pause before another."""
         while True:
-            log.info("the language model is started again in %.0f s", pause_s)
+            log.info("the %s is started again in %.0f s", self._name, pause_s)
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
             try:
                 return await self._load(), pause_s
             except EngineError as error:
                 log.error("%s", error)
+            except Exception:
+                log.exception("the %s could not be started", self._name)
