@@ -106,9 +106,8 @@ async def test_confirmed_turns_go_before_speculative_ones(engine: VllmLlm) -> No
     busy = [asyncio.create_task(turn(f"busy {number}", LONG)) for number in range(AT_A_TIME)]
     await until(lambda: len(first) == AT_A_TIME)
     guesses = [asyncio.create_task(turn("guess", Prompt(HOURS.messages, speculative=True))) for _ in range(AT_A_TIME)]
-    await asyncio.sleep(0.05)
-    await turn("confirmed", HOURS)
-    await asyncio.gather(*busy, *guesses)
+    confirmed = asyncio.create_task(turn("confirmed", HOURS))
+    await asyncio.gather(*busy, *guesses, confirmed)
     assert first[AT_A_TIME:] == ["confirmed", "guess"]
 
 

@@ -61,7 +61,7 @@ class VllmCore:
 
     async def reply(self, prompt: Prompt, priority: int) -> AsyncGenerator[Delta, None]:
         """Raises EngineDead, EngineBusy, EngineError. Closing it aborts the request in the engine."""
-        from vllm.exceptions import GracefulHTTPError, VLLMError
+        from vllm.exceptions import GracefulHTTPError
 
         try:
             request = await self.chats.request(prompt)
@@ -74,7 +74,7 @@ class VllmCore:
             raise
         except GracefulHTTPError as error:
             raise EngineBusy(f"vLLM takes no more requests: {error}") from None
-        except (VLLMError, ValueError) as error:
+        except Exception as error:  # also what templates and parsers raise, which are the model's
             if self.errored:
                 raise EngineDead("The language model's process ended in the middle of a reply: see the log.") from None
             raise EngineError(f"vLLM could not reply: {error.__cause__ or error}") from error
@@ -112,7 +112,7 @@ def _arguments(config: VllmConfig) -> dict[str, Any]:
         from vllm.tool_parsers import ToolParserManager
 
         import voicepipe.engines.vllm.chats  # noqa: F401
-    except ImportError as error:
+    except (ImportError, OSError) as error:  # OSError: a library of CUDA that ctypes does not find
         raise EngineMissing(f"vLLM cannot be imported ({error}): pip install vllm, see the README.") from error
     check_parser("vllm.tool_call_parser", config.tool_call_parser, ToolParserManager.list_registered())
     reasoning = config.args.get("reasoning_parser", "")

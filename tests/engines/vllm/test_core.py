@@ -1,0 +1,117 @@
+"""What becomes of vLLM's errors. vLLM is a stand-in."""
+
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from voicepipe.engine_config import VllmConfig
+from voicepipe.engines.base import Message, Prompt
+from voicepipe.engines.vllm.core import CONFIRMED, VllmCore, _arguments
+from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing
+
+PROMPT = Prompt((Message("user", "Hello."),))
+
+
+class Overloaded(Exception):
+    pass
+
+
+class FakeLlm:
+    errored = False
+    output_handler = None
+
+    async def generate(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
+        yield SimpleNamespace(outputs=["Hi."])
+
+    def shutdown(self) -> None:
+        raise RuntimeError("it hangs together with others")
+
+
+class FakeGuard:
+    killed = False
+
+    def __init__(self, processes: list[Any]) -> None:
+        pass
+
+    def kill(self) -> None:
+        self.killed = True
+
+    def wait(self) -> None:
+        pass
+
+
+class FakeChats:
+    """`error` is raised by the chat's template, or by the parser of what is said."""
+
+    def __init__(self, error: Exception | None, *, at_once: bool) -> None:
+        self.error = error
+        self.at_once = at_once
+
+    async def request(self, prompt: Prompt) -> Any:
+        if self.at_once and self.error:
+            raise self.error
+        return SimpleNamespace(inputs=None, params=None, reading=self)
+
+    def take(self, output: str) -> list[str]:
+        if self.error:
+            raise self.error
+        return [output]
+
+
+@pytest.fixture(autouse=True)
+def _vllm(monkeypatch: pytest.MonkeyPatch) -> None:
+    exceptions = ModuleType("vllm.exceptions")
+    exceptions.GracefulHTTPError = Overloaded  # type: ignore[attr-defined]
+    monkeypatch.setattr("voicepipe.engines.vllm.core.guard", FakeGuard)
+    monkeypatch.setitem(sys.modules, "vllm", ModuleType("vllm"))
+    monkeypatch.setitem(sys.modules, "vllm.exceptions", exceptions)
+
+
+def core(error: Exception | None = None, *, at_once: bool = False) -> VllmCore:
+    start = SimpleNamespace(family=list)
+    return VllmCore(FakeLlm(), FakeChats(error, at_once=at_once), start)  # type: ignore[arg-type]
+
+
+async def said(core: VllmCore) -> list[Any]:
+    return [delta async for delta in core.reply(PROMPT, CONFIRMED)]
+
+
+@pytest.mark.parametrize("error", [KeyError("name"), IndexError(), TypeError(), NotImplementedError(), ValueError()])
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_whatever_a_template_or_a_parser_raises_is_the_engines_error(error: Exception, at_once: bool) -> None:
+    with pytest.raises(EngineError, match="vLLM could not reply") as raised:
+        await said(core(error, at_once=at_once))
+    assert raised.value.__cause__ is error
+
+
+async def test_what_is_known_keeps_its_name() -> None:
+    assert await said(core()) == ["Hi."]
+    with pytest.raises(EngineBusy, match="no more requests"):
+        await said(core(Overloaded()))
+    dead = core(RuntimeError())
+    dead.llm.errored = True
+    with pytest.raises(EngineDead):
+        await said(dead)
+
+
+async def test_its_processes_are_ended_when_it_cannot_be_shut_down() -> None:
+    ended = core()
+    with pytest.raises(RuntimeError, match="hangs together"):
+        await ended.close()
+    assert isinstance(ended._guard, FakeGuard) and ended._guard.killed
+
+
+def test_a_library_that_vllm_lacks_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is an OSError, not an ImportError, when it is loaded by ctypes."""
+    package = tmp_path / "vllm"
+    package.mkdir()
+    (package / "__init__.py").write_text('raise OSError("libcudart.so.13: cannot open shared object file")')
+    monkeypatch.delitem(sys.modules, "vllm")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("voicepipe.engines.vllm.core.settle_environment", lambda environment: None)
+    with pytest.raises(EngineMissing, match=r"cannot be imported \(libcudart"):
+        _arguments(VllmConfig(model=str(tmp_path)))
