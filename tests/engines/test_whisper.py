@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from tests.engines.contract import AsrContract, tone
+from tests.waiting import until
 from voicepipe.audio import RATE
 from voicepipe.bench.engines.random_whisper import make_whisper
 from voicepipe.engine_config import WhisperConfig
-from voicepipe.engines.base import Asr, Hypothesis
+from voicepipe.engines.base import Asr, Hypothesis, Mortal
 from voicepipe.engines.whisper import WhisperAsr
 from voicepipe.engines.whisper_model import LONGEST, Model, Passage
 from voicepipe.engines.whisper_schedule import Schedule
-from voicepipe.errors import EngineError, EngineMissing
+from voicepipe.errors import EngineDead, EngineError, EngineMissing
 
 pytestmark = pytest.mark.engine
 SAYS = "What are your opening hours?"
@@ -174,6 +175,29 @@ async def test_it_must_be_started_and_may_be_closed_while_somebody_waits(folder:
     async with asyncio.timeout(10):
         results = await asyncio.gather(*waiting, return_exceptions=True)
     assert all(isinstance(result, (EngineError, Hypothesis)) for result in results)
+
+
+async def test_a_model_that_fails_and_fails_is_loaded_again(asr: WhisperAsr, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(given: list[Passage]) -> None:
+        raise RuntimeError("CUDA failed with error an illegal memory access was encountered")
+
+    async def heard() -> str:
+        stream = asr.stream(ignore)
+        stream.feed(tone(0.4))
+        return (await stream.finish()).text
+
+    broken = asr._passes
+    monkeypatch.setattr(broken, "_read", fail)
+    for _ in range(3):
+        assert asr.alive and isinstance(asr, Mortal)
+        with pytest.raises(EngineError, match="illegal memory access"):
+            await heard()
+    assert not asr.alive
+    await until(lambda: broken and broken._closed)
+    with pytest.raises(EngineDead):
+        await heard()
+    await until(lambda: asr.alive)
+    assert await heard() == SAYS
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,17 @@ def test_nobody_is_read_twice_for_one_wish() -> None:
     assert [schedule.next(), schedule.next()] == [["a"], []]
 
 
+def test_those_of_a_pass_that_failed_are_read_one_by_one_before_all_others() -> None:
+    schedule: Schedule[str] = Schedule(batch=8)
+    for who in "abcd":
+        schedule.ask(who, urgent=True)
+    failed = schedule.next()
+    schedule.ask("e", urgent=True)
+    schedule.again(failed)
+    schedule.withdraw("b")
+    assert [schedule.next() for _ in range(5)] == [["a"], ["c"], ["d"], ["e"], []]
+
+
 @pytest.mark.parametrize(("each_s", "most"), [(0.001, (8,)), (PARTIALS_S / 3, (3, 4)), (1.0, (1,))])
 def test_a_pass_for_partials_is_as_large_as_there_is_time_for_it(each_s: float, most: tuple[int, ...]) -> None:
     schedule: Schedule[int] = Schedule(batch=8)
@@ -138,3 +149,23 @@ async def test_who_took_part_in_a_pass_that_failed_is_told_and_the_next_pass_run
     assert [str(error) for error in caller.errors] == ["Whisper failed: out of memory"]
     assert not other.errors and other.partials == 1
     assert isinstance(caller.errors[0], EngineError)
+
+
+@pytest.mark.virtual_time
+async def test_one_that_cannot_be_read_is_no_matter_of_the_others_of_its_pass() -> None:
+    def read(given: list[Passage]) -> list[Reading]:
+        if any(passage.upto == 13 for passage in given):
+            raise RuntimeError("no such sound")
+        return [Reading(())] * len(given)
+
+    worker = FakeWorker()
+    passes = Passes(worker, read, 8, asyncio.get_running_loop().time)  # type: ignore[arg-type]
+    callers = [Caller(passes) for _ in range(5)]
+    callers[2]._fed = 13
+    for caller in callers:
+        passes.ask(caller, urgent=True)
+    await asyncio.sleep(1)
+    assert worker.batches == [1, 4, 1, 1, 1, 1]
+    assert [caller.partials for caller in callers] == [1, 1, 0, 1, 1]
+    assert [len(caller.errors) for caller in callers] == [0, 0, 1, 0, 0]
+    assert passes.failures == 0

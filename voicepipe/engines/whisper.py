@@ -12,6 +12,7 @@ from bisect import bisect_right
 from voicepipe.audio import Pcm, ms_to_samples
 from voicepipe.engine_config import WhisperConfig
 from voicepipe.engines.base import Hypothesis, OnPartial
+from voicepipe.engines.life import Life
 from voicepipe.engines.whisper_model import LONGEST, Model, Passage, Reading
 from voicepipe.engines.whisper_schedule import Passes
 from voicepipe.engines.whisper_sound import Sound
@@ -23,41 +24,73 @@ LONG = ms_to_samples(12_000)
 """Sound of words that stand is dropped when there is more than this: reading it all again would take too long."""
 UNSURE = ms_to_samples(3_000)
 """The end of a full window is read again with what follows it."""
+FAILURES = 3
+"""Passes in a row that fail: the model is broken, and not what it was given. Some errors of CUDA stay."""
+
+
+class Recogniser:
+    """A loaded model and whose turn it is. Implements `life.Core`."""
+
+    def __init__(self, worker: Worker, model: Model) -> None:
+        self.passes = Passes(worker, model.read, model.batch, time.monotonic)
+        self._worker = worker
+        self._model = model
+
+    @property
+    def errored(self) -> bool:
+        return self.passes.failures >= FAILURES
+
+    async def close(self) -> None:
+        self.passes.close()
+        try:
+            await self._worker.submit(self._model.unload)  # at once: exceptions of passes may hold the model for long
+        finally:
+            self._worker.close()
 
 
 class WhisperAsr:
-    """`config.detect_language`: utterances may be in any language; otherwise they are in the stream's, if the model
-    knows it."""
+    """Implements `base.Asr` and `base.Mortal`: a model that fails and fails is loaded again.
+
+    `config.detect_language`: utterances may be in any language; otherwise they are in the stream's, if the model
+    knows it.
+    """
 
     def __init__(self, config: WhisperConfig) -> None:
         self._config = config
-        self._worker: Worker | None = None
+        self._life: Life[Recogniser] = Life("recogniser", self._load)
         self._passes: Passes | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self._life.alive
 
     async def start(self) -> None:
         """Load the model and run every kind of pass once. Raises EngineMissing, EngineError."""
-        if self._worker is None:
-            worker = Worker("whisper")
-            try:
-                # On the worker's thread: CTranslate2's own are as nice as the one that makes them.
-                model = await worker.submit(Model, self._config)
-                await worker.submit(model.warm)
-            except BaseException:
-                worker.close()
-                raise
-            self._worker = worker
-            self._passes = Passes(worker, model.read, model.batch, time.monotonic)
+        await self._life.start()
 
     async def close(self) -> None:
-        worker, self._worker, self._passes = self._worker, None, None
-        if worker:
-            worker.close()
+        await self._life.close()
+        self._passes = None
 
     def stream(self, on_partial: OnPartial, *, language: str = "en") -> "WhisperStream":
+        """While the model is loaded again, calls that go on have streams that hear nothing and say why."""
         if self._passes is None:
             raise EngineError("WhisperAsr was not started.")
         every = ms_to_samples(self._config.partial_ms)
         return WhisperStream(self._passes, on_partial, None if self._config.detect_language else language, every)
+
+    async def _load(self) -> Recogniser:
+        worker = Worker("whisper")
+        try:
+            # On the worker's thread: CTranslate2's own are as nice as the one that makes them.
+            model = await worker.submit(Model, self._config)
+            await worker.submit(model.warm)
+        except BaseException:
+            worker.close()
+            raise
+        recogniser = Recogniser(worker, model)
+        self._passes = recogniser.passes
+        return recogniser
 
 
 class WhisperStream:

@@ -96,7 +96,13 @@ class Model:
             self.read([Passage(silence, word, language=None, timed=True)])
             self.read([Passage(silence)] * self.batch)
         except RuntimeError as error:
+            with suppress(RuntimeError):
+                self.unload()
             raise _explained(error) from None
+
+    def unload(self) -> None:
+        """Give its memory back; it reads no more."""
+        self._whisper.model.unload_model()
 
     def read(self, passages: list[Passage]) -> list[Reading]:
         """One pass."""

@@ -2,19 +2,23 @@
 
 Words that a call waits for (`settle`, `finish`) go before partials, and nobody has more than one request: what a pass
 reads is the newest sound at the time when it begins. A pass cannot be stopped, so one for partials is kept short. Where
-there is more to do than the model can, calls get fewer partials, and their final words are as soon as ever.
+there is more to do than the model can, calls get fewer partials, and their final words are as soon as ever. When a
+pass of several fails, each is read by itself: one of them cannot be read, or all were too much for the memory.
 """
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from voicepipe.engines.worker import Worker
-from voicepipe.errors import EngineError
+from voicepipe.errors import EngineDead, EngineError
 
 if TYPE_CHECKING:
     from voicepipe.engines.whisper_model import Passage, Reading
+
+log = logging.getLogger(__name__)
 
 PARTIALS_S = 0.06
 """A pass for partials takes at most so long, if one utterance alone does not: who waits for words waits for its end."""
@@ -28,8 +32,9 @@ class Schedule(Generic[Who]):
     def __init__(self, batch: int) -> None:
         self._batch = batch
         self._urgent: dict[Who, None] = {}
-        """In the order in which they came, as are those of `_partial`."""
+        """In the order in which they came, as are those of the other two."""
         self._partial: dict[Who, None] = {}
+        self._alone: dict[Who, None] = {}
         self._short = 1
         """Utterances in a pass for partials: as many as it has time for, found by trying."""
 
@@ -41,13 +46,21 @@ class Schedule(Generic[Who]):
         elif who not in self._urgent:
             self._partial[who] = None
 
+    def again(self, failed: Iterable[Who]) -> None:
+        """A pass of them failed: each is read by itself, before the others."""
+        self._alone.update(dict.fromkeys(failed))
+
     def withdraw(self, who: Who) -> None:
+        self._alone.pop(who, None)
         self._urgent.pop(who, None)
         self._partial.pop(who, None)
 
     def next(self) -> list[Who]:
         """Who is read in the next pass. None of those for partials takes part in one that somebody waits for."""
-        asking, most = (self._urgent, self._batch) if self._urgent else (self._partial, self._short)
+        if self._alone:
+            asking, most = self._alone, 1
+        else:
+            asking, most = (self._urgent, self._batch) if self._urgent else (self._partial, self._short)
         chosen = list(asking)[:most]
         for who in chosen:
             del asking[who]
@@ -77,6 +90,9 @@ class Asking(Protocol):
 class Passes:
     """Runs `read` on the worker's thread, one pass at a time."""
 
+    failures = 0
+    """Passes in a row that have failed, up to the latest."""
+
     def __init__(
         self,
         worker: Worker,
@@ -88,7 +104,7 @@ class Passes:
         self._read = read
         self._clock = clock
         self._schedule: Schedule[Asking] = Schedule(batch)
-        self._running = False
+        self._running = self._closed = False
 
     def ask(self, who: Asking, *, urgent: bool = False) -> None:
         """`who` wants to be read; told by its methods, on the event loop."""
@@ -99,35 +115,46 @@ class Passes:
         """It does not any more. A pass that runs ends by itself."""
         self._schedule.withdraw(who)
 
+    def close(self) -> None:
+        """Whoever asks is told that it has ended. A pass that runs ends by itself."""
+        self._closed = True
+
     def _next(self) -> None:
         while not self._running and (chosen := self._schedule.next()):
-            batch = [(who, who.given()) for who in chosen]
-            try:
-                reading = self._worker.submit(self._read, [given for _, given in batch])
-            except EngineError as error:  # closed
+            if self._closed:
                 for who in chosen:
-                    who.failed(error)
-            else:
-                self._running = True
-                reading.add_done_callback(partial(self._done, batch, self._clock()))
+                    who.failed(EngineDead("The recogniser has ended: see the log."))
+                continue
+            batch = [(who, who.given()) for who in chosen]
+            reading = self._worker.submit(self._read, [given for _, given in batch])
+            self._running = True
+            reading.add_done_callback(partial(self._done, batch, self._clock()))
 
     def _done(self, batch: "list[tuple[Asking, Passage]]", began: float, done: "asyncio.Future[list[Reading]]") -> None:
         soon = asyncio.get_running_loop().call_soon  # each for itself: what goes wrong in one call is not another's
         if done.cancelled() or done.exception():
-            error = EngineError("The recogniser was closed." if done.cancelled() else f"Whisper failed: {_said(done)}")
-            for who, _ in batch:
-                soon(who.failed, error)
+            self._failed([who for who, _ in batch], done)
         else:
+            self.failures = 0
             self._schedule.took(len(batch), self._clock() - began)
             for (who, given), made in zip(batch, done.result(), strict=True):
                 soon(who.made, given, made)
         soon(self._again)
 
+    def _failed(self, batch: list[Asking], done: "asyncio.Future[list[Reading]]") -> None:
+        if done.cancelled():
+            error = EngineError("The recogniser was closed.")
+        else:
+            self.failures += 1
+            error = EngineError(f"Whisper failed: {str(done.exception()).strip()}")
+            log.warning("%s (%d utterances)", error, len(batch))
+            if len(batch) > 1:
+                self._schedule.again(batch)
+                return
+        for who in batch:
+            asyncio.get_running_loop().call_soon(who.failed, error)
+
     def _again(self) -> None:
         """The next pass, once all have heard of the last and may have asked again."""
         self._running = False
         self._next()
-
-
-def _said(done: "asyncio.Future[list[Reading]]") -> str:
-    return str(done.exception()).strip()
