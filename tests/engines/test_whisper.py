@@ -177,7 +177,9 @@ async def test_it_must_be_started_and_may_be_closed_while_somebody_waits(folder:
     assert all(isinstance(result, (EngineError, Hypothesis)) for result in results)
 
 
-async def test_a_model_that_fails_and_fails_is_loaded_again(asr: WhisperAsr, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_model_that_fails_and_fails_is_loaded_again(
+    asr: WhisperAsr, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     def fail(given: list[Passage]) -> None:
         raise RuntimeError("CUDA failed with error an illegal memory access was encountered")
 
@@ -198,6 +200,7 @@ async def test_a_model_that_fails_and_fails_is_loaded_again(asr: WhisperAsr, mon
         await heard()
     await until(lambda: asr.alive)
     assert await heard() == SAYS
+    assert "the recogniser ended" in caplog.text and "could not be cleared away" not in caplog.text
 
 
 @pytest.mark.parametrize(
