@@ -1,6 +1,7 @@
 """Which stage runs where, and what is said where it has no room."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,12 @@ def test_a_cache_without_a_size_beside_others() -> None:
     placement.check([llm(cache=size), SPEECH], [H100])
 
 
+def test_no_size_is_named_that_would_be_refused() -> None:
+    card = Gpu(0, "L4", 22 * GIB, 22 * GIB)
+    said = refused([llm(rest=0.92, cache=0, weights=17 * GIB, cache_least=2 * GIB), SPEECH], card)
+    assert "set it to" not in said and "what would fit: " in said
+
+
 def test_a_cache_that_vllm_would_not_start_with() -> None:
     assert f"set it to {GIB:_} (1.0 GiB) or more, or lower vllm.max_model_len" in refused([llm(cache=MIB)], H100)
 
@@ -174,6 +181,28 @@ def test_needs_of_each_stage(models: Config) -> None:
     assert list(needs(placement.place(models, 0)))[:-1] == [], "on the CPU nothing is needed of a GPU"
 
 
+def test_each_gpu_of_speech_has_a_context(models: Config) -> None:
+    apart = config.parse(
+        {
+            "engines": {"asr": "whisper", "tts": "kokoro"},
+            "whisper": {"model": models.whisper.model, "device": "cuda:0"},
+            "kokoro": {"model": models.kokoro.model, "device": "cuda:1"},
+        }
+    )
+    asr, tts = needs(apart)
+    assert asr.working == tts.working
+
+
+def test_weights_that_a_clone_has_twice_are_counted_once(models: Config) -> None:
+    directory = Path(models.vllm.model)
+    (directory / "consolidated.safetensors").touch()
+    os.truncate(directory / "consolidated.safetensors", 16 * GIB)
+    assert list(needs(changed(models)))[0].weights == 16 * GIB
+    index = {"weight_map": {"a": "1.safetensors", "b": "2.safetensors", "c": "1.safetensors"}}
+    (directory / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert list(needs(changed(models)))[0].weights == 16 * GIB
+
+
 def test_needs_of_a_group(models: Config) -> None:
     (need,) = needs(changed(models, tensor_parallel_size=2, args={"pipeline_parallel_size": 2}))
     assert isinstance(need, LlmNeed)
@@ -184,6 +213,14 @@ def test_weights_that_are_made_narrow_while_they_are_loaded(models: Config) -> N
     (need,) = needs(changed(models, args={"quantization": "fp8"}))
     assert isinstance(need, LlmNeed)
     assert need.weights < 9 * GIB and need.weights_fp8 == 0
+
+
+def test_a_model_that_cannot_be_sized_is_asked_for_no_least_cache(models: Config) -> None:
+    file = Path(models.vllm.model) / "config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "kv_lora_rank": 512}))
+    (need,) = needs(changed(models))
+    assert isinstance(need, LlmNeed)
+    assert (need.weights, need.cache_least, need.weights_fp8) == (16 * GIB, 0, 0)
 
 
 def test_random_weights_are_as_large_as_true_ones(models: Config) -> None:

@@ -66,6 +66,47 @@ def test_a_config_json() -> None:
         of_config({"d_model": 384})
 
 
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ({"model_type": "deepseek_v3", "kv_lora_rank": 512}, "kv_lora_rank: its attention is latent"),
+        ({"n_routed_experts": 128, "kv_lora_rank": None}, "n_routed_experts: some of its experts serve each token"),
+        ({"layer_types": ["sliding_attention", "full_attention"]}, "layer_types: full_attention, sliding_attention"),
+        ({"model_type": "gemma3_text", "sliding_window": 1024}, "sliding_window: some layers remember less"),
+    ],
+)
+def test_models_of_another_kind_are_not_sized(tables: dict[str, object], said: str) -> None:
+    for config in ({**QWEN3_8B, **tables}, {"text_config": {**QWEN3_8B, **tables}}):
+        with pytest.raises(ConfigError, match=f"{said}.*sizing cannot tell"):
+            of_config(config)
+    plain = {"layer_types": ["full_attention"] * 36, "sliding_window": 4096, "use_sliding_window": False}
+    assert of_config({**QWEN3_8B, **plain}) == LLMS["qwen3-8b"]
+
+
+@pytest.mark.parametrize(
+    ("quantisation", "dtype"),
+    [
+        ({"quant_method": "gptq", "bits": 8}, "fp8"),
+        ({"quant_method": "gptq", "bits": 4}, "awq4"),
+        ({"quant_method": "compressed-tensors", "config_groups": {"0": {"weights": {"num_bits": 8}}}}, "fp8"),
+        ({"quant_method": "compressed-tensors", "config_groups": {"0": {"weights": {"num_bits": 4}}}}, "awq4"),
+        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "fp8"),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True, "load_in_8bit": False}, "awq4"),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "awq4"),
+        ({"quant_method": "modelopt", "quant_algo": "FP8"}, "fp8"),
+        ({"quant_method": "mxfp4"}, "awq4"),
+    ],
+)  # fmt: skip
+def test_quantised_by_its_bits(quantisation: dict[str, object], dtype: str) -> None:
+    """8-bit integers take what fp8 does."""
+    assert quantised({"quantization_config": quantisation}) == dtype
+
+
+def test_bits_that_sizing_does_not_know() -> None:
+    with pytest.raises(ConfigError, match="weights of 3 bits by gptq; sizing knows 4, 8 and 16"):
+        quantised({"quantization_config": {"quant_method": "gptq", "bits": 3}})
+
+
 def test_a_config_json_says_only_what_is_unusual() -> None:
     """Llama 2 has as many key heads as query heads and names neither them nor their size."""
     llama2 = {"num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "vocab_size": 32_000,

@@ -40,15 +40,15 @@ def on_hub(name: str) -> bool:
 
 def missing(directory: Path) -> list[str]:
     """Files without which the model in `directory` cannot be loaded, where the directory itself tells."""
-    shards = {shard for index in directory.glob("*.index.json") for shard in _shards(index)}
-    if shards:
-        return sorted(shard for shard in shards if not (directory / shard).exists())
+    if spread := shards(directory):
+        return sorted(shard for shard in spread if not (directory / shard).exists())
     return [] if any(file.suffix in WEIGHTS for file in directory.iterdir()) else ["weights"]
 
 
-def _shards(index: Path) -> set[str]:
-    """The files among which a large model's weights are spread."""
-    return set(json.loads(index.read_text()).get("weight_map", {}).values())
+def shards(directory: Path) -> set[str]:
+    """The files among which a large model's weights are spread, by its index; none if it has no index."""
+    indexes = (json.loads(index.read_text()) for index in directory.glob("*.index.json"))
+    return {shard for index in indexes for shard in index.get("weight_map", {}).values()}
 
 
 def _cached(name: str) -> Path | None:

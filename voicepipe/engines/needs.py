@@ -26,10 +26,11 @@ def needs(config: Config) -> Iterator[Need]:
         ours.append(Need("recognition", (gpu,), round(_size(file) * share), memory.ASR_WORKSPACE))
     if config.engines.tts == "kokoro" and (gpu := device_index(config.kokoro.device)) is not None:
         ours.append(Need("synthesis", (gpu,), _size(hub.local(config.kokoro.model)), memory.TTS_WORKSPACE))
-    if ours:  # they run in the PoP's process, which has one context on a GPU
-        first = ours[0]
-        ours[0] = Need(first.stage, first.gpus, first.weights, first.working + memory.CONTEXT)
-    yield from ours
+    seen: set[tuple[int, ...]] = set()
+    for need in ours:  # they run in the PoP's process, which has one context on each GPU
+        context = 0 if need.gpus in seen else memory.CONTEXT
+        yield Need(need.stage, need.gpus, need.weights, need.working + context)
+        seen.add(need.gpus)
     if config.engines.tts == "coqui" and (gpu := device_index(config.coqui.device)) is not None:
         largest = max((_size(file) for file in hub.local(config.coqui.model).glob("*.pth")), default=0)
         workers = config.coqui.workers
@@ -43,17 +44,17 @@ def _llm(config: Config, gpus: tuple[int, ...]) -> LlmNeed:
     directory = hub.local(vllm.model)
     described = _config_json(directory)
     parts = vllm.tensor_parallel_size * int(vllm.args.get("pipeline_parallel_size", 1))
-    weights = sum(_size(file) for file in directory.glob("*.safetensors")) or sum(map(_size, directory.glob("*.bin")))
+    weights = _weights(directory)
     cache_least = fp8 = 0
     try:
-        shape = shapes.of_config(described)
+        shape, stored = shapes.of_config(described), shapes.quantised(described)
     except ConfigError:  # of a kind whose shape is not known: its files say enough
         pass
     else:
         narrow = memory.llm_weights(shape, "fp8")
-        if vllm.args.get("quantization") == "fp8" and shapes.quantised(described) == "bf16":
+        if vllm.args.get("quantization") == "fp8" and stored == "bf16":
             weights = narrow  # made narrow while it is loaded
-        weights = weights or memory.llm_weights(shape, shapes.quantised(described))  # load_format = "dummy"
+        weights = weights or memory.llm_weights(shape, stored)  # load_format = "dummy"
         fp8 = narrow if weights > 1.2 * narrow else 0
         shards = memory.kv_shards(shape, vllm.tensor_parallel_size) * (parts // vllm.tensor_parallel_size)
         wide = 1 if str(vllm.args.get("kv_cache_dtype", "")).startswith("fp8") else 2
@@ -63,6 +64,17 @@ def _llm(config: Config, gpus: tuple[int, ...]) -> LlmNeed:
         "language model", gpus, weights // parts, memory.LLM_WORKSPACE + memory.CONTEXT,
         cache=vllm.kv_cache_memory_bytes, cache_least=cache_least, rest=rest, weights_fp8=fp8 // parts,
     )  # fmt: skip
+
+
+def _weights(directory: Path) -> int:
+    """Bytes of a model's weights, in one format: by the index where there is one, since a cloned repository may have
+    them twice, as `consolidated` too."""
+    for suffix in ("safetensors", "bin"):
+        files = list(directory.glob(f"*.{suffix}"))
+        named = [directory / shard for shard in hub.shards(directory) if shard.endswith(suffix)]
+        if size := sum(map(_size, named or [f for f in files if not f.name.startswith("consolidated")] or files)):
+            return size
+    return 0
 
 
 def _config_json(directory: Path) -> dict[str, Any]:

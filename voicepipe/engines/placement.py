@@ -115,7 +115,9 @@ def _check_cache(need: Need, gpu: Gpu, here: Sequence[Need]) -> None:
     others = sum(_total(other, gpu) for other in here if other is not need)
     if need.rest and others:
         room = gpu.free - others - need.weights - need.working
-        size = max(MIB, need.cache_least, room * 9 // 10 // MIB * MIB)
+        size = max(need.cache_least, room * 9 // 10 // MIB * MIB)
+        if not 0 < size <= room:
+            return  # no size would do: `check` says what would
         beside = " and ".join(other.stage for other in here if other is not need)
         raise EngineError(
             f"vllm.kv_cache_memory_bytes is 0, so that vLLM would take {100 * need.rest:.0f} % of GPU {gpu.index}, "

@@ -135,6 +135,8 @@ def of_config(config: Mapping[str, Any]) -> LlmShape:
     ]
     if missing:
         raise ConfigError(f"config.json: there is no {missing[0]}; sizing knows decoders of the Llama family")
+    if foreign := _foreign(text):
+        raise ConfigError(f"config.json: {foreign}, and sizing cannot tell what that kind of model takes")
     heads, kind = text["num_attention_heads"], text.get("model_type", "llama")
     experts = text.get("num_experts") or text.get("num_local_experts") or 1
     return LlmShape(
@@ -156,10 +158,49 @@ def of_config(config: Mapping[str, Any]) -> LlmShape:
     )
 
 
+LATENT = ("kv_lora_rank", "q_lora_rank", "qk_rope_head_dim")
+EXPERTS = ("n_routed_experts", "n_shared_experts", "shared_expert_intermediate_size", "first_k_dense_replace")
+"""Keys of models whose attention, or whose experts, are of another kind than `LlmShape`'s."""
+
+
+def _foreign(text: Mapping[str, Any]) -> str:
+    """What of a config.json `LlmShape` cannot say; empty: nothing."""
+    for keys, what in ((LATENT, "its attention is latent"), (EXPERTS, "some of its experts serve each token")):
+        if found := [key for key in keys if text.get(key)]:
+            return f"{found[0]}: {what}"
+    kinds = set(text.get("layer_types") or ())
+    if kinds - {"full_attention"}:
+        return f"layer_types: {', '.join(sorted(kinds))}"
+    sliding = text.get("sliding_window") and text.get("use_sliding_window", True)
+    if sliding and (text.get("sliding_window_pattern") or str(text.get("model_type", "")).startswith("gemma")):
+        return "sliding_window: some layers remember less than the others"
+    return ""
+
+
 def quantised(config: Mapping[str, Any]) -> str:
-    """The `memory.DTYPES` in which a config.json says its weights are."""
+    """The `memory.DTYPES` in which a config.json says its weights are: by their bits, since names of methods do not
+    tell. 8-bit integers take what fp8 does. Raises ConfigError: none of them."""
     quantisation = config.get("quantization_config") or {}
     method = str(quantisation.get("quant_method", ""))
-    if "fp8" in method or "float" in str(quantisation.get("config_groups", "")) or method == "modelopt":
-        return "fp8"
-    return "awq4" if method else "bf16"
+    if not method:
+        return "bf16"
+    bits = _bits(quantisation, method)
+    if bits not in {4, 8}:
+        raise ConfigError(f"config.json: weights of {bits or 'unknown'} bits by {method}; sizing knows 4, 8 and 16")
+    return "fp8" if bits == 8 else "awq4"
+
+
+def _bits(quantisation: Mapping[str, Any], method: str) -> int:
+    """Of one weight; 0: it is not said."""
+    if bits := quantisation.get("bits") or quantisation.get("w_bit"):  # GPTQ, AWQ
+        return int(bits)
+    for group in (quantisation.get("config_groups") or {}).values():  # compressed-tensors, ModelOpt
+        if bits := ((group or {}).get("weights") or {}).get("num_bits"):
+            return int(bits)
+    if method == "bitsandbytes":
+        return 8 if quantisation.get("load_in_8bit") else 4
+    if "4" in str(quantisation.get("quant_algo", "")) or "fp4" in method:  # NVFP4, MXFP4, W4A16
+        return 4
+    if "fp8" in method or method == "modelopt":
+        return 8
+    return 4 if "awq" in method or "gptq" in method else 0
