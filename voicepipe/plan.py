@@ -86,7 +86,7 @@ def _print(name: str, found: list[Option], chosen: Option | None, calls: int, as
         busy = {stage: f"{100 * share:.0f} %" for stage, share in chosen.turn.busy.items()}
         console.print(
             f"\nBusy at {calls} calls ({chosen.name}): recognition {busy['asr']} with every partial, {busy['finals']} "
-            f"with none; language {busy['llm']}; synthesis {busy['tts']}"
+            f"with none; synthesis {busy['tts']}; {chosen.turn.replies:.1f} replies of the language model at a time"
         )
         most = {stage: keeps_up(chosen.host, stage) for stage in ("asr", "finals", "tts")}
         console.print(

@@ -56,8 +56,6 @@ class Host:
     gpus: int
     asr: AsrShape
     tts: str
-    tts_workers: int = 2
-    """Phrases that are spoken at a time."""
     max_model_len: int = 8192
     traffic: Traffic = field(default_factory=Traffic)
 
@@ -117,11 +115,13 @@ class Turn:
     token: float
     """From one token to the next, with `replies` others at a time."""
     replies: float
+    """That are generated at a time, in the mean."""
     waiting_p95: float
     """What a turn that meets others takes more than the mean."""
     busy: dict[str, float]
     """Share of the time in which each stage works; 1 and more: it cannot keep up. "asr": with every partial, of which
-    those are left out for which there is no time; "finals": without any."""
+    those are left out for which there is no time; "finals": without any; "tts": several workers share one GPU, so that
+    they add none."""
 
     @property
     def compute(self) -> float:
@@ -135,10 +135,6 @@ class Turn:
 def turn(host: Host, calls: int) -> Turn:
     """At `calls` calls."""
     group, traffic = host.group, host.traffic
-    replies = _replies(host, calls)
-    token = decode_ms(group, 1 + round(replies), traffic.context_tokens)
-    new = traffic.new_tokens + round(replies)
-    prefill = step_ms(group, new, traffic.context_tokens, sequences=1 + round(replies))
     gpu_ms = speech.pass_gpu_ms(host.asr, host.gpu, traffic.window_s, traffic.utterance_s)
     cpu_ms = speech.pass_ms(host.asr, host.gpu, traffic.window_s, traffic.utterance_s) - gpu_ms
     first, later = (speech.speak_ms(host.tts, seconds) for seconds in (traffic.phrase_s, LATER_PHRASE_S))
@@ -147,30 +143,33 @@ def turn(host: Host, calls: int) -> Turn:
     phrases = calls * traffic.spoken / LATER_PHRASE_S / 1000
 
     # Who finds another stage at work on the same GPU shares it, so that each takes twice as long for that time.
-    llm = 1 - math.exp(-replies)
     asr_gpu = min(1.0, (finals + partials) * (gpu_ms + cpu_ms)) * gpu_ms / (gpu_ms + cpu_ms)
     tts_gpu = min(1.0, phrases * later)
+    llm_slow = 1 + (asr_gpu + tts_gpu if host.shared else 0.0)
+    replies = _replies(host, calls, llm_slow)
+    llm = 1 - math.exp(-replies)
     beside = llm if host.shared else 0.0
     read = cpu_ms + gpu_ms * (1 + tts_gpu + beside)
-    llm_slow = 1 + (asr_gpu + tts_gpu if host.shared else 0.0)
     tts_slow = 1 + asr_gpu + beside
+    token = llm_slow * decode_ms(group, 1 + round(replies), traffic.context_tokens)
+    new = traffic.new_tokens + round(replies)
+    prefill = llm_slow * step_ms(group, new, traffic.context_tokens, sequences=1 + round(replies))
 
     reading, speaking = (finals + partials) * read, phrases * later * tts_slow
-    waits = (  # for what is being done; it cannot be interrupted
-        (min(1.0, reading), read),
-        (llm, llm_slow * token),
-        (min(1.0, speaking / host.tts_workers) ** host.tts_workers, tts_slow * later),
-    )
+    # For what is being done, which cannot be interrupted. A first phrase does not wait for a later one: each has half
+    # of the GPU, so that it loses what is left of the other, and no more than its own time.
+    waits = ((min(1.0, reading), read), (llm, token), (min(1.0, speaking), tts_slow * first * (2 - first / later)))
     asr_wait, llm_wait, tts_wait = (share * length / 2 for share, length in waits)
+    firsts = calls / traffic.turn_s / 1000  # phrases for which a caller waits; they go before the others
     return Turn(
         asr=read * (1 + _queue(finals * read)) + asr_wait,
-        first_token=REQUEST_MS + llm_slow * prefill + llm_wait,
-        first_phrase=llm_slow * (traffic.phrase_tokens - 1) * token,
-        tts=tts_slow * first + tts_wait,
-        token=llm_slow * token,
+        first_token=REQUEST_MS + prefill + llm_wait if replies < MOST_REPLIES else math.inf,
+        first_phrase=(traffic.phrase_tokens - 1) * token,
+        tts=tts_slow * first * (1 + _queue(firsts * tts_slow * first)) + tts_wait if speaking < 1 else math.inf,
+        token=token,
         replies=replies,
         waiting_p95=1.65 * math.sqrt(sum(_variance(share, length) for share, length in waits)),
-        busy={"asr": reading, "finals": finals * read, "llm": llm, "tts": speaking},
+        busy={"asr": reading, "finals": finals * read, "tts": speaking},
     )
 
 
@@ -201,6 +200,8 @@ def _obstacle(host: Host, calls: int, compute_ms: float) -> str:
     for stage, name in (("finals", "recognition"), ("tts", "synthesis")):
         if predicted.busy[stage] > BUSIEST:
             return name
+    if predicted.replies >= MOST_REPLIES:
+        return "language"
     if predicted.compute_p95 <= compute_ms:
         return ""
     if calls == 1:
@@ -214,14 +215,17 @@ def _obstacle(host: Host, calls: int, compute_ms: float) -> str:
     return max(grown, key=grown.__getitem__)
 
 
-def _replies(host: Host, calls: int) -> float:
-    """Replies that are being generated at a time, in the mean: the more there are the longer each takes."""
+def _replies(host: Host, calls: int, slow: float = 1.0) -> float:
+    """Replies that are being generated at a time, in the mean: the more there are the longer each takes. `slow`: by
+    what a token takes longer beside others on the GPU. `MOST_REPLIES`: they come faster than they end."""
     traffic = host.traffic
     tokens = traffic.reply_tokens + (traffic.silences - 1) * traffic.phrase_tokens
-    replies = 0.0
-    for _ in range(30):
-        step = decode_ms(host.group, max(1, math.ceil(replies)), traffic.context_tokens)
-        replies = min(MOST_REPLIES, calls * tokens * step / 1000 / traffic.turn_s)
+    replies = before = 0.0
+    for _ in range(200):
+        step = slow * decode_ms(host.group, max(1, math.ceil(replies)), traffic.context_tokens)
+        before, replies = replies, min(MOST_REPLIES, calls * tokens * step / 1000 / traffic.turn_s)
+        if replies - before < 0.01:  # it only grows, from none
+            break
     return replies
 
 
