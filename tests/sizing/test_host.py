@@ -149,9 +149,24 @@ def test_nothing_fits() -> None:
     ways = found("llama-3.1-70b", "l4", 1, 1)
     assert best(ways, 1) is None
     (said,) = advice(ways, 1, 300)
-    assert said.startswith(
-        "It does not fit: even in awq4 its weights take 37 GiB, and 1 x L4 have 22 GiB; take 4 such GPUs"
-    )
+    assert said.startswith("It does not fit: even in awq4 its weights take 37 GiB, workspace on each GPU with ")
+    assert "1 x L4 have 22 GiB; take 4 such GPUs" in said
+
+
+def test_more_gpus_are_advised_than_there_are() -> None:
+    (said,) = advice(found("llama-3.1-70b", "rtx-4090", 2, 1, "pcie"), 1, 300)
+    assert "take 4 such GPUs" in said
+
+
+def test_a_card_would_do_but_more_are_faster() -> None:
+    said = advice(found("llama-3.1-70b", "a100-80", 4, 4), 4, 300)
+    assert said[0].startswith("It fits on one card in awq4; on ") and " ms in place of " in said[0]
+    assert "narrower weights" not in said[-1] and "language takes the longest" in said[-1]
+
+
+def test_nothing_is_for_ever_in_place_of_for_ever() -> None:
+    said = advice(found("qwen3-8b", "h100", 1, 200), 200, 300)
+    assert "calls are answered in time in place of" in said[0] and not any("for ever" in line for line in said)
 
 
 def test_too_many_calls() -> None:

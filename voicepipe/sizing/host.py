@@ -128,6 +128,13 @@ class Turn:
         return self.asr + self.first_token + self.first_phrase + self.tts
 
     @property
+    def slowest(self) -> str:
+        """The stage that has the largest share of it."""
+        language = self.first_token + self.first_phrase
+        shares = {"recognition": self.asr, "language": language, "synthesis": self.tts}
+        return max(shares, key=shares.__getitem__)
+
+    @property
     def compute_p95(self) -> float:
         return self.compute + self.waiting_p95
 
@@ -206,13 +213,7 @@ def _obstacle(host: Host, calls: int, compute_ms: float) -> str:
         return ""
     if calls == 1:
         return "latency"
-    idle = turn(host, 1)
-    grown = {
-        "recognition": predicted.asr - idle.asr,
-        "language": predicted.first_token + predicted.first_phrase - idle.first_token - idle.first_phrase,
-        "synthesis": predicted.tts - idle.tts,
-    }
-    return max(grown, key=grown.__getitem__)
+    return predicted.slowest
 
 
 def _replies(host: Host, calls: int, slow: float = 1.0) -> float:

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from voicepipe.sizing.gpus import GIB, Gpu, Link
 from voicepipe.sizing.host import Host, Turn, most_calls, turn
-from voicepipe.sizing.memory import DTYPES, LLM_WORKSPACE, llm_weights
+from voicepipe.sizing.memory import DTYPES, llm_weights
 from voicepipe.sizing.shapes import AsrShape, LlmShape
 from voicepipe.sizing.speed import Group, communication_ms
 
@@ -92,13 +92,22 @@ def _does_not_fit(found: Sequence[Option]) -> str:
     host = found[-1].host  # with the least precise weights
     group = host.group
     weights = llm_weights(group.shape, group.dtype)
-    each = host.usable - LLM_WORKSPACE - 2 * GIB
-    needed = 2 ** max(1, math.ceil(math.log2(weights / each)))
+    more = next((gpus for gpus in (2**n for n in range(7)) if gpus > host.gpus and _would_fit(host, gpus)), 0)
+    workspace = (host.llm_fixed - weights // group.gpus) * host.gpus + host.speech_fixed
+    context = host.kv_needed(1) * group.gpus
     return (
-        f"It does not fit: even in {group.dtype} its weights take {weights / GIB:.0f} GiB, and {host.gpus} x "
-        f"{host.gpu.name} have {host.gpus * host.usable / GIB:.0f} GiB; take {needed} such GPUs, larger ones, or a "
-        "smaller model."
+        f"It does not fit: even in {group.dtype} its weights take {weights / GIB:.0f} GiB, workspace on each GPU with "
+        f"recognition and synthesis {workspace / GIB:.0f}, one context {context / GIB:.0f}; {host.gpus} x "
+        f"{host.gpu.name} have {host.gpus * host.usable / GIB:.0f} GiB; take "
+        f"{f'{more} such GPUs, ' if more else ''}larger ones, or a smaller model."
     )
+
+
+def _would_fit(host: Host, gpus: int) -> bool:
+    """With so many GPUs, however the model is spread over them."""
+    shape = host.group.shape
+    tensors = [2**n for n in range(7) if 2**n <= gpus and shape.heads % 2**n == 0]
+    return any(replace(host, group=replace(host.group, tensor=n, pipeline=1), gpus=gpus).fits for n in tensors)
 
 
 def _sharding(chosen: Option, found: Sequence[Option]) -> Iterator[str]:
@@ -109,16 +118,15 @@ def _sharding(chosen: Option, found: Sequence[Option]) -> Iterator[str]:
             yield f"It fits on one card{'' if group.dtype == 'bf16' else f' quantised ({group.dtype})'}: do not shard."
         else:
             yield (
-                f"It fits on one card: do not shard. In {wide.group.dtype}, too, but in {group.dtype} a turn's compute "
-                f"is {_ms(chosen.turn.compute)} in place of {_ms(wide.turn.compute)}."
+                f"It fits on one card: do not shard. In {wide.group.dtype}, too, but in {group.dtype} "
+                f"{_gain(chosen, wide)}."
             )
         wider = next((o for o in found if o.group.dtype == group.dtype and o.group.tensor == 2), None)
         if wider:
             alone = chosen.host.gpus > 1 and wider.host.shared
             yield (
-                f"Two cards (TP 2 by {group.link.name}) would bring a token in {wider.turn.token:.1f} in place of "
-                f"{chosen.turn.token:.1f} ms and a turn's compute in {_ms(wider.turn.compute)} in place of "
-                f"{_ms(chosen.turn.compute)}"
+                f"On two cards (TP 2 by {group.link.name}) a token takes {wider.turn.token:.1f} in place of "
+                f"{chosen.turn.token:.1f} ms, and {_gain(wider, chosen)}"
                 + (", with recognition and synthesis on a card of the group." if alone else ".")
             )
         return
@@ -130,13 +138,17 @@ def _sharding(chosen: Option, found: Sequence[Option]) -> Iterator[str]:
             f"{group.pipeline}) saves memory and no time."
         )
         return
+    alone_fits = next((o for o in found if o.host.fits and o.group.gpus == 1 and o.group.dtype == group.dtype), None)
+    needs = f"It needs {group.gpus} cards in {group.dtype}"
+    if alone_fits:
+        needs = f"It fits on one card in {group.dtype}; on {group.gpus} {_gain(chosen, alone_fits)}"
     yield (
-        f"It needs {group.gpus} cards in {group.dtype}: tensor_parallel_size = {group.tensor}; of {step:.1f} ms a "
-        f"token {talk:.1f} are all-reduces by {group.link.name}."
+        f"{needs}: tensor_parallel_size = {group.tensor}; of {step:.1f} ms a token {talk:.1f} are all-reduces by "
+        f"{group.link.name}."
     )
     if talk > TALKING * step:
         yield (
-            f"{group.link.name} is too slow for that: take GPUs with NVLink, narrower weights on fewer cards, or a "
+            f"{group.link.name} is too slow for that: take GPUs with NVLink{_narrower(group, ' on fewer cards')} or a "
             "smaller model. A pipeline would save memory and no time."
         )
 
@@ -149,15 +161,12 @@ def _speech(chosen: Option) -> str:
 
 def _capacity(chosen: Option, calls: int, budget_ms: int) -> Iterator[str]:
     if not chosen.calls:
-        stages = {
-            "recognition": chosen.turn.asr,
-            "the language model": chosen.turn.first_token + chosen.turn.first_phrase,
-            "synthesis": chosen.turn.tts,
-        }
-        slowest = max(stages, key=stages.__getitem__)
+        one = turn(chosen.host, 1)
+        language = one.slowest == "language"
+        ways = f"a faster GPU{_narrower(chosen.group)} or a smaller model" if language else "a faster GPU"
         yield (
-            f"Not even one call is answered within {budget_ms} ms 19 times of 20: {slowest} takes the longest; take a "
-            "faster GPU, a smaller model, or narrower weights."
+            f"Not even one call is answered within {budget_ms} ms 19 times of 20: {one.slowest} takes the longest, and "
+            f"a turn's compute {one.compute_p95:.0f} ms; take {ways}."
         )
     elif chosen.calls < calls:
         hosts = math.ceil(calls / chosen.calls)
@@ -174,5 +183,12 @@ def _capacity(chosen: Option, calls: int, budget_ms: int) -> Iterator[str]:
         yield f"The host has GPUs for {pops} such PoPs, each with its own by CUDA_VISIBLE_DEVICES."
 
 
-def _ms(value: float) -> str:
-    return f"{value:.0f} ms" if math.isfinite(value) else "for ever"
+def _narrower(group: Group, more: str = "") -> str:
+    return "" if group.dtype == PRECISION[-1] else f", narrower weights{more}"
+
+
+def _gain(option: Option, other: Option) -> str:
+    """What `option` has before `other`."""
+    if math.isfinite(option.turn.compute) and math.isfinite(other.turn.compute):
+        return f"a turn's compute is {option.turn.compute:.0f} ms in place of {other.turn.compute:.0f}"
+    return f"{option.calls} calls are answered in time in place of {other.calls}"
