@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from voicepipe import cli, config
+from voicepipe.sizing import shapes
 
 
 def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
@@ -26,8 +27,23 @@ def test_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert "2 x H100 by NVLink: 79.6 GiB, 3.35 TB/s" in out
     assert "bf16, TP 2" in out
     assert "- It fits on one card: do not shard." in out
-    assert "[vllm]\ntensor_parallel_size = 1\n" in out
+    assert '[vllm]\nmodel = "Qwen/Qwen3-8B"\ntensor_parallel_size = 1\n' in out
     assert "predicted from data sheets" in out
+
+
+def test_a_known_model_by_its_name_on_the_hub(capsys: pytest.CaptureFixture[str]) -> None:
+    by_hub, by_name = (said(capsys, "--model", name, "--gpus", "H100") for name in ("qwen/qwen3-8b", "qwen3-8b"))
+    assert by_hub == by_name
+    assert set(shapes.HUB) == set(shapes.LLMS)
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 200])
+def test_a_narrow_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100")
+    table = [line for line in out.splitlines() if line.startswith(("bf16, one GPU", "fp8, one GPU", "awq4, one GPU"))]
+    assert len(table) == 3 and all(line.split()[-1] in {"recognition", "synthesis", "language"} for line in table)
+    assert ("left for KV" in out) == (width >= 130)
 
 
 def test_its_toml_is_a_configuration(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -84,11 +100,15 @@ def test_what_cannot_be_planned(capsys: pytest.CaptureFixture[str], argv: tuple[
 
 
 def test_the_shipped_configuration_is_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    """configs/gpu.toml: 36 calls on an H100, in 40 GiB."""
-    shipped = config.load(config.data_directory() / "gpu.toml")
-    _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100", "--calls", str(shipped.pop.slots), "--json")
+    """configs/gpu.toml: memory for 36 calls on an H100, in 40 GiB; as many slots as are answered in time."""
+    file = config.data_directory() / "gpu.toml"
+    shipped = config.load(file)
+    _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100", "--calls", "36", "--json")
     one = json.loads(out)["options"][0]
     assert (one["name"], one["fits"]) == ("bf16, one GPU", True)
     assert shipped.vllm.kv_cache_memory_bytes == one["kv_cache_memory_bytes"]
     assert shipped.vllm.max_model_len == 8192
+    assert shipped.pop.slots <= one["calls_in_time"]
+    in_fp8 = json.loads(out)["options"][1]["calls_in_time"]
+    assert f"{one['calls_in_time']} are answered in time in bf16 ({in_fp8} in fp8)" in file.read_text()
     assert one["llm_bytes_a_gpu"] + one["speech_bytes"] + shipped.vllm.kv_cache_memory_bytes < 0.97 * 40 * 2**30

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -20,6 +21,8 @@ from voicepipe.sizing.options import Option, advice, best, judged, kv_cache_byte
 from voicepipe.sizing.shapes import LLMS, LlmShape
 
 BUDGET_MS = PopConfig().budget_ms
+WIDE = 130
+"""Columns of a terminal that shows the whole table."""
 
 
 def run(
@@ -29,7 +32,7 @@ def run(
     """Print the plan. Exit status 1 if the model does not fit. Raises ConfigError."""
     if calls < 1:
         raise ConfigError(f"--calls: {calls}: give at least 1")
-    name, shape, only = _model(model)
+    source, name, shape, only = _model(model)
     gpu, count = data_sheets.gpus(gpus)
     link = data_sheets.link(interconnect, gpu)
     dtypes = [only] if only else [dtype for dtype in memory.DTYPES if dtype != "fp8" or gpu.fp8_tflops]
@@ -39,14 +42,15 @@ def run(
     if as_json:
         print(json.dumps(_facts(name, found, chosen, calls), indent=2))
     else:
-        _print(name, found, chosen, calls, asr)
+        _print(name, source, found, chosen, calls, asr)
     return 0 if chosen else 1
 
 
-def _model(text: str) -> tuple[str, LlmShape, str]:
-    """What it is called, its shape, and the only dtype that it comes in, if it is quantised already."""
-    if shape := LLMS.get(text.lower()):
-        return text.lower(), shape, ""
+def _model(text: str) -> tuple[str, str, LlmShape, str]:
+    """What `vllm.model` is to be, what it is called, its shape, and its only dtype, if it is quantised."""
+    named = {hub_name.lower(): known for known, hub_name in shapes.HUB.items()}
+    if known := named.get(text.lower(), text.lower() if text.lower() in LLMS else ""):
+        return shapes.HUB[known], known, LLMS[known], ""
     try:
         path = hub.local(text)
     except EngineMissing:
@@ -61,10 +65,11 @@ def _model(text: str) -> tuple[str, LlmShape, str]:
     if not isinstance(config, dict):
         raise ConfigError(f"--model: {file}: is no model's config.json")
     dtype = shapes.quantised(config)
-    return str(text), shapes.of_config(config), "" if dtype == "bf16" else dtype
+    source = str(path if path.is_dir() else path.parent) if Path(text).expanduser().exists() else text
+    return source, text, shapes.of_config(config), "" if dtype == "bf16" else dtype
 
 
-def _print(name: str, found: list[Option], chosen: Option | None, calls: int, asr: str) -> None:
+def _print(name: str, source: str, found: list[Option], chosen: Option | None, calls: int, asr: str) -> None:
     console = Console(highlight=False, markup=False)
     host, shape, traffic = found[0].host, found[0].group.shape, found[0].host.traffic
     dtypes = dict.fromkeys(option.group.dtype for option in found)
@@ -81,47 +86,50 @@ def _print(name: str, found: list[Option], chosen: Option | None, calls: int, as
         f"{host.gpu.bandwidth_gbs / 1000:.2f} TB/s, {host.gpu.bf16_tflops:.0f} TFLOPS in bf16"
     )
     console.print(f"whisper {asr} and {host.tts}: {host.speech_fixed / GIB:.1f} GiB\n")
-    console.print(_table(found, chosen, calls))
+    console.print(_table(found, chosen, calls, console.width))
     if chosen:
         busy = {stage: f"{100 * share:.0f} %" for stage, share in chosen.turn.busy.items()}
         console.print(
-            f"\nBusy at {calls} calls ({chosen.name}): recognition {busy['asr']} with every partial, {busy['finals']} "
-            f"with none; synthesis {busy['tts']}; {chosen.turn.replies:.1f} replies of the language model at a time"
+            f"\nBusy at {calls} calls ({chosen.name}): recognition {busy['asr']} with every partial, {busy['finals']} with "
+            f"finals only; synthesis {busy['tts']}; {chosen.turn.replies:.1f} replies of the language model at a time"
         )
         most = {stage: keeps_up(chosen.host, stage) for stage in ("asr", "finals", "tts")}
         console.print(
-            f"They keep up with: recognition {most['asr']} calls with every partial, {most['finals']} with none; "
-            f"synthesis {most['tts']}"
+            f"They keep up with: recognition {most['asr']} calls with every partial, {most['finals']} with finals "
+            f"only; synthesis {most['tts']}"
         )
     console.print()
     for line in advice(found, calls, BUDGET_MS):
         console.print(f"- {line}")
     if chosen:
-        console.print("\n" + _toml(chosen, calls), style="green")
+        console.print("\n" + _toml(source, chosen, calls), style="green")
     console.print("\n" + _assumptions(traffic), style="dim")
 
 
-def _table(found: list[Option], chosen: Option | None, calls: int) -> Table:
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("")
-    for column in (
-        "GiB a GPU", "left for KV", f"needed by {calls}", "ASR", "first token", "token", "first phrase", "TTS",
-        "compute, p95", "turn, p95", "calls in time", "bound",
-    ):  # fmt: skip
+def _table(found: list[Option], chosen: Option | None, calls: int, width: int) -> Table:
+    """`width`: of the terminal; what is memory's alone is left out of a narrow one."""
+    wide = width >= WIDE
+    table = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
+    table.add_column("", no_wrap=True)
+    memories = ("GiB a GPU", "left for KV", f"needed by {calls}") if wide else ("GiB a GPU",)
+    times = ("ASR", "first token", "token", "first phrase", "TTS", "compute mean", "compute p95", "turn p95 (ms)")
+    for column in (*memories, *times, "calls in time"):
         table.add_column(column, justify="right", overflow="fold")
+    table.add_column("bound", justify="right", no_wrap=True)
     for option in found:
-        host, at = option.host, option.turn
+        host = option.host
         needs = host.llm_fixed + (host.speech_fixed if host.shared else 0)
-        cells = [f"{needs / GIB:.1f}", f"{host.kv_room / GIB:.1f}", f"{host.kv_needed(calls) / GIB:.1f}"]
-        if not host.fits:
-            cells += ["does not fit", *[""] * 6, "0", "memory"]
-        else:
-            times = (at.asr, at.first_token, at.token, at.first_phrase, at.tts)
-            cells += [_ms(time) for time in times]
-            cells += [f"{_ms(at.compute)}, {_ms(at.compute_p95)}", _ms(latency_ms(at.compute_p95))]
-            cells += [str(option.calls), option.bound]
+        cells = [f"{needs / GIB:.1f}"]
+        cells += [f"{host.kv_room / GIB:.1f}", f"{host.kv_needed(calls) / GIB:.1f}"] if wide else []
+        cells += [*_times(option), str(option.calls), option.bound] if host.fits else ["-"] * 8 + ["0", "memory"]
         table.add_row(option.name, *cells, style="bold" if option is chosen else "")
     return table
+
+
+def _times(option: Option) -> list[str]:
+    at = option.turn
+    times = (at.asr, at.first_token, at.token, at.first_phrase, at.tts, at.compute, at.compute_p95)
+    return [_ms(time) for time in (*times, latency_ms(at.compute_p95))]
 
 
 def _ms(value: float) -> str:
@@ -130,25 +138,32 @@ def _ms(value: float) -> str:
     return f"{value:.1f}" if value < 20 else f"{value:.0f}"
 
 
-def _toml(chosen: Option, calls: int) -> str:
+def _toml(source: str, chosen: Option, calls: int) -> str:
     group = chosen.group
+    hint = {
+        "fp8": "  # or a checkpoint of it that is in fp8",
+        "awq4": "  # or rather, a checkpoint of it in AWQ, 4 bits",
+    }
     lines = [
         "[vllm]",
+        f"model = {json.dumps(source)}{hint.get(group.dtype, '')}",
         f"tensor_parallel_size = {group.tensor}",
         f"max_model_len = {chosen.host.max_model_len}",
         f"kv_cache_memory_bytes = {kv_cache_bytes(chosen, calls):_}",
     ]
     lines += [f"args.pipeline_parallel_size = {group.pipeline}"] if group.pipeline > 1 else []
-    lines += ['args.quantization = "fp8"  # or a checkpoint that is'] if group.dtype == "fp8" else []
-    return "\n".join(lines + (["# model: a checkpoint in AWQ, 4 bits"] if group.dtype == "awq4" else []))
+    lines += ['args.quantization = "fp8"'] if group.dtype == "fp8" else []
+    return "\n".join(lines)
 
 
 def _assumptions(traffic: Traffic) -> str:
     return (
-        "Milliseconds, predicted from data sheets and published measurements; `voicepipe bench` measures. Assumed: a "
-        f"turn every {traffic.turn_s:.0f} s, of which the caller speaks {100 * traffic.speaking:.0f} %; words read "
+        "Milliseconds, predicted from data sheets and published measurements; `voicepipe bench engines` measures. "
+        f"Assumed: a turn every {traffic.turn_s:.0f} s, of which the caller speaks {100 * traffic.speaking:.0f} %; "
+        '"with every partial": words are read while they are said, '
         f"every {traffic.partial_s} s in windows of {traffic.window_s:.0f} s; {traffic.silences} silences a turn that "
-        f"might end it; {traffic.new_tokens} new tokens of a prompt of {traffic.context_tokens}; replies of "
+        f'might end it ("finals only": words are read at those alone, as it is done where there is no time for more); '
+        f"{traffic.new_tokens} new tokens of a prompt of {traffic.context_tokens}; replies of "
         f"{traffic.reply_tokens} tokens, the first phrase {traffic.phrase_tokens} of them and {traffic.phrase_s} s "
         f"long. A turn takes max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute), by the 95th percentile. Stages "
         "on one GPU take turns, without CUDA MPS."

@@ -116,6 +116,24 @@ LLMS = {
     "gemma-3-27b": _gemma3(62, 5376, 32, 128, 21_504),
 }
 """Meta's, Mistral's, Alibaba's and Google's (without what sees pictures)."""
+HUB = {
+    "llama-3.2-1b": "meta-llama/Llama-3.2-1B-Instruct",
+    "llama-3.2-3b": "meta-llama/Llama-3.2-3B-Instruct",
+    "llama-3.1-8b": "meta-llama/Llama-3.1-8B-Instruct",
+    "llama-3.1-70b": "meta-llama/Llama-3.1-70B-Instruct",
+    "mistral-7b": "mistralai/Mistral-7B-Instruct-v0.3",
+    "mistral-small-24b": "mistralai/Mistral-Small-24B-Instruct-2501",
+    "qwen2.5-7b": "Qwen/Qwen2.5-7B-Instruct",
+    "qwen3-4b": "Qwen/Qwen3-4B",
+    "qwen3-8b": "Qwen/Qwen3-8B",
+    "qwen3-14b": "Qwen/Qwen3-14B",
+    "qwen3-32b": "Qwen/Qwen3-32B",
+    "qwen3-30b-a3b": "Qwen/Qwen3-30B-A3B",
+    "gemma-3-4b": "google/gemma-3-4b-it",
+    "gemma-3-12b": "google/gemma-3-12b-it",
+    "gemma-3-27b": "google/gemma-3-27b-it",
+}
+"""Their names on the hub."""
 ASRS = {
     "tiny": AsrShape(80, 384, 6, 4, 4, 51_865),
     "base": AsrShape(80, 512, 8, 6, 6, 51_865),
