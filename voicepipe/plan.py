@@ -90,8 +90,8 @@ def _print(name: str, source: str, found: list[Option], chosen: Option | None, c
     if chosen:
         busy = {stage: f"{100 * share:.0f} %" for stage, share in chosen.turn.busy.items()}
         console.print(
-            f"\nBusy at {calls} calls ({chosen.name}): recognition {busy['asr']} with every partial, {busy['finals']} with "
-            f"finals only; synthesis {busy['tts']}; {chosen.turn.replies:.1f} replies of the language model at a time"
+            f"\nBusy at {calls} calls ({chosen.name}): recognition {busy['asr']} with every partial, {busy['finals']} "
+            f"with finals only; synthesis {busy['tts']}; {chosen.turn.replies:.1f} replies at a time"
         )
         most = {stage: keeps_up(chosen.host, stage) for stage in ("asr", "finals", "tts")}
         console.print(
@@ -165,8 +165,8 @@ def _assumptions(traffic: Traffic) -> str:
         f'might end it ("finals only": words are read at those alone, as it is done where there is no time for more); '
         f"{traffic.new_tokens} new tokens of a prompt of {traffic.context_tokens}; replies of "
         f"{traffic.reply_tokens} tokens, the first phrase {traffic.phrase_tokens} of them and {traffic.phrase_s} s "
-        f"long. A turn takes max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute), by the 95th percentile. Stages "
-        "on one GPU take turns, without CUDA MPS."
+        f"long. A turn takes max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute), by the 95th percentile. Synthesis "
+        "is not scaled by GPU. Stages on one GPU take turns, without CUDA MPS."
     )
 
 

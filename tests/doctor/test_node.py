@@ -97,6 +97,7 @@ def test_from_file_to_table(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     first.write_text(written := capsys.readouterr().out)
     second.write_text(json.dumps({**json.loads(written), "host": "two", "dtype": "float16"}))
     assert cli.main(["doctor", "--compare", str(first), str(first)]) == 0
+    assert cli.main(["doctor", "--compare", str(first)]) == 2, "with nothing to compare it with"
     assert "2 machines, nothing differs" in capsys.readouterr().out
     text = io.StringIO()
     assert doctor.compare([first, second], Console(file=text, width=200)) == 1

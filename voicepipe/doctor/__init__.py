@@ -10,6 +10,7 @@ from rich.console import Console
 from voicepipe import config
 from voicepipe.doctor import chosen_engines, demo_needs, gpu, node
 from voicepipe.doctor.finding import Finding, show
+from voicepipe.errors import ConfigError
 
 __all__ = ["Finding", "compare", "run", "to_json"]
 
@@ -38,7 +39,9 @@ def to_json(config_file: Path | None = None) -> int:
 
 def compare(files: Sequence[Path], console: Console | None = None) -> int:
     """Print what differs between machines, as `to_json` described them. Exit status 1 if it keeps them from sharing a
-    model."""
+    model. Raises ConfigError: there are not two."""
+    if len(files) < 2:
+        raise ConfigError("--compare: give the files of two machines or more, each written by `doctor --json`")
     console = console or Console(highlight=False)
     differences = node.differences([node.load(file) for file in files])
     if not differences:

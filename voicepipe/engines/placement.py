@@ -15,8 +15,9 @@ from voicepipe.config import Config
 from voicepipe.engine_config import VllmConfig
 from voicepipe.engines.gpus import Gpu
 from voicepipe.errors import EngineError
+from voicepipe.sizing.gpus import GIB
 
-GIB, MIB = 2**30, 2**20
+MIB = 2**20
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,5 +46,6 @@ def pass_ms(shape: AsrShape, gpu: Gpu, window_s: float, speech_s: float) -> floa
 
 
 def speak_ms(engine: str, speech_s: float) -> float:
-    """One phrase of so many seconds."""
+    """One phrase of so many seconds. Not scaled by GPU: the anchor does not say on which it was, and a phrase is bound
+    by launching small kernels more than by what a data sheet tells."""
     return SPEAK_MS + 1000 * RTF[engine] * speech_s
