@@ -73,6 +73,7 @@ def test_a_models_own_config_json(capsys: pytest.CaptureFixture[str], tmp_path: 
         status, out, _ = said(capsys, "--model", str(model), "--gpus", "L4", "--tts", "coqui", "--asr", "small")
         assert status == 0
         assert "awq4, one GPU" in out and "bf16, one GPU" not in out
+        assert f'model = "{tmp_path}"\n' in out, "it is quantised already"
 
 
 def test_what_does_not_fit(capsys: pytest.CaptureFixture[str]) -> None:

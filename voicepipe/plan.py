@@ -102,7 +102,7 @@ def _print(name: str, source: str, found: list[Option], chosen: Option | None, c
     for line in advice(found, calls, BUDGET_MS):
         console.print(f"- {line}")
     if chosen:
-        console.print("\n" + _toml(source, chosen, calls), style="green")
+        console.print("\n" + _toml(source, chosen, calls, narrow=found[0].group.dtype == "bf16"), style="green")
     console.print("\n" + _assumptions(traffic), style="dim")
 
 
@@ -138,7 +138,8 @@ def _ms(value: float) -> str:
     return f"{value:.1f}" if value < 20 else f"{value:.0f}"
 
 
-def _toml(source: str, chosen: Option, calls: int) -> str:
+def _toml(source: str, chosen: Option, calls: int, *, narrow: bool) -> str:
+    """`narrow`: the model is 16-bit, and may have to be quantised for what was chosen."""
     group = chosen.group
     hint = {
         "fp8": "  # or a checkpoint of it that is in fp8",
@@ -146,13 +147,13 @@ def _toml(source: str, chosen: Option, calls: int) -> str:
     }
     lines = [
         "[vllm]",
-        f"model = {json.dumps(source)}{hint.get(group.dtype, '')}",
+        f"model = {json.dumps(source)}{hint.get(group.dtype, '') if narrow else ''}",
         f"tensor_parallel_size = {group.tensor}",
         f"max_model_len = {chosen.host.max_model_len}",
         f"kv_cache_memory_bytes = {kv_cache_bytes(chosen, calls):_}",
     ]
     lines += [f"args.pipeline_parallel_size = {group.pipeline}"] if group.pipeline > 1 else []
-    lines += ['args.quantization = "fp8"'] if group.dtype == "fp8" else []
+    lines += ['args.quantization = "fp8"'] if narrow and group.dtype == "fp8" else []
     return "\n".join(lines)
 
 
@@ -165,8 +166,8 @@ def _assumptions(traffic: Traffic) -> str:
         f'might end it ("finals only": words are read at those alone, as it is done where there is no time for more); '
         f"{traffic.new_tokens} new tokens of a prompt of {traffic.context_tokens}; replies of "
         f"{traffic.reply_tokens} tokens, the first phrase {traffic.phrase_tokens} of them and {traffic.phrase_s} s "
-        f"long. A turn takes max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute), by the 95th percentile. Synthesis "
-        "is not scaled by GPU. Stages on one GPU take turns, without CUDA MPS."
+        f"long. A turn takes max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute), by the 95th percentile. "
+        "Synthesis is not scaled by GPU. Stages on one GPU take turns, without CUDA MPS."
     )
 
 
