@@ -39,7 +39,7 @@ test-clients: venv system $(CLIENTS)/.installed $(NODE_MODULES)/.installed  ## S
 
 test-engines: venv $(COQUI)/.installed $(VLLM)/.installed  ## GPU engines on this CPU; environments of 10 GB
 	@$(BIN)/python -m pytest tests/gpu_engines --ignore-glob='*/test_vllm*' $(ARGS)
-	@$(VLLM)/bin/python -m pytest tests/gpu_engines/test_vllm*.py $(ARGS)
+	@$(VLLM)/bin/python -m pytest -o faulthandler_timeout=600 tests/gpu_engines/test_vllm*.py $(ARGS)
 
 lint: venv  ## ruff and the floors of the package (import-linter)
 	@$(BIN)/ruff check .

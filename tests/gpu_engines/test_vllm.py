@@ -3,6 +3,7 @@
 import asyncio
 import multiprocessing
 import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import chain, count
@@ -17,7 +18,7 @@ from tests.engines.contract import ToolContract, texts
 from tests.waiting import until
 from voicepipe.agent import Agent
 from voicepipe.engine_config import VllmConfig
-from voicepipe.engines.base import Message, Prompt
+from voicepipe.engines.base import Llm, Message, Prompt, ToolCall
 from voicepipe.engines.vllm import VllmLlm
 from voicepipe.errors import EngineDead, EngineError
 
@@ -71,6 +72,12 @@ class TestVllm(ToolContract):
     @pytest.fixture
     def llm(self, engine: VllmLlm) -> VllmLlm:
         return engine
+
+    async def test_a_result_is_spoken(self, llm: Llm) -> None:
+        """That it is one, three million parameters know; not which."""
+        call = Message("assistant", call=ToolCall("call_1", "add", '{"a": 2, "b": 3}'))
+        messages = (Message("user", "add 2 and 3"), call, Message("tool", "5", call_id="call_1"))
+        assert "".join(await texts(llm, Prompt(messages, (self.tool,)))).startswith("That makes")
 
 
 async def test_sixteen_turns_with_aborts_leave_no_request_behind(engine: VllmLlm) -> None:
@@ -161,6 +168,21 @@ def assert_same(one: list[Step], other: list[Step]) -> None:
             assert likely[token].logprob - likely[instead].logprob < 1e-3
             return
     assert len(one) == len(other)
+
+
+async def test_an_interrupt_at_the_terminal_is_left_to_us(engine: VllmLlm) -> None:
+    for process in engine.core.processes:
+        process.send_signal(signal.SIGINT)
+    await asyncio.sleep(1)
+    assert engine.alive and await texts(engine, HOURS)
+
+
+async def test_how_likely_a_turn_ends_is_asked_of_the_model(engine: VllmLlm) -> None:
+    """The nano LLM never learnt what callers say, so of these only the sense of a probability is known."""
+    words = ("what are your", "what are your opening hours")
+    likely = [await engine.ends(Prompt((SYSTEM, Message("user", said)))) for said in words]
+    assert all(0 <= probability <= 1 for probability in likely)
+    assert likely[1] == pytest.approx(await engine.ends(Prompt((SYSTEM, *HOURS.messages))))
 
 
 @pytest.mark.parametrize(

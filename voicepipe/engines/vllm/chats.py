@@ -23,6 +23,8 @@ from voicepipe.engines.vllm.reading import Output, Reading
 from voicepipe.errors import EngineError
 
 log = logging.getLogger(__name__)
+LIKELIEST = 20
+"""Tokens whose probability vLLM tells, at most."""
 TOO_LONG = ("input_tokens", "input_text")
 """What vLLM names in the error about a prompt that does not fit."""
 
@@ -34,6 +36,17 @@ class Request:
     inputs: Any
     params: SamplingParams
     reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Does the caller's turn end after its words?"""
+
+    inputs: Any
+    """Ends within the turn."""
+    params: SamplingParams
+    end: int
+    """The token that would end it."""
 
 
 class Chats:
@@ -73,12 +86,25 @@ class Chats:
             "vllm.max_model_len."
         )
 
-    def _request(self, prompt: Prompt, messages: list[chat.Chat], reply: int) -> ChatCompletionRequest:
-        fields: dict[str, Any] = {}
+    async def question(self, prompt: Prompt) -> Question:
+        """Raises EngineError: the prompt is too long, or the model's template has no mark for the end of a turn."""
+        messages = chat.messages(prompt)
+        bare = {"add_generation_prompt": False}
+        within = await self._rendered(self._request(prompt, messages, 1, **bare, continue_final_message=True))
+        after = await self._rendered(self._request(prompt, messages, 1, **bare))
+        if within is None or after is None:
+            raise EngineError(f"A conversation is longer than vllm.max_model_len, {self._model.max_model_len} tokens.")
+        turn, ended = within["prompt_token_ids"], after["prompt_token_ids"]
+        if ended[: len(turn)] != turn or len(ended) == len(turn):
+            raise EngineError("The model's chat template does not mark where a caller's turn ends.")
+        params = SamplingParams(max_tokens=1, temperature=0.0, logprobs=LIKELIEST, detokenize=False)
+        return Question(within, params, ended[len(turn)])
+
+    def _request(self, prompt: Prompt, messages: list[chat.Chat], reply: int, **fields: Any) -> ChatCompletionRequest:
         if self._config.tool_call_parser and (tools := chat.tools(prompt)):
             for tool in tools:
                 tool["function"]["strict"] = _enforceable(json.dumps(tool["function"]["parameters"]))
-            fields = {"tools": tools, "tool_choice": chat.choice(prompt), "parallel_tool_calls": False}
+            fields |= {"tools": tools, "tool_choice": chat.choice(prompt), "parallel_tool_calls": False}
         return ChatCompletionRequest(
             messages=messages,
             max_completion_tokens=reply,

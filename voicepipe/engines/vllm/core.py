@@ -1,9 +1,11 @@
 """One AsyncLLM with its processes: loaded, ready, and asked for replies."""
 
 import asyncio
+import gc
 import itertools
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+import math
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -61,15 +63,34 @@ class VllmCore:
 
     async def reply(self, prompt: Prompt, priority: int) -> AsyncGenerator[Delta, None]:
         """Raises EngineDead, EngineBusy, EngineError. Closing it aborts the request in the engine."""
-        from vllm.exceptions import GracefulHTTPError
-
-        try:
+        with self._explained():
             request = await self.chats.request(prompt)
-            outputs = self.llm.generate(request.inputs, request.params, str(next(self._ids)), priority=priority)
-            async with aclosing(outputs):
+            async with aclosing(self._asked(request.inputs, request.params, priority)) as outputs:
                 async for output in outputs:
                     for delta in request.reading.take(output.outputs[0]):
                         yield delta
+
+    async def ends(self, prompt: Prompt) -> float:
+        """Probability that the caller's turn, the last of the prompt, ends after its words: of the model's own token
+        for that, out of the likeliest ones. Raises EngineDead, EngineBusy, EngineError."""
+        with self._explained():
+            question = await self.chats.question(prompt)
+            async with aclosing(self._asked(question.inputs, question.params, CONFIRMED)) as outputs:
+                likely = [output async for output in outputs][-1].outputs[0].logprobs[0]
+            return math.exp(likely[question.end].logprob) if question.end in likely else 0.0
+
+    def _asked(self, inputs: Any, params: Any, priority: int) -> AsyncGenerator[Any, None]:
+        outputs: AsyncGenerator[Any, None]
+        outputs = self.llm.generate(inputs, params, str(next(self._ids)), priority=priority)
+        return outputs
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """vLLM's errors become ours."""
+        from vllm.exceptions import GracefulHTTPError
+
+        try:
+            yield
         except VoicepipeError:
             raise
         except GracefulHTTPError as error:
@@ -90,6 +111,7 @@ async def load(config: VllmConfig, ready: Callable[[VllmCore], Awaitable[None]])
             llm, chats = await start.result()
             core = await asyncio.to_thread(VllmCore, llm, chats, start)
             await ready(core)
+            gc.freeze()  # A full collection of what its libraries made would stop every call for half a second.
             return core
     except BaseException as error:
         await start.give_up()

@@ -54,6 +54,11 @@ class VllmLlm:
             async for delta in deltas:
                 yield delta
 
+    async def ends(self, prompt: Prompt) -> float:
+        """Experiment: the probability that the caller's turn, the prompt's last message, ends after its words, as this
+        model reads it. Costs the prefill of those words and one token. Raises EngineError."""
+        return await self.core.ends(prompt)
+
     async def _ready(self, core: VllmCore) -> None:
         for prompt in (*KINDS, *self._beginnings.values()):
             await _read(core, prompt)
