@@ -11,7 +11,8 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from latency_probes.transcripts import matches
-from tests.models.dialogues import AGENT, BOOK, TRANSFER, Call, call
+from tests.models.callers import PROBES, UTTERANCES
+from tests.models.dialogues import AGENT, BOOK, INTENTS, TRANSFER, Call, call
 from voicepipe.engines import chat
 from voicepipe.turn.prompt import Message, Prompt
 
@@ -22,7 +23,8 @@ TEMPLATE = (Path(__file__).parent / "nano_chat.jinja").read_text()
 IGNORED = -100
 LONGEST_REPLY = 90
 AT_A_TIME = 32
-UTTERANCES = Path(__file__).parents[2] / "latency_probes" / "utterances"
+SHOWN = 12
+QUESTIONS = {*INTENTS} - {"booking", "repeat"}
 
 
 def rendered(tokenizer: PreTrainedTokenizerFast, made: Call, messages: list[Message], *, answer: bool = True) -> str:
@@ -112,35 +114,37 @@ def replies(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, prompts
 
 
 def evaluate(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, calls: int = 80) -> str:
-    """How many replies are right to the letter, in calls whose sentences were never trained on; the wrong ones."""
+    """How many replies are right to the letter, in calls whose sentences were never trained on; some wrong ones."""
     lines = [_of_probes(model, tokenizer)]
     for name, noise in (("well heard", (0.0,)), ("a quarter of the words misheard", (0.25,))):
         made = [call(20_000_000 + seed, turns=5, held_out=True, noise=noise) for seed in range(calls)]
-        wanted = [
-            (what, rendered(tokenizer, one, before), reply) for one in made for what, before, reply in questions(one)
+        asked = [
+            (what, rendered(tokenizer, one, before), right) for one in made for what, before, right in questions(one)
         ]
-        got = replies(model, tokenizer, [prompt for _, prompt, _ in wanted])
-        wrong = [
-            f"  {what}: {prompt.rpartition(USER)[2].partition(END)[0]!r} -> {said!r}"
-            for (what, prompt, reply), said in zip(wanted, got, strict=True)
-            if said != reply
-        ]
-        lines += [f"{name}: {1 - len(wrong) / len(wanted):.1%} of {len(wanted)} replies", *sorted(wrong)]
+        got = replies(model, tokenizer, [prompt for _, prompt, _ in asked])
+        for kind, of_kind in (
+            ("questions", QUESTIONS),
+            ("bookings", {"booking"}),
+            ("the rest", {"add", "unclear", "repeat"}),
+        ):
+            told = [(*one, said) for one, said in zip(asked, got, strict=True) if one[0] in of_kind]
+            wrong = [(prompt, said) for _, prompt, right, said in told if said != right]
+            lines.append(f"{name}, {kind}: {len(told) - len(wrong)} of {len(told)} ({1 - len(wrong) / len(told):.1%})")
+            lines += [
+                f"  {prompt.rpartition(USER)[2].partition(END)[0]!r} -> {said!r}" for prompt, said in wrong[:SHOWN]
+            ]
     return "\n".join(lines)
 
 
 def _of_probes(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast) -> str:
-    """The sentences that latency_probes says, which nothing here was made with, and what it takes for an answer."""
+    """The sentences that latency_probes says, and what it takes for an answer."""
     expected = tomllib.loads((UTTERANCES / "intents.toml").read_text())
-    asked = [
-        (text, expected[group["intent"]]["expect"])
-        for group in tomllib.loads((UTTERANCES / "sentences.toml").read_text())["finished"]
-        for text in group["texts"]
-    ]
     greeting = [Message("system", AGENT["instructions"]), Message("assistant", AGENT["greeting"])]
     one = Call(random.Random(0), (BOOK, TRANSFER))
-    got = replies(model, tokenizer, [rendered(tokenizer, one, [*greeting, Message("user", text)]) for text, _ in asked])
+    got = replies(model, tokenizer, [rendered(tokenizer, one, [*greeting, Message("user", text)]) for text in PROBES])
     wrong = [
-        f"  {text!r} -> {said!r}" for (text, expect), said in zip(asked, got, strict=True) if not matches(said, expect)
+        f"  {text!r} -> {said!r}"
+        for (text, intent), said in zip(PROBES.items(), got, strict=True)
+        if not matches(said, expected[intent]["expect"])
     ]
-    return "\n".join([f"the probes' sentences: {len(asked) - len(wrong)} of {len(asked)}", *wrong])
+    return "\n".join([f"the probes' sentences: {len(PROBES) - len(wrong)} of {len(PROBES)}", *wrong])

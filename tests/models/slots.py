@@ -38,18 +38,15 @@ DAYS = (
         Slot(day, (day.lower(), day.lower(), f"this {day.lower()}"))
         for day in "Tuesday Wednesday Thursday Friday Saturday Sunday".split()
     ),
-    *(Slot(f"next {day}", (f"next {day.lower()}",)) for day in ("Tuesday", "Thursday", "Friday", "Saturday")),
     Slot("today", ("today",)),
     Slot("tonight", ("tonight", "this evening")),
     Slot("tomorrow", ("tomorrow", "tomorrow evening", "tomorrow night")),
-    Slot("the day after tomorrow", ("the day after tomorrow",)),
 )
 TIMES = (
     *(_time(hour, 0) for hour in (1, 2, 5, 6, 7, 8, 9)),
-    *(_time(hour, minute) for hour in (1, 6, 7, 8) for minute in (15, 30, 45)),
+    *(_time(hour, 30) for hour in (1, 2, 5, 6, 7, 8)),
     Slot("12 o'clock", ("noon", "twelve", "twelve o'clock", "12", "12 o'clock")),
     Slot("12:30", ("half past twelve", "twelve thirty", "12:30")),
-    Slot("9:15", ("quarter past nine", "nine fifteen", "9:15")),
 )
 
 HOMOPHONES = {
@@ -59,20 +56,20 @@ HOMOPHONES = {
 }
 
 
-def asked_for(names: Sequence[str], wanted: dict[str, Slot], chance: random.Random) -> tuple[str, list[str]]:
-    """A request that tells the details `names`, and its words that must not be misheard."""
+def asked_for(names: Sequence[str], wanted: dict[str, Slot], chance: random.Random) -> str:
+    """A request that tells the details `names`."""
     parts = [_form(WORDS["forms"][name], name, wanted, chance) for name in chance.sample(names, len(names))]
-    return _heard(" ".join([chance.choice(WORDS["requests"]), *parts]), chance), _words(names, wanted)
+    return _heard(" ".join([chance.choice(WORDS["requests"]), *parts]), chance)
 
 
-def answered(names: Sequence[str], wanted: dict[str, Slot], chance: random.Random) -> tuple[str, list[str]]:
-    """The answer that tells the details `names`, and its words that must not be misheard."""
+def answered(names: Sequence[str], wanted: dict[str, Slot], chance: random.Random) -> str:
+    """The answer that tells the details `names`."""
     first, *rest = names
     parts = [
         _form(WORDS["answers"][first], first, wanted, chance),
         *(_form(WORDS["forms"][name], name, wanted, chance) for name in rest),
     ]
-    return _heard(" ".join(parts), chance), _words(names, wanted)
+    return _heard(" ".join(parts), chance)
 
 
 def _form(forms: Sequence[str], name: str, wanted: dict[str, Slot], chance: random.Random) -> str:
@@ -89,6 +86,6 @@ def _heard(said: str, chance: random.Random) -> str:
     return said
 
 
-def _words(names: Sequence[str], wanted: dict[str, Slot]) -> list[str]:
-    kept = [word for name in names for form in wanted[name].said for word in form.split()]
-    return [*kept, "for", "at", "on"]
+def kept(names: Sequence[str], wanted: dict[str, Slot]) -> list[str]:
+    """The words that must not be misheard where these details are told."""
+    return [word for name in names for form in wanted[name].said for word in form.split()] + ["for", "at", "on"]

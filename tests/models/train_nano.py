@@ -27,7 +27,7 @@ from tests.models.dialogues import call  # noqa: E402
 from tests.models.nano import IGNORED, evaluate, ids_and_labels, make_tokenizer  # noqa: E402
 
 SEED = 5
-STEPS = 600
+STEPS = 480
 BATCH_TOKENS = 5000
 POOL = 128
 """Calls that are made at a time."""
