@@ -1,8 +1,11 @@
-"""A Realtime server with scripted delays: it hears by level alone and always says the same."""
+"""A Realtime server with scripted delays: it hears by level alone and always says the same.
+
+Its clock is the caller's sound: it sends a block for every block that it hears, so what it does in a call is the
+same on a machine that stalls; only the moments at which things arrive are not.
+"""
 
 import asyncio
 import json
-import time
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,6 +20,8 @@ from websockets.http11 import Request, Response
 from latency_probes.timeline import AUDIBLE_DBFS, BLOCK, WIRE_RATE
 from voicepipe.audio import Pcm, dbfs
 
+AHEAD_BLOCKS = 10
+"""A reply is sent 200 ms ahead of real time, as servers do that let the network have its jitter."""
 EVERYTHING = (
     "You are welcome, hello and good day: we are open Tuesday to Sunday from noon to ten, lunch is $18.50, dinner $42, "
     "at 12 Harbour Street with parking behind the house; for which day is the table? A colleague helps. Goodbye."
@@ -59,6 +64,7 @@ class Conversation:
         self.replying: asyncio.Task[None] | None = None
         self.gain = 1.0
         self.response = ""
+        self.due = asyncio.Semaphore(0)
 
     async def run(self) -> None:
         await self.event("session.created", session={"id": "sess_1"})
@@ -69,6 +75,7 @@ class Conversation:
 
     async def hear(self, voice: bool) -> None:
         """One block of 20 ms."""
+        self.due.release()
         self.silent_ms = 0.0 if voice else self.silent_ms + 20
         self.voice_ms = self.voice_ms + 20 if voice else 0.0 if self.silent_ms > 100 else self.voice_ms
         speaking = self.replying is not None and not self.replying.done()
@@ -105,10 +112,9 @@ class Conversation:
         names = {"response_id": self.response, "item_id": f"a{self.number}", "output_index": 0, "content_index": 0}
         await self.event("response.created", response={"id": self.response})
         await self.event("response.output_audio_transcript.delta", delta=text, **names)
-        start = time.monotonic()
+        self.due = asyncio.Semaphore(AHEAD_BLOCKS)
         for at in range(0, pcm.size, BLOCK):
-            # 200 ms ahead of real time, as servers are that let the network have its jitter.
-            await asyncio.sleep(start + at / WIRE_RATE - 0.2 - time.monotonic())
+            await self.due.acquire()
             block = (pcm[at : at + BLOCK] * self.gain).astype(np.int16)
             await self.event("response.output_audio.delta", delta=b64encode(block.tobytes()).decode(), **names)
         await self.event("response.output_audio_transcript.done", transcript=text, **names)
