@@ -36,13 +36,14 @@ async def held(script: Script, *calls: CallPlan, references: tuple[CallPlan, ...
 
 
 async def test_the_measured_gap_is_that_of_the_script() -> None:
-    run = await held(Script(endpoint_ms=200, delay_ms=50), one_call(HELLO, HOURS))
+    run = await held(Script(endpoint_ms=800, delay_ms=50), one_call(HELLO, HOURS))
     assert run.failures == []
     assert [turn.outcome for turn in run.turns] == ["right", "right"]
     for turn in run.turns:
-        # 200 ms of silence, counted in blocks from the last voiced one, and 50 ms of work.
+        # 800 ms of silence, counted in blocks from the last voiced one, and 50 ms of work. Blocks that a stall held
+        # back arrive together, and then the silence is shorter by the clock.
         assert turn.gap_ms is not None
-        assert 150 < turn.gap_ms < SLOW_MS
+        assert 400 < turn.gap_ms < SLOW_MS
         assert not turn.cut_in
 
 
@@ -52,7 +53,7 @@ async def test_silence_before_the_voice_counts() -> None:
     gap_ms, played_ms = run.turns[0].gap_ms, run.turns[0].played_ms
     assert gap_ms is not None
     assert played_ms is not None
-    assert 400 < gap_ms < SLOW_MS
+    assert 200 < gap_ms < SLOW_MS
     assert gap_ms + 100 < played_ms < SLOW_MS
 
 
