@@ -7,7 +7,6 @@ the agent's file says, books tables slot by slot and puts callers through. Pure:
 import json
 import random
 import tomllib
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,9 +121,9 @@ def _topic(call: Call) -> None:
     elif kind < 0.36:
         _unclear(call)
     elif kind < 0.4:
-        _add(call)
-    elif kind < 0.44:
         _repeat(call)
+    elif kind < (0.5 if ADD in call.tools else 0.43):
+        _add(call)
     else:
         _ask(call, call.chance.choice([name for name in INTENTS if name not in ("booking", "repeat")]))
 
@@ -242,8 +241,3 @@ def _correct(call: Call, wanted: dict[str, Slot]) -> None:
     )
     call.hear(call.heard(f"{before} {answered([name], wanted, call.chance)}", kept([name], wanted)), "booking")
     _booked(call, wanted)
-
-
-def fingerprint(calls: Sequence[Call]) -> int:
-    """Equal for equal calls."""
-    return zlib.crc32(repr([made.messages for made in calls]).encode())

@@ -20,7 +20,7 @@ VOCABULARY = 2048
 PAD, END, SYSTEM, USER, ASSISTANT, TOOL = "<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>"
 CALL, CALL_ENDS = "<tool_call>", "</tool_call>"
 TEMPLATE = (Path(__file__).parent / "nano_chat.jinja").read_text()
-IGNORED = -100
+CALLERS_WEIGHT = 0.2
 LONGEST_REPLY = 90
 AT_A_TIME = 32
 SHOWN = 12
@@ -68,17 +68,21 @@ def make_tokenizer(calls: Iterable[Call]) -> PreTrainedTokenizerFast:
     )
 
 
-def ids_and_labels(tokenizer: PreTrainedTokenizerFast, made: Call) -> tuple[list[int], list[int]]:
-    """A call's tokens, and the same with all but the desk's replies IGNORED."""
+def ids_and_weights(tokenizer: PreTrainedTokenizerFast, made: Call) -> tuple[list[int], list[float]]:
+    """A call's tokens, and how much each counts: what the desk says, a little what callers say, nothing else.
+
+    Of callers it learns above all where their sentences end, which is what `VllmLlm.ends` asks.
+    """
     ids: list[int] = tokenizer(rendered(tokenizer, made, made.messages, answer=False), add_special_tokens=False)[
         "input_ids"
     ]
-    begins, ends = tokenizer.convert_tokens_to_ids([ASSISTANT, END])
-    labels, speaking = [], False
+    user, desk, ends = tokenizer.convert_tokens_to_ids([USER, ASSISTANT, END])
+    begins = {user: CALLERS_WEIGHT, desk: 1.0}
+    weights, weight = [], 0.0
     for token in ids:
-        labels.append(token if speaking else IGNORED)
-        speaking = token == begins or (speaking and token != ends)
-    return ids, labels
+        weights.append(weight)
+        weight = begins.get(token, 0.0 if token == ends else weight)
+    return ids, weights
 
 
 def questions(made: Call) -> Iterator[tuple[str, list[Message], str]]:

@@ -24,10 +24,10 @@ from torch.nn.functional import cross_entropy  # noqa: E402
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast  # noqa: E402
 
 from tests.models.dialogues import call  # noqa: E402
-from tests.models.nano import IGNORED, evaluate, ids_and_labels, make_tokenizer  # noqa: E402
+from tests.models.nano import evaluate, ids_and_weights, make_tokenizer  # noqa: E402
 
 SEED = 5
-STEPS = 480
+STEPS = 1100
 BATCH_TOKENS = 5000
 POOL = 128
 """Calls that are made at a time."""
@@ -56,9 +56,9 @@ def model_of(tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
 
 
 def batches(tokenizer: PreTrainedTokenizerFast) -> Iterator[tuple[Tensor, Tensor]]:
-    """(ids, labels), int64[calls, tokens], for ever. No call comes twice; calls of about one length are together."""
+    """(int64 ids, float weights)[calls, tokens], for ever. No call comes twice; like lengths are together."""
     for first in count(step=POOL):
-        pool = [ids_and_labels(tokenizer, call(seed)) for seed in range(first, first + POOL)]
+        pool = [ids_and_weights(tokenizer, call(seed)) for seed in range(first, first + POOL)]
         pool.sort(key=lambda pair: len(pair[0]), reverse=True)
         made = []
         while pool:
@@ -69,20 +69,20 @@ def batches(tokenizer: PreTrainedTokenizerFast) -> Iterator[tuple[Tensor, Tensor
         yield from made
 
 
-def padded(pairs: list[tuple[list[int], list[int]]], pad: int) -> tuple[Tensor, Tensor]:
+def padded(pairs: list[tuple[list[int], list[float]]], pad: int) -> tuple[Tensor, Tensor]:
     width = max(len(ids) for ids, _ in pairs)
     return (
         torch.tensor([ids + [pad] * (width - len(ids)) for ids, _ in pairs]),
-        torch.tensor([labels + [IGNORED] * (width - len(labels)) for _, labels in pairs]),
+        torch.tensor([weights + [0.0] * (width - len(weights)) for _, weights in pairs]),
     )
 
 
-def loss_of(model: LlamaForCausalLM, ids: Tensor, labels: Tensor) -> Tensor:
-    """Of what the desk says and nothing else. Padding is on the right, where causal attention never looks."""
+def loss_of(model: LlamaForCausalLM, ids: Tensor, weights: Tensor) -> Tensor:
+    """Of what is said and nothing else. Padding is on the right, where causal attention never looks."""
     hidden = model.model(ids, use_cache=False).last_hidden_state[:, :-1]
-    wanted = labels[:, 1:]
-    told = wanted != IGNORED
-    return cross_entropy(model.lm_head(hidden[told]).float(), wanted[told])
+    told = weights[:, 1:] > 0
+    each = cross_entropy(model.lm_head(hidden[told]).float(), ids[:, 1:][told], reduction="none")
+    return (each * weights[:, 1:][told]).sum() / weights.sum()
 
 
 def optimizers(model: LlamaForCausalLM) -> list[tuple[torch.optim.Optimizer, float]]:
@@ -103,11 +103,11 @@ def share_of_peak(step: int, steps: int) -> float:
 def train(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, steps: int) -> None:
     steppers = optimizers(model)
     begun, smooth = time.monotonic(), math.nan
-    for step, (ids, labels) in zip(range(steps), batches(tokenizer), strict=False):
+    for step, (ids, weights) in zip(range(steps), batches(tokenizer), strict=False):
         for optimizer, peak in steppers:
             for group in optimizer.param_groups:
                 group["lr"] = peak * share_of_peak(step, steps)
-        loss = loss_of(model, ids, labels)
+        loss = loss_of(model, ids, weights)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimizer, _ in steppers:
