@@ -17,7 +17,14 @@ from voicepipe.call_api import ReplyRequest
 from voicepipe.config import Config
 from voicepipe.control import Control
 from voicepipe.engines.base import Delta, Engines, ToolCall
-from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedTurnModel, ScriptedVad
+from voicepipe.engines.scripted import (
+    ScriptedAsr,
+    ScriptedLlm,
+    ScriptedReader,
+    ScriptedTts,
+    ScriptedTurnModel,
+    ScriptedVad,
+)
 from voicepipe.errors import CallError, TransferFailed
 from voicepipe.ingress.pacing import by_timer
 from voicepipe.line import Pump
@@ -84,6 +91,8 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     length_ms: int
     voice_complete: float | None = None
     """What a turn model says whenever it is asked; below 0: it fails."""
+    turn_ends: float | None = None
+    """The same of a language model that is asked."""
     lead_ms: int = 0
     """The line takes sound so far ahead of its being heard."""
     replies: dict[str, str] = {}
@@ -272,7 +281,8 @@ async def play(scenario: Scenario) -> Recording:
     asr = ScriptedAsr(scenario.hears, delays.settle_ms, delays.settle_ms)
     tts = ScriptedTts(first_ms=delays.tts_ms, rate=RATE, stalls_at=delays.tts_stalls_at)
     turn = None if scenario.voice_complete is None else ScriptedTurnModel(scenario.voice_complete)
-    engines = Engines(ScriptedVad(), asr, llm, tts, turn)
+    reader = None if scenario.turn_ends is None else ScriptedReader(scenario.turn_ends)
+    engines = Engines(ScriptedVad(), asr, llm, tts, turn, reader)
     agent = msgspec.convert({"name": "scenario", "no_input": [], **scenario.agent}, Agent)
     setup_ms = 300 if scenario.lead_ms else 0
     line = ScenarioLine(scenario, lead_ms=scenario.lead_ms, setup_ms=setup_ms, transfers=bool(scenario.transfers))

@@ -161,6 +161,13 @@ def test_a_path_to_nowhere(write: Any, tmp_path: Path) -> None:
     assert "endpoint.model: there is no " in problem(write("[endpoint]\nmodel = 'smart-turn.onnx'"))
 
 
+def test_the_language_model_is_asked_for_ends_only_where_it_can_tell(write: Any) -> None:
+    assert "endpoint.ask_llm: frontdesk cannot tell; set engines.llm to vllm" in problem(
+        write("[endpoint]\nask_llm = true")
+    )
+    assert config.load(write("[endpoint]\nask_llm = true\n[engines]\nllm = 'vllm'\n[vllm]\nmodel = 'a/b'"))
+
+
 # --- what is said about a wrong file ----------------------------------------------------------------------------
 
 

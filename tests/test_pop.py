@@ -12,7 +12,8 @@ from voicepipe.agent_store import AgentStore
 from voicepipe.config import Config
 from voicepipe.engine_config import DelaysConfig
 from voicepipe.engines.base import Engines
-from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad, delayed
+from voicepipe.engines.delayed import delayed
+from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.errors import ConfigError, Draining, EngineDown, PopFull, Unauthorized
 from voicepipe.pop import Pop
 from voicepipe.tools import ToolRunner

@@ -8,6 +8,7 @@ another.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -64,7 +65,7 @@ class Call:
         self._clock = clock
         self._playout = Playout(line, clock, config.turn.duck_db)
         speaker = Speaker(engines.tts, line.out_rate, settings.agent.language)
-        studio = Studio(call_id, engines.llm, speaker, self._playout, History(), run_tool, config.ladder, clock, emit)
+        studio = Studio(call_id, engines, speaker, self._playout, History(), run_tool, config.ladder, clock, emit)
         self.ids = studio.ids
         self.dialogue = Dialogue(studio, settings, self.spawn, self._reply_ended)
         self.ear = Ear(engines.vad.stream(), config.vad, self._playout.reference)
@@ -197,18 +198,17 @@ class Call:
     async def _ask_words(self, utterance: Utterance) -> None:
         utterance.record.forget("settle", "words")
         utterance.record.stamp("settle", self._clock())
-        hypothesis, complete, failed = Hypothesis(), None, False
+        heard, failed = Evidence(""), False
         try:
-            hypothesis, complete = await utterance.settle()
+            heard = await utterance.settle(self.dialogue.turn_ends)
         except EngineError as error:
             log.error("%s: nothing recognised: %s", self.id, error)
             failed = True
         if self.utterance is not utterance or utterance.settling is not asyncio.current_task():
             return  # The voice came back, or the client was faster.
         utterance.record.stamp("words", self._clock())
-        utterance.text = hypothesis.text
-        evidence = Evidence(utterance.words, hypothesis.end_logprob, utterance.pitch.log_odds(), complete)
-        verdict = self._judge(evidence)
+        utterance.text = heard.text
+        verdict = self._judge(replace(heard, text=utterance.words))
         utterance.record.confident, utterance.record.endpoint = verdict.confident, verdict.reason
         interrupts = self.dialogue.settings.agent.is_interrupted(utterance.text)
         self._feed(Words(utterance.words, verdict.required_ms, interrupts, failed))

@@ -204,11 +204,13 @@ def load(config_file: Path | None = None, pop_file: Path | None = None) -> Confi
 
 
 def check_together(config: Config) -> None:
-    """Raises ConfigError: by all tables together a phone call would belong to nobody, or could not be answered."""
+    """Raises ConfigError: tables that are right alone do not go together."""
     if config.telnyx.public_key and not config.telephony.public_url:
         raise ConfigError(
             "telephony.public_url: Telnyx is told where to stream calls to; say how it reaches this server"
         )
+    if config.endpoint.ask_llm and config.engines.llm != "vllm":
+        raise ConfigError(f"endpoint.ask_llm: {config.engines.llm} cannot tell; set engines.llm to vllm")
     names = [tenant.name for tenant in config.tenants]
     phones = config.sip.port or config.twilio.auth_token_env or config.telnyx.public_key
     if len(names) > 1 and not config.routes and phones:

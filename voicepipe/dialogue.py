@@ -88,6 +88,19 @@ class Dialogue:
         reply = self._speculation
         return reply if reply and reply.key == key and not reply.failed else None
 
+    async def turn_ends(self, words: str) -> float | None:
+        """Probability that the caller's turn ends after `words`, not part of the conversation yet, as the language
+        model reads it. None: it is not asked, or failed."""
+        reader = self.studio.engines.reader
+        if not reader or not words:
+            return None
+        try:
+            return await reader.ends(self.prompt(words, speculative=True))
+        except EngineError as error:
+            # Its words alone: its traceback would keep the call where a log keeps records.
+            log.error("the language model does not tell where turns end: %s", str(error))
+            return None
+
     # Replies.
 
     def answer(self, turn: str, record: TurnRecord) -> None:

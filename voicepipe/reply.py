@@ -184,7 +184,7 @@ class Reply:
         prompt = self.order.prompt
         for _ in range(TOOL_ROUNDS):
             call: ToolCall | None = None
-            async with aclosing(self._studio.llm.generate(prompt)) as deltas:
+            async with aclosing(self._studio.engines.llm.generate(prompt)) as deltas:
                 while (delta := await self._ladder.next(deltas)) is not None:
                     self._stamp("token")
                     if isinstance(delta, ToolCall):

@@ -8,7 +8,7 @@ import msgspec
 
 from voicepipe.agent import CallSettings, Origin, Tool
 from voicepipe.config import LadderConfig
-from voicepipe.engines.base import Llm
+from voicepipe.engines.base import Engines
 from voicepipe.playout import Playout
 from voicepipe.speech import Speaker
 from voicepipe.turn.events import CallEvent, Item
@@ -26,7 +26,7 @@ class Studio:
     """What every reply of one call is made with."""
 
     call_id: str
-    llm: Llm
+    engines: Engines
     speaker: Speaker
     playout: Playout
     history: History

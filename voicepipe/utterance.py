@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
 from voicepipe.audio import Pcm
-from voicepipe.engines.base import AsrStream, Hypothesis, TurnStream
+from voicepipe.engines.base import AsrStream, TurnStream
 from voicepipe.errors import EngineError, EngineStalled
 from voicepipe.turn.agreement import Agreement
+from voicepipe.turn.endpoint import Evidence
 from voicepipe.turn.pitch import Pitch
 from voicepipe.turn.timing import TurnRecord
 from voicepipe.turn.words import plain
@@ -15,8 +18,8 @@ from voicepipe.turn.words import plain
 log = logging.getLogger(__name__)
 SETTLE_S = 30.0
 """A recogniser that takes longer for the words is broken. One that gets minutes of sound at once takes seconds."""
-VOICE_S = 0.03
-"""So much longer than for the words a turn model is waited for."""
+OPINION_S = 0.03
+"""So much longer than for the words models of turns are waited for."""
 
 
 @dataclass(slots=True)
@@ -64,21 +67,29 @@ class Utterance:
         if self.voice:
             self.voice.feed(pcm)
 
-    async def settle(self) -> tuple[Hypothesis, float | None]:
-        """The words of all sound so far, and the turn model's probability that the turn is complete, if there is one.
+    async def settle(self, turn_ends: Callable[[str], Coroutine[Any, Any, float | None]]) -> Evidence:
+        """The words of all sound so far, without those before, and what speaks for and against their being all.
 
-        Raises EngineError: the recogniser failed.
+        `turn_ends` is asked about the words so far, beside the recogniser; if that hears others in the end, what it
+        said counts for nothing. Raises EngineError: the recogniser failed.
         """
-        listening = asyncio.create_task(self._complete())
+        asked = self.partial
+        listening, reading = asyncio.create_task(self._complete()), asyncio.create_task(turn_ends(asked))
         try:
             async with asyncio.timeout(SETTLE_S):
                 hypothesis = await self.stream.settle()
-            await asyncio.wait([listening], timeout=VOICE_S)
-            return hypothesis, listening.result() if listening.done() else None
+            await asyncio.wait([listening, reading], timeout=OPINION_S)
+            told = [task.result() if task.done() else None for task in (listening, reading)]
         except TimeoutError:
             raise EngineStalled(f"The recogniser has not answered for {SETTLE_S:g} s.") from None
         finally:
             listening.cancel()
+            reading.cancel()
+        complete, ends = told
+        same = plain(asked) == plain(hypothesis.text)
+        return Evidence(
+            hypothesis.text, hypothesis.end_logprob, self.pitch.log_odds(), complete, ends if same else None
+        )
 
     async def _complete(self) -> float | None:
         try:

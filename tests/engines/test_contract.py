@@ -10,17 +10,14 @@ from tests.engines.contract import AsrContract, ToolContract, TtsContract, VadCo
 from voicepipe.audio import RATE, Pcm, Resampler
 from voicepipe.engine_config import DelaysConfig
 from voicepipe.engines.base import Asr, Delta, Engines, Llm, Message, Prompt, ToolCall, Tts, Vad
+from voicepipe.engines.delayed import DelayedAsr, DelayedLlm, DelayedTts, delayed
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.frontdesk import FrontdeskLlm
 from voicepipe.engines.scripted import (
-    DelayedAsr,
-    DelayedLlm,
-    DelayedTts,
     ScriptedAsr,
     ScriptedLlm,
     ScriptedTts,
     ScriptedVad,
-    delayed,
 )
 from voicepipe.engines.silero import SileroVad
 

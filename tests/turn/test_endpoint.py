@@ -96,13 +96,15 @@ def test_the_ngram_and_the_voice_have_a_say() -> None:
     assert end.probability(Evidence("the lobster", end_logprob=-0.5))[0] > neutral
     assert end.probability(Evidence("the lobster", voice=0.01))[0] < neutral
     assert end.probability(Evidence("the lobster", voice=1.0))[0] > neutral
+    assert end.probability(Evidence("the lobster", reading=0.0))[0] < neutral
+    assert end.probability(Evidence("the lobster", reading=1.0))[0] > neutral
 
 
-@given(WORDS, st.none() | st.floats(-9, 0), st.none() | st.floats(0, 1))
+@given(WORDS, st.none() | st.floats(-9, 0), st.none() | st.floats(0, 1), st.none() | st.floats(0, 1))
 def test_every_evidence_has_a_verdict_within_the_configured_waits(
-    words: list[str], end_logprob: float | None, voice: float | None
+    words: list[str], end_logprob: float | None, voice: float | None, reading: float | None
 ) -> None:
-    verdict = Endpointer(CONFIG).judge(Evidence(" ".join(words), end_logprob, voice=voice))
+    verdict = Endpointer(CONFIG).judge(Evidence(" ".join(words), end_logprob, voice=voice, reading=reading))
     assert verdict.required_ms in (CONFIG.sure_ms, CONFIG.unsure_ms, CONFIG.unfinished_ms)
     assert verdict.confident == (verdict.required_ms == CONFIG.sure_ms)
 

@@ -14,7 +14,7 @@ from voicepipe.turn.prompt import Message, Prompt, ToolCall
 
 __all__ = [
     "Agent", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Llm", "Message", "Mortal", "OnPartial",
-    "Prompt", "Speech", "ToolCall", "ToolSpec", "Tts", "TurnModel", "TurnStream", "Vad", "VadStream", "Word",
+    "Prompt", "Reader", "Speech", "ToolCall", "ToolSpec", "Tts", "TurnModel", "TurnStream", "Vad", "VadStream", "Word",
 ]  # fmt: skip
 
 
@@ -130,6 +130,15 @@ class Llm(Engine, Protocol):
         """Prompts that begin like this one will come: learn the agent, fill the prefix cache."""
 
 
+@runtime_checkable
+class Reader(Protocol):
+    """A language model that can also say how likely the caller's turn is over: an experiment."""
+
+    async def ends(self, prompt: Prompt) -> float:
+        """Probability in 0..1 that the caller's turn, the prompt's last message, ends after its words, as the model
+        reads it. Costs the prefill of those words and one token. Raises EngineError."""
+
+
 # --- speech synthesis -------------------------------------------------------------------------------------------
 
 
@@ -175,6 +184,8 @@ class Engines:
     llm: Llm
     tts: Tts
     turn: TurnModel | None = None
+    reader: Reader | None = None
+    """`llm`, where it is asked for the ends of turns."""
 
     def all(self) -> tuple[Engine, ...]:
         """In the order in which they are loaded and closed."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from voicepipe.config import Config, openai_key
 from voicepipe.engine_config import DelaysConfig
 from voicepipe.engines import gpus, models, packages, placement
-from voicepipe.engines.base import Asr, Engine, Engines, Llm, Prompt, Tts, TurnModel, Vad
+from voicepipe.engines.base import Asr, Engine, Engines, Llm, Prompt, Reader, Tts, TurnModel, Vad
 from voicepipe.engines.needs import needs
 from voicepipe.errors import EngineError, EngineMissing
 
@@ -80,10 +80,12 @@ def _installed(package: str) -> bool:
 
 def choose(config: Config, phrases: Sequence[str] = ()) -> Engines:
     """The configured engines, not started yet."""
-    engines = Engines(_vad(config), _asr(config, phrases), _llm(config), _tts(config), _turn(config))
+    llm = _llm(config)
+    reader = llm if config.endpoint.ask_llm and isinstance(llm, Reader) else None
+    engines = Engines(_vad(config), _asr(config, phrases), llm, _tts(config), _turn(config), reader)
     if config.delays == DelaysConfig():
         return engines
-    from voicepipe.engines.scripted import delayed
+    from voicepipe.engines.delayed import delayed
 
     return delayed(engines, config.delays)
 
@@ -123,7 +125,7 @@ def _llm(config: Config) -> Llm:
         case "vllm":
             from voicepipe.engines.vllm import VllmLlm
 
-            return VllmLlm(config.vllm)
+            return VllmLlm(config.vllm, reads=config.endpoint.ask_llm)
         case "openai":
             from voicepipe.engines.openai import OpenAiLlm
 

@@ -1,4 +1,4 @@
-"""Deterministic engines for tests, and delays around real ones. No threads, no clock but asyncio.sleep.
+"""Deterministic engines for tests. No threads, no clock but asyncio.sleep.
 
 What an engine "hears" or "says" is given to it beforehand; how long it takes is a constructor argument in milliseconds.
 """
@@ -6,30 +6,20 @@ What an engine "hears" or "says" is given to it beforehand; how long it takes is
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from voicepipe.audio import Pcm, dbfs, ms_to_samples
 from voicepipe.engines.base import (
-    Asr,
     Delta,
-    Engines,
     Hypothesis,
-    Llm,
-    Mortal,
     OnPartial,
     Prompt,
     Speech,
     ToolCall,
-    Tts,
     Word,
 )
 from voicepipe.errors import EngineBusy, EngineError
-
-if TYPE_CHECKING:
-    from voicepipe.engine_config import DelaysConfig
 
 Timeline = Sequence[tuple[int, str]]
 """(sample of the stream from which the word is known, word), in order."""
@@ -40,7 +30,7 @@ WORD_MS = 250
 """An utterance given as text is spoken at this pace."""
 
 
-async def _wait(ms: float) -> None:
+async def pause(ms: float) -> None:
     if ms > 0:
         await asyncio.sleep(ms / 1000)
 
@@ -108,14 +98,14 @@ class ScriptedAsrStream:
 
     async def settle(self) -> Hypothesis:
         settled = self._hypothesis()
-        await _wait(self._settle_ms)
+        await pause(self._settle_ms)
         if settled.text == FAILS:
             raise EngineBusy("It was to fail.")
         return settled
 
     async def finish(self) -> Hypothesis:
         self._over = True
-        await _wait(self._finish_ms)
+        await pause(self._finish_ms)
         return self._hypothesis()
 
     def cancel(self) -> None:
@@ -172,6 +162,18 @@ class ScriptedTurnModel:
         return self._probability
 
 
+class ScriptedReader:
+    """Says the same of every turn; below 0 it fails."""
+
+    def __init__(self, probability: float) -> None:
+        self._probability = probability
+
+    async def ends(self, prompt: Prompt) -> float:
+        if self._probability < 0:
+            raise EngineError("the scripted reader fails")
+        return self._probability
+
+
 class ScriptedLlm(_Lifeless):
     """Replies by a table from the last message's text, case and outer space aside; echoes what is not in it.
 
@@ -209,7 +211,7 @@ class ScriptedLlm(_Lifeless):
         for count, token in enumerate(tokens(deltas, prompt.max_tokens)):
             if count == self._stalls_after:
                 await asyncio.Event().wait()
-            await _wait(wait)
+            await pause(wait)
             yield token
             wait = self._token_ms
 
@@ -254,7 +256,7 @@ class ScriptedTts(_Lifeless):
             return
         if self._stalls_at in words:
             await asyncio.Event().wait()
-        await _wait(self._first_ms)
+        await pause(self._first_ms)
         sound: list[Pcm] = []
         ends: list[Word] = []
         at = 0
@@ -266,132 +268,3 @@ class ScriptedTts(_Lifeless):
             ends.append(Word(word, at + size))
             at += size + sound[-1].size
         yield Speech(np.concatenate(sound), tuple(ends))
-
-
-# --- delays around real engines ----------------------------------------------------------------------------------
-
-
-class DelayedAsrStream:
-    """Adds its delay to each partial, to `settle`, and to `finish` when sound came after the last settle."""
-
-    def __init__(self, asr: Asr, asr_ms: float, on_partial: OnPartial, language: str) -> None:
-        self._inner = asr.stream(self._later, language=language)
-        self._asr_ms = asr_ms
-        self._on_partial = on_partial
-        self._unsettled = True
-        self._over = False
-
-    def feed(self, pcm: Pcm) -> None:
-        self._unsettled = True
-        self._inner.feed(pcm)
-
-    async def settle(self) -> Hypothesis:
-        self._unsettled = False
-        settled = await self._inner.settle()
-        await _wait(self._asr_ms)
-        return settled
-
-    async def finish(self) -> Hypothesis:
-        self._over = True
-        final = await self._inner.finish()
-        await _wait(self._asr_ms if self._unsettled else 0)
-        return final
-
-    def cancel(self) -> None:
-        self._over = True
-        self._inner.cancel()
-
-    def _later(self, partial: Hypothesis) -> None:
-        asyncio.get_running_loop().call_later(self._asr_ms / 1000, self._deliver, partial)
-
-    def _deliver(self, partial: Hypothesis) -> None:
-        if not self._over:
-            self._on_partial(partial)
-
-
-class _Around:
-    """Life and death of the engine inside."""
-
-    def __init__(self, inner: Asr | Llm | Tts) -> None:
-        self._engine = inner
-
-    async def start(self) -> None:
-        await self._engine.start()
-
-    async def close(self) -> None:
-        await self._engine.close()
-
-    @property
-    def alive(self) -> bool:
-        return self._engine.alive if isinstance(self._engine, Mortal) else True
-
-
-class DelayedAsr(_Around):
-    def __init__(self, inner: Asr, asr_ms: float) -> None:
-        super().__init__(inner)
-        self._inner = inner
-        self._asr_ms = asr_ms
-
-    def stream(self, on_partial: OnPartial, *, language: str = "en") -> DelayedAsrStream:
-        return DelayedAsrStream(self._inner, self._asr_ms, on_partial, language)
-
-
-class DelayedLlm(_Around):
-    def __init__(self, inner: Llm, first_token_ms: float, token_ms: float) -> None:
-        super().__init__(inner)
-        self._inner = inner
-        self._first_token_ms = first_token_ms
-        self._token_ms = token_ms
-
-    async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
-        wait = self._first_token_ms
-        async with aclosing(self._inner.generate(prompt)) as deltas:
-            async for delta in deltas:
-                await _wait(wait)
-                yield delta
-                wait = self._token_ms
-
-    async def warm(self, prompt: Prompt) -> None:
-        await self._inner.warm(prompt)
-
-
-class DelayedTts(_Around):
-    def __init__(self, inner: Tts, tts_ms: float) -> None:
-        super().__init__(inner)
-        self._inner = inner
-        self._tts_ms = tts_ms
-
-    @property
-    def rate(self) -> int:
-        return self._inner.rate
-
-    @rate.setter
-    def rate(self, rate: int) -> None:
-        raise AttributeError("the rate is the inner engine's")
-
-    def voices(self) -> Mapping[str, str]:
-        return self._inner.voices()
-
-    async def speak(
-        self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
-    ) -> AsyncGenerator[Speech, None]:
-        wait = self._tts_ms
-        async with aclosing(self._inner.speak(text, voice=voice, speed=speed, first=first)) as pieces:
-            async for piece in pieces:
-                await _wait(wait)
-                yield piece
-                wait = 0
-
-
-def delayed(engines: Engines, delays: "DelaysConfig") -> Engines:
-    """`engines` with GPU-like delays added to their own time; an engine without a delay is left as it is."""
-    asr, llm, tts = engines.asr, engines.llm, engines.tts
-    return Engines(
-        vad=engines.vad,
-        asr=DelayedAsr(asr, delays.asr_ms) if delays.asr_ms else asr,
-        llm=DelayedLlm(llm, delays.first_token_ms, delays.token_ms)
-        if delays.first_token_ms or delays.token_ms
-        else llm,
-        tts=DelayedTts(tts, delays.tts_ms) if delays.tts_ms else tts,
-        turn=engines.turn,
-    )

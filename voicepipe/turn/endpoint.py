@@ -2,8 +2,8 @@
 
 Evidence is weighed in log-odds that the turn is complete: what grammar says of the words (`completeness.py`), how
 likely the recogniser's language model finds a sentence's end after them, whether the voice fell (`pitch.py`), and,
-where there is one, what a turn model that heard the voice says. A pause after "my number is" is waited out; "what are
-your opening hours" is answered at once.
+where there is one, what a turn model that heard the voice says, and what the language model that answers says. A pause
+after "my number is" is waited out; "what are your opening hours" is answered at once.
 """
 
 import math
@@ -33,6 +33,8 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     unfinished_probability: Probability = 0.4
     model: str = ""
     """Path of a Smart Turn v3 ONNX file, which is asked too; empty: words and melody alone."""
+    ask_llm: bool = False
+    """Experiment: the language model is asked, too, how likely the turn ends after its words. Only `vllm` can tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class Evidence:
     """Log-odds that the turn is complete, by the fall of the voice (`pitch.Pitch.log_odds`)."""
     voice: float | None = None
     """Probability that the turn is complete, by a turn model that heard the voice."""
+    reading: float | None = None
+    """Probability that the turn ends after its words, by the language model that answers (`engines.base.Reader`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,8 @@ WITHOUT_NGRAM = 1.2
 """Words that no rule speaks against are mostly whole sentences."""
 GRAMMAR_BESIDE_NGRAM = 0.2
 """An n-gram that weighs all likely readings of the sound knows most of what grammar says of one of them."""
+READING_MIDDLE, READING_SLOPE, READING_LIMIT = -0.6, 1.5, 3.0
+"""The same of the language model that answers."""
 SURE_OF_VOICE = 0.98
 """A turn model's probability is taken no nearer to 0 or 1: it must not outvote everything else."""
 
@@ -85,6 +91,14 @@ def voice_log_odds(evidence: Evidence) -> float:
     return math.log(probability / (1 - probability))
 
 
+def reading_log_odds(evidence: Evidence) -> float:
+    """What the language model says that answers."""
+    if evidence.reading is None:
+        return 0.0
+    logprob = math.log10(max(evidence.reading, 1e-9))
+    return max(-READING_LIMIT, min(READING_LIMIT, READING_SLOPE * (logprob - READING_MIDDLE)))
+
+
 class Endpointer:
     """Stateless; one for each call, since clients choose how eager theirs is."""
 
@@ -101,7 +115,7 @@ class Endpointer:
         grammar = sum(rule.log_odds for rule in against)
         if evidence.end_logprob is not None:
             grammar *= GRAMMAR_BESIDE_NGRAM
-        odds = PRIOR + grammar + ngram_log_odds(evidence) + voice_log_odds(evidence)
+        odds = PRIOR + grammar + ngram_log_odds(evidence) + voice_log_odds(evidence) + reading_log_odds(evidence)
         reason = min(against, key=lambda rule: rule.log_odds).name if against else ""
         return 1 / (1 + math.exp(-odds)), reason
 

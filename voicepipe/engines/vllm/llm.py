@@ -21,9 +21,11 @@ KINDS = (
 
 
 class VllmLlm:
-    """Implements `base.Llm` and `base.Mortal`."""
+    """Implements `base.Llm`, `base.Mortal` and `base.Reader`."""
 
-    def __init__(self, config: VllmConfig) -> None:
+    def __init__(self, config: VllmConfig, *, reads: bool = False) -> None:
+        """`reads`: `ends` will be asked, and is warmed up as well."""
+        self._reads = reads
         self._life: Life[VllmCore] = Life("language model", partial(load, config, self._ready))
         self._beginnings: dict[str, Prompt] = {}
         """By agent: what its prompts begin with."""
@@ -55,13 +57,13 @@ class VllmLlm:
                 yield delta
 
     async def ends(self, prompt: Prompt) -> float:
-        """Experiment: the probability that the caller's turn, the prompt's last message, ends after its words, as this
-        model reads it. Costs the prefill of those words and one token. Raises EngineError."""
         return await self.core.ends(prompt)
 
     async def _ready(self, core: VllmCore) -> None:
         for prompt in (*KINDS, *self._beginnings.values()):
             await _read(core, prompt)
+        if self._reads:
+            await core.ends(KINDS[0])
 
 
 async def _read(core: VllmCore, prompt: Prompt) -> None:

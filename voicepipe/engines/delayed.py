@@ -1,0 +1,137 @@
+"""GPU-like delays around real engines, for timing. No threads, no clock but asyncio.sleep."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+
+from voicepipe.audio import Pcm
+from voicepipe.engine_config import DelaysConfig
+from voicepipe.engines.base import Asr, Delta, Engines, Hypothesis, Llm, Mortal, OnPartial, Prompt, Speech, Tts
+from voicepipe.engines.scripted import pause
+
+
+class DelayedAsrStream:
+    """Adds its delay to each partial, to `settle`, and to `finish` when sound came after the last settle."""
+
+    def __init__(self, asr: Asr, asr_ms: float, on_partial: OnPartial, language: str) -> None:
+        self._inner = asr.stream(self._later, language=language)
+        self._asr_ms = asr_ms
+        self._on_partial = on_partial
+        self._unsettled = True
+        self._over = False
+
+    def feed(self, pcm: Pcm) -> None:
+        self._unsettled = True
+        self._inner.feed(pcm)
+
+    async def settle(self) -> Hypothesis:
+        self._unsettled = False
+        settled = await self._inner.settle()
+        await pause(self._asr_ms)
+        return settled
+
+    async def finish(self) -> Hypothesis:
+        self._over = True
+        final = await self._inner.finish()
+        await pause(self._asr_ms if self._unsettled else 0)
+        return final
+
+    def cancel(self) -> None:
+        self._over = True
+        self._inner.cancel()
+
+    def _later(self, partial: Hypothesis) -> None:
+        asyncio.get_running_loop().call_later(self._asr_ms / 1000, self._deliver, partial)
+
+    def _deliver(self, partial: Hypothesis) -> None:
+        if not self._over:
+            self._on_partial(partial)
+
+
+class _Around:
+    """Life and death of the engine inside."""
+
+    def __init__(self, inner: Asr | Llm | Tts) -> None:
+        self._engine = inner
+
+    async def start(self) -> None:
+        await self._engine.start()
+
+    async def close(self) -> None:
+        await self._engine.close()
+
+    @property
+    def alive(self) -> bool:
+        return self._engine.alive if isinstance(self._engine, Mortal) else True
+
+
+class DelayedAsr(_Around):
+    def __init__(self, inner: Asr, asr_ms: float) -> None:
+        super().__init__(inner)
+        self._inner = inner
+        self._asr_ms = asr_ms
+
+    def stream(self, on_partial: OnPartial, *, language: str = "en") -> DelayedAsrStream:
+        return DelayedAsrStream(self._inner, self._asr_ms, on_partial, language)
+
+
+class DelayedLlm(_Around):
+    def __init__(self, inner: Llm, first_token_ms: float, token_ms: float) -> None:
+        super().__init__(inner)
+        self._inner = inner
+        self._first_token_ms = first_token_ms
+        self._token_ms = token_ms
+
+    async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        wait = self._first_token_ms
+        async with aclosing(self._inner.generate(prompt)) as deltas:
+            async for delta in deltas:
+                await pause(wait)
+                yield delta
+                wait = self._token_ms
+
+    async def warm(self, prompt: Prompt) -> None:
+        await self._inner.warm(prompt)
+
+
+class DelayedTts(_Around):
+    def __init__(self, inner: Tts, tts_ms: float) -> None:
+        super().__init__(inner)
+        self._inner = inner
+        self._tts_ms = tts_ms
+
+    @property
+    def rate(self) -> int:
+        return self._inner.rate
+
+    @rate.setter
+    def rate(self, rate: int) -> None:
+        raise AttributeError("the rate is the inner engine's")
+
+    def voices(self) -> Mapping[str, str]:
+        return self._inner.voices()
+
+    async def speak(
+        self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
+    ) -> AsyncGenerator[Speech, None]:
+        wait = self._tts_ms
+        async with aclosing(self._inner.speak(text, voice=voice, speed=speed, first=first)) as pieces:
+            async for piece in pieces:
+                await pause(wait)
+                yield piece
+                wait = 0
+
+
+def delayed(engines: Engines, delays: DelaysConfig) -> Engines:
+    """`engines` with GPU-like delays added to their own time; an engine without a delay is left as it is."""
+    asr, llm, tts = engines.asr, engines.llm, engines.tts
+    return Engines(
+        vad=engines.vad,
+        asr=DelayedAsr(asr, delays.asr_ms) if delays.asr_ms else asr,
+        llm=DelayedLlm(llm, delays.first_token_ms, delays.token_ms)
+        if delays.first_token_ms or delays.token_ms
+        else llm,
+        tts=DelayedTts(tts, delays.tts_ms) if delays.tts_ms else tts,
+        turn=engines.turn,
+        reader=engines.reader,
+    )
