@@ -200,6 +200,7 @@ def test_phone_calls_show_who_calls_and_their_network_on_any_screen(open_page: O
             expect(row).to_contain_text(re.compile(r"front-desk · \d+\.\d% lost, \d+ ms jitter"))
             assert has_no_horizontal_scroll(page)
             assert page.locator(".calls .scroll").evaluate("box => box.scrollWidth <= box.clientWidth")
+            page.close()  # before the server goes, which it asks every second
 
 
 def test_it_asks_for_a_key_and_goes_on_when_the_server_comes_back(
