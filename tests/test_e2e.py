@@ -20,6 +20,7 @@ from latency_probes.own_server import own_server
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
 from tests.spoken import spoken
+from tests.waiting import PATIENT_POP
 from voicepipe.audio import Resampler, g711
 
 pytestmark = pytest.mark.e2e
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.e2e
 @pytest.fixture(scope="module")
 def pop() -> Iterator[str]:
     """The address of a fresh PoP."""
-    with own_server() as url:
+    with own_server(PATIENT_POP) as url:
         yield url
 
 

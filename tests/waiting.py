@@ -1,7 +1,13 @@
-"""Waiting for what happens elsewhere."""
+"""Waiting for what happens elsewhere, however slow the machine."""
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
+
+from latency_probes.own_server import COMMAND
+
+PATIENT_POP = (*COMMAND, "--pop", str(Path(__file__).parent / "patient_pop.toml"))
+"""Starts a PoP that never refuses a call because it answered others late."""
 
 
 async def until(condition: Callable[[], object], seconds: float = 60.0) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from latency_probes.own_server import COMMAND, own_server
+from latency_probes.own_server import own_server
+from tests.waiting import PATIENT_POP
 
 CHROMIUM = shutil.which("chromium") or ""
 SCREENSHOTS = os.environ.get("VOICEPIPE_SCREENSHOTS")
@@ -47,7 +48,7 @@ def chromium(microphone: Path | None = None) -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def pop() -> Iterator[str]:
     """The address of a fresh PoP with the embedded engines."""
-    with own_server() as url:
+    with own_server(PATIENT_POP) as url:
         yield url
 
 
@@ -71,7 +72,7 @@ def scripted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def desk(scripted: Path) -> Iterator[str]:
     """The address of a PoP with scripted engines."""
-    with own_server((*COMMAND, "--config", str(scripted))) as url:
+    with own_server((*PATIENT_POP, "--config", str(scripted))) as url:
         yield url
 
 

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
-from latency_probes.own_server import COMMAND, own_server
+from latency_probes.own_server import own_server
 from latency_probes.sip import dialled, free_port
 from tests.browser.conftest import SCREENSHOTS, chromium
 from tests.spoken import spoken
 from tests.test_e2e import dial
+from tests.waiting import PATIENT_POP
 from voicepipe import runtime
 from voicepipe.config import HttpConfig
 
@@ -190,7 +191,7 @@ def phoned(url: str, port: int) -> Iterator[None]:
 
 def test_phone_calls_show_who_calls_and_their_network_on_any_screen(open_page: Open, scripted: Path) -> None:
     port = free_port()
-    command = (*COMMAND, "--config", str(scripted), "--sip-port", str(port))
+    command = (*PATIENT_POP, "--config", str(scripted), "--sip-port", str(port))
     with own_server(command) as url, phoned(url, port):
         for size in (WIDE, PHONE):
             page = open_page(url, size)

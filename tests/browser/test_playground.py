@@ -13,9 +13,10 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from latency_probes.own_server import COMMAND, address, own_server
+from latency_probes.own_server import address, own_server
 from tests.browser.conftest import SCRIPTED
 from tests.browser.playground import LINES, PATIENT_MS, choose, opened, says, typed
+from tests.waiting import PATIENT_POP
 
 pytestmark = pytest.mark.e2e
 
@@ -137,7 +138,7 @@ def test_the_key_in_the_address_is_taken_and_not_shown(
     config = tmp_path / "keyed.toml"
     config.write_text(SCRIPTED + '[[tenants]]\nname = "desk"\nkey_env = "PLAYGROUND_KEY"\n')
     asked: list[str] = []
-    with own_server((*COMMAND, "--config", str(config))) as url:
+    with own_server((*PATIENT_POP, "--config", str(config))) as url:
         page = quiet.new_page()
         page.on("request", lambda request: asked.append(request.url))
         page.goto(url)

@@ -6,8 +6,9 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from latency_probes.own_server import COMMAND, own_server
+from latency_probes.own_server import own_server
 from tests.browser.playground import LINES, MOUTH, PATIENT_MS, PROMPT, opened, placed, says, spoken, typed
+from tests.waiting import PATIENT_POP
 
 pytestmark = pytest.mark.e2e
 
@@ -39,7 +40,7 @@ def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a PoP with the embedded engines that answers in the same way on every machine."""
     config = tmp_path_factory.mktemp("patient") / "patient.toml"
     config.write_text(PATIENT)
-    with own_server((*COMMAND, "--config", str(config))) as url:
+    with own_server((*PATIENT_POP, "--config", str(config))) as url:
         yield url
 
 

@@ -38,7 +38,7 @@ def origin() -> Iterator[str]:
 def pop(origin: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a fresh PoP with the embedded engines."""
     manifest = tmp_path_factory.mktemp("pop") / "clients.toml"
-    manifest.write_text(f'[http]\norigins = ["{origin}"]\n')
+    manifest.write_text(f'[pop]\nbudget_ms = 600000\n[http]\norigins = ["{origin}"]\n')
     with own_server((*COMMAND, "--pop", str(manifest))) as url:
         yield url
 

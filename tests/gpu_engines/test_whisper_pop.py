@@ -1,7 +1,6 @@
 """A whole PoP whose recogniser is `whisper`: calls are answered, to what the checkpoint says, whatever was asked."""
 
 import asyncio
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from latency_probes.own_server import own_server
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
 from tests.spoken import spoken
+from tests.waiting import PATIENT_POP
 from voicepipe.bench.engines.random_whisper import make_whisper
 
 pytestmark = pytest.mark.e2e
@@ -22,7 +22,7 @@ def _pop(tmp_path: Path) -> Iterator[str]:
     model = make_whisper(tmp_path / "model", "What are your opening hours?", multilingual=True)
     config = tmp_path / "pop.toml"
     config.write_text(f'[engines]\nasr = "whisper"\n[whisper]\nmodel = "{model}"\n')
-    with own_server((sys.executable, "-m", "voicepipe", "pop", "--port", "0", "--config", str(config))) as url:
+    with own_server((*PATIENT_POP, "--config", str(config))) as url:
         yield url
 
 

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from latency_probes import clips
-from latency_probes.own_server import COMMAND, own_server
+from latency_probes.own_server import own_server
 from latency_probes.transcripts import errors, words
 from tests.ingress.sip.baresip import Baresip, baresip
 from tests.ingress.sip.peer import free_port
 from tests.spoken import spoken
+from tests.waiting import PATIENT_POP
 from voicepipe.audio import RATE, Pcm, Resampler
 from voicepipe.engines.sphinx import SphinxAsr
 
@@ -42,7 +43,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     config.write_text(USER)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ANN_PASSWORD", "s3cret")
-        with own_server((*COMMAND, "--sip-port", str(port), "--config", str(config))):
+        with own_server((*PATIENT_POP, "--sip-port", str(port), "--config", str(config))):
             yield port
 
 

@@ -13,9 +13,10 @@ import pytest
 from websockets.asyncio.client import connect
 
 from latency_probes import clips
-from latency_probes.own_server import COMMAND, own_server
+from latency_probes.own_server import own_server
 from tests.ingress.sip.peer import Phone, free_port
 from tests.spoken import spoken
+from tests.waiting import PATIENT_POP
 from voicepipe.audio import Pcm, Resampler, g711
 
 pytestmark = pytest.mark.e2e
@@ -32,7 +33,7 @@ where all are so the test says nothing."""
 def pop() -> Iterator[tuple[str, int]]:
     """A fresh PoP: its address, and its port for SIP."""
     port = free_port()
-    with own_server((*COMMAND, "--sip-port", str(port))) as url:
+    with own_server((*PATIENT_POP, "--sip-port", str(port))) as url:
         yield url, port
 
 

@@ -12,10 +12,10 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
 from latency_probes import clips
-from latency_probes.own_server import COMMAND, own_server
+from latency_probes.own_server import own_server
 from tests.ingress.telephony.twilio_provider import ENV, PACKET, TOKEN, Stream, post, streaming, verbs
 from tests.spoken import spoken
-from tests.waiting import until
+from tests.waiting import PATIENT_POP, until
 from voicepipe.audio import Pcm, Resampler
 
 pytestmark = pytest.mark.e2e
@@ -66,7 +66,7 @@ async def test_a_question_is_answered_and_the_answer_interrupted(
     monkeypatch.setenv(ENV, TOKEN)
     config = tmp_path / "twilio.toml"
     config.write_text(f'[twilio]\nauth_token_env = "{ENV}"\n[turn]\npause_ms = 200\ncut_ms = {CUT_MS}\n')
-    with own_server((*COMMAND, "--config", str(config))) as url:
+    with own_server((*PATIENT_POP, "--config", str(config))) as url:
         [connected] = verbs(await post(f"{url}/twilio/voice", CALL))
         address = connected[0].get("url") or ""
         async with streaming(address) as stream:
