@@ -1,0 +1,35 @@
+"""A whole PoP whose language model is the nano LLM in vLLM: a spoken question is answered out loud."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from latency_probes.conversation import converse
+from latency_probes.own_server import own_server
+from latency_probes.plan import CallPlan, Turn
+from latency_probes.realtime import RealtimeCaller
+from tests.spoken import spoken
+from tests.waiting import PATIENT_POP
+
+pytestmark = pytest.mark.e2e
+NANO = Path(__file__).parent / "nano.toml"
+
+
+@pytest.fixture(name="pop", params=["", "[endpoint]\nask_llm = true\n"], ids=["", "that is asked where turns end"])
+def _pop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    config = tmp_path / "pop.toml"
+    config.write_text(NANO.read_text().replace("../models", str(NANO.parents[1] / "models")) + request.param)
+    with own_server((*PATIENT_POP, "--config", str(config))) as url:
+        yield url
+
+
+async def test_a_question_is_answered(pop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("latency_probes.conversation.MISSED_S", 20.0)
+    caller = RealtimeCaller(pop, "quiet", seed=1)
+    plan = CallPlan(1, "quiet", tuple(Turn("e2e", clip) for clip in spoken("hours", "parking")))
+    record = await converse(caller, plan, seed=1)
+    assert not record.failure
+    transcripts = caller.timeline.of_type("response.output_audio_transcript.done")
+    said = " ".join(event.data["transcript"] for event in transcripts).lower()
+    assert "noon" in said or "park" in said, said
