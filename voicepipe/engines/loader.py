@@ -1,6 +1,7 @@
 """Configuration -> loaded engines. Adapters are imported only when they are chosen: their libraries are heavy."""
 
 import asyncio
+import gc
 import importlib.metadata
 import logging
 from collections.abc import AsyncIterator, Sequence
@@ -29,6 +30,8 @@ async def loaded(config: Config, phrases: Sequence[str] = (), prompts: Sequence[
         for engine in engines.all():
             closing.push_async_callback(engine.close)
         await _start(engines, prompts)
+        _freeze()
+        closing.callback(gc.unfreeze)
         yield engines
 
 
@@ -45,6 +48,13 @@ async def _start(engines: Engines, prompts: Sequence[Prompt]) -> None:
                 group.create_task(start(engine))
     except* EngineError as errors:
         raise errors.exceptions[0] from None
+
+
+def _freeze() -> None:
+    """Leave what loading made out of every garbage collection to come: a full one reads all objects of the process
+    while no call moves, and with vLLM's 650,000 that took 0.4 s. Garbage goes first, since it would stay, too."""
+    gc.collect()
+    gc.freeze()
 
 
 def placed(config: Config) -> Config:

@@ -1,7 +1,6 @@
 """One AsyncLLM with its processes: loaded, ready, and asked for replies."""
 
 import asyncio
-import gc
 import itertools
 import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
@@ -111,7 +110,6 @@ async def load(config: VllmConfig, ready: Callable[[VllmCore], Awaitable[None]])
             llm, chats = await start.result()
             core = await asyncio.to_thread(VllmCore, llm, chats, start)
             await ready(core)
-            gc.freeze()  # A full collection of what its libraries made would stop every call for half a second.
             return core
     except BaseException as error:
         await start.give_up()
