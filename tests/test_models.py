@@ -9,7 +9,7 @@ from huggingface_hub import constants
 
 from tests.fake_hub import COMMIT, FakeHub, serving
 from voicepipe import cli
-from voicepipe.engines import hub, hub_fetch
+from voicepipe.engines import hub, hub_fetch, packages
 from voicepipe.engines.models import KOKORO
 
 TEXTS = {"config.json": b"{}", "tokenizer.json": b"{ }", "README.md": b"read me"}
@@ -144,10 +144,21 @@ def test_check_warns_of_a_missing_model(fake: FakeHub, tmp_path: Path, capsys: p
     file.write_text("[engines]\nllm = 'vllm'\nasr = 'whisper'\n[whisper]\nmodel = 'org/whisper'")
     assert cli.main(["check", str(file)]) == 0
     said = capsys.readouterr().out
-    missing = "org/whisper is not on this machine; fetch it with `voicepipe models pull CONFIG`"
+    missing = f"org/whisper is not on this machine; fetch it with `voicepipe models pull {file}`"
     assert f"{file}: warning: whisper.model: {missing}\n" in said
     assert f"{file}: warning: vllm.model: none is named, and the engine needs one" in said
     assert fake.fetched == []
+
+
+@pytest.mark.e2e
+def test_a_pop_that_does_not_start_says_what_to_type(
+    fake: FakeHub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(packages, "PACKAGES", {})
+    file = tmp_path / "my own.toml"
+    file.write_text(WHISPER.format("org/whisper"))
+    assert cli.main(["pop", "--config", str(file), "--port", "0"]) == 2
+    assert f"fetch it with `voicepipe models pull '{file}'`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

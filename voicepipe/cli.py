@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from voicepipe import __version__
-from voicepipe.errors import ConfigError, VoicepipeError
+from voicepipe.errors import ConfigError, EngineMissing, VoicepipeError
 from voicepipe.log import LOG_LEVELS, log_from
 
 if TYPE_CHECKING:
@@ -175,9 +175,13 @@ def _demo(args: argparse.Namespace) -> int:
 
 def _pop(args: argparse.Namespace) -> int:
     from voicepipe import config, runtime
+    from voicepipe.engines import hub
 
     log_from(args.log)
-    return runtime.run(runtime.serve(_listening(args, config.load(args.config, args.pop))))
+    try:
+        return runtime.run(runtime.serve(_listening(args, config.load(args.config, args.pop))))
+    except EngineMissing as error:
+        raise EngineMissing(hub.copyable(str(error), args.config)) from None
 
 
 def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = False) -> "Config":

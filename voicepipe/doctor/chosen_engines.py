@@ -6,7 +6,7 @@ from pathlib import Path
 from voicepipe.config import Config
 from voicepipe.doctor.demo_needs import ON_GPUS, PARTS
 from voicepipe.doctor.finding import Finding
-from voicepipe.engines import loader, models, packages, whisper_model
+from voicepipe.engines import hub, loader, models, packages, whisper_model
 from voicepipe.engines.placement import device_index, group, uses_gpus
 from voicepipe.errors import EngineError
 
@@ -20,7 +20,7 @@ def findings(config: Config, file: Path) -> Iterator[Finding]:
         yield _broken(stage, problem) if problem else Finding(stage, "ok", f"{engine} is chosen")
     missing = models.problems(config)
     for problem in missing:
-        yield _broken("model", problem.replace("pull CONFIG", f"pull {file}"))
+        yield _broken("model", hub.copyable(problem, file))
     if missing or packages.problems(config) or not uses_gpus(config):
         return
     try:

@@ -2,12 +2,15 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 from voicepipe.errors import EngineMissing
 
 HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 """org/name, as the hub has it."""
+PULL = "voicepipe models pull CONFIG"
+"""What fetches a model, as it is said here, where the configuration's file is not known."""
 WEIGHTS = (".safetensors", ".bin", ".onnx", ".gguf", ".pt", ".pth")
 
 
@@ -25,12 +28,15 @@ def local(name: str) -> Path:
         raise EngineMissing(f"there is no {name!r}; give the path of a model, or its name on the hub as org/name")
     directory = _cached(name)
     if directory is None:
-        raise EngineMissing(f"{name} is not on this machine; fetch it with `voicepipe models pull CONFIG`")
+        raise EngineMissing(f"{name} is not on this machine; fetch it with `{PULL}`")
     if lacking := missing(directory):
-        raise EngineMissing(
-            f"{name} is on this machine without its {lacking[0]}; fetch the rest with `voicepipe models pull CONFIG`"
-        )
+        raise EngineMissing(f"{name} is on this machine without its {lacking[0]}; fetch the rest with `{PULL}`")
     return directory
+
+
+def copyable(said: str, config_file: Path) -> str:
+    """What is said of missing models, with a command in it that can be copied."""
+    return said.replace(PULL, PULL.replace("CONFIG", shlex.quote(str(config_file))))
 
 
 def on_hub(name: str) -> bool:
