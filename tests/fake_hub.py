@@ -14,7 +14,8 @@ COMMIT = "1" * 40
 
 @dataclass
 class FakeHub:
-    """`models`: org/name -> its files. A gated model shows what it has and gives it to nobody without a token."""
+    """`models`: org/name -> its files; org/name@tag -> those of another revision.
+    A gated model shows what it has and gives it to nobody without a token."""
 
     models: Mapping[str, Mapping[str, bytes]]
     gated: frozenset[str] = frozenset()
@@ -50,28 +51,43 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
-        if asked := re.fullmatch(r"/api/models/([^/]+/[^/]+)(/tree/\w+|/revision/\w+)?", path):
-            self._describe(asked[1], tree=(asked[2] or "").startswith("/tree"))
-        elif asked := re.fullmatch(r"/([^/]+/[^/]+)/resolve/\w+/(.+)", path):
-            self._send_file(asked[1], asked[2])
+        if asked := re.fullmatch(r"/api/models/([^/]+/[^/]+)(?:/(tree|revision)/(\w+))?", path):
+            self._describe(asked[1], asked[3] or "main", tree=asked[2] == "tree")
+        elif asked := re.fullmatch(r"/([^/]+/[^/]+)/resolve/(\w+)/(.+)", path):
+            self._send_file(*asked.groups())
         else:
             self._answer(404, b"")
 
-    def _describe(self, name: str, *, tree: bool) -> None:
-        files = self.fake.models.get(name)
-        if files is None:
+    def _found(self, name: str, revision: str) -> tuple[str, Mapping[str, bytes]] | None:
+        """The commit and its files."""
+        for known, files in self.fake.models.items():
+            tag = known.partition("@")[2]
+            commit = hashlib.sha1(tag.encode()).hexdigest() if tag else COMMIT
+            if known.partition("@")[0] == name and revision in (tag or "main", commit):
+                return commit, files
+        return None
+
+    def _describe(self, name: str, revision: str, *, tree: bool) -> None:
+        if name not in self.fake.models:
             self._answer(401, b'{"error": "Invalid username or password."}', {"X-Error-Code": "RepoNotFound"})
             return
+        found = self._found(name, revision)
+        if found is None:
+            self._answer(404, b'{"error": "Invalid rev id"}', {"X-Error-Code": "RevisionNotFound"})
+            return
+        commit, files = found
         listed = [{"type": "file", "path": path, "size": len(data), "oid": "0"} for path, data in files.items()]
         siblings = [{"rfilename": path, "size": len(data)} for path, data in files.items()]
-        self._answer(200, json.dumps(listed if tree else {"id": name, "sha": COMMIT, "siblings": siblings}).encode())
+        self._answer(200, json.dumps(listed if tree else {"id": name, "sha": commit, "siblings": siblings}).encode())
 
-    def _send_file(self, name: str, path: str) -> None:
+    def _send_file(self, name: str, revision: str, path: str) -> None:
         if name in self.fake.gated and "Authorization" not in self.headers:
             self._answer(401, b"", {"X-Error-Code": "GatedRepo"})
             return
-        data = self.fake.models[name][path]
-        headers = {"ETag": f'"{hashlib.sha1(data).hexdigest()}"', "X-Repo-Commit": COMMIT, "Accept-Ranges": "bytes"}
+        found = self._found(name, revision)
+        assert found
+        commit, data = found[0], found[1][path]
+        headers = {"ETag": f'"{hashlib.sha1(data).hexdigest()}"', "X-Repo-Commit": commit, "Accept-Ranges": "bytes"}
         if self.command == "HEAD":
             self._answer(200, data, headers)
             return

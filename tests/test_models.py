@@ -7,14 +7,16 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from tests.fake_hub import COMMIT, FakeHub, serving
-from voicepipe import cli
-from voicepipe.engines import hub, hub_fetch, packages
+from tests.fake_hub import FakeHub, serving
+from voicepipe import cli, config
+from voicepipe.engines import hub, hub_fetch, models, packages
 from voicepipe.engines.models import KOKORO
 
 TEXTS = {"config.json": b"{}", "tokenizer.json": b"{ }", "README.md": b"read me"}
 MODELS = {
     "org/whisper": {**TEXTS, "model.bin": b"w" * 200_000, "vocabulary.json": b"[]"},
+    "org/small": {**TEXTS, "model.safetensors": b"new"},
+    "org/small@v1": {**TEXTS, "model.safetensors": b"old"},
     "org/llm": {**TEXTS, "model.safetensors": b"s" * 9000, "pytorch_model.bin": b"p" * 9000, "onnx/model.onnx": b"o"},
 }
 Pull = Callable[[str], tuple[int, str]]
@@ -103,6 +105,24 @@ def test_a_gated_model(fake: FakeHub, pull: Pull, monkeypatch: pytest.MonkeyPatc
     assert sorted(fake.fetched) == ["config.json", "model.safetensors", "tokenizer.json"]
 
 
+def test_the_revision_that_is_configured_is_fetched_and_found(fake: FakeHub, pull: Pull, tmp_path: Path) -> None:
+    tables = VLLM.format("org/small") + "\nargs.revision = 'v1'"
+    status, said = pull(tables)
+    assert (status, "org/small (revision v1): 3 of 3 files" in said) == (0, True)
+    settings = config.load(tmp_path / "my.toml")
+    assert models.problems(settings) == []
+    assert (hub.local(settings.vllm.model, settings.vllm.revision) / "model.safetensors").read_bytes() == b"old"
+    assert "org/small (revision v1): nothing to fetch" in pull(tables)[1]
+    (tmp_path / "my.toml").write_text(VLLM.format("org/small"))
+    assert "org/small is not on this machine" in models.problems(config.load(tmp_path / "my.toml"))[0]
+
+
+def test_a_revision_that_the_hub_does_not_have(fake: FakeHub, pull: Pull) -> None:
+    status, said = pull(VLLM.format("org/small") + "\nargs.revision = 'v9'")
+    assert status == 1
+    assert said == "vllm.model: the hub has no revision v9 of org/small: give a branch, a tag or a whole commit id\n"
+
+
 def test_a_hub_that_cannot_be_reached(fake: FakeHub, pull: Pull, monkeypatch: pytest.MonkeyPatch) -> None:
     pull(WHISPER.format("org/whisper"))
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
@@ -178,7 +198,3 @@ def test_a_pop_that_does_not_start_says_what_to_type(
 )  # fmt: skip
 def test_one_format_of_the_weights(paths: str, kept: str) -> None:
     assert hub_fetch.needed(paths.split()) == kept.split()
-
-
-def test_the_commit_is_the_hubs(fake: FakeHub) -> None:
-    assert hub_fetch.survey("org/whisper").commit == COMMIT

@@ -71,6 +71,11 @@ class VllmConfig(Section, frozen=True):
     args: dict[str, Any] = {}
     """Every other engine argument of vLLM, unchanged."""
 
+    @property
+    def revision(self) -> str:
+        """Branch, tag or commit of the model on the hub; empty: its main branch."""
+        return str(self.args.get("revision") or "")
+
 
 class OpenAiConfig(Section, frozen=True):
     """A server of the OpenAI kind on this host: vLLM's own, SGLang, llama.cpp, TensorRT-LLM."""

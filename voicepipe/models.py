@@ -32,10 +32,10 @@ def pull(config_file: Path) -> int:
     hub_fetch.check_space(wanted)
     for each in wanted:
         try:
-            print(f"{each.name}: {_what(each)}", flush=True)
+            print(f"{each.title}: {_what(each)}", flush=True)
             with _progress(each):
                 directory = hub_fetch.fetch(each)
-            print(f"{each.name}: here, in {directory}")
+            print(f"{each.title}: here, in {directory}")
         except EngineMissing as error:
             failed += 1
             print(error)
@@ -51,11 +51,11 @@ def _survey(model: Model) -> hub_fetch.Wanted | None:
         print(f"{model.key}: here, at {model.name}")
         return None
     try:
-        return hub_fetch.survey(model.name)
+        return hub_fetch.survey(model.name, model.revision)
     except hub_fetch.Unreachable as error:
         if model.problem():
             raise EngineMissing(f"{model.key}: {error}") from None
-        print(f"{model.name}: here; whether the hub has a newer one is not known: {error}")
+        print(f"{hub.title(model.name, model.revision)}: here; whether the hub has a newer one is not known: {error}")
         return None
     except EngineMissing as error:
         raise EngineMissing(f"{model.key}: {error}") from None

@@ -50,6 +50,17 @@ def test_a_model_that_was_never_fetched(cached: Path) -> None:
         hub.local("org/other")
 
 
+def test_a_revision_in_the_cache(cached: Path) -> None:
+    """By a tag, as the hub's library remembers which commit it was, or by the commit itself."""
+    second = cached.parent / ("2" * 40)
+    second.mkdir()
+    (second / "model.safetensors").write_bytes(b"")
+    (cached.parent.parent / "refs" / "v2").write_text("2" * 40)
+    assert hub.local("org/name", "v2") == hub.local("org/name", "2" * 40) == second
+    with pytest.raises(EngineMissing, match=r"org/name \(revision v3\) is not on this machine; fetch it with"):
+        hub.local("org/name", "v3")
+
+
 def test_a_model_of_which_a_part_was_fetched(cached: Path) -> None:
     with pytest.raises(EngineMissing, match="without its weights; fetch the rest"):
         hub.local("org/name")

@@ -68,7 +68,7 @@ def read(config: Config) -> Node:
         nics=tuple(sorted(_nics(), key=lambda nic: (-nic.mbits, nic.name))),
         infiniband=tuple(sorted(device.name for device in INFINIBAND.glob("*"))),
         packages={name: version for name in PACKAGES if (version := _version(name))},
-        model=config.vllm.model,
+        model=hub.title(config.vllm.model, config.vllm.revision),
         dtype=_dtype(config),
         shm_bytes=shm_bytes(),
     )
@@ -117,7 +117,7 @@ def _nic(node: Node) -> Any:
 
 
 COMPARED: tuple[tuple[str, State, Callable[[Node], Any], str], ...] = (
-    ("model", "broken", lambda node: node.model, "give all the same vllm.model"),
+    ("model", "broken", lambda node: node.model, "give all the same vllm.model, and vllm.args.revision"),
     ("dtype", "broken", lambda node: node.dtype, "fetch the same model on all, and set vllm.args.dtype"),
     ("packages", "broken", lambda node: node.packages, "install the same versions on all: pip install NAME==VERSION"),
     ("driver", "broken", lambda node: node.driver.split(".")[0], "install the same driver on all"),
@@ -166,7 +166,7 @@ def _dtype(config: Config) -> str:
     if said := config.vllm.args.get("dtype"):
         return str(said)
     try:
-        described = json.loads((hub.local(config.vllm.model) / "config.json").read_text())
+        described = json.loads((hub.local(config.vllm.model, config.vllm.revision) / "config.json").read_text())
     except (EngineMissing, OSError, ValueError):
         return ""
     quantised = described.get("quantization_config", {}).get("quant_method", "")

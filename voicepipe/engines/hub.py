@@ -14,9 +14,10 @@ PULL = "voicepipe models pull CONFIG"
 WEIGHTS = (".safetensors", ".bin", ".onnx", ".gguf", ".pt", ".pth")
 
 
-def local(name: str) -> Path:
+def local(name: str, revision: str = "") -> Path:
     """The directory or file of a model: `name` if there is such a path, else the hub's cache on this machine.
 
+    `revision`: branch, tag or commit of what the hub has; empty: its main branch. A path has none.
     Raises EngineMissing: neither is there, or the cache has only a part of it.
     """
     if not name:
@@ -26,12 +27,17 @@ def local(name: str) -> Path:
         return path
     if not on_hub(name):
         raise EngineMissing(f"there is no {name!r}; give the path of a model, or its name on the hub as org/name")
-    directory = _cached(name)
+    directory, called = _cached(name, revision), title(name, revision)
     if directory is None:
-        raise EngineMissing(f"{name} is not on this machine; fetch it with `{PULL}`")
+        raise EngineMissing(f"{called} is not on this machine; fetch it with `{PULL}`")
     if lacking := missing(directory):
-        raise EngineMissing(f"{name} is on this machine without its {lacking[0]}; fetch the rest with `{PULL}`")
+        raise EngineMissing(f"{called} is on this machine without its {lacking[0]}; fetch the rest with `{PULL}`")
     return directory
+
+
+def title(name: str, revision: str) -> str:
+    """What a model is called, to people."""
+    return f"{name} (revision {revision})" if revision else name
 
 
 def copyable(said: str, config_file: Path) -> str:
@@ -57,12 +63,13 @@ def shards(directory: Path) -> set[str]:
     return {shard for index in indexes for shard in index.get("weight_map", {}).values()}
 
 
-def _cached(name: str) -> Path | None:
+def _cached(name: str, revision: str) -> Path | None:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     try:
         # One file's pattern: the library would miss those of the repository that we do not fetch (missing() looks).
-        return Path(snapshot_download(name, local_files_only=True, allow_patterns=["config.json"]))
+        patterns = ["config.json"]
+        return Path(snapshot_download(name, revision=revision or None, local_files_only=True, allow_patterns=patterns))
     except LocalEntryNotFoundError:
         return None

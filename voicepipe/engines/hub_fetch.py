@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
+from voicepipe.engines import hub
 from voicepipe.errors import EngineMissing
 
 TEXTS = {".json", ".txt", ".model", ".jinja", ".tiktoken", ".py"}
@@ -30,11 +31,16 @@ class Wanted:
     """What is to be fetched of a model."""
 
     name: str
-    commit: str
+    revision: str
+    """Branch, tag or commit; empty: the main branch."""
     files: Mapping[str, int]
     """Every file that the engine needs -> its bytes."""
     absent: frozenset[str]
     """Those of them that are not on this machine yet."""
+
+    @property
+    def title(self) -> str:
+        return hub.title(self.name, self.revision)
 
     @property
     def to_fetch(self) -> int:
@@ -51,17 +57,17 @@ def needed(paths: Iterable[str]) -> list[str]:
     return texts + weights
 
 
-def survey(name: str) -> Wanted:
+def survey(name: str, revision: str = "") -> Wanted:
     """Ask the hub what there is. Raises EngineMissing: there is no such model, we may not have it, Unreachable."""
     from huggingface_hub import HfApi, try_to_load_from_cache
 
-    with _explained(name):
-        found = HfApi().model_info(name, files_metadata=True)
+    with _explained(name, revision):
+        found = HfApi().model_info(name, revision=revision or None, files_metadata=True)
     sizes = {file.rfilename: file.size or 0 for file in found.siblings or ()}
     commit = found.sha or "main"
     files = {path: sizes[path] for path in needed(sizes)}
     absent = {path for path in files if not isinstance(try_to_load_from_cache(name, path, revision=commit), str)}
-    return Wanted(name, commit, files, frozenset(absent))
+    return Wanted(name, revision, files, frozenset(absent))
 
 
 def fetch(wanted: Wanted) -> Path:
@@ -71,11 +77,12 @@ def fetch(wanted: Wanted) -> Path:
 
     disable_progress_bars()  # two for each part, in each other's way
     weights = [path for path in wanted.files if PurePath(path).suffix not in TEXTS]
-    with _explained(wanted.name):
+    with _explained(wanted.name, wanted.revision):
         # The weights after all the rest: where they are, nothing is missing (hub.missing).
         for part in ([path for path in wanted.files if path not in weights], weights):
             if part:
-                directory = snapshot_download(wanted.name, allow_patterns=[glob.escape(path) for path in part])
+                patterns = [glob.escape(path) for path in part]
+                directory = snapshot_download(wanted.name, revision=wanted.revision or None, allow_patterns=patterns)
     return Path(directory)
 
 
@@ -112,11 +119,12 @@ def _index_of(path: str) -> str:
 
 
 @contextmanager
-def _explained(name: str) -> Iterator[None]:
+def _explained(name: str, revision: str) -> Iterator[None]:
     """The library's errors in one sentence that says what to do."""
     from huggingface_hub import constants
-    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
+    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
 
+    called = hub.title(name, revision)
     try:
         yield
     except GatedRepoError:
@@ -129,11 +137,15 @@ def _explained(name: str) -> Iterator[None]:
             f"the hub has no model {name}, or it is private: check the name, or set the environment variable HF_TOKEN "
             "to a token that may read it"
         ) from None
+    except RevisionNotFoundError:
+        raise EngineMissing(
+            f"the hub has no revision {revision} of {name}: give a branch, a tag or a whole commit id"
+        ) from None
     except HfHubHTTPError as error:
-        raise Unreachable(f"the hub at {constants.ENDPOINT} refuses {name}: {_first_line(error)}") from None
+        raise Unreachable(f"the hub at {constants.ENDPOINT} refuses {called}: {_first_line(error)}") from None
     except Exception as error:  # no connection, or a broken one: httpx's, the library's or Rust's, by its version
         raise Unreachable(
-            f"{name} cannot be fetched from {constants.ENDPOINT}: {_first_line(error)}; check the network "
+            f"{called} cannot be fetched from {constants.ENDPOINT}: {_first_line(error)}; check the network "
             "(HTTPS_PROXY, HF_ENDPOINT) and run this again: it goes on with what is missing"
         ) from None
 

@@ -25,13 +25,15 @@ class Model:
     """A path, or org/name on the hub; empty if it is not configured."""
     by_hand: str = ""
     """How to get it, where it is a path and no hub has it."""
+    revision: str = ""
+    """Which of those that the hub has; empty: its main branch."""
 
     def problem(self) -> str:
         """Why it cannot be loaded here, and what to do about it; empty if it can."""
         if not self.name:
             return f"{self.key}: none is named, and the engine needs one: give a directory or a name on the hub"
         try:
-            hub.local(self.name)
+            hub.local(self.name, self.revision)
         except EngineMissing as error:
             return f"{self.key}: there is no {self.name}; {self.by_hand}" if self.by_hand else f"{self.key}: {error}"
         return ""
@@ -42,10 +44,11 @@ def chosen(config: Config) -> Iterator[Model]:
     if config.engines.asr == "whisper":
         yield Model("whisper.model", config.whisper.model)
     if config.engines.llm == "vllm":
-        yield Model("vllm.model", config.vllm.model)
+        yield Model("vllm.model", config.vllm.model, revision=config.vllm.revision)
         draft = config.vllm.args.get("speculative_config")
         if isinstance(draft, dict) and draft.get("model"):
-            yield Model("vllm.args.speculative_config.model", str(draft["model"]))
+            revision = str(draft.get("revision") or "")
+            yield Model("vllm.args.speculative_config.model", str(draft["model"]), revision=revision)
     if config.engines.tts == "kokoro":
         yield from kokoro(config.kokoro)
     if config.engines.tts == "coqui":

@@ -41,7 +41,7 @@ def needs(config: Config) -> Iterator[Need]:
 
 def _llm(config: Config, gpus: tuple[int, ...]) -> LlmNeed:
     vllm = config.vllm
-    directory = hub.local(vllm.model)
+    directory = hub.local(vllm.model, vllm.revision)
     described = _config_json(directory)
     parts = vllm.tensor_parallel_size * int(vllm.args.get("pipeline_parallel_size", 1))
     weights = _weights(directory)

@@ -44,6 +44,13 @@ def test_other_names_are_refused(name: str, said: str) -> None:
         arguments(VllmConfig(args={name: 1}), "", KNOWN)
 
 
+def test_a_tokenizer_has_a_revision_of_its_own_only_where_it_comes_from_elsewhere() -> None:
+    known, revision = {"revision", "tokenizer", "tokenizer_revision"}, {"tokenizer_revision": "v2"}
+    with pytest.raises(EngineError, match=r"the tokenizer comes with the model, as vllm\.args\.revision has it"):
+        arguments(VllmConfig(args=revision), "", known)
+    assert arguments(VllmConfig(args={"tokenizer": "org/other", **revision}), "", known)["tokenizer_revision"] == "v2"
+
+
 def test_parsers_of_tool_calls() -> None:
     known = ("hermes", "llama3_json")
     for name in ("", "hermes"):

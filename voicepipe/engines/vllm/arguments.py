@@ -25,6 +25,11 @@ def arguments(config: VllmConfig, model: str, known: Collection[str]) -> dict[st
                 _meant(name.lstrip("-").replace("-", "_"), known) or "its documentation lists them as Engine Arguments."
             )
             raise EngineError(f"vllm.args.{name}: the installed vLLM has no such engine argument; {hint}")
+    if "tokenizer_revision" in config.args and "tokenizer" not in config.args:
+        raise EngineError(
+            "vllm.args.tokenizer_revision: leave it out; the tokenizer comes with the model, "
+            "as vllm.args.revision has it."
+        )
     return {
         "model": model,
         "tensor_parallel_size": config.tensor_parallel_size,

@@ -124,7 +124,7 @@ def _arguments(config: VllmConfig) -> dict[str, Any]:
     """Those of AsyncEngineArgs; imports vLLM, which takes seconds. Raises EngineError."""
     if not config.model:
         raise EngineError("vllm.model is empty: set it to a model's directory, or its name on the hub.")
-    model = hub.local(config.model)
+    model = hub.local(config.model, config.revision)
     settle_environment(ENVIRONMENT | {"VLLM_ENGINE_READY_TIMEOUT_S": str(config.start_timeout_s)})
     try:
         from vllm.engine.arg_utils import AsyncEngineArgs
