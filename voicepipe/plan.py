@@ -164,7 +164,7 @@ def _assumptions(traffic: Traffic) -> str:
         '"with every partial": words are read while they are said, '
         f"every {traffic.partial_s} s in windows of {traffic.window_s:.0f} s; {traffic.silences} silences a turn that "
         f'might end it ("finals only": words are read at those alone, as it is done where there is no time for more); '
-        f"{traffic.new_tokens} new tokens of a prompt of {traffic.context_tokens}; replies of "
+        f"{traffic.new_tokens} new tokens of a prompt behind {traffic.context_tokens} that are cached; replies of "
         f"{traffic.reply_tokens} tokens, the first phrase {traffic.phrase_tokens} of them and {traffic.phrase_s} s "
         f"long. A turn takes max({NOMINAL_MS:.0f}, {BEFORE_COMPUTE_MS:.0f} + compute), by the 95th percentile. "
         "Synthesis is not scaled by GPU. Stages on one GPU take turns, without CUDA MPS."

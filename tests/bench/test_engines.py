@@ -20,6 +20,7 @@ from voicepipe.bench.engines.play import Engines, capacity, play
 from voicepipe.bench.engines.readings import Readings
 from voicepipe.bench.engines.report import Report
 from voicepipe.cli import main
+from voicepipe.sizing.host import Traffic
 from voicepipe.sizing.shapes import ASRS, LLMS
 
 
@@ -169,6 +170,7 @@ def test_the_report() -> None:
     assert told["together"]["ASR, final"] == {"p50_ms": 8.0, "p95_ms": 10.0, "count": 2}
     assert told["asr_capacity_calls_beside"] == 31.0
     assert report.table().row_count == len(report.rows())
+    assert f"40 new tokens behind {Traffic().context_tokens} in the prefix cache, as `voicepipe plan`" in lines[-1]
 
 
 def test_without_torch_it_says_what_to_install(

@@ -15,7 +15,7 @@ JITTER = 0.2
 BEFORE = 0.3
 """Share of a turn that the first call is in when the load begins: so that short runs, too, see a turn end."""
 
-CACHED_TOKENS = 500
+CACHED_TOKENS = TRAFFIC.context_tokens
 """Of a prompt: the agent's instructions and what was said before, which the prefix cache holds."""
 PHRASES = (TRAFFIC.phrase_tokens, 25, 42, TRAFFIC.reply_tokens)
 """Tokens of the reply after which each phrase is whole and goes to synthesis."""

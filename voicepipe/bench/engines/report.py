@@ -7,9 +7,12 @@ from typing import Any
 from rich.table import Table
 
 from voicepipe.bench.engines.figures import STAGES, TURN, Result, Samples
+from voicepipe.bench.engines.load import CACHED_TOKENS, TRAFFIC
 
 NOTE = (
-    "p50/p95 in ms. Alone: under the same load, with the device to itself. LLM's first phrase: 8 tokens. "
+    "p50/p95 in ms. Alone: under the same load, with the device to itself. LLM's prompts: "
+    f"{TRAFFIC.new_tokens} new tokens behind {CACHED_TOKENS} in the prefix cache, as `voicepipe plan` reckons; its "
+    f"first phrase: {TRAFFIC.phrase_tokens} tokens. "
     "Turn compute: ASR's final, then LLM's and TTS's first phrase. Turn latency: what the caller waits, the longer of "
     "160 ms and 80 ms + compute."
 )

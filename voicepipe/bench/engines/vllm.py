@@ -13,6 +13,7 @@ from voicepipe.bench.engines.load import CACHED_TOKENS, TRAFFIC
 from voicepipe.config import settle_environment
 from voicepipe.engines.vllm.core import ENVIRONMENT
 from voicepipe.errors import EngineError, EngineMissing
+from voicepipe.sizing import memory
 from voicepipe.sizing.shapes import LlmShape
 
 ARCHITECTURES = {
@@ -21,11 +22,15 @@ ARCHITECTURES = {
     "qwen2": "Qwen2ForCausalLM",
     "qwen3": "Qwen3ForCausalLM",
 }
-LONGEST = 1024
+LONGEST = CACHED_TOKENS + TRAFFIC.new_tokens + TRAFFIC.reply_tokens
 """Tokens of a prompt and its reply."""
 SHARED_TOKENS = 300
 """Of the cached ones: the agent's instructions, which all calls have in common."""
-KV_CACHE_BYTES = 8 << 30
+
+
+def kv_cache_bytes(shape: LlmShape, calls: int, *, wide: bool) -> int:
+    """For what all calls have said and the replies that were made since, which are forgotten first. `wide`: float32."""
+    return max(8, calls) * memory.kv_call(shape, LONGEST) * 5 // 4 * (2 if wide else 1)
 
 
 def config_json(shape: LlmShape) -> dict[str, object]:
@@ -73,7 +78,7 @@ class VllmLlm:
             dtype=dtype,
             max_model_len=LONGEST,
             max_num_seqs=max(8, calls),
-            kv_cache_memory_bytes=KV_CACHE_BYTES if cuda else KV_CACHE_BYTES >> 4,
+            kv_cache_memory_bytes=kv_cache_bytes(shape, calls, wide=not cuda),
             enforce_eager=not cuda,  # compiling takes minutes on a CPU
             enable_prefix_caching=True,
             disable_log_stats=True,
