@@ -246,6 +246,31 @@ def test_the_loader_places(monkeypatch: pytest.MonkeyPatch, models: Config) -> N
     assert devices(loader.placed(models)) == ("cuda:1", "cpu", "cuda:1")
 
 
+@pytest.mark.parametrize(
+    ("script", "device", "placed_on"),
+    [
+        ("echo 'RuntimeError: no kernel image is available' >&2; exit 1", "auto", "cpu"),
+        ("kill -9 $$", "auto", "cpu"),
+        ("exit 0", "auto", "cuda:0"),
+        ("exit 1", "cuda", "cuda"),  # refused by the engine, with the reason
+    ],
+)
+def test_coqui_goes_where_its_own_torch_can(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture,
+    script: str, device: str, placed_on: str,
+) -> None:  # fmt: skip
+    FakeDriver([FakeGpu()]).install(monkeypatch)
+    (tmp_path / "model.pth").write_bytes(b"")
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n{script}\n")
+    python.chmod(0o755)
+    coqui = {"python": str(python), "model": str(tmp_path), "device": device}
+    placed = loader.placed(configured(engines={"asr": "sphinx", "llm": "frontdesk", "tts": "coqui"}, coqui=coqui))
+    assert placed.coqui.device == placed_on
+    assert ("coqui.python can use no GPU: " in caplog.text) == (placed_on == "cpu")
+    assert "RuntimeError" not in script or "no kernel image is available" in caplog.text
+
+
 async def test_the_loader_loads_nothing_where_there_is_no_room(monkeypatch: pytest.MonkeyPatch, models: Config) -> None:
     FakeDriver([FakeGpu("NVIDIA L4", 23 * GIB, 22 * GIB)]).install(monkeypatch)
     monkeypatch.setattr(loader, "choose", lambda *args: pytest.fail("it must not come to that"))

@@ -4,6 +4,7 @@ that cannot live beside vLLM's torch. What runs there is coqui_child.py.
 
 import asyncio
 import os
+import subprocess
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from pathlib import Path
@@ -83,6 +84,18 @@ class CoquiTts:
                     speech = await asyncio.to_thread(_shaped, piece, said, data, self.rate)
                     if speech.pcm.size:
                         yield speech
+
+
+def without_cuda(config: CoquiConfig) -> str:
+    """Why the torch of `config.python` can use no GPU here; empty if it can. Takes as long as importing torch."""
+    tried = [config.python, "-Ic", "import torch; torch.zeros(1, device='cuda')"]
+    try:
+        ended = subprocess.run(tried, capture_output=True, text=True, timeout=config.start_timeout_s)
+    except OSError as error:  # which starting will tell, with what to do
+        return str(error)
+    except subprocess.TimeoutExpired:
+        return f"it did not answer within {config.start_timeout_s:g} s"
+    return (ended.stderr.strip().splitlines() or ["it crashed"])[-1] if ended.returncode else ""
 
 
 def _shaped(piece: str, said: dict[str, Any], data: bytes, rate: int) -> Speech:

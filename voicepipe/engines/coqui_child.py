@@ -46,7 +46,10 @@ def device(name: str) -> str:
         return "cpu"
     number = int(name.partition(":")[2] or 0)
     if number >= torch.cuda.device_count():
-        raise RuntimeError(f"coqui.device is {name!r}, and torch sees {torch.cuda.device_count()} GPUs")
+        raise RuntimeError(
+            f"coqui.device is {name!r}, and torch {torch.__version__} of coqui.python sees {torch.cuda.device_count()} "
+            'GPUs: install a build of torch there that fits the driver, or set coqui.device = "cpu"'
+        )
     return f"cuda:{number}"
 
 

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import importlib.metadata
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -65,19 +65,24 @@ def placed(config: Config) -> Config:
     if missing := [*packages.problems(config), *models.problems(config)]:
         raise EngineMissing("\n".join(missing))
     machine = gpus.read()
-    config = placement.place(config, len(machine.gpus), _without_cuda(config))
+    config = placement.place(config, len(machine.gpus), tuple(_without_cuda(config)) if machine.gpus else ())
     if machine.gpus:
         placement.check(list(needs(config)), machine.gpus)
     return config
 
 
-def _without_cuda(config: Config) -> tuple[str, ...]:
-    """Tables whose engine can use no GPU as it is installed: onnxruntime comes in two packages, one without CUDA."""
-    if config.engines.tts != "kokoro" or _installed("onnxruntime-gpu"):
-        return ()
-    if config.kokoro.device == "auto":
+def _without_cuda(config: Config) -> Iterator[str]:
+    """Tables whose engine is to choose its device and can use no GPU as it is installed: onnxruntime comes in two
+    packages, one without CUDA, and coqui-tts's environment has a torch of its own."""
+    if config.engines.tts == "kokoro" and config.kokoro.device == "auto" and not _installed("onnxruntime-gpu"):
         log.info("kokoro runs on the CPU: for a GPU install onnxruntime-gpu in onnxruntime's place")
-    return ("kokoro",)
+        yield "kokoro"
+    if config.engines.tts == "coqui" and config.coqui.device == "auto":
+        from voicepipe.engines.coqui import without_cuda
+
+        if why := without_cuda(config.coqui):
+            log.warning("coqui runs on the CPU, since the torch of coqui.python can use no GPU: %s", why)
+            yield "coqui"
 
 
 def _installed(package: str) -> bool:
