@@ -30,11 +30,12 @@ class Engine(Protocol):
 
 @runtime_checkable
 class Mortal(Protocol):
-    """An engine whose process may end while others live: it raises EngineDead and starts it again by itself."""
+    """An engine that may break for good while others work, since its process ends or its model only fails: until it
+    has started or loaded that again, which it does by itself, requests raise EngineError (EngineDead: a process)."""
 
     @property
     def alive(self) -> bool:
-        """False from the end of the process until it is ready again."""
+        """False from when it broke until it is ready again."""
 
 
 # --- voice activity ---------------------------------------------------------------------------------------------
