@@ -28,7 +28,7 @@ from voicepipe.turn.events import (
     ReplyText,
 )
 from voicepipe.turn.history import cut_at
-from voicepipe.turn.phrases import Phraser
+from voicepipe.turn.phrases import SENTENCES, Phraser
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
 from voicepipe.turn.timing import Hop, TurnRecord
 from voicepipe.turn.transfer import TRANSFER_TOOL
@@ -178,7 +178,14 @@ class Reply:
         await self._pieces.put(None)
 
     async def _fixed(self) -> AsyncGenerator[str, None]:
-        yield self.order.text
+        """Sentence by sentence, so that the first is heard while others are made; as a whole if it was made before."""
+        text, settings = self.order.text, self.order.settings
+        if self.spoken and self._studio.speaker.has(text, voice=settings.voice, speed=settings.speed):
+            yield text
+            return
+        cutter = Phraser(SENTENCES)
+        for sentence in (*cutter.push(text), *cutter.flush()):
+            yield sentence
 
     async def _generate(self) -> AsyncGenerator[str, None]:
         prompt = self.order.prompt

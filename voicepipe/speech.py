@@ -45,6 +45,10 @@ class Speaker:
             yield self._phrase(text, speech)
             text = ""
 
+    def has(self, text: str, *, voice: str, speed: float) -> bool:
+        """Whether `text` was made ahead of time."""
+        return (text, voice, speed) in self._kept
+
     async def keep(self, text: str, *, voice: str, speed: float) -> None:
         """Make `text` ahead of time, so that saying it later costs nothing."""
         if text:

@@ -62,6 +62,10 @@ class PhraseConfig:
     """A word is not waited for longer than this (a model that writes no spaces)."""
 
 
+SENTENCES = PhraseConfig(first_words=30, first_limit=30, clause_words=30)
+"""For a text that is there as a whole: nobody waits for its words, so that no sentence is cut to have it sooner."""
+
+
 class Phraser:
     """Cuts one reply. `"".join` of all phrases is the reply itself: each keeps the space that followed it."""
 
