@@ -28,9 +28,6 @@ ENVIRONMENT = {
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # A fork would copy the locks that threads of other engines hold.
     "VLLM_LOGGING_LEVEL": "WARNING",
     "VLLM_NO_USAGE_STATS": "1",
-    # AsyncLLM has a process of its own in any case. On a CPU this is what lets the model run in that, as on a GPU: in a
-    # worker beside it, which vLLM's CPU platform prefers, it would spin on a core for a second after each request.
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
 }
 """Before vLLM is imported."""
 
