@@ -12,6 +12,9 @@ NODE_MODULES := tests/clients/js/node_modules
 # Engines whose packages clash with others' have environments of their own, with what tests/gpu_engines/NAME.txt lists
 COQUI := .venv-coqui
 VLLM := .venv-vllm
+# On a CPU: the model in its engine's own process, as on a GPU (in a worker it spins on a core for a second after each
+# request), and on one core, since the other recognises and speaks
+ON_A_CPU := VLLM_ENABLE_V1_MULTIPROCESSING=0 OMP_NUM_THREADS=1
 
 # What tests use outside Python, as command:package:what is skipped without it. A path stands for a command, too.
 SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
@@ -21,7 +24,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   baresip:baresip-core:calls_by_SIP_from_baresip \
   /usr/lib/*/kamailio/modules/tls.so:kamailio-tls-modules:calls_by_TLS_through_Kamailio
 
-.PHONY: help demo test test-clients test-engines lint types bench docs screenshots venv system clean
+.PHONY: help demo test test-clients test-engines lint types bench bench-vllm docs screenshots venv system clean
 .DEFAULT_GOAL := help
 SHELL := bash
 
@@ -39,7 +42,7 @@ test-clients: venv system $(CLIENTS)/.installed $(NODE_MODULES)/.installed  ## S
 
 test-engines: venv $(COQUI)/.installed $(VLLM)/.installed  ## GPU engines on this CPU; environments of 10 GB
 	@$(BIN)/python -m pytest tests/gpu_engines --ignore-glob='*/test_vllm*' $(ARGS)
-	@$(VLLM)/bin/python -m pytest -o faulthandler_timeout=600 tests/gpu_engines/test_vllm*.py $(ARGS)
+	@$(ON_A_CPU) $(VLLM)/bin/python -m pytest -o faulthandler_timeout=600 tests/gpu_engines/test_vllm*.py $(ARGS)
 
 lint: venv  ## ruff and the floors of the package (import-linter)
 	@$(BIN)/ruff check .
@@ -51,6 +54,9 @@ types: venv  ## mypy --strict
 
 bench: $(VENV)/.run  ## Calls to a fresh PoP, judged by what the caller hears (ARGS are latency_probes')
 	@$(BIN)/python -m latency_probes --self $(ARGS)
+
+bench-vllm: $(VLLM)/.installed  ## The same, with a small language model in vLLM; an environment of 3 GB
+	@$(ON_A_CPU) $(VLLM)/bin/python -m latency_probes --self --config tests/gpu_engines/nano.toml $(ARGS)
 
 docs: venv  ## Commands, paths and links in *.md hold
 	@$(BIN)/python -m pytest tests/test_docs.py
