@@ -18,7 +18,7 @@ from tests.engines.contract import ToolContract, texts
 from tests.waiting import until
 from voicepipe.agent import Agent
 from voicepipe.engine_config import VllmConfig
-from voicepipe.engines.base import Llm, Message, Prompt, ToolCall
+from voicepipe.engines.base import Message, Prompt
 from voicepipe.engines.vllm import VllmLlm
 from voicepipe.errors import EngineDead, EngineError
 
@@ -72,12 +72,6 @@ class TestVllm(ToolContract):
     @pytest.fixture
     def llm(self, engine: VllmLlm) -> VllmLlm:
         return engine
-
-    async def test_a_result_is_spoken(self, llm: Llm) -> None:
-        """That it is one, three million parameters know; not which."""
-        call = Message("assistant", call=ToolCall("call_1", "add", '{"a": 2, "b": 3}'))
-        messages = (Message("user", "add 2 and 3"), call, Message("tool", "5", call_id="call_1"))
-        assert "".join(await texts(llm, Prompt(messages, (self.tool,)))).startswith("That makes")
 
 
 async def test_sixteen_turns_with_aborts_leave_no_request_behind(engine: VllmLlm) -> None:
