@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from voicepipe.agent import CallSettings
+from voicepipe.agent import CallSettings, SemanticVad
 from voicepipe.audio import ms_to_samples, samples_to_ms
 from voicepipe.errors import EngineError, ItemMismatch
 from voicepipe.reply import Reply
@@ -90,12 +90,12 @@ class Dialogue:
 
     async def turn_ends(self, words: str) -> float | None:
         """Probability that the caller's turn ends after `words`, not part of the conversation yet, as the language
-        model reads it. None: it is not asked, or failed."""
+        model reads it. None: it is not asked, since it has no say or there is none to ask, or it failed."""
         reader = self.studio.engines.reader
-        if not reader or not words:
+        if not reader or not words or not isinstance(self.settings.turn_detection, SemanticVad):
             return None
         try:
-            return await reader.ends(self.prompt(words, speculative=True))
+            return await reader.ends(self.prompt(words))
         except EngineError as error:
             # Its words alone: its traceback would keep the call where a log keeps records.
             log.error("the language model does not tell where turns end: %s", str(error))

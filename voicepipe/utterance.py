@@ -78,15 +78,14 @@ class Utterance:
         try:
             async with asyncio.timeout(SETTLE_S):
                 hypothesis = await self.stream.settle()
-            await asyncio.wait([listening, reading], timeout=OPINION_S)
-            told = [task.result() if task.done() else None for task in (listening, reading)]
+            same = plain(asked) == plain(hypothesis.text)
+            await asyncio.wait([listening, reading] if same else [listening], timeout=OPINION_S)
+            complete, ends = (task.result() if task.done() else None for task in (listening, reading))
         except TimeoutError:
             raise EngineStalled(f"The recogniser has not answered for {SETTLE_S:g} s.") from None
         finally:
             listening.cancel()
             reading.cancel()
-        complete, ends = told
-        same = plain(asked) == plain(hypothesis.text)
         return Evidence(
             hypothesis.text, hypothesis.end_logprob, self.pitch.log_odds(), complete, ends if same else None
         )

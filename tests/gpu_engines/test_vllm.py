@@ -172,10 +172,9 @@ async def test_an_interrupt_at_the_terminal_is_left_to_us(engine: VllmLlm) -> No
 
 
 async def test_how_likely_a_turn_ends_is_asked_of_the_model(engine: VllmLlm) -> None:
-    """The nano LLM never learnt what callers say, so of these only the sense of a probability is known."""
     words = ("what are your", "what are your opening hours")
     likely = [await engine.ends(Prompt((SYSTEM, Message("user", said)))) for said in words]
-    assert all(0 <= probability <= 1 for probability in likely)
+    assert 0 <= likely[0] < likely[1] <= 1
     assert likely[1] == pytest.approx(await engine.ends(Prompt((SYSTEM, *HOURS.messages))))
 
 

@@ -59,11 +59,13 @@ def main() -> None:
     tokenizer = PreTrainedTokenizerFast.from_pretrained(HERE / "nano-llm")
     model = LlamaForCausalLM.from_pretrained(HERE / "nano-llm", dtype=torch.float32)
     judge = Endpointer(EndpointConfig())
+    slope, middle = math.nan, math.nan
     for part, sentences in SENTENCES.items():
         x = np.array([math.log10(max(ends(model, tokenizer, text), 1e-9)) for text, _ in sentences])
         told = np.array([judge.probability(Evidence(text))[0] for text, _ in sentences])
         offset, y = np.log(told / (1 - told)), np.array([float(whole) for _, whole in sentences])
-        slope, middle = fitted(x, offset, y)
+        if part == "development":
+            slope, middle = fitted(x, offset, y)
         alone, beside = ranked(x, y), ranked(offset + slope * x, y)
         print(f"{part}: {len(y)} sentences, slope {slope:.2f}, middle {middle:.2f}")
         print(f"  in order: by the model {alone:.3f}, by the rules {ranked(offset, y):.3f}, by both {beside:.3f}")

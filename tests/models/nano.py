@@ -71,7 +71,7 @@ def make_tokenizer(calls: Iterable[Call]) -> PreTrainedTokenizerFast:
 def ids_and_weights(tokenizer: PreTrainedTokenizerFast, made: Call) -> tuple[list[int], list[float]]:
     """A call's tokens, and how much each counts: what the desk says, a little what callers say, nothing else.
 
-    Of callers it learns above all where their sentences end, which is what `VllmLlm.ends` asks.
+    Of callers it is to learn where their sentences end, which is what `VllmLlm.ends` asks.
     """
     ids: list[int] = tokenizer(rendered(tokenizer, made, made.messages, answer=False), add_special_tokens=False)[
         "input_ids"

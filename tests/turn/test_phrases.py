@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.turn.phrases import PhraseConfig, Phraser
+from voicepipe.turn.phrases import SENTENCES, PhraseConfig, Phraser
 
 WORDS = (
     "we are open until ten, on Friday. Dr. Smith paid $4.50 e.g. for 3.5 kg at 7:30 p.m. No. 5 - item **bold text** "
@@ -134,3 +134,13 @@ def test_a_whole_book_at_once_is_cut_quickly() -> None:
     phrases = Phraser().push("some words and more, " * 20_000)
     assert len(phrases) > 5000
     assert time.perf_counter() - begun < 5
+
+
+def test_a_text_that_is_there_as_a_whole_is_cut_into_sentences() -> None:
+    long = (
+        "This call may be recorded so that we can answer you better the next time that you call us about a table or "
+        "anything else, and if you do not want that, "
+    )
+    cutter = Phraser(SENTENCES)
+    cut = [*cutter.push(f"Good evening. {long}tell us now. How can I help you?"), *cutter.flush()]
+    assert cut == ["Good evening. ", long, "tell us now. ", "How can I help you?"]

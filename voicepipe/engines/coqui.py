@@ -86,9 +86,18 @@ class CoquiTts:
                         yield speech
 
 
+TRY_CUDA = """
+import sys, torch
+try:
+    torch.zeros(1, device="cuda")
+except Exception as error:
+    sys.exit(str(error).partition("\\n")[0])  # general advice follows
+"""
+
+
 def without_cuda(config: CoquiConfig) -> str:
     """Why the torch of `config.python` can use no GPU here; empty if it can. Takes as long as importing torch."""
-    tried = [config.python, "-Ic", "import torch; torch.zeros(1, device='cuda')"]
+    tried = [config.python, "-Ic", TRY_CUDA]
     try:
         ended = subprocess.run(tried, capture_output=True, text=True, timeout=config.start_timeout_s)
     except OSError as error:  # which starting will tell, with what to do

@@ -58,7 +58,8 @@ def _freeze() -> None:
 
 
 def placed(config: Config) -> Config:
-    """`config` with each engine's device chosen and its memory there seen to. Reads files. Raises EngineError;
+    """`config` with each engine's device chosen and its memory there seen to. Reads files, and has
+    coqui's interpreter try its GPU, which takes seconds. Raises EngineError;
     EngineMissing with a line for each package and model that is not here."""
     if not placement.uses_gpus(config):
         return config

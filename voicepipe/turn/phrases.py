@@ -62,8 +62,8 @@ class PhraseConfig:
     """A word is not waited for longer than this (a model that writes no spaces)."""
 
 
-SENTENCES = PhraseConfig(first_words=30, first_limit=30, clause_words=30)
-"""For a text that is there as a whole: nobody waits for its words, so that no sentence is cut to have it sooner."""
+SENTENCES = PhraseConfig(first_words=30, first_limit=60, clause_words=30, limit=60)
+"""For a text that is there as a whole: nobody waits for its words, so only a very long sentence is cut, at a clause."""
 
 
 class Phraser:

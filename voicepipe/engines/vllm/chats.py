@@ -87,13 +87,16 @@ class Chats:
         )
 
     async def question(self, prompt: Prompt) -> Question:
-        """Raises EngineError: the prompt is too long, or the model's template has no mark for the end of a turn."""
-        messages = chat.messages(prompt)
+        """A prompt that is too long loses its oldest turns. Raises EngineError: nothing is left, or the template has no
+        mark for the end of a turn."""
         bare = {"add_generation_prompt": False}
-        within = await self._rendered(self._request(prompt, messages, 1, **bare, continue_final_message=True))
-        after = await self._rendered(self._request(prompt, messages, 1, **bare))
-        if within is None or after is None:
-            raise EngineError(f"A conversation is longer than vllm.max_model_len, {self._model.max_model_len} tokens.")
+        for messages in shorter(chat.messages(prompt)):
+            within = await self._rendered(self._request(prompt, messages, 1, **bare, continue_final_message=True))
+            after = await self._rendered(self._request(prompt, messages, 1, **bare))
+            if within is not None and after is not None:
+                break
+        else:
+            raise EngineError(f"The agent's instructions alone are longer than {self._model.max_model_len} tokens.")
         turn, ended = within["prompt_token_ids"], after["prompt_token_ids"]
         if ended[: len(turn)] != turn or len(ended) == len(turn):
             raise EngineError("The model's chat template does not mark where a caller's turn ends.")

@@ -14,7 +14,7 @@ from voicepipe.engine_config import VllmConfig
 from voicepipe.engines import hub
 from voicepipe.engines.base import Delta, Prompt
 from voicepipe.engines.vllm.arguments import arguments, check_parser
-from voicepipe.engines.vllm.start import Start, end, guard, hung
+from voicepipe.engines.vllm.start import Start, end, guard, hung, lower
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing, VoicepipeError
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class VllmCore:
         for that, out of the likeliest ones. Raises EngineDead, EngineBusy, EngineError."""
         with self._explained():
             question = await self.chats.question(prompt)
+            # Before speculative replies: later than the words the answer is of use for 30 ms.
             async with aclosing(self._asked(question.inputs, question.params, CONFIRMED)) as outputs:
                 likely = [output async for output in outputs][-1].outputs[0].logprobs[0]
             return math.exp(likely[question.end].logprob) if question.end in likely else 0.0
@@ -109,6 +110,8 @@ async def load(config: VllmConfig, ready: Callable[[VllmCore], Awaitable[None]])
         async with asyncio.timeout(config.start_timeout_s):
             llm, chats = await start.result()
             core = await asyncio.to_thread(VllmCore, llm, chats, start)
+            if _on_a_cpu():
+                lower(core.processes)
             await ready(core)
             return core
     except BaseException as error:
@@ -118,6 +121,13 @@ async def load(config: VllmConfig, ready: Callable[[VllmCore], Awaitable[None]])
         if isinstance(error, TimeoutError):
             raise EngineError(hung(config)) from None
         raise
+
+
+def _on_a_cpu() -> bool:
+    from vllm.platforms import current_platform
+
+    on_a_cpu: bool = current_platform.is_cpu()
+    return on_a_cpu
 
 
 def _arguments(config: VllmConfig) -> dict[str, Any]:

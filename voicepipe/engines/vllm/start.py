@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import multiprocessing
+import os
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,8 @@ NAMES = ("EngineCore", "VLLM_DP_Coordinator")
 LAST_WORDS_S = 10.0
 """A build whose processes were ended has so long to see it."""
 SHARED_MEMORY = "/dev/shm"
+NICE = 10
+"""Higher than that of workers in this process (`worker.py`)."""
 
 
 class Start(Generic[T]):
@@ -86,6 +89,16 @@ def end(processes: "Iterable[Process]") -> None:
     for process in processes:
         with contextlib.suppress(NoSuchProcess):
             process.kill()
+
+
+def lower(processes: "Iterable[Process]") -> None:
+    """Where vLLM runs on a CPU: recognition, whose words it is to answer, and the event loop go before it."""
+    from psutil import Error
+
+    for process in processes:
+        with contextlib.suppress(Error, OSError):  # It has ended, or is lower already.
+            for thread in process.threads():  # On Linux each has a niceness of its own.
+                os.setpriority(os.PRIO_PROCESS, thread.id, NICE)
 
 
 def guard(processes: "Iterable[Process]") -> "subprocess.Popen[bytes]":
