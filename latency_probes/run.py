@@ -16,7 +16,7 @@ from latency_probes.plan import CallPlan, Plan
 from latency_probes.records import CallRecord, TurnResult
 from latency_probes.sound import rng_for
 from voicepipe.audio import Pcm
-from voicepipe.errors import ProbeError
+from voicepipe.errors import ProbeError, cause
 
 SPREAD_S = 2.0
 """Calls start at random moments of this many seconds, so that their blocks and questions do not march in step."""
@@ -81,9 +81,10 @@ class Runner:
             async with asyncio.TaskGroup() as group:
                 for number in range(min(self.concurrency, len(calls))):
                     group.create_task(self._one_after_another(number, waiting))
-        except* ProbeError as closed:
-            # Every caller met the same closed door: one sentence is enough.
-            raise closed.exceptions[0] from None
+        except ExceptionGroup as closed:
+            # Every caller met the same closed door: one sentence is enough. Not by `except*`: before Python 3.11.4 what
+            # is raised there comes wrapped.
+            raise cause(closed) from None
 
     async def _one_after_another(self, number: int, waiting: list[CallPlan]) -> None:
         await asyncio.sleep(rng_for(self.seed, f"start {number}").uniform(0, SPREAD_S) if number else 0)

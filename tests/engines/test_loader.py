@@ -9,6 +9,7 @@ from voicepipe.config import Config
 from voicepipe.engine_config import EnginesConfig
 from voicepipe.engines import loader
 from voicepipe.engines.scripted import ScriptedTts
+from voicepipe.errors import EngineError
 
 SCRIPTED = Config(engines=EnginesConfig(vad="scripted", asr="scripted", llm="scripted", tts="scripted"))
 
@@ -38,3 +39,15 @@ async def test_what_loading_made_is_left_out_of_garbage_collections(monkeypatch:
         made_by_a_call = [late]
         assert collected(made_by_a_call)
     assert collected(late.made)
+
+
+class BrokenTts(ScriptedTts):
+    async def start(self) -> None:
+        raise EngineError("no voice")
+
+
+async def test_why_an_engine_does_not_start_is_said_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loader, "_tts", lambda config: BrokenTts())
+    with pytest.raises(EngineError, match="no voice"):
+        async with loader.loaded(SCRIPTED):
+            pass

@@ -13,7 +13,7 @@ from voicepipe.engine_config import DelaysConfig
 from voicepipe.engines import gpus, models, packages, placement
 from voicepipe.engines.base import Asr, Engine, Engines, Llm, Prompt, Reader, Tts, TurnModel, Vad
 from voicepipe.engines.needs import needs
-from voicepipe.errors import EngineError, EngineMissing
+from voicepipe.errors import EngineMissing, cause
 
 log = logging.getLogger(__name__)
 
@@ -46,8 +46,9 @@ async def _start(engines: Engines, prompts: Sequence[Prompt]) -> None:
         async with asyncio.TaskGroup() as group:
             for engine in engines.all():
                 group.create_task(start(engine))
-    except* EngineError as errors:
-        raise errors.exceptions[0] from None
+    except ExceptionGroup as errors:
+        # Not by `except*`: before Python 3.11.4 what is raised there comes wrapped.
+        raise cause(errors) from None
 
 
 def _freeze() -> None:
