@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import time
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
@@ -105,25 +106,29 @@ async def test_a_telephone_codec_through_the_stock_sdk(pop: str) -> None:
         speech = await asyncio.to_thread(clips.speech, spoken("hours")[0], 1)
         narrow = Resampler(24_000, 8000)
         pcm = np.concatenate([narrow(speech.pcm), narrow.flush(), np.zeros(8000 * 2, np.int16)])
-        sending = asyncio.create_task(stream(connection, g711.encode("pcmu", pcm)))
-        answer, audio = "", 0
-        async for event in until_answered(connection):
-            if event.type == "response.output_audio_transcript.done" and event.transcript:
-                answer = event.transcript
-            elif event.type == "response.output_audio.delta":
-                audio += len(base64.b64decode(event.delta))
-        sending.cancel()
-        assert "noon" in answer.lower(), answer
+        answers, audio = "", 0
+        for _ in range(3):  # A busy machine may send it in pieces, and asks to be told again.
+            sending = asyncio.create_task(stream(connection, g711.encode("pcmu", pcm)))
+            async for event in until_answered(connection):
+                if event.type == "response.output_audio_transcript.done":
+                    answers += event.transcript.lower()
+                elif event.type == "response.output_audio.delta":
+                    audio += len(base64.b64decode(event.delta))
+            sending.cancel()
+            if "noon" in answers:
+                break
+        assert "noon" in answers, answers
         assert audio > 8000, "more than a second of it"
 
 
 async def stream(connection: AsyncRealtimeConnection, law: bytes) -> None:
     """20 ms at a time, after the greeting has had its chance."""
     await asyncio.sleep(4)
+    began = time.monotonic()
     for start in range(0, len(law), 160):
+        await asyncio.sleep(began + start / 8000 - time.monotonic())
         with suppress(Exception):
             await connection.input_audio_buffer.append(audio=base64.b64encode(law[start : start + 160]).decode())
-        await asyncio.sleep(0.02)
 
 
 async def until_answered(connection: AsyncRealtimeConnection) -> AsyncIterator[Any]:
