@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 from blockbuster import blockbuster_ctx
+from hypothesis import settings
 
 from tests.virtual_time import VirtualTimeLoop
 
 CI = os.environ.get("CI") == "true"
+settings.register_profile("any machine", settings.get_profile("ci" if CI else "default"), deadline=None)
+settings.load_profile("any machine")  # No test fails because the machine was slow.
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
