@@ -35,12 +35,12 @@ async def held(script: Script, *calls: CallPlan, references: tuple[CallPlan, ...
         return await runner.run(Plan(references, calls))
 
 
-async def test_the_measured_gap_is_that_of_the_script() -> None:
-    run = await held(Script(endpoint_ms=800, delay_ms=50), one_call(HELLO, HOURS))
+async def test_answers_are_right_and_timed() -> None:
+    run = await held(Script(endpoint_ms=200, delay_ms=50), one_call(HELLO, HOURS))
     assert run.failures == []
     assert [turn.outcome for turn in run.turns] == ["right", "right"]
     for turn in run.turns:
-        # 850 ms by the script; blocks that a stall held back arrive together, and then the silence is shorter.
+        # 250 ms by the script, more or less on a machine that stalls; what a gap is, test_measure.py holds exactly.
         assert turn.gap_ms is not None
         assert 0 < turn.gap_ms < SLOW_MS
         assert not turn.cut_in
