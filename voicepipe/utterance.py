@@ -20,6 +20,35 @@ SETTLE_S = 30.0
 """A recogniser that takes longer for the words is broken. One that gets minutes of sound at once takes seconds."""
 OPINION_S = 0.03
 """So much longer than for the words models of turns are waited for."""
+Reads = Callable[[str], Coroutine[Any, Any, float | None]]
+"""Probability that the caller's turn ends after these words, if anybody can tell."""
+
+
+class Reading:
+    """Asks whether the turn ends after the words so far; the answer about other words counts for nothing."""
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+        self._words = ""
+        self._task: asyncio.Task[float | None] | None = None
+        self._over = False
+
+    def about(self, words: str) -> None:
+        """Ask about these, and no longer about those before."""
+        if not self._over:
+            if self._task:
+                self._task.cancel()
+            self._words, self._task = plain(words), asyncio.create_task(self._reads(words))
+
+    def of(self, words: str) -> "asyncio.Task[float | None] | None":
+        """The answer about these, if that was asked; nothing is asked from here on."""
+        self._over = True
+        return self._task if plain(words) == self._words else None
+
+    def cancel(self) -> None:
+        self._over = True
+        if self._task:
+            self._task.cancel()
 
 
 @dataclass(slots=True)
@@ -49,6 +78,8 @@ class Utterance:
     agreement: Agreement = field(default_factory=Agreement)
     pitch: Pitch = field(default_factory=Pitch)
     settling: "asyncio.Task[None] | None" = None
+    _reading: "Reading | None" = None
+    """While the words are settled."""
 
     @property
     def words(self) -> str:
@@ -58,6 +89,8 @@ class Utterance:
         """The words since, for now; returns those that are stable from here on, and whether any word is another."""
         others = plain(text) != plain(self.partial)
         self.partial = text
+        if others and self._reading:
+            self._reading.about(text)
         return " ".join(self.agreement.push(text.split())), others
 
     def hear(self, pcm: Pcm) -> None:
@@ -67,28 +100,27 @@ class Utterance:
         if self.voice:
             self.voice.feed(pcm)
 
-    async def settle(self, turn_ends: Callable[[str], Coroutine[Any, Any, float | None]]) -> Evidence:
+    async def settle(self, reads: Reads) -> Evidence:
         """The words of all sound so far, without those before, and what speaks for and against their being all.
 
-        `turn_ends` is asked about the words so far, beside the recogniser; if that hears others in the end, what it
-        said counts for nothing. Raises EngineError: the recogniser failed.
+        `reads` is asked about the words so far beside the recogniser, anew when they are others; if that hears others
+        yet in the end, what it said counts for nothing. Raises EngineError: the recogniser failed.
         """
-        asked = self.partial
-        listening, reading = asyncio.create_task(self._complete()), asyncio.create_task(turn_ends(asked))
+        reading = self._reading = Reading(reads)
+        reading.about(self.partial)
+        listening = asyncio.create_task(self._complete())
         try:
             async with asyncio.timeout(SETTLE_S):
                 hypothesis = await self.stream.settle()
-            same = plain(asked) == plain(hypothesis.text)
-            await asyncio.wait([listening, reading] if same else [listening], timeout=OPINION_S)
-            complete, ends = (task.result() if task.done() else None for task in (listening, reading))
+            opinions = (listening, reading.of(hypothesis.text))
+            await asyncio.wait([task for task in opinions if task], timeout=OPINION_S)
+            complete, ends = (task.result() if task and task.done() else None for task in opinions)
         except TimeoutError:
             raise EngineStalled(f"The recogniser has not answered for {SETTLE_S:g} s.") from None
         finally:
             listening.cancel()
             reading.cancel()
-        return Evidence(
-            hypothesis.text, hypothesis.end_logprob, self.pitch.log_odds(), complete, ends if same else None
-        )
+        return Evidence(hypothesis.text, hypothesis.end_logprob, self.pitch.log_odds(), complete, ends)
 
     async def _complete(self) -> float | None:
         try:

@@ -75,6 +75,19 @@ async def test_words_come_as_partials_and_settle(asr: SphinxAsr, parking: Pcm) -
 
 
 @pytest.mark.engine
+async def test_the_words_of_the_first_pass_are_told_before_the_best(asr: SphinxAsr, parking: Pcm) -> None:
+    partials: list[Hypothesis] = []
+    stream = asr.stream(partials.append)
+    stream.feed(parking)
+    settled = await stream.settle()
+    assert [partial.until for partial in partials][-1] == settled.until == parking.size
+    again = len(partials)
+    assert (await stream.settle()).text == settled.text
+    assert len(partials) == again, "the best words are there"
+    stream.cancel()
+
+
+@pytest.mark.engine
 async def test_silence_after_settling_changes_nothing(asr: SphinxAsr, parking: Pcm) -> None:
     stream = asr.stream(ignore)
     stream.feed(parking)

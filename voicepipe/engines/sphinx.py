@@ -3,6 +3,7 @@
 A decoder belongs to one utterance at a time, and its jobs run in order on threads below the event loop's priority. The
 best words come from ending the utterance, which a pause does not: so `settle` ends it, and if the voice comes back its
 sound is decoded once more, while the caller speaks. That costs a fifth of its duration; no word is split at a pause.
+The words of the first pass over all sound go out as a partial before: they often stay, and their reply is begun.
 """
 
 import asyncio
@@ -165,7 +166,12 @@ class SphinxStream:
                 recognition = await asyncio.shield(self._ready)
         except TimeoutError:
             raise EngineBusy(f"No decoder became free within {WAIT_S:g} s; admit fewer calls.") from None
-        return await self._lane.post_urgent(recognition.settle)
+        hearing = self._lane.post_urgent(recognition.hear_out)
+        hearing.add_done_callback(self._heard_out)
+        try:
+            return await self._lane.post_urgent(recognition.settle)
+        finally:
+            hearing.cancel()  # if the voice is back before it ran
 
     async def finish(self) -> Hypothesis:
         self._finishing = True
@@ -200,11 +206,17 @@ class SphinxStream:
         self._decoding = False
         if self.over or hearing.cancelled() or hearing.exception():
             return  # what failed here fails again, and is told, in `settle`
-        partial = hearing.result()
+        self._tell(hearing.result())
+        self._pump()
+
+    def _heard_out(self, hearing: "asyncio.Future[Hypothesis | None]") -> None:
+        if not (self.over or hearing.cancelled() or hearing.exception()):
+            self._tell(hearing.result())
+
+    def _tell(self, partial: Hypothesis | None) -> None:
         if partial is not None and partial.text != self._partial and not self._finishing:
             self._partial = partial.text
             self._on_partial(partial)
-        self._pump()
 
     def _give_back(self, recognition: "Recognition", closing: "asyncio.Future[Any]") -> None:
         if not closing.cancelled():
@@ -244,6 +256,11 @@ class Recognition:
             return None
         self._looked = self.heard
         return Hypothesis(self._words(), self.heard)
+
+    def hear_out(self) -> Hypothesis | None:
+        """Decode all that has come; a partial unless its best words are there already."""
+        self._guard(lambda: self._hear(last=True))
+        return Hypothesis(self._words(), self.heard) if self._open and not self._settled else None
 
     def settle(self) -> Hypothesis:
         """Find the best words of everything that has come."""
