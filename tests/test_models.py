@@ -117,6 +117,21 @@ def test_the_revision_that_is_configured_is_fetched_and_found(fake: FakeHub, pul
     assert "org/small is not on this machine" in models.problems(config.load(tmp_path / "my.toml"))[0]
 
 
+def test_of_a_tokenizer_that_comes_from_elsewhere_no_weights_are_fetched(
+    fake: FakeHub, pull: Pull, tmp_path: Path
+) -> None:
+    tables = VLLM.format("org/small") + "\nargs.tokenizer = 'org/whisper'"
+    assert pull(VLLM.format("org/small"))[0] == 0
+    problem = "vllm.args.tokenizer: org/whisper is not on this machine; fetch it with"
+    (tmp_path / "my.toml").write_text(tables)
+    assert models.problems(config.load(tmp_path / "my.toml"))[0].startswith(problem)
+    fake.fetched.clear()
+    status, said = pull(tables)
+    assert (status, "org/whisper: 3 of 3 files" in said) == (0, True)
+    assert sorted(fake.fetched) == ["config.json", "tokenizer.json", "vocabulary.json"]
+    assert models.problems(config.load(tmp_path / "my.toml")) == []
+
+
 def test_a_revision_that_the_hub_does_not_have(fake: FakeHub, pull: Pull) -> None:
     status, said = pull(VLLM.format("org/small") + "\nargs.revision = 'v9'")
     assert status == 1

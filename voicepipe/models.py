@@ -51,7 +51,7 @@ def _survey(model: Model) -> hub_fetch.Wanted | None:
         print(f"{model.key}: here, at {model.name}")
         return None
     try:
-        return hub_fetch.survey(model.name, model.revision)
+        return hub_fetch.survey(model.name, model.revision, weights=model.weights)
     except hub_fetch.Unreachable as error:
         if model.problem():
             raise EngineMissing(f"{model.key}: {error}") from None

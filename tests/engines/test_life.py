@@ -83,7 +83,7 @@ async def test_what_ends_is_cleared_away_and_started_again() -> None:
     await life.close()
 
 
-async def test_pauses_grow_while_starts_fail() -> None:
+async def test_pauses_grow_while_starts_fail(caplog: pytest.LogCaptureFixture) -> None:
     maker = Maker()
     life = Life("language model", maker)
     await life.start()
@@ -91,6 +91,7 @@ async def test_pauses_grow_while_starts_fail() -> None:
     maker.made[0].errored = True
     await until(lambda: life.alive, 1000)
     assert pauses(maker.tried_at)[1:] == [2, 4, 8, 16, 32, 60, 60, 60]
+    assert caplog.text.count("end with the restart of the PoP") == 6, "said from the third on"
     await life.close()
 
 

@@ -40,6 +40,11 @@ def test_recognition_and_synthesis_go_beside_the_group(gpus: int, tensor: int, d
     assert devices(placed) == (device, device, device)
 
 
+def test_beside_a_model_that_is_spread_over_machines_they_take_the_last() -> None:
+    spread = configured(vllm={"tensor_parallel_size": 2, "args": {"distributed_executor_backend": "ray"}})
+    assert devices(placement.place(spread, 4)) == ("cuda:3", "cuda:3", "cuda:3")
+
+
 def test_without_a_language_model_of_ours_they_take_the_first() -> None:
     assert devices(placement.place(configured(engines={"llm": "openai"}), 2))[:2] == ("cuda:0", "cuda:0")
 
@@ -80,7 +85,7 @@ SPEECH = Need("recognition", (0,), 2 * GIB, GIB)
 
 def llm(**sizes: Any) -> LlmNeed:
     full = {"weights": 16 * GIB, "working": 2 * GIB, "cache": 20 * GIB, "cache_least": GIB, "weights_fp8": 9 * GIB}
-    return LlmNeed("language model", (0,), **{**full, **sizes})
+    return LlmNeed("language model", sizes.pop("gpus", (0,)), **{**full, **sizes})
 
 
 def refused(needs: list[Need], *gpus: Gpu) -> str:
@@ -135,6 +140,13 @@ def test_no_size_is_named_that_would_be_refused() -> None:
     card = Gpu(0, "L4", 22 * GIB, 22 * GIB)
     said = refused([llm(rest=0.92, cache=0, weights=17 * GIB, cache_least=2 * GIB), SPEECH], card)
     assert "set it to" not in said and "what would fit: " in said
+    assert "gpu_memory_utilization =" not in said, "beside others no share of the GPU is a size"
+
+
+def test_no_gpu_is_named_that_is_full_itself() -> None:
+    cards = [Gpu(index, "L4", 22 * GIB, 22 * GIB) for index in range(2)]
+    said = refused([llm(gpus=(0, 1), weights=16 * GIB, cache=4 * GIB), SPEECH], *cards)
+    assert "on GPU 1" not in said and 'on the CPU (device = "cpu")' in said
 
 
 def test_a_cache_that_vllm_would_not_start_with() -> None:
@@ -209,6 +221,23 @@ def test_needs_of_a_group(models: Config) -> None:
     assert (need.gpus, need.weights, need.cache_least) == ((0, 1, 2, 3), 4 * GIB, 8192 * 144 * 1024 // 4)
 
 
+def test_beside_a_model_that_is_spread_over_machines_its_cache_has_a_size(models: Config) -> None:
+    tables = {"engines": {"tts": "espeak"}, "whisper": {"model": models.whisper.model, "device": "cuda:0"}}
+    with pytest.raises(EngineError, match="kv_cache_memory_bytes is 0, so that vLLM, which is spread over machines"):
+        list(needs(configured(vllm={"args": {"nnodes": 2}}, **tables)))
+    (need,) = needs(configured(vllm={"args": {"nnodes": 2}, "kv_cache_memory_bytes": GIB}, **tables))
+    assert need.stage == "recognition"
+
+
+def test_a_draft_model_takes_memory_too(models: Config, tmp_path: Path) -> None:
+    draft = tmp_path / "draft"
+    draft.mkdir()
+    (draft / "model.safetensors").touch()
+    os.truncate(draft / "model.safetensors", 2 * GIB)
+    (need,) = needs(changed(models, args={"speculative_config": {"model": str(draft)}}))
+    assert need.weights == 18 * GIB
+
+
 def test_weights_that_are_made_narrow_while_they_are_loaded(models: Config) -> None:
     (need,) = needs(changed(models, args={"quantization": "fp8"}))
     assert isinstance(need, LlmNeed)
@@ -252,6 +281,7 @@ def test_the_loader_places(monkeypatch: pytest.MonkeyPatch, models: Config) -> N
         ("echo 'RuntimeError: no kernel image is available' >&2; exit 1", "auto", "cpu"),
         ("kill -9 $$", "auto", "cpu"),
         ("exit 0", "auto", "cuda:0"),
+        ('[ "$3" = cuda:0 ]', "auto", "cuda:0"),  # that one is tried on which it is to run
         ("exit 1", "cuda", "cuda"),  # refused by the engine, with the reason
     ],
 )
@@ -259,7 +289,7 @@ def test_coqui_goes_where_its_own_torch_can(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture,
     script: str, device: str, placed_on: str,
 ) -> None:  # fmt: skip
-    FakeDriver([FakeGpu()]).install(monkeypatch)
+    FakeDriver([FakeGpu(), FakeGpu(uuid="GPU-1")]).install(monkeypatch)
     (tmp_path / "model.pth").write_bytes(b"")
     python = tmp_path / "python"
     python.write_text(f"#!/bin/sh\n{script}\n")
@@ -267,7 +297,7 @@ def test_coqui_goes_where_its_own_torch_can(
     coqui = {"python": str(python), "model": str(tmp_path), "device": device}
     placed = loader.placed(configured(engines={"asr": "sphinx", "llm": "frontdesk", "tts": "coqui"}, coqui=coqui))
     assert placed.coqui.device == placed_on
-    assert ("coqui.python can use no GPU: " in caplog.text) == (placed_on == "cpu")
+    assert ("coqui.python cannot use its GPU: " in caplog.text) == (placed_on == "cpu")
     assert "RuntimeError" not in script or "no kernel image is available" in caplog.text
 
 

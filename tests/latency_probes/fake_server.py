@@ -6,6 +6,7 @@ same on a machine that stalls; only the moments at which things arrive are not.
 
 import asyncio
 import json
+import time
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -30,8 +31,8 @@ EVERYTHING = (
 
 def tone(seconds: float) -> Pcm:
     """Something that sounds, at about -20 dBFS."""
-    time = np.arange(int(seconds * WIRE_RATE)) / WIRE_RATE
-    return np.asarray(4500 * np.sin(2 * np.pi * 300 * time), np.int16)
+    at = np.arange(int(seconds * WIRE_RATE)) / WIRE_RATE
+    return np.asarray(4500 * np.sin(2 * np.pi * 300 * at), np.int16)
 
 
 @dataclass
@@ -50,6 +51,8 @@ class Script:
     cut_after_ms: float | None = None
     refuses: HTTPStatus | None = None
     record: dict[str, Any] = field(default_factory=dict)
+    gaps_ms: list[float] = field(default_factory=list)
+    """By the server's own clock, of each turn: from the block with the last voice to the first sound that it sends."""
 
 
 class Conversation:
@@ -61,6 +64,7 @@ class Conversation:
         self.number = 0
         self.voice_ms = self.silent_ms = 0.0
         self.spoken = False
+        self.voice_at = 0.0
         self.replying: asyncio.Task[None] | None = None
         self.gain = 1.0
         self.response = ""
@@ -83,6 +87,8 @@ class Conversation:
             await self.interrupted()
             return
         self.spoken = self.spoken or voice
+        if voice:
+            self.voice_at = time.monotonic()
         if self.spoken and self.silent_ms >= self.script.endpoint_ms:
             self.spoken, self.voice_ms = False, 0.0
             await self.event(
@@ -109,6 +115,8 @@ class Conversation:
 
     async def speak(self, text: str, pcm: Pcm, delay_ms: float) -> None:
         await asyncio.sleep(delay_ms / 1000)
+        if self.voice_at:
+            self.script.gaps_ms.append(1000 * (time.monotonic() - self.voice_at))
         names = {"response_id": self.response, "item_id": f"a{self.number}", "output_index": 0, "content_index": 0}
         await self.event("response.created", response={"id": self.response})
         await self.event("response.output_audio_transcript.delta", delta=text, **names)

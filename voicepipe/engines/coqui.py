@@ -89,15 +89,15 @@ class CoquiTts:
 TRY_CUDA = """
 import sys, torch
 try:
-    torch.zeros(1, device="cuda")
+    torch.zeros(1, device=sys.argv[1])
 except Exception as error:
     sys.exit(str(error).partition("\\n")[0])  # general advice follows
 """
 
 
 def without_cuda(config: CoquiConfig) -> str:
-    """Why the torch of `config.python` can use no GPU here; empty if it can. Takes as long as importing torch."""
-    tried = [config.python, "-Ic", TRY_CUDA]
+    """Why the torch of `config.python` cannot use `config.device`; empty if it can. Takes as long as its import."""
+    tried = [config.python, "-Ic", TRY_CUDA, config.device]
     try:
         ended = subprocess.run(tried, capture_output=True, text=True, timeout=config.start_timeout_s)
     except OSError as error:  # which starting will tell, with what to do

@@ -14,10 +14,11 @@ PULL = "voicepipe models pull CONFIG"
 WEIGHTS = (".safetensors", ".bin", ".onnx", ".gguf", ".pt", ".pth")
 
 
-def local(name: str, revision: str = "") -> Path:
+def local(name: str, revision: str = "", *, weights: bool = True) -> Path:
     """The directory or file of a model: `name` if there is such a path, else the hub's cache on this machine.
 
-    `revision`: branch, tag or commit of what the hub has; empty: its main branch. A path has none.
+    `revision`: branch, tag or commit of what the hub has; empty: its main branch. A path has none. `weights`: False if
+    its texts are enough, as of a tokenizer.
     Raises EngineMissing: neither is there, or the cache has only a part of it.
     """
     if not name:
@@ -30,7 +31,7 @@ def local(name: str, revision: str = "") -> Path:
     directory, called = _cached(name, revision), title(name, revision)
     if directory is None:
         raise EngineMissing(f"{called} is not on this machine; fetch it with `{PULL}`")
-    if lacking := missing(directory):
+    if weights and (lacking := missing(directory)):
         raise EngineMissing(f"{called} is on this machine without its {lacking[0]}; fetch the rest with `{PULL}`")
     return directory
 

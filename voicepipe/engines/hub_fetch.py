@@ -48,16 +48,17 @@ class Wanted:
         return sum(self.files[path] for path in self.absent)
 
 
-def needed(paths: Iterable[str]) -> list[str]:
+def needed(paths: Iterable[str], *, weights: bool = True) -> list[str]:
     """The files of a repository without which the model cannot be loaded; the weights, in one format, come last."""
     root = sorted(path for path in paths if "/" not in path)
-    weights = next((found for form in FORMATS if (found := [path for path in root if PurePath(path).match(form)])), [])
-    kinds = {PurePath(path).suffix for path in weights}
+    formats = ([path for path in root if PurePath(path).match(form)] for form in FORMATS if weights)
+    chosen = next(filter(None, formats), [])
+    kinds = {PurePath(path).suffix for path in chosen}
     texts = [path for path in root if PurePath(path).suffix in TEXTS and _index_of(path) in {"", *kinds}]
-    return texts + weights
+    return texts + chosen
 
 
-def survey(name: str, revision: str = "") -> Wanted:
+def survey(name: str, revision: str = "", *, weights: bool = True) -> Wanted:
     """Ask the hub what there is. Raises EngineMissing: there is no such model, we may not have it, Unreachable."""
     from huggingface_hub import HfApi, try_to_load_from_cache
 
@@ -65,7 +66,7 @@ def survey(name: str, revision: str = "") -> Wanted:
         found = HfApi().model_info(name, revision=revision or None, files_metadata=True)
     sizes = {file.rfilename: file.size or 0 for file in found.siblings or ()}
     commit = found.sha or "main"
-    files = {path: sizes[path] for path in needed(sizes)}
+    files = {path: sizes[path] for path in needed(sizes, weights=weights)}
     absent = {path for path in files if not isinstance(try_to_load_from_cache(name, path, revision=commit), str)}
     return Wanted(name, revision, files, frozenset(absent))
 

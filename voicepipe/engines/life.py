@@ -11,6 +11,8 @@ log = logging.getLogger(__name__)
 WATCH_S = 0.1
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """Before a new start; doubled each time."""
+STAYS = 3
+"""So many failed starts, and more, hint at what does not go away by itself."""
 SETTLED_S = 60.0
 """Who has lived for so long does not die of its start: the next pause is the first again."""
 
@@ -94,6 +96,7 @@ class Life(Generic[C]):
 
     async def _again(self, pause_s: float) -> tuple[C, float]:
         """The next core, and the pause before another."""
+        failed = 0
         while True:
             log.info("the %s is started again in %.0f s", self._name, pause_s)
             await asyncio.sleep(pause_s)
@@ -104,3 +107,9 @@ class Life(Generic[C]):
                 log.error("%s", error)
             except Exception:
                 log.exception("the %s could not be started", self._name)
+            failed += 1
+            if failed >= STAYS:
+                log.error(
+                    "the %s could not be started %d times: errors that stay with a process, as CUDA's do, end with the "
+                    "restart of the PoP", self._name, failed,
+                )  # fmt: skip

@@ -67,23 +67,24 @@ def placed(config: Config) -> Config:
     if missing := [*packages.problems(config), *models.problems(config)]:
         raise EngineMissing("\n".join(missing))
     machine = gpus.read()
-    config = placement.place(config, len(machine.gpus), tuple(_without_cuda(config)) if machine.gpus else ())
+    chosen = placement.place(config, len(machine.gpus))
     if machine.gpus:
-        placement.check(list(needs(config)), machine.gpus)
-    return config
+        chosen = placement.place(config, len(machine.gpus), tuple(_without_cuda(config, chosen)))
+        placement.check(list(needs(chosen)), machine.gpus)
+    return chosen
 
 
-def _without_cuda(config: Config) -> Iterator[str]:
-    """Tables whose engine is to choose its device and can use no GPU as it is installed: onnxruntime comes in two
-    packages, one without CUDA, and coqui-tts's environment has a torch of its own."""
+def _without_cuda(config: Config, chosen: Config) -> Iterator[str]:
+    """Tables whose engine is to choose its device and cannot use the GPU that was `chosen`, as it is installed:
+    onnxruntime comes in two packages, one without CUDA, and coqui-tts's environment has a torch of its own."""
     if config.engines.tts == "kokoro" and config.kokoro.device == "auto" and not _installed("onnxruntime-gpu"):
         log.info("kokoro runs on the CPU: for a GPU install onnxruntime-gpu in onnxruntime's place")
         yield "kokoro"
     if config.engines.tts == "coqui" and config.coqui.device == "auto":
         from voicepipe.engines.coqui import without_cuda
 
-        if why := without_cuda(config.coqui):
-            log.warning("coqui runs on the CPU, since the torch of coqui.python can use no GPU: %s", why)
+        if why := without_cuda(chosen.coqui):
+            log.warning("coqui runs on the CPU, since the torch of coqui.python cannot use its GPU: %s", why)
             yield "coqui"
 
 

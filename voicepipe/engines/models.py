@@ -7,12 +7,14 @@ from pathlib import Path
 from urllib.parse import quote
 
 from voicepipe.config import Config
-from voicepipe.engine_config import KokoroConfig
+from voicepipe.engine_config import KokoroConfig, VllmConfig
 from voicepipe.engines import hub
 from voicepipe.errors import EngineMissing
 
 KOKORO = "https://github.com/thewh1teagle/kokoro-onnx/releases/download/model-files-v1.1"
 """Where kokoro-onnx's author keeps kokoro-v1.0.onnx and voices-v1.0.bin."""
+
+TOKENIZER, DRAFT = "vllm.args.tokenizer", "vllm.args.speculative_config.model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +29,19 @@ class Model:
     """How to get it, where it is a path and no hub has it."""
     revision: str = ""
     """Which of those that the hub has; empty: its main branch."""
+    weights: bool = True
+    """False: only its texts are needed, for it is a tokenizer."""
+
+    def local(self) -> Path:
+        """Where it is on this machine. Raises EngineMissing."""
+        return hub.local(self.name, self.revision, weights=self.weights)
 
     def problem(self) -> str:
         """Why it cannot be loaded here, and what to do about it; empty if it can."""
         if not self.name:
             return f"{self.key}: none is named, and the engine needs one: give a directory or a name on the hub"
         try:
-            hub.local(self.name, self.revision)
+            self.local()
         except EngineMissing as error:
             return f"{self.key}: there is no {self.name}; {self.by_hand}" if self.by_hand else f"{self.key}: {error}"
         return ""
@@ -44,11 +52,7 @@ def chosen(config: Config) -> Iterator[Model]:
     if config.engines.asr == "whisper":
         yield Model("whisper.model", config.whisper.model)
     if config.engines.llm == "vllm":
-        yield Model("vllm.model", config.vllm.model, revision=config.vllm.revision)
-        draft = config.vllm.args.get("speculative_config")
-        if isinstance(draft, dict) and draft.get("model"):
-            revision = str(draft.get("revision") or "")
-            yield Model("vllm.args.speculative_config.model", str(draft["model"]), revision=revision)
+        yield from vllm(config.vllm)
     if config.engines.tts == "kokoro":
         yield from kokoro(config.kokoro)
     if config.engines.tts == "coqui":
@@ -57,6 +61,17 @@ def chosen(config: Config) -> Iterator[Model]:
             config.coqui.model,
             "fetch it by hand: coqui-tts's `tts --list_models` lists models, `tts --model_name` fetches one",
         )
+
+
+def vllm(config: VllmConfig) -> Iterator[Model]:
+    """The language model; a tokenizer that does not come with it, and the draft model of speculative decoding."""
+    yield Model("vllm.model", config.model, revision=config.revision)
+    if tokenizer := config.args.get("tokenizer"):
+        revision = str(config.args.get("tokenizer_revision") or "")
+        yield Model(TOKENIZER, str(tokenizer), revision=revision, weights=False)
+    draft = config.args.get("speculative_config")
+    if isinstance(draft, dict) and draft.get("model"):
+        yield Model(DRAFT, str(draft["model"]), revision=str(draft.get("revision") or ""))
 
 
 def kokoro(config: KokoroConfig) -> Iterator[Model]:

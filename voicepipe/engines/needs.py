@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from voicepipe.config import Config
-from voicepipe.engines import hub
+from voicepipe.engines import hub, models
 from voicepipe.engines.placement import LlmNeed, Need, device_index, group
-from voicepipe.errors import ConfigError
+from voicepipe.errors import ConfigError, EngineError
 from voicepipe.sizing import memory, shapes
 
 UTILISATION = 0.92
@@ -18,7 +18,7 @@ STORED = {"int8": 0.55, "float32": 2.0}
 
 
 def needs(config: Config) -> Iterator[Need]:
-    """Of each stage that is on a GPU, in a configuration whose devices are `placed`. Raises EngineMissing."""
+    """Of each stage that is on a GPU, in a configuration whose devices are `placed`. Raises EngineError."""
     ours: list[Need] = []
     if config.engines.asr == "whisper" and (gpu := device_index(config.whisper.device)) is not None:
         file = hub.local(config.whisper.model) / "model.bin"
@@ -35,8 +35,14 @@ def needs(config: Config) -> Iterator[Need]:
         largest = max((_size(file) for file in hub.local(config.coqui.model).glob("*.pth")), default=0)
         workers = config.coqui.workers
         yield Need("synthesis", (gpu,), largest * workers, workers * (memory.TTS_WORKSPACE + memory.CONTEXT))
-    if config.engines.llm == "vllm" and (gpus := group(config.vllm)):
-        yield _llm(config, tuple(range(gpus)))
+    if config.engines.llm == "vllm":
+        if gpus := group(config.vllm):
+            yield _llm(config, tuple(range(gpus)))
+        elif (ours or config.engines.tts == "coqui") and not config.vllm.kv_cache_memory_bytes:
+            raise EngineError(
+                "vllm.kv_cache_memory_bytes is 0, so that vLLM, which is spread over machines here, would take 92 % of "
+                "each of its GPUs, perhaps of that where recognition or synthesis runs, too: set it"
+            )
 
 
 def _llm(config: Config, gpus: tuple[int, ...]) -> LlmNeed:
@@ -45,6 +51,7 @@ def _llm(config: Config, gpus: tuple[int, ...]) -> LlmNeed:
     described = _config_json(directory)
     parts = vllm.tensor_parallel_size * int(vllm.args.get("pipeline_parallel_size", 1))
     weights = _weights(directory)
+    draft = sum(_weights(model.local()) for model in models.vllm(vllm) if model.key == models.DRAFT)
     cache_least = fp8 = 0
     try:
         shape, stored = shapes.of_config(described), shapes.quantised(described)
@@ -59,9 +66,10 @@ def _llm(config: Config, gpus: tuple[int, ...]) -> LlmNeed:
         shards = memory.kv_shards(shape, vllm.tensor_parallel_size) * (parts // vllm.tensor_parallel_size)
         wide = 1 if str(vllm.args.get("kv_cache_dtype", "")).startswith("fp8") else 2
         cache_least = memory.kv_call(shape, vllm.max_model_len) * wide // 2 // shards
+    fp8 = fp8 and fp8 + draft
     rest = 0.0 if vllm.kv_cache_memory_bytes else float(vllm.args.get("gpu_memory_utilization", UTILISATION))
     return LlmNeed(
-        "language model", gpus, weights // parts, memory.LLM_WORKSPACE + memory.CONTEXT,
+        "language model", gpus, (weights + draft) // parts, memory.LLM_WORKSPACE + memory.CONTEXT,
         cache=vllm.kv_cache_memory_bytes, cache_least=cache_least, rest=rest, weights_fp8=fp8 // parts,
     )  # fmt: skip
 

@@ -1,12 +1,12 @@
 """Which stage runs on which GPU, and whether it has the memory for that: decided before anything is loaded.
 
 The language model's group is the first GPUs that this process sees, as vLLM takes them. Recognition and synthesis go to
-the GPU after the group if there is one, since they and the language model slow each other down; else to GPU 0. A device
-that is configured is obeyed.
+the GPU after the group if there is one, since they and the language model slow each other down; else to GPU 0, and to
+the last one where the model is spread over machines. A device that is configured is obeyed.
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -72,7 +72,10 @@ def place(config: Config, gpus: int, on_cpu: Collection[str] = ()) -> Config:
             f"vllm: the model is to be spread over {llm} GPUs, and this process sees {gpus}; lower "
             "vllm.tensor_parallel_size (or what multiplies it in vllm.args), or let it see more (CUDA_VISIBLE_DEVICES)"
         )
-    auto = "cpu" if not gpus else f"cuda:{llm if llm < gpus else 0}"
+    spread = config.engines.llm == "vllm" and not llm
+    # Only vLLM knows which GPUs of this machine a model takes that is spread over several: the last is the likeliest to
+    # be free.
+    auto = "cpu" if not gpus else f"cuda:{gpus - 1 if spread else llm if llm < gpus else 0}"
     replaced = {}
     for name in ("whisper", "kokoro", "coqui"):
         section = getattr(config, name)
@@ -102,7 +105,7 @@ def check(needs: Sequence[Need], gpus: Sequence[Gpu]) -> None:
         taken = sum(_total(need, gpu) for need in here)
         if taken > gpu.free:
             listed = ", ".join(_listed(need, gpu) for need in here)
-            ways = list(_ways_out(taken - gpu.free, here, gpu, gpus)) or ["take a smaller model"]
+            ways = list(_ways_out(taken - gpu.free, here, gpu, _room(needs, gpus))) or ["take a smaller model"]
             raise EngineError(
                 f"GPU {gpu.index} ({gpu.name}) has {_gib(gpu.free)} free, and {_gib(taken)} are to be put on it: "
                 f"{listed}; what would fit: {', or '.join(ways)}"
@@ -146,30 +149,35 @@ def _listed(need: Need, gpu: Gpu) -> str:
     return f"{need.stage} {_gib(need.weights)} weights{cache} + {_gib(need.working)}"
 
 
-def _ways_out(excess: int, here: Sequence[Need], gpu: Gpu, gpus: Sequence[Gpu]) -> Iterator[str]:
-    """What would make `excess` bytes of room on `gpu`."""
+def _room(needs: Sequence[Need], gpus: Sequence[Gpu]) -> dict[int, int]:
+    """Bytes that each GPU has left, by its index; below 0: so much is missing."""
+    return {gpu.index: gpu.free - sum(_total(need, gpu) for need in needs if gpu.index in need.gpus) for gpu in gpus}
+
+
+def _ways_out(excess: int, here: Sequence[Need], gpu: Gpu, room: Mapping[int, int]) -> Iterator[str]:
+    """What would make `excess` bytes of room on `gpu`; `room` is what each GPU has left."""
     for need in here:
         if isinstance(need, LlmNeed):
-            yield from _smaller(need, excess, gpu, len(gpus))
+            yield from _smaller(need, excess, gpu, len(room), alone=len(here) == 1)
     speech = [need for need in here if not isinstance(need, LlmNeed)]
     taken = sum(_total(need, gpu) for need in speech)
     if speech and taken >= excess:
         stages = " and ".join(need.stage for need in speech)
-        if elsewhere := [other for other in gpus if other is not gpu and other.free > taken]:
-            yield f'{stages} on GPU {elsewhere[0].index} (device = "cuda:{elsewhere[0].index}")'
+        if elsewhere := [index for index, left in room.items() if left > taken]:
+            yield f'{stages} on GPU {elsewhere[0]} (device = "cuda:{elsewhere[0]}")'
         yield f'{speech[0].stage} on the CPU (device = "cpu")'
     others = gpu.total - gpu.free
     if others > max(excess, GIB):
         yield f"end what else runs on the GPU (nvidia-smi shows it; {_gib(others)} are taken)"
 
 
-def _smaller(need: LlmNeed, excess: int, gpu: Gpu, gpus: int) -> Iterator[str]:
+def _smaller(need: LlmNeed, excess: int, gpu: Gpu, gpus: int, *, alone: bool) -> Iterator[str]:
     """How the language model could take `excess` bytes less of `gpu`."""
     cache = (need.cache - excess) // MIB * MIB
     if not need.rest and cache >= need.cache_least:
         yield f"vllm.kv_cache_memory_bytes = {cache:_} ({_gib(cache)})"
     room = gpu.free - 256 * MIB
-    if need.rest and room > need.weights + need.working + need.cache_least:
+    if alone and need.rest and room > need.weights + need.working + need.cache_least:
         yield f"vllm.args.gpu_memory_utilization = {math.floor(room / gpu.total * 100) / 100}"
     if need.weights_fp8 and need.weights - need.weights_fp8 >= excess:
         yield f'weights in fp8 (vllm.args.quantization = "fp8", saves {_gib(need.weights - need.weights_fp8)})'

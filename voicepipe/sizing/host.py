@@ -16,6 +16,7 @@ USABLE = 0.97
 MOST_REPLIES = 256
 """vLLM's default for sequences at a time."""
 LATER_PHRASE_S = 2.6
+"""Of speech, of each phrase of a reply but the first."""
 BUSIEST = 0.9
 """Of a stage; the queue before a busier one grows without end."""
 
@@ -36,7 +37,7 @@ class Traffic:
     """What Whisper reads in one go."""
     utterance_s: float = 3.0
     silences: float = 1.5
-    """In a turn, that might be its end: each is a final pass, and a prompt that may be for nothing."""
+    """In a turn, that might be its end: each is a final pass, a prompt and a first phrase, which may be for nothing."""
     context_tokens: int = 2048
     """Instructions and what was said, kept in the prefix cache; ten minutes of talk."""
     new_tokens: int = 40
@@ -148,10 +149,13 @@ def turn(host: Host, calls: int) -> Turn:
     finals = calls * traffic.silences / traffic.turn_s / 1000  # a millisecond
     partials = calls * traffic.speaking / traffic.partial_s / 1000
     phrases = calls * traffic.spoken / LATER_PHRASE_S / 1000
+    firsts = calls * traffic.silences / traffic.turn_s / 1000  # they go before the others; some are for nothing
+    wasted = firsts * (1 - 1 / traffic.silences)
 
     # Who finds another stage at work on the same GPU shares it, so that each takes twice as long for that time.
     asr_gpu = min(1.0, (finals + partials) * (gpu_ms + cpu_ms)) * gpu_ms / (gpu_ms + cpu_ms)
-    tts_gpu = min(1.0, phrases * later)
+    tts_ms = phrases * later + wasted * first
+    tts_gpu = min(1.0, tts_ms)
     llm_slow = 1 + (asr_gpu + tts_gpu if host.shared else 0.0)
     replies = _replies(host, calls, llm_slow)
     llm = 1 - math.exp(-replies)
@@ -162,12 +166,11 @@ def turn(host: Host, calls: int) -> Turn:
     new = traffic.new_tokens + round(replies)
     prefill = llm_slow * step_ms(group, new, traffic.context_tokens, sequences=1 + round(replies))
 
-    reading, speaking = (finals + partials) * read, phrases * later * tts_slow
+    reading, speaking = (finals + partials) * read, tts_ms * tts_slow
     # For what is being done, which cannot be interrupted. A first phrase does not wait for a later one: each has half
     # of the GPU, so that it loses what is left of the other, and no more than its own time.
     waits = ((min(1.0, reading), read), (llm, token), (min(1.0, speaking), tts_slow * first * (2 - first / later)))
     asr_wait, llm_wait, tts_wait = (share * length / 2 for share, length in waits)
-    firsts = calls / traffic.turn_s / 1000  # phrases for which a caller waits; they go before the others
     return Turn(
         asr=read * (1 + _queue(finals * read)) + asr_wait,
         first_token=REQUEST_MS + prefill + llm_wait if replies < MOST_REPLIES else math.inf,

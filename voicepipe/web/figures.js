@@ -33,9 +33,10 @@ export function latencyFigure(view, colours, chosen = "") {
   const data = [pointsOf(view, colours, chosen), ...lines];
   const layout = layoutOf(view, colours, "ms");
   layout.shapes = [budgetLine(view, colours)];
+  // Without a background, which would hide a turn that was just late.
   layout.annotations.push({
     ...{ xref: "paper", x: 1, xanchor: "right", y: view.budget_ms, yanchor: "bottom", yshift: 2, showarrow: false },
-    ...{ text: `${view.budget_ms} ms budget`, font: { color: colours.late, size: 12 }, bgcolor: colours.card },
+    ...{ text: `${view.budget_ms} ms budget`, font: { color: colours.late, size: 12 } },
   });
   return { data, layout };
 }

@@ -5,26 +5,36 @@ import re
 import pytest
 
 from voicepipe.engine_config import VllmConfig
-from voicepipe.engines.vllm.arguments import arguments, check_parser
+from voicepipe.engines import models
+from voicepipe.engines.vllm.arguments import LITTLE, arguments, check_parser
 from voicepipe.errors import EngineError
 
+HERE = {"vllm.model": "/models/name"}
 KNOWN = ("model", "tensor_parallel_size", "max_model_len", "quantization", "max_num_seqs", "scheduling_policy")
 
 
 def test_what_the_table_and_its_args_say() -> None:
     config = VllmConfig("org/name", tensor_parallel_size=2, kv_cache_memory_bytes=10, args={"quantization": "fp8"})
-    assert arguments(config, "/models/name", KNOWN) == {
+    assert arguments(config, {"vllm.model": "/models/name"}, KNOWN) == {
         "model": "/models/name",
         "tensor_parallel_size": 2,
         "max_model_len": 8192,
         "kv_cache_memory_bytes": 10,
+        "gpu_memory_utilization": LITTLE,
         "scheduling_policy": "priority",
         "quantization": "fp8",
     }
 
 
+def test_where_the_caches_size_is_given_no_share_of_the_gpu_must_be_free_but_what_is_set() -> None:
+    assert "gpu_memory_utilization" not in arguments(VllmConfig(), HERE, KNOWN)
+    known, share = {*KNOWN, "gpu_memory_utilization"}, {"gpu_memory_utilization": 0.5}
+    set_so = arguments(VllmConfig(kv_cache_memory_bytes=10, args=share), HERE, known)
+    assert set_so["gpu_memory_utilization"] == 0.5
+
+
 def test_no_bound_on_the_cache_is_none() -> None:
-    assert arguments(VllmConfig(), "", KNOWN)["kv_cache_memory_bytes"] is None
+    assert arguments(VllmConfig(), HERE, KNOWN)["kv_cache_memory_bytes"] is None
 
 
 @pytest.mark.parametrize(
@@ -41,14 +51,29 @@ def test_no_bound_on_the_cache_is_none() -> None:
 )
 def test_other_names_are_refused(name: str, said: str) -> None:
     with pytest.raises(EngineError, match=re.escape(f"vllm.args.{name}: ") + ".*" + re.escape(said)):
-        arguments(VllmConfig(args={name: 1}), "", KNOWN)
+        arguments(VllmConfig(args={name: 1}), HERE, KNOWN)
 
 
 def test_a_tokenizer_has_a_revision_of_its_own_only_where_it_comes_from_elsewhere() -> None:
     known, revision = {"revision", "tokenizer", "tokenizer_revision"}, {"tokenizer_revision": "v2"}
     with pytest.raises(EngineError, match=r"the tokenizer comes with the model, as vllm\.args\.revision has it"):
-        arguments(VllmConfig(args=revision), "", known)
-    assert arguments(VllmConfig(args={"tokenizer": "org/other", **revision}), "", known)["tokenizer_revision"] == "v2"
+        arguments(VllmConfig(args=revision), HERE, known)
+    arguments(VllmConfig(args={"tokenizer": "org/other", **revision}), HERE, known)
+
+
+def test_all_models_are_given_by_where_they_are() -> None:
+    """A name would be looked up at the hub, which a PoP never waits for; a path has no revision."""
+    draft = {"model": "org/draft", "revision": "v1", "num_speculative_tokens": 3}
+    args = {"tokenizer": "org/other", "tokenizer_revision": "v2", "speculative_config": draft}
+    config = VllmConfig("org/name", args=args)
+    paths = {model.key: f"/models/{model.name}" for model in models.vllm(config)}
+    assert arguments(config, paths, {*KNOWN, *args}) == arguments(
+        VllmConfig("", args={}), {"vllm.model": "/models/org/name"}, KNOWN
+    ) | {
+        "tokenizer": "/models/org/other",
+        "speculative_config": {"model": "/models/org/draft", "num_speculative_tokens": 3},
+    }
+    assert draft["revision"] == "v1", "the configuration stays what it is"
 
 
 def test_parsers_of_tool_calls() -> None:

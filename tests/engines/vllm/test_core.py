@@ -32,16 +32,13 @@ class FakeLlm:
 
 
 class FakeGuard:
-    killed = False
+    ended = False
 
-    def __init__(self, processes: list[Any]) -> None:
+    def watch(self, processes: list[Any]) -> None:
         pass
 
-    def kill(self) -> None:
-        self.killed = True
-
-    def wait(self) -> None:
-        pass
+    def end(self) -> None:
+        self.ended = True
 
 
 class FakeChats:
@@ -66,13 +63,12 @@ class FakeChats:
 def _vllm(monkeypatch: pytest.MonkeyPatch) -> None:
     exceptions = ModuleType("vllm.exceptions")
     exceptions.GracefulHTTPError = Overloaded  # type: ignore[attr-defined]
-    monkeypatch.setattr("voicepipe.engines.vllm.core.guard", FakeGuard)
     monkeypatch.setitem(sys.modules, "vllm", ModuleType("vllm"))
     monkeypatch.setitem(sys.modules, "vllm.exceptions", exceptions)
 
 
 def core(error: Exception | None = None, *, at_once: bool = False) -> VllmCore:
-    start = SimpleNamespace(family=list)
+    start = SimpleNamespace(family=list, guard=FakeGuard())
     return VllmCore(FakeLlm(), FakeChats(error, at_once=at_once), start)  # type: ignore[arg-type]
 
 
@@ -102,7 +98,7 @@ async def test_its_processes_are_ended_when_it_cannot_be_shut_down() -> None:
     ended = core()
     with pytest.raises(RuntimeError, match="hangs together"):
         await ended.close()
-    assert isinstance(ended._guard, FakeGuard) and ended._guard.killed
+    assert isinstance(ended._guard, FakeGuard) and ended._guard.ended
 
 
 def test_a_library_that_vllm_lacks_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

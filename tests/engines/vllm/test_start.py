@@ -10,13 +10,16 @@ import pytest
 from psutil import Process
 
 from voicepipe.engine_config import VllmConfig
-from voicepipe.engines.vllm.start import Start, end, family, guard, hung
+from voicepipe.engines.vllm.start import WATCH_S, Guard, Start, end, family, hung
 
 
 async def test_what_is_built_or_went_wrong_comes_back() -> None:
-    assert await Start(lambda: 5).result() == 5
+    built, broken = Start(lambda: 5), Start(lambda: 1 // 0)
+    assert await built.result() == 5
     with pytest.raises(ZeroDivisionError):
-        await Start(lambda: 1 // 0).result()
+        await broken.result()
+    for start in (built, broken):
+        await start.give_up()
 
 
 async def test_a_start_that_hangs_is_given_up_with_its_processes() -> None:
@@ -71,12 +74,39 @@ def test_processes_of_a_start_that_hangs_are_ended() -> None:
 
 
 def test_processes_end_with_ours_however_that_ends() -> None:
-    child = process("EngineCore")
-    guarding = guard([Process(child.pid)])
-    assert guarding.stdin
-    guarding.stdin.close()  # as the end of this process does
-    child.join(60)
-    assert child.exitcode == -signal.SIGKILL and guarding.wait(60) == 0
+    first, second = process("EngineCore"), process("EngineCore")
+    guard = Guard()
+    guard.watch([Process(first.pid)])
+    guard.watch([Process(first.pid), Process(second.pid)])
+    _lose(guard)
+    for child in (first, second):
+        child.join(60)
+        assert child.exitcode == -signal.SIGKILL
+
+
+async def test_while_they_are_still_loading_too() -> None:
+    children, made = list[BaseProcess](), Event()
+
+    def build() -> None:
+        children.append(process("EngineCore"))
+        made.set()
+        children[0].join()
+
+    start = Start(build)
+    await asyncio.to_thread(made.wait, 60)
+    await asyncio.sleep(2 * WATCH_S)
+    while children[0].is_alive():  # on a slow machine it may be told of only now
+        if start.guard._watched:
+            _lose(start.guard)
+        await asyncio.sleep(0.1)
+    assert children[0].exitcode == -signal.SIGKILL
+    await start.give_up()
+
+
+def _lose(guard: Guard) -> None:
+    """What the end of this process does."""
+    assert guard._shell and guard._shell.stdin
+    guard._shell.stdin.close()
 
 
 def process(name: str) -> BaseProcess:

@@ -74,6 +74,11 @@ async def _llm(options: Options, device: "Device", progress: Progress) -> "Llm":
     if not options.standins and find_spec("vllm"):
         from voicepipe.bench.engines.vllm import VllmLlm
 
+        if device.torch.index:
+            raise ConfigError(
+                f"--device {device.torch}: vLLM takes the first GPU that it sees; leave --device out and set the "
+                f"environment variable CUDA_VISIBLE_DEVICES={device.torch.index}, or measure with --stand-ins."
+            )
         progress(f"LLM: {options.llm}, by vLLM")
         served = VllmLlm(options.llm, shape, calls, cuda=device.cuda)
         await served.warm()

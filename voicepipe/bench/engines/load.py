@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from voicepipe.sizing.host import Traffic
+from voicepipe.sizing.host import LATER_PHRASE_S, Traffic
 
 TRAFFIC = Traffic()
 """What `voicepipe plan` reckons with."""
@@ -17,24 +17,28 @@ BEFORE = 0.3
 
 CACHED_TOKENS = TRAFFIC.context_tokens
 """Of a prompt: the agent's instructions and what was said before, which the prefix cache holds."""
-PHRASES = (TRAFFIC.phrase_tokens, 25, 42, TRAFFIC.reply_tokens)
+LATER = round((TRAFFIC.spoken * TRAFFIC.turn_s - TRAFFIC.phrase_s) / LATER_PHRASE_S)
+"""Phrases of a reply behind its first."""
+PHRASES = (
+    TRAFFIC.phrase_tokens,
+    *(TRAFFIC.phrase_tokens + (TRAFFIC.reply_tokens - TRAFFIC.phrase_tokens) * n // LATER for n in range(1, LATER + 1)),
+)
 """Tokens of the reply after which each phrase is whole and goes to synthesis."""
-LATER_PHRASE_S = 2.6
-"""Of speech, of each phrase but the first: 0.15 s a token."""
 
-PASSES_A_SECOND = TRAFFIC.speaking / TRAFFIC.partial_s + 1 / TRAFFIC.turn_s
+PASSES_A_SECOND = TRAFFIC.speaking / TRAFFIC.partial_s + TRAFFIC.silences / TRAFFIC.turn_s
 """Readings of ASR that one call asks for, partial and final."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
 class Event:
     """ASR is to read `heard_s` seconds of an utterance: while the caller speaks, or (`final`) as a silence begins, upon
-    which the turn is answered."""
+    which the turn is answered if it `ends` there, or else a reply is begun for nothing."""
 
     at: float
     call: int
     heard_s: float
     final: bool
+    ends: bool
 
 
 def schedule(calls: int, seed: int) -> Iterator[Event]:
@@ -48,6 +52,8 @@ def _call(number: int, calls: int, seed: int) -> Iterator[Event]:
     while True:
         spoken = TRAFFIC.speaking * TRAFFIC.turn_s * rng.uniform(1 - JITTER, 1 + JITTER)
         partials = range(1, math.ceil(spoken / TRAFFIC.partial_s))
-        heard = [(n * TRAFFIC.partial_s, False) for n in partials] + [(spoken, True)]
-        yield from (Event(begun + heard_s, number, heard_s, final) for heard_s, final in heard if begun + heard_s >= 0)
+        heard = [(n * TRAFFIC.partial_s, False, False) for n in partials] + [(spoken, True, True)]
+        if rng.random() < TRAFFIC.silences - 1:
+            heard.append(((rng.choice(partials[:-1]) + 0.5) * TRAFFIC.partial_s, True, False))
+        yield from (Event(begun + at, number, at, *kind) for at, *kind in sorted(heard) if begun + at >= 0)
         begun += TRAFFIC.turn_s * rng.uniform(1 - JITTER, 1 + JITTER)

@@ -82,7 +82,9 @@ class _Player:
         """Do what the event asks for. Raises what an engine has raised meanwhile."""
         if self._failed:
             raise self._failed
-        if event.final:
+        if event.final and not event.ends:
+            self._start(self._guess(event))
+        elif event.final:
             self._samples.turns += 1
             self._samples.unanswered += 1
             self._start(self._turn(event))
@@ -119,11 +121,26 @@ class _Player:
         else:
             self._samples.dropped += 1
 
-    async def _turn(self, event: Event) -> None:
+    async def _final(self, event: Event) -> None:
         began = time.monotonic()
         if self._asr:
             await self._asr.read(event.call, event.heard_s, final=True)
             self._samples.note(figures.ASR_FINAL, time.monotonic() - began)
+
+    async def _guess(self, event: Event) -> None:
+        """The caller goes on: what is prepared up to the first phrase is thrown away."""
+        await self._final(event)
+        if self._llm:
+            async with aclosing(self._llm.reply(event.call)) as reply:
+                async for count in reply:
+                    if count >= PHRASES[0]:
+                        break
+        if self._tts:
+            await self._tts.speak(event.call, first=True)
+
+    async def _turn(self, event: Event) -> None:
+        began = time.monotonic()
+        await self._final(event)
         if self._llm:
             await self._reply(self._llm, event.call, began)
         elif self._tts:

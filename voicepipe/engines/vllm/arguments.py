@@ -1,10 +1,11 @@
 """vLLM's engine arguments out of our configuration, checked against vLLM's own names before anything is loaded."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Any
 
 from voicepipe.engine_config import VllmConfig
+from voicepipe.engines.models import DRAFT, TOKENIZER
 from voicepipe.errors import EngineError
 
 OURS = frozenset(VllmConfig.__struct_fields__) - {"args"}
@@ -12,9 +13,16 @@ OURS = frozenset(VllmConfig.__struct_fields__) - {"args"}
 FIXED = {"scheduling_policy": "voicepipe has confirmed turns go before speculative ones"}
 """What may not be set otherwise, and why."""
 
+LITTLE = 0.01
+"""Of the GPU's memory. With a cache of a given size vLLM takes what it needs, whatever gpu_memory_utilization says, but
+it does not start unless that share, 92 % unless set, is free, which it is not beside recognition and synthesis."""
 
-def arguments(config: VllmConfig, model: str, known: Collection[str]) -> dict[str, Any]:
-    """Keyword arguments of AsyncEngineArgs, whose fields are `known`. `model`: where it is. Raises EngineError."""
+
+def arguments(config: VllmConfig, paths: Mapping[str, str], known: Collection[str]) -> dict[str, Any]:
+    """Keyword arguments of AsyncEngineArgs, whose fields are `known`. Raises EngineError.
+
+    `paths`: by their keys, where the models are; by their names vLLM would ask the hub for them.
+    """
     for name in config.args:
         if name in OURS:
             raise EngineError(f"vllm.args.{name}: set it as vllm.{name}.")
@@ -30,13 +38,22 @@ def arguments(config: VllmConfig, model: str, known: Collection[str]) -> dict[st
             "vllm.args.tokenizer_revision: leave it out; the tokenizer comes with the model, "
             "as vllm.args.revision has it."
         )
+    args = dict(config.args)
+    if config.kv_cache_memory_bytes:
+        args.setdefault("gpu_memory_utilization", LITTLE)
+    if TOKENIZER in paths:
+        args["tokenizer"] = paths[TOKENIZER]
+        args.pop("tokenizer_revision", None)
+    if DRAFT in paths:
+        draft = {key: value for key, value in args["speculative_config"].items() if key != "revision"}
+        args["speculative_config"] = draft | {"model": paths[DRAFT]}
     return {
-        "model": model,
+        "model": paths["vllm.model"],
         "tensor_parallel_size": config.tensor_parallel_size,
         "max_model_len": config.max_model_len,
         "kv_cache_memory_bytes": config.kv_cache_memory_bytes or None,
         "scheduling_policy": "priority",
-        **config.args,
+        **args,
     }
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from voicepipe.config import settle_environment
 from voicepipe.engine_config import VllmConfig
-from voicepipe.engines import hub
+from voicepipe.engines import models
 from voicepipe.engines.base import Delta, Prompt
 from voicepipe.engines.vllm.arguments import arguments, check_parser
-from voicepipe.engines.vllm.start import Start, end, guard, hung, lower
+from voicepipe.engines.vllm.start import Start, end, hung, lower
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing, VoicepipeError
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class VllmCore:
         self.llm = llm
         self.chats = chats
         self.processes = start.family()
-        self._guard = guard(self.processes)
+        self._guard = start.guard
+        self._guard.watch(self.processes)
         self._ids = itertools.count()
 
     @property
@@ -57,8 +58,7 @@ class VllmCore:
 
     def _end(self) -> None:
         end(self.processes)
-        self._guard.kill()
-        self._guard.wait()
+        self._guard.end()
 
     async def reply(self, prompt: Prompt, priority: int) -> AsyncGenerator[Delta, None]:
         """Raises EngineDead, EngineBusy, EngineError. Closing it aborts the request in the engine."""
@@ -134,7 +134,7 @@ def _arguments(config: VllmConfig) -> dict[str, Any]:
     """Those of AsyncEngineArgs; imports vLLM, which takes seconds. Raises EngineError."""
     if not config.model:
         raise EngineError("vllm.model is empty: set it to a model's directory, or its name on the hub.")
-    model = hub.local(config.model, config.revision)
+    paths = {model.key: str(model.local()) for model in models.vllm(config)}
     settle_environment(ENVIRONMENT | {"VLLM_ENGINE_READY_TIMEOUT_S": str(config.start_timeout_s)})
     try:
         from vllm.engine.arg_utils import AsyncEngineArgs
@@ -147,7 +147,7 @@ def _arguments(config: VllmConfig) -> dict[str, Any]:
     check_parser("vllm.tool_call_parser", config.tool_call_parser, ToolParserManager.list_registered())
     reasoning = config.args.get("reasoning_parser", "")
     check_parser("vllm.args.reasoning_parser", reasoning, ReasoningParserManager.list_registered())
-    return arguments(config, str(model), {field.name for field in fields(AsyncEngineArgs)})
+    return arguments(config, paths, {field.name for field in fields(AsyncEngineArgs)})
 
 
 def _build(config: VllmConfig, args: dict[str, Any]) -> "tuple[AsyncLLM, Chats]":

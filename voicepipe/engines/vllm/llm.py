@@ -1,5 +1,6 @@
 """The language model by vLLM: AsyncLLM in this process, EngineCore and one worker a GPU as its children."""
 
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
@@ -9,7 +10,9 @@ from voicepipe.engine_config import VllmConfig
 from voicepipe.engines.base import Delta, Message, Prompt
 from voicepipe.engines.life import Life
 from voicepipe.engines.vllm.core import CONFIRMED, SPECULATIVE, WARM, VllmCore, load
+from voicepipe.errors import EngineDead, EngineError
 
+log = logging.getLogger(__name__)
 FLAG = {"type": "object", "properties": {"flag": {"type": "boolean"}}, "required": ["flag"]}
 TOOL = ToolSpec("warm_up", "Does nothing.", FLAG)
 HELLO = (Message("user", "Hello."),)
@@ -60,8 +63,15 @@ class VllmLlm:
         return await self.core.ends(prompt)
 
     async def _ready(self, core: VllmCore) -> None:
-        for prompt in (*KINDS, *self._beginnings.values()):
+        for prompt in KINDS:
             await _read(core, prompt)
+        for name, prompt in self._beginnings.items():
+            try:
+                await _read(core, prompt)
+            except EngineDead:
+                raise
+            except EngineError as error:  # One agent, too long perhaps, is no reason to be without the model.
+                log.error("agent %s is not warmed up: %s", name, error)
         if self._reads:
             await core.ends(KINDS[0])
 

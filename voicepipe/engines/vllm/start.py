@@ -24,6 +24,7 @@ NAMES = ("EngineCore", "VLLM_DP_Coordinator")
 LAST_WORDS_S = 10.0
 """A build whose processes were ended has so long to see it."""
 SHARED_MEMORY = "/dev/shm"
+WATCH_S = 1.0
 NICE = 10
 """Higher than that of workers in this process (`worker.py`)."""
 
@@ -37,9 +38,11 @@ class Start(Generic[T]):
     def __init__(self, build: Callable[[], T]) -> None:
         self._build = build
         self._result: Future[T] = Future()
+        self.guard = Guard()
         self._others = [child.pid for child in multiprocessing.active_children()]
         self._thread = threading.Thread(target=self._run, name="vllm-start", daemon=True)
         self._thread.start()
+        threading.Thread(target=self._watch, name="vllm-guard", daemon=True).start()
 
     async def result(self) -> T:
         """What `build` returns or raises."""
@@ -56,6 +59,7 @@ class Start(Generic[T]):
             await asyncio.to_thread(self._end)
             await asyncio.sleep(0.05)
         await asyncio.to_thread(self._end)
+        await asyncio.to_thread(self.guard.end)
 
     def _end(self) -> None:
         end(self.family())
@@ -67,6 +71,48 @@ class Start(Generic[T]):
                 self._result.set_result(self._build())
             except BaseException as error:
                 self._result.set_exception(error)
+
+    def _watch(self) -> None:
+        """Processes come one after the other, and loading may be what kills this one."""
+        while self._thread.is_alive():
+            self.guard.watch(self.family())
+            time.sleep(WATCH_S)
+
+
+class Guard:
+    """A shell that kills vLLM's processes when this one has ended, however it did: they would stay, with their GPUs'
+    memory. Blocking; for several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._watched: set[int] = set()
+        self._shell: subprocess.Popen[bytes] | None = None
+        self._over = False
+
+    def watch(self, processes: "Iterable[Process]") -> None:
+        """These, too."""
+        with self._lock:
+            new = {process.pid for process in processes} - self._watched
+            if not new or self._over:
+                return
+            self._watched |= new
+            self._shell = self._shell or subprocess.Popen(
+                ["sh", "-c", 'while read -r pid; do pids="$pids $pid"; done; kill -9 $pids'],
+                stdin=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # ^C is not for it
+            )
+            assert self._shell.stdin
+            self._shell.stdin.write("".join(f"{pid}\n" for pid in new).encode())
+            self._shell.stdin.flush()
+
+    def end(self) -> None:
+        """Its processes have ended before. Safe to call twice."""
+        with self._lock:
+            self._over = True
+            if self._shell:
+                self._shell.kill()
+                self._shell.wait()
 
 
 def family(others: Collection[int | None] = ()) -> "list[Process]":
@@ -99,17 +145,6 @@ def lower(processes: "Iterable[Process]") -> None:
         with contextlib.suppress(Error, OSError):  # It has ended, or is lower already.
             for thread in process.threads():  # On Linux each has a niceness of its own.
                 os.setpriority(os.PRIO_PROCESS, thread.id, NICE)
-
-
-def guard(processes: "Iterable[Process]") -> "subprocess.Popen[bytes]":
-    """A shell that kills them when this process has ended, however it did: they would stay, with their GPUs' memory."""
-    pids = " ".join(str(process.pid) for process in processes)
-    return subprocess.Popen(
-        ["sh", "-c", f"read _; kill -9 {pids}"],
-        stdin=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # ^C is not for it
-    )
 
 
 def hung(config: VllmConfig) -> str:

@@ -5,11 +5,12 @@ from queue import SimpleQueue
 import torch
 from torch import Tensor
 
-from voicepipe.bench.engines.load import LATER_PHRASE_S, TRAFFIC
+from voicepipe.bench.engines.load import TRAFFIC
 from voicepipe.bench.engines.shapes import TtsShape
 from voicepipe.bench.engines.standins.device import Device, Recorded
 from voicepipe.bench.engines.standins.kokoro import Kokoro, lengths
 from voicepipe.engines.worker import Worker
+from voicepipe.sizing.host import LATER_PHRASE_S
 
 WORKERS = 2
 """Phrases that are spoken at a time: the configuration's default."""
