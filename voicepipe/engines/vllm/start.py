@@ -103,8 +103,9 @@ class Guard:
                 start_new_session=True,  # ^C is not for it
             )
             assert self._shell.stdin
-            self._shell.stdin.write("".join(f"{pid}\n" for pid in new).encode())
-            self._shell.stdin.flush()
+            with contextlib.suppress(OSError):  # somebody killed it
+                self._shell.stdin.write("".join(f"{pid}\n" for pid in new).encode())
+                self._shell.stdin.flush()
 
     def end(self) -> None:
         """Its processes have ended before. Safe to call twice."""
