@@ -105,7 +105,8 @@ def voiced_burst(pitch: float, seconds: float, rng: np.random.Generator) -> Floa
     phase = 2 * np.pi * pitch * time + jitter
     tone = sum((np.sin(k * phase) / k**2 for k in range(1, 12)), np.zeros(time.size))
     edge = np.minimum(1, np.minimum(time, time[::-1]) / 0.03)
-    return tone * edge
+    faded: NDArray[np.float64] = tone * edge
+    return faded
 
 
 def cough(rng: np.random.Generator) -> Pcm:

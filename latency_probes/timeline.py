@@ -182,7 +182,8 @@ def frame_levels(pcm: Pcm) -> NDArray[np.float64]:
     """Level of every whole 10 ms frame of `pcm` (int16[n] at 24 kHz) in dBFS; -96 for silence."""
     frames = pcm[: pcm.size // FRAME * FRAME].reshape(-1, FRAME).astype(np.float64)
     power: NDArray[np.float64] = np.mean(frames * frames, axis=1) / 32768.0**2
-    return 10 * np.log10(np.maximum(power, 10**-9.6))
+    level: NDArray[np.float64] = 10 * np.log10(np.maximum(power, 10**-9.6))
+    return level
 
 
 def voiced_span(pcm: Pcm) -> tuple[int, int]:

@@ -175,7 +175,8 @@ class ScenarioLine:
             if says.at_ms <= ms < says.at_ms + says.for_ms:
                 # Square: a sine is a hum.
                 wave = np.sign(np.sin(2 * np.pi * 180 * np.arange(BLOCK) / RATE + ms))
-                return (32768 * 10 ** (says.dbfs / 20) * wave).astype(np.int16)
+                pcm: Pcm = (32768 * 10 ** (says.dbfs / 20) * wave).astype(np.int16)
+                return pcm
         return np.zeros(BLOCK, np.int16)
 
     async def transfer(self, target: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from voicepipe import __version__, cli
+from voicepipe.engines import packages
 
 ROOT = Path(__file__).parent.parent
 
@@ -163,6 +164,25 @@ def test_check_warns_of_secrets_that_are_not_in_the_environment(
     assert "A_TOKEN" not in out
     assert f"{file}: warning: the environment variable A_PASSWORD is not set here" in out
     assert f"{file}: warning: the environment variable B_PASSWORD is not set here" in out
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ("[engines]\ntts = 'coqui'", "coqui: coqui-tts needs an environment of its own; make one"),
+        ("[engines]\ntts = 'coqui'\n[coqui]\npython = '/none/python'", "coqui: there is no interpreter '/none/python'"),
+        ("[engines]\nllm = 'openai'", "openai: openai.base_url is empty; set it to the server's address"),
+        ("[engines]\nllm = 'vllm'", "vllm: its package no_such_package is not installed; pip install no_such_package"),
+    ],
+)
+def test_check_warns_of_what_engines_lack(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tables: str, said: str
+) -> None:
+    monkeypatch.setattr(packages, "PACKAGES", {"vllm": "no_such_package"})
+    file = tmp_path / "my.toml"
+    file.write_text(tables)
+    assert cli.main(["check", str(file)]) == 0
+    assert f"{file}: warning: {said}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

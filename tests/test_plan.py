@@ -28,6 +28,7 @@ def test_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert "bf16, TP 2" in out
     assert "- It fits on one card: do not shard." in out
     assert '[vllm]\nmodel = "Qwen/Qwen3-8B"\ntensor_parallel_size = 1\n' in out
+    assert "[pop]\nslots = 4  #" in out
     assert "predicted from data sheets" in out
 
 
@@ -46,11 +47,16 @@ def test_a_narrow_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     assert ("left for KV" in out) == (width >= 130)
 
 
+def test_a_model_that_must_be_had_in_awq_is_left_to_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100", "--calls", "8")
+    assert 'model = ""  # a checkpoint of Qwen/Qwen3-8B in AWQ, 4 bits\n' in out, "its own name would load 16 bits"
+
+
 def test_its_toml_is_a_configuration(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for model, gpus in (("qwen3-8b", "H100"), ("llama-3.1-70b", "H100:4"), ("llama-3.1-8b", "A10:2")):
         _, out, _ = said(capsys, "--model", model, "--gpus", gpus)
         file = tmp_path / "my.toml"
-        file.write_text(out[out.index("[vllm]") : out.index("Milliseconds, predicted")])
+        file.write_text(out[out.index("[pop]") : out.index("Milliseconds, predicted")])
         assert cli.main(["check", str(file)]) == 0
         capsys.readouterr()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from voicepipe import config, toml_file
 from voicepipe.agent_store import load_agent, open_agents
-from voicepipe.engines import hub, models
+from voicepipe.engines import hub, models, packages
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.local import check_exposure, check_phones
 
@@ -47,7 +47,7 @@ def _warn(file: Path, settings: config.Config) -> None:
             print(f"{file}: warning: by itself this is refused: {error}")
     for name in config.missing_secrets(settings):
         print(f"{file}: warning: the environment variable {name} is not set here, and a PoP does not start without it")
-    for problem in models.problems(settings):
+    for problem in (*packages.problems(settings), *models.problems(settings)):
         print(f"{file}: warning: {hub.copyable(problem, file)}")
     slots, sip, webrtc = settings.pop.slots, settings.sip, settings.webrtc
     pairs = (sip.last_port + 1) // 2 - (sip.first_port + 1) // 2  # an even port and the next

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from voicepipe.sizing.shapes import LLMS, LlmShape
 BUDGET_MS = PopConfig().budget_ms
 WIDE = 130
 """Columns of a terminal that shows the whole table."""
+WIDE_TIMES = "ASR", "first token", "token", "first phrase", "TTS", "compute mean", "compute p95", "turn p95 (ms)"
+NARROW_TIMES = "ASR", "LLM", "TTS", "all, p95", "turn p95"
 
 
 def run(
@@ -102,17 +105,19 @@ def _print(name: str, source: str, found: list[Option], chosen: Option | None, c
     for line in advice(found, calls, BUDGET_MS):
         console.print(f"- {line}")
     if chosen:
-        console.print("\n" + _toml(source, chosen, calls, narrow=found[0].group.dtype == "bf16"), style="green")
+        console.print(
+            "\n" + _toml(source, chosen, calls, narrow=found[0].group.dtype == "bf16"), style="green", soft_wrap=True
+        )
     console.print("\n" + _assumptions(traffic), style="dim")
 
 
 def _table(found: list[Option], chosen: Option | None, calls: int, width: int) -> Table:
-    """`width`: of the terminal; what is memory's alone is left out of a narrow one."""
+    """`width`: of the terminal; a narrow one gets less of it."""
     wide = width >= WIDE
     table = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
     table.add_column("", no_wrap=True)
     memories = ("GiB a GPU", "left for KV", f"needed by {calls}") if wide else ("GiB a GPU",)
-    times = ("ASR", "first token", "token", "first phrase", "TTS", "compute mean", "compute p95", "turn p95 (ms)")
+    times = WIDE_TIMES if wide else NARROW_TIMES
     for column in (*memories, *times, "calls in time"):
         table.add_column(column, justify="right", overflow="fold")
     table.add_column("bound", justify="right", no_wrap=True)
@@ -121,15 +126,21 @@ def _table(found: list[Option], chosen: Option | None, calls: int, width: int) -
         needs = host.llm_fixed + (host.speech_fixed if host.shared else 0)
         cells = [f"{needs / GIB:.1f}"]
         cells += [f"{host.kv_room / GIB:.1f}", f"{host.kv_needed(calls) / GIB:.1f}"] if wide else []
-        cells += [*_times(option), str(option.calls), option.bound] if host.fits else ["-"] * 8 + ["0", "memory"]
+        figures = [_ms(time) for time in (_times(option) if wide else _few_times(option))]
+        cells += [*figures, str(option.calls), option.bound] if host.fits else ["-"] * len(times) + ["0", "memory"]
         table.add_row(option.name, *cells, style="bold" if option is chosen else "")
     return table
 
 
-def _times(option: Option) -> list[str]:
+def _times(option: Option) -> Sequence[float]:
     at = option.turn
     times = (at.asr, at.first_token, at.token, at.first_phrase, at.tts, at.compute, at.compute_p95)
-    return [_ms(time) for time in (*times, latency_ms(at.compute_p95))]
+    return (*times, latency_ms(at.compute_p95))
+
+
+def _few_times(option: Option) -> Sequence[float]:
+    at = option.turn
+    return at.asr, at.first_token + at.first_phrase, at.tts, at.compute_p95, latency_ms(at.compute_p95)
 
 
 def _ms(value: float) -> str:
@@ -141,20 +152,24 @@ def _ms(value: float) -> str:
 def _toml(source: str, chosen: Option, calls: int, *, narrow: bool) -> str:
     """`narrow`: the model is 16-bit, and may have to be quantised for what was chosen."""
     group = chosen.group
-    hint = {
-        "fp8": "  # or a checkpoint of it that is in fp8",
-        "awq4": "  # or rather, a checkpoint of it in AWQ, 4 bits",
-    }
+    model = json.dumps(source)
+    if narrow and group.dtype == "fp8":
+        model += "  # or a checkpoint of it that is in fp8"
+    if narrow and group.dtype == "awq4":  # which vLLM cannot make by itself: another name than the model's
+        model = f'""  # a checkpoint of {source} in AWQ, 4 bits'
     lines = [
+        "[pop]",
+        f"slots = {max(1, min(calls, chosen.calls))}  # `voicepipe bench engines` tells what your GPU can do",
+        "",
         "[vllm]",
-        f"model = {json.dumps(source)}{hint.get(group.dtype, '') if narrow else ''}",
+        f"model = {model}",
         f"tensor_parallel_size = {group.tensor}",
         f"max_model_len = {chosen.host.max_model_len}",
         f"kv_cache_memory_bytes = {kv_cache_bytes(chosen, calls):_}",
     ]
     lines += [f"args.pipeline_parallel_size = {group.pipeline}"] if group.pipeline > 1 else []
     lines += ['args.quantization = "fp8"'] if narrow and group.dtype == "fp8" else []
-    return "\n".join(lines)
+    return "\n".join([*lines, 'tool_call_parser = ""  # as your model was trained to call tools; empty: it has none'])
 
 
 def _assumptions(traffic: Traffic) -> str:

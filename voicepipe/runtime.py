@@ -51,7 +51,7 @@ async def serve(config: Config) -> int:
 
     async with running(config):
         where = f"{url(config.http)}{'' if is_loopback(config.http.host) else ', also from other machines'}"
-        elsewhere = "" if is_loopback(sip_host(config)) else ", also from other machines"
+        elsewhere = "" if is_loopback(sip_host(config)) else " (from other machines: this one's own address)"
         phones = f", and phones at {sip_url(config)}{elsewhere}" if config.sip.port else ""
         print(f"{config.pop.id} answers at {where}{phones}; Ctrl-C drains and stops", flush=True)
         return await forever()

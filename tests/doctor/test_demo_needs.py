@@ -147,6 +147,17 @@ def test_a_configuration_of_ones_own(tmp_path: Path) -> None:
     assert [found.what for found in demo_needs.phones(own)] == ["addresses"], "it takes no phones"
 
 
+def test_a_secret_that_is_not_there_and_a_door_that_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = {"sip": {"port": 5060, "users": [{"name": "desk", "password_env": "DESK_PASSWORD"}]}}
+    monkeypatch.delenv("DESK_PASSWORD", raising=False)
+    lacking = only(demo_needs.doors(parse(tables)))
+    assert lacking.state == "broken" and "DESK_PASSWORD is not set here" in lacking.detail
+    monkeypatch.setenv("DESK_PASSWORD", "a long one of its own")
+    assert not list(demo_needs.doors(parse(tables)))
+    open_door = only(demo_needs.doors(parse({"http": {"host": "0.0.0.0"}})))
+    assert open_door.state == "broken" and "add a [[tenants]] table" in open_door.way_out
+
+
 def test_a_taken_port(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         http = HttpConfig(port=other.getsockname()[1])

@@ -22,7 +22,7 @@ async def speech() -> Pcm:
     said = await whole(tts, "Good evening, I would like to book a table for two.")
     resampler = Resampler(tts.rate, RATE)
     quiet = np.zeros(RATE // 2, np.int16)
-    pcm = np.concatenate([quiet, resampler(said.pcm), resampler.flush(), quiet])
+    pcm: Pcm = np.concatenate([quiet, resampler(said.pcm), resampler.flush(), quiet])
     return pcm[: pcm.size // WINDOW * WINDOW]
 
 

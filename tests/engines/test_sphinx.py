@@ -31,7 +31,8 @@ async def speech(text: str) -> Pcm:
     said = [resampler(piece.pcm) async for piece in tts.speak(text)]
     await tts.close()
     sound = np.concatenate([np.zeros(LEAD, np.int16), *said, resampler.flush(), np.zeros(PAUSE, np.int16)])
-    return sound + np.random.default_rng(0).normal(0, 5, sound.size).astype(np.int16)
+    noisy: Pcm = sound + np.random.default_rng(0).normal(0, 5, sound.size).astype(np.int16)
+    return noisy
 
 
 def ignore(partial: Hypothesis) -> None:

@@ -175,7 +175,7 @@ def test_too_many_calls() -> None:
     assert chosen
     said = advice(ways, 200, 300)
     assert any(line.startswith("200 calls are too many for one such host") for line in said)
-    assert any(line.endswith(f"take {math.ceil(200 / chosen.calls)} of them.") for line in said)
+    assert any(line.endswith(f"take {math.ceil(200 / chosen.calls)} such hosts.") for line in said)
 
 
 def test_more_cards_than_one_pop_uses() -> None:

@@ -16,7 +16,7 @@ def findings(config: Config, file: Path) -> Iterator[Finding]:
     configuration's."""
     chosen = {stage: engine for part, stage in PARTS.items() if (engine := getattr(config.engines, part)) in ON_GPUS}
     for stage, engine in chosen.items():
-        problem = packages.problem(engine)
+        problem = packages.problem(engine, config)
         yield _broken(stage, problem) if problem else Finding(stage, "ok", f"{engine} is chosen")
     missing = models.problems(config)
     for problem in missing:

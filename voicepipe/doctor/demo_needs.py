@@ -15,12 +15,13 @@ import msgspec
 from voicepipe import lan, runtime
 from voicepipe.agent_store import open_agents
 from voicepipe.audio import opus
-from voicepipe.config import Config, load
+from voicepipe.config import Config, load, missing_secrets
 from voicepipe.doctor.finding import Finding
 from voicepipe.engine_config import EnginesConfig
 from voicepipe.engines.base import Engine
 from voicepipe.engines.loader import choose
 from voicepipe.errors import ConfigError, VoicepipeError
+from voicepipe.ingress.local import check_exposure, check_phones
 
 PARTS = {
     "vad": "voice activity",
@@ -138,6 +139,19 @@ def agents(config: Config | None) -> Iterator[Finding]:
         yield Finding("agents", "ok", ", ".join(store.names()))
 
 
+def doors(config: Config | None) -> Iterator[Finding]:
+    """Whether all secrets are there, and nobody could call who must not."""
+    config = config or load()
+    for name in missing_secrets(config):
+        yield Finding("environment", "broken", f"{name} is not set here", "set it: a PoP does not start without it")
+    for check in (check_exposure, check_phones):
+        try:
+            check(config)
+        except ConfigError as error:
+            said, _, way_out = str(error).partition(": ")
+            yield Finding("callers", "broken", said, way_out)
+
+
 def port(config: Config | None) -> Iterator[Finding]:
     """Whether a PoP can listen there."""
     http = (config or load()).http
@@ -196,5 +210,5 @@ def machine() -> Iterator[Finding]:
 
 
 OF_MACHINE: tuple[Callable[[], Iterator[Finding]], ...] = (python, libraries, event_loop, codec, machine)
-OF_CONFIG: tuple[Callable[[Config | None], Iterator[Finding]], ...] = (engines, agents, port, phones)
+OF_CONFIG: tuple[Callable[[Config | None], Iterator[Finding]], ...] = (engines, agents, doors, port, phones)
 """None: of the one that the demo runs with."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from voicepipe.engine_config import CoquiConfig
-from voicepipe.engines import hub
+from voicepipe.engines import hub, packages
 from voicepipe.engines.base import Speech
 from voicepipe.engines.child import Program
 from voicepipe.engines.child_pool import ChildPool
@@ -114,11 +114,8 @@ def _shaped(piece: str, said: dict[str, Any], data: bytes, rate: int) -> Speech:
 
 
 def _program(config: CoquiConfig) -> Program:
-    if not config.python:
-        raise EngineMissing(
-            "coqui-tts needs an environment of its own: make one, pip install coqui-tts torch torchaudio there, "
-            "and set coqui.python to its interpreter."
-        )
+    if problem := packages.coqui(config.python):
+        raise EngineMissing(problem)
     if not config.model:
         raise EngineMissing("coqui.model names none: set it to a directory with config.json and a checkpoint (*.pth).")
     threads = max(1, (os.cpu_count() or 1) // config.workers)

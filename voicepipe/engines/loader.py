@@ -68,6 +68,8 @@ def placed(config: Config) -> Config:
         raise EngineMissing("\n".join(missing))
     machine = gpus.read()
     chosen = placement.place(config, len(machine.gpus))
+    if not machine.gpus:
+        log.warning("this machine has no GPU that NVIDIA's driver shows: engines that could use one run on the CPU")
     if machine.gpus:
         chosen = placement.place(config, len(machine.gpus), tuple(_without_cuda(config, chosen)))
         placement.check(list(needs(chosen)), machine.gpus)

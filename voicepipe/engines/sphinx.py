@@ -337,7 +337,7 @@ class Recognition:
         if sum(sound.size for sound in self._heard) > REPLAY:
             self._before = settled.text
             self._heard = []
-        sound = np.concatenate([*self._heard, *self._silence])
+        sound: Pcm = np.concatenate([*self._heard, *self._silence])
         self._silence.clear()
         self._heard = [sound]
         return sound

@@ -78,6 +78,7 @@ class Model:
             if not (directory / name).is_file():
                 raise EngineMissing(f"{directory} is not a Whisper model converted for CTranslate2: it has no {name}.")
         self._whisper = _loaded(directory, config)
+        self._device = config.device
         self._least = config.window_ms
         self.batch = config.batch if self._whisper.model.device == "cuda" else 1
         """Utterances in a pass: a CPU takes as long for two as for one after the other, and the first would wait."""
@@ -98,7 +99,7 @@ class Model:
         except RuntimeError as error:
             with suppress(RuntimeError):
                 self.unload()
-            raise _explained(error) from None
+            raise _explained(error, self._device) from None
 
     def unload(self) -> None:
         """Give its memory back; it reads no more."""
@@ -225,7 +226,7 @@ def _loaded(directory: Path, config: WhisperConfig) -> Any:
             local_files_only=True,
         )
     except Exception as error:  # tokenizers raises nothing narrower
-        raise _explained(error) from None
+        raise _explained(error, config.device) from None
 
 
 def find_cublas() -> bool:
@@ -242,10 +243,11 @@ def find_cublas() -> bool:
     return True
 
 
-def _explained(error: Exception) -> EngineError:
+def _explained(error: Exception, device: str) -> EngineError:
     said = str(error).strip()
     if "is not found or cannot be loaded" in said:
         return EngineMissing(f"{said}: pip install {CUBLAS_PACKAGE}")
     if "out of memory" in said:
         return EngineError(f"Whisper does not fit on the GPU ({said}): give it another `device`, or a smaller model.")
-    return EngineError(f"Whisper cannot be loaded: {said}")
+    where = f" (whisper.device = {device!r}; `voicepipe doctor` shows what GPUs there are)" if "CUDA" in said else ""
+    return EngineError(f"Whisper cannot be loaded: {said}{where}")

@@ -172,7 +172,7 @@ def _capacity(chosen: Option, calls: int, budget_ms: int) -> Iterator[str]:
         hosts = math.ceil(calls / chosen.calls)
         yield (
             f"{calls} calls are too many for one such host: it answers {chosen.calls} within {budget_ms} ms 19 times "
-            f"of 20, then {chosen.bound} is the bound; take {hosts} of them."
+            f"of 20, then {chosen.bound} is the bound; take {hosts} such hosts."
         )
     else:
         yield (
