@@ -47,6 +47,13 @@ def test_a_narrow_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     assert ("left for KV" in out) == (width >= 130)
 
 
+def test_a_name_that_is_misspelt(capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = said(capsys, "--model", "quen3-8b", "--gpus", "H100")
+    assert status == 2 and "--model: quen3-8b: did you mean qwen3-8b? give the path" in err
+    _, _, err = said(capsys, "--model", "qwen3-8b", "--gpus", "2xH100")
+    assert err.endswith(" (two: H100:2)\n")
+
+
 def test_a_model_that_must_be_had_in_awq_is_left_to_be_named(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100", "--calls", "8")
     assert 'model = ""  # a checkpoint of Qwen/Qwen3-8B in AWQ, 4 bits\n' in out, "its own name would load 16 bits"

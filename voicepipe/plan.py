@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,10 @@ def _model(text: str) -> tuple[str, str, LlmShape, str]:
     try:
         path = hub.local(text)
     except EngineMissing:
+        near = get_close_matches(text.lower(), LLMS, n=1)
         raise ConfigError(
-            f"--model: {text}: give the path of a config.json or of a directory with one, or one of {', '.join(LLMS)}"
+            f"--model: {text}: {f'did you mean {near[0]}? ' if near else ''}give the path of a config.json or of a "
+            f"directory with one, or one of {', '.join(LLMS)}"
         ) from None
     file = path / "config.json" if path.is_dir() else path
     try:

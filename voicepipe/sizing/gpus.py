@@ -66,7 +66,9 @@ def gpus(text: str) -> tuple[Gpu, int]:
     name = name.lower().replace(" ", "-").replace("_", "-")
     gpu = GPUS.get(name) or GPUS.get(f"rtx-{name}") or GPUS.get({"a100": "a100-80"}.get(name, ""))
     if gpu is None:
-        raise ConfigError(f"--gpus: {text}: no data sheet of it; known: {', '.join(gpu.name for gpu in GPUS.values())}")
+        raise ConfigError(
+            f"--gpus: {text}: no data sheet of it; known: {', '.join(gpu.name for gpu in GPUS.values())} (two: H100:2)"
+        )
     if not (count or "1").isdecimal() or not 1 <= int(count or 1) <= 64:
         raise ConfigError(f"--gpus: {text}: give how many there are in one host as a number, such as {gpu.name}:2")
     return gpu, int(count or 1)
