@@ -178,6 +178,10 @@ def test_the_language_model_is_asked_for_ends_only_where_it_can_tell(write: Any)
             "[turn]\nprepare = 3",
             "turn.prepare: there is no such key; did you mean prepare_ms? allowed: guess_ms, prepare_ms, ",
         ),
+        (
+            "[vllm]\ntokenizer = '/t'",
+            "vllm.tokenizer: there is no such key; the engine's own arguments stand in vllm.args; ",
+        ),
         ("[turns]", "turns: there is no such key; did you mean turn? allowed: pop, http, webrtc,"),
         (
             "[turn]\nprepare_ms = '3'",

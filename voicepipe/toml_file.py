@@ -80,6 +80,8 @@ def _unknown(name: str, place: list[Key], kind: inspect.Type) -> str:
     known = [field.encode_name for field in kind.fields] if isinstance(kind, inspect.StructType) else []
     close = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {close[0]}? " if close else ""
+    if "args" in known:
+        hint += f"the engine's own arguments stand in {dotted([*place, 'args'])}; "
     return f"{dotted([*place, name])}: there is no such key; {hint}allowed: {', '.join(known)}"
 
 

@@ -17,14 +17,15 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.engines.contract import TtsContract, assert_same_speech, whole
+from tests.waiting import until
 from voicepipe.config import Config
 from voicepipe.engine_config import EnginesConfig, KokoroConfig
 from voicepipe.engines import kokoro
-from voicepipe.engines.base import Speech, Tts
+from voicepipe.engines.base import Mortal, Speech, Tts
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.kokoro import KokoroTts
 from voicepipe.engines.loader import choose
-from voicepipe.errors import EngineError, EngineMissing
+from voicepipe.errors import EngineDead, EngineError, EngineMissing
 
 pytestmark = pytest.mark.engine
 
@@ -171,6 +172,26 @@ async def test_a_first_phrase_overtakes_later_ones(config: KokoroConfig, monkeyp
         free.set()
     await engine.close()
     assert done == ["running", "first", "later", "later still"]
+
+
+async def test_a_model_that_fails_and_fails_is_loaded_again(
+    tts: KokoroTts, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*given: object, **options: object) -> None:
+        raise RuntimeError("CUDA failure 700: an illegal memory access was encountered")
+
+    voices = tts.voices()
+    monkeypatch.setattr(tts._life.core._model._kokoro, "create_timed", fail)  # type: ignore[union-attr]
+    for _ in range(kokoro.FAILURES):
+        assert tts.alive and isinstance(tts, Mortal)
+        with pytest.raises(EngineError, match="illegal memory access"):
+            await whole(tts, TEXT)
+    assert not tts.alive and tts.voices() == voices
+    with pytest.raises(EngineDead):
+        await whole(tts, TEXT)
+    await until(lambda: tts.alive)
+    assert (await whole(tts, TEXT)).pcm.size
+    assert "the speech synthesis ended" in caplog.text and "could not be cleared away" not in caplog.text
 
 
 async def collected(pieces: AsyncGenerator[Speech, None]) -> list[Speech]:

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from voicepipe.engine_config import KokoroConfig
 from voicepipe.engines import models
 from voicepipe.engines.base import Speech
+from voicepipe.engines.life import Life
 from voicepipe.engines.shaping import pieces, shape, word_starts
 from voicepipe.engines.worker import Worker
-from voicepipe.errors import EngineError, EngineMissing
+from voicepipe.errors import EngineDead, EngineError, EngineMissing
 
 log = logging.getLogger(__name__)
 quiet = log.getChild("phonemizer")
@@ -34,51 +35,88 @@ ESPEAK = {"zh": "cmn"}
 """Where espeak-ng, which writes the phonemes, calls a language otherwise."""
 WARMING = ("Hello.", "A table for two, on Friday at seven.", "We are open from Tuesday to Sunday, from noon to ten.")
 """Short and long: a GPU chooses its kernels by length."""
+FAILURES = 3
+"""Phrases in a row that fail: the model is broken, and not what it was given. Some errors of CUDA stay."""
+
+
+class Voice:
+    """A loaded model and its threads. Implements `life.Core`."""
+
+    def __init__(self, worker: Worker, model: "_Model") -> None:
+        self._worker = worker
+        self._model: _Model | None = model
+        self._failed = 0
+
+    @property
+    def errored(self) -> bool:
+        return self._failed >= FAILURES
+
+    async def speak(self, piece: str, voice: str, speed: float, first: bool) -> Speech:
+        if self._model is None:
+            raise EngineDead("kokoro's model failed and is being loaded again: see the log.")
+        submit = self._worker.submit_urgent if first else self._worker.submit
+        try:
+            speech = await submit(self._model.speak, piece, voice, speed)
+        except EngineError:
+            self._failed += 1
+            raise
+        self._failed = 0
+        return speech
+
+    async def close(self) -> None:
+        self._model = None  # a GPU has its memory back before another is loaded
+        self._worker.close()
 
 
 class KokoroTts:
-    """Kokoro. Voices are the model's: "af_heart", "bm_george"."""
+    """Kokoro. Voices are the model's: "af_heart", "bm_george". Implements `base.Tts` and `base.Mortal`."""
 
     rate = RATE
 
     def __init__(self, config: KokoroConfig) -> None:
         self._config = config
-        self._model: _Model | None = None
-        self._worker: Worker | None = None
+        self._life: Life[Voice] = Life("speech synthesis", self._load)
+        self._languages: Mapping[str, str] = {}
+
+    @property
+    def alive(self) -> bool:
+        return self._life.alive
 
     async def start(self) -> None:
         """Load the model and speak a little. Raises EngineMissing: the package or a file is not there; EngineError."""
-        if self._model is not None:
-            return
-        self._worker = Worker("kokoro", self._config.workers)
-        try:
-            self._model = await self._worker.submit(_Model, self._config)
-            for text in WARMING:
-                await self._worker.submit(self._model.speak, text, "", 1.0)
-        except BaseException:
-            await self.close()
-            raise
+        await self._life.start()
 
     async def close(self) -> None:
         """Forget the model; phrases that wait are dropped."""
-        self._model, worker, self._worker = None, self._worker, None
-        if worker:
-            worker.close()
+        await self._life.close()
+        self._languages = {}
 
     def voices(self) -> Mapping[str, str]:
-        return self._model.languages if self._model else {}
+        return self._languages
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
     ) -> AsyncGenerator[Speech, None]:
         """Speech for `text`, one piece for each 300 characters; `speed` 0.5..2. Raises EngineError before `start`."""
-        if self._model is None or self._worker is None:
+        if not self._languages:
             raise EngineError("KokoroTts has not been started")
-        submit = self._worker.submit_urgent if first else self._worker.submit
+        speaker = self._life.core
         for piece in pieces(text):
-            speech = await submit(self._model.speak, piece, voice, min(2.0, max(0.5, speed)))
+            speech = await speaker.speak(piece, voice, min(2.0, max(0.5, speed)), first)
             if speech.pcm.size:
                 yield speech
+
+    async def _load(self) -> Voice:
+        worker = Worker("kokoro", self._config.workers)
+        try:
+            model = await worker.submit(_Model, self._config)
+            for text in WARMING:
+                await worker.submit(model.speak, text, "", 1.0)
+        except BaseException:
+            worker.close()
+            raise
+        self._languages = model.languages
+        return Voice(worker, model)
 
 
 class _Model:
