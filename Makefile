@@ -33,7 +33,7 @@ help:  ## This list
 
 # Recognition on a CPU walks through 100 MB: on huge pages, which glibc (2.35 and newer) asks for by this, it decodes a
 # fifth faster.
-demo bench bench-vllm: export GLIBC_TUNABLES := glibc.malloc.hugetlb=1
+demo bench bench-vllm: export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
 demo: $(VENV)/.run  ## A PoP on this machine, with one spoken call placed to it
 	@$(BIN)/voicepipe demo $(ARGS)

@@ -10,6 +10,7 @@ import pytest
 
 from latency_probes import __main__ as probes
 from voicepipe import cli
+from voicepipe.engines.packages import INSTALLS
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -75,3 +76,7 @@ def anchors(page: Path) -> set[str]:
     """The headings of a page as links name them."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_vllm_that_is_said_to_be_missing_is_the_one_that_was_tried() -> None:
+    assert f" {INSTALLS['vllm']}\n" in (ROOT / "README.md").read_text()

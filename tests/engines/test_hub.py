@@ -71,6 +71,13 @@ def test_a_model_of_which_a_part_was_fetched(cached: Path) -> None:
         hub.local("org/name")
 
 
+def test_a_tokenizer_of_which_a_part_was_fetched(cached: Path) -> None:
+    with pytest.raises(EngineMissing, match="without its vocabulary; fetch the rest"):
+        hub.local("org/name", weights=False)
+    (cached / "tokenizer.json").write_bytes(b"")
+    assert hub.local("org/name", weights=False) == cached
+
+
 def test_files_that_were_left_out_on_purpose_are_not_missed(cached: Path) -> None:
     (cached / "model.safetensors").write_bytes(b"")
     trees = cached.parent.parent / "trees"

@@ -194,6 +194,25 @@ async def test_a_model_that_fails_and_fails_is_loaded_again(
     assert "the speech synthesis ended" in caplog.text and "could not be cleared away" not in caplog.text
 
 
+async def test_who_waits_when_a_model_is_given_up_is_told(
+    config: KokoroConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = KokoroTts(msgspec.structs.replace(config, workers=1))
+    await engine.start()
+    free, voice = threading.Event(), engine._life.core
+    model = voice._model
+    assert model
+    monkeypatch.setattr(model._kokoro, "create_timed", lambda *given, **options: free.wait(5) and 1 / 0)
+    phrases = [asyncio.create_task(collected(engine.speak(text))) for text in ("running", "waiting", "waiting, too")]
+    await asyncio.sleep(0.05)
+    await voice.close()
+    free.set()
+    said = await asyncio.gather(*phrases, return_exceptions=True)
+    await engine.close()
+    assert [type(error) for error in said] == [EngineError, EngineDead, EngineDead]
+    assert model._kokoro is None, "its memory is free"
+
+
 async def collected(pieces: AsyncGenerator[Speech, None]) -> list[Speech]:
     return [piece async for piece in pieces]
 

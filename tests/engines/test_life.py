@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.waiting import until
-from voicepipe.engines.life import Life
+from voicepipe.engines.life import IN_PROCESS, Life
 from voicepipe.errors import EngineDead, EngineError
 
 CLOSE_S = 0.1
@@ -85,7 +85,7 @@ async def test_what_ends_is_cleared_away_and_started_again() -> None:
 
 async def test_pauses_grow_while_starts_fail(caplog: pytest.LogCaptureFixture) -> None:
     maker = Maker()
-    life = Life("language model", maker)
+    life = Life("recogniser", maker, IN_PROCESS)
     await life.start()
     maker.failing = 8
     maker.made[0].errored = True

@@ -229,6 +229,11 @@ def test_beside_a_model_that_is_spread_over_machines_its_cache_has_a_size(models
     assert need.stage == "recognition"
 
 
+def test_who_shares_no_gpu_with_a_model_that_is_spread_over_machines(models: Config) -> None:
+    tables = {"engines": {"asr": "sphinx", "tts": "coqui"}, "coqui": {"model": models.vllm.model, "device": "cpu"}}
+    assert list(needs(configured(vllm={"args": {"nnodes": 2}}, **tables))) == []
+
+
 def test_a_draft_model_takes_memory_too(models: Config, tmp_path: Path) -> None:
     draft = tmp_path / "draft"
     draft.mkdir()

@@ -1,6 +1,7 @@
 import asyncio
 import math
 import time
+from collections import deque
 from collections.abc import AsyncIterator
 
 import numpy as np
@@ -131,6 +132,19 @@ async def test_a_settle_that_is_cancelled_while_it_waits_loses_no_sound(asr: Sph
             await asyncio.sleep(0)
             settling.cancel()
     assert (await stream.finish()).text == SENTENCE
+
+
+@pytest.mark.engine
+async def test_the_words_so_far_of_a_first_syllable_begin_nothing(asr: SphinxAsr, parking: Pcm) -> None:
+    """What the voice is like is told by half a second of it: it would stay as it was taken to be."""
+    decoder = asr._free.pop()
+    inbox = deque([parking[: LEAD + ms_to_samples(250)]])
+    recognition = sphinx.Recognition(decoder, inbox)
+    assert recognition.hear_out() is None
+    inbox.append(parking[LEAD + ms_to_samples(250) :])
+    assert recognition.hear_out() is not None and recognition.settle().text == SENTENCE
+    recognition.close()
+    asr.release(decoder)
 
 
 @pytest.mark.engine

@@ -11,6 +11,7 @@ HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 """org/name, as the hub has it."""
 PULL = "voicepipe models pull CONFIG"
 """What fetches a model, as it is said here, where the configuration's file is not known."""
+VOCABULARIES = {"tokenizer.json", "tokenizer.model", "tekken.json", "vocab.json", "vocab.txt", "spiece.model"}
 WEIGHTS = (".safetensors", ".bin", ".onnx", ".gguf", ".pt", ".pth")
 
 
@@ -31,7 +32,7 @@ def local(name: str, revision: str = "", *, weights: bool = True) -> Path:
     directory, called = _cached(name, revision), title(name, revision)
     if directory is None:
         raise EngineMissing(f"{called} is not on this machine; fetch it with `{PULL}`")
-    if weights and (lacking := missing(directory)):
+    if lacking := missing(directory) if weights else _no_vocabulary(directory):
         raise EngineMissing(f"{called} is on this machine without its {lacking[0]}; fetch the rest with `{PULL}`")
     return directory
 
@@ -49,6 +50,16 @@ def copyable(said: str, config_file: Path) -> str:
 def on_hub(name: str) -> bool:
     """Whether `name` can only be one of the hub's, and no path."""
     return HUB_NAME.fullmatch(name) is not None
+
+
+def _no_vocabulary(directory: Path) -> list[str]:
+    """The same of a tokenizer's texts."""
+    return [] if any(is_vocabulary(file.name) for file in directory.iterdir()) else ["vocabulary"]
+
+
+def is_vocabulary(file: str) -> bool:
+    """Whether a tokenizer's words are in the file of this name. Fetched last, as weights are."""
+    return file in VOCABULARIES or file.endswith(".tiktoken")
 
 
 def missing(directory: Path) -> list[str]:

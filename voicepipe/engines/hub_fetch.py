@@ -79,8 +79,10 @@ def fetch(wanted: Wanted) -> Path:
     disable_progress_bars()  # two for each part, in each other's way
     weights = [path for path in wanted.files if PurePath(path).suffix not in TEXTS]
     with _explained(wanted.name, wanted.revision):
-        # The weights after all the rest: where they are, nothing is missing (hub.missing).
-        for part in ([path for path in wanted.files if path not in weights], weights):
+        # The weights after all the rest, a vocabulary after other texts: where they are, nothing is missing (hub.py).
+        texts = [path for path in wanted.files if path not in weights]
+        words = [path for path in texts if hub.is_vocabulary(path)]
+        for part in ([path for path in texts if path not in words], words, weights):
             if part:
                 patterns = [glob.escape(path) for path in part]
                 directory = snapshot_download(wanted.name, revision=wanted.revision or None, allow_patterns=patterns)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from voicepipe.engine_config import KokoroConfig
 from voicepipe.engines import models
 from voicepipe.engines.base import Speech
-from voicepipe.engines.life import Life
+from voicepipe.engines.life import IN_PROCESS, Life
 from voicepipe.engines.shaping import pieces, shape, word_starts
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineDead, EngineError, EngineMissing
@@ -35,6 +35,7 @@ ESPEAK = {"zh": "cmn"}
 """Where espeak-ng, which writes the phonemes, calls a language otherwise."""
 WARMING = ("Hello.", "A table for two, on Friday at seven.", "We are open from Tuesday to Sunday, from noon to ten.")
 """Short and long: a GPU chooses its kernels by length."""
+ENDED = "kokoro's model failed and is being loaded again: see the log."
 FAILURES = 3
 """Phrases in a row that fail: the model is broken, and not what it was given. Some errors of CUDA stay."""
 
@@ -53,10 +54,11 @@ class Voice:
 
     async def speak(self, piece: str, voice: str, speed: float, first: bool) -> Speech:
         if self._model is None:
-            raise EngineDead("kokoro's model failed and is being loaded again: see the log.")
+            raise EngineDead(ENDED)
         submit = self._worker.submit_urgent if first else self._worker.submit
+        speaking = submit(self._model.speak, piece, voice, speed)
         try:
-            speech = await submit(self._model.speak, piece, voice, speed)
+            speech = await speaking
         except EngineError:
             self._failed += 1
             raise
@@ -64,8 +66,10 @@ class Voice:
         return speech
 
     async def close(self) -> None:
-        self._model = None  # a GPU has its memory back before another is loaded
-        self._worker.close()
+        if self._model is not None:
+            self._model.unload()
+        self._model = None
+        self._worker.close(EngineDead(ENDED))
 
 
 class KokoroTts:
@@ -75,7 +79,7 @@ class KokoroTts:
 
     def __init__(self, config: KokoroConfig) -> None:
         self._config = config
-        self._life: Life[Voice] = Life("speech synthesis", self._load)
+        self._life: Life[Voice] = Life("speech synthesis", self._load, IN_PROCESS)
         self._languages: Mapping[str, str] = {}
 
     @property
@@ -110,8 +114,7 @@ class KokoroTts:
         worker = Worker("kokoro", self._config.workers)
         try:
             model = await worker.submit(_Model, self._config)
-            for text in WARMING:
-                await worker.submit(model.speak, text, "", 1.0)
+            await worker.submit(model.warm)
         except BaseException:
             worker.close()
             raise
@@ -135,7 +138,7 @@ class _Model:
         session = _session(config)
         _check(session, config.model)
         try:
-            self._kokoro = Kokoro.from_session(session, config.voices)
+            self._kokoro: Any = Kokoro.from_session(session, config.voices)
             voices: Any = self._kokoro.voices  # an open file, of which each style would be unpacked for every phrase
             with voices:
                 self._styles: dict[str, NDArray[np.float32]] = dict(voices)
@@ -159,6 +162,19 @@ class _Model:
             for language in sorted(set(self.languages.values()))
         }
         self._phonemizing = threading.Lock()
+
+    def warm(self) -> None:
+        """Speak a little. Raises EngineError."""
+        try:
+            for text in WARMING:
+                self.speak(text, "", 1.0)
+        except EngineError:
+            self.unload()
+            raise
+
+    def unload(self) -> None:
+        """Give its memory back, at once: errors of phrases may hold the model for long. It speaks no more."""
+        self._kokoro = None
 
     def speak(self, text: str, voice: str, speed: float) -> Speech:
         """One piece, whole. Raises EngineError."""

@@ -13,6 +13,8 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """Before a new start; doubled each time."""
 STAYS = 3
 """So many failed starts, and more, hint at what does not go away by itself."""
+IN_PROCESS = "errors that stay with a process, as CUDA's do, end with the restart of the PoP"
+"""What is then said of a model that lives in our own process."""
 SETTLED_S = 60.0
 """Who has lived for so long does not die of its start: the next pause is the first again."""
 
@@ -34,11 +36,12 @@ C = TypeVar("C", bound=Core)
 class Life(Generic[C]):
     """`load` makes one core, ready for calls, or raises; cancelled, it leaves nothing behind.
 
-    `name` is what the log calls the engine.
+    `name` is what the log calls the engine; `hint`, what it says of starts that fail and fail.
     """
 
-    def __init__(self, name: str, load: Callable[[], Coroutine[Any, Any, C]]) -> None:
+    def __init__(self, name: str, load: Callable[[], Coroutine[Any, Any, C]], hint: str = "") -> None:
         self._name = name
+        self._hint = hint
         self._load = load
         self._core: C | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -108,8 +111,5 @@ class Life(Generic[C]):
             except Exception:
                 log.exception("the %s could not be started", self._name)
             failed += 1
-            if failed >= STAYS:
-                log.error(
-                    "the %s could not be started %d times: errors that stay with a process, as CUDA's do, end with the "
-                    "restart of the PoP", self._name, failed,
-                )  # fmt: skip
+            if failed >= STAYS and self._hint:
+                log.error("the %s could not be started %d times: %s", self._name, failed, self._hint)

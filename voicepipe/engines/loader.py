@@ -68,8 +68,10 @@ def placed(config: Config) -> Config:
         raise EngineMissing("\n".join(missing))
     machine = gpus.read()
     chosen = placement.place(config, len(machine.gpus))
-    if not machine.gpus:
-        log.warning("this machine has no GPU that NVIDIA's driver shows: engines that could use one run on the CPU")
+    named = {config.engines.asr, config.engines.tts}
+    auto = [name for name in placement.PLACED if name in named and getattr(config, name).device == "auto"]
+    if auto and not machine.gpus:
+        log.warning("NVIDIA's driver shows no GPU on this machine; on the CPU runs: %s", ", ".join(auto))
     if machine.gpus:
         chosen = placement.place(config, len(machine.gpus), tuple(_without_cuda(config, chosen)))
         placement.check(list(needs(chosen)), machine.gpus)

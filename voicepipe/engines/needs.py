@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from voicepipe.config import Config
+from voicepipe.engine_config import VllmConfig
 from voicepipe.engines import hub, models
 from voicepipe.engines.placement import LlmNeed, Need, device_index, group
 from voicepipe.errors import ConfigError, EngineError
@@ -31,18 +32,26 @@ def needs(config: Config) -> Iterator[Need]:
         context = 0 if need.gpus in seen else memory.CONTEXT
         yield Need(need.stage, need.gpus, need.weights, need.working + context)
         seen.add(need.gpus)
+    shared = bool(ours)
     if config.engines.tts == "coqui" and (gpu := device_index(config.coqui.device)) is not None:
+        shared = True
         largest = max((_size(file) for file in hub.local(config.coqui.model).glob("*.pth")), default=0)
         workers = config.coqui.workers
         yield Need("synthesis", (gpu,), largest * workers, workers * (memory.TTS_WORKSPACE + memory.CONTEXT))
     if config.engines.llm == "vllm":
         if gpus := group(config.vllm):
             yield _llm(config, tuple(range(gpus)))
-        elif (ours or config.engines.tts == "coqui") and not config.vllm.kv_cache_memory_bytes:
+        elif shared and not config.vllm.kv_cache_memory_bytes:
             raise EngineError(
-                "vllm.kv_cache_memory_bytes is 0, so that vLLM, which is spread over machines here, would take 92 % of "
-                "each of its GPUs, perhaps of that where recognition or synthesis runs, too: set it"
+                "vllm.kv_cache_memory_bytes is 0, so that vLLM, which is spread over machines here, would take "
+                f"{100 * _share(config.vllm):.0f} % of each of its GPUs, perhaps of that where recognition or "
+                "synthesis runs, too: set it"
             )
+
+
+def _share(vllm: VllmConfig) -> float:
+    """Of a GPU's memory, what vLLM takes where its cache has no size."""
+    return float(vllm.args.get("gpu_memory_utilization", UTILISATION))
 
 
 def _llm(config: Config, gpus: tuple[int, ...]) -> LlmNeed:
@@ -67,7 +76,7 @@ def _llm(config: Config, gpus: tuple[int, ...]) -> LlmNeed:
         wide = 1 if str(vllm.args.get("kv_cache_dtype", "")).startswith("fp8") else 2
         cache_least = memory.kv_call(shape, vllm.max_model_len) * wide // 2 // shards
     fp8 = fp8 and fp8 + draft
-    rest = 0.0 if vllm.kv_cache_memory_bytes else float(vllm.args.get("gpu_memory_utilization", UTILISATION))
+    rest = 0.0 if vllm.kv_cache_memory_bytes else _share(vllm)
     return LlmNeed(
         "language model", gpus, (weights + draft) // parts, memory.LLM_WORKSPACE + memory.CONTEXT,
         cache=vllm.kv_cache_memory_bytes, cache_least=cache_least, rest=rest, weights_fp8=fp8 // parts,

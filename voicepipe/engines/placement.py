@@ -18,6 +18,8 @@ from voicepipe.errors import EngineError
 from voicepipe.sizing.gpus import GIB
 
 MIB = 2**20
+PLACED = ("whisper", "kokoro", "coqui")
+"""Tables with a device; vLLM counts GPUs by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def place(config: Config, gpus: int, on_cpu: Collection[str] = ()) -> Config:
     # be free.
     auto = "cpu" if not gpus else f"cuda:{gpus - 1 if spread else llm if llm < gpus else 0}"
     replaced = {}
-    for name in ("whisper", "kokoro", "coqui"):
+    for name in PLACED:
         section = getattr(config, name)
         if section.device == "auto":
             replaced[name] = msgspec.structs.replace(section, device="cpu" if name in on_cpu else auto)

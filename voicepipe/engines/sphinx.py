@@ -259,7 +259,7 @@ class Recognition:
 
     def hear_out(self) -> Hypothesis | None:
         """Decode all that has come; a partial unless its best words are there already."""
-        self._guard(lambda: self._hear(last=True))
+        self._guard(lambda: self._hear(last=self._open))  # `settle` alone begins on less than BEGINNING
         return Hypothesis(self._words(), self.heard) if self._open and not self._settled else None
 
     def settle(self) -> Hypothesis:

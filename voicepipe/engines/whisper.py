@@ -12,7 +12,7 @@ from bisect import bisect_right
 from voicepipe.audio import Pcm, ms_to_samples
 from voicepipe.engine_config import WhisperConfig
 from voicepipe.engines.base import Hypothesis, OnPartial
-from voicepipe.engines.life import Life
+from voicepipe.engines.life import IN_PROCESS, Life
 from voicepipe.engines.whisper_model import LONGEST, Model, Passage, Reading
 from voicepipe.engines.whisper_schedule import Passes
 from voicepipe.engines.whisper_sound import Sound
@@ -57,7 +57,7 @@ class WhisperAsr:
 
     def __init__(self, config: WhisperConfig) -> None:
         self._config = config
-        self._life: Life[Recogniser] = Life("recogniser", self._load)
+        self._life: Life[Recogniser] = Life("recogniser", self._load, IN_PROCESS)
         self._passes: Passes | None = None
 
     @property

@@ -37,6 +37,14 @@ class Job:
                 self.done.set_result(self.fn())
             except BaseException as error:
                 self.done.set_exception(error)
+                del self  # which the error holds, and which would hold the error
+
+    def drop(self, error: EngineError | None) -> None:
+        """It will not run: who waits for it is told `error`, or cancelled."""
+        if error is None:
+            self.done.cancel()
+        elif self.done.set_running_or_notify_cancel():
+            self.done.set_exception(error)
 
 
 class Worker:
@@ -85,13 +93,16 @@ class Worker:
         """A queue of jobs that run one after the other, on whichever thread is free."""
         return Lane(self)
 
-    def close(self) -> None:
-        """Drop what waits; jobs that run end by themselves. Safe to call twice."""
+    def close(self, error: EngineError | None = None) -> None:
+        """Drop what waits; jobs that run end by themselves. Safe to call twice.
+
+        `error`: what those who wait are told, where the engine ends and they do not; else they are cancelled.
+        """
         self._closed = True
         self._pool.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             while self._waiting:
-                self._waiting.popleft().done.cancel()
+                self._waiting.popleft().drop(error)
 
     def _work(self) -> None:
         # The pool's own queue knows no urgency: what is next is chosen here, when a thread is free.

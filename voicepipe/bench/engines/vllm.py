@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 from voicepipe.bench.engines.load import CACHED_TOKENS, TRAFFIC
 from voicepipe.config import settle_environment
+from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.vllm.core import ENVIRONMENT
 from voicepipe.errors import EngineError, EngineMissing
 from voicepipe.sizing import memory
@@ -65,7 +66,7 @@ class VllmLlm:
             from vllm.engine.arg_utils import AsyncEngineArgs
             from vllm.v1.engine.async_llm import AsyncLLM
         except ImportError as error:
-            raise EngineMissing(f"vLLM cannot be imported ({error}): pip install vllm.") from None
+            raise EngineMissing(f"vLLM cannot be imported ({error}): pip install {INSTALLS['vllm']}.") from None
         self.weights = shape.weights
         self._shape = shape
         self._folder = TemporaryDirectory()

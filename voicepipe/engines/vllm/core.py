@@ -13,6 +13,7 @@ from voicepipe.config import settle_environment
 from voicepipe.engine_config import VllmConfig
 from voicepipe.engines import models
 from voicepipe.engines.base import Delta, Prompt
+from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.vllm.arguments import arguments, check_parser
 from voicepipe.engines.vllm.start import Start, end, hung, lower
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing, VoicepipeError
@@ -143,7 +144,9 @@ def _arguments(config: VllmConfig) -> dict[str, Any]:
 
         import voicepipe.engines.vllm.chats  # noqa: F401
     except (ImportError, OSError) as error:  # OSError: a library of CUDA that ctypes does not find
-        raise EngineMissing(f"vLLM cannot be imported ({error}): pip install vllm, see the README.") from error
+        raise EngineMissing(
+            f"vLLM cannot be imported ({error}): pip install {INSTALLS['vllm']}, see the README."
+        ) from error
     check_parser("vllm.tool_call_parser", config.tool_call_parser, ToolParserManager.list_registered())
     reasoning = config.args.get("reasoning_parser", "")
     check_parser("vllm.args.reasoning_parser", reasoning, ReasoningParserManager.list_registered())

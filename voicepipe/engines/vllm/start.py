@@ -74,9 +74,8 @@ class Start(Generic[T]):
 
     def _watch(self) -> None:
         """Processes come one after the other, and loading may be what kills this one."""
-        while self._thread.is_alive():
+        while self._thread.is_alive() and not self.guard.over.wait(WATCH_S):
             self.guard.watch(self.family())
-            time.sleep(WATCH_S)
 
 
 class Guard:
@@ -87,13 +86,13 @@ class Guard:
         self._lock = threading.Lock()
         self._watched: set[int] = set()
         self._shell: subprocess.Popen[bytes] | None = None
-        self._over = False
+        self.over = threading.Event()
 
     def watch(self, processes: "Iterable[Process]") -> None:
         """These, too."""
         with self._lock:
             new = {process.pid for process in processes} - self._watched
-            if not new or self._over:
+            if not new or self.over.is_set():
                 return
             self._watched |= new
             self._shell = self._shell or subprocess.Popen(
@@ -110,7 +109,7 @@ class Guard:
     def end(self) -> None:
         """Its processes have ended before. Safe to call twice."""
         with self._lock:
-            self._over = True
+            self.over.set()
             if self._shell:
                 self._shell.kill()
                 self._shell.wait()
