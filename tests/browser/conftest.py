@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from latency_probes.own_server import own_server
+from latency_probes.own_server import COMMAND, own_server
 from tests.waiting import PATIENT_POP
 
 CHROMIUM = shutil.which("chromium") or ""
@@ -48,7 +48,8 @@ def chromium(microphone: Path | None = None) -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def pop() -> Iterator[str]:
     """The address of a fresh PoP with the embedded engines."""
-    with own_server(PATIENT_POP) as url:
+    # Pictures show the budget that people have, so they are taken where calls are answered within it.
+    with own_server(COMMAND if SCREENSHOTS else PATIENT_POP) as url:
         yield url
 
 
