@@ -57,7 +57,7 @@ def test_latency_is_never_told_without_the_cut_in_rate(beside: Path) -> None:
     tiles = shown(beside, "tilesOf(view)", view(*RECORDS))
     assert (tiles["p50"], tiles["p99"]) == ("540", "893")
     assert tiles["latency-note"] == "2 timed turns · cut in on 1 (33 %)"
-    assert tiles["cut-ins"] == "1" and tiles["cut-ins-note"].startswith("33 %; 95 % sure: ≤ ")
+    assert tiles["cut-ins"] == "1" and tiles["cut-ins-note"].startswith("33 %, at most ")
     assert (tiles["late"], tiles["late-note"], tiles["missed"]) == ("1", "50 % over 300 ms", "1")
     assert (tiles["hits"], tiles["hits-note"]) == ("50 %", "1 of 2 · 1 draft dropped")
     assert (tiles["slots"], tiles["slots-note"], tiles["lag"]) == ("1 / 36", "160 ms predicted · 0 refused", "1.3 ms")

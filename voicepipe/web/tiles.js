@@ -27,7 +27,7 @@ export function tilesOf(view) {
       ? `${counted(totals.timed, "timed turn")} · ${cutIn} (${percent(shares.cut_in)})${forgotten(view)}`
       : "no turns yet",
     "cut-ins": `${totals.cut_ins}`,
-    "cut-ins-note": totals.turns ? `${percent(shares.cut_in)}; 95 % sure: ≤ ${percent(shares.cut_in_bound)}` : "of no turns",
+    "cut-ins-note": totals.turns ? `${percent(shares.cut_in)}, at most ${percent(shares.cut_in_bound)}` : "of no turns",
     late: `${totals.late}`,
     "late-note": `${totals.turns ? `${percent(shares.late)} ` : ""}over ${view.budget_ms} ms${asked(totals.by_request)}`,
     missed: `${totals.missed}`,
