@@ -24,6 +24,7 @@ from voicepipe.engines import kokoro
 from voicepipe.engines.base import Mortal, Speech, Tts
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.kokoro import KokoroTts
+from voicepipe.engines.life import FAILURES
 from voicepipe.engines.loader import choose
 from voicepipe.errors import EngineDead, EngineError, EngineMissing
 
@@ -182,7 +183,7 @@ async def test_a_model_that_fails_and_fails_is_loaded_again(
 
     voices = tts.voices()
     monkeypatch.setattr(tts._life.core._model._kokoro, "create_timed", fail)  # type: ignore[union-attr]
-    for _ in range(kokoro.FAILURES):
+    for _ in range(FAILURES):
         assert tts.alive and isinstance(tts, Mortal)
         with pytest.raises(EngineError, match="illegal memory access"):
             await whole(tts, TEXT)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from voicepipe.engine_config import KokoroConfig
 from voicepipe.engines import models
 from voicepipe.engines.base import Speech
-from voicepipe.engines.life import IN_PROCESS, Life
+from voicepipe.engines.life import FAILURES, IN_PROCESS, Life
 from voicepipe.engines.shaping import pieces, shape, word_starts
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineDead, EngineError, EngineMissing
@@ -36,8 +36,6 @@ ESPEAK = {"zh": "cmn"}
 WARMING = ("Hello.", "A table for two, on Friday at seven.", "We are open from Tuesday to Sunday, from noon to ten.")
 """Short and long: a GPU chooses its kernels by length."""
 ENDED = "kokoro's model failed and is being loaded again: see the log."
-FAILURES = 3
-"""Phrases in a row that fail: the model is broken, and not what it was given. Some errors of CUDA stay."""
 
 
 class Voice:

@@ -13,6 +13,9 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """Before a new start; doubled each time."""
 STAYS = 3
 """So many failed starts, and more, hint at what does not go away by itself."""
+FAILURES = 3
+"""Answers in a row that fail: a model in our own process is broken, and not what it was given. Some errors of CUDA
+stay."""
 IN_PROCESS = "errors that stay with a process, as CUDA's do, end with the restart of the PoP"
 """What is then said of a model that lives in our own process."""
 SETTLED_S = 60.0

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from voicepipe.audio import Pcm, ms_to_samples
 from voicepipe.engine_config import WhisperConfig
 from voicepipe.engines.base import Hypothesis, OnPartial
-from voicepipe.engines.life import IN_PROCESS, Life
+from voicepipe.engines.life import FAILURES, IN_PROCESS, Life
 from voicepipe.engines.whisper_model import LONGEST, Model, Passage, Reading
 from voicepipe.engines.whisper_schedule import Passes
 from voicepipe.engines.whisper_sound import Sound
@@ -24,8 +24,6 @@ LONG = ms_to_samples(12_000)
 """Sound of words that stand is dropped when there is more than this: reading it all again would take too long."""
 UNSURE = ms_to_samples(3_000)
 """The end of a full window is read again with what follows it."""
-FAILURES = 3
-"""Passes in a row that fail: the model is broken, and not what it was given. Some errors of CUDA stay."""
 
 
 class Recogniser:
