@@ -1,0 +1,45 @@
+"""What an attack is aimed at, and what it has to be: bounded in time, and at this machine alone."""
+
+import ipaddress
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A PoP on a loopback address. Raises ValueError for any other: attacks are never aimed elsewhere."""
+
+    host: str
+    port: int
+    key: str = ""
+    """Of a tenant that is not the well-behaved callers'; empty: the PoP asks for none."""
+    sip_port: int = 0
+    """0: no phones."""
+    pid: int = 0
+    """Of the PoP's process, for attacks that look at what they do to it; 0: unknown."""
+
+    def __post_init__(self) -> None:
+        if not ipaddress.ip_address(self.host).is_loopback:
+            raise ValueError(f"{self.host} is not on this machine's loopback: attacks are aimed at nothing else")
+
+    @property
+    def http(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
+    @property
+    def ws(self) -> str:
+        return f"ws://{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """`run(target, seconds)` returns after about `seconds`, with all it opened closed; what the server refuses, closes
+    or resets is no error."""
+
+    name: str
+    """As `python -m tests.attacks NAME` takes it."""
+    says: str
+    """What it does, in one line."""
+    run: Callable[[Target, float], Awaitable[None]]
+    by_stranger: bool = False
+    """It needs no key."""
