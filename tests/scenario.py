@@ -256,7 +256,8 @@ def told(event: CallEvent) -> str:
             item = event.item  # type: ignore[union-attr]
             return f"agent ({item.status}): {item.text}" if item.kind == "message" else f"calls {item.name}"
         case "ReplyDone":
-            return f"reply {event.status} {event.reason}".strip()  # type: ignore[union-attr]
+            reason = event.reason.partition(" (Its log")[0]  # type: ignore[union-attr]
+            return f"reply {event.status} {reason}".strip()  # type: ignore[union-attr]
         case "ItemTruncated":
             return f"truncated at {event.audio_end_ms} ms"  # type: ignore[union-attr]
         case "CallEnded":

@@ -22,6 +22,7 @@ from voicepipe.errors import EngineError, cause
 from voicepipe.line import Line
 from voicepipe.playout import Playout
 from voicepipe.reply import Reply
+from voicepipe.shown import shown
 from voicepipe.speech import Speaker
 from voicepipe.studio import RunTool, Studio
 from voicepipe.turn.endpoint import Endpointer, Evidence, Verdict
@@ -109,8 +110,7 @@ class Call:
                 for task in self._tasks:
                     task.cancel()
         except* Exception as errors:
-            detail = str(cause(errors))
-            log.exception("call %s failed", self.id)
+            detail = shown(cause(errors), f"call {self.id}")
         finally:
             if self.utterance:
                 self.utterance.stream.cancel()

@@ -16,6 +16,7 @@ from voicepipe.agent import Tool
 from voicepipe.audio import samples_to_ms
 from voicepipe.errors import ToolError, VoicepipeError
 from voicepipe.ladder import Ladder, Rungs
+from voicepipe.shown import shown
 from voicepipe.speech import Phrase
 from voicepipe.studio import Order, Studio
 from voicepipe.turn.events import (
@@ -171,8 +172,7 @@ class Reply:
                 async for text in texts:
                     await self._say(text)
         except VoicepipeError as error:
-            log.error("reply %s failed: %s", self.id, error)
-            self._failure = str(error)
+            self._failure = shown(error, f"reply {self.id}")
             with suppress(VoicepipeError):  # The voice itself may be what failed.
                 await self._say(self.order.settings.agent.fallback)
         await self._pieces.put(None)

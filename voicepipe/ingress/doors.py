@@ -23,6 +23,7 @@ from voicepipe.ingress.keys import Caller, Secrets, caller, key_of
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.session import Session
+from voicepipe.shown import shown
 
 logger = logging.getLogger(__name__)
 
@@ -65,11 +66,11 @@ def retry_after(error: Refused) -> str:
 def refusal(error: Refused) -> JSONResponse:
     """The answer to a caller who is not let in."""
     status, code, headers = _REFUSALS.get(type(error), (503, "refused", {"Retry-After": "2"}))
-    return JSONResponse(_error_body(code, str(error), None), status, headers)
+    return JSONResponse(_error_body(code, shown(error, "a request"), None), status, headers)
 
 
-def _error_body(code: str, message: str, param: str | None) -> dict[str, object]:
-    return {"error": {"type": "invalid_request_error", "code": code, "message": message, "param": param}}
+def _error_body(code: str, message: str, param: str | None, kind: str = "invalid_request_error") -> dict[str, object]:
+    return {"error": {"type": kind, "code": code, "message": message, "param": param}}
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -82,7 +83,12 @@ async def _mistaken(request: Request, error: Exception) -> Response:
     return JSONResponse(_error_body(error.code, error.message, error.param), 400)
 
 
-ANSWERS = {Refused: _refused, WireError: _mistaken}
+async def _failed(request: Request, error: Exception) -> Response:
+    said = shown(error, f"{request.method} {request.url.path[:200]}")
+    return JSONResponse(_error_body("server_error", said, None, "server_error"), 500)
+
+
+ANSWERS = {Refused: _refused, WireError: _mistaken, Exception: _failed}
 """What every HTTP endpoint may raise, and how it is answered."""
 
 

@@ -1,6 +1,5 @@
 """What a client asks, carried out on its call. Any transport of Realtime events uses this one."""
 
-import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
@@ -13,9 +12,8 @@ from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.items import ItemIn, ReferenceIn, item_of, wire_item
 from voicepipe.ingress.realtime.session import Format, tool_choice, voice_name
 from voicepipe.ingress.realtime.translate import Translator
+from voicepipe.shown import shown
 from voicepipe.turn.events import Item
-
-logger = logging.getLogger(__name__)
 
 SLACK_MS = 100
 """A client's clock may say that it played this much more than it was sent; beyond that it is wrong."""
@@ -72,9 +70,9 @@ class Control:
             answer(say.ErrorEvent.of(error, event.event_id))
         except CallError as error:
             answer(say.ErrorEvent.of(_call_error(event, error), event.event_id))
-        except Exception:
-            logger.exception("%s: could not carry out %s", self._call.id, type(event).__name__)
-            failure = WireError("server_error", "The server failed on this event.", kind="server_error")
+        except Exception as error:
+            said = shown(error, f"{self._call.id}: {type(event).__name__}")
+            failure = WireError("server_error", said, kind="server_error")
             answer(say.ErrorEvent.of(failure, event.event_id))
 
     async def _session_update(self, event: ask.SessionUpdate, asked: Asked) -> None:

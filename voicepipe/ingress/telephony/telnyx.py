@@ -182,7 +182,9 @@ class Telnyx:
             )
         except CommandFailed as error:
             self._legs.forget(leg)
-            raise TransferFailed(f"the telephone network refuses it ({error})") from error
+            # It may name our key's variable and Telnyx's address; what is raised is read by the model, and by clients.
+            logger.error("telnyx: %s is not transferred: %s", start.call_id, error)
+            raise TransferFailed("the telephone network refuses it") from error
         else:
             await leg.taken
         finally:
