@@ -1,24 +1,29 @@
 """Admission, tenants and draining of one PoP."""
 
 import asyncio
+import errno
 from pathlib import Path
 
 import msgspec
 import pytest
 
+import voicepipe.ingress.http  # slow to import, and the tests guard the event loop
+import voicepipe.pop
 from tests.scenario import ScenarioLine, load
 from voicepipe.agent import CallSettings
 from voicepipe.agent_store import AgentStore
-from voicepipe.config import Config
+from voicepipe.config import Config, HttpConfig
 from voicepipe.engine_config import DelaysConfig
 from voicepipe.engines.base import Engines
 from voicepipe.engines.delayed import delayed
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.errors import ConfigError, Draining, EngineDown, PopFull, Unauthorized
-from voicepipe.pop import Pop
+from voicepipe.pop import Pop, running
+from voicepipe.runtime import free_port
 from voicepipe.tools import ToolRunner
 from voicepipe.turn.events import ReplyDone
 
+SCRIPTED = dict.fromkeys(("vad", "asr", "llm", "tts"), "scripted")
 SCENARIOS = Path(__file__).parent / "scenarios"
 
 
@@ -135,3 +140,24 @@ async def test_draining_refuses_and_waits_for_the_last_call(make) -> None:  # ty
             pass
         assert pop.health()["status"] == "draining"
     await drained
+
+
+async def test_a_background_job_that_fails_does_not_end_the_pop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "front-desk.toml").write_text('name = "front-desk"\n')
+    tables = {"pop": {"agents": str(tmp_path)}, "http": {"port": free_port(HttpConfig(port=0))}, "engines": SCRIPTED}
+    failed = asyncio.Event()
+
+    def refresh(store: AgentStore) -> bool:
+        failed.set()
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(AgentStore, "refresh", refresh)
+    monkeypatch.setattr(voicepipe.pop, "AGENTS_EVERY_S", 0.01)
+    async with running(msgspec.convert(tables, Config)) as pop:
+        await failed.wait()
+        with pop.admit(pop.tenant(None), pop.agent(None)):
+            await asyncio.sleep(0.1)
+        assert pop.health()["status"] == "ok"
+    assert "rereading agents failed and is begun again" in caplog.text

@@ -24,6 +24,7 @@ from voicepipe.line import Line
 from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.process import Watch
+from voicepipe.supervised import supervised
 from voicepipe.tools import ToolRunner
 from voicepipe.turn.events import CallEvent, ReplyDone
 from voicepipe.turn.prompt import Message, Prompt
@@ -48,7 +49,11 @@ async def running(config: Config) -> AsyncIterator["Pop"]:
     async with loaded(config, phrases, prompts) as engines, ToolRunner() as tools:
         pop = Pop(config, agents, engines, tools)
         async with asyncio.TaskGroup() as group:
-            jobs = [group.create_task(job) for job in (pop.watch.run(), pop.reread_agents(), serve(pop))]
+            beside = (
+                supervised("measuring the process", pop.watch.run),
+                supervised("rereading agents", pop.reread_agents),
+            )
+            jobs = [group.create_task(job) for job in (*beside, serve(pop))]
             await pop.serving.wait()
             try:
                 yield pop

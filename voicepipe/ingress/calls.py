@@ -12,6 +12,7 @@ from voicepipe.call_api import Tenant
 from voicepipe.errors import Draining, UnknownCall
 from voicepipe.ingress.realtime.call import LINGER, RealtimeCall
 from voicepipe.rtp.clock import MediaClock
+from voicepipe.supervised import supervised
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ class Calls:
         """Until cancelled; then every call is told that the server goes down, and has a few seconds to end."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
-            clock = tasks.create_task(self._clock.run())
+            clock = tasks.create_task(supervised("the media clock", self._clock.run))
             try:
                 await asyncio.wait({clock})
             finally:
