@@ -59,7 +59,9 @@ def judge(said: Said, line: Timeline, reference: Pcm | None = None) -> TurnResul
         result.repaired = result.silenced and understood(said, heard)
     explained = cut_in or answer
     if explained:
-        result.stages, result.flags, result.labels = server_record(line, explained.response_id)
+        response = response_of(line, explained.response_id)
+        result.status = str(response.get("status", ""))
+        result.stages, result.flags, result.labels = server_record(response)
     return result
 
 
@@ -114,10 +116,15 @@ def understood(said: Said, heard: str) -> bool:
     return contains(heard, utterance.before) and contains(heard, after)
 
 
-def server_record(line: Timeline, response_id: str) -> tuple[dict[str, float], dict[str, bool], dict[str, str]]:
+def response_of(line: Timeline, response_id: str) -> dict[str, Any]:
+    """A response as the server told of it when it was done; empty where it never was."""
+    responses: list[dict[str, Any]] = [event.data["response"] for event in line.of_type("response.done")]
+    return next((item for item in responses if item["id"] == response_id), {})
+
+
+def server_record(response: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, bool], dict[str, str]]:
     """What the server's own record says of a response: its numbers, its flags, its words. Empty without one."""
-    responses = [event.data["response"] for event in line.of_type("response.done")]
-    metadata = next((item.get("metadata") for item in responses if item["id"] == response_id), None) or {}
+    metadata = response.get("metadata") or {}
     try:
         record: Any = json.loads(metadata.get(RECORD, "{}"))
     except (TypeError, ValueError):

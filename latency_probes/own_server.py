@@ -1,12 +1,14 @@
 """`--self`: a fresh PoP as a child process, on any free port of this machine, for as long as the probes run."""
 
+import os
 import re
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from voicepipe.errors import ProbeError
@@ -17,19 +19,45 @@ READY_S = 120.0
 DRAIN_S = 15.0
 
 
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A PoP that answers."""
+
+    url: str
+    pid: int
+    log: Path
+    """What it writes, while it runs."""
+
+
 @contextmanager
 def own_server(command: tuple[str, ...] = COMMAND) -> Iterator[str]:
     """The address of the PoP that `command` starts; it is stopped at the end.
 
     Raises ProbeError where it does not say within two minutes that it is ready.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "pop.log"
+    with started(command) as pop:
+        yield pop.url
+
+
+@contextmanager
+def started(
+    command: tuple[str, ...], variables: Mapping[str, str] | None = None, folder: Path | None = None
+) -> Iterator[Started]:
+    """As `own_server`; `variables` are added to its environment, `folder` is where it is started."""
+    with tempfile.TemporaryDirectory() as own:
+        log = Path(own) / "pop.log"
         with log.open("w") as output:
             # Into a file, not a pipe: a pipe that nobody reads stops the writer once it is full.
-            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(variables or {})},
+                cwd=folder,
+            )
         try:
-            yield address(child, log)
+            yield Started(address(child, log), child.pid, log)
         finally:
             child.terminate()
             try:

@@ -64,6 +64,8 @@ class TurnResult(msgspec.Struct):
     place: str = ""
     pause_ms: float | None = None
     over: "OverResult | None" = None
+    status: str = ""
+    """Of the response that answered, as the server ended it: "completed", "cancelled", "failed", ..."""
     stages: dict[str, float] = {}
     """Numbers of the server's own record of the turn."""
     flags: dict[str, bool] = {}

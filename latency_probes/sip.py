@@ -56,6 +56,8 @@ class Dialled:
     server: Address
     agent: str
     on_media: Callable[[bytes, float], None]
+    local: str = ""
+    """The address of this machine from which it is called; empty: the one on the way to the server."""
     answered: asyncio.Event = field(default_factory=asyncio.Event)
     over: asyncio.Event = field(default_factory=asyncio.Event)
     call_id: str = ""
@@ -71,19 +73,19 @@ class Dialled:
     _media: Address = ("", 0)
     _sent: int = 0
     _ssrc: int = field(default_factory=lambda: secrets.randbits(32))
-    _local: str = ""
     _sip: Any = None
     _port: int = 0
     _rtp: Any = None
 
     async def dial(self) -> None:
         """Raises ProbeError."""
-        self._local = await asyncio.to_thread(local_address, f"http://{self.server[0]}:{self.server[1]}")
-        self._sip, self._port = await bound(self._local, self._message)
-        self._rtp, rtp_port = await bound(self._local, self.on_media)
+        if not self.local:
+            self.local = await asyncio.to_thread(local_address, f"http://{self.server[0]}:{self.server[1]}")
+        self._sip, self._port = await bound(self.local, self._message)
+        self._rtp, rtp_port = await bound(self.local, self.on_media)
         self._target = f"sip:{self.agent}@{self.server[0]}:{self.server[1]}"
         self._to = f"<{self._target}>"
-        sdp = (f"v=0\r\no=- 1 1 IN IP4 {self._local}\r\ns=-\r\nc=IN IP4 {self._local}\r\nt=0 0\r\n"
+        sdp = (f"v=0\r\no=- 1 1 IN IP4 {self.local}\r\ns=-\r\nc=IN IP4 {self.local}\r\nt=0 0\r\n"
                f"m=audio {rtp_port} RTP/AVP {PCMU}\r\na=rtpmap:{PCMU} PCMU/8000\r\n")  # fmt: skip
         self.asked = time.monotonic()
         invite = self._request("INVITE", 1, sdp)
@@ -102,7 +104,7 @@ class Dialled:
 
     def _request(self, method: str, seq: int, body: str = "", branch: str = "") -> bytes:
         """`branch`: of an INVITE whose refusal this acknowledges."""
-        us, self._branch = f"{self._local}:{self._port}", branch or f"z9hG4bK{secrets.token_hex(8)}"
+        us, self._branch = f"{self.local}:{self._port}", branch or f"z9hG4bK{secrets.token_hex(8)}"
         lines = [
             f"{method} {self._target} SIP/2.0",
             f"Via: SIP/2.0/UDP {us};branch={self._branch};rport",
@@ -186,16 +188,18 @@ async def dialled(url: str, phone: str, agent: str, on_media: Callable[[bytes, f
 
 class SipCaller(Talker[Pcm]):
     """See `Caller`. `noise` and `seed` choose the room's noise; `url` is where the events are, `phone` where the
-    telephone is, as "HOST:PORT"; empty: port 5060 of the same host."""
+    telephone is, as "HOST:PORT"; empty: port 5060 of the same host. `local`: as `Dialled` has it."""
 
-    def __init__(self, url: str, noise: str, seed: int, key: str = "", agent: str = "", phone: str = "") -> None:
+    def __init__(
+        self, url: str, noise: str, seed: int, key: str = "", agent: str = "", phone: str = "", local: str = ""
+    ) -> None:
         timeline, idle = Timeline(), list(bed(noise, seed).reshape(-1, BLOCK))
         super().__init__(timeline, Mouth(timeline, noise, seed, lambda pcm: pcm, idle))
         self._url, self._key = url, key
         self._down = Resampler(WIRE_RATE, g711.RATE, in_step=True)
         self._up = Resampler(g711.RATE, WIRE_RATE, in_step=True)
         self._ascriber = Ascriber(timeline, UNANNOUNCED)
-        self._call = Dialled(telephone(url, phone), agent or ANYBODY, self._media)
+        self._call = Dialled(telephone(url, phone), agent or ANYBODY, self._media, local)
         self._sideband: ClientConnection | None = None
 
     async def dial(self) -> None:

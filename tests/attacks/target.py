@@ -1,8 +1,9 @@
 """What an attack is aimed at, and what it has to be: bounded in time, and at this machine alone."""
 
 import ipaddress
+from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,9 @@ class Target:
     """0: no phones."""
     pid: int = 0
     """Of the PoP's process, for attacks that look at what they do to it; 0: unknown."""
+    told: Counter[str] = field(default_factory=Counter, compare=False)
+    """What the PoP says to the attacker, and how often: statuses, error messages, reasons of closing. An attack that
+    adds to it (`target.told["HTTP 429"] += 1`) shows whether those who do wrong learn why they are refused."""
 
     def __post_init__(self) -> None:
         if not ipaddress.ip_address(self.host).is_loopback:
