@@ -2,7 +2,7 @@
 
 import asyncio
 import tomllib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -51,7 +51,16 @@ class Does(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     at_ms: int
     what: Literal[
-        "respond", "cancel", "commit", "clear", "message", "output", "truncate_first", "truncate_last", "transfer"
+        "respond",
+        "cancel",
+        "commit",
+        "clear",
+        "message",
+        "output",
+        "truncate_first",
+        "truncate_last",
+        "transfer",
+        "respond_beside",
     ]
     text: str = ""
     ms: int = 0
@@ -96,7 +105,7 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     lead_ms: int = 0
     """The line takes sound so far ahead of its being heard."""
     replies: dict[str, str] = {}
-    """What follows "call:" in a reply is a tool's name and its arguments."""
+    """What follows "call:" in a reply is a tool's name and its arguments; there may be several."""
     expect: list[str] = []
     """Lines of `Recording.story` that must come in this order; others may stand between."""
     never: list[str] = []
@@ -270,13 +279,19 @@ def told(event: CallEvent) -> str:
 
 
 def _reply(text: str) -> list[Delta]:
-    before, calls, call = text.partition("call:")
-    name, _, arguments = call.partition(" ")
+    before, *calls = text.split("call:")
     said: list[Delta] = [before] if before else []
-    return [*said, ToolCall("c1", name, arguments)] if calls else said
+    for number, call in enumerate(calls, 1):
+        name, _, arguments = call.strip().partition(" ")
+        said.append(ToolCall(f"c{number}", name, arguments))
+    return said
 
 
-async def play(scenario: Scenario) -> Recording:
+RunTool = Callable[[Tool, ToolCall], Awaitable[str]]
+
+
+async def play(scenario: Scenario, use: RunTool | None = None, keys: list[str] | None = None) -> Recording:
+    """`use` runs the agent's tools; `keys` gets what each use of one was known by."""
     delays = scenario.delays
     replies = {said: _reply(text) for said, text in scenario.replies.items()}
     llm = ScriptedLlm(replies, delays.first_token_ms, delays.token_ms, delays.llm_stalls_after, delays.llm_fails)
@@ -291,9 +306,16 @@ async def play(scenario: Scenario) -> Recording:
     events: list[tuple[float, CallEvent]] = []
 
     async def run_tool(tool: Tool, call: ToolCall, about: Mapping[str, Any]) -> str:
+        if use:
+            return await use(tool, call)
         await asyncio.sleep(1 if tool.name == "slow" else 0)
         caller = f" for {about['caller']} in {about['id']}" if about["caller"] else ""
         return f"{tool.name} did {call.arguments}{caller}"
+
+    def begin_tool(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str) -> "asyncio.Task[str]":
+        if keys is not None:
+            keys.append(key)
+        return asyncio.ensure_future(run_tool(tool, call, about))
 
     settings = msgspec.convert(scenario.settings, Overlay).over(CallSettings.of(agent))
     story: list[str] = []
@@ -304,7 +326,7 @@ async def play(scenario: Scenario) -> Recording:
             story.append(words)
 
     config, clock = msgspec.convert(scenario.config, Config), asyncio.get_running_loop().time
-    call = Call("rtc_1", line, settings, engines, config, run_tool, emit, clock)
+    call = Call("rtc_1", line, settings, engines, config, begin_tool, emit, clock)
     control = Control(call)
     refused: list[str] = []
     async with asyncio.TaskGroup() as group:
@@ -330,6 +352,8 @@ async def _do(does: Does, number: int, control: Control, refused: list[str]) -> 
         match does.what:
             case "respond":
                 control.respond(ReplyRequest(modality=does.modality))
+            case "respond_beside":
+                control.respond(ReplyRequest(conversation="none", input=(Item("beside", text=does.text),)))
             case "cancel":
                 control.cancel_reply(None)
             case "commit":
@@ -361,6 +385,7 @@ class Overlay(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     interrupt_response: bool = True
     tools: tuple[str, ...] = ()
     max_tokens: int | None = None
+    tool_choice: str = "auto"
     origin: Origin = Origin()
 
     def over(self, settings: CallSettings) -> CallSettings:
@@ -370,5 +395,6 @@ class Overlay(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             "none": None,
         }[self.turn_detection]
         tools = tuple(ToolSpec(name) for name in self.tools)
-        changes = {"turn_detection": detection, "modality": self.modality, "tools": tools}
+        changes: dict[str, Any] = {"turn_detection": detection, "modality": self.modality, "tools": tools}
+        changes |= {"tool_choice": self.tool_choice}
         return msgspec.structs.replace(settings, **changes, max_tokens=self.max_tokens, origin=self.origin)

@@ -39,6 +39,12 @@ class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`module:function`; called with the arguments as keywords, in a thread unless it is async. Its parameter `call`,
     if it has one that is not among `parameters`, is what a webhook gets as "call"."""
     timeout_ms: Wait = 3000
+    while_running: tuple[str, ...] = ()
+    """Said one after the other while it runs, the last one again and again, never over other sound or its result."""
+    while_running_after_ms: Ms = 700
+    """The first one is said after so much silence, ..."""
+    while_running_every_ms: Wait = 4000
+    """... and each further one."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -59,6 +65,8 @@ class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     transfer: str = ""
     """An entry of the agent's `transfer`: after the reply the tool `transfer_call` is called with it, the client's or,
     on a line that can transfer its caller, ours."""
+    end_call: bool = False
+    """After the reply the tool `end_call` is called, if the agent may hang up."""
 
 
 class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,6 +93,11 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     transfer_failed: str = "I am sorry, nobody can take your call right now. Can I help you myself?"
     """Said by `frontdesk` when an attempt has failed, where a program asked for it, and to callers whom Twilio hands
     back; otherwise a model finds its own words."""
+    end_call: bool = False
+    """The model may hang up: it gets the tool `end_call`. The call ends once its last words have been heard, unless the
+    caller speaks up before."""
+    goodbye: str = ""
+    """Said by a model's reply that hangs up without a word."""
     keys: dict[str, str] = {}
     """Keys of the caller's telephone -> what the caller means by them, as the model reads it."""
     key_pause_ms: Ms = 2000

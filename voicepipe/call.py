@@ -18,13 +18,14 @@ from voicepipe.config import Config
 from voicepipe.dialogue import Dialogue
 from voicepipe.ear import Ear
 from voicepipe.engines.base import Engines, Hypothesis
+from voicepipe.errands import BeginTool
 from voicepipe.errors import EngineError, cause
 from voicepipe.line import Line
 from voicepipe.playout import Playout
 from voicepipe.reply import Reply
 from voicepipe.shown import shown
 from voicepipe.speech import Speaker
-from voicepipe.studio import RunTool, Studio
+from voicepipe.studio import Studio
 from voicepipe.turn.endpoint import Endpointer, Evidence, Verdict
 from voicepipe.turn.events import CallEnded, CallEvent, Item, SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.turn.history import History
@@ -54,7 +55,7 @@ class Call:
         settings: CallSettings,
         engines: Engines,
         config: Config,
-        run_tool: RunTool,
+        begin_tool: BeginTool,
         emit: Callable[[CallEvent], None],
         clock: Callable[[], float],
     ) -> None:
@@ -66,7 +67,7 @@ class Call:
         self._clock = clock
         self._playout = Playout(line, clock, config.turn.duck_db)
         speaker = Speaker(engines.tts, line.out_rate, settings.agent.language)
-        studio = Studio(call_id, engines, speaker, self._playout, History(), run_tool, config.ladder, clock, emit)
+        studio = Studio(call_id, engines, speaker, self._playout, History(), begin_tool, config.ladder, clock, emit)
         self.ids = studio.ids
         self.dialogue = Dialogue(studio, settings, self.spawn, self._reply_ended)
         self.ear = Ear(engines.vad.stream(), config.vad, self._playout.reference)

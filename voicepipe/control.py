@@ -14,6 +14,7 @@ from voicepipe.call_api import ReplyRequest
 from voicepipe.commits import Commits
 from voicepipe.dtmf import Dtmf
 from voicepipe.errors import InputEmpty, NoReply, ReplyActive
+from voicepipe.hang_up import HangUp
 from voicepipe.studio import Order
 from voicepipe.transfer import Transfer
 from voicepipe.turn.events import Item, KeyPressed
@@ -31,6 +32,9 @@ class Control:
         self._dtmf = Dtmf(call, self._commits)
         self._transfer = Transfer(call)
         self._dialogue.on_transfer = self._transfer.by_model
+        self._dialogue.on_goodbye = HangUp(call).by_model
+        self._errands = self._dialogue.studio.errands
+        self._errands.on_over = self._tool_over
         self.id = call.id
 
     @property
@@ -38,7 +42,15 @@ class Control:
         return self._dialogue.settings
 
     async def run(self) -> None:
-        await self._call.run()
+        try:
+            await self._call.run()
+        finally:
+            self._errands.leave()
+
+    def _tool_over(self) -> None:
+        """The conversation has a result: a reply that is prepared does not know it, and one may be owed for it."""
+        self._dialogue.discard()
+        self._call.go_on("tool")
 
     def configure(self, settings: CallSettings) -> None:
         self._call.configure(settings)

@@ -11,6 +11,7 @@ from voicepipe.audio import ms_to_samples, samples_to_ms
 from voicepipe.errors import EngineError, ItemMismatch
 from voicepipe.reply import Reply
 from voicepipe.studio import Order, Studio
+from voicepipe.turn.end_call import END_CALL_TOOL
 from voicepipe.turn.events import Item, ItemAdded, ItemDeleted, ItemTruncated
 from voicepipe.turn.history import History, cut_at
 from voicepipe.turn.origin import with_origin
@@ -62,6 +63,8 @@ class Dialogue:
         """What has come meanwhile for a reply to answer."""
         self.on_transfer: Callable[[ToolCall], None] = _nobody
         """Called with the model's wish to put the caller through, when the reply that says so has been heard."""
+        self.on_goodbye: Callable[[], None] = _nobody_hangs_up
+        """Called when the model wishes to hang up, likewise."""
 
     # Speculation.
 
@@ -162,6 +165,7 @@ class Dialogue:
         if reply is None:
             return
         reply.record.reopened = True
+        self.studio.errands.taken_back(reply.knows)
         self._take_back("turn_detected")
         if reply.message:
             self.studio.history.repair(reply.message)
@@ -195,6 +199,8 @@ class Dialogue:
         tools = (*settings.tools, *(tool.spec for tool in settings.agent.tools if tool.name not in theirs))
         if self.studio.transfers(settings):
             tools = (*tools, transfer_tool(settings.agent))
+        if self.studio.ends(settings):
+            tools = (*tools, END_CALL_TOOL)
         return Prompt(messages, tools, settings.tool_choice, settings.max_tokens, speculative, settings.agent)
 
     async def rehearse(self) -> None:
@@ -233,12 +239,18 @@ class Dialogue:
             self._owed = what
 
     def catch_up(self) -> bool:
-        """Begin the reply that is owed, if there is one and nothing is in its way."""
-        if not self._owed or self.waiting or self.reply:
+        """Begin the reply that is owed, if there is one and nothing is in its way: also one that tells what came of a
+        tool which the caller has not been told of."""
+        results = self.studio.errands.owed() if self._answers_unasked else []
+        if not (self._owed or results) or self.waiting or self.reply:
             return False
         prompt = self.prompt()
         if self._owed == "tool":
             prompt = replace(prompt, tool_choice="none")  # A person hears that it failed before it is tried again.
+        elif results and prompt.tool_choice != "none":
+            prompt = replace(prompt, tool_choice="auto")  # Nobody has said anything that a tool could be forced upon.
+        for errand in results:
+            errand.owed = True
         self.begin(Order(prompt, self.settings))
         return True
 
@@ -287,6 +299,8 @@ class Dialogue:
             )  # Without sound of its own, too: it may stand behind one that has some.
             if reply.transfer:
                 self.on_transfer(reply.transfer)
+            elif reply.hangs_up:
+                self.on_goodbye()
             if reply is self.reply:
                 self.reply = None
                 self._on_ended()
@@ -328,3 +342,7 @@ class Dialogue:
 
 def _nobody(asked: ToolCall) -> None:
     """Who puts the caller through while nobody does."""
+
+
+def _nobody_hangs_up() -> None:
+    """Who hangs up likewise."""

@@ -23,7 +23,8 @@ VoicepipeError
  |    +-- ReplyActive        a reply is already being made
  |    +-- NoReply            no reply to cancel
  |    +-- TransferFailed     the caller could not be sent to somebody else
- +-- ToolError              a tool failed or took too long: the text is meant for the model
+ +-- ToolError              a tool failed: the text is meant for the model
+ |    +-- OutcomeUnknown     it was begun, and nobody knows whether it was done
  +-- ProbeError             latency_probes: a call could not be placed or judged
 
 Every message is one sentence for the person who reads it, and says what to do about it.
@@ -128,7 +129,11 @@ class TransferFailed(CallError):
 
 
 class ToolError(VoicepipeError):
-    """A tool failed or took too long; the text is what the model reads."""
+    """A tool failed; the text is what the model reads: short, true, and nothing of how we are built."""
+
+
+class OutcomeUnknown(ToolError):
+    """A tool was begun, and nobody knows whether it was done: it took too long, or the connection to it broke."""
 
 
 class ProbeError(VoicepipeError):

@@ -85,6 +85,19 @@ class Playout:
         """Returns when the caller has heard everything, as far as we know."""
         await asyncio.sleep(max(0.0, self._play_end - self.clock()))
 
+    async def quiet(self, ms: float, since: float) -> None:
+        """Returns once the caller has heard nothing from us for `ms`, counted from the second `since` on, and nothing
+        keeps us from speaking: no voice of theirs, no call on hold."""
+        while True:
+            left = max(since, self._play_end) + ms / 1000 - self.clock()
+            if left <= 0 and not self._kept_from_speaking:
+                return
+            await asyncio.sleep(max(left, BLOCK_MS / 1000))
+
+    @property
+    def _kept_from_speaking(self) -> bool:
+        return bool(self._queue) or self._held or self._target != 1.0 or not self.line.listens
+
     async def run(self) -> None:
         """The pacing loop; ends with its task."""
         try:

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from voicepipe.admission import Admission, engines_ms
@@ -26,6 +27,7 @@ from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.process import Watch
 from voicepipe.supervised import supervised
 from voicepipe.tools import ToolRunner
+from voicepipe.turn.end_call import END_CALL_TOOL
 from voicepipe.turn.events import CallEvent, ReplyDone
 from voicepipe.turn.prompt import Message, Prompt
 
@@ -66,7 +68,8 @@ async def running(config: Config) -> AsyncIterator["Pop"]:
 def beginning(agent: Agent) -> Prompt:
     """What every prompt of the agent begins with."""
     system = (Message("system", agent.instructions),) if agent.instructions else ()
-    return Prompt(system, tuple(tool.spec for tool in agent.tools), agent=agent)
+    tools = (*(tool.spec for tool in agent.tools), *((END_CALL_TOOL,) if agent.end_call else ()))
+    return Prompt(system, tools, agent=agent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,8 @@ class _Seat:
             self.watched.note(event, time.time())
             on_event(event)
 
-        return Control(Call(call_id, line, settings, pop.engines, pop.config, pop.tools.run, emit, time.monotonic))
+        begin_tool = partial(pop.tools.begin, tenant=self.watched.tenant)
+        return Control(Call(call_id, line, settings, pop.engines, pop.config, begin_tool, emit, time.monotonic))
 
 
 class Pop:

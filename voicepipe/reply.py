@@ -1,4 +1,4 @@
-"""ONE reply: prompt -> text -> phrases -> speech -> playout. One task, so ending it is one cancel.
+"""ONE reply: prompt -> text (`writer.py`) -> phrases -> speech -> playout. One task, so ending it is one cancel.
 
 Until `commit` it works behind a closed gate: nothing leaves it, no tool runs. After `commit` it tells the outside what
 it does, in the order of the wire's golden trace.
@@ -6,15 +6,15 @@ it does, in the order of the wire's golden trace.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
 import numpy as np
 
-from voicepipe.agent import Tool
 from voicepipe.audio import samples_to_ms
-from voicepipe.errors import ToolError, VoicepipeError
+from voicepipe.errands import Errand, called
+from voicepipe.errors import VoicepipeError
 from voicepipe.ladder import Ladder, Rungs
 from voicepipe.shown import shown
 from voicepipe.speech import Phrase
@@ -30,13 +30,12 @@ from voicepipe.turn.events import (
 )
 from voicepipe.turn.history import cut_at
 from voicepipe.turn.phrases import SENTENCES, Phraser
-from voicepipe.turn.prompt import Message, Prompt, ToolCall
+from voicepipe.turn.prompt import ToolCall
 from voicepipe.turn.timing import Hop, TurnRecord
-from voicepipe.turn.transfer import TRANSFER_TOOL
+from voicepipe.writer import Writer
 
 log = logging.getLogger(__name__)
 EMPTY = np.empty(0, np.int16)
-TOOL_ROUNDS = 5
 READY_PIECES = 3
 """Pieces that are made ahead of the gate or of playout's queue; a full queue holds up the model's stream."""
 
@@ -59,23 +58,36 @@ class Reply:
         """What the caller heard of it, once it was stopped."""
         self.message: str | None = None
         """Id of the message that was or is being said, or written."""
-        self.over = False
-        """All of it went out; its last sound may still be playing."""
-        self.transfer: ToolCall | None = None
-        """The caller is to be put through once it was heard."""
         self._item: Item | None = None
         self._place: int | None = None
         """Where on the line it begins."""
-        self._awaited = True
-        """The caller hears nothing until the next phrase is there."""
         self._studio = studio
         self._gate = asyncio.Event()
         self._ladder = Ladder(studio.ladder, record, studio.clock)
-        self._cutter = Phraser()
         self._pieces: asyncio.Queue[Phrase | ToolCall | None] = asyncio.Queue(READY_PIECES)
+        self._writer = Writer(studio, order, record, self._ladder, self._gate, self._pieces)
         self._items: list[Item] = []
-        self._tokens = 0
         self._failure = ""
+
+    @property
+    def over(self) -> bool:
+        """All of it went out; its last sound may still be playing."""
+        return self._writer.over
+
+    @property
+    def transfer(self) -> ToolCall | None:
+        """The caller is to be put through once it was heard."""
+        return self._writer.transfer
+
+    @property
+    def hangs_up(self) -> bool:
+        """The call is to be ended once it was heard."""
+        return self._writer.hangs_up
+
+    @property
+    def knows(self) -> Sequence[Errand]:
+        """Tools whose results it answers."""
+        return self._writer.knows
 
     @property
     def committed(self) -> bool:
@@ -126,7 +138,7 @@ class Reply:
         limit = self.order.prompt.max_tokens
         if self._failure:
             self._finish("failed", self._failure)
-        elif limit is not None and self._tokens >= limit:
+        elif limit is not None and self._writer.tokens >= limit:
             self._finish("incomplete", "max_output_tokens")
         else:
             self._finish("completed", "")
@@ -137,7 +149,7 @@ class Reply:
         A reply that was never committed leaves no trace.
         """
         if not self.committed:
-            self.over = True
+            self._writer.over = True
             return
         if self.spoken and self._place is not None:
             playout = self._studio.playout
@@ -167,7 +179,7 @@ class Reply:
 
     async def _make(self) -> None:
         try:
-            source = self._fixed() if self.order.text else self._generate()
+            source = self._fixed() if self.order.text else self._writer.texts()
             async with aclosing(source) as texts:
                 async for text in texts:
                     await self._say(text)
@@ -187,60 +199,9 @@ class Reply:
         for sentence in (*cutter.push(text), *cutter.flush()):
             yield sentence
 
-    async def _generate(self) -> AsyncGenerator[str, None]:
-        prompt = self.order.prompt
-        for _ in range(TOOL_ROUNDS):
-            call: ToolCall | None = None
-            async with aclosing(self._studio.engines.llm.generate(prompt)) as deltas:
-                while (delta := await self._ladder.next(deltas)) is not None:
-                    self._stamp("token")
-                    if isinstance(delta, ToolCall):
-                        call = delta
-                        break
-                    self._tokens += 1
-                    for text in self._cutter.push(delta):
-                        yield text
-            for text in self._cutter.flush():
-                yield text
-            if call is None:
-                if not self._ladder.answering:
-                    yield self.order.settings.agent.fallback  # The model said nothing.
-                return
-            await self._gate.wait()
-            if call.name == TRANSFER_TOOL and self._studio.transfers(self.order.settings):
-                self.transfer = call
-                return
-            tool = self._own_tool(call)
-            if tool is None:
-                await self._pieces.put(call)
-                return
-            prompt = await self._use(tool, call, prompt)
-        yield self.order.settings.agent.fallback  # It asks for one tool after the other.
-
-    def _own_tool(self, call: ToolCall) -> Tool | None:
-        """The agent's tool of this name, unless the client has one: then the client runs it."""
-        settings = self.order.settings
-        if any(spec.name == call.name for spec in settings.tools):
-            return None
-        return next((tool for tool in settings.agent.tools if tool.name == call.name), None)
-
-    async def _use(self, tool: Tool, call: ToolCall, prompt: Prompt) -> Prompt:
-        self.record.tool = True
-        about = self._studio.about(self.order.settings.origin)
-        try:
-            with self._ladder.excused():
-                result = await self._studio.run_tool(tool, call, about)
-        except ToolError as error:
-            result = f"Error: {error}"
-        if self.order.remembered:
-            self._studio.used(call, result)
-        self._awaited = True
-        used = (Message("assistant", call=call), Message("tool", result, call_id=call.call_id))
-        return replace(prompt, messages=prompt.messages + used, speculative=False)
-
     async def _say(self, text: str) -> None:
         self._stamp("phrase")
-        first, self._awaited = self._awaited, False
+        first, self._writer.awaited = self._writer.awaited, False
         async with aclosing(self._voiced(text, first)) as phrases:
             while (phrase := await self._ladder.next(phrases)) is not None:
                 if self.spoken:
@@ -288,10 +249,13 @@ class Reply:
         previous = history.last_visible()
         if self.order.remembered:
             history.add(item)
+            self._writer.message = self.message
         self._studio.emit(ReplyItemAdded(self.id, item, previous))
 
-    def _text_begins(self, text: str) -> None:
+    def _text_begins(self, text: str, *, stand_in: bool = False) -> None:
         self._open_message()
+        if not stand_in and not self._failure:
+            self._studio.errands.told(self.knows)
         assert self._item is not None
         self._item.text += text
         self.record.answer = self._item.text
@@ -300,7 +264,7 @@ class Reply:
     def _phrase_begins(self, phrase: Phrase, start: int) -> None:
         self.words += [(word, start + end) for word, end in phrase.words]
         if phrase.text:
-            self._text_begins(phrase.text)
+            self._text_begins(phrase.text, stand_in=phrase.stand_in)
 
     def _audible(self) -> None:
         self._stamp("audible")
@@ -318,7 +282,7 @@ class Reply:
         self._item = None
 
     def _pass_on(self, call: ToolCall) -> None:
-        item = self._studio.called(call)
+        item = called(self._studio.ids, call)
         self._join(item)
         self._studio.emit(ReplyItemDone(self.id, item))
         self._items.append(item)
@@ -329,10 +293,10 @@ class Reply:
         agent = self.order.settings.agent
 
         def hurry() -> None:
-            self._cutter.hurry = True
+            self._writer.cutter.hurry = True
 
         async def acknowledge() -> None:
-            if self.spoken and agent.acknowledgement:
+            if self.spoken and agent.acknowledgement and not self._writer.talks:
                 await self._stand_in(f"{agent.acknowledgement} ", instead=False)
 
         async def fall_back() -> None:
@@ -357,10 +321,12 @@ class Reply:
     def _finish(self, status: ReplyStatus, reason: str) -> None:
         if self.over:
             return
-        self.over = True
+        self._writer.over = True
         prompt_words = sum(len(message.text.split()) for message in self.order.prompt.messages)
         self._studio.emit(
-            ReplyDone(self.id, status, reason, tuple(self._items), prompt_words, self._tokens, self.record.summary())
+            ReplyDone(
+                self.id, status, reason, tuple(self._items), prompt_words, self._writer.tokens, self.record.summary()
+            )
         )
 
     def _stamp(self, hop: Hop) -> None:

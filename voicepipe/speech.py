@@ -45,6 +45,17 @@ class Speaker:
             yield self._phrase(text, speech)
             text = ""
 
+    async def whole(self, text: str, *, voice: str, speed: float) -> Phrase | None:
+        """All of `text` as one phrase; None: there is nothing to say."""
+        phrases = [phrase async for phrase in self.say(text, voice=voice, speed=speed, first=True)]
+        if not phrases:
+            return None
+        words, size = [], 0
+        for phrase in phrases:
+            words += [(word, size + end) for word, end in phrase.words]
+            size += phrase.pcm.size
+        return Phrase(text, np.concatenate([phrase.pcm for phrase in phrases]), tuple(words))
+
     def has(self, text: str, *, voice: str, speed: float) -> bool:
         """Whether `text` was made ahead of time."""
         return (text, voice, speed) in self._kept

@@ -1,99 +1,128 @@
-"""Runs an agent's tools: webhooks and Python functions. Whatever goes wrong is a text for the model (ToolError)."""
+"""Runs an agent's tools: webhooks and Python functions. Whatever goes wrong is a text for the model (ToolError).
+
+A tool that was begun belongs to the PoP, not to the reply or the call that asked for it: it runs to its end or its
+time limit, and a PoP that is shut down waits a while for what still runs.
+"""
 
 import asyncio
-import importlib
-import inspect
 import json
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Mapping
 from typing import Any, Self
 
 import httpx
 import msgspec
 
 from voicepipe.agent import Tool, Webhook
-from voicepipe.engines.worker import Worker
-from voicepipe.errors import ToolError
+from voicepipe.errors import OutcomeUnknown, ToolError
+from voicepipe.python_tools import PythonTools, too_long
 from voicepipe.turn.prompt import ToolCall
 
+log = logging.getLogger(__name__)
 RESULT_CHARS = 8000
 """A longer result is cut: it has to fit into the model's context."""
-
-THREADS = 16
-"""Functions that run at a time. Threads of their own: one that hangs must not hold up anything but other tools."""
-
 BODY_BYTES = 256 * 1024
 """A webhook's answer is not read any further than this."""
+FINISH_S = 10.0
+"""Tools that still run when the last call has ended may run for so long once the PoP is shut down."""
+NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL)
+"""Nothing of the request has left us."""
 
 
 class ToolRunner:
-    """The tools of all calls of a PoP; one HTTP client. A context manager."""
+    """The tools of all calls of a PoP; one HTTP client. A context manager, which waits for what was begun."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._transport = transport
         self._client: httpx.AsyncClient | None = None
-        self._threads = Worker("tool", THREADS)
+        self._functions = PythonTools()
+        self._begun: dict[asyncio.Task[str], str] = {}
+        """What runs, and its name for the log."""
 
     async def __aenter__(self) -> Self:
         self._client = await asyncio.to_thread(self._connect)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
-        self._threads.close()
+        try:
+            if self._begun:
+                log.warning("tools still running: %s; they have %g s to end", ", ".join(self._begun.values()), FINISH_S)
+                await asyncio.wait(self._begun, timeout=FINISH_S)
+        finally:
+            for task, name in self._begun.items():
+                log.error("%s was not done when the server ended; nobody knows whether it will be", name)
+                task.cancel()
+            if left := self.hanging():
+                log.error("%d functions of tools hang, and end with the process", left)
+            if self._client is not None:
+                await self._client.aclose()
+                self._client = None
+
+    def hanging(self) -> int:
+        """Functions that run, for whom or for nobody any more."""
+        return self._functions.left()
 
     def _connect(self) -> httpx.AsyncClient:
         # In a thread: reading the certificate store takes 20-50 ms. Redirects could lead to hosts nobody configured.
-        return httpx.AsyncClient(transport=self._transport, follow_redirects=False)
+        # A tool's own time limit is the only one, and one agent's slow servers may not take all connections.
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
+        return httpx.AsyncClient(transport=self._transport, follow_redirects=False, timeout=None, limits=limits)
 
-    async def run(self, tool: Tool, call: ToolCall, about: Mapping[str, Any]) -> str:
+    def begin(
+        self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tenant: str = ""
+    ) -> "asyncio.Task[str]":
+        """Run it as a task of ours: `errands.BeginTool`. `tenant`: whose call it is for."""
+        task = asyncio.create_task(self.run(tool, call, about, key, tenant))
+        self._begun[task] = f"{tool.name} of {about['id']}"
+        task.add_done_callback(self._begun.pop)
+        return task
+
+    async def run(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str = "", tenant: str = "") -> str:
         """The result as text for the model, at most 8000 characters. Takes at most `tool.timeout_ms`. `about` is what
-        the tool is told of the phone call, `Studio.about`.
+        the tool is told of the phone call, `Studio.about`; `key` as `errands.BeginTool` has it.
 
-        Raises ToolError, whose text the model can read, when the arguments are no JSON object, the tool fails, or it
-        takes too long. A function that runs in a thread cannot be stopped: it is left behind.
+        Raises ToolError when the arguments are no JSON object, the tool fails, or it takes too long.
         """
         arguments = parse(call.arguments)
-        try:
-            async with asyncio.timeout(tool.timeout_ms / 1000):
-                if tool.webhook is not None:
-                    return shorten(await self._post(tool.webhook, call, arguments, about))
-                return shorten(text(await self._apply(tool, arguments, about)))
-        except TimeoutError:
-            raise ToolError(f"{tool.name} took longer than {tool.timeout_ms} ms") from None
-
-    async def _post(self, webhook: Webhook, call: ToolCall, arguments: dict[str, Any], about: Mapping[str, Any]) -> str:
-        if self._client is None:
-            raise ToolError(f"{call.name} cannot be called: the tools have been closed")
+        if tool.webhook is None:
+            return shorten(text(await self._functions.call(tool, arguments, about, tenant)))
         body = {"name": call.name, "arguments": arguments, "call_id": call.call_id, "call": about}
         try:
-            async with self._client.stream("POST", webhook.url, json=body, headers=webhook.headers) as response:
-                if not response.is_success:
-                    raise ToolError(f"{call.name} answered with HTTP status {response.status_code}")
-                return (await _read(response)).decode(response.encoding or "utf-8", "replace")
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            # The URL may hold a secret: the model gets the kind of failure, not the address.
-            raise ToolError(f"{call.name} could not be reached ({type(error).__name__})") from error
+            async with asyncio.timeout(tool.timeout_ms / 1000):
+                return shorten(await self._ask(tool.name, tool.webhook, body, key))
+        except TimeoutError:
+            raise too_long(tool) from None
 
-    async def _apply(self, tool: Tool, arguments: dict[str, Any], about: Mapping[str, Any]) -> Any:
-        """Call the tool's function, in a thread unless it is async."""
-        function = await self._threads.submit(load, tool)
-        signature = inspect.signature(function)
-        if "call" in signature.parameters and "call" not in tool.parameters.get("properties", {}):
-            arguments = {**arguments, "call": about}
+    async def _ask(self, name: str, webhook: Webhook, body: dict[str, Any], key: str) -> str:
+        """A server that cannot be reached is tried once more: nothing was sent."""
         try:
-            signature.bind(**arguments)
-        except TypeError as error:
-            raise ToolError(f"{tool.name} was called with wrong arguments: {error}") from None
+            return await self._post(name, webhook, body, key)
+        except NOT_SENT:
+            pass
         try:
-            if inspect.iscoroutinefunction(function):
-                return await function(**arguments)
-            return await self._threads.submit(function, **arguments)
-        except (ToolError, TimeoutError):
+            return await self._post(name, webhook, body, key)
+        except NOT_SENT as error:
+            # The URL may hold a secret: the log and the model get the kind of failure, not the address.
+            log.error("%s could not be reached (%s)", name, type(error).__name__)
+            raise ToolError(f"{name} could not be reached") from None
+
+    async def _post(self, name: str, webhook: Webhook, body: dict[str, Any], key: str) -> str:
+        if self._client is None:
+            raise ToolError(f"{name} cannot be called: the server is being shut down")
+        # A string in quotes: draft-ietf-httpapi-idempotency-key-header, section 2.1.
+        headers = {**webhook.headers, "Idempotency-Key": f'"{key}"'}
+        try:
+            async with self._client.stream("POST", webhook.url, json=body, headers=headers) as response:
+                if response.is_server_error:
+                    raise OutcomeUnknown(f"{name} answered with HTTP status {response.status_code}")
+                if not response.is_success:
+                    raise ToolError(f"{name} answered with HTTP status {response.status_code}")
+                return (await _read(response)).decode(response.encoding or "utf-8", "replace")
+        except NOT_SENT:
             raise
-        except Exception as error:
-            raise ToolError(f"{tool.name} failed: {error}") from error
+        except httpx.HTTPError as error:
+            log.error("the connection to %s broke (%s)", name, type(error).__name__)
+            raise OutcomeUnknown(f"the connection to {name} broke; nobody knows whether it was done") from None
 
 
 async def _read(response: httpx.Response) -> bytes:
@@ -103,18 +132,6 @@ async def _read(response: httpx.Response) -> bytes:
         if len(body) >= BODY_BYTES:
             break
     return body[:BODY_BYTES]
-
-
-def load(tool: Tool) -> Callable[..., Any]:
-    """The function behind `module:function`. Raises ToolError. Imports, so not for the event loop."""
-    module, colon, name = tool.function.partition(":")
-    try:
-        function = getattr(importlib.import_module(module), name) if colon and module and name else None
-    except (ImportError, AttributeError) as error:
-        raise ToolError(f"{tool.name} is not there: {error}") from error
-    if not callable(function):
-        raise ToolError(f'{tool.name} has no function: expected "module:function", got "{tool.function}"')
-    return function  # type: ignore[no-any-return]
 
 
 def parse(arguments: str) -> dict[str, Any]:

@@ -37,6 +37,11 @@ class History:
         self._trimmed_before += at < self._trimmed_before
         return self.items[at - 1].id if at else None
 
+    def before(self, item_id: str) -> str:
+        """What `add` takes as `after` for an item that is to stand before this one. Raises ItemUnknown."""
+        at = self._index(item_id)
+        return self.items[at - 1].id if at else "root"
+
     def delete(self, item_id: str) -> None:
         """Raises ItemUnknown."""
         at = self._index(item_id)
@@ -107,11 +112,9 @@ class History:
         if sum(words[self._trimmed_before :]) > self.max_words:
             while self._trimmed_before < len(words) - 1 and sum(words[self._trimmed_before :]) > self.max_words * KEEP:
                 self._trimmed_before += 1
-            # Not between a tool's call and its result: models refuse a result without its call.
-            while self.items[self._trimmed_before].kind == "function_call_output":
-                self._trimmed_before += 1
-                if self._trimmed_before == len(self.items):
-                    break
+        # Not between a tool's call and its result, which may come late: models refuse a result without its call.
+        while self._trimmed_before < len(words) and self.items[self._trimmed_before].kind == "function_call_output":
+            self._trimmed_before += 1
         return self.items[self._trimmed_before :]
 
     def _index(self, item_id: str) -> int:

@@ -1,0 +1,279 @@
+"""Tools in calls: each that was begun is finished once and told of, whatever became of its reply. In virtual time."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.scenario import Delays, Does, Presses, Recording, Says, Scenario, play
+from voicepipe.agent import Tool
+from voicepipe.engines.base import Message
+from voicepipe.errors import OutcomeUnknown, ToolError
+from voicepipe.turn.events import ReplyDone
+from voicepipe.turn.prompt import ToolCall
+
+pytestmark = pytest.mark.virtual_time
+ASKED = "book a table for two"
+BOOKED = "book did {}"
+TOLD = "agent (completed): It is booked."
+SPEAKS = Says(500, 1400)
+"""The turn is committed within 200 ms of its end, and its tool is begun then."""
+
+
+class Uses:
+    """A tool's uses: when each began and ended, by the name and the arguments."""
+
+    def __init__(self, takes_s: float = 2.0, fails: Callable[[ToolCall], Exception | None] = lambda call: None) -> None:
+        self.begun: list[tuple[str, float]] = []
+        self.done: list[str] = []
+        self._takes_s = takes_s
+        self._fails = fails
+
+    async def __call__(self, tool: Tool, call: ToolCall) -> str:
+        loop = asyncio.get_running_loop()
+        self.begun.append((f"{tool.name} {call.arguments}", loop.time()))
+        await asyncio.sleep(self._takes_s)
+        self.done.append(f"{tool.name} {call.arguments}")
+        if error := self._fails(call):
+            raise error
+        return f"{tool.name} did {call.arguments}"
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self.begun]
+
+
+def scenario(**changes: Any) -> Scenario:
+    tool = {"name": "book", "function": "m:f"}
+    base: dict[str, Any] = {
+        "about": "A booking.",
+        "hears": [ASKED, "please"],
+        "says": [SPEAKS],
+        "length_ms": 12_000,
+        "agent": {"tools": [tool], "acknowledgement": ""},
+        "replies": {ASKED: "call:book {}", "please": "call:book {}", BOOKED: "It is booked."},
+    }
+    return Scenario(**(base | changes))
+
+
+def tools_of(recording: Recording) -> list[str]:
+    """What the conversation holds of tools, in order."""
+    kinds = {"function_call": "calls", "function_call_output": "->"}
+    items = recording.control._errands._history.items
+    return [f"{kinds[item.kind]} {item.name or item.output}" for item in items if item.kind in kinds]
+
+
+def last_prompt(recording: Recording) -> list[str]:
+    def line(message: Message) -> str:
+        return f"calls {message.call.name}" if message.call else f"{message.role}: {message.text}"
+
+    return [line(message) for message in recording.llm.prompts[-1].messages]
+
+
+async def test_a_tool_whose_reply_was_cancelled_is_finished_once_and_told_of() -> None:
+    uses = Uses()
+    recording = await play(scenario(does=[Does(2800, "cancel")]), uses)
+    assert uses.names == uses.done == ["book {}"]
+    assert "reply cancelled client_cancelled" in recording.story
+    assert TOLD in recording.story[recording.story.index("reply cancelled client_cancelled") :]
+    assert tools_of(recording) == ["calls book", f"-> {BOOKED}"]
+    assert last_prompt(recording) == [f"user: {ASKED}", "calls book", f"tool: {BOOKED}"]
+
+
+@pytest.mark.parametrize("takes_s", [0.1, 0.9, 3.0])
+async def test_a_caller_who_goes_on_does_not_have_it_done_twice(takes_s: float) -> None:
+    """0.6 s after the last word: the turn is reopened, and the model asks for the same again."""
+    uses = Uses(takes_s)
+    recording = await play(scenario(says=[SPEAKS, Says(2500, 800)]), uses)
+    assert "reply cancelled turn_detected" in recording.story
+    assert uses.names == uses.done == ["book {}"]
+    assert recording.story.count(TOLD) == 1
+    assert tools_of(recording) == ["calls book", f"-> {BOOKED}"]
+
+
+async def test_what_was_told_may_be_done_again_and_a_server_knows_it_for_a_new_use() -> None:
+    uses, keys = Uses(0.2), list[str]()
+    hears = [ASKED, "and once more please", "the same again"]
+    replies = {ASKED: "call:book {}", "the same again": "call:book {}", BOOKED: "It is booked."}
+    says = [SPEAKS, Says(5500, 900), Says(9000, 900)]
+    recording = await play(scenario(hears=hears, replies=replies, says=says, length_ms=14_000), uses, keys)
+    assert uses.names == ["book {}", "book {}"] and len(set(keys)) == 2
+    assert recording.story.count(TOLD) == 2
+
+
+@pytest.mark.parametrize(("error", "same"), [(OutcomeUnknown("it took too long"), True), (ToolError("full"), False)])
+async def test_a_repeat_of_what_nobody_knows_the_outcome_of_keeps_its_key(error: ToolError, same: bool) -> None:
+    failures = [error]
+    uses, keys = Uses(0.2, lambda call: failures.pop() if failures else None), list[str]()
+    replies = {ASKED: "call:book {}", f"Error: {error}": "call:book {}", BOOKED: "It is booked."}
+    recording = await play(scenario(replies=replies), uses, keys)
+    assert uses.names == ["book {}", "book {}"] and (keys[0] == keys[1]) is same
+    assert tools_of(recording) == ["calls book", f"-> Error: {error}", "calls book", f"-> {BOOKED}"]
+    assert TOLD in recording.story
+
+
+async def test_all_tools_of_a_reply_run_at_once_and_it_knows_of_each() -> None:
+    three = [{"name": name, "function": "m:f"} for name in ("a", "b", "c")]
+    uses = Uses(2.0, lambda call: ToolError("b is closed") if call.name == "b" else None)
+    replies = {ASKED: "Let me see. call:a {} call:b {} call:c {}", "c did {}": "That is all."}
+    recording = await play(scenario(agent={"tools": three}, replies=replies), uses)
+    assert uses.names == ["a {}", "b {}", "c {}"] and len({at for _, at in uses.begun}) == 1
+    expected = ["calls a", "tool: a did {}", "calls b", "tool: Error: b is closed", "calls c", "tool: c did {}"]
+    assert last_prompt(recording) == [f"user: {ASKED}", "assistant: Let me see. ", *expected]
+    assert "agent (completed): Let me see. That is all." in recording.story
+    messages = recording.control._errands._history.messages("")
+    assert [m.text or m.call_id or "call" for m in messages][-1] == "Let me see. That is all."
+
+
+async def test_a_client_s_tools_are_passed_on_beside_ours() -> None:
+    uses = Uses(1.0)
+    replies = {ASKED: "call:show {} call:book {} call:print {}"}
+    settings = {"tools": ["show", "print"]}
+    recording = await play(scenario(replies=replies, settings=settings), uses)
+    assert [line for line in recording.story if line.startswith(("calls", "reply"))] == [
+        "calls show", "calls print", "reply completed",
+    ]  # fmt: skip
+    (done,) = [event for _, event in recording.events if isinstance(event, ReplyDone)]
+    assert [item.name for item in done.items] == ["show", "print"]
+    assert sorted(tools_of(recording)) == [f"-> {BOOKED}", "calls book", "calls print", "calls show"]
+
+
+async def test_a_caller_who_hangs_up_does_not_stop_it() -> None:
+    uses = Uses(3.0)
+    recording = await play(scenario(length_ms=3000), uses)
+    assert recording.story[-1] == "ended: caller" and uses.done == []
+    await asyncio.sleep(5)
+    assert uses.names == uses.done == ["book {}"]
+    assert tools_of(recording) == ["calls book", f"-> {BOOKED}"]
+
+
+async def test_who_speaks_while_it_runs_is_answered_and_then_told() -> None:
+    """The model reads that there is no result yet; the result stands at the end, where it is answered."""
+    uses = Uses(6.0)
+    hears, says = [ASKED, "are you still there"], [SPEAKS, Says(4000, 1000)]
+    replies = {ASKED: "call:book {}", "are you still there": "Yes.", BOOKED: "It is booked."}
+    recording = await play(scenario(hears=hears, says=says, replies=replies, length_ms=14_000), uses)
+    second = recording.llm.prompts[-2].messages
+    assert [(m.role, m.call is not None) for m in second] == [("user", False), ("assistant", True), ("user", False)]
+    assert recording.story[-4:] == ["reply completed", TOLD, "reply completed", "ended: caller"]
+    assert last_prompt(recording) == [f"user: {ASKED} are you still there", "assistant: Yes.", "calls book",
+                                      f"tool: {BOOKED}"]  # fmt: skip
+
+
+async def test_a_model_that_fails_after_it_is_asked_once_more() -> None:
+    uses = Uses(1.0)
+    # Of the prompts the first is good; all that hold the result fail.
+    recording = await play(scenario(replies={ASKED: "call:book {}"}, delays=Delays(llm_stalls_after=1)), uses)
+    assert uses.names == ["book {}"]
+    assert len([prompt for prompt in recording.llm.prompts if prompt.messages[-1].text == BOOKED]) <= 2
+
+
+async def test_a_client_that_asks_for_replies_itself_gets_none_unasked() -> None:
+    uses = Uses(1.0)
+    does = [Does(500, "message", ASKED), Does(600, "respond"), Does(900, "cancel"), Does(4000, "respond")]
+    quiet = scenario(says=[], does=does, settings={"turn_detection": "none"})
+    recording = await play(quiet, uses)
+    began = [at for at, event in recording.events if isinstance(event, ReplyDone)]
+    assert len(began) == 2 and began[1] > 4000
+    assert TOLD in recording.story and uses.names == ["book {}"]
+
+
+async def test_a_tool_that_is_forced_is_called_once() -> None:
+    uses = Uses(0.1)
+    recording = await play(scenario(settings={"tool_choice": "required"}), uses)
+    assert [prompt.tool_choice for prompt in recording.llm.prompts] == ["required", "auto"]
+    assert TOLD in recording.story
+
+
+async def test_a_tool_that_is_not_there_is_an_error_for_the_model() -> None:
+    replies = {ASKED: "call:fly {}", "Error: there is no tool fly": "I cannot fly."}
+    recording = await play(scenario(replies=replies), Uses())
+    assert "agent (completed): I cannot fly." in recording.story
+    assert not [line for line in recording.story if line.startswith("calls")]
+
+
+async def test_a_reply_beside_the_conversation_leaves_nothing_in_it() -> None:
+    uses = Uses(1.0)
+    recording = await play(scenario(says=[], does=[Does(500, "respond_beside", ASKED), Does(900, "cancel")]), uses)
+    assert uses.done == ["book {}"] and tools_of(recording) == []
+
+
+# --- while it runs -------------------------------------------------------------------------------------------------
+
+TALKING = {
+    "acknowledgement": "",
+    "tools": [{"name": "book", "function": "m:f", "while_running": ["I am looking.", "Still looking."],
+               "while_running_every_ms": 1500}],
+}  # fmt: skip
+
+
+def heard(recording: Recording) -> list[tuple[float, float]]:
+    """When the caller heard something: from, to, in ms; silences above 100 ms divide."""
+    spans: list[tuple[float, float]] = []
+    for at, level in recording.line.sent:
+        if level > -45:
+            if spans and at - spans[-1][1] <= 100:
+                spans[-1] = (spans[-1][0], at + 20)
+            else:
+                spans.append((at, at + 20))
+    return spans
+
+
+async def test_a_tool_that_takes_two_seconds_does_not_leave_the_caller_in_silence() -> None:
+    uses = Uses(2.0)
+    recording = await play(scenario(agent=TALKING), uses)
+    (begin, looking), (answer, _) = heard(recording)
+    committed = begin - 700
+    assert begin - 1900 < 1000, "within a second of the caller's last word"
+    assert 0 <= committed - 1900 < 300
+    assert answer > looking, "the result follows"
+    assert "agent (completed): I am looking. It is booked." in recording.story
+    record = next(event.record for _, event in recording.events if isinstance(event, ReplyDone))
+    assert record["playout"] > 1900, "a stand-in is not the answer"
+
+
+async def test_the_texts_follow_one_another_and_the_last_one_comes_again() -> None:
+    recording = await play(scenario(agent=TALKING, length_ms=20_000), Uses(9.0))
+    spans = heard(recording)
+    gaps = [round(b[0] - a[1]) for a, b in zip(spans, spans[1:], strict=False)][:-1]
+    assert len(spans) >= 4 and all(1490 <= gap <= 1560 for gap in gaps), gaps
+    assert "I am looking. Still looking. Still looking. " in recording.story[-3]
+
+
+@pytest.mark.parametrize("takes_s", [0.5, 0.69, 0.71, 0.9, 1.2])
+async def test_no_text_is_said_over_the_result_or_cut_by_it(takes_s: float) -> None:
+    recording = await play(scenario(agent=TALKING), Uses(takes_s))
+    said = "It is booked." if takes_s < 0.7 else "I am looking. It is booked."
+    assert f"agent (completed): {said}" in recording.story
+    assert "Still" not in "".join(recording.story)
+
+
+async def test_no_text_is_said_over_what_the_model_said_before() -> None:
+    replies = {ASKED: "Let me look into the book for you now. call:book {}", BOOKED: "It is booked."}
+    recording = await play(scenario(agent=TALKING, replies=replies), Uses(5.0))
+    spans = heard(recording)
+    assert 700 <= spans[1][0] - spans[0][1] <= 760
+
+
+async def test_no_text_is_said_while_the_caller_speaks() -> None:
+    """The second text is due at 4.9 s, into a cough that holds the reply."""
+    says = [SPEAKS, Says(4800, 400)]
+    recording = await play(scenario(agent=TALKING, says=says, hears=[ASKED, ""]), Uses(5.0))
+    assert "reply cancelled turn_detected" not in recording.story
+    assert 5200 < heard(recording)[1][0] < 5700
+
+
+async def test_a_text_reply_says_nothing_meanwhile() -> None:
+    recording = await play(scenario(agent=TALKING, settings={"modality": "text"}), Uses(2.0))
+    assert TOLD in recording.story
+
+
+async def test_keys_while_a_text_is_said_end_it_and_not_the_tool() -> None:
+    uses = Uses(4.0)
+    agent = TALKING | {"keys": {"1": "hello"}}
+    replies = {ASKED: "call:book {}", "hello": "Hello!", BOOKED: "It is booked."}
+    recording = await play(scenario(agent=agent, replies=replies, keys=[Presses(3000, "1")]), uses)
+    assert uses.names == uses.done == ["book {}"]
+    told = [line for line in recording.story if line.startswith("agent (completed)")]
+    assert told == ["agent (completed): Hello!", TOLD]

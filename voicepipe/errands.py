@@ -1,0 +1,197 @@
+"""The tools that one call has begun. Each is finished beside the reply that asked for it, exactly once, and the
+conversation says so, whatever has become of that reply.
+
+Until the caller has been told what came of it, the same wish (the tool and its arguments) is the same errand: a model
+that asks again, since its reply was cut or the turn goes on, gets what is under way or has come already.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol
+
+from voicepipe.agent import Tool
+from voicepipe.errors import ItemUnknown, OutcomeUnknown, ToolError
+from voicepipe.turn.events import Item
+from voicepipe.turn.history import History, Ids
+from voicepipe.turn.prompt import ToolCall
+
+log = logging.getLogger(__name__)
+MOST = 16
+"""Tools of one call that run at a time."""
+REMEMBERED = 64
+"""Errands that are kept: those that the caller may still have to be told of, and keys that a repeat uses again."""
+
+
+class BeginTool(Protocol):
+    def __call__(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str) -> "asyncio.Task[str]":
+        """Run it, whatever becomes of who asked; the result is text for the model. The task may fail with ToolError.
+        `key`: what this use of the tool is known by to a server that is asked twice."""
+
+
+@dataclass(eq=False, slots=True)
+class Errand:
+    """A tool that was begun."""
+
+    tool: Tool
+    call: ToolCall
+    wish: str
+    key: str
+    item: Item | None
+    """Its call in the conversation; None: it was begun for a reply beside the conversation."""
+    output: str | None = None
+    """What came of it, as the model reads it; None: it runs."""
+    failed: bool = False
+    due: bool = True
+    """The caller has not been told what came of it."""
+    owed: bool = False
+    """A reply was begun for that alone. There is one at most: a model that fails must not be asked for ever."""
+    waiting: int = 0
+    """Replies that wait for it."""
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def wait(self) -> None:
+        """Until it is over. To be cancelled here does nothing to the errand."""
+        self.waiting += 1
+        try:
+            await self.over.wait()
+        finally:
+            self.waiting -= 1
+
+
+class Errands:
+    """One call's. They outlive it: `leave` when it has ended."""
+
+    def __init__(self, history: History, ids: Ids, begin: BeginTool) -> None:
+        self.on_over: Callable[[], None] = _nobody
+        """Called when an errand is over and the conversation has its result."""
+        self._history = history
+        self._ids = ids
+        self._begin = begin
+        self._errands: list[Errand] = []
+        self._keys: dict[str, str] = {}
+        """Wish -> the key of the last use whose outcome nobody knows."""
+        self._left = False
+
+    def begin(
+        self, tool: Tool, call: ToolCall, about: Mapping[str, Any], *, remembered: bool, before: str | None = None
+    ) -> Errand:
+        """Begin it, or join the one that is under way for the same wish. `before`: the message that its call stands
+        before, that of the reply which asks. Raises ToolError: the call has too many under way."""
+        wish = _wish(tool, call)
+        if same := self._same(wish, remembered):
+            return same
+        if sum(errand.output is None for errand in self._errands) >= MOST:
+            raise ToolError("too many tools of this call are still running")
+        key = self._keys.setdefault(wish, self._ids.new("use"))
+        if any(errand.call.call_id == call.call_id for errand in self._errands):
+            call = replace(call, call_id=key)  # Some servers number their calls anew in each reply.
+        errand = Errand(tool, call, wish, key, self._enter(call, before) if remembered else None)
+        self._errands.append(errand)
+        self._begin(tool, call, about, key).add_done_callback(partial(self._finished, errand))
+        return errand
+
+    def untold(self) -> list[Errand]:
+        """Those of the conversation that are over and that the caller has not been told of."""
+        return [errand for errand in self._errands if errand.item and errand.output is not None and errand.due]
+
+    def owed(self) -> list[Errand]:
+        """Those of them for which no reply has been begun yet."""
+        return [errand for errand in self.untold() if not errand.owed]
+
+    def told(self, errands: Iterable[Errand]) -> None:
+        """A reply that knows what came of them is heard."""
+        for errand in errands:
+            errand.due = False
+
+    def taken_back(self, errands: Iterable[Errand]) -> None:
+        """The reply that told of them was a cut-in: the turn is answered anew."""
+        for errand in errands:
+            errand.due = True
+
+    def leave(self) -> None:
+        """The call has ended; what runs is finished all the same."""
+        self._left, self.on_over = True, _nobody
+
+    def _same(self, wish: str, remembered: bool) -> Errand | None:
+        for errand in reversed(self._errands):
+            joins = errand.output is None or (errand.due and not errand.failed)
+            if errand.wish == wish and joins and bool(errand.item) == remembered:
+                return errand
+        return None
+
+    def _enter(self, call: ToolCall, before: str | None) -> Item:
+        item = called(self._ids, call)
+        self._history.hide(item.id)
+        try:
+            self._history.add(item, self._history.before(before) if before else None)
+        except ItemUnknown:  # A client has deleted the message.
+            self._history.add(item)
+        return item
+
+    def _finished(self, errand: Errand, task: "asyncio.Task[str]") -> None:
+        unknown = False
+        try:
+            errand.output = task.result()
+        except ToolError as error:
+            errand.output, errand.failed, unknown = f"Error: {error}", True, isinstance(error, OutcomeUnknown)
+        except asyncio.CancelledError:
+            errand.output, errand.failed, unknown = "Error: it was stopped before it was done", True, True
+        except Exception:
+            log.exception("the tool %s failed", errand.tool.name)
+            errand.output, errand.failed, unknown = f"Error: {errand.tool.name} failed", True, True
+        if not unknown:
+            self._keys.pop(errand.wish, None)
+        if errand.item:
+            self._record(errand, errand.item, errand.output)
+        else:
+            errand.due = False
+        self._forget()
+        if self._left:
+            log.warning("a tool of a call that has ended is over: %s: %s", errand.tool.name, errand.output[:200])
+        errand.over.set()
+        self.on_over()
+
+    def _record(self, errand: Errand, item: Item, result: str) -> None:
+        """The result stands behind its call. Where the conversation has gone on without it both stand at its end, where
+        the model looks for what it has to answer."""
+        output = Item(self._ids.new("item"), "function_call_output", call_id=errand.call.call_id, output=result)
+        self._history.hide(output.id)
+        try:
+            if not errand.waiting and self._history.items[-1] is not item:
+                self._history.delete(item.id)
+                self._history.add(item)
+            self._history.add(output, item.id)
+        except ItemUnknown:
+            log.warning("%s is over, and its call was deleted from the conversation", errand.tool.name)
+
+    def _forget(self) -> None:
+        settled = [errand for errand in self._errands if errand.output is not None and not errand.due]
+        for errand in settled if len(self._errands) > REMEMBERED else ():
+            self._errands.remove(errand)
+        while len(self._keys) > REMEMBERED:
+            del self._keys[next(iter(self._keys))]
+
+
+def called(ids: Ids, call: ToolCall) -> Item:
+    """The model's call of a tool, as an item."""
+    return Item(
+        ids.new("item"), "function_call", "assistant",
+        call_id=call.call_id, name=call.name, arguments=call.arguments,
+    )  # fmt: skip
+
+
+def _wish(tool: Tool, call: ToolCall) -> str:
+    """The tool and its arguments, however the model spelt them."""
+    try:
+        arguments = json.dumps(json.loads(call.arguments or "{}"), sort_keys=True)
+    except (ValueError, RecursionError):
+        arguments = call.arguments
+    return f"{tool.name} {arguments}"
+
+
+def _nobody() -> None:
+    """Who is told while nobody listens."""

@@ -1,0 +1,196 @@
+"""The text of ONE reply: the model is asked, and asked again with what came of the tools that it called.
+
+Until the gate opens no tool is begun. All tools of one answer of the model's run at the same time.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from itertools import count
+
+from voicepipe.agent import Tool
+from voicepipe.errands import Errand
+from voicepipe.errors import ToolError, VoicepipeError
+from voicepipe.ladder import Ladder
+from voicepipe.speech import Phrase
+from voicepipe.studio import Order, Studio
+from voicepipe.turn.end_call import END_CALL
+from voicepipe.turn.phrases import Phraser
+from voicepipe.turn.prompt import Message, Prompt, ToolCall
+from voicepipe.turn.timing import TurnRecord
+from voicepipe.turn.transfer import TRANSFER_TOOL
+
+TOOL_ROUNDS = 5
+FIRST_TELL = "Error: not done, since other tools were called with it; tell the caller what came of those first"
+
+
+class Writer:
+    """Made for one reply, whose gate, ladder and queue of pieces it shares."""
+
+    def __init__(
+        self,
+        studio: Studio,
+        order: Order,
+        record: TurnRecord,
+        ladder: Ladder,
+        gate: asyncio.Event,
+        pieces: "asyncio.Queue[Phrase | ToolCall | None]",
+    ) -> None:
+        self.cutter = Phraser()
+        self.tokens = 0
+        self.awaited = True
+        """The caller hears nothing until the next phrase is there."""
+        self.over = False
+        """The reply is: nothing is noted any more."""
+        self.message: str | None = None
+        """Id of the reply's message, once it is in the conversation."""
+        self.transfer: ToolCall | None = None
+        """The caller is to be put through once the reply was heard."""
+        self.hangs_up = False
+        """The call is to be ended then."""
+        self.knows: list[Errand] = studio.errands.untold() if order.remembered and not order.text else []
+        """The tools whose results stand in the prompt, or have come since."""
+        self.talks = False
+        """Tools run that have something to say meanwhile."""
+        self._studio = studio
+        self._order = order
+        self._record = record
+        self._ladder = ladder
+        self._gate = gate
+        self._pieces = pieces
+
+    async def texts(self) -> AsyncGenerator[str, None]:
+        """Phrases to be said, in order."""
+        prompt, agent = self._order.prompt, self._order.settings.agent
+        for _ in range(TOOL_ROUNDS):
+            calls: list[ToolCall] = []
+            said: list[str] = []
+            async with aclosing(self._studio.engines.llm.generate(prompt)) as deltas:
+                while (delta := await self._ladder.next(deltas)) is not None:
+                    self._note_token()
+                    if isinstance(delta, ToolCall):
+                        calls.append(delta)
+                        continue
+                    self.tokens += 1
+                    said.append(delta)
+                    for text in self.cutter.push(delta):
+                        yield text
+            for text in self.cutter.flush():
+                yield text
+            if not calls:
+                if not self._ladder.answering:
+                    yield agent.fallback  # The model said nothing.
+                return
+            await self._gate.wait()
+            more = await self._carry_out(calls)
+            if more is None:
+                if self.hangs_up and not self._ladder.answering and agent.goodbye:
+                    yield agent.goodbye
+                return
+            prompt = self._next(prompt, "".join(said), more)
+        yield agent.fallback  # It asks for one tool after the other.
+
+    def _note_token(self) -> None:
+        if not self.over:
+            self._record.stamp("token", self._studio.clock())
+
+    def _next(self, prompt: Prompt, said: str, more: Sequence[Message]) -> Prompt:
+        before = (Message("assistant", said),) if said.strip() else ()
+        # A choice that forces a tool has been obeyed; it would be called again and again.
+        choice = prompt.tool_choice if prompt.tool_choice == "none" else "auto"
+        messages = (*prompt.messages, *before, *more)
+        return replace(prompt, messages=messages, tool_choice=choice, speculative=False)
+
+    async def _carry_out(self, calls: Sequence[ToolCall]) -> list[Message] | None:
+        """What the model reads next; None: it is not asked again."""
+        if len(calls) == 1 and self._is_last(calls[0]):
+            return None
+        begun = {index: self._begin(call) for index, call in enumerate(calls) if not self._is_client_s(call)}
+        await self._wait([errand for errand in begun.values() if isinstance(errand, Errand)])
+        if len(begun) < len(calls):
+            for errand in self.knows:
+                errand.owed = (
+                    True  # The reply that the client asks for, once its tools are done, tells of ours as well.
+                )
+            for call in calls:
+                if self._is_client_s(call):
+                    await self._pieces.put(call)
+            return None
+        self.awaited = True
+        messages: list[Message] = []
+        for index, call in enumerate(calls):
+            result = begun[index]
+            output = result.output or "" if isinstance(result, Errand) else result
+            messages += [Message("assistant", call=call), Message("tool", output, call_id=call.call_id)]
+        return messages
+
+    def _is_last(self, call: ToolCall) -> bool:
+        """It is carried out when the reply has been heard, so nothing follows it."""
+        if call.name == TRANSFER_TOOL and self._studio.transfers(self._order.settings):
+            self.transfer = call
+        elif call.name == END_CALL and self._studio.ends(self._order.settings):
+            self.hangs_up = True
+        return bool(self.transfer) or self.hangs_up
+
+    def _is_client_s(self, call: ToolCall) -> bool:
+        """The client has a tool of this name: it wins over one of the agent's, and the client runs it."""
+        return any(spec.name == call.name for spec in self._order.settings.tools)
+
+    def _begin(self, call: ToolCall) -> Errand | str:
+        """A tool of the agent's is begun; or why not, as the model reads it."""
+        settings, remembered = self._order.settings, self._order.remembered
+        tool = next((tool for tool in settings.agent.tools if tool.name == call.name), None)
+        try:
+            if tool is None:
+                offered = call.name in (TRANSFER_TOOL, END_CALL)
+                raise ToolError(FIRST_TELL if offered else f"there is no tool {call.name}")
+            about = self._studio.about(settings.origin)
+            self._record.tool = True
+            return self._studio.errands.begin(tool, call, about, remembered=remembered, before=self.message)
+        except ToolError as error:
+            why = f"Error: {error}"
+            if remembered:
+                self._studio.used(call, why)
+            return why
+
+    async def _wait(self, errands: Sequence[Errand]) -> None:
+        if not errands:
+            return
+        self.talks = any(errand.tool.while_running for errand in errands)
+        talk = asyncio.create_task(self._talk(errands))
+        try:
+            with self._ladder.excused():
+                await asyncio.gather(*(errand.wait() for errand in errands))
+        finally:
+            self.talks = False
+            talk.cancel()
+        self.knows += errands
+
+    async def _talk(self, errands: Sequence[Errand]) -> None:
+        """What the caller hears while tools run. Each text is one piece: it is queued as a whole, and then finished."""
+        if not self.talks or self._order.settings.modality != "audio":
+            return
+        began = self._studio.clock()
+        for number in count():
+            tool = _talkative(errands)
+            if tool is None:
+                return
+            texts, after_ms = tool.while_running, tool.while_running_every_ms
+            phrase = await self._whole(f"{texts[min(number, len(texts) - 1)]} ")
+            await self._studio.playout.quiet(after_ms if number else tool.while_running_after_ms, began)
+            if phrase and _talkative(errands):
+                await self._pieces.put(phrase)
+            began = self._studio.clock()
+
+    async def _whole(self, text: str) -> Phrase | None:
+        settings, speaker = self._order.settings, self._studio.speaker
+        with suppress(VoicepipeError):  # The voice fails: the answer itself will say so.
+            phrase = await speaker.whole(text, voice=settings.voice, speed=settings.speed)
+            return phrase and replace(phrase, stand_in=True)
+        return None
+
+
+def _talkative(errands: Sequence[Errand]) -> Tool | None:
+    """The first of those that still run which has something to say."""
+    return next((errand.tool for errand in errands if errand.output is None and errand.tool.while_running), None)
