@@ -22,7 +22,7 @@ from voicepipe.turn.timing import TurnRecord
 from voicepipe.turn.transfer import TRANSFER_TOOL
 
 TOOL_ROUNDS = 5
-FIRST_TELL = "Error: not done, since other tools were called with it; tell the caller what came of those first"
+FIRST_TELL = "not done, since other tools were called with it; tell the caller what came of those first"
 
 
 class Writer:
@@ -127,11 +127,17 @@ class Writer:
 
     def _is_last(self, call: ToolCall) -> bool:
         """It is carried out when the reply has been heard, so nothing follows it."""
-        if call.name == TRANSFER_TOOL and self._studio.transfers(self._order.settings):
-            self.transfer = call
-        elif call.name == END_CALL and self._studio.ends(self._order.settings):
-            self.hangs_up = True
-        return bool(self.transfer) or self.hangs_up
+        ours = self._is_ours(call)
+        if ours:
+            self.transfer = call if call.name == TRANSFER_TOOL else None
+            self.hangs_up = call.name == END_CALL
+        return ours
+
+    def _is_ours(self, call: ToolCall) -> bool:
+        settings, studio = self._order.settings, self._studio
+        return (call.name == TRANSFER_TOOL and studio.transfers(settings)) or (
+            call.name == END_CALL and studio.ends(settings)
+        )
 
     def _is_client_s(self, call: ToolCall) -> bool:
         """The client has a tool of this name: it wins over one of the agent's, and the client runs it."""
@@ -143,8 +149,7 @@ class Writer:
         tool = next((tool for tool in settings.agent.tools if tool.name == call.name), None)
         try:
             if tool is None:
-                offered = call.name in (TRANSFER_TOOL, END_CALL)
-                raise ToolError(FIRST_TELL if offered else f"there is no tool {call.name}")
+                raise ToolError(FIRST_TELL if self._is_ours(call) else f"there is no tool {call.name}")
             about = self._studio.about(settings.origin)
             self._record.tool = True
             return self._studio.errands.begin(tool, call, about, remembered=remembered, before=self.message)
