@@ -105,7 +105,8 @@ class WebRtcConfig(Section, frozen=True):
 
 class LimitsConfig(Section, frozen=True):
     message_bytes: Annotated[int, Meta(ge=1024)] = 16 * 1024 * 1024
-    """One WebSocket message. The Realtime convention allows 15 MiB of base64 in one append."""
+    """One WebSocket message. The Realtime convention allows 15 MiB of base64 in one append. On a data channel, which
+    takes no sound, at most 256 KiB of it."""
     call_ms: Annotated[int, Meta(ge=1000)] = 3_600_000
     idle_ms: Annotated[int, Meta(ge=1000)] = 300_000
     """Without any message from the client."""

@@ -4,58 +4,24 @@ import asyncio
 import random
 import re
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from aioice import Candidate, Connection
+from aioice import Candidate
 from aioice.ice import CandidatePair, StunProtocol
-from aiortc import RTCDataChannel, RTCDtlsTransport, RTCIceGatherer, RTCIceTransport
+from aiortc import RTCDataChannel, RTCDtlsTransport, RTCIceGatherer, RTCIceTransport, RTCSctpTransport
+from aiortc.rtcsctptransport import InboundStream
 
+from tests.rtp.ends import LOOPBACK, Ends, connected
 from tests.waiting import until
 from voicepipe.errors import NoPort
-from voicepipe.rtp import sdp, transport
-from voicepipe.rtp.codec import OPUS, PCMU
+from voicepipe.rtp import ice, sdp, transport
+from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.transport import Network, Transport
 
 ROOT = Path(__file__).parents[2]
-LOOPBACK = Network()
-
-
-class Ends:
-    """A caller that offers and an answerer, both ours."""
-
-    def __init__(self, caller: Network = LOOPBACK, answerer: Network = LOOPBACK) -> None:
-        self.caller = Transport(caller, controlling=True)
-        self.answerer = Transport(answerer, controlling=False)
-        self.heard: list[bytes] = []
-        self.answerer.on_media = lambda data, arrived: self.heard.append(data)
-        self.offer = self.answer = ""
-
-    async def connect(self) -> None:
-        self.offer = sdp.offer(self.caller, await self.caller.gather(), (OPUS, PCMU))
-        asked = sdp.read(self.offer)
-        self.answer = sdp.answer(asked, self.answerer, await self.answerer.gather(), ssrc=7)
-        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
-            group.create_task(self.answerer.connect(asked.remote))
-            group.create_task(self.caller.connect(sdp.read(self.answer).remote))
-
-    async def close(self) -> None:
-        await self.caller.close()
-        await self.answerer.close()
-
-
-@asynccontextmanager
-async def connected(caller: Network = LOOPBACK, answerer: Network = LOOPBACK) -> AsyncIterator[Ends]:
-    ends = Ends(caller, answerer)
-    try:
-        await ends.connect()
-        yield ends
-    finally:
-        await ends.close()
 
 
 def test_aiortc_is_the_one_that_this_was_made_with() -> None:
@@ -65,21 +31,30 @@ def test_aiortc_is_the_one_that_this_was_made_with() -> None:
     assert version("aioice") == "0.13.0"
 
 
-@pytest.mark.parametrize(
-    ("owner", "names"),
-    [
-        (Connection, ["gather_candidates", "request_received", "local_username", "local_password"]),
-        (Connection(ice_controlling=False), ["_local_candidates", "_local_candidates_start", "_local_candidates_end",
-                                             "_protocols", "_nominated", "_remote_candidates"]),
-        (StunProtocol, ["datagram_received"]),
-        (RTCDtlsTransport, ["_set_role", "_setup_srtp"]),
-        (RTCIceGatherer(iceServers=[]), ["_connection"]),
-        (RTCIceTransport(RTCIceGatherer(iceServers=[])), ["_connection", "_recv", "_send"]),
-    ],
-)  # fmt: skip
-async def test_what_it_uses_of_them_is_there(owner: object, names: list[str]) -> None:
-    missing = [name for name in names if not hasattr(owner, name)]
-    assert not missing, f"aiortc or aioice has changed: {missing}; see voicepipe/rtp/transport.py"
+async def test_what_it_uses_of_them_is_there() -> None:
+    gatherer = RTCIceGatherer(iceServers=[])
+    ice_transport = RTCIceTransport(gatherer)
+    dtls = RTCDtlsTransport(ice_transport, [transport.certificate()])
+    connection = gatherer._connection
+    used: list[tuple[object, str]] = [
+        (connection, "gather_candidates request_received local_username local_password recv data_received get_event "
+                     "check_incoming _add_remote_candidate _emit_event _local_candidates _local_candidates_start "
+                     "_local_candidates_end _protocols _nominated _remote_candidates _check_list _check_list_done "
+                     "_closing _closed _queue _query_consent_task"),
+        (StunProtocol(connection), "datagram_received transactions"),
+        (Candidate("1", 1, "udp", 1, "127.0.0.1", 1, "host"), "_network_host"),
+        (dtls, "_set_role _setup_srtp _ssl"),
+        (gatherer, "_connection"),
+        (ice_transport, "_connection _recv _send"),
+        (RTCSctpTransport(dtls), "_handle_data _receive_chunk _receive_data_chunk _mark_received _receive _send_sack "
+                                 "_receive_sack_chunk _send_chunk _set_state _advertised_rwnd _association_state "
+                                 "_local_partial_reliability _inbound_streams_max _inbound_streams _sack_needed "
+                                 "_last_received_tsn _sack_misordered _sack_duplicates _sent_queue _last_sacked_tsn "
+                                 "_data_channels"),
+        (InboundStream(), "reassembly"),
+    ]  # fmt: skip
+    missing = [name for owner, names in used for name in names.split() if not hasattr(owner, name)]
+    assert not missing, f"aiortc or aioice has changed: {missing}; see voicepipe/rtp: transport.py, ice.py, sctp.py"
 
 
 async def test_media_and_events_go_both_ways_past_aiortcs_queues() -> None:
@@ -135,7 +110,7 @@ async def test_a_port_that_is_taken_is_passed_over(monkeypatch: pytest.MonkeyPat
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        monkeypatch.setattr(transport, "candidates", lambda ports: [port, port, 0])
+        monkeypatch.setattr(ice, "candidates", lambda ports: [port, port, 0])
         one = Transport(LOOPBACK, controlling=False)
         (candidate,) = await one.gather()
         assert candidate.port != port
@@ -144,7 +119,7 @@ async def test_a_port_that_is_taken_is_passed_over(monkeypatch: pytest.MonkeyPat
 
 async def test_an_address_that_is_not_ours_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ports = iter([0, 0])
-    monkeypatch.setattr(transport, "candidates", lambda _: ports)
+    monkeypatch.setattr(ice, "candidates", lambda _: ports)
     elsewhere = Transport(Network(("192.0.2.1",)), controlling=False)
     with pytest.raises(NoPort, match=r"192\.0\.2\.1"):
         await elsewhere.gather()

@@ -6,8 +6,9 @@ Parsed and printed by aiortc.
 from dataclasses import dataclass
 from typing import Literal
 
-from aiortc import RTCIceCandidate, RTCRtpCodecParameters, RTCSctpTransport
+from aiortc import RTCIceCandidate, RTCRtpCodecParameters
 from aiortc.rtcdtlstransport import RTCDtlsParameters
+from aiortc.rtcsctptransport import RTCSctpCapabilities
 from aiortc.sdp import GroupDescription, MediaDescription, SessionDescription, SsrcDescription
 
 from voicepipe.rtp.codec import CODECS, STATIC, Codec
@@ -65,7 +66,7 @@ def offer(transport: Transport, candidates: list[RTCIceCandidate], codecs: tuple
     """A caller's offer of these codecs and a data channel."""
     session = _session()
     types = {codec.name: number for codec, number in zip(codecs, _numbers(codecs), strict=True)}
-    parts = (_audio(types, "0"), _data_media("1"))
+    parts = (_audio(types, "0"), _data_media("1", transport))
     for media in parts:
         _transported(media, transport, candidates, "auto")
     return _printed(session, parts)
@@ -82,7 +83,7 @@ def answer(said: Description, transport: Transport, candidates: list[RTCIceCandi
             media.ssrc = [SsrcDescription(ssrc, cname(ssrc))]
             media.direction = _DIRECTIONS.get(theirs.direction or "", "sendrecv")
         elif theirs is data:
-            media = _data_media(mid)
+            media = _data_media(mid, transport)
         else:
             media = MediaDescription(theirs.kind, 0, theirs.profile, theirs.fmt)
             media.rtp.muxId, media.direction = mid, "inactive"
@@ -152,10 +153,10 @@ def _audio(types: dict[str, int], mid: str) -> MediaDescription:
     return media
 
 
-def _data_media(mid: str) -> MediaDescription:
+def _data_media(mid: str, transport: Transport) -> MediaDescription:
     media = MediaDescription("application", 9, "UDP/DTLS/SCTP", [_DATA])
     media.rtp.muxId, media.sctp_port = mid, _DATA_PORT
-    media.sctpCapabilities = RTCSctpTransport.getCapabilities()
+    media.sctpCapabilities = RTCSctpCapabilities(transport.sctp.message_bytes)
     return media
 
 

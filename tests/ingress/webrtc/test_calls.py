@@ -16,7 +16,7 @@ from tests.ingress.fake_pop import ANSWER, WORDS, FakePop, serving, settled
 from tests.ingress.webrtc.peer import Peer, dialled, post, web
 from tests.waiting import until
 from voicepipe.call_api import Tenant
-from voicepipe.config import Config, TenantConfig, WebRtcConfig
+from voicepipe.config import Config, LimitsConfig, TenantConfig, WebRtcConfig
 from voicepipe.errors import PopFull
 from voicepipe.ingress import http, server
 
@@ -265,6 +265,24 @@ async def test_an_event_that_the_channel_cannot_carry_is_told_and_the_call_goes_
             assert error["code"] == "event_too_long"
             peer.send(type="response.create")
             await peer.saw("response.done")
+
+
+async def test_a_message_that_is_too_long_is_told_and_hangs_up() -> None:
+    """The stock peer heeds what our answer allows; one that does not is stopped before all of its message is here."""
+    pop = FakePop(msgspec.structs.replace(Config(), limits=LimitsConfig(message_bytes=4096)))
+    async with serving(pop) as address, dialled(address) as (peer, _):
+        with pytest.raises(ValueError, match="4096"):
+            peer.channel.send("x" * 4097)
+        peer.send(type="session.update", session={"type": "realtime", "instructions": "x" * 3900})
+        await peer.saw("session.updated")
+        sctp = peer.connection.sctp
+        assert sctp
+        sctp._remote_max_message_size = 0
+        peer.channel.send("x" * 100_000)
+        error = (await peer.saw("error"))["error"]
+        assert error["code"] == "message_too_long" and "4096 bytes" in error["message"]
+        await settled(pop)
+        await until(lambda: peer.connection.connectionState == "closed")
 
 
 async def test_a_call_has_room_for_so_many_clients() -> None:

@@ -4,18 +4,16 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
-from typing import Any
 
 from aiortc import RTCDataChannel
 
 from voicepipe.ingress.realtime.call import LINGER, RealtimeCall
 from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.rtp.sctp import Sctp
 
 logger = logging.getLogger(__name__)
 
 LABEL = "oai-events"
-UNASKED = 256
-"""Messages of the client that may wait to be carried out; a client that sends more at once is hung up."""
 UNSENT = 256 * 1024
 """Bytes that the channel may hold back; more stay in the outbox, which has a limit."""
 OPENING_S, OPEN_S = 1.0, 30.0
@@ -25,10 +23,13 @@ OPENING_S, OPEN_S = 1.0, 30.0
 class ChannelClient:
     """Events both ways, from the moment at which the peer has opened its channel until the call or the channel ends."""
 
-    def __init__(self, call: RealtimeCall) -> None:
+    def __init__(self, call: RealtimeCall, sctp: Sctp) -> None:
         self._call = call
+        self._sctp = sctp
+        sctp.on_overlong = self._overlong
         self._outbox = call.join(lambda: call.end("caller"))
-        self._asked: asyncio.Queue[tuple[str | bytes, float]] = asyncio.Queue(UNASKED)
+        self._asked: asyncio.Queue[tuple[str | bytes, float]] = asyncio.Queue()
+        """As long as SCTP's window lets it be: a client that sends more than can be carried out is held up."""
         self._channel: asyncio.Future[RTCDataChannel] = asyncio.get_running_loop().create_future()
 
     def opened(self, channel: RTCDataChannel) -> None:
@@ -37,12 +38,17 @@ class ChannelClient:
             channel.on("message", self._message)
             self._channel.set_result(channel)
 
-    def _message(self, message: Any) -> None:
-        try:
-            self._asked.put_nowait((message, time.monotonic()))
-        except asyncio.QueueFull:
-            logger.warning("a client is hung up that sends more than can be carried out")
-            self._call.end("caller")
+    def _message(self, message: str | bytes) -> None:
+        self._sctp.hold(message)
+        self._asked.put_nowait((message, time.monotonic()))
+
+    def _overlong(self) -> None:
+        """The client sends a message that is longer than we take: it is told, and hung up."""
+        most = self._sctp.message_bytes
+        logger.warning("%s: hung up, for a message of over %d bytes on its data channel", self._call.id, most)
+        too_long = f"A message on the data channel may have {most} bytes (a=max-message-size): send less at a time."
+        self._call.tell(self._outbox, WireError("message_too_long", too_long))
+        self._call.end("caller")
 
     async def opening(self) -> None:
         """Returns when the channel is open, or has had a second to."""
@@ -62,6 +68,7 @@ class ChannelClient:
         await self._call.running.wait()
         while True:
             message, arrived = await self._asked.get()
+            self._sctp.release(message)
             await self._call.handle(message, arrived, self._outbox)
 
     async def _write(self) -> None:

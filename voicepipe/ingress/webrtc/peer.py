@@ -12,7 +12,7 @@ from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.ingress.webrtc.channel import ChannelClient
 from voicepipe.rtp import sdp
 from voicepipe.rtp.clock import MediaClock
-from voicepipe.rtp.transport import Network, Transport
+from voicepipe.rtp.transport import CLOSE_S, Network, Transport
 
 logger = logging.getLogger(__name__)
 
@@ -31,13 +31,13 @@ class WebRtcCall:
     ) -> None:
         self._offer = offer
         self._connect_s = config.webrtc.connect_ms / 1000
-        self._transport = Transport(network, controlling=False)
+        self._transport = Transport(network, controlling=False, message_bytes=config.limits.message_bytes)
         self._line = RtpLine(offer.codec, offer.payload_type, self._transport)
         self._transport.on_media = self._line.media.datagram
         self.realtime = RealtimeCall(self._line, seat, session, settings, config.limits)
         self._channel: ChannelClient | None = None
         if offer.remote.sctp_port is not None:
-            self._channel = ChannelClient(self.realtime)
+            self._channel = ChannelClient(self.realtime, self._transport.sctp)
             self._transport.on_channel = self._channel.opened
 
     async def answer(self) -> str:
@@ -75,7 +75,7 @@ class WebRtcCall:
         finally:
             for task in (connecting, ended):
                 task.cancel()
-            await asyncio.wait({connecting, ended})
+            await asyncio.wait({connecting, ended}, timeout=CLOSE_S)
 
     async def _converse(self, clock: MediaClock) -> None:
         stop_ticking = clock.add(self._line.tick)

@@ -1,0 +1,42 @@
+"""A caller that offers and an answerer, both our own transport, connected."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from voicepipe.rtp import sdp
+from voicepipe.rtp.codec import OPUS, PCMU
+from voicepipe.rtp.transport import Network, Transport
+
+LOOPBACK = Network()
+
+
+class Ends:
+    def __init__(self, caller: Network = LOOPBACK, answerer: Network = LOOPBACK) -> None:
+        self.caller = Transport(caller, controlling=True)
+        self.answerer = Transport(answerer, controlling=False)
+        self.heard: list[bytes] = []
+        self.answerer.on_media = lambda data, arrived: self.heard.append(data)
+        self.offer = self.answer = ""
+
+    async def connect(self) -> None:
+        self.offer = sdp.offer(self.caller, await self.caller.gather(), (OPUS, PCMU))
+        asked = sdp.read(self.offer)
+        self.answer = sdp.answer(asked, self.answerer, await self.answerer.gather(), ssrc=7)
+        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+            group.create_task(self.answerer.connect(asked.remote))
+            group.create_task(self.caller.connect(sdp.read(self.answer).remote))
+
+    async def close(self) -> None:
+        await self.caller.close()
+        await self.answerer.close()
+
+
+@asynccontextmanager
+async def connected(caller: Network = LOOPBACK, answerer: Network = LOOPBACK) -> AsyncIterator[Ends]:
+    ends = Ends(caller, answerer)
+    try:
+        await ends.connect()
+        yield ends
+    finally:
+        await ends.close()

@@ -1,0 +1,280 @@
+"""ICE on the addresses and ports that we choose, and the guard at a call's socket. The only file that knows aioice's
+insides (0.13.0).
+
+aioice gathers neither loopback addresses nor chosen ones, and knows neither a port range nor an address in front of a
+1:1 NAT. And it trusts whoever sends. What reaches a port is told apart by its first byte (RFC 7983), and what no honest
+peer sends goes before anything is parsed:
+
+- *STUN requests* without our user name, *responses* to nothing that was asked: strangers get no answer. Those with our
+  user name are limited, from addresses of the peer's (`CHECKS`) and from others (`STRANGE_CHECKS`) apart.
+- *What aioice cannot parse*: it raises struct.error, which ends in the log as a traceback, or takes it for data.
+- *DTLS* from an address that is not the peer's, as STUN has proved it or the peer has named it.
+- *SRTP* beyond what any phone sends (`MEDIA`); from other addresses, as after a change of a NAT's mapping, less
+  (`STRANGE_MEDIA`): it has a signature.
+- *The queue to DTLS*, which has no bound and which nobody reads before ICE is done: `MOST_QUEUED`. A datagram with many
+  records is taken apart, since of each datagram only one is read, and the rest would stay in OpenSSL's memory.
+- *The processor's time* for DTLS and SCTP: what a peer sends when its `Share` is used up is dropped, and SCTP sends it
+  again. Whatever it finds to keep aiortc or OpenSSL busy with (a new handshake, a SACK for a large window) ends there.
+- *Addresses*: a peer that shows ever new ones has the oldest forgotten (`MOST_REMOTE`).
+"""
+
+import asyncio
+import struct
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from aioice import Candidate, Connection
+from aioice.candidate import candidate_foundation, candidate_priority
+from aioice.ice import CandidatePair, ConnectionClosed, ConnectionEvent, StunProtocol
+from aioice.stun import Message
+
+from voicepipe.errors import NoPort
+from voicepipe.rtp.ports import candidates, taken
+from voicepipe.rtp.share import Bucket, Share
+
+Address = tuple[str, int]
+"""IPv4 address and port."""
+
+MEDIA = 1000, 250
+"""Datagrams at once, and a second: five times what phones send; 20 s that a network held up arrive at once."""
+STRANGE_MEDIA = 50, 100
+CHECKS = 100, 25
+"""Browsers check some ten paths, each once in half a second at most after the first."""
+STRANGE_CHECKS = 60, 20
+MOST_QUEUED = 256
+MOST_RECORDS = 16
+"""DTLS records in a datagram: a whole flight of a handshake has half as many."""
+MOST_REMOTE = 64
+"""Addresses of a peer; it may name half of them."""
+ALL_PEERS = 0.2, 0.2
+"""Seconds of the processor at once, and a second, for the DTLS and SCTP of all peers together."""
+ONE_PEER = 0.1, 0.05
+SURE = 0.05, 0.005
+"""What each has whatever the others do. A handshake takes 5 ms, an event a tenth of one."""
+SLICE_S = 0.005
+"""After so much of it others have their turn."""
+
+_COOKIE = b"\x21\x12\xa4\x42"
+_REQUEST, _ANSWERS = b"\0\1", (b"\1\1", b"\1\x11")
+_RECORD = struct.Struct("!11xH")
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Where a call's UDP socket is bound, and what of it is told to the peer."""
+
+    addresses: tuple[str, ...] = ("127.0.0.1",)
+    """Of this machine."""
+    public: str = ""
+    """The address that a 1:1 NAT shows for them; empty: there is none."""
+    ports: tuple[int, int] = (0, 0)
+    """First and last; (0, 0): any."""
+
+
+@cache
+def commons() -> Bucket:
+    """The processor's time for the DTLS and SCTP of all peers of this process."""
+    return Bucket(*ALL_PEERS)
+
+
+def records(datagram: bytes) -> Iterator[bytes]:
+    """The DTLS records in a datagram, `MOST_RECORDS` at most; what is cut off is one, for DTLS to refuse."""
+    start = 0
+    for _ in range(MOST_RECORDS):
+        if start >= len(datagram):
+            return
+        end = start + _length(datagram, start)
+        yield datagram[start:end]
+        start = end
+
+
+def _length(datagram: bytes, start: int) -> int:
+    """Of the record that begins there. DTLS 1.3 has a short header (RFC 9147, 4), which may leave its length out."""
+    kind = datagram[start]
+    if kind >> 5 != 1:
+        return 13 + _RECORD.unpack_from(datagram, start)[0] if start + 13 <= len(datagram) else len(datagram)
+    at = start + (3 if kind & 0x08 else 2)
+    if kind & 0x10 or not kind & 0x04 or at + 2 > len(datagram):
+        return len(datagram)
+    return at + 2 - start + int.from_bytes(datagram[at : at + 2])
+
+
+class _Protocol(StunProtocol):
+    """A UDP socket that carries STUN, DTLS and SRTP."""
+
+    def __init__(self, connection: "IceConnection") -> None:
+        super().__init__(connection)
+        self._connection = connection
+
+    def datagram_received(self, data: bytes | str, addr: tuple[Any, ...]) -> None:
+        assert isinstance(data, bytes)
+        first, source, connection = data[0] if data else 255, (addr[0], addr[1]), self._connection
+        if 128 <= first <= 191:
+            connection.media_received(data, source)
+        elif 20 <= first <= 63 and source in connection.known:
+            connection.data_received(data, 1)
+        elif first <= 3 and self._is_welcome(data, source):
+            try:
+                super().datagram_received(data, addr)
+            except Exception:  # struct.error of its parser, KeyError of an attribute that is not there.
+                connection.refused += 1
+        else:
+            connection.refused += 1
+
+    def _is_welcome(self, data: bytes, source: Address) -> bool:
+        """Whether a STUN message may be the peer's: by its header and the user name, which no stranger knows."""
+        if len(data) < 20 or data[4:8] != _COOKIE:
+            return False
+        if data[:2] == _REQUEST:
+            return self._connection.user in data and self._connection.may_check(source)
+        return data[:2] in _ANSWERS and data[8:20] in self.transactions
+
+
+class IceConnection(Connection):
+    """aioice's ICE agent. `on_srtp` gets SRTP and SRTCP, and the monotonic second at which they came."""
+
+    def __init__(self, network: Network, on_srtp: Callable[[bytes, float], None]) -> None:
+        super().__init__(ice_controlling=False)
+        self.on_srtp = on_srtp
+        self.refused = 0
+        """Datagrams that no honest peer sends, or sends so many of."""
+        self.known: set[Address] = set()
+        """Addresses that the peer has named, or proved by STUN to be its own."""
+        self.user = f"{self.local_username}:".encode()
+        """What the user name of a request to us begins with."""
+        self._network = network
+        self._media, self._strange_media = Bucket(*MEDIA), Bucket(*STRANGE_MEDIA)
+        self._checks, self._strange_checks = Bucket(*CHECKS), Bucket(*STRANGE_CHECKS)
+        self._share = Share(commons(), Bucket(*ONE_PEER), Bucket(*SURE))
+        self._began = self._slice = 0.0
+        """When the thread's clock handed out a datagram; what went into datagrams since others had their turn."""
+
+    # --- what arrives
+
+    def media_received(self, data: bytes, source: Address) -> None:
+        now = time.monotonic()
+        bucket = self._media if source in self.known else self._strange_media
+        if bucket.admits(now):
+            self.on_srtp(data, now)
+        else:
+            self.refused += 1
+
+    def may_check(self, source: Address) -> bool:
+        """Whether one more STUN request from there is answered."""
+        return (self._checks if source in self.known else self._strange_checks).admits(time.monotonic())
+
+    def data_received(self, data: bytes, component: int) -> None:
+        """aioice's; it also hands on what it cannot parse, which is no data here."""
+        if not 20 <= data[0] <= 63 or self._queue.qsize() >= MOST_QUEUED or not self._share.has(time.monotonic()):
+            self.refused += 1
+            return
+        for record in records(data):
+            self._queue.put_nowait((record, component))
+
+    async def recv(self) -> bytes:
+        """aioice's: the next datagram for DTLS, which works on it until it asks for another one."""
+        if self._began:
+            spent = time.thread_time() - self._began
+            self._began = 0.0
+            self._share.spent(spent)
+            self._slice += spent
+        if self._slice > SLICE_S:
+            self._slice = 0.0
+            await asyncio.sleep(0)
+        data = await super().recv()
+        self._began = time.thread_time()
+        return data
+
+    def check_incoming(self, message: Message, addr: Address, protocol: StunProtocol) -> None:
+        """aioice's: an authentic request, maybe from an address that is new."""
+        if "PRIORITY" not in message.attributes or (addr not in self.known and not self._has_room()):
+            self.refused += 1
+            return
+        super().check_incoming(message, addr, protocol)
+        self._learn()
+
+    def _add_remote_candidate(self, remote_candidate: Candidate, network_host: str) -> None:
+        super()._add_remote_candidate(remote_candidate, network_host)
+        self._learn()
+
+    def _learn(self) -> None:
+        if len(self.known) != len(self._remote_candidates):
+            self.known = {(known._network_host, known.port) for known in self._remote_candidates}
+
+    def _has_room(self) -> bool:
+        """Whether one more address may be learnt. If need be those are forgotten that led nowhere."""
+        if len(self._remote_candidates) < MOST_REMOTE:
+            return True
+        used = list(self._nominated.values())
+        self._check_list = [pair for pair in self._check_list if pair.task or pair in used]
+        kept = [pair.remote_candidate for pair in self._check_list]
+        self._remote_candidates = [one for one in self._remote_candidates if one in kept]
+        self._learn()
+        return len(self._remote_candidates) < MOST_REMOTE
+
+    # --- beginning and end
+
+    async def gather_candidates(self) -> None:
+        """Raises NoPort."""
+        if self._local_candidates_start:
+            return
+        self._local_candidates_start = True
+        refusal: OSError | None = None
+        for address in self._network.addresses:
+            try:
+                protocol = await self._bound(address)
+            except OSError as error:  # One of several may be gone: a VPN, a lease.
+                refusal = error
+                continue
+            host, port = protocol.transport.get_extra_info("sockname")[:2]
+            protocol.local_candidate = Candidate(
+                foundation=candidate_foundation("host", "udp", host),
+                component=1, transport="udp", priority=candidate_priority(1, "host", 65535 - len(self._protocols)),
+                host=self._network.public or host, port=port, type="host",
+            )  # fmt: skip
+            self._protocols.append(protocol)
+            self._local_candidates.append(protocol.local_candidate)
+        self._local_candidates_end = True
+        if refusal and not self._protocols:
+            raise NoPort(
+                f"No UDP port can be had on {', '.join(self._network.addresses)} ({refusal}): set webrtc.addresses to "
+                "addresses of this machine, and webrtc.first_port and last_port to a wider range."
+            )
+
+    async def _bound(self, address: str) -> _Protocol:
+        loop, refusal = asyncio.get_running_loop(), OSError("there is no port to try")
+        for port in candidates(self._network.ports):
+            try:
+                return (await loop.create_datagram_endpoint(lambda: _Protocol(self), local_addr=(address, port)))[1]
+            except OSError as error:
+                refusal = error
+                if not taken(error):
+                    break
+        raise refusal
+
+    @property
+    def pair(self) -> CandidatePair | None:
+        """The path to the peer that is used now: another one whenever it has found a better."""
+        return self._nominated.get(1)
+
+    async def get_event(self) -> ConnectionEvent | None:
+        """aioice's, whose reader would ask again without end where the connection was closed before it began."""
+        return await super().get_event() or ConnectionClosed()
+
+    def drop(self) -> None:
+        """Whatever `close` has left behind ends: checks, sockets, who waits for data."""
+        self._closing = self._check_list_done = True
+        for task in (self._query_consent_task, *(pair.task for pair in self._check_list)):
+            if task:
+                task.cancel()
+        for protocol in self._protocols:
+            protocol.transport.abort()
+        self._nominated.clear()
+        self._protocols.clear()
+        self._queue.put_nowait(None)
+        if not self._closed:
+            self._closed = True
+            self._emit_event(ConnectionClosed())
