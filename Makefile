@@ -16,6 +16,8 @@ VLLM := .venv-vllm
 # request), and on one core, since the other recognises and speaks
 ON_A_CPU := VLLM_ENABLE_V1_MULTIPROCESSING=0 OMP_NUM_THREADS=1
 
+INPUTS := 1000000
+
 # What tests use outside Python, as command:package:what is skipped without it. A path stands for a command, too.
 SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   chromium:chromium:the_pages_in_a_real_browser \
@@ -24,7 +26,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   baresip:baresip-core:calls_by_SIP_from_baresip \
   /usr/lib/*/kamailio/modules/tls.so:kamailio-tls-modules:calls_by_TLS_through_Kamailio
 
-.PHONY: help demo test test-clients test-engines lint types bench bench-attacks bench-vllm docs screenshots venv system clean
+.PHONY: help demo test test-clients test-engines lint types bench bench-attacks bench-vllm fuzz docs screenshots venv system clean
 .DEFAULT_GOAL := help
 SHELL := bash
 
@@ -64,6 +66,9 @@ bench-attacks: venv  ## What callers notice of attacks beside them (ARGS="--only
 
 bench-vllm: $(VLLM)/.installed  ## The same, with a small language model in vLLM; an environment of 3 GB
 	@$(ON_A_CPU) $(VLLM)/bin/python -m latency_probes --self --config tests/gpu_engines/nano.toml $(ARGS)
+
+fuzz: venv  ## INPUTS (a million) of every protocol's reader, mutated; ARGS are tests.fuzz's, targets among them
+	@$(BIN)/python -m tests.fuzz --inputs $(INPUTS) $(ARGS)
 
 docs: venv  ## Commands, paths and links in *.md hold
 	@$(BIN)/python -m pytest tests/test_docs.py

@@ -284,3 +284,12 @@ def test_the_operators_key_is_one_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_what_a_webrtc_table_cannot_say(write: Any, text: str, said: str) -> None:
     assert said in problem(write(f"[webrtc]\n{text}"))
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 5000, "a." * 500 + "a = 1", "a = " + "[" * 31 + "]" * 31])
+def test_tables_and_lists_without_end_are_told(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "voicepipe.toml"
+    file.write_text(text)
+
+    with pytest.raises(ConfigError, match="deep inside one another; is a bracket missing"):
+        config.load(file)

@@ -5,6 +5,7 @@ import difflib
 import json
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +19,10 @@ T = TypeVar("T")
 Key = str | int
 """One step into a document: a table's key or a list's index."""
 
+DEEPEST = 30
+"""Tables and lists inside one another. No key of ours has more than six, and what reads them does so by recursion."""
+TOO_DEEP = f"has tables or lists more than {DEEPEST} deep inside one another; is a bracket missing?"
+
 
 def read(path: Path, shape: type[T]) -> T:
     """The file at `path` as a `shape`. Raises ConfigError with one line for each problem."""
@@ -27,13 +32,32 @@ def read(path: Path, shape: type[T]) -> T:
 def tables(path: Path) -> dict[str, Any]:
     """The file's plain content, not checked. Raises ConfigError if it cannot be read or is no TOML."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}; give the path of a TOML file") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: is not UTF-8 text; save it as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: is not TOML: {error}") from error
+    except RecursionError:
+        raise ConfigError(f"{path}: {TOO_DEEP}") from None
+    if _deep(found):
+        raise ConfigError(f"{path}: {TOO_DEEP}")
+    return found
+
+
+def _deep(data: object) -> bool:
+    """Whether anything lies below `DEEPEST`. Goes level by level: recursion is what it is there to prevent."""
+    level: list[object] = [data]
+    for _ in range(DEEPEST):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(data: object) -> Iterable[object]:
+    return data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
 
 
 def convert(data: dict[str, Any], shape: type[T], source: object) -> T:

@@ -1,5 +1,7 @@
 """Speakable text: total, lossless in what is written, and said as people say it."""
 
+import time
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -108,3 +110,16 @@ def test_ordinals(number: int, said: str) -> None:
 )
 def test_years(number: int, said: str) -> None:
     assert year(number) == said
+
+
+@pytest.mark.parametrize("unit", ["( ", "-", "[", "[a"])
+def test_time_grows_with_the_length_and_not_with_its_square(unit: str) -> None:
+    def seconds(length: int) -> float:
+        text, times = unit * (length // len(unit)), []
+        for _ in range(3):
+            began = time.process_time()
+            speakable(text)
+            times.append(time.process_time() - began)
+        return min(times)
+
+    assert seconds(8000) < 30 * seconds(1000) + 0.05  # in proportion: 8 times; by the square: 64

@@ -259,7 +259,7 @@ MARKDOWN = _table(
     (r"(?m:^)(?=[ :|]*[-*_]{3})[ :|*_-]+(?m:$)", lambda found: ""),
     (r"\|(?=\s|$)", lambda found: ","),
     (r"\|", lambda found: " "),
-    (r"!?\[(?=[^\]\n]*\]\()", lambda found: ""),
+    (r"!?\[(?=[^\[\]\n]*\]\()", lambda found: ""),
     (r"\]\([^)\s]*\)", lambda found: ""),
     (_MARKS, lambda found: ""),
 )
@@ -286,7 +286,7 @@ ENGLISH: tuple[Rule, ...] = (
         ),
         (r"(?<![\w:.,])(?P<hour>1[0-2]|0?[1-9])(?P<minute>)\s?(?P<half>[aApP])\.?[mM]\b(?:\.(?=\s+[a-z]))?", clock),
         (r"\+\d[\d ().-]{5,20}\d\b", telephone),
-        (r"(?<![\w.,])(?=(?:[ ().-]*\d){7,15}\b)\(?\d{2,5}\)?(?:[ .-]\d{2,5}){1,5}\b(?!\.\d)", telephone),
+        (r"(?<![\w.,])(?=(?:[ ().-]{0,3}\d){7,15}\b)\(?\d{2,5}\)?(?:[ .-]\d{2,5}){1,5}\b(?!\.\d)", telephone),
         (rf"{_EDGE}(?P<number>{_NUMBER})\s?(?P<unit>{_UNIT})(?![\w²/])", measure),
         (r"(?<![\w.,])(\d{1,6})(?:st|nd|rd|th)\b", lambda found: ordinal(int(found[1]))),
         (rf"{_EDGE}({_NUMBER})\s?[-–]\s?({_NUMBER}){_END}", span),

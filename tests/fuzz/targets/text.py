@@ -1,0 +1,69 @@
+"""What a language model writes: cut into phrases, turned into words that can be spoken."""
+
+from random import Random
+
+from tests.fuzz.target import Target
+from voicepipe.turn.phrases import SENTENCES, PhraseConfig, Phraser
+from voicepipe.turn.speakable import heard, pieces
+from voicepipe.turn.words import plain
+
+SEEDS = (
+    "Sure. Your table for 4 is booked for Friday, March 3rd, at 7:30 p.m. Anything else?",
+    "It costs $18.50, or €1,299.99 a year (that is 12.5 % less than No. 7 by Dr. J. Smith, Ltd.).",
+    "Call +49 (0)30 123456-78 or write to ann.lee@example.com; see https://example.com/a?b=c#d for more.",
+    "## Menu\n\n* **Soup**: 3,5 €\n* _Bread_ `free`\n1. First\n2. Second\n\n```code```\n| a | b |\n",
+    "I.e. the 2nd of 1/3/2024, 10-12 kg, 5'11\", 1st-3rd, 2010-2020, -7.5 degrees, 3.14159265358979 and 1e10!",
+    "\u201cQuoted\u201d \u2014 and\u2026 \U0001f600\U0001f468\u200d\U0001f469\u200d\U0001f467 naïve Ärger"
+    " 日本語 العربية",
+)
+WORDS = tuple(
+    word.encode()
+    for word in "$ € £ % ° ** __ ``` ` ~~ ( ) [ ]( http:// https://a.b www. @ a.m. p.m. Dr. e.g. No. 1st 10:30 "
+    "12/31/1999 +49 555-0100 1,000,000.00 0x 1e9 ½ ² № ： \u200b \u00a0 - – — … .. ?! # 1. • kg °C 20-30 X1Y2".split()
+)
+CHARACTERS = "aA1 .,;:!?()[]*_`~-–—$€%'\"/@#+=<>|\\&\n\t0\u00a0\u200bé日\U0001f600"
+
+
+def _text(random: Random) -> bytes:
+    """Words, prices and signs in any order, or one sign again and again: what is slow is mostly of one kind."""
+    if random.random() < 0.3:
+        unit = "".join(random.choices(CHARACTERS, k=random.randint(1, 3)))
+        return (unit * (random.choice((100, 1000, 8000)) // len(unit))).encode()
+    joint = random.choice((b" ", b"", b"\n"))
+    return joint.join(random.choice((*WORDS, b"word", b"Seven")) for _ in range(random.randint(1, 200)))
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
+CUT = ((PhraseConfig(), False, 5), (PhraseConfig(), True, 60), (SENTENCES, False, 10_000))
+"""How a reply is cut, whether in a hurry, and the letters of a token: of a model, of a fast one, of a fixed text."""
+
+
+def phrases(data: bytes) -> None:
+    """Nothing of a reply is lost. Its length says how it comes."""
+    text = _decoded(data)
+    config, hurry, step = CUT[len(data) % len(CUT)]
+    phraser = Phraser(config, hurry=hurry)
+    out = [phrase for at in range(0, len(text), step) for phrase in phraser.push(text[at : at + step])]
+    assert "".join([*out, *phraser.flush()]) == text
+
+
+def spoken(data: bytes) -> None:
+    """The written pieces are the text itself, and what was heard of them is a beginning of it."""
+    text = _decoded(data)
+    parts = pieces(text, ("en", "en-GB", "de")[len(data) % 3])
+    assert "".join(part.written for part in parts) == text
+    assert text.startswith(heard(parts, 3))
+    plain(text)
+
+
+def _seeds() -> list[bytes]:
+    return [text.encode() for text in SEEDS]
+
+
+TARGETS = (
+    Target("phrases", "a reply's tokens, cut into phrases", phrases, _seeds, _text, WORDS, share=0.5, largest=8192),
+    Target("speakable", "a phrase's prices and dates as words", spoken, _seeds, _text, WORDS, share=0.5, largest=2048),
+)

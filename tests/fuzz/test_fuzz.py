@@ -1,0 +1,83 @@
+"""Every target: what was found once stays mended, and some thousand inputs do no harm. The fuzzer itself finds what it
+should."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import campaign, findings
+from tests.fuzz.__main__ import main
+from tests.fuzz.target import HERE, Target, targets
+
+SLICE = 1000
+"""Inputs of a target whose share is 1."""
+PATIENT_S = 5.0
+"""Processor time in the suite: a tenth of a second is looked for by `make fuzz`, where a busy machine is told apart."""
+
+
+@pytest.mark.parametrize("target", targets().values(), ids=lambda target: target.name)
+def test_a_slice_of_inputs_does_no_harm(target: Target) -> None:
+    tally = campaign.run(target, round(SLICE * target.share), "suite", limit_s=PATIENT_S)
+
+    assert not tally.findings, "\n".join(
+        f"{found.where} by {found.data[:200]!r}\n{found.says}" for found in tally.findings
+    )
+
+
+@pytest.mark.parametrize(
+    "path", sorted((HERE / "findings").glob("*/*")), ids=lambda path: f"{path.parent.name}-{path.name}"
+)
+def test_what_was_found_once_is_mended(path: Path) -> None:
+    found = campaign.outcome(targets()[path.parent.name], path.read_bytes(), PATIENT_S)
+
+    assert not found, f"{found.where}\n{found.says}"
+
+
+def _crashes(data: bytes) -> None:
+    if b"(" in data and b"!" in data:
+        raise KeyError("both")
+
+
+def _stalls(data: bytes) -> None:
+    if data.startswith(b"ss"):
+        sum(range(3_000_000))
+
+
+_kept: list[bytes] = []
+
+
+def _hoards(data: bytes) -> None:
+    _kept.extend(bytes(40) for _ in range(2))
+
+
+def _seeds() -> list[bytes]:
+    return [b"(one)\r\n(two)\r\n", b"three!\r\n"]
+
+
+def test_a_crash_is_found_again_by_the_same_seed_and_made_small() -> None:
+    target = Target("planted", "", _crashes, _seeds)
+
+    first, again, other = (campaign.run(target, 2000, seed) for seed in ("7", "7", "8"))
+
+    assert [found.where.split(":")[0] for found in first.findings] == ["KeyError test_fuzz.py"]
+    assert again.findings[0].data == first.findings[0].data != other.findings[0].data
+    assert sorted(findings.minimised(target, first.findings[0], 1.0).data) == sorted(b"(!")
+
+
+def test_an_input_that_takes_long_is_found() -> None:
+    tally = campaign.run(Target("planted", "", _stalls, lambda: [b"sss"]), 20, "1", limit_s=0.001)
+
+    assert [found.kind for found in tally.findings] == ["slow"]
+    assert tally.slowest.startswith(b"ss")
+
+
+def test_memory_that_grows_with_the_inputs_is_found() -> None:
+    tally = campaign.run(Target("planted", "", _hoards, _seeds), 10_000, "1")
+
+    _kept.clear()
+    assert [found.kind for found in tally.findings] == ["leak"]
+
+
+def test_a_process_of_its_own_tells_what_it_did(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["phrases", "--inputs", "40", "--processes", "1"]) == 0
+    assert "phrases" in capsys.readouterr().out
