@@ -13,8 +13,9 @@ from voicepipe.rtp import rtcp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.codec import CODECS, OPUS, PCMU, Codec
 from voicepipe.rtp.dtmf import KeyFormat
+from voicepipe.rtp.jitter import MOST_WAITING
 from voicepipe.rtp.packet import RtpPacket, is_rtcp
-from voicepipe.rtp.session import RtpSession
+from voicepipe.rtp.session import AT_ONCE, RtpSession
 
 FRAME_S = 0.020
 
@@ -203,6 +204,23 @@ def test_masses_of_sound_are_dropped_before_they_are_decoded() -> None:
         far.session.datagram(bytes(near.wire.rtp[-1][1]), clock.now)
     assert far.sound.size == pytest.approx(5 * RATE, abs=RATE // 25)
     assert far.session.statistics().invalid == pytest.approx(250, abs=3)
+
+
+def test_masses_behind_a_packet_that_is_kept_back_are_not_decoded_in_one_go() -> None:
+    clock = Clock()
+    far = End(PCMU, clock)
+    packets = [bytes(RtpPacket(96, n, 0, 5, bytes(160))) for n in range(2900) if n != 5]
+    for packet in packets:
+        far.session.datagram(packet, clock.now)
+    clock.now += 0.2
+    each = []
+    for _ in range(30):
+        before = len(far.heard)
+        far.session.tick(clock.now)
+        each.append(len(far.heard) - before)
+    assert each[0] == AT_ONCE and max(each) <= AT_ONCE
+    assert len(far.heard) <= 5 + MOST_WAITING + 1
+    assert far.session.statistics().received == len(packets)
 
 
 def test_a_broken_packet_after_a_lost_one_is_concealed_as_well() -> None:

@@ -4,12 +4,14 @@ import asyncio
 import random
 import re
 import socket
+import struct
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from aioice import Candidate
 from aioice.ice import CandidatePair, StunProtocol
+from aioice.stun import Class, Message, Method
 from aiortc import RTCDataChannel, RTCDtlsTransport, RTCIceGatherer, RTCIceTransport, RTCSctpTransport
 from aiortc.rtcsctptransport import InboundStream
 
@@ -193,3 +195,131 @@ async def test_a_peer_that_falls_silent_is_given_up(monkeypatch: pytest.MonkeyPa
 
 def test_the_certificate_is_made_once() -> None:
     assert transport.certificate() is transport.certificate()
+
+
+# --- what reaches the port before and beside the peer
+
+
+def _stun(user: bytes, *, kind: int = 1, attribute: bytes = b"") -> bytes:
+    """A binding request of somebody who knows `user` and no password."""
+    body = struct.pack("!HH", 6, len(user)) + user + bytes(-len(user) % 4) + attribute
+    return struct.pack("!HH", kind, len(body)) + b"\x21\x12\xa4\x42" + bytes(12) + body
+
+
+async def test_what_comes_before_there_is_a_connection_is_not_kept() -> None:
+    one = Transport(LOOPBACK, controlling=False)
+    (candidate,) = await one.gather()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        for n in range(2000):
+            first = [1, 22, 40, 144][n % 4]  # STUN that is none, DTLS 1.2 and 1.3, SRTP
+            stranger.sendto(bytes([first]) + b"\xfe" * 1000, (candidate.ip, candidate.port))
+            if n % 50 == 0:
+                await asyncio.sleep(0)
+        await until(lambda: one.invalid > 100)
+    assert one._ice._queue.empty()
+    await one.close()
+
+
+async def test_the_queue_to_dtls_has_a_bound_for_the_peer_as_well() -> None:
+    one = Transport(LOOPBACK, controlling=False)
+    await one.gather()
+    protocol, source = one._ice._protocols[0], ("127.0.0.1", 9)
+    one._ice.known.add(source)
+    for _ in range(2000):
+        protocol.datagram_received(b"\x16\xfe\xfd" + bytes(8) + b"\0\x05hello", source)
+    assert one._ice._queue.qsize() == ice.MOST_QUEUED and one.invalid == 2000 - ice.MOST_QUEUED
+    await one.close()
+
+
+async def test_strangers_are_dropped_unread_and_get_no_answer() -> None:
+    async with connected() as ends:
+        far, asked = ends.answerer._ice, list[object]()
+        far.request_received = lambda *request: asked.append(request)  # type: ignore[method-assign]
+        protocol, stranger = far._protocols[0], ("127.0.0.1", 9)
+        known, before = set(far.known), far.refused
+        for data in (
+            b"", b"\0", b"\x40" * 100, b"\x16" * 100, _stun(b"nobody:here"), _stun(far.user, kind=0x0101),
+            _stun(far.user, kind=0x0011), _stun(far.user, kind=3), _stun(far.user)[:30],
+            _stun(far.user, attribute=struct.pack("!HH", 0x24, 2) + bytes(4)),  # aioice raises struct.error at it
+        ):  # fmt: skip
+            protocol.datagram_received(data, stranger)
+        assert not asked and far.refused == before + 10
+        for _ in range(1000):
+            protocol.datagram_received(_stun(far.user + b"x"), stranger)
+        assert len(asked) <= ice.STRANGE_CHECKS[0] + 5
+        assert far.known == known, "only who knows the password has an address"
+
+
+async def test_sound_from_elsewhere_is_looked_at_now_and_then_and_the_peers_always() -> None:
+    async with connected() as ends:
+        protocol = ends.answerer._ice._protocols[0]
+        for _ in range(3000):
+            protocol.datagram_received(b"\x80" + bytes(60), ("127.0.0.1", 9))
+        assert ends.answerer._unsigned <= ice.STRANGE_MEDIA[0] + 20
+        for n in range(300):
+            ends.caller.send_rtp(bytes(RtpPacket(96, n, n * 960, 5, b"sound")))
+            if n % 25 == 0:
+                await asyncio.sleep(0.005)
+        await until(lambda: len(ends.heard) == 300)
+
+
+async def test_a_flood_of_sound_from_the_peer_is_dropped_before_it_is_decrypted() -> None:
+    async with connected() as ends:
+        for n in range(5000):
+            ends.caller.send_rtp(bytes(RtpPacket(96, n, n * 960, 5, b"sound")))
+            if n % 50 == 0:
+                await asyncio.sleep(0)
+        await until(lambda: ends.answerer._ice.refused)
+        assert len(ends.heard) <= ice.MEDIA[0] + 20 * ice.MEDIA[1]
+
+
+async def test_a_peer_that_shows_ever_new_addresses() -> None:
+    async with connected() as ends:
+        far, own = ends.answerer._ice, ends.answerer._ice.pair
+        assert own
+        request = Message(Method.BINDING, Class.REQUEST, attributes={"PRIORITY": 1})
+        for port in range(1000, 2000):
+            far.check_incoming(request, ("127.0.0.1", port), own.protocol)
+        assert len(far.known) <= ice.MOST_REMOTE and len(far._check_list) <= ice.MOST_REMOTE
+        assert own.remote_addr in far.known
+        far.check_incoming(Message(Method.BINDING, Class.REQUEST), own.remote_addr, own.protocol)  # no PRIORITY
+        ends.caller.send_rtp(bytes(RtpPacket(96, 1, 960, 5, b"still here")))
+        await until(lambda: ends.heard)
+
+
+@pytest.mark.parametrize(
+    ("datagram", "sizes"),
+    [
+        ((b"\x17\xfe\xfd" + bytes(8) + b"\0\x02ab") * 3, [15, 15, 15]),
+        ((b"\x17\xfe\xfd" + bytes(8) + b"\0\0") * 40, [13] * ice.MOST_RECORDS),
+        (b"\x2c\0\x01\0\x03abc" * 2, [8, 8]),
+        (b"\x24\x01\0\x03abc" * 2, [7, 7]),
+        (b"\x28\0\x01abc", [6]),
+        (b"\x3c\0\x01\0\x03abc" * 2, [16]),
+        (b"\x16\xfe", [2]),
+        (b"\x16\xfe\xfd" + bytes(8) + b"\xff\xffab", [15]),
+        (b"\x2c\0", [2]),
+    ],
+)
+def test_a_datagram_of_many_records_is_taken_apart(datagram: bytes, sizes: list[int]) -> None:
+    assert [len(record) for record in ice.records(datagram)] == sizes
+
+
+async def test_closing_ends_in_time_and_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "CLOSE_S", 0.05)
+    before = asyncio.all_tasks()
+    ends = Ends()
+    await ends.connect()
+    port = sdp.read(ends.answer).remote.candidates[0].port
+    forever = asyncio.Event()
+    for part, name in ((ends.answerer.sctp, "stop"), (ends.answerer._dtls, "_write_ssl"),
+                       (ends.answerer._ice, "close"), (ends.answerer._ice_transport, "stop")):  # fmt: skip
+        monkeypatch.setattr(part, name, forever.wait)
+    async with asyncio.timeout(30):
+        await ends.answerer.close()
+    await ends.caller.close()
+    await until(lambda: asyncio.all_tasks() <= before)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as again:
+        again.bind(("127.0.0.1", port))
+    far = ends.answerer.sctp
+    assert far.state == "closed" and not (far._t1_handle or far._t2_handle or far._t3_handle)

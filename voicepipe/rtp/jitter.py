@@ -21,6 +21,8 @@ STALL_S = 0.4
 """A sender who announced no silence and sends nothing for so long is silent; networks rarely stall for longer."""
 MOST_LOST = 10
 """More packets lost in a row than these, 200 ms, are left out: a hole is no silence, and ends no turn."""
+MOST_WAITING = 500
+"""Packets that may wait behind a missing one, 10 s: it is given up after a tenth of one."""
 RESTART = 3000
 """A sequence number that jumps further than this begins anew (RFC 3550, A.1)."""
 
@@ -116,7 +118,7 @@ class JitterBuffer:
             return
         if sound:
             self._measure(seq, timestamp, now)
-        if seq < self._next:
+        if seq < self._next or (seq > self._next and len(self._waiting) >= MOST_WAITING):
             self.counts.late += 1
             return
         self.highest_seq = max(self.highest_seq, seq)

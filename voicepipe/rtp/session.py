@@ -17,6 +17,9 @@ from voicepipe.rtp.sender import RtpSender, Wire
 
 AHEAD_S = 5.0
 """Sound that is so far ahead of real time is dropped before it is decoded: what a network held up only catches up."""
+AT_ONCE = 50
+"""Pieces of sound, 1 s, that are decoded in one go; what a gap has held up longer follows with the next packet or tick.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,9 @@ class RtpSession:
         self._reports.restart()
 
     def _deliver(self, now: float) -> None:
-        while piece := self._buffer.pop(now):
+        for _ in range(AT_ONCE):
+            if not (piece := self._buffer.pop(now)):
+                return
             pcm = self._sound(piece)
             self._heard_s += pcm.size / RATE
             if isinstance(piece, Heard):
