@@ -49,6 +49,14 @@ write.count = 10**18  # type: ignore[attr-defined]
             "intents[0].transfer: there is no transfer desk; allowed: none",
         ),
         ("name = 'a'\ntools = [{name = 't', function = 'm:f', timeout_ms = 0}]", "tools[0].timeout_ms: cannot be 0"),
+        (
+            "name = 'a'\ntools = [{name = 't', function = 'm:f', while_running = ['']}]",
+            "tools[0].while_running: a text is empty; say what callers are to hear while t runs",
+        ),
+        (
+            "name = 'a'\nintents = [{name = 'i', examples = ['x'], end_call = true}]",
+            "intents[0].end_call: this agent may not hang up; put end_call = true above its first table",
+        ),
     ],
 )
 def test_problems_name_the_key_and_what_is_allowed(tmp_path: Path, text: str, said: str) -> None:

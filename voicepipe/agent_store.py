@@ -121,6 +121,8 @@ def _problems(agent: Agent) -> Iterator[str]:
     for index, tool in enumerate(agent.tools):
         if (tool.webhook is None) == (not tool.function):
             yield f"tools[{index}]: {tool.name} needs exactly one of webhook and function"
+        if not all(text.strip() for text in tool.while_running):
+            yield f"tools[{index}].while_running: a text is empty; say what callers are to hear while {tool.name} runs"
     for index, intent in enumerate(agent.intents):
         if intent.tool and intent.tool not in tools:
             allowed = ", ".join(sorted(tools)) or "none"
@@ -128,6 +130,8 @@ def _problems(agent: Agent) -> Iterator[str]:
         if intent.transfer and intent.transfer not in agent.transfer:
             allowed = ", ".join(sorted(agent.transfer)) or "none"
             yield f"intents[{index}].transfer: there is no transfer {intent.transfer}; allowed: {allowed}"
+        if intent.end_call and not agent.end_call:
+            yield f"intents[{index}].end_call: this agent may not hang up; put end_call = true above its first table"
         known = {*intent.slots, "result", "last_reply"}
         for slot in re.findall(r"\{(\w+)\}", intent.reply):
             if slot not in known:

@@ -18,6 +18,7 @@ from voicepipe.engines.frontdesk import FrontdeskLlm
 from voicepipe.engines.frontdesk.dialogue import ACCEPT, MARGIN, Dialogue, State
 from voicepipe.engines.frontdesk.llm import reply
 from voicepipe.tools_demo import book_table
+from voicepipe.turn.end_call import END_CALL_TOOL
 from voicepipe.turn.keypad import Keypad
 from voicepipe.turn.origin import with_origin
 
@@ -182,6 +183,55 @@ def test_puts_the_caller_through(desk: Dialogue) -> None:
     assert caller.say("a person please") == "Of course. I will put you through to a colleague."
     assert caller.calls == [("transfer_call", {"to": "colleague"})]
     assert not Caller(desk, ()).calls
+
+
+@pytest.mark.parametrize("said", ["bye", "that is all thanks", "no thank you goodbye", "okay bye bye"])
+def test_hangs_up_where_it_may(desk: Dialogue, said: str) -> None:
+    caller = Caller(desk, (END_CALL_TOOL,))
+    assert "bye" in caller.say(said).lower()
+    assert caller.calls == [("end_call", {})]
+    other = Caller(desk, ())
+    assert "bye" in other.say(said).lower() and not other.calls
+
+
+def test_does_not_hang_up_in_the_middle_of_a_booking(desk: Dialogue) -> None:
+    caller = Caller(desk, (END_CALL_TOOL,))
+    caller.say("i would like to book a table")
+    caller.say("no thank you")
+    assert not caller.calls
+    caller.say("goodbye")
+    assert caller.calls == [("end_call", {})]
+
+
+BOOKING = (
+    Message("user", "a table for two at seven on friday"),
+    Message("assistant", call=ToolCall("c1", "book_table", "{}")),
+)
+RESULT = Message("tool", "It is booked.", call_id="c1")
+
+
+def test_a_turn_that_goes_on_after_its_tool_has_answered_is_told_the_result(desk: Dialogue) -> None:
+    assert "It is booked." in _said(desk, *BOOKING, RESULT, Message("user", "please"))
+
+
+def test_a_question_after_a_result_that_was_not_told_is_answered_too(desk: Dialogue) -> None:
+    said = _said(desk, *BOOKING, RESULT, Message("user", "are there parking places"))
+    assert "It is booked." in said and "park" in said.lower()
+
+
+def test_a_turn_that_goes_on_while_its_tool_runs_is_asked_to_wait(desk: Dialogue) -> None:
+    assert _said(desk, *BOOKING, Message("user", "please")) == AGENT.acknowledgement
+    assert "park" in _said(desk, *BOOKING, Message("user", "are there parking places")).lower()
+
+
+def test_of_several_results_each_is_told(desk: Dialogue) -> None:
+    other = Message("assistant", call=ToolCall("c2", "look_up", "{}"))
+    said = _said(desk, *BOOKING, RESULT, other, Message("tool", "Error: closed", call_id="c2"))
+    assert "It is booked." in said and AGENT.fallback in said
+
+
+def _said(desk: Dialogue, *messages: Message) -> str:
+    return "".join(delta for delta in reply(desk, Prompt(messages, agent=AGENT)) if isinstance(delta, str))
 
 
 @pytest.mark.parametrize("agent", [AGENT, msgspec.structs.replace(AGENT, transfer_failed="Nobody is in today.")])

@@ -62,6 +62,7 @@ class Answer:
     tool: str = ""
     values: dict[str, str] = field(default_factory=dict)
     transfer: str = ""
+    end_call: bool = False
     understood: bool = True
 
 
@@ -125,7 +126,7 @@ class Dialogue:
             if leaving or answer.transfer:
                 return State(last_reply=state.last_reply), answer
             again = "" if answer.text == state.last_reply else f" {_question(task, state.asked)}"
-            return replace(state, misses=0), replace(answer, text=answer.text + again)
+            return replace(state, misses=0), replace(answer, text=answer.text + again, end_call=False)
         if leaving:
             return State(last_reply=state.last_reply), Answer(self.agent.acknowledgement)
         missed, answer = self._missed(state)
@@ -149,11 +150,11 @@ class Dialogue:
             return replace(state, asked=missing, done=False, misses=0), Answer(question)
         done = replace(state, asked="", done=True, misses=0)
         values = {slot: state.values[slot] for slot in task.slots}
-        return done, Answer(fill(task.reply, values), task.tool, values, task.transfer)
+        return done, Answer(fill(task.reply, values), task.tool, values, task.transfer, task.end_call)
 
     def _plain(self, state: State, intent: Intent) -> Answer:
         text = fill(intent.reply, {"last_reply": state.last_reply or self.agent.greeting})
-        return Answer(text, intent.tool, {}, intent.transfer)
+        return Answer(text, intent.tool, {}, intent.transfer, intent.end_call)
 
     def _missed(self, state: State) -> tuple[State, Answer]:
         excuses = self.agent.not_understood or (self.agent.fallback,)

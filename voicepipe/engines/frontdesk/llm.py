@@ -3,14 +3,15 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 from uuid import uuid4
 
 from voicepipe.agent import Agent, ToolSpec
-from voicepipe.engines.base import Delta, Prompt, ToolCall
+from voicepipe.engines.base import Delta, Message, Prompt, ToolCall
 from voicepipe.engines.frontdesk import guess
 from voicepipe.engines.frontdesk.dialogue import ACCEPT, MAX_CHARS, Answer, Dialogue, State, fill
+from voicepipe.turn.end_call import END_CALL
 from voicepipe.turn.keypad import as_digits
 from voicepipe.turn.origin import without_origin
 from voicepipe.turn.transfer import TRANSFER_TOOL
@@ -77,8 +78,9 @@ class FrontdeskLlm:
 
 def reply(dialogue: Dialogue, prompt: Prompt) -> list[Delta]:
     """The whole reply to a prompt."""
+    news = _news(dialogue, prompt.messages)
     if prompt.messages and prompt.messages[-1].role == "tool":
-        return [_after_tool(dialogue, prompt)]
+        return [" ".join(news)]
     last = next(
         (index for index in range(len(prompt.messages) - 1, -1, -1) if prompt.messages[index].role == "user"), -1
     )
@@ -92,7 +94,11 @@ def reply(dialogue: Dialogue, prompt: Prompt) -> list[Delta]:
         return [call]
     if not answer.understood and not dialogue.intents and text.strip():
         return [f"You said: {text.strip().rstrip('.?!')}."]
-    return _spoken(prompt, answer)
+    if not answer.understood and (news or _pending(prompt.messages)):
+        return [
+            " ".join(news) or dialogue.agent.acknowledgement
+        ]  # Most likely the end of what the tool was called for.
+    return [*(f"{told} " for told in news), *_spoken(prompt, answer)]
 
 
 def _order(agent: Agent, prompt: Prompt, text: str) -> str:
@@ -115,12 +121,14 @@ def _spoken(prompt: Prompt, answer: Answer) -> list[Delta]:
     text: list[Delta] = [fill(answer.text, {"result": ""})]
     if answer.transfer and TRANSFER_TOOL in offered:
         text.append(_call(TRANSFER_TOOL, json.dumps({"to": answer.transfer})))
+    elif answer.end_call and END_CALL in offered:
+        text.append(_call(END_CALL, "{}"))
     return text
 
 
 def _foreign_call(dialogue: Dialogue, prompt: Prompt, state: State, answer: Answer, text: str) -> ToolCall | None:
     """The call of a tool that no intent knows, if it is required or nearer to the caller's words than an intent."""
-    own = {intent.tool for intent in dialogue.intents.values()} | {TRANSFER_TOOL}
+    own = {intent.tool for intent in dialogue.intents.values()} | {TRANSFER_TOOL, END_CALL}
     foreign = [tool for tool in prompt.tools if tool.name not in own]
     choice = prompt.tool_choice
     forced = next((tool for tool in prompt.tools if tool.name == choice), None)
@@ -149,15 +157,36 @@ def typed(tool: ToolSpec, values: dict[str, str]) -> dict[str, Any]:
     return {name: convert(name, value) for name, value in values.items()}
 
 
-def _after_tool(dialogue: Dialogue, prompt: Prompt) -> str:
+def _news(dialogue: Dialogue, messages: Sequence[Message]) -> list[str]:
+    """What tools have answered since the agent last said something."""
+    first = _unspoken(messages)
+    return [
+        _after_tool(dialogue, messages[: index + 1])
+        for index in range(first, len(messages))
+        if messages[index].role == "tool"
+    ]
+
+
+def _pending(messages: Sequence[Message]) -> bool:
+    """A tool that was called since then has not answered yet."""
+    answered = {message.call_id for message in messages if message.role == "tool"}
+    return any(message.call and message.call.call_id not in answered for message in messages[_unspoken(messages) :])
+
+
+def _unspoken(messages: Sequence[Message]) -> int:
+    """Behind the last thing that the agent said."""
+    spoken = (index for index in range(len(messages) - 1, -1, -1) if messages[index].role == "assistant")
+    return next((index + 1 for index in spoken if messages[index].text), 0)
+
+
+def _after_tool(dialogue: Dialogue, messages: Sequence[Message]) -> str:
     """What is said when a tool has answered: the intent's reply with {result} in it, or the result alone."""
-    messages = prompt.messages
     calls = {message.call.call_id: message.call.name for message in messages if message.call is not None}
     name = calls.get(messages[-1].call_id, "")
     if messages[-1].text.startswith("Error:"):
         return dialogue.agent.transfer_failed if name == TRANSFER_TOOL else dialogue.agent.fallback
     result = readable(messages[-1].text)
-    state = dialogue.fold(messages)
+    state = dialogue.fold(tuple(messages))
     task = dialogue.intents.get(state.task)
     if task and task.tool == name:
         return fill(task.reply, {**state.values, "result": result})

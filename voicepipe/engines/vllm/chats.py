@@ -107,7 +107,7 @@ class Chats:
         if self._config.tool_call_parser and (tools := chat.tools(prompt)):
             for tool in tools:
                 tool["function"]["strict"] = _enforceable(json.dumps(tool["function"]["parameters"]))
-            fields |= {"tools": tools, "tool_choice": chat.choice(prompt), "parallel_tool_calls": False}
+            fields |= {"tools": tools, "tool_choice": chat.choice(prompt)}
         return ChatCompletionRequest(
             messages=messages,
             max_completion_tokens=reply,
