@@ -16,7 +16,7 @@ from tests.ingress.fake_pop import ANSWER, WORDS, FakePop, serving, settled
 from tests.ingress.webrtc.peer import Peer, dialled, post, web
 from tests.waiting import until
 from voicepipe.call_api import Tenant
-from voicepipe.config import Config, LimitsConfig, TenantConfig, WebRtcConfig
+from voicepipe.config import Config, LimitsConfig, PopConfig, TenantConfig, WebRtcConfig
 from voicepipe.errors import PopFull
 from voicepipe.ingress import http, server
 
@@ -224,6 +224,31 @@ async def test_a_peer_that_never_comes_gives_back_its_place(caplog: pytest.LogCa
         await settled(pop)
         await peer.close()
     assert "not connected" in caplog.text
+
+
+async def test_offers_that_never_connect_leave_half_of_the_places_to_other_tenants() -> None:
+    two = tuple(TenantConfig(name=name, key_env=f"{name.upper()}_KEY") for name in ("acme", "other"))
+    config = msgspec.structs.replace(Config(), tenants=two, pop=PopConfig(slots=12))
+    pop, acme = FakePop(config, KEYS), {"Authorization": "Bearer sk-acme"}
+    async with serving(pop) as address, web(address) as client:
+        peer = Peer()
+        offer = await peer.offer()
+        placed = [await post(address, offer, **acme) for _ in range(20)]
+        taken, refused = placed[:6], placed[6:]
+        assert {one.status_code for one in taken} == {201} and {one.status_code for one in refused} == {503}
+        said = refused[0].json()["error"]
+        assert said["code"] == "pop_full" and "wait for their callers to connect" in said["message"]
+        answered = await post(address, offer, Authorization="Bearer sk-other")
+        await peer.answered(answered.text)
+        await peer.saw("session.created")
+        for one in taken[:2]:
+            await client.delete(one.headers["Location"], headers=acme)
+        await until(lambda: pop.live == 5)
+        again = [await post(address, offer, **acme) for _ in range(3)]
+        assert [one.status_code for one in again] == [201, 201, 503]
+        await peer.close()
+        for one in [*taken[2:], *again[:2]]:
+            await client.delete(one.headers["Location"], headers=acme)
 
 
 async def test_hanging_up_before_there_is_a_connection_gives_back_the_place() -> None:

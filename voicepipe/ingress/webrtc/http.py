@@ -25,6 +25,7 @@ from voicepipe.ingress.local import is_loopback
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.webrtc.ice_servers import ice_servers
 from voicepipe.ingress.webrtc.peer import WebRtcCall
+from voicepipe.ingress.webrtc.waiting import Waiting
 from voicepipe.rtp import sdp
 from voicepipe.rtp.sdp_text import SdpError
 from voicepipe.rtp.transport import Network, certificate
@@ -73,6 +74,7 @@ class CallsApi:
         self._calls = calls
         self._network = network
         self._turn_secret = turn_secret(pop.config)
+        self._waiting = Waiting(pop.config)
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -99,12 +101,14 @@ class CallsApi:
         agent = find_agent(self._pop, who.tenant, who.agent or named)
         session, settings = settle(agent, who, int(time.time() + self._pop.config.limits.call_ms / 1000))
         session = session.updated(asked)
-        with ExitStack() as place:
+        with ExitStack() as place, ExitStack() as waits:
+            waits.enter_context(self._waiting.place(who.tenant))
             seat = place.enter_context(self._pop.admit(who.tenant, agent))
             settings = session.settings(settings)
             call = WebRtcCall(sdp.read(offer), self._network, seat, session, settings, self._pop.config)
             try:
                 answer = await call.answer()
+                call.waits = waits.pop_all()
                 return self._calls.hold(call, who.tenant, place), answer
             except BaseException:
                 await call.close()

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from contextlib import ExitStack
 
 from voicepipe.agent import CallSettings
 from voicepipe.call_api import Seat
@@ -35,6 +36,8 @@ class WebRtcCall:
         self._line = RtpLine(offer.codec, offer.payload_type, self._transport)
         self._transport.on_media = self._line.media.datagram
         self.realtime = RealtimeCall(self._line, seat, session, settings, config.limits)
+        self.waits = ExitStack()
+        """What is held until the caller has connected, or has not."""
         self._channel: ChannelClient | None = None
         if offer.remote.sctp_port is not None:
             self._channel = ChannelClient(self.realtime, self._transport.sctp)
@@ -60,6 +63,7 @@ class WebRtcCall:
 
     async def close(self) -> None:
         """Let go of everything. Safe to call twice."""
+        self.waits.close()
         self.realtime.close()
         await self._transport.close()
 
@@ -75,6 +79,7 @@ class WebRtcCall:
         finally:
             for task in (connecting, ended):
                 task.cancel()
+            self.waits.close()
             await asyncio.wait({connecting, ended}, timeout=CLOSE_S)
 
     async def _converse(self, clock: MediaClock) -> None:
