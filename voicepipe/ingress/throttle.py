@@ -1,4 +1,4 @@
-"""How often a stranger is listened to: a token bucket for each address, and one for all together. Pure."""
+"""How often somebody is listened to: a token bucket for each address, and one for all together. Pure."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -16,7 +16,9 @@ class Rate:
     per_s: float
 
 
-class _Bucket:
+class Bucket:
+    """Tokens at a rate. What a thing costs may be known only afterwards: it may leave a debt, of a burst at most."""
+
     __slots__ = ("_rate", "_seen", "_tokens")
 
     def __init__(self, rate: Rate, now: float) -> None:
@@ -28,8 +30,8 @@ class _Bucket:
         self._seen = now
         return self._tokens >= 1
 
-    def take(self) -> None:
-        self._tokens -= 1
+    def take(self, tokens: float = 1.0) -> None:
+        self._tokens = max(-self._rate.burst, self._tokens - tokens)
 
 
 class Throttle:
@@ -37,15 +39,15 @@ class Throttle:
 
     def __init__(self, each: Rate, all: Rate) -> None:
         self._each = each
-        self._all = _Bucket(all, 0.0)
-        self._sources: OrderedDict[str, _Bucket] = OrderedDict()
+        self._all = Bucket(all, 0.0)
+        self._sources: OrderedDict[str, Bucket] = OrderedDict()
         self._refused: dict[str, int] = {}
         """Since the last news."""
         self._told = float("-inf")
 
     def has_room(self, source: str, now: float) -> bool:
         """Whether one more may come from there, without counting one."""
-        bucket = self._sources.pop(source, None) or _Bucket(self._each, now)
+        bucket = self._sources.pop(source, None) or Bucket(self._each, now)
         self._sources[source] = bucket
         if len(self._sources) > SOURCES:
             self._sources.popitem(last=False)
@@ -57,9 +59,13 @@ class Throttle:
             self._sources[source].take()
             self._all.take()
             return True
+        self.refused(source)
+        return False
+
+    def refused(self, source: str) -> None:
+        """One that was turned away, for the news; `admits` does so itself."""
         if len(self._refused) < SOURCES or source in self._refused:
             self._refused[source] = self._refused.get(source, 0) + 1
-        return False
 
     def news(self, now: float) -> str:
         """What was refused since the last news, at most once a minute; empty: nothing, or it is too early to say."""

@@ -13,9 +13,10 @@ from tests.ingress.sip.peer import Phone, opened, phone, sip
 from tests.ingress.sip.test_strangers import STRANGER, stack
 from tests.ingress.sip.torture import answerable, read
 from tests.waiting import until
+from voicepipe.ingress.sip.glance import glance
 from voicepipe.ingress.sip.message import Address, SipError
 from voicepipe.ingress.sip.stack import Stack
-from voicepipe.ingress.sip.unreadable import refusal
+from voicepipe.ingress.sip.stateless import answer
 from voicepipe.rtp.packet import RtpPacket
 
 MESSAGES = [torture.message for kind in ("valid", "invalid") for torture in read(kind)]
@@ -67,8 +68,9 @@ async def test_noise_at_the_sip_port(
 
 @given(st.binary(max_size=300).map(lambda data: data.decode("latin-1")) | st.text(max_size=300))
 def test_what_cannot_be_read_is_said_to_be_so(text: str) -> None:
-    refusal(text)
-    refusal(f"INVITE sip:a@b SIP/2.0\r\n{text}")
+    for made in (text, f"INVITE sip:a@b SIP/2.0\r\n{text}"):
+        if seen := glance(made.encode()):
+            answer(seen, ("127.0.0.1", 5060), 400, "Bad Request")
     for made in (text, f"<{text}>", f"<sip:{text}>", f'"{text}" <sip:a@b>;{text}'):
         try:
             Address.of(made)

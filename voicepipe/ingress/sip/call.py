@@ -27,6 +27,9 @@ logger = logging.getLogger(__name__)
 
 BYE_S = 2.0
 """So long a far end may take to answer our BYE, which is sent again meanwhile; however it does, the call is over."""
+ACK_S = 10.0
+"""So long a caller may take to acknowledge our answer, which is sent five times meanwhile. RFC 3261 says 32 s; but
+whoever has written another's address on an INVITE never does, and holds a place."""
 LOOK_S = 1.0
 """Between looks at whether the caller is still there."""
 _KEY = re.compile(r"^\s*(?:Signal\s*=\s*)?([0-9*#A-D])\s*$", re.IGNORECASE | re.MULTILINE)
@@ -51,6 +54,9 @@ class SipCall:
         """The INVITE's answer was acknowledged, or never will be."""
         self._gone = False
         """The far end has hung up."""
+        self._answered = False
+        self._invite: Request | None = None
+        """While its answer is not acknowledged."""
         self._referred: asyncio.Future[None] | None = None
         """The outcome of a transfer that is under way."""
         self._refer_seq = 0
@@ -65,12 +71,36 @@ class SipCall:
 
     def ring(self, invite: Request) -> None:
         """It will be answered later, unless its caller gives up."""
+        self._invite = invite
         invite.respond(180, "Ringing", (("Contact", self.dialog.contact),), tag=self.dialog.id.ours)
 
     def accept(self, invite: Request, answer: str, call_id: str) -> None:
         """Answer it: 200 with our SDP, `answer` to theirs or an offer where they made none. Raises TooShort."""
         self._timer, self._refreshed = negotiated(invite), time.monotonic()
+        self._answered, self._invite = True, invite
         self._ok(invite, answer, (("X-Voicepipe-Call-Id", call_id),))
+
+    @property
+    def settled(self) -> bool:
+        """Its answer was acknowledged, or never will be."""
+        return self._settled.is_set()
+
+    def give_way(self) -> None:
+        """Somebody else needs the place of a caller who has not acknowledged our answer."""
+        if self._answered:
+            return self._unacknowledged()
+        if self._invite:
+            self._invite.respond(503, "Service Unavailable")
+            self._invite.cancelled()
+        self.give_up()
+
+    def _unacknowledged(self) -> None:
+        """It ends at once: whether anybody is there to hear our BYE is not waited for."""
+        self._warn_unacknowledged()
+        if self._invite:
+            self._invite.forget()
+        self.dialog.send("BYE", lambda response: None)
+        self.give_up()
 
     def give_up(self) -> None:
         """It could not be answered, and is not to be."""
@@ -92,6 +122,7 @@ class SipCall:
     def _acknowledged(self, answered: Message | None, signalled: str) -> None:
         """`answered`: the ACK that answers an offer of ours, for which an INVITE from `signalled` has asked."""
         self._settled.set()
+        self._invite = None
         if answered is not None:
             try:
                 self._media.accept(answered.body, signalled)
@@ -99,8 +130,11 @@ class SipCall:
                 logger.warning("%s: its ACK's answer cannot be used: %s", self.realtime.id, error)
                 self.realtime.end("error")
 
-    def _lost(self) -> None:
+    def _warn_unacknowledged(self) -> None:
         logger.warning("%s: the far end did not acknowledge our answer: hanging up", self.realtime.id)
+
+    def _lost(self) -> None:
+        self._warn_unacknowledged()
         self._settled.set()
         self.realtime.end("caller")
 
@@ -197,7 +231,11 @@ class SipCall:
         try:
             # Not before its ACK: an offer of ours is answered there, and whoever sent the INVITE in another's name does
             # not get what it acknowledges, so that nothing is sent to whom they please.
-            await self._settled.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(ACK_S):
+                    await self._settled.wait()
+            if not self.settled:
+                self._unacknowledged()
             if not self.realtime.ended.is_set():
                 await self._converse(clock)
             await self._hang_up()

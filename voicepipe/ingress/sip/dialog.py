@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from voicepipe.ingress.sip.message import Address, Message, SipError
-from voicepipe.ingress.sip.stack import DEFAULT_PORT, OnResponse, Request, Stack
+from voicepipe.ingress.sip.stack import OnResponse, Request, Stack
+from voicepipe.ingress.sip.stateless import DEFAULT_PORT
 from voicepipe.ingress.sip.transactions import Host
 
 Headers = Sequence[tuple[str, str]]

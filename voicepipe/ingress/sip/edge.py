@@ -22,12 +22,15 @@ from voicepipe.ingress.phone import NoRoute, placed
 from voicepipe.ingress.refusals import Refusals
 from voicepipe.ingress.sip.call import ALLOW, CAPABILITIES, SipCall
 from voicepipe.ingress.sip.dialog import Dialog, DialogId, new_call
+from voicepipe.ingress.sip.doorkeeper import Doorkeeper
 from voicepipe.ingress.sip.gate import Admitted, Challenge, Gate, Refusal, Unadmitted
+from voicepipe.ingress.sip.glance import Glance
+from voicepipe.ingress.sip.lent import T1_S, Lent
 from voicepipe.ingress.sip.media import SDP, SipMedia
 from voicepipe.ingress.sip.message import Address, SipError, printable
 from voicepipe.ingress.sip.stack import Request, Stack
 from voicepipe.ingress.sip.timers import LEAST_S, TooShort, negotiated
-from voicepipe.ingress.throttle import Rate, Throttle
+from voicepipe.ingress.sip.transactions import Host
 from voicepipe.rtp.sdp_text import SdpError
 
 logger = logging.getLogger(__name__)
@@ -35,11 +38,10 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 SUPPORTED = {"timer"}
+LEAST_LENT = 2
+"""Of a PoP's places half may be lent to those who have not acknowledged our answer yet, but so many always."""
 REGISTERED_S = 300
 """A phone that registers does so to show itself ready; nobody is called here."""
-MESSAGES = Rate(200, 50), Rate(500, 200)
-"""From one address and from all that are no trunk's: an office of telephones behind one address sends less. sippy
-remembers each for up to 64 s, and takes 0.3 ms for it."""
 
 
 class _Wanted(NamedTuple):
@@ -59,21 +61,20 @@ class SipEdge:
         self._pop = pop
         self._calls = calls
         self._gate = Gate(pop.config)
-        self._stack = Stack(sip_host(pop.config), sip.port, sip.public_address, self._requested, self._listens)
-        self._messages, self._refusals = Throttle(*MESSAGES), Refusals(logger, "SIP requests")
+        self._stack = Stack(sip_host(pop.config), sip.port, sip.public_address, self._requested, self._received)
+        self._doorkeeper, self._refusals = Doorkeeper(self._gate, self._goes_on), Refusals(logger, "SIP requests")
         self._dialogs: dict[DialogId, SipCall] = {}
         self._invited: set[tuple[str, str]] = set()
         """INVITEs that are being answered, or were and their calls go on."""
-        self._callers: Counter[str] = Counter()
-        """Calls by the IP address that they came from: whatever strangers send, these are heard."""
         self._held: Counter[Admitted] = Counter()
         """Calls by who has them."""
         self._ring_s = sip.ring_ms / 1000
+        self._lent = Lent[SipCall](max(LEAST_LENT, pop.config.pop.slots // 2), self._ring_s + T1_S)
         self._ringing: dict[asyncio.Task[None], Request] = {}
 
-    async def open(self) -> None:
+    def open(self) -> None:
         """Listen. Raises ConfigError."""
-        await self._stack.open()
+        self._stack.open()
 
     async def close(self) -> None:
         """Hear and send nothing more; the calls have ended."""
@@ -84,14 +85,25 @@ class SipEdge:
             await asyncio.wait(self._ringing)
         self._stack.close()
 
-    def _listens(self, source: str) -> bool:
-        """Whether a datagram from this IP address is read."""
-        now = time.monotonic()
-        if self._gate.trusts(source) or self._callers[source] or self._messages.admits(source, now):
+    def _received(self, seen: Glance, source: Host) -> None:
+        """A message that is not parsed yet, and may not be."""
+        began, now = time.thread_time(), time.monotonic()
+        judged = self._doorkeeper.judge(seen, source[0], now)
+        if judged.read:
+            self._stack.read(seen, source)
+        elif told := judged.refusal:
+            self._stack.tell(seen, source, told.code, told.reason, told.headers)
+            if not isinstance(told, Challenge):  # That somebody is asked for a password is no news.
+                self._log(seen.method, source[0], told.code, told.why)
+        elif news := self._doorkeeper.news(now):
+            logger.warning("SIP messages come in masses and are dropped unread: %s", news)
+        self._doorkeeper.took(judged.kind, (time.thread_time() - began) * 1000)
+
+    def _goes_on(self, seen: Glance) -> bool:
+        """Whether it belongs to a call or to a transaction that we have."""
+        if (ours := seen.to_tag) and DialogId(seen.call_id, ours, seen.from_tag) in self._dialogs:
             return True
-        if news := self._messages.news(now):
-            logger.warning("SIP messages from strangers come in masses and are dropped unread: %s", news)
-        return False
+        return seen.method in ("", "ACK", "CANCEL") and self._stack.expects(seen)
 
     # --- requests
 
@@ -137,30 +149,30 @@ class SipEdge:
                 logger.debug("%s from %s is asked for a password: %s", request.method, request.source[0], why)
             case Refusal(code=code, reason=reason, why=why, headers=headers):
                 request.respond(code, reason, headers, once=isinstance(error, Unadmitted))
-                self._log(request, code, why)
+                self._log(request.method, request.source[0], code, why)
             case SdpError():
                 warning = f'399 voicepipe "{str(error).translate(_UNQUOTED)}"'
                 request.respond(488, "Not Acceptable Here", (("Warning", warning),))
-                self._log(request, 488, str(error))
+                self._log(request.method, request.source[0], 488, str(error))
             case TooShort():
                 request.respond(422, "Session Interval Too Small", (("Min-SE", str(LEAST_S)),))
             case NoRoute() | UnknownModel():
                 request.respond(404, "Not Found")
-                self._log(request, 404, str(error))
+                self._log(request.method, request.source[0], 404, str(error))
             case TenantFull():  # Another PoP would not take it either.
                 request.respond(486, "Busy Here")
-                self._log(request, 486, str(error))
+                self._log(request.method, request.source[0], 486, str(error))
             case Refused():
                 request.respond(503, "Service Unavailable", (("Retry-After", retry_after(error)),))
-                self._log(request, 503, str(error))
+                self._log(request.method, request.source[0], 503, str(error))
             case SipError():
                 request.respond(400, "Bad Request")
-                self._log(request, 400, str(error))
+                self._log(request.method, request.source[0], 400, str(error))
             case _:
                 raise error
 
-    def _log(self, request: Request, code: int, why: str) -> None:
-        source, method, why = request.source[0], printable(request.method), printable(why)
+    def _log(self, method: str, source: str, code: int, why: str) -> None:
+        method, why = printable(method), printable(why)
         self._refusals.tell(source, "%s from %s refused with %d: %s", method, source, code, why)
 
     # --- new calls
@@ -174,6 +186,8 @@ class SipEdge:
             raise Refusal(415, "Unsupported Media Type", why, (("Accept", SDP),))
         negotiated(invite)  # Its session timer may be too short.
         wanted = self._wanted(invite, who)
+        if late := self._lent.in_the_way(who, time.monotonic()):
+            late.give_way()
         with ExitStack() as place:
             self._invited.add(known)
             place.callback(self._invited.discard, known)
@@ -204,7 +218,6 @@ class SipEdge:
         """The call, and our SDP for it. Raises Refused, SdpError."""
         pop = self._pop
         seat = place.enter_context(pop.admit(wanted.tenant, wanted.agent))
-        place.enter_context(_counted(self._callers, invite.source[0]))
         place.enter_context(_counted(self._held, wanted.who))
         expires = int(time.time() + pop.config.limits.call_ms / 1000)
         session, settings = settle(wanted.agent, Caller(wanted.tenant), expires)
@@ -216,6 +229,8 @@ class SipEdge:
         call = SipCall(dialog, media, seat, session, settings, pop.config)
         place.callback(call.close)
         place.callback(self._dialogs.pop, dialog.id, None)
+        self._lent.lend(call, wanted.who, time.monotonic())
+        place.callback(self._lent.end, call)
         return call, sdp
 
     async def _ring(self, invite: Request, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
@@ -243,7 +258,7 @@ async def listening(pop: PopApi, calls: Calls) -> AsyncIterator[None]:
         yield
         return
     edge = SipEdge(pop, calls)
-    await edge.open()
+    edge.open()
     try:
         yield
     finally:

@@ -5,28 +5,26 @@ import math
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import lru_cache
 
-from sippy.SipAuthorization import SipAuthorization
-from sippy.SipWWWAuthenticate import SipWWWAuthenticate
+from sippy.SipAuthorization import DigestCalcHA1, DigestCalcResponse, SipAuthorization
 
 from voicepipe.config import Config, sip_passwords
 from voicepipe.ingress.local import check_phones
+from voicepipe.ingress.sip.glance import Glance
 from voicepipe.ingress.sip.message import Address
+from voicepipe.ingress.sip.nonces import VALID_S, Nonces
 from voicepipe.ingress.sip.stack import Request
 from voicepipe.ingress.throttle import Rate, Throttle
 
 ALGORITHM = "MD5"
 """All telephones know it, and some (libre, up to baresip 1.0) give up over a second challenge by one that they do not.
 Where it would be too weak, sound and all go in the open anyway."""
-
-
-CHALLENGE_S = 40.0
-"""sippy takes the answer to a challenge for 32 s."""
-GUESSES = Rate(50, 1), Rate(500, 20)
-"""Wrong passwords from one address and from all: with these guessing takes for ever."""
+GUESSES = Rate(50, 1), Rate(5000, 200)
+"""Wrong passwords from one address and from all, which are none that were forged: each has got a challenge there."""
 WAIT_S = "60"
 KNOWN = 4096
-"""Addresses from which right passwords came lately: what others send from forged ones does not keep these out."""
+"""Addresses from which right passwords came lately: what others send does not keep these out."""
 
 
 @dataclass
@@ -65,8 +63,10 @@ class Gate:
         check_phones(config)
         sip = config.sip
         self._realm = sip.realm
+        self._nonces = Nonces()
         self._passwords = sip_passwords(config)
         self._trunks = [(ipaddress.IPv4Network(net), trunk.name) for trunk in sip.trunks for net in trunk.addresses]
+        self._trunk_of = lru_cache(KNOWN)(self._found_trunk)
         self._open = not sip.trunks and not sip.users
         self._most = {Admitted(trunk=one.name): one.calls for one in sip.trunks} | {
             Admitted(user=one.name): one.calls for one in sip.users
@@ -80,6 +80,9 @@ class Gate:
 
     def trunk(self, source: str) -> str:
         """The trunk that has this IPv4 address; empty: none."""
+        return self._trunk_of(source)
+
+    def _found_trunk(self, source: str) -> str:
         address = ipaddress.IPv4Address(source)
         return next((name for network, name in self._trunks if address in network), "")
 
@@ -87,36 +90,47 @@ class Gate:
         """Whether all that comes from this IPv4 address is listened to: a trunk's, or this machine's."""
         return self._open or bool(self.trunk(source))
 
+    def knows(self, source: str) -> bool:
+        """Whether a right password came from this IP address lately."""
+        return source in self._known
+
+    def screen(self, seen: Glance, source: str, now: float) -> Refusal | None:
+        """What a request from an IP address that is not trusted is told at once; None: it is to be read."""
+        if seen.method == "CANCEL" or seen.to_tag:
+            return Refusal(481, "Call/Transaction Does Not Exist", "it belongs to no call that goes on")
+        if not self._passwords:
+            return Unadmitted(403, "Forbidden", f"{source} is none of the sip.trunks, and there are no sip.users")
+        if not self._nonces.valid(seen.nonce, source, now):
+            again = bool(seen.nonce)
+            return self._challenge(
+                source, now, "its challenge is too old" if again else "it brought no password", again
+            )
+        if not self._guesses[self.knows(source)].has_room(source, now):
+            why = "too many wrong passwords came from there lately"
+            return Unadmitted(503, "Service Unavailable", why, (("Retry-After", WAIT_S),))
+        return None
+
     def most(self, who: Admitted) -> float:
         """Their calls at a time."""
         return self._most.get(who) or math.inf
 
     def admit(self, request: Request) -> Admitted:
-        """Who sent it. Raises Unadmitted."""
+        """Who sent it, which `screen` has let pass. Raises Unadmitted."""
         source = request.source[0]
         if self._open:
             return Admitted()
         if trunk := self.trunk(source):
             return Admitted(trunk=trunk)
-        if not self._passwords:
-            raise Unadmitted(403, "Forbidden", f"{source} is none of the sip.trunks, and there are no sip.users")
         return Admitted(user=self._authenticated(request))
 
     def _authenticated(self, request: Request) -> str:
-        said = request.header("authorization")
-        if not said:
-            raise self._challenge("it brought no password yet")
         source, now = request.source[0], time.monotonic()
-        guesses = self._guesses[source in self._known]
-        if not guesses.has_room(source, now):
-            why = "too many wrong passwords came from there lately"
-            raise Unadmitted(503, "Service Unavailable", why, (("Retry-After", WAIT_S),))
         try:
-            user = self._verified(SipAuthorization(said), request, now)
+            user = self._verified(SipAuthorization(request.header("authorization")), request, now)
         except Challenge:
             raise
         except Unadmitted:
-            guesses.admits(source, now)
+            self._guesses[self.knows(source)].admits(source, now)
             raise
         self._known[source] = None
         self._known.move_to_end(source)
@@ -124,35 +138,46 @@ class Gate:
             self._known.popitem(last=False)
         return user
 
-    def _verified(self, authorization: SipAuthorization, request: Request, now: float) -> str:
+    def _verified(self, said: SipAuthorization, request: Request, now: float) -> str:
         """Whose answer to our challenge it is. Raises Unadmitted."""
+        source = request.source[0]
         try:
-            authorization.parse()
-            user, realm, nonce = authorization.username, authorization.realm, authorization.nonce
-            asked = Address.of(f"<{authorization.uri}>")
-            password = self._passwords.get(user)
-            right = authorization.verify(password or "", request.method, request.body)
-            fresh = authorization.ho.validate_challenge(nonce, ())
+            said.parse()
+            asked = Address.of(f"<{said.uri}>")
+            password = self._passwords.get(said.username)
+            right = said.response == _response(said, password or "", request)
+            fresh = self._nonces.valid(said.nonce, source, now)
         except Exception:  # That is how sippy says that it does not understand.
             raise Unadmitted(400, "Bad Request", "its Authorization header cannot be read") from None
-        if realm != self._realm or not fresh or not self._first(authorization.response, now):
-            raise self._challenge("its challenge is too old, or was answered before", ",stale=true")
+        if said.realm != self._realm or not fresh or not self._first(said.response, now):
+            raise self._challenge(source, now, "its challenge is too old, or was answered before", again=True)
         if password is None:
-            raise Unadmitted(403, "Forbidden", f"there is no user {user!r} in sip.users")
+            raise Unadmitted(403, "Forbidden", f"there is no user {said.username!r} in sip.users")
         # What was answered for one number opens no other; some name none.
         if not right or asked.user not in ("", request.uri.user):
-            raise Unadmitted(403, "Forbidden", f"the password of user {user!r} is wrong")
-        return str(user)
+            raise Unadmitted(403, "Forbidden", f"the password of user {said.username!r} is wrong")
+        return str(said.username)
 
     def _first(self, answer: str, now: float) -> bool:
         """Whether a challenge is answered so for the first time; seen on the wire, it opens nothing."""
-        while self._answers and next(iter(self._answers.values())) < now - CHALLENGE_S:
+        while self._answers and next(iter(self._answers.values())) < now - VALID_S - 1:
             self._answers.popitem(last=False)
         if answer in self._answers:
             return False
         self._answers[answer] = now
         return True
 
-    def _challenge(self, why: str, more: str = "") -> Challenge:
-        challenge = f"{SipWWWAuthenticate(realm=self._realm, algorithm=ALGORITHM)}{more}"
+    def _challenge(self, source: str, now: float, why: str, again: bool) -> Challenge:
+        stale = ",stale=true" if again else ""
+        nonce = self._nonces.make(source, now)
+        challenge = f'Digest realm="{self._realm}",nonce="{nonce}",qop="auth",algorithm={ALGORITHM}{stale}'
         return Challenge(401, "Unauthorized", why, (("WWW-Authenticate", challenge),))
+
+
+def _response(said: SipAuthorization, password: str, request: Request) -> str:
+    """The right one (RFC 2617), by what it says of itself. Raises what sippy does for what is not known."""
+    if said.algorithm not in (None, ALGORITHM) or said.qop not in (None, "auth", "auth-int"):
+        raise ValueError("another algorithm, or another qop")
+    first = DigestCalcHA1(said.algorithm, said.username, said.realm, password, said.nonce, said.cnonce)
+    return str(DigestCalcResponse(said.algorithm, first, said.nonce, said.nc, said.cnonce, said.qop, request.method,
+                                  said.uri, request.body))  # fmt: skip

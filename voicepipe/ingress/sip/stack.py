@@ -16,14 +16,15 @@ from sippy.SipResponse import SipResponse
 from sippy.Time.MonoTime import MonoTime
 
 from voicepipe.errors import ConfigError
-from voicepipe.ingress.sip import unreadable
+from voicepipe.ingress.sip import stateless
+from voicepipe.ingress.sip.glance import Glance, glance
 from voicepipe.ingress.sip.message import Address, Message, Response
+from voicepipe.ingress.sip.stateless import DEFAULT_PORT
 from voicepipe.ingress.sip.transactions import Host, Transactions, UdpSocket, prepare
 from voicepipe.rtp.ports import taken
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_PORT = 5060
 _SHORTEST = 32
 """Bytes; what is shorter is a keep-alive (RFC 5626, 4.4.1)."""
 
@@ -73,6 +74,10 @@ class Request(Message):
         self._transaction.noack_cb = on_lost
         self._stack.respond(response, self._transaction, on_ack, once=once)
 
+    def forget(self) -> None:
+        """Its final response is not sent again, whether it was acknowledged or not."""
+        self._stack.forget(self._transaction)
+
     def cancelled(self) -> None:
         """As sippy tells it."""
         self._final = True
@@ -82,30 +87,29 @@ class Request(Message):
 
 class Stack:
     """`on_request` gets every request that begins a transaction, on the event loop; ACKs come to `Request.respond`.
-    What comes from an IP address that `admits` turns away is dropped unread."""
+    `on_message` gets every message before it is parsed, and has it `read` or not."""
 
     def __init__(
-        self, host: str, port: int, public: str, on_request: Callable[[Request], None], admits: Callable[[str], bool]
-    ) -> None:
+        self, host: str, port: int, public: str, on_request: Callable[[Request], None],
+        on_message: Callable[[Glance, Host], None],
+    ) -> None:  # fmt: skip
         self._bind = host, port
         self._public = public
         self._on_request = on_request
-        self._admits = admits
+        self._on_message = on_message
         self._socket = UdpSocket(self._received, self._resolve)
         self._transactions: Any = None
         self._resolving: set[asyncio.Task[None]] = set()
 
-    async def open(self) -> None:
-        """Listen. Raises ConfigError."""
+    def open(self) -> None:
+        """Listen, on the event loop that runs. Raises ConfigError."""
         prepare()
-        loop = asyncio.get_running_loop()
         try:
-            await loop.create_datagram_endpoint(lambda: self._socket, self._bind)
+            self._socket.open(self._bind)
         except OSError as error:
-            reason = error.__cause__ if isinstance(error.__cause__, OSError) else error  # uvloop's says nothing itself
             mend = "sip.port (--sip-port) to a free one" if taken(error) else "sip.host to an address of this machine"
             where = f"{self._bind[0]}:{self._bind[1]}"
-            raise ConfigError(f"Cannot listen for SIP on {where} ({reason.strerror}): set {mend}.") from error
+            raise ConfigError(f"Cannot listen for SIP on {where} ({error.strerror}): set {mend}.") from error
         self._transactions = Transactions(self._socket, self._requested)
 
     @property
@@ -133,18 +137,30 @@ class Stack:
 
     def _received(self, data: bytes, address: Host) -> None:
         """A datagram."""
-        if len(data) < _SHORTEST or not self._admits(address[0]):
-            return
-        head, end, body = data.partition(b"\r\n\r\n")
-        # sippy counts the body's characters where Content-Length counts bytes: none of ours has others than ASCII.
-        text = _decoded(head) + (end + body).decode("ascii", "replace")
+        if len(data) >= _SHORTEST and (seen := glance(data)):
+            self._on_message(seen, address)
+
+    def read(self, seen: Glance, address: Host) -> None:
+        """Have it parsed and its transaction see it."""
         try:
-            self._transactions.handleIncoming(text, Remote_address(address, "udp"), self._socket, MonoTime())
+            self._transactions.handleIncoming(seen.text, Remote_address(address, "udp"), self._socket, MonoTime())
         except Exception:
             # sippy's parser has many ways of not understanding; none of them is another call's business.
             logger.debug("a SIP message from %s:%d that cannot be read", *address, exc_info=True)
-            if answer := unreadable.refusal(text):
-                self._socket.send(answer.encode(), address)
+            if said := stateless.answer(seen, address, 400, "Bad Request"):
+                self._socket.send(said[0].encode(), address)  # Who knows what its Via says.
+
+    def tell(
+        self, seen: Glance, address: Host, code: int, reason: str, headers: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        """Answer what is not to be read; nothing is kept of it."""
+        if said := stateless.answer(seen, address, code, reason, headers):
+            text, target = said
+            self._socket.send(text.encode(), target)
+
+    def expects(self, seen: Glance) -> bool:
+        """As `Transactions.expects`."""
+        return bool(self._transactions.expects(seen))
 
     def _requested(self, message: Any, transaction: Any) -> tuple[None, Callable[..., None], Callable[[], None] | None]:
         request = Request(message, transaction, self)
@@ -165,6 +181,10 @@ class Stack:
         self._transactions.sendResponse(response, transaction, ack_cb=acknowledged)
         if once:
             self._transactions.not_again(transaction)
+
+    def forget(self, transaction: Any) -> None:
+        """As `Request.forget`."""
+        self._transactions.forget(transaction)
 
     @staticmethod
     def sdp(body: str) -> Any:
@@ -196,13 +216,6 @@ class Stack:
             logger.warning("%r has no address (%s)", address[0], error)
         else:
             self._socket.send(data, found[0][4][:2])  # type: ignore[arg-type]
-
-
-def _decoded(head: bytes) -> str:
-    try:
-        return head.decode()
-    except UnicodeDecodeError:
-        return head.decode("latin-1")  # old phones' display names
 
 
 def _response(message: SipResponse) -> Response:

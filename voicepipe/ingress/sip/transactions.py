@@ -9,6 +9,7 @@ import logging
 import re
 import socket
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,12 +18,23 @@ import sippy.Time.Timeout
 from sippy.SipConf import SipConf
 from sippy.SipTransactionManager import SipTransactionManager
 
+from voicepipe.ingress.sip.glance import Glance
 from voicepipe.ingress.sip.message import printable
+from voicepipe.ingress.throttle import Bucket, Rate
 
 logger = logging.getLogger(__name__)
 
 Host = tuple[str, int]
 Receive = Callable[[bytes, Host], None]
+PORTION_S, PAUSE_S = 0.001, 0.020
+"""So long datagrams are read before other work has its turn; and so long they wait once `READING` is used up."""
+TOGETHER = 4
+"""Datagrams between looks at the clock, which takes as long as one that is junk."""
+READING = Rate(20, 500)
+"""Milliseconds of the event loop's, at once and a second."""
+MOST_BYTES = 65_536
+WAITING_BYTES = 1 << 20
+"""Of datagrams in the socket, where the system lets us: a burst of calls waits there, and is not lost."""
 _SECRETS = re.compile(r"(inline:|response=|authorization: )[^\r\n]*", re.IGNORECASE)
 
 
@@ -86,8 +98,9 @@ def prepare() -> None:
     SipConf.my_uaname = "voicepipe"
 
 
-class UdpSocket(asyncio.DatagramProtocol):
-    """What sippy calls a server."""
+class UdpSocket:
+    """What sippy calls a server: a plain socket, which is read in small portions, so that whoever floods it takes turns
+    with all other work of the event loop, and no more than half of its time."""
 
     transport = "udp"
 
@@ -96,17 +109,47 @@ class UdpSocket(asyncio.DatagramProtocol):
         self.address: Host = "", 0
         """Ours, in requests of ours."""
         self._received, self._send_to_name = received, send_to_name
-        self._udp: asyncio.DatagramTransport | None = None
+        self._socket: socket.socket | None = None
+        self._time = Bucket(READING, 0.0)
+        self._resume: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: Any) -> None:
-        self._udp = transport
-        self.address = transport.get_extra_info("sockname")[:2]
+    def open(self, bind: Host) -> None:
+        """Listen. Raises OSError."""
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            self._socket.setblocking(False)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, WAITING_BYTES)
+            self._socket.bind(bind)
+        except OSError:
+            self._socket.close()
+            raise
+        self.address = self._socket.getsockname()
+        asyncio.get_running_loop().add_reader(self._socket, self._readable)
 
-    def datagram_received(self, data: bytes, address: Host) -> None:
+    def _readable(self) -> None:
+        """A portion. The thread's own time counts, so that a busy machine does not make us deaf."""
+        began = spent = time.thread_time()
+        while self._socket and spent - began < PORTION_S:
+            if not all(self._read() for _ in range(TOGETHER)):
+                return
+            spent = time.thread_time()
+        now = time.monotonic()
+        if self._socket and not self._time.fill(now):
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(self._socket)
+            self._resume = loop.call_later(PAUSE_S, loop.add_reader, self._socket, self._readable)
+        self._time.take((spent - began) * 1000)
+
+    def _read(self) -> bool:
+        """Whether there was a datagram."""
+        if self._socket is None:
+            return False
+        try:
+            data, address = self._socket.recvfrom(MOST_BYTES)
+        except OSError:  # Nothing more, or what is told of one that we have sent: transactions time out.
+            return False
         self._received(data, address)
-
-    def error_received(self, error: Exception) -> None:
-        """Somebody whom we sent something is not there: transactions time out."""
+        return True
 
     def isWildCard(self) -> bool:
         return False
@@ -127,15 +170,20 @@ class UdpSocket(asyncio.DatagramProtocol):
             self.send(raw, address)
 
     def send(self, data: bytes, address: Host) -> None:
-        if self._udp and not self._udp.is_closing():
+        if self._socket:
             try:
-                self._udp.sendto(data, address)
+                self._socket.sendto(data, address)
             except (OSError, OverflowError, ValueError):  # What a Via names may be no address and no port.
                 logger.debug("nothing can be sent to %s:%s", *address, exc_info=True)
 
     def close(self) -> None:
-        if self._udp:
-            self._udp.close()
+        """Safe to call twice."""
+        if self._resume:
+            self._resume.cancel()
+        if self._socket:
+            asyncio.get_running_loop().remove_reader(self._socket)
+            self._socket.close()
+            self._socket = None
 
     def shutdown(self) -> None:
         """sippy tries a port by opening and closing it; ours is open."""
@@ -159,6 +207,14 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
         if "received" in via.params:  # If its sender wrote that, our answers would go to whom they please.
             via.params["received"] = msg.getSource()[0]
         super().incomingRequest(msg, checksum, tids, server)
+
+    def expects(self, seen: Glance) -> bool:
+        """Whether it belongs to a transaction that goes on, by what only its two ends know."""
+        number, method = seen.cseq
+        if not seen.method:
+            return (seen.call_id, seen.from_tag, number, method, seen.branch) in self.tclient
+        last = seen.to_tag if seen.method == "ACK" else seen.branch
+        return bool(last) and (seen.call_id, seen.from_tag, number, last) in self.tserver
 
     def not_again(self, transaction: Any) -> None:
         """Its final response is not sent again before the INVITE is."""

@@ -1,0 +1,92 @@
+"""Which SIP messages are read, and on whose account: what strangers send is never paid for by callers.
+
+Everybody has two limits: messages of one sender, and the event loop's time for all senders of a kind. What is junk, or
+can be answered without the parser, is not counted as a message at all. Pure.
+"""
+
+import enum
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from voicepipe.ingress.sip.gate import Gate, Refusal
+from voicepipe.ingress.sip.glance import Glance
+from voicepipe.ingress.throttle import Bucket, Rate, Throttle
+
+ANSWERS = Rate(200, 50), Rate(math.inf, 0)
+"""To one IP address and to all that are told something without being read: it may have been forged."""
+
+
+class Kind(enum.Enum):
+    """Senders. Messages of one at once and a second; milliseconds of the event loop for all of them, likewise."""
+
+    CALL = Rate(100, 10), Rate(math.inf, 0)
+    """Of a call, or of a transaction, that goes on: its tags and branches are secrets."""
+    TRUSTED = Rate(1000, 400), Rate(100, 300)
+    """A trunk's IP address, or this machine."""
+    KNOWN = Rate(200, 50), Rate(50, 150)
+    """An IP address from which a right password came lately."""
+    STRANGER = Rate(200, 50), Rate(50, 100)
+
+
+_UNKNOWN = Kind.KNOWN, Kind.STRANGER
+"""Who has to prove who they are, each time."""
+_TOO_LARGE = Refusal(513, "Message Too Large", "it is too long, or has too many headers or parameters")
+
+
+class _Account:
+    def __init__(self, kind: Kind) -> None:
+        each, milliseconds = kind.value
+        self.messages = Throttle(each, Rate(math.inf, 0))
+        self.milliseconds = Bucket(milliseconds, 0.0)
+
+
+class Judgement(NamedTuple):
+    """What becomes of a message."""
+
+    kind: Kind
+    read: bool
+    refusal: Refusal | None = None
+    """What its sender is told instead."""
+
+
+class Doorkeeper:
+    """`goes_on`: whether a message belongs to a call or to a transaction that we have. Times are monotonic seconds."""
+
+    def __init__(self, gate: Gate, goes_on: Callable[[Glance], bool]) -> None:
+        self._gate = gate
+        self._goes_on = goes_on
+        self._accounts = {kind: _Account(kind) for kind in Kind}
+        self._answers = Throttle(*ANSWERS)
+
+    def judge(self, seen: Glance, source: str, now: float) -> Judgement:
+        """`source`: the IP address that it came from."""
+        kind, sender = self._sender(seen, source)
+        account = self._accounts[kind]
+        if kind in _UNKNOWN and seen.method in ("", "ACK"):  # Answers to nothing that we have said.
+            return Judgement(kind, read=False)
+        if not account.milliseconds.fill(now):
+            account.messages.refused(sender)
+            return Judgement(kind, read=False)
+        refusal = _TOO_LARGE if seen.excessive else None
+        if kind in _UNKNOWN:
+            refusal = refusal or self._gate.screen(seen, source, now)
+        if not (self._answers if refusal else account.messages).admits(sender, now):
+            return Judgement(kind, read=False)
+        return Judgement(kind, read=refusal is None, refusal=refusal)
+
+    def _sender(self, seen: Glance, source: str) -> tuple[Kind, str]:
+        if self._goes_on(seen):
+            return Kind.CALL, seen.call_id
+        if self._gate.trusts(source):
+            return Kind.TRUSTED, source
+        return (Kind.KNOWN if self._gate.knows(source) else Kind.STRANGER), source
+
+    def took(self, kind: Kind, milliseconds: float) -> None:
+        """So much of the event loop's time went into a message."""
+        self._accounts[kind].milliseconds.take(milliseconds)
+
+    def news(self, now: float) -> str:
+        """As `Throttle.news`, of all who sent too much."""
+        throttles = self._answers, *(account.messages for account in self._accounts.values())
+        return "; ".join(filter(None, (one.news(now) for one in throttles)))

