@@ -1,0 +1,224 @@
+"""Floods at the SIP port: who pays for them are those who send them, and no caller is kept out."""
+
+import asyncio
+import secrets
+import time
+
+import pytest
+
+from tests.attacks import sip_invites, sip_junk, sip_registers
+from tests.attacks.sip_junk import costly
+from tests.attacks.sip_messages import STRANGERS, invite, message
+from tests.attacks.target import Attack, Target
+from tests.ingress.fake_pop import FakePop, serving, settled
+from tests.ingress.sip.peer import SECONDS, Phone, Said, phone, sip
+from tests.ingress.sip.test_doors import digest
+from tests.waiting import until
+from voicepipe.ingress.sip.gate import Admitted, Refusal
+from voicepipe.ingress.sip.glance import LONGEST, glance
+from voicepipe.ingress.sip.lent import Lent
+from voicepipe.ingress.sip.transactions import Transactions
+from voicepipe.phone_config import SipTrunk, SipUser
+
+DESK = SipUser(name="desk", password_env="DESK_PASSWORD")
+CARRIER = SipTrunk(name="carrier", addresses=("127.0.0.9",))
+OTHER = SipTrunk(name="other", addresses=("127.0.0.8",))
+
+
+@pytest.fixture(autouse=True)
+def password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DESK_PASSWORD", "s3cret")
+
+
+async def insists(ann: Phone, sent: bytes) -> int:
+    """Send this, again like every telephone until there is a final answer; its code."""
+    this = Said.parse(sent)
+    names = "call-id", "cseq"
+    async with asyncio.timeout(SECONDS):
+        while True:
+            for said in ann.said:
+                if said.code >= 200 and all(said.header(name) == this.header(name) for name in names):
+                    ann.last = said  # type: ignore[attr-defined]
+                    return said.code
+            await asyncio.sleep(0.1)
+            ann.send(sent)
+
+
+async def logs_in_and_calls(ann: Phone) -> list[int]:
+    codes = []
+    for method in ("REGISTER", "INVITE"):
+        body = ann.sdp() if method == "INVITE" else ""
+        codes.append(await insists(ann, ann.request(method, (), body)))
+        challenge = ann.last.header("www-authenticate")  # type: ignore[attr-defined]
+        answer = digest(challenge, method, "sip:front@127.0.0.1")
+        codes.append(await insists(ann, ann.request(method, [("Authorization", answer)], body)))
+    ann.took(ann.last)  # type: ignore[attr-defined]
+    ann.ack()
+    return codes
+
+
+@pytest.mark.parametrize(
+    "attack", [sip_junk.ATTACK, sip_registers.ATTACK, sip_invites.ATTACK], ids=lambda one: one.name
+)
+async def test_a_flood_from_200_addresses_keeps_nobody_out(attack: Attack) -> None:
+    """Neither who has a call, nor a trunk, nor who logs in for the first time."""
+    pop = FakePop(sip(users=(DESK,), trunks=(CARRIER,)))
+    async with serving(pop), phone(pop, "127.0.0.9") as trunk, phone(pop) as ann:
+        await trunk.dial()
+        target = Target("127.0.0.1", 1, sip_port=pop.config.sip.port)
+        flooding = asyncio.create_task(attack.run(target, 3.0))
+        await asyncio.sleep(1.0)
+        assert await logs_in_and_calls(ann) == [401, 200, 401, 200]
+        assert await insists(ann, ann.request("BYE")) == 200
+        assert await insists(trunk, trunk.request("BYE")) == 200
+        await flooding
+        assert len(pop.calls) == 2 and not any(code.startswith("SIP/2.0 2") for code in target.told)
+
+
+async def test_what_strangers_send_comes_to_no_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+
+    def read(self: Transactions, text: str, *_: object) -> None:
+        parsed.append(text)
+
+    monkeypatch.setattr(Transactions, "handleIncoming", read)
+    pop = FakePop(sip(users=(DESK,), trunks=(CARRIER,)))
+    async with serving(pop), phone(pop) as eve:
+        for number in range(10):
+            for host in STRANGERS[:3]:
+                eve.send(sip_junk.made(host, number))
+                eve.send(sip_registers.made(host, number))
+                eve.send(invite(host))
+        eve.answer(await eve.final("INVITE"))
+        assert not parsed
+        async with phone(pop, "127.0.0.9") as trunk:
+            trunk.request("OPTIONS")
+            await until(lambda: parsed)
+
+
+async def test_a_challenge_is_answered_where_it_was_sent() -> None:
+    """So nobody guesses passwords, or makes us parse, in another's name."""
+    pop = FakePop(sip(users=(DESK,)))
+    async with serving(pop), phone(pop) as ann, phone(pop, "127.0.0.2") as eve:
+        ann.request("REGISTER")
+        challenge = (await ann.final("REGISTER")).header("www-authenticate")
+        eve.request("REGISTER", [("Authorization", digest(challenge, "REGISTER", "sip:front@127.0.0.1"))])
+        refused = await eve.final("REGISTER")
+        assert refused.code == 401 and "stale=true" in refused.header("www-authenticate")
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_what_would_cost_the_parser_seconds_is_known_at_a_glance(number: int) -> None:
+    seen = glance(costly("127.0.0.1")[number])
+    assert seen and seen.excessive
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Record-Route: <sip:a>" + "".join(f";{n:x}" for n in range(140)),
+        "Record-Route: <sip:a>" + ",<sip:a>" * 99,
+        "Via: SIP/2.0/UDP a" + ",SIP/2.0/UDP a" * 99,
+        "\r\n".join(["Record-Route: <sip:a>"] * 88),
+        "Subject: x" + "\r\n " * 85,
+        'Contact: "' + '"' * 7000 + "<sip:a@b>",
+        "Contact: <sip:" + "%41" * 2300 + "@b>",
+    ],
+)
+async def test_the_parsers_time_is_bounded(header: str) -> None:
+    """Processor time, so that a busy machine does no harm."""
+    pop = FakePop(sip())
+    async with serving(pop), phone(pop) as ann:
+        costs = message("OPTIONS", "127.0.0.1", [header])
+        assert len(costs) <= LONGEST and (seen := glance(costs)) and not seen.excessive
+        before = time.thread_time()
+        ann.send(costs)
+        assert await insists(ann, message("OPTIONS", "127.0.0.1")) == 200
+        assert time.thread_time() - before < 0.1
+
+
+async def test_a_message_that_is_too_large_is_told_so() -> None:
+    async with serving(pop := FakePop(sip())), phone(pop) as ann:
+        ann.request("OPTIONS", [("Subject", "x" * LONGEST)])
+        assert (await ann.final("OPTIONS")).code == 513
+
+
+# --- who does not acknowledge
+
+
+class Call:
+    settled = False
+
+
+A, B = Admitted(trunk="a"), Admitted(trunk="b")
+
+
+def test_half_of_the_places_are_lent_and_the_greediest_gives_way() -> None:
+    lent = Lent[Call](4, 0.5)
+    of_b, *of_a = [Call() for _ in range(4)]
+    lent.lend(of_b, B, 0.0)
+    for call in of_a:
+        assert lent.in_the_way(A, 1.0) is None
+        lent.lend(call, A, 1.0)
+    assert lent.in_the_way(B, 1.1) is of_a[0], "to somebody else at once"
+    with pytest.raises(Refusal, match="3 calls whose answers"):
+        lent.in_the_way(A, 1.4)
+    assert lent.in_the_way(A, 1.6) is of_a[0], "to their own once it had its time"
+    of_a[1].settled = True
+    assert lent.in_the_way(A, 1.4) is None
+    lent.lend(of_a[1], A, 1.4)
+    lent.end(of_a[0])
+    lent.end(of_a[0])
+    assert lent.in_the_way(A, 1.4) is None
+
+
+async def forge(eve: Phone, count: int) -> None:
+    for _ in range(count):
+        eve.call_id, eve.to_tag = secrets.token_hex(6), ""
+        eve.request("INVITE", (), eve.sdp())
+        await asyncio.sleep(0.01)
+
+
+async def test_forged_invites_take_half_of_the_places_and_others_come_in(caplog: pytest.LogCaptureFixture) -> None:
+    pop = FakePop(sip(trunks=(CARRIER, OTHER)))
+    most = pop.config.pop.slots // 2
+    async with serving(pop), phone(pop, "127.0.0.9") as eve, phone(pop, "127.0.0.8") as ann:
+        eve.answers = False
+        await forge(eve, most + 5)
+        await until(lambda: "has not acknowledged yet" in caplog.text)
+        assert pop.live == most
+        answer = await ann.dial()
+        assert answer.code == 200, "another trunk's call takes the place of one of theirs"
+        assert (await ann.hang_up()).code == 200
+        await forge(eve, 1)
+        assert pop.live <= most and not eve.packets, "none of them ever began"
+        eve.answers = True
+        for call_id, tag in {(said.header("call-id"), said.header("to")) for said in eve.said if said.code == 200}:
+            eve.call_id, eve.to_tag = call_id, tag.partition("tag=")[2]
+            eve.request("BYE")
+
+
+async def test_who_never_acknowledges_holds_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("voicepipe.ingress.sip.call.ACK_S", 0.7)
+    pop = FakePop(sip())
+    async with serving(pop), phone(pop) as eve:
+        eve.invite()
+        await eve.got("BYE")
+        await settled(pop)
+        answers = [said for said in eve.said if said.code == 200]
+        await asyncio.sleep(1.0)
+        assert len([said for said in eve.said if said.code == 200]) == len(answers), "nor is it sent our answer"
+        assert not eve.packets
+
+
+async def test_an_acknowledgement_that_comes_late_begins_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("voicepipe.ingress.sip.call.ACK_S", 5.0)
+    pop = FakePop(sip())
+    async with serving(pop), phone(pop) as ann:
+        ann.invite()
+        ann.took(await ann.final("INVITE"))
+        await until(lambda: len([said for said in ann.said if said.code == 200]) == 3)
+        assert not ann.packets
+        ann.ack()
+        await until(ann.heard)
+        assert (await ann.hang_up()).code == 200
