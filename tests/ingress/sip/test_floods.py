@@ -66,7 +66,7 @@ async def test_a_flood_from_200_addresses_keeps_nobody_out(attack: Attack) -> No
     async with serving(pop), phone(pop, "127.0.0.9") as trunk, phone(pop) as ann:
         await trunk.dial()
         target = Target("127.0.0.1", 1, sip_port=pop.config.sip.port)
-        flooding = asyncio.create_task(attack.run(target, 3.0))
+        flooding = asyncio.ensure_future(attack.run(target, 3.0))
         await asyncio.sleep(1.0)
         assert await logs_in_and_calls(ann) == [401, 200, 401, 200]
         assert await insists(ann, ann.request("BYE")) == 200
