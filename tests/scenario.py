@@ -2,7 +2,7 @@
 
 import asyncio
 import tomllib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -290,8 +290,11 @@ def _reply(text: str) -> list[Delta]:
 RunTool = Callable[[Tool, ToolCall], Awaitable[str]]
 
 
-async def play(scenario: Scenario, use: RunTool | None = None, keys: list[str] | None = None) -> Recording:
-    """`use` runs the agent's tools; `keys` gets what each use of one was known by."""
+async def play(
+    scenario: Scenario, use: RunTool | None = None, keys: list[str] | None = None,
+    asks: Callable[[Control], Coroutine[Any, Any, None]] | None = None,
+) -> Recording:  # fmt: skip
+    """`use` runs the agent's tools; `keys` gets what each use of one was known by; `asks` is a client's part."""
     delays = scenario.delays
     replies = {said: _reply(text) for said, text in scenario.replies.items()}
     llm = ScriptedLlm(replies, delays.first_token_ms, delays.token_ms, delays.llm_stalls_after, delays.llm_fails)
@@ -331,6 +334,7 @@ async def play(scenario: Scenario, use: RunTool | None = None, keys: list[str] |
     refused: list[str] = []
     async with asyncio.TaskGroup() as group:
         clients = [group.create_task(_do(does, n, control, refused)) for n, does in enumerate(scenario.does)]
+        clients += [group.create_task(asks(control))] if asks else []
         clients += [group.create_task(_press(presses, control)) for presses in scenario.keys]
         await control.run()
         for client in clients:

@@ -28,7 +28,6 @@ from voicepipe.speech import Speaker
 from voicepipe.studio import Studio
 from voicepipe.turn.endpoint import Endpointer, Evidence, Verdict
 from voicepipe.turn.events import CallEnded, CallEvent, Item, SpeechStarted, SpeechStopped, WordsHeard
-from voicepipe.turn.history import History
 from voicepipe.turn.machine import Action, Actions, Fact, Partial, ReplyEnded, Replying, State, TurnMachine, Words
 from voicepipe.turn.no_input import NoInput
 from voicepipe.turn.timing import TurnRecord
@@ -67,7 +66,7 @@ class Call:
         self._clock = clock
         self._playout = Playout(line, clock, config.turn.duck_db)
         speaker = Speaker(engines.tts, line.out_rate, settings.agent.language)
-        studio = Studio(call_id, engines, speaker, self._playout, History(), begin_tool, config.ladder, clock, emit)
+        studio = Studio(call_id, engines, speaker, self._playout, begin_tool, config.ladder, clock, emit)
         self.ids = studio.ids
         self.dialogue = Dialogue(studio, settings, self.spawn, self._reply_ended)
         self.ear = Ear(engines.vad.stream(), config.vad, self._playout.reference)

@@ -59,13 +59,15 @@ class Control:
         return self._dialogue.studio.history.visible()
 
     def item(self, item_id: str) -> Item:
-        return self._dialogue.studio.history.get(item_id)
+        return self._dialogue.studio.history.shown(item_id)
 
     def add_item(self, item: Item, previous_id: str | None) -> None:
+        self._dialogue.studio.history.check_id(item.id)
         self._dialogue.add(item, previous_id)
         self._dialogue.discard()
 
     def delete_item(self, item_id: str) -> None:
+        self.item(item_id)
         self._dialogue.delete(item_id)
         self._dialogue.discard()
 
@@ -108,8 +110,8 @@ class Control:
         plain = remembered and request.instructions is None and request.input is None
         if plain and self._dialogue.studio.history.unintelligible():
             return replace(self._dialogue.excuse(settings), metadata=request.metadata)
-        prompt = self._dialogue.prompt(settings=settings, items=request.input)
-        return Order(prompt, settings, metadata=request.metadata, remembered=remembered)
+        order = self._dialogue.studio.order(settings, items=request.input)
+        return replace(order, metadata=request.metadata, remembered=remembered)
 
     def cancel_reply(self, response_id: str | None) -> None:
         reply = self._dialogue.making

@@ -2,22 +2,21 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any, Literal
+
+import msgspec
 
 from voicepipe.agent import CallSettings, SemanticVad
 from voicepipe.audio import ms_to_samples, samples_to_ms
 from voicepipe.errors import EngineError, ItemMismatch
 from voicepipe.reply import Reply
 from voicepipe.studio import Order, Studio
-from voicepipe.turn.end_call import END_CALL_TOOL
 from voicepipe.turn.events import Item, ItemAdded, ItemDeleted, ItemTruncated
-from voicepipe.turn.history import History, cut_at
-from voicepipe.turn.origin import with_origin
+from voicepipe.turn.history import cut_at
 from voicepipe.turn.prompt import Prompt, ToolCall
 from voicepipe.turn.timing import TurnRecord
-from voicepipe.turn.transfer import transfer_tool
 from voicepipe.turn.words import plain
 
 log = logging.getLogger(__name__)
@@ -75,7 +74,7 @@ class Dialogue:
         if self._prepared(key):
             return
         self.discard()
-        order = Order(self.prompt(words, speculative=True), self.settings)
+        order = self.studio.order(self.settings, words, speculative=True)
         self._speculation = self._started(Reply(self.studio, order, record, key))
 
     def discard(self) -> None:
@@ -98,7 +97,7 @@ class Dialogue:
         if not reader or not words or not isinstance(self.settings.turn_detection, SemanticVad):
             return None
         try:
-            return await reader.ends(self.prompt(words))
+            return await reader.ends(self.studio.order(self.settings, words).prompt)
         except EngineError as error:
             # Its words alone: its traceback would keep the call where a log keeps records.
             log.error("the language model does not tell where turns end: %s", str(error))
@@ -115,7 +114,7 @@ class Dialogue:
         else:
             record.speculation = "miss"
             self.discard()
-            order = Order(self.prompt(), self.settings) if key else self.excuse(self.settings)
+            order = self.studio.order(self.settings) if key else self.excuse(self.settings)
             reply = self._started(Reply(self.studio, order, record, key))
         self.stop("turn_detected")
         self._commit(reply)
@@ -124,7 +123,7 @@ class Dialogue:
         """The reply to a turn without words: there is nothing in it that the model could answer, and it would answer
         the turn before once more."""
         excuses = settings.agent.not_understood or (settings.agent.fallback,)
-        return Order(Prompt(()), settings, excuses[(self.studio.history.wordless() - 1) % len(excuses)])
+        return Order(Prompt, settings, excuses[(self.studio.history.wordless() - 1) % len(excuses)])
 
     @property
     def making(self) -> Reply | None:
@@ -149,7 +148,7 @@ class Dialogue:
 
     def say(self, text: str) -> None:
         """Say exactly `text`."""
-        self.begin(Order(Prompt(()), self.settings, text))
+        self.begin(Order(Prompt, self.settings, text))
 
     def stop(self, reason: str) -> None:
         """End what may be heard. A reply whose end is out, but not heard yet, is truncated to what was."""
@@ -182,26 +181,6 @@ class Dialogue:
         """The client ends the reply that may be heard."""
         self.stop(reason)
         self._on_ended()
-
-    def prompt(
-        self, words: str = "", *, speculative: bool = False, settings: CallSettings | None = None,
-        items: Sequence[Item] | None = None,
-    ) -> Prompt:  # fmt: skip
-        """The request for a reply to the conversation (or `items` in its place) and to `words`, not part of it yet."""
-        settings = settings or self.settings
-        history = self.studio.history
-        if items is not None:
-            history = History()
-            for item in items:
-                history.add(item)
-        messages = history.messages(with_origin(settings.instructions, settings.origin), [Item("", text=words)])
-        theirs = {spec.name for spec in settings.tools}
-        tools = (*settings.tools, *(tool.spec for tool in settings.agent.tools if tool.name not in theirs))
-        if self.studio.transfers(settings):
-            tools = (*tools, transfer_tool(settings.agent))
-        if self.studio.ends(settings):
-            tools = (*tools, END_CALL_TOOL)
-        return Prompt(messages, tools, settings.tool_choice, settings.max_tokens, speculative, settings.agent)
 
     async def rehearse(self) -> None:
         """Make ahead what may have to be said at once."""
@@ -244,25 +223,27 @@ class Dialogue:
         results = self.studio.errands.owed() if self._answers_unasked else []
         if not (self._owed or results) or self.waiting or self.reply:
             return False
-        prompt = self.prompt()
-        if self._owed == "tool":
-            prompt = replace(prompt, tool_choice="none")  # A person hears that it failed before it is tried again.
-        elif results and prompt.tool_choice != "none":
-            prompt = replace(prompt, tool_choice="auto")  # Nobody has said anything that a tool could be forced upon.
+        settings = self.settings
+        if self._owed == "tool":  # A person hears that it failed before it is tried again.
+            settings = msgspec.structs.replace(settings, tool_choice="none")
+        elif results and settings.tool_choice != "none":  # Nobody has said anything that a tool could be forced upon.
+            settings = msgspec.structs.replace(settings, tool_choice="auto")
         for errand in results:
             errand.owed = True
-        self.begin(Order(prompt, self.settings))
+        self.begin(self.studio.order(settings))
         return True
 
     # The conversation.
 
     def add(self, item: Item, after: str | None = None, *, spoken: bool = False) -> None:
         """Raises ItemExists, ItemUnknown."""
+        self._read()
         before = self.studio.history.add(item, after)
         self.studio.emit(ItemAdded(item, before, spoken))
 
     def delete(self, item_id: str) -> None:
         """Raises ItemUnknown."""
+        self._read()
         self.studio.history.delete(item_id)
         self._spoken.pop(item_id, None)
         self.studio.emit(ItemDeleted(item_id))
@@ -281,8 +262,15 @@ class Dialogue:
         if audio_end_ms > sent_ms:
             raise ItemMismatch(f"Audio content of {sent_ms}ms is already shorter than {audio_end_ms}ms")
         text = cut_at(spoken.words, ms_to_samples(audio_end_ms, rate))
-        self.studio.history.heard(item_id, text, audio_end_ms)
+        self._read()
+        if self.studio.history.heard(item_id, text, audio_end_ms):
+            self.discard()  # It answers words that nobody has heard.
         self.studio.emit(ItemTruncated(item_id, audio_end_ms))
+
+    def _read(self) -> None:
+        """The conversation is about to change: a reply that was just begun answers it as it was."""
+        if self.reply:
+            _ = self.reply.order.prompt
 
     # Tasks.
 
@@ -323,7 +311,7 @@ class Dialogue:
 
     def _tell_truncated(self, item_id: str, heard_ms: int) -> None:
         # A reply beside the conversation has no item in it, and a client may have deleted the item meanwhile.
-        if any(item.id == item_id for item in self.studio.history.items):
+        if item_id in self.studio.history:
             self.studio.emit(ItemTruncated(item_id, heard_ms))
 
     def _stop(self, reply: Reply, reason: str) -> None:

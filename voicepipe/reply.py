@@ -135,7 +135,7 @@ class Reply:
             ladder = tasks.create_task(self._climb(making))
             await self._play()
             ladder.cancel()
-        limit = self.order.prompt.max_tokens
+        limit = self.order.settings.max_tokens
         if self._failure:
             self._finish("failed", self._failure)
         elif limit is not None and self._writer.tokens >= limit:
@@ -196,7 +196,9 @@ class Reply:
             yield text
             return
         cutter = Phraser(SENTENCES)
-        for sentence in (*cutter.push(text), *cutter.flush()):
+        for sentence in cutter.push(text):
+            yield sentence
+        for sentence in cutter.flush():
             yield sentence
 
     async def _say(self, text: str) -> None:
@@ -292,9 +294,6 @@ class Reply:
     async def _climb(self, making: "asyncio.Task[None]") -> None:
         agent = self.order.settings.agent
 
-        def hurry() -> None:
-            self._writer.cutter.hurry = True
-
         async def acknowledge() -> None:
             if self.spoken and agent.acknowledgement and not self._writer.talks:
                 await self._stand_in(f"{agent.acknowledgement} ", instead=False)
@@ -305,7 +304,7 @@ class Reply:
             await self._pieces.put(None)
 
         await self._gate.wait()
-        await self._ladder.climb(Rungs(hurry, acknowledge, fall_back))
+        await self._ladder.climb(Rungs(self._writer.cutter.hurry, acknowledge, fall_back))
 
     async def _stand_in(self, text: str, *, instead: bool = True) -> None:
         """Say it `instead` of the answer, or before it: not if that has come meanwhile."""
@@ -322,10 +321,15 @@ class Reply:
         if self.over:
             return
         self._writer.over = True
-        prompt_words = sum(len(message.text.split()) for message in self.order.prompt.messages)
         self._studio.emit(
             ReplyDone(
-                self.id, status, reason, tuple(self._items), prompt_words, self._writer.tokens, self.record.summary()
+                self.id,
+                status,
+                reason,
+                tuple(self._items),
+                self.order.words,
+                self._writer.tokens,
+                self.record.summary(),
             )
         )
 

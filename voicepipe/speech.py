@@ -7,7 +7,7 @@ import numpy as np
 
 from voicepipe.audio import Pcm, Resampler
 from voicepipe.engines.base import Speech, Tts
-from voicepipe.turn.speakable import Piece, pieces, speakable
+from voicepipe.turn.speakable import Piece, pieces, together
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,13 @@ class Speaker:
             for phrase in kept:
                 yield phrase
             return
-        spoken = speakable(text, self.language)
+        parts = pieces(text, self.language)
+        spoken = together(parts)
         if not spoken:
             return
         async for speech in self.tts.speak(spoken, voice=voice, speed=speed, first=first):
-            yield self._phrase(text, speech)
-            text = ""
+            yield self._phrase(text, parts, speech)
+            text, parts = "", []
 
     async def whole(self, text: str, *, voice: str, speed: float) -> Phrase | None:
         """All of `text` as one phrase; None: there is nothing to say."""
@@ -66,12 +67,12 @@ class Speaker:
             phrases = [phrase async for phrase in self.say(text, voice=voice, speed=speed)]
             self._kept[(text, voice, speed)] = phrases
 
-    def _phrase(self, text: str, speech: Speech) -> Phrase:
+    def _phrase(self, text: str, parts: list[Piece], speech: Speech) -> Phrase:
         resampler = Resampler(self.tts.rate, self.out_rate)
         pcm = np.concatenate([resampler(speech.pcm), resampler.flush()])
         scale = self.out_rate / self.tts.rate
         ends = [round(word.end * scale) for word in speech.words]
-        return Phrase(text, pcm, _written(pieces(text, self.language), ends, pcm))
+        return Phrase(text, pcm, _written(parts, ends, pcm))
 
 
 def _written(parts: list[Piece], ends: list[int], pcm: Pcm) -> tuple[tuple[str, int], ...]:

@@ -1,7 +1,8 @@
 """What the replies of one call are made with, and what one of them is asked to be."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,11 +13,12 @@ from voicepipe.engines.base import Engines
 from voicepipe.errands import BeginTool, Errands, called
 from voicepipe.playout import Playout
 from voicepipe.speech import Speaker
-from voicepipe.turn.end_call import END_CALL
+from voicepipe.turn.end_call import END_CALL, END_CALL_TOOL
 from voicepipe.turn.events import CallEvent, Item
 from voicepipe.turn.history import History, Ids
+from voicepipe.turn.origin import with_origin
 from voicepipe.turn.prompt import Prompt, ToolCall
-from voicepipe.turn.transfer import TRANSFER_TOOL
+from voicepipe.turn.transfer import TRANSFER_TOOL, transfer_tool
 
 
 @dataclass(slots=True)
@@ -27,16 +29,17 @@ class Studio:
     engines: Engines
     speaker: Speaker
     playout: Playout
-    history: History
     begin_tool: BeginTool
     ladder: LadderConfig
     clock: Callable[[], float]
     emit: Callable[[CallEvent], None]
     ids: Ids = field(init=False)
+    history: History = field(init=False)
     errands: Errands = field(init=False)
 
     def __post_init__(self) -> None:
         self.ids = Ids(self.call_id.removeprefix("rtc_"))
+        self.history = History(ids=self.ids)
         self.errands = Errands(self.history, self.ids, self.begin_tool)
 
     def transfers(self, settings: CallSettings) -> bool:
@@ -47,6 +50,29 @@ class Studio:
     def ends(self, settings: CallSettings) -> bool:
         """The model is offered our tool for hanging up, likewise."""
         return settings.agent.end_call and END_CALL not in _taken(settings)
+
+    def order(
+        self, settings: CallSettings, words: str = "", *, speculative: bool = False, items: Sequence[Item] | None = None
+    ) -> "Order":
+        """A reply to the conversation as it is when the prompt is first read, or to `items` in its place, and to
+        `words`, which are not part of it yet. Raises ItemExists: an item is there twice."""
+        history = self.history
+        if items is not None:
+            history = History()
+            for item in items:
+                history.add(item)
+        return Order(partial(self._prompt, history, settings, words, speculative), settings)
+
+    def _prompt(self, history: History, settings: CallSettings, words: str, speculative: bool) -> Prompt:
+        instructions = with_origin(settings.instructions, settings.origin)
+        messages = history.messages(instructions, [Item("", text=words)])
+        theirs = {spec.name for spec in settings.tools}
+        tools = (*settings.tools, *(tool.spec for tool in settings.agent.tools if tool.name not in theirs))
+        if self.transfers(settings):
+            tools = (*tools, transfer_tool(settings.agent))
+        if self.ends(settings):
+            tools = (*tools, END_CALL_TOOL)
+        return Prompt(messages, tools, settings.tool_choice, settings.max_tokens, speculative, settings.agent)
 
     def about(self, origin: Origin) -> dict[str, Any]:
         """What tools are told of the phone call: {"id", "caller", "called", "headers"}."""
@@ -69,10 +95,24 @@ def _taken(settings: CallSettings) -> set[str]:
 class Order:
     """What a reply is asked to be."""
 
-    prompt: Prompt
+    ask: Callable[[], Prompt]
+    """Makes the request to the model: not before somebody wants to read it, for many a reply is replaced before."""
     settings: CallSettings
     text: str = ""
     """Say exactly this, without the model: the greeting, a question after silence."""
     metadata: dict[str, Any] | None = None
     remembered: bool = True
     """False: out of band, the conversation does not get its items."""
+    _prompt: Prompt | None = field(default=None, init=False)
+
+    @property
+    def prompt(self) -> Prompt:
+        """The request to the model, made when it is first read."""
+        if self._prompt is None:
+            self._prompt = self.ask()
+        return self._prompt
+
+    @property
+    def words(self) -> int:
+        """Of the request; 0 while nobody has read it."""
+        return sum(message.text.count(" ") + 1 for message in self._prompt.messages) if self._prompt else 0

@@ -1,17 +1,19 @@
 """What was said and heard, and the prompt that comes of it."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from voicepipe.errors import ItemExists, ItemMismatch, ItemUnknown
 from voicepipe.turn.events import Item
-from voicepipe.turn.history import History, Ids, cut_at
+from voicepipe.turn.history import ITEM_CHARS, History, Ids, cut_at
 from voicepipe.turn.prompt import Message, ToolCall
 
 
-def history(*items: Item, max_words: int = 3000) -> History:
-    made = History(max_words)
+def history(*items: Item) -> History:
+    made = History()
     for item in items:
         made.add(item)
     return made
@@ -100,16 +102,72 @@ def test_tools_are_rendered_and_server_tools_stay_hidden() -> None:
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=80))
 def test_the_prompt_stays_small_and_its_beginning_stands_still(lengths: list[int]) -> None:
-    made = History(max_words=200)
+    made = History(max_chars=1200)
     firsts = []
     for n, length in enumerate(lengths):
-        made.add(Item(f"u{n}", role="user" if n % 2 else "assistant", text=f"{n} " * length))
+        made.add(Item(f"u{n}", role="user" if n % 2 else "assistant", text=f"{n:05} " * length))
         messages = made.messages("")
-        assert messages[-1].text.startswith(f"{n} ")
-        assert sum(len(message.text.split()) for message in messages) <= 200 + 40
+        assert messages[-1].text.startswith(f"{n:05} ")
+        assert sum(len(message.text) for message in messages) <= 1200 + 240
         firsts.append(messages[0].text.split()[0])
     moves = sum(a != b for a, b in zip(firsts, firsts[1:], strict=False))
-    assert moves <= 1 + sum(lengths + [4] * len(lengths)) // 90, "the cut moves rarely and far"
+    assert moves <= 1 + sum(6 * length + ITEM_CHARS for length in lengths) // 540, "the cut moves rarely and far"
+
+
+class Counted(str):
+    """Text that knows how often somebody read all of it."""
+
+    reads = 0
+
+    def split(self, *args: Any) -> list[str]:
+        Counted.reads += 1
+        return super().split(*args)
+
+    def encode(self, *args: Any) -> bytes:
+        Counted.reads += 1
+        return super().encode(*args)
+
+
+@pytest.mark.parametrize("text", ["a" * 100_000, "a " * 50_000, "ä" * 50_000])
+def test_a_prompt_costs_what_fits_into_it_however_long_the_conversation_is(text: str) -> None:
+    made = history(*(Item(f"u{n}", role="user" if n % 2 else "assistant", text=Counted(text)) for n in range(40)))
+    Counted.reads = 0
+    sizes = [sum(len(message.text) for message in made.messages("")) for _ in range(100)]
+    assert set(sizes) == {len(text)}, "the newest item alone"
+    assert Counted.reads == 0, "no prompt reads the items' words"
+    assert made.bytes == 40 * len(text.encode())
+    assert Counted.reads <= 40, "each item is measured once"
+    assert made.bytes == made.bytes and Counted.reads <= 40
+
+
+def test_the_conversation_is_measured_as_it_grows_and_shrinks() -> None:
+    reply = Item("a", role="assistant", status="in_progress", audio_ms=0)
+    made = history(Item("u", text="häst"), reply)
+    assert made.bytes == 5
+    reply.text = "Sure."
+    assert made.bytes == 10
+    reply.status = "completed"
+    assert made.bytes == 10
+    made.delete("u")
+    assert made.bytes == 5
+    made.delete("a")
+    assert made.bytes == 0
+
+
+def test_a_client_cannot_take_the_ids_that_we_give() -> None:
+    ids = Ids("abc")
+    made = History(ids=ids)
+    made.check_id("mine")
+    ours = ids.new("item")
+    for taken in (ours, "item_abc_99"):
+        with pytest.raises(ItemExists, match="given by the server"):
+            made.check_id(taken)
+    made.add(Item(ours))
+    made.delete(ours)
+    made.check_id(ours)  # Some clients mend an item by making it anew.
+    made.add(Item(ours))
+    with pytest.raises(ItemExists):
+        made.check_id(ours)
 
 
 def test_text_is_cut_at_the_last_word_that_was_heard() -> None:

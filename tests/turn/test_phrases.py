@@ -2,6 +2,7 @@
 
 import re
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -74,9 +75,9 @@ def test_in_a_hurry_it_is_shorter(text: str, first: str) -> None:
 
 def test_hurry_may_come_late() -> None:
     phraser = Phraser()
-    assert phraser.push("Of course, I ") == []
-    phraser.hurry = True
-    assert phraser.push("will") == ["Of course, "]
+    assert list(phraser.push("Of course, I ")) == []
+    phraser.hurry()
+    assert list(phraser.push("will")) == ["Of course, "]
 
 
 def test_later_phrases_are_sentences() -> None:
@@ -129,11 +130,37 @@ def test_flush_is_empty_without_text() -> None:
     assert Phraser().flush() == []
 
 
-def test_a_whole_book_at_once_is_cut_quickly() -> None:
-    begun = time.perf_counter()
-    phrases = Phraser().push("some words and more, " * 20_000)
-    assert len(phrases) > 5000
-    assert time.perf_counter() - begun < 5
+HARD = ["a", "a ", " ", ". ", "(a ", "**", "\n", "a, ", "1 ", "x-", ".)", "Dr. "]
+
+
+@pytest.mark.parametrize("unit", HARD)
+@pytest.mark.parametrize("size", [7, 1 << 20])
+def test_a_text_costs_its_length_however_it_comes(unit: str, size: int) -> None:
+    def took(chars: int) -> float:
+        text, phraser = (unit * chars)[:chars], Phraser(SENTENCES)
+        begun = time.thread_time()
+        for at in range(0, chars, size):
+            for phrase in phraser.push(text[at : at + size]):
+                assert len(phrase) <= 1100, "no step is long"
+        return time.thread_time() - begun
+
+    few, many = (min(took(chars) for _ in range(3)) for chars in (20_000, 160_000))
+    assert many < 32 * max(few, 0.0005), "eight times as much would be 64 times as dear if the square were paid"
+
+
+def test_phrases_are_cut_as_they_are_taken() -> None:
+    class Text(str):
+        taken = 0
+
+        def __getitem__(self, key: Any) -> str:
+            Text.taken += 1
+            return super().__getitem__(key)
+
+    phraser = Phraser()
+    phrases = phraser.push("some words and more, " * 20_000)
+    phraser._text = Text(phraser._text)
+    next(phrases)
+    assert Text.taken == 1
 
 
 def test_a_text_that_is_there_as_a_whole_is_cut_into_sentences() -> None:

@@ -112,14 +112,20 @@ def test_years(number: int, said: str) -> None:
     assert year(number) == said
 
 
-@pytest.mark.parametrize("unit", ["( ", "-", "[", "[a"])
-def test_time_grows_with_the_length_and_not_with_its_square(unit: str) -> None:
-    def seconds(length: int) -> float:
-        text, times = unit * (length // len(unit)), []
-        for _ in range(3):
-            began = time.process_time()
-            speakable(text)
-            times.append(time.process_time() - began)
-        return min(times)
+HARD = (
+    "a|a |[|](|(|1,000|a. |"
+    "https://.|www.-|x@|9|9.|May |1 |$1,000,|+1 |1a|`|#1|-1|7:|etc. |((((1|!)|1 k|[x]|1,|5-|a.b.|+|.| "
+).split("|") + ["|", "( ", "-", "[a"]
 
-    assert seconds(8000) < 30 * seconds(1000) + 0.05  # in proportion: 8 times; by the square: 64
+
+@pytest.mark.parametrize("unit", HARD)
+def test_a_text_costs_its_length(unit: str) -> None:
+    def took(chars: int) -> float:
+        text = (unit * chars)[:chars]
+        begun = time.thread_time()
+        speakable(text)
+        return time.thread_time() - begun
+
+    few, many = took(2_000), took(16_000)
+    few = min(few, took(2_000), took(2_000))
+    assert many < 32 * max(few, 0.0005), "eight times as much would be 64 times as dear if the square were paid"

@@ -1,4 +1,8 @@
-"""The conversation: what was said and, of the agent's words, what was really heard."""
+"""The conversation: what was said and, of the agent's words, what was really heard.
+
+Prompts are made of it over and over, so nothing here walks through the whole of it: items are found by their ids, sizes
+are lengths of strings, and a prompt costs what the newest items cost that fit into it.
+"""
 
 from collections.abc import Iterable
 from itertools import count
@@ -7,33 +11,60 @@ from voicepipe.errors import ItemExists, ItemMismatch, ItemUnknown
 from voicepipe.turn.events import Item, Role
 from voicepipe.turn.prompt import Message, ToolCall
 
+MAX_CHARS = 18_000
+"""Of the items in a prompt: 3,000 words of English."""
+ITEM_CHARS = 24
+"""What an item takes beside its text."""
 KEEP = 0.5
 """Share of the limit that trimming leaves, so that the prompt's beginning then stands still for many turns."""
 
 
 class History:
-    """Items in order, each with its id."""
+    """Items in order, each with its id. Those that the client makes cannot take the ids that `ids` gives."""
 
-    def __init__(self, max_words: int = 3000) -> None:
-        self.max_words = max_words
+    def __init__(self, max_chars: int = MAX_CHARS, ids: "Ids | None" = None) -> None:
         self.items: list[Item] = []
+        self._max_chars = max_chars
+        self._ids = ids
+        self._by_id: dict[str, Item] = {}
         self._repaired: set[str] = set()
         self._hidden: set[str] = set()
+        self._deleted: set[str] = set()
+        """Ids of ours that the client may use again: some mend an item by making it anew."""
         self._trimmed_before = 0
+        self._counted: dict[str, int] = {}
+        """Bytes of the items that are complete."""
+        self._growing: list[Item] = []
+        self._bytes = 0
+
+    def __contains__(self, item_id: object) -> bool:
+        return item_id in self._by_id
 
     def get(self, item_id: str) -> Item:
         """The item. Raises ItemUnknown."""
-        return self.items[self._index(item_id)]
+        try:
+            return self._by_id[item_id]
+        except KeyError:
+            raise ItemUnknown(f"The conversation has no item with id {item_id!r}.") from None
+
+    def shown(self, item_id: str) -> Item:
+        """The item, for a client: one that is hidden is unknown to it. Raises ItemUnknown."""
+        if item_id in self._hidden:
+            raise ItemUnknown(f"The conversation has no item with id {item_id!r}.")
+        return self.get(item_id)
 
     def add(self, item: Item, after: str | None = None) -> str | None:
         """Insert `item` after the item `after` ("root": first; None: last). Returns the id before it.
 
         Raises ItemExists and ItemUnknown.
         """
-        if any(known.id == item.id for known in self.items):
+        if item.id in self._by_id:
             raise ItemExists(f"The conversation already has an item with id {item.id!r}.")
         at = len(self.items) if after is None else 0 if after == "root" else self._index(after) + 1
         self.items.insert(at, item)
+        self._by_id[item.id] = item
+        self._deleted.discard(item.id)
+        self._growing.append(item)
         self._trimmed_before += at < self._trimmed_before
         return self.items[at - 1].id if at else None
 
@@ -42,11 +73,32 @@ class History:
         at = self._index(item_id)
         return self.items[at - 1].id if at else "root"
 
+    def check_id(self, item_id: str) -> None:
+        """Raises ItemExists: this id is one that we give, to an item that may still be on its way."""
+        if self._ids and self._ids.gives(item_id) and item_id not in self._deleted:
+            raise ItemExists(f"Item ids like {item_id!r} are given by the server; leave the id out, or use another.")
+
     def delete(self, item_id: str) -> None:
         """Raises ItemUnknown."""
+        item = self.get(item_id)
         at = self._index(item_id)
-        del self.items[at]
+        del self.items[at], self._by_id[item_id]
+        if self._ids and self._ids.gives(item_id):
+            self._deleted.add(item_id)
+        self._bytes -= self._counted.pop(item_id, 0)
+        self._growing = [other for other in self._growing if other is not item]
         self._trimmed_before -= at < self._trimmed_before
+
+    @property
+    def bytes(self) -> int:
+        """What all items take, in UTF-8."""
+        growing = self._growing
+        self._growing = [item for item in growing if item.status == "in_progress"]
+        for item in growing:
+            if item.status != "in_progress":
+                self._counted[item.id] = item_bytes(item)
+                self._bytes += self._counted[item.id]
+        return self._bytes + sum(map(item_bytes, self._growing))
 
     def hide(self, item_id: str) -> None:
         """Keep the item for the prompt and from the client: a tool that ran on the server."""
@@ -59,12 +111,14 @@ class History:
     def last_visible(self) -> str | None:
         return next((item.id for item in reversed(self.items) if item.id not in self._hidden), None)
 
-    def heard(self, item_id: str, text: str, audio_ms: int) -> None:
-        """Cut an assistant's item at what the caller heard. Raises ItemUnknown, ItemMismatch."""
+    def heard(self, item_id: str, text: str, audio_ms: int) -> bool:
+        """Cut an assistant's item at what the caller heard. Returns whether its words are others now. Raises
+        ItemUnknown, ItemMismatch."""
         item = self.get(item_id)
         if item.kind != "message" or item.role != "assistant" or item.audio_ms is None:
             raise ItemMismatch(f"Item {item_id!r} is not an assistant message with audio.")
-        item.text, item.audio_ms, item.status = text, audio_ms, "incomplete"
+        before, item.text, item.audio_ms, item.status = item.text, text, audio_ms, "incomplete"
+        return before != text
 
     def repair(self, item_id: str) -> None:
         """The assistant's item was a cut-in: the prompt goes on as if it had not been said."""
@@ -90,16 +144,19 @@ class History:
         return wordless
 
     def messages(self, instructions: str, extra: Iterable[Item] = ()) -> tuple[Message, ...]:
-        """The prompt. The caller's items that nothing stands between are one message; trimmed to `max_words`."""
+        """The prompt. The caller's items that nothing stands between are one message; trimmed to `max_chars`."""
         messages = [Message("system", instructions)] if instructions else []
+        said: list[str] = []
         for item in [*self._recent(), *extra]:
             if self._left_out(item):
                 continue
             message = _message(item)
-            if message.role == "user" and messages and messages[-1].role == "user":
-                messages[-1] = Message("user", f"{messages[-1].text} {message.text}")
-            else:
-                messages.append(message)
+            if message.role == "user":
+                said.append(message.text)
+                continue
+            _close(said, messages)
+            messages.append(message)
+        _close(said, messages)
         return tuple(messages)
 
     def _left_out(self, item: Item) -> bool:
@@ -107,21 +164,44 @@ class History:
 
     def _recent(self) -> list[Item]:
         """The newest items that fit. The cut moves rarely and far, so a cached prefix lives on between two cuts."""
-        words = [len(item.text.split()) + len(item.output.split()) + 4 for item in self.items]
-        self._trimmed_before = min(self._trimmed_before, len(words))
-        if sum(words[self._trimmed_before :]) > self.max_words:
-            while self._trimmed_before < len(words) - 1 and sum(words[self._trimmed_before :]) > self.max_words * KEEP:
-                self._trimmed_before += 1
-        # Not between a tool's call and its result, which may come late: models refuse a result without its call.
-        while self._trimmed_before < len(words) and self.items[self._trimmed_before].kind == "function_call_output":
-            self._trimmed_before += 1
-        return self.items[self._trimmed_before :]
+        items = self.items[self._trimmed_before :]
+        chars = [_chars(item) for item in items]
+        left, at = sum(chars), 0
+        if left > self._max_chars:
+            while at < len(items) - 1 and left > self._max_chars * KEEP:
+                left -= chars[at]
+                at += 1
+        # Not between a tool's call and its result: models refuse a result without its call.
+        while at < len(items) and items[at].kind == "function_call_output":
+            at += 1
+        self._trimmed_before += at
+        return items[at:]
 
     def _index(self, item_id: str) -> int:
-        for index, item in enumerate(self.items):
-            if item.id == item_id:
-                return index
-        raise ItemUnknown(f"The conversation has no item with id {item_id!r}.")
+        item = self.get(item_id)
+        # From the end: what clients name is mostly new.
+        return next(at for at in range(len(self.items) - 1, -1, -1) if self.items[at] is item)
+
+
+def item_bytes(item: Item) -> int:
+    """What an item takes, in UTF-8."""
+    return sum(utf8_bytes(part) for part in (item.text, item.output, item.name, item.arguments))
+
+
+def utf8_bytes(text: str) -> int:
+    """Also of what no UTF-8 has: half a surrogate pair."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def _chars(item: Item) -> int:
+    return ITEM_CHARS + len(item.text) + len(item.output) + len(item.name) + len(item.arguments)
+
+
+def _close(said: list[str], messages: list[Message]) -> None:
+    """What the caller said, piece by piece, is one message."""
+    if said:
+        messages.append(Message("user", " ".join(said)))
+        said.clear()
 
 
 def _message(item: Item) -> Message:
@@ -148,3 +228,7 @@ class Ids:
     def new(self, kind: str) -> str:
         """`item`, `resp`, `turn`: e.g. `item_Xk3_7`."""
         return f"{kind}_{self._call}_{next(self._count)}"
+
+    def gives(self, item_id: str) -> bool:
+        """Whether `new` gives, has given or will give such ids to items."""
+        return item_id.startswith(f"item_{self._call}_")

@@ -6,7 +6,10 @@ a boundary, prices, times, URLs and numbers with a point stay whole; what holds 
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+SPACE, WORD = re.compile(r"\s*"), re.compile(r"\S+")
 
 SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]*_`]*$")
 CLAUSE_END = re.compile(r"[,;:–—][\"'”’)\]*_`]*$|^[–—-]$")
@@ -59,7 +62,9 @@ class PhraseConfig:
     limit: int = 30
     """No phrase has more words than this, whatever holds them together."""
     limit_chars: int = 280
-    """A word is not waited for longer than this (a model that writes no spaces)."""
+    """A word is not waited for longer than this (a model that writes no spaces), nor is the end of a gap."""
+    most_chars: int = 500
+    """A phrase that is longer ends before its next word, whatever holds them together."""
 
 
 SENTENCES = PhraseConfig(first_words=30, first_limit=60, clause_words=30, limit=60)
@@ -67,53 +72,80 @@ SENTENCES = PhraseConfig(first_words=30, first_limit=60, clause_words=30, limit=
 
 
 class Phraser:
-    """Cuts one reply. `"".join` of all phrases is the reply itself: each keeps the space that followed it."""
+    """Cuts one reply. `"".join` of all phrases is the reply itself: each keeps the space that followed it.
+
+    Each word is looked at once, and a phrase is looked for when the one before it was taken: a long text costs no more
+    than its length, and not all of that at once.
+    """
 
     def __init__(self, config: PhraseConfig | None = None, *, hurry: bool = False) -> None:
         self._config = config or PhraseConfig()
         self._text = ""
         self._first = True
-        self.hurry = hurry
-        """Make the first phrase shorter still; may be set until it has come out."""
+        self._hurry = hurry
+        self._start = self._last_end = 0
+        """Where the phrase begins, and where its last complete word ends."""
+        self._begin(0)
 
-    def push(self, text: str) -> list[str]:
-        """More of the reply; returns the phrases that are certain now, in order."""
-        self._text += text
-        phrases: list[str] = []
-        while (cut := self._cut()) is not None:
-            phrases.append(self._text[:cut])
-            self._text = self._text[cut:]
-            self._first = False
-        return phrases
+    def hurry(self) -> None:
+        """Make the first phrase shorter still, if it has not come out yet."""
+        self._hurry = True
+        self._begin(self._start)  # It might have ended in what was looked at before.
+
+    def push(self, text: str) -> Iterator[str]:
+        """More of the reply; gives the phrases that are certain now, in order. Take them all before you push more."""
+        self._text = self._text[self._start :] + text
+        self._last_end -= self._start
+        self._start = 0
+        return self._certain()
 
     def flush(self) -> list[str]:
         """The reply is over: the rest as a last phrase, or nothing."""
-        rest, self._text = self._text, ""
+        rest, self._text = self._text[self._start :], ""
+        self._begin(0)
         # Space alone after the last phrase is nothing to speak, but it belongs to the text.
         return [rest] if rest else []
 
+    def _begin(self, at: int) -> None:
+        """The next phrase begins at `at`; none of its words is complete yet."""
+        self._start = self._last_end = at
+        self._count, self._last, self._held = 0, "", _Held()
+
+    def _certain(self) -> Iterator[str]:
+        while (cut := self._cut()) is not None:
+            phrase = self._text[self._start : cut]
+            self._begin(cut)
+            self._first = False
+            yield phrase
+
     def _cut(self) -> int | None:
         """Where the next phrase ends in the text so far; None if that cannot be known yet."""
-        held = _Held()
-        word = None
-        # A boundary needs the beginning of the next word: the one after the last is not known yet.
-        for count, following in enumerate(re.finditer(r"\S+", self._text)):
-            if word is not None:
-                held.take(word.group())
-                gap = self._text[word.end() : following.start()]
-                if self._ends(count, word.group(), following.group(), gap, held):
-                    return following.start()
-            word = following
-        if word is not None and word.end() - word.start() > self._config.limit_chars:
-            return word.start() + self._config.limit_chars
-        return None
+        text, longest = self._text, self._config.limit_chars
+        while True:
+            gap = SPACE.match(text, self._last_end, self._last_end + longest + 1)
+            assert gap  # It matches nothing, too.
+            begins = gap.end()
+            if begins - self._last_end > longest:
+                return self._last_end + longest
+            # A boundary needs the beginning of the next word: the one after the last is not known yet.
+            following = WORD.match(text, begins, begins + longest + 1)
+            if following is None:
+                return None
+            if self._count and self._ends(following.group(), gap.group(), begins - self._start):
+                return begins
+            if following.end() - begins > longest:
+                return begins + longest
+            if following.end() == len(text):
+                return None
+            self._count, self._last, self._last_end = self._count + 1, following.group(), following.end()
+            self._held.take(self._last)
 
-    def _ends(self, count: int, word: str, following: str, gap: str, held: "_Held") -> bool:
-        """Whether a phrase of `count` words may end between `word` and `following`."""
-        config = self._config
-        if count >= config.limit:
+    def _ends(self, following: str, gap: str, chars: int) -> bool:
+        """Whether the phrase, of `chars` characters, may end before `following`."""
+        config, count, word = self._config, self._count, self._last
+        if count >= config.limit or chars > config.most_chars:
             return True
-        if held.open or LIST_MARK.match(word):
+        if self._held.open or LIST_MARK.match(word):
             return False
         if gap.count("\n") > 1 or (SENTENCE_END.search(word) and not _abbreviates(word, following)):
             return True
@@ -123,7 +155,7 @@ class Phraser:
         if not self._first:
             return clause and count >= config.clause_words
         least, most = (
-            (config.hurry_words, config.hurry_limit) if self.hurry else (config.first_words, config.first_limit)
+            (config.hurry_words, config.hurry_limit) if self._hurry else (config.first_words, config.first_limit)
         )
         if clause:
             return count >= least
@@ -137,6 +169,8 @@ class _Held:
         self._marks: dict[str, int] = {}
 
     def take(self, word: str) -> None:
+        if word.isalnum():
+            return
         rest = word
         for span in SPANS:
             if rest.count(span) % 2:

@@ -31,7 +31,7 @@ class Message:
 class Prompt:
     """One request to the model."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
     tool_choice: str = "auto"
     """"auto", "none", "required", or the name of the tool that must be called."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
+LETTERS = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,30 +23,42 @@ class Piece:
 
 def speakable(text: str, language: str = "en") -> str:
     """What a synthesiser should be given for `text`. Never raises; "" when there is nothing to say."""
-    return " ".join(piece.spoken for piece in pieces(text, language) if piece.spoken)
+    return together(pieces(text, language))
+
+
+def together(parts: Iterable[Piece]) -> str:
+    """All that is said for them."""
+    return " ".join(part.spoken for part in parts if part.spoken)
 
 
 def pieces(text: str, language: str = "en") -> list[Piece]:
     """`text` in order, with what is said for each part; the written parts joined are `text` itself."""
-    rules = LANGUAGES.get(language.lower().split("-")[0], NEUTRAL)
+    rules = LANGUAGES.get(language.lower().split("-")[0]) or LANGUAGES[""]
     result: list[Piece] = []
-    start, at, said = 0, 0, ""
+    said: list[str] = []
+    start = at = 0
     while at < len(text):
         if text[at].isspace():
-            gap = at
-            while at < len(text) and text[at].isspace():
-                at += 1
+            gap, at = at, _next_word(text, at)
             result.append(Piece(text[start:at], _ended(_spaced(said), text[gap:at], at < len(text))))
-            start, said = at, ""
+            start = at
+            said.clear()
             continue
-        end, words = _rule(rules, text, at)
-        said, at = said + words, end
+        at, words = _rule(rules, text, at)
+        said.append(words)
     return [*result, Piece(text[start:], _spaced(said))] if start < len(text) else result
 
 
-def _spaced(said: str) -> str:
+def _next_word(text: str, at: int) -> int:
+    """Where the space at `at` ends; `at` itself where there is none."""
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+def _spaced(said: list[str]) -> str:
     """Words of neighbouring rules stand one space apart."""
-    return " ".join(said.split())
+    return " ".join("".join(said).split())
 
 
 def heard(parts: Iterable[Piece], words: int) -> str:
@@ -62,15 +75,15 @@ def heard(parts: Iterable[Piece], words: int) -> str:
     return text
 
 
-def _rule(rules: Iterable[Rule], text: str, at: int) -> tuple[int, str]:
+def _rule(rules: "_Rules", text: str, at: int) -> tuple[int, str]:
     """The end of what the first fitting rule takes at `at`, and what is said for it; else one plain run of letters."""
-    for pattern, say in rules:
+    for pattern, say in rules.table if rules.some.match(text, at) else ():
         found = pattern.match(text, at)
         if found and found.end() > at:
             # A rule that takes the space after its words ("- ") would hide a word's end.
             return at + len(found.group().rstrip()), say(found)
     # A run of letters goes as a whole: rules for numbers and marks begin at the edge of a word.
-    run = re.compile(r"[^\W\d_]+").match(text, at)
+    run = LETTERS.match(text, at)
     return (run.end(), run.group()) if run else (at + 1, _sign(text[at]))
 
 
@@ -244,7 +257,7 @@ def _table(*rows: tuple[str, Callable[[re.Match[str]], str]]) -> tuple[Rule, ...
     return tuple((re.compile(pattern, re.ASCII if "\\d" in pattern else 0), say) for pattern, say in rows)
 
 
-_NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,15}(?:\.\d{1,10})?"
+_NUMBER = r"\d{1,3}(?:,\d{3}){1,9}(?:\.\d{1,30})?|\d{1,15}(?:\.\d{1,10})?"
 _MONTH = rf"(?P<name>(?:{'|'.join(MONTHS)})\b|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
 _EDGE = r"(?<![\w.,])"
 _END = r"(?![\w]|[.,:]\d)"
@@ -260,7 +273,7 @@ MARKDOWN = _table(
     (r"\|(?=\s|$)", lambda found: ","),
     (r"\|", lambda found: " "),
     (r"!?\[(?=[^\[\]\n]*\]\()", lambda found: ""),
-    (r"\]\([^)\s]*\)", lambda found: ""),
+    (r"\]\([^)\s]{0,500}\)", lambda found: ""),
     (_MARKS, lambda found: ""),
 )
 
@@ -300,7 +313,18 @@ ENGLISH: tuple[Rule, ...] = (
 )
 """The order matters: what is longer or more special comes first."""
 
-LANGUAGES: dict[str, tuple[Rule, ...]] = {"en": ENGLISH}
+
+class _Rules:
+    """A language's table. At most places no rule fits, which one pattern finds out faster than forty."""
+
+    def __init__(self, table: tuple[Rule, ...]) -> None:
+        self.table = table
+        nameless = ((re.sub(r"\(\?P<\w+>", "(?:", rule.pattern), rule.flags & re.ASCII) for rule, _ in table)
+        self.some = re.compile("|".join(f"(?a:{pattern})" if ascii else pattern for pattern, ascii in nameless))
+
+
+LANGUAGES = {"": _Rules(NEUTRAL), "en": _Rules(ENGLISH)}
+"""By the tag's first part; "": all others."""
 
 
 def _apart(found: re.Match[str], said: str) -> str:
@@ -314,8 +338,9 @@ def _abbreviation(found: re.Match[str]) -> str:
     """What an abbreviation stands for; its point stays if a sentence ends there."""
     written = found.group()
     said = ABBREVIATIONS.get(written.lower())
-    rest = found.string[found.end() :].lstrip()
-    if said is None or (written.lower() in ("no.", "min.", "max.") and not rest[:1].isdigit()):
+    after = _next_word(found.string, found.end())
+    follows = found.string[after : after + 1]
+    if said is None or (written.lower() in ("no.", "min.", "max.") and not follows.isdigit()):
         return written
-    ends = written.lower() in ("etc.", "a.m.", "p.m.") and (not rest or rest[0].isupper())
+    ends = written.lower() in ("etc.", "a.m.", "p.m.") and (not follows or follows.isupper())
     return f"{said}." if ends else said

@@ -1,0 +1,105 @@
+"""What a client asks of a call and takes back at once, or asks to do harm: in virtual time."""
+
+import asyncio
+
+import pytest
+
+from tests.scenario import Recording, Says, Scenario, play
+from voicepipe.call_api import ReplyRequest
+from voicepipe.control import Control
+from voicepipe.errors import ItemExists, ItemUnknown
+from voicepipe.turn.events import Item, ItemAdded, ReplyDone, SpeechStarted
+
+pytestmark = pytest.mark.virtual_time
+
+TYPED = Scenario(about="A client that types.", hears=["hello there"], says=[], length_ms=3000)
+SPOKEN = Scenario(about="A turn, in the middle of which the client asks.", hears=["hello there"], length_ms=6000,
+                  says=[Says(1000, 800)])  # fmt: skip
+
+
+async def test_replies_that_are_replaced_at_once_cost_the_model_nothing() -> None:
+    async def burst(control: Control) -> None:
+        await asyncio.sleep(0.1)
+        control.add_item(Item("said", text="hello"), None)
+        for _ in range(100):
+            control.respond(ReplyRequest())
+            control.cancel_reply(None)
+        control.respond(ReplyRequest())
+
+    recording = await play(TYPED, asks=burst)
+    assert len(recording.llm.prompts) == 1
+    assert [event.status for _, event in recording.events if isinstance(event, ReplyDone)].count("cancelled") == 100
+    assert recording.story[-2] == "reply completed"
+
+
+async def test_a_reply_answers_the_conversation_as_it_was_when_it_was_asked_for() -> None:
+    async def adds_behind(control: Control) -> None:
+        await asyncio.sleep(0.1)
+        control.add_item(Item("one", text="one"), None)
+        control.respond(ReplyRequest())
+        control.add_item(Item("two", text="two"), None)
+
+    recording = await play(TYPED, asks=adds_behind)
+    assert [message.text for message in recording.llm.prompts[0].messages] == ["one"]
+
+
+@pytest.mark.parametrize("ms", [0, 2000])
+async def test_a_speculation_that_rests_on_words_which_nobody_heard_is_made_anew(ms: int) -> None:
+    async def truncates(control: Control) -> None:
+        await asyncio.sleep(0.05)
+        control.add_item(Item("q", text="what"), None)
+        control.respond(ReplyRequest())
+        await asyncio.sleep(2.83)
+        [said] = [item for item in control.items() if item.role == "assistant"]
+        control.truncate(said.id, min(ms, said.audio_ms or 0))  # While the reply to the turn is prepared.
+
+    scenario = Scenario(about="", hears=["hello there"], says=[Says(2000, 800)], length_ms=6000,
+                        replies={"what": "Good day."})  # fmt: skip
+    recording = await play(scenario, asks=truncates)
+    last = recording.llm.prompts[-1].messages
+    assert [message.text for message in last if message.role == "assistant"] == (["Good day."] if ms else [])
+    [answer] = [message.text for message in last if message.role == "user"][-1:]
+    assert answer == "hello there" or answer == "what hello there"
+
+
+async def takes_id(control: Control, item_id: str) -> None:
+    with pytest.raises(ItemExists):
+        control.add_item(Item(item_id, text="mine"), None)
+
+
+async def test_a_client_that_takes_the_id_of_the_turn_in_progress_ends_no_call() -> None:
+    tried: list[str] = []
+
+    async def forestalls(control: Control) -> None:
+        await asyncio.sleep(1.5)
+        tried.extend(f"item_1_{n}" for n in range(1, 40))
+        for item_id in tried:
+            await takes_id(control, item_id)
+
+    recording: Recording = await play(SPOKEN, asks=forestalls)
+    [started] = [event for _, event in recording.events if isinstance(event, SpeechStarted)]
+    [added] = [event for _, event in recording.events if isinstance(event, ItemAdded)]
+    assert started.item_id == added.item.id and added.item.id in tried
+    assert recording.story[-2:] == ["reply completed", "ended: caller"]
+
+
+async def test_what_tools_on_the_server_found_cannot_be_read_by_guessing_ids() -> None:
+    found: list[str] = []
+
+    async def guesses(control: Control) -> None:
+        await asyncio.sleep(2.5)
+        for n in range(1, 60):
+            for ask in (control.item, control.delete_item):
+                try:
+                    ask(f"item_1_{n}")
+                except ItemUnknown:
+                    continue
+                found.append(f"item_1_{n}")
+
+    scenario = Scenario(
+        about="", hears=["hello there"], says=[Says(500, 500)], length_ms=6000, replies={"hello there": "call:look {}"},
+        agent={"tools": [{"name": "look", "function": "a:b"}]},
+    )  # fmt: skip
+    recording = await play(scenario, asks=guesses)
+    hidden = [item.id for item in recording.control._dialogue.studio.history.items if item.kind != "message"]
+    assert len(hidden) == 2 and not set(hidden) & set(found)
