@@ -26,7 +26,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   baresip:baresip-core:calls_by_SIP_from_baresip \
   /usr/lib/*/kamailio/modules/tls.so:kamailio-tls-modules:calls_by_TLS_through_Kamailio
 
-.PHONY: help demo test test-clients test-engines lint types bench bench-attacks bench-vllm fuzz docs screenshots venv system clean
+.PHONY: help demo test test-clients test-engines lint types bench bench-attacks bench-vllm soak fuzz docs screenshots venv system clean
 .DEFAULT_GOAL := help
 SHELL := bash
 
@@ -35,7 +35,7 @@ help:  ## This list
 
 # Recognition on a CPU walks through 100 MB: on huge pages, which glibc (2.35 and newer) asks for by this, it decodes a
 # fifth faster.
-demo bench bench-attacks bench-vllm: export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
+demo bench bench-attacks bench-vllm soak: export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
 demo: $(VENV)/.run  ## A PoP on this machine, with one spoken call placed to it
 	@$(BIN)/voicepipe demo $(ARGS)
@@ -63,6 +63,12 @@ bench: $(VENV)/.run  ## Calls to a fresh PoP, judged by what the caller hears (A
 
 bench-attacks: venv  ## What callers notice of attacks beside them (ARGS="--only NAME"; all: hours)
 	@$(BIN)/python -m tests.attacks $(ARGS)
+
+# Hours, and calls at a time: half of pop.slots unless told.
+HOURS := 2
+SLOTS :=
+soak: $(VENV)/.run  ## Hours of mixed calls, also of callers who die, stall and flood: what stays (HOURS=2 SLOTS=18)
+	@$(BIN)/python -m latency_probes --self --soak $(HOURS) $(if $(SLOTS),--slots $(SLOTS)) $(ARGS)
 
 bench-vllm: $(VLLM)/.installed  ## The same, with a small language model in vLLM; an environment of 3 GB
 	@$(ON_A_CPU) $(VLLM)/bin/python -m latency_probes --self --config tests/gpu_engines/nano.toml $(ARGS)

@@ -17,13 +17,15 @@ import msgspec
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from latency_probes import capacity, report, soak
+from latency_probes import capacity, health, report, soak_report
 from latency_probes.caller import Caller
+from latency_probes.misbehaving import Site
 from latency_probes.own_server import COMMAND, own_server
 from latency_probes.plan import SETS, CallPlan, make_plan, sizes
 from latency_probes.realtime import RealtimeCaller, endpoint, idle_frames
 from latency_probes.run import Runner
 from latency_probes.sip import SipCaller, free_port
+from latency_probes.soak import Soak, Soaked
 from latency_probes.twilio import TwilioCaller, door
 from latency_probes.webrtc import WebRtcCaller
 from voicepipe.audio import opus
@@ -36,6 +38,7 @@ CALLERS: dict[str, type[RealtimeCaller | WebRtcCaller | SipCaller | TwilioCaller
     "sip": SipCaller,
     "twilio": TwilioCaller,
 }
+SOAK_CONFIG = Path(__file__).parent / "soak.toml"
 STOPPED = 130
 """As shells have it for what Ctrl-C ended."""
 
@@ -80,7 +83,13 @@ def parser() -> argparse.ArgumentParser:
     cli.add_argument("--set", dest="kinds", type=kinds_of, default=SETS, help=f"all, or some of {','.join(SETS)}")
     cli.add_argument("--calls", type=positive, help="so many calls (default: every utterance once)")
     cli.add_argument("--concurrency", type=positive, default=1, help="calls at a time (default 1)")
-    cli.add_argument("--soak", type=positive, metavar="N", help="instead: N short calls one after another")
+    cli.add_argument(
+        "--soak",
+        type=hours,
+        metavar="HOURS",
+        help="instead: hours of calls, by every door with --self, also of callers that die, stall and flood",
+    )
+    cli.add_argument("--slots", type=positive, metavar="N", help="of a soak, at a time (default: half of pop.slots)")
     cli.add_argument(
         "--capacity",
         type=positive,
@@ -96,6 +105,7 @@ def parser() -> argparse.ArgumentParser:
     cli.add_argument("--budget-ms", type=float, default=300.0, help="a gap over this is late (default 300)")
     cli.add_argument("--p95-ms", type=float, help="fail over this p95 of finished utterances (default: the budget)")
     cli.add_argument("--seed", type=int, default=1, help="draws order, pauses and noise (default 1)")
+    cli.set_defaults(twilio_token="")
     cli.add_argument("--list", action="store_true", help="show the sets and their sizes")
     return cli
 
@@ -116,6 +126,17 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def hours(text: str) -> float:
+    """A number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 10_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of hours above 0")
+    return number
+
+
 @contextmanager
 def target(options: argparse.Namespace) -> Iterator[str]:
     """The address of the server to call. Raises ProbeError unless there is exactly one."""
@@ -125,15 +146,17 @@ def target(options: argparse.Namespace) -> Iterator[str]:
     if not options.url and not options.own:
         raise ProbeError("give the address of one server, for example ws://127.0.0.1:8080/v1/realtime, or --self")
     if options.own:
-        own = ("--config", str(options.config)) if options.config else ()
+        config = options.config or (SOAK_CONFIG if options.soak else None)
+        own = ("--config", str(config)) if config else ()
         with ExitStack() as stack:
             room = stack.enter_context(capacity.roomy()) if options.capacity else ()
             phone: tuple[str, ...] = ()
-            if options.by == "sip":
+            if options.by == "sip" or options.soak:
                 phone = "--sip-port", str(free_port())
                 options.phone = f"127.0.0.1:{phone[1]}"
-            elif options.by == "twilio" and not options.capacity:
-                phone, options.key = stack.enter_context(door())
+            if (options.by == "twilio" and not options.capacity) or options.soak:
+                signed, options.twilio_token = stack.enter_context(door())
+                phone += signed
             yield stack.enter_context(own_server((*COMMAND, *own, *room, *phone)))
     else:
         yield options.url
@@ -150,18 +173,22 @@ def probed(options: argparse.Namespace, console: Console) -> int:
         run = stoppable(runner.run(plan))
     summary = report.summarise(run, options.budget_ms, options.p95_ms or options.budget_ms)
     report.show(run, summary, console)
-    console.print(soak.vitals(options.url), highlight=False)
+    console.print(health.vitals(options.url), highlight=False)
     keep(options.json, {"url": options.url, "seed": options.seed, "summary": summary, "run": run})
     return STOPPED if run.calls < run.planned else 1 if summary.breaches else 0
 
 
 def soaked(options: argparse.Namespace, console: Console) -> int:
-    """Place the calls of a soak and report."""
-    with progress(console, options.soak) as advance:
-        growth = stoppable(soak.soak(options.url, options.soak, caller_for(options), advance))
-    soak.show(growth, console)
-    keep(options.json, growth)
-    return STOPPED if growth.calls < growth.planned else 1 if growth.failures else 0
+    """Soak and report."""
+    slots = options.slots or max(1, health.slots(options.url, options.key) // 2)
+    doors = list(CALLERS) if options.own else [options.by]
+    site = Site(options.url, options.phone, options.key, options.agent)
+    with soaking(console, options.soak * 3600) as told:
+        soak = Soak(site, {door: caller_for(options, door) for door in doors}, slots, options.soak * 3600, told)
+        seen = stoppable(soak.run())
+    found = soak_report.show(seen, console)
+    keep(options.json, seen)
+    return STOPPED if seen.seconds < seen.planned_s else 1 if found else 0
 
 
 def filled(options: argparse.Namespace, console: Console) -> int:
@@ -195,12 +222,14 @@ def stoppable(job: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(run())
 
 
-def caller_for(options: argparse.Namespace) -> Callable[[CallPlan], Caller]:
-    """Makes the caller of each call."""
-    make = CALLERS[options.by]
+def caller_for(options: argparse.Namespace, by: str = "") -> Callable[[CallPlan], Caller]:
+    """Makes the caller of each call; `by` another door than that of the options."""
+    by = by or options.by
+    make = CALLERS[by]
     opus.load()  # Not while other calls' blocks wait.
-    where = {"phone": options.phone} if options.by == "sip" else {}
-    return lambda plan: make(options.url, plan.noise, options.seed, options.key, options.agent, **where)
+    where = {"phone": options.phone} if by == "sip" else {}
+    key = (by == "twilio" and options.twilio_token) or options.key
+    return lambda plan: make(options.url, plan.noise, options.seed, key, options.agent, **where)
 
 
 @contextmanager
@@ -210,6 +239,27 @@ def progress(console: Console, calls: int) -> Iterator[Callable[[], None]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("calls", total=calls)
         yield lambda: bar.advance(task)
+
+
+@contextmanager
+def soaking(console: Console, seconds: float) -> Iterator[Callable[[Soaked], None]]:
+    """A bar that moves with the time; where the output is no terminal a line now and then."""
+    columns = (TextColumn("{task.description}"), *Progress.get_default_columns()[1:2], TimeElapsedColumn())
+    lines = Console(stderr=True, highlight=False)
+    shown = 0.0
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("soak", total=seconds)
+
+        def told(seen: Soaked) -> None:
+            nonlocal shown
+            turns = sum(len(gaps) for gaps in seen.gaps.values())
+            said = f"{turns} turns, {sum(seen.lost.values())} lost, {seen.failed} calls failed"
+            bar.update(task, completed=seen.seconds, description=said)
+            if not console.is_terminal and seen.seconds >= shown:
+                shown += seconds / 20
+                lines.print(f"{seen.seconds / 60:.0f} of {seconds / 60:.0f} minutes: {said}")
+
+        yield told
 
 
 def keep(path: Path | None, result: object) -> None:

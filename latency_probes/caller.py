@@ -32,3 +32,6 @@ class Caller(Protocol):
 
     async def hang_up(self) -> None:
         """End the call. Safe to call twice."""
+
+    async def drop(self) -> None:
+        """End without a word to the server, as a program that is killed, or a network that is cut."""

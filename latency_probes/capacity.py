@@ -20,9 +20,9 @@ from rich.console import Console
 from rich.table import Table
 
 from latency_probes import clips
+from latency_probes.health import figures, latencies
 from latency_probes.run import processor_seconds
 from latency_probes.sip import dialled
-from latency_probes.soak import figures, latencies
 from latency_probes.sound import bed, mixed
 from latency_probes.stats import percentile
 from latency_probes.timeline import BLOCK, WIRE_RATE

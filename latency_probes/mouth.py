@@ -82,6 +82,10 @@ class Talker(ABC, Generic[T]):
     async def _disconnect(self) -> None:
         """Safe to call where there is no connection."""
 
+    @abstractmethod
+    async def _cut(self) -> None:
+        """The same, but without a word to the server."""
+
     def say(self, pcm: Pcm) -> int:
         """See `Caller.say`."""
         return self._mouth.say(pcm)
@@ -100,11 +104,21 @@ class Talker(ABC, Generic[T]):
 
     async def hang_up(self) -> None:
         """See `Caller.hang_up`."""
-        for task in self._tasks:
-            task.cancel()
-        ends = await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks = []
+        ends = await self._silent()
         await self._disconnect()
         for end in ends:
             if isinstance(end, Exception):
                 raise end
+
+    async def drop(self) -> None:
+        """See `Caller.drop`."""
+        await self._silent()
+        await self._cut()
+
+    async def _silent(self) -> list[None | BaseException]:
+        """Say and hear nothing from now on; how the tasks ended."""
+        for task in self._tasks:
+            task.cancel()
+        ends = await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+        return ends

@@ -5,7 +5,9 @@ import time
 from base64 import b64decode, b64encode
 from contextlib import suppress
 from functools import lru_cache
+from socket import SO_LINGER, SOL_SOCKET
 from ssl import SSLContext, create_default_context
+from struct import pack
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -73,6 +75,10 @@ class RealtimeCaller(Talker[str]):
         if self._socket:
             await self._socket.close()
 
+    async def _cut(self) -> None:
+        if self._socket:
+            reset(self._socket)
+
     async def _send(self, socket: ClientConnection) -> None:
         with suppress(ConnectionClosed):
             await self._mouth.speak(socket.send)
@@ -103,6 +109,14 @@ def endpoint(url: str, agent: str) -> str:
     path = parts.path if parts.path.strip("/") else "/v1/realtime"
     query = "&".join(filter(None, [parts.query, f"model={quote(agent)}" if agent else ""]))
     return f"{scheme}://{parts.netloc}{path}" + (f"?{query}" if query else "")
+
+
+def reset(socket: ClientConnection) -> None:
+    """End the TCP connection with a reset, at once."""
+    raw = socket.transport.get_extra_info("socket")
+    with suppress(OSError):
+        raw.setsockopt(SOL_SOCKET, SO_LINGER, pack("ii", 1, 0))
+    socket.transport.abort()
 
 
 def unreachable(url: str, error: Exception) -> ProbeError:

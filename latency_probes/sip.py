@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from websockets.asyncio.client import ClientConnection
 
 from latency_probes.mouth import Mouth, Talker
-from latency_probes.realtime import DIAL_S
+from latency_probes.realtime import DIAL_S, reset
 from latency_probes.sideband import UNANNOUNCED, Ascriber, beside, listen
 from latency_probes.sound import bed
 from latency_probes.timeline import BLOCK, WIRE_RATE, Timeline
@@ -170,6 +170,10 @@ class Dialled:
         if self.answered.is_set() and not self._refused and not self.over.is_set():
             self._sip.sendto(self._request("BYE", 2), self.server)
             await asyncio.wait({asyncio.ensure_future(self.over.wait())}, timeout=AGAIN_S)
+        self.vanish()
+
+    def vanish(self) -> None:
+        """Let go of the sockets; the server is not told."""
         for transport in (self._sip, self._rtp):
             if transport is not None:
                 transport.close()
@@ -218,6 +222,11 @@ class SipCaller(Talker[Pcm]):
         await self._call.hang_up()
         if self._sideband:
             await self._sideband.close()
+
+    async def _cut(self) -> None:
+        self._call.vanish()
+        if self._sideband:
+            reset(self._sideband)
 
     async def _send(self, pcm: Pcm) -> None:
         self._call.send(g711.encode("pcmu", self._down(pcm)))

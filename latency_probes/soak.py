@@ -1,136 +1,189 @@
-"""Many short calls one after another, and what the server's own figures make of them."""
+"""Hours of mixed calls by every door, well-behaved ones and others, and what they leave behind in the server."""
 
 import asyncio
-import urllib.error
-import urllib.request
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
-from urllib.parse import urlsplit
+from dataclasses import dataclass, field
 
 import msgspec
-from rich.console import Console
+import numpy as np
 
 from latency_probes import clips
 from latency_probes.caller import Caller
 from latency_probes.conversation import converse
+from latency_probes.health import figures
+from latency_probes.measure import judge_call
+from latency_probes.misbehaving import SHUT_OUT, Site, dies, floods, pours, stalls
 from latency_probes.plan import CallPlan, Turn
-from latency_probes.stats import slope
+from latency_probes.sound import rng_for
 from voicepipe.errors import ProbeError
 
-WARM_UP = 50
-"""Calls that do not count: pools fill and caches warm."""
+KINDS = {"behaves": 0.7, "dies": 0.12, "stalls": 0.06, "floods": 0.06, "pours": 0.06}
+"""What callers do, and how often."""
+TURNS = 4
+"""Of a well-behaved call, at most."""
+PAUSE_S = (0.2, 3.0)
+"""Between two callers of a slot."""
+EVERY_S = 10.0
+"""Between two readings."""
+LONG_WORDS = 9
+"""A scripted recogniser hears so many words, one every 250 ms: what is said has to last as long."""
+EMPTY_S = 120.0
+"""After the last call its server may take so long to notice those that are gone."""
+FAILURES = 20
+"""That are kept; all are counted."""
 
-Figures = Mapping[str, float]
-
-
-class Growth(msgspec.Struct):
-    """What `calls` calls left behind in the server, after those of the warm-up."""
-
-    calls: int
-    """That ended: fewer than were planned where the run was stopped."""
-    planned: int
-    counted: int
-    failures: list[str]
-    rss_kb_per_call: float | None
-    """Slope by least squares."""
-    tasks: float | None
-    threads: float | None
-    fds: float | None
-    """Growth from the first counted figure to the last."""
-    worst_loop_lag_p99_ms: float | None
+NewCaller = Callable[[CallPlan], Caller]
 
 
-async def soak(url: str, calls: int, new_caller: Callable[[CallPlan], Caller], advance: Callable[[], None]) -> Growth:
-    """Hold `calls` calls of one question each, hang up when the answer begins, and read /healthz after each.
+class Reading(msgspec.Struct, frozen=True):
+    """The numbers of /healthz, `at` seconds after the first call."""
 
-    Cancelled, it returns what grew so far. Raises ProbeError where no call can be placed, or the server shows none.
-    """
-    questions = [item for item in await asyncio.to_thread(clips.load, ["finished"]) if item.noise == "quiet"]
-    seen, failures = [await asyncio.to_thread(figures, url)], []
-    with suppress(asyncio.CancelledError):
-        for number in range(calls):
-            plan = CallPlan(number, "quiet", (Turn("soak", questions[number % len(questions)]),))
-            record = await converse(new_caller(plan), plan, seed=0)
-            if record.failure:
-                failures.append(record.failure)
-            if not number and not record.timeline.sent:
-                raise ProbeError(record.failure)
-            seen.append(await asyncio.to_thread(figures, url))
-            advance()
-    return growth(seen[1:], calls, failures)
+    at: float
+    figures: dict[str, float]
 
 
-def growth(seen: Sequence[Figures], planned: int, failures: list[str]) -> Growth:
-    """What grew over `seen`, the figures after each call; the first 50 do not count where there are more than 100."""
-    counted = seen[WARM_UP:] if len(seen) > 2 * WARM_UP else seen
+class Soaked(msgspec.Struct):
+    """What happened."""
 
-    def grown(key: str) -> float | None:
-        values = [figure[key] for figure in counted if key in figure]
-        return values[-1] - values[0] if values else None
-
-    return Growth(
-        calls=len(seen),
-        planned=planned,
-        counted=len(counted),
-        failures=failures,
-        rss_kb_per_call=slope([figure["rss_kb"] for figure in counted if "rss_kb" in figure]),
-        tasks=grown("tasks"),
-        threads=grown("threads"),
-        fds=grown("fds"),
-        worst_loop_lag_p99_ms=max((figure.get("loop_lag_p99_ms", 0.0) for figure in counted), default=None),
-    )
-
-
-def vitals(url: str) -> str:
-    """One line on how the server is after a run, as far as it tells."""
-    try:
-        seen = figures(url)
-    except ProbeError:
-        return "the server shows no figures of its own"
-    lag = seen.get("loop_lag_p99_ms", 0.0)
-    return f"the server's event loop ran {lag:.1f} ms late (p99 of its last half minute)"
+    planned_s: float
+    slots: int
+    seconds: float = 0.0
+    before: dict[str, float] = {}
+    """/healthz before the first call, ..."""
+    after: dict[str, float] = {}
+    """... and once the last one is over."""
+    readings: list[Reading] = []
+    calls: dict[str, int] = {}
+    """By what their callers did."""
+    shut_out: dict[str, int] = {}
+    """Of those that do wrong: refused, or their connection was ended."""
+    failed: int = 0
+    """Well-behaved calls."""
+    failures: list[str] = []
+    """Why, of the first ones."""
+    gaps: dict[str, list[float]] = {}
+    """Heard gaps in ms of well-behaved calls, by door."""
+    lost: dict[str, int] = {}
+    """Their turns without an answer, or with the fallback in its place, by door."""
 
 
-def figures(url: str) -> dict[str, float]:
-    """The numbers of /healthz on the server behind `url` (ws or http). Blocks; raises ProbeError."""
-    found = _got(url, "/healthz")
-    return {key: float(value) for key, value in found.items() if isinstance(value, int | float)}
+@dataclass(slots=True)
+class Soak:
+    """`doors` make well-behaved callers; `told` is called after every reading."""
+
+    site: Site
+    doors: Mapping[str, NewCaller]
+    slots: int
+    seconds: float
+    told: Callable[[Soaked], None]
+    seen: Soaked = field(init=False)
+    _questions: list[clips.Utterance] = field(default_factory=list)
+    _number: int = 0
+
+    def __post_init__(self) -> None:
+        self.seen = Soaked(self.seconds, self.slots)
+
+    async def run(self) -> Soaked:
+        """Soak; cancelled, it returns what there is by then.
+
+        Raises ProbeError where the server shows no figures, or one call of a door cannot be placed at the start.
+        """
+        questions = [item for item in await asyncio.to_thread(clips.load, ["finished"]) if item.noise == "quiet"]
+        self._questions = [item for item in questions if len(item.text.split()) >= LONG_WORDS] or questions
+        self.seen.before = await asyncio.to_thread(figures, self.site.url)
+        for door in self.doors:
+            await self._behaves(door, rng_for(1, door), most=1)
+            if self.seen.failures:
+                raise ProbeError(f"by {door}: {self.seen.failures[0]}")
+        began = time.monotonic()
+        until = began + self.seconds
+        jobs = [asyncio.create_task(self._slot(until)) for _ in range(self.slots)]
+        jobs.append(asyncio.create_task(self._reads(began, until)))
+        patience = 0.0
+        try:
+            with suppress(asyncio.CancelledError):
+                await asyncio.gather(*jobs)
+                patience = EMPTY_S
+        finally:
+            for job in jobs:
+                job.cancel()
+            await asyncio.gather(*jobs, return_exceptions=True)
+        self.seen.seconds = time.monotonic() - began
+        with suppress(ProbeError):
+            self.seen.after = await self._emptied(patience)
+        return self.seen
+
+    async def _slot(self, until: float) -> None:
+        doors = list(self.doors)
+        kinds = {kind: share for kind, share in KINDS.items() if kind != "pours" or {"webrtc", "sip"} & {*doors}}
+        shares = np.array(list(kinds.values())) / sum(kinds.values())
+        while time.monotonic() < until:
+            self._number += 1
+            rng = rng_for(1, f"soak {self._number}")
+            await asyncio.sleep(rng.uniform(*PAUSE_S))
+            kind, door = str(rng.choice(list(kinds), p=shares)), str(rng.choice(doors))
+            self._count(self.seen.calls, kind)
+            if kind == "behaves":
+                await self._behaves(door, rng)
+                continue
+            try:
+                await self._misbehaves(kind, door, rng)
+            except SHUT_OUT:
+                self._count(self.seen.shut_out, kind)
+
+    async def _behaves(self, door: str, rng: np.random.Generator, most: int = TURNS) -> None:
+        turns = tuple(Turn("finished", self._question(rng)) for _ in range(int(rng.integers(1, most + 1))))
+        plan = CallPlan(self._number, "quiet", turns)
+        record = await converse(self.doors[door](plan), plan, seed=1)
+        if record.failure:
+            self.seen.failed += 1
+            self.seen.failures += [record.failure] * (len(self.seen.failures) < FAILURES)
+        for result in await asyncio.to_thread(judge_call, record, {}):
+            lost = result.gap_ms is None or result.outcome == "fallback"
+            self.seen.lost[door] = self.seen.lost.get(door, 0) + lost
+            if result.gap_ms is not None:
+                self.seen.gaps.setdefault(door, []).append(result.gap_ms)
+
+    async def _misbehaves(self, kind: str, door: str, rng: np.random.Generator) -> None:
+        match kind:
+            case "dies":
+                speech = await asyncio.to_thread(clips.speech, self._question(rng), 1)
+                await dies(self.doors[door](CallPlan(self._number, "quiet", ())), speech, rng)
+            case "stalls":
+                await stalls(self.site, rng)
+            case "floods":
+                await floods(self.site, rng)
+            case _:
+                await pours(self.site, rng)
+
+    async def _reads(self, began: float, until: float) -> None:
+        while (now := time.monotonic()) < until:
+            with suppress(ProbeError):  # A reading that is missing is one less.
+                found = await asyncio.to_thread(figures, self.site.url)
+                self.seen.readings.append(Reading(now - began, found))
+            self.seen.seconds = now - began
+            self.told(self.seen)
+            await asyncio.sleep(min(EVERY_S, self.seconds / 20))
+
+    async def _emptied(self, patience: float) -> dict[str, float]:
+        deadline = time.monotonic() + patience
+        while True:
+            await asyncio.sleep(min(2.0, self.seconds / 20))  # What /healthz says is up to a second old.
+            found = await asyncio.to_thread(figures, self.site.url)
+            if not found.get("calls") or time.monotonic() > deadline:
+                return found
+
+    def _question(self, rng: np.random.Generator) -> clips.Utterance:
+        return self._questions[int(rng.integers(len(self._questions)))]
+
+    @staticmethod
+    def _count(counts: dict[str, int], what: str) -> None:
+        counts[what] = counts.get(what, 0) + 1
 
 
-def latencies(url: str, key: str, seconds: float) -> list[float]:
-    """Turn latencies, in ms, that the server's dashboard lists of its last `seconds`, 300 at most; `key` may see them.
-
-    Blocks; raises ProbeError.
-    """
-    view = _got(url, "/v1/dashboard?minutes=5", key)
-    turns = [turn for turn in view["turns"] if turn["at"] >= view["now"] - seconds]
-    return [turn["latency_ms"] for turn in turns if turn["latency_ms"] is not None]
-
-
-def _got(url: str, path: str, key: str = "") -> dict[str, Any]:
-    parts = urlsplit(url if "://" in url else f"ws://{url}")
-    address = f"{parts.scheme.replace('ws', 'http')}://{parts.netloc}{path}"
-    request = urllib.request.Request(address, headers={"Authorization": f"Bearer {key}"} if key else {})
-    try:
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=5) as answer:
-            return msgspec.json.decode(answer.read(), type=dict[str, Any])
-    except (OSError, urllib.error.URLError, msgspec.DecodeError) as error:
-        raise ProbeError(f"the server's own figures are needed, and {address} has none: {error}") from error
-
-
-def show(growth: Growth, console: Console) -> None:
-    """Print what grew."""
-
-    def number(value: float | None, unit: str = "") -> str:
-        return "-" if value is None else f"{value:+.1f}{unit}"
-
-    if growth.calls < growth.planned:
-        console.print(f"[red]stopped after {growth.calls} of {growth.planned} calls[/]")
-    console.print(
-        f"{growth.calls} calls, {len(growth.failures)} failed; over the last {growth.counted}: "
-        f"memory {number(growth.rss_kb_per_call, ' kB a call')}, tasks {number(growth.tasks)}, "
-        f"threads {number(growth.threads)}, file descriptors {number(growth.fds)}, "
-        f"worst loop lag p99 {number(growth.worst_loop_lag_p99_ms, ' ms')}"
-    )
+def counted(seen: Soaked) -> Sequence[Reading]:
+    """The readings that count: after the first half hour, or the first quarter of a shorter soak."""
+    since = min(1800.0, seen.seconds / 4)
+    return [reading for reading in seen.readings if reading.at >= since]

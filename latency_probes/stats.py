@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -37,8 +39,56 @@ def at_most(count: int, total: int, rate: float) -> float:
     return sum(math.exp(way + k * math.log(rate) + (total - k) * math.log1p(-rate)) for k, way in enumerate(ways))
 
 
-def slope(values: Sequence[float]) -> float | None:
-    """Growth from one value to the next, by least squares; None for fewer than two."""
-    if len(values) < 2:
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate with the bounds of its 95 % confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def growth(times: Sequence[float], values: Sequence[float]) -> Interval | None:
+    """Slope of `values` over `times` by least squares; None for fewer than four.
+
+    What a process holds now it mostly also held a moment ago, so values are not independent, and the textbook's
+    interval is too narrow. Theirs is that of fewer values: as many as are independent by the correlation of each
+    residual with the next one.
+    """
+    count = len(values)
+    if count < 4:
         return None
-    return float(np.polyfit(np.arange(len(values)), np.asarray(values, np.float64), 1)[0])
+    at = np.asarray(times, np.float64) - np.mean(times)
+    found = np.asarray(values, np.float64)
+    spread = float(at @ at)
+    slope = float(at @ found) / spread
+    rest = found - found.mean() - slope * at
+    power = float(rest @ rest)
+    alike = max(0.0, float(rest[1:] @ rest[:-1]) / power) if power else 0.0
+    independent = max(4.0, count * (1 - alike) / (1 + alike))
+    error = math.sqrt(power / (count - 2) / spread * count / independent)
+    wide = student(independent - 2) * error
+    return Interval(slope, slope - wide, slope + wide)
+
+
+def ratio(pairs: Sequence[tuple[float, float]]) -> Interval | None:
+    """Of the second of each pair to the first: geometric mean; None for fewer than three pairs."""
+    if len(pairs) < 3:
+        return None
+    logs = np.log([after / before for before, after in pairs])
+    middle = float(logs.mean())
+    wide = student(len(pairs) - 1) * float(logs.std(ddof=1)) / math.sqrt(len(pairs))
+    return Interval(math.exp(middle), math.exp(middle - wide), math.exp(middle + wide))
+
+
+def student(freedom: float) -> float:
+    """97.5 % quantile of Student's t (Abramowitz and Stegun, 26.7.5): within 1 % from two degrees of freedom on."""
+    z = NormalDist().inv_cdf(0.975)
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92_160,
+    )
+    return sum(term / freedom**power for power, term in enumerate(terms))

@@ -23,7 +23,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
 from latency_probes.mouth import Mouth, Talker
-from latency_probes.realtime import DIAL_S, refusal, unreachable
+from latency_probes.realtime import DIAL_S, refusal, reset, unreachable
 from latency_probes.sideband import UNANNOUNCED, Ascriber, beside, listen
 from latency_probes.sound import bed
 from latency_probes.timeline import BLOCK, WIRE_RATE, Timeline
@@ -158,6 +158,12 @@ class TwilioCaller(Talker[str]):
             timer.cancel()
         for socket in self._sockets:
             await socket.close()
+
+    async def _cut(self) -> None:
+        for timer in self._marks.values():
+            timer.cancel()
+        for socket in self._sockets:
+            reset(socket)
 
     async def _send(self, socket: ClientConnection) -> None:
         with suppress(ConnectionClosed):

@@ -57,6 +57,11 @@ class Placed:
         """Safe to call twice."""
         await self.transport.close()
 
+    async def vanish(self) -> None:
+        """Let go of the socket; the server is not told."""
+        await self.transport._ice.close()  # Without it nothing of what closing says gets out.
+        await self.transport.close()
+
 
 async def place(
     url: str, key: str, agent: str, *, on_media: OnMedia | None = None, on_message: OnMessage | None = None
@@ -124,6 +129,10 @@ class WebRtcCaller(Talker[Pcm]):
     async def _disconnect(self) -> None:
         if self._placed:
             await self._placed.hang_up()
+
+    async def _cut(self) -> None:
+        if self._placed:
+            await self._placed.vanish()
 
     async def _send(self, pcm: Pcm) -> None:
         assert self._placed

@@ -18,7 +18,7 @@ from voicepipe.call import Call
 from voicepipe.call_api import CallControl, Tenant
 from voicepipe.config import Config, keys, operator_key
 from voicepipe.control import Control
-from voicepipe.engines.base import Engines
+from voicepipe.engines.base import Engines, Lends
 from voicepipe.engines.loader import loaded
 from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, PopFull, Refused, TenantFull, Unauthorized
 from voicepipe.line import Line
@@ -199,6 +199,7 @@ class Pop:
         else:
             status = "ok" if self.engines.alive else "engine_down"
         numbers = {"calls": self.calls, "predicted_ms": round(self.predicted_ms)}
+        numbers["decoders"] = sum(engine.lent for engine in self.engines.all() if isinstance(engine, Lends))
         return {"status": status, **numbers, **self.watch.vitals()}
 
     async def drain(self) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voicepipe.audio import RATE, Pcm, dbfs
-from voicepipe.audio.opus import Decoder, Encoder, OpusError
+from voicepipe.audio.opus import Decoder, Encoder, OpusError, alive
 
 
 def tone(rate: int, seconds: float = 1.0) -> Pcm:
@@ -66,3 +66,11 @@ def test_a_rate_that_opus_lacks() -> None:
         Encoder(22_050)
     with pytest.raises(ValueError, match="no Opus frame"):
         Encoder(24_000)(np.zeros(441, np.int16))
+
+
+def test_coders_are_counted_while_there_are_any() -> None:
+    before = alive()
+    pair = Encoder(24_000), Decoder()
+    assert alive() == before + 2
+    del pair
+    assert alive() == before

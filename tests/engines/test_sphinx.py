@@ -226,7 +226,9 @@ async def test_decoders_are_loaded_ahead_and_a_broken_one_is_replaced(monkeypatc
     asr.release(broken, broken=True)
     assert await loaded() == 3
     assert freed == [broken]
+    assert asr.lent == 0
     lent = asr._free.pop()
+    assert asr.lent == 1
     await asr.close()
     asr.release(lent)
     assert len(freed) == 4, "what comes back after the end is freed too"

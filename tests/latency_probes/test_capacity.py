@@ -10,7 +10,7 @@ import uvloop
 from rich.console import Console
 
 from latency_probes import __main__, capacity
-from latency_probes.soak import figures, latencies
+from latency_probes.health import figures, latencies
 from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.sip.peer import sip
 from tests.ingress.test_calls_api import line

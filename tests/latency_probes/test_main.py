@@ -16,6 +16,7 @@ from rich.console import Console
 
 from latency_probes import __main__, clips, own_server
 from latency_probes.__main__ import main
+from latency_probes.soak import Soaked
 from tests.latency_probes.fake_server import Script, fake_server
 from voicepipe.errors import ProbeError
 
@@ -38,17 +39,6 @@ async def test_within_and_over_the_budget(budget: str, status: int, tmp_path: Pa
     report = json.loads(await asyncio.to_thread(file.read_text))
     assert report["run"]["turns"][0]["outcome"] == "right"
     assert bool(report["summary"]["breaches"]) == bool(status)
-
-
-@pytest.mark.usefixtures("one_utterance")
-async def test_a_soak_reads_the_growth_of_the_server_from_healthz(tmp_path: Path) -> None:
-    file = tmp_path / "growth.json"
-    async with fake_server(Script()) as url:
-        assert await asyncio.to_thread(main, [url, "--soak", "3", "--json", str(file)]) == 0
-    growth = json.loads(await asyncio.to_thread(file.read_text))
-    assert growth["failures"] == []
-    assert growth["rss_kb_per_call"] == pytest.approx(3)
-    assert (growth["tasks"], growth["threads"], growth["fds"]) == (0, 0, 0)
 
 
 @contextmanager
@@ -75,26 +65,38 @@ def stopped_after_a_call(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
     def progress(console: Console, calls: int) -> Iterator[Callable[[], None]]:
         yield lambda: signal.raise_signal(request.param)
 
+    @contextmanager
+    def soaking(console: Console, seconds: float) -> Iterator[Callable[[Soaked], None]]:
+        yield lambda seen: signal.raise_signal(request.param)
+
     monkeypatch.setattr(__main__, "progress", progress)
+    monkeypatch.setattr(__main__, "soaking", soaking)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests are a background job
     yield
     signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("one_utterance", "stopped_after_a_call")
-@pytest.mark.parametrize("options", [["--set", "finished", "--calls", "3"], ["--soak", "3"]], ids=["calls", "soak"])
-def test_a_run_that_is_stopped_keeps_what_it_has(
-    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_is_stopped_keeps_what_it_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "report.json"
     with serving() as url:
-        assert main([url, *options, "--json", str(file)]) == 130
+        assert main([url, "--set", "finished", "--calls", "3", "--json", str(file)]) == 130
     assert "stopped after 1 of 3 calls" in capsys.readouterr().out
-    report = json.loads(file.read_text())
-    kept = report.get("run", report)
+    kept = json.loads(file.read_text())["run"]
     assert (kept["calls"], kept["planned"]) == (1, 3)
-    if "run" in report:
-        assert [turn["outcome"] for turn in kept["turns"]] == ["right"]
+    assert [turn["outcome"] for turn in kept["turns"]] == ["right"]
+
+
+@pytest.mark.usefixtures("one_utterance", "stopped_after_a_call")
+def test_a_soak_that_is_stopped_keeps_what_it_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "soak.json"
+    with serving() as url:
+        assert main([url, "--soak", "2", "--slots", "1", "--json", str(file)]) == 130
+    assert "of 120 minutes" in capsys.readouterr().out
+    kept = json.loads(file.read_text())
+    assert len(kept["gaps"]["websocket"]) == 1, "the call by which the door is tried"
+    assert kept["before"]["tasks"] == kept["after"]["tasks"] == 5
+    assert len(kept["readings"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -103,6 +105,7 @@ def test_a_run_that_is_stopped_keeps_what_it_has(
         ([], "give the address of one server"),
         (["ws://127.0.0.1:1"], "no server answers at ws://127.0.0.1:1/v1/realtime"),
         (["ws://127.0.0.1:1", "--soak", "1"], "has none"),
+        (["ws://127.0.0.1:1", "--soak", "0"], "no number of hours"),
         (["ftp://host"], "no address of a server"),
         (["ws://host", "--self"], "not both"),
         (["ws://host", "--set", "nonsense"], "no set 'nonsense'"),

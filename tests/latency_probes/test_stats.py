@@ -1,8 +1,9 @@
 """Bounds and slopes against known values."""
 
+import numpy as np
 import pytest
 
-from latency_probes.stats import mean, percentile, slope, upper_bound
+from latency_probes.stats import growth, mean, percentile, ratio, student, upper_bound
 
 
 @pytest.mark.parametrize(
@@ -17,10 +18,50 @@ def test_nothing_seen_has_no_figure() -> None:
     assert upper_bound(0, 0) is None
     assert percentile([], 50) is None
     assert mean([]) is None
-    assert slope([1.0]) is None
+    assert growth([0, 1, 2], [5, 6, 7]) is None
+    assert ratio([(1, 1), (1, 1)]) is None
 
 
 def test_figures() -> None:
     assert percentile([1, 2, 3, 4, 5], 95) == pytest.approx(4.8)
     assert mean([1, 2]) == 1.5
-    assert slope([10, 13, 16, 19]) == pytest.approx(3)
+
+
+@pytest.mark.parametrize(("freedom", "quantile"), [(2, 4.303), (3, 3.182), (4, 2.776), (10, 2.228), (100, 1.984)])
+def test_students_quantiles(freedom: int, quantile: float) -> None:
+    assert student(freedom) == pytest.approx(quantile, rel=0.01)
+
+
+def test_growth_of_a_line_is_known_exactly() -> None:
+    line = growth([0, 10, 20, 30, 40], [5, 6, 7, 8, 9])
+    assert line
+    assert (line.value, line.low, line.high) == pytest.approx((0.1, 0.1, 0.1))
+
+
+def test_an_interval_holds_the_true_growth_as_often_as_it_says() -> None:
+    """Also where each value leans on the one before it, as memory does; the textbook's interval would not."""
+    rng = np.random.default_rng(1)
+    held, textbook = 0, 0
+    times = np.arange(400.0)
+    for _ in range(300):
+        noise = rng.normal(size=400)
+        for at in range(1, 400):
+            noise[at] += 0.8 * noise[at - 1]
+        found = growth(list(times), list(3 * times + noise))
+        assert found
+        held += found.low <= 3 <= found.high
+        narrow = (found.high - found.low) / 2 / 3  # of independent values: sqrt((1 + 0.8) / (1 - 0.8)) is 3
+        textbook += abs(found.value - 3) <= narrow
+    assert 0.90 <= held / 300 <= 0.99
+    assert textbook / 300 < 0.75
+
+
+def test_a_ratio_is_of_pairs() -> None:
+    """What is common to both of a pair, as a machine that is slow for a minute, does not count."""
+    same = ratio([(100, 101), (200, 198), (50, 50), (400, 404)])
+    assert same
+    assert same.low < 1 < same.high
+    slower = ratio([(100, 120), (200, 240), (50, 61), (400, 484)])
+    assert slower
+    assert slower.value == pytest.approx(1.21, abs=0.01)
+    assert slower.low > 1.15

@@ -29,6 +29,14 @@ _SET_BITRATE, _SET_COMPLEXITY, _SET_VBR_CONSTRAINT = 4002, 4010, 4020
 _BYTES = 1275
 
 
+_coders: "weakref.WeakSet[Encoder | Decoder]" = weakref.WeakSet()
+
+
+def alive() -> int:
+    """Encoders and decoders that there are: what the library holds for them is not among Python's objects."""
+    return len(_coders)
+
+
 class OpusError(ValueError):
     """A payload that is no Opus."""
 
@@ -70,6 +78,7 @@ class Encoder:
             raise ValueError(f"Opus has no rate of {rate} Hz")
         self._state = ctypes.c_void_p(state)
         weakref.finalize(self, self._lib.opus_encoder_destroy, self._state)
+        _coders.add(self)
         self._buffer = ctypes.create_string_buffer(_BYTES)
         # Unconstrained, silence takes 3 bytes rather than as many as speech.
         for setting, value in ((_SET_BITRATE, BITRATE), (_SET_COMPLEXITY, COMPLEXITY), (_SET_VBR_CONSTRAINT, 0)):
@@ -92,6 +101,7 @@ class Decoder:
         self._lib = load()
         self._state = ctypes.c_void_p(self._lib.opus_decoder_create(rate, 1, None))
         weakref.finalize(self, self._lib.opus_decoder_destroy, self._state)
+        _coders.add(self)
         self._step = rate // 400
         """Opus makes sound up in steps of 2.5 ms."""
         self._pcm: Pcm = np.empty(48 * self._step, np.int16)

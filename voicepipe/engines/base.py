@@ -13,8 +13,9 @@ from voicepipe.audio import Pcm
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
 
 __all__ = [
-    "Agent", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Llm", "Message", "Mortal", "OnPartial",
-    "Prompt", "Reader", "Speech", "ToolCall", "ToolSpec", "Tts", "TurnModel", "TurnStream", "Vad", "VadStream", "Word",
+    "Agent", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lends", "Llm", "Message", "Mortal",
+    "OnPartial", "Prompt", "Reader", "Speech", "ToolCall", "ToolSpec", "Tts", "TurnModel", "TurnStream", "Vad",
+    "VadStream", "Word",
 ]  # fmt: skip
 
 
@@ -36,6 +37,15 @@ class Mortal(Protocol):
     @property
     def alive(self) -> bool:
         """False from when it broke until it is ready again."""
+
+
+@runtime_checkable
+class Lends(Protocol):
+    """A recogniser that has a number of decoders, each of which belongs to one utterance at a time."""
+
+    @property
+    def lent(self) -> int:
+        """Decoders that belong to one now: none while nobody speaks."""
 
 
 # --- voice activity ---------------------------------------------------------------------------------------------

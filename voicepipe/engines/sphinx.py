@@ -81,6 +81,11 @@ class SphinxAsr:
             self._free.popleft().free()
         self._loaded = 0
 
+    @property
+    def lent(self) -> int:
+        """See `Lends`."""
+        return self._loaded - self._loading - len(self._free)
+
     def stream(self, on_partial: OnPartial, *, language: str = "en") -> "SphinxStream":
         if self._worker is None:
             raise EngineError("SphinxAsr was not started.")

@@ -9,6 +9,8 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
+from voicepipe.audio import opus
+
 PERIOD_S = 0.01
 KEPT = 3000
 """Samples of the loop's lag: half a minute."""
@@ -41,11 +43,12 @@ class Watch:
         return max(0.0, lags[int(len(lags) * 0.99)] * 1000) if lags else 0.0
 
     def vitals(self) -> dict[str, Any]:
-        """Tasks, threads, descriptors and memory (KiB; both at most a second old), processor seconds so far, loop
-        lag."""
+        """Tasks, threads, Opus encoders and decoders; descriptors and memory (KiB), both at most a second old;
+        processor seconds so far, loop lag."""
         tasks = len(asyncio.all_tasks())
         times = {"cpu_s": round(time.process_time(), 2), "loop_lag_p99_ms": round(self.lag_p99_ms(), 2)}
-        return {"tasks": tasks, "threads": threading.active_count(), **self._held, **times}
+        held = {"tasks": tasks, "threads": threading.active_count(), "codecs": opus.alive(), **self._held}
+        return {**held, **times}
 
 
 def _held() -> dict[str, int]:

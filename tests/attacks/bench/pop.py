@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from latency_probes import soak
+from latency_probes import health
 from latency_probes.caller import Caller
 from latency_probes.own_server import started
 from latency_probes.plan import CallPlan
@@ -77,7 +77,7 @@ class BenchPop:
         except psutil.NoSuchProcess:
             return None
         try:
-            tasks: int | None = round(soak.figures(self.url)["tasks"])
+            tasks: int | None = round(health.figures(self.url)["tasks"])
         except (ProbeError, KeyError):
             tasks = None
         return Held(rss / 2**20, descriptors, threads, tasks, times.user + times.system, _waited_s(self.pid))
