@@ -13,8 +13,9 @@ peer sends goes before anything is parsed:
   (`STRANGE_MEDIA`): it has a signature.
 - *The queue to DTLS*, which has no bound and which nobody reads before ICE is done: `MOST_QUEUED`. A datagram with many
   records is taken apart, since of each datagram only one is read, and the rest would stay in OpenSSL's memory.
-- *The processor's time* for DTLS and SCTP: what a peer sends when its `Share` is used up is dropped, and SCTP sends it
-  again. Whatever it finds to keep aiortc or OpenSSL busy with (a new handshake, a SACK for a large window) ends there.
+- *The processor's time* for DTLS and SCTP: what a peer sends when its `Share` is used up waits in that queue, and what
+  finds it full is dropped, for SCTP to send it again. Whatever a peer finds to keep aiortc or OpenSSL busy with (a new
+  handshake, a SACK for a large window) ends there. An alert, by which it hangs up, has room in the queue all the same.
 - *Addresses*: a peer that shows ever new ones has the oldest forgotten (`MOST_REMOTE`).
 """
 
@@ -44,7 +45,7 @@ STRANGE_MEDIA = 50, 100
 CHECKS = 100, 25
 """Browsers check some ten paths, each once in half a second at most after the first."""
 STRANGE_CHECKS = 60, 20
-MOST_QUEUED = 256
+MOST_QUEUED, MOST_ALERTS = 256, 8
 MOST_RECORDS = 16
 """DTLS records in a datagram: a whole flight of a handshake has half as many."""
 MOST_REMOTE = 64
@@ -54,11 +55,14 @@ ALL_PEERS = 0.2, 0.2
 ONE_PEER = 0.1, 0.05
 SURE = 0.05, 0.005
 """What each has whatever the others do. A handshake takes 5 ms, an event a tenth of one."""
+PAUSE_S = 0.02
+"""A peer whose share is used up waits for so long, or several times."""
 SLICE_S = 0.005
 """After so much of it others have their turn."""
 
 _COOKIE = b"\x21\x12\xa4\x42"
 _REQUEST, _ANSWERS = b"\0\1", (b"\1\1", b"\1\x11")
+_ALERT = 21
 _RECORD = struct.Struct("!11xH")
 
 
@@ -168,7 +172,8 @@ class IceConnection(Connection):
 
     def data_received(self, data: bytes, component: int) -> None:
         """aioice's; it also hands on what it cannot parse, which is no data here."""
-        if not 20 <= data[0] <= 63 or self._queue.qsize() >= MOST_QUEUED or not self._share.has(time.monotonic()):
+        most = MOST_QUEUED + (MOST_ALERTS if data[0] == _ALERT else 0)
+        if not 20 <= data[0] <= 63 or self._queue.qsize() >= most:
             self.refused += 1
             return
         for record in records(data):
@@ -184,6 +189,8 @@ class IceConnection(Connection):
         if self._slice > SLICE_S:
             self._slice = 0.0
             await asyncio.sleep(0)
+        while not self._share.has(time.monotonic()):  # noqa: ASYNC110 - time alone fills it
+            await asyncio.sleep(PAUSE_S)
         data = await super().recv()
         self._began = time.thread_time()
         return data
