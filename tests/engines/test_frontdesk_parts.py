@@ -106,6 +106,23 @@ def test_arguments_are_json_for_any_schema(schema: dict[str, Any], text: str) ->
 
 
 @pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": ["day"], "required": "day"},
+        {"type": "object", "properties": {"day": 5}, "required": [["day"], None]},
+        {"enum": {"red": 1}},
+        {"anyOf": "string"},
+        {"type": "integer", "minimum": "many"},
+        {"type": "integer", "default": None},
+        {"type": "number"},
+    ],
+)
+def test_what_is_no_schema_is_read_as_if_it_were_not_there(schema: dict[str, Any]) -> None:
+    for text in ("Book it.", "9" * 400):
+        json.loads(guess.arguments(ToolSpec("t", "", schema), text))
+
+
+@pytest.mark.parametrize(
     ("text", "value"),
     [
         ("What is the weather in Paris?", "Paris"),

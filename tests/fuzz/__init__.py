@@ -13,8 +13,8 @@ what it needs. It is found by itself. What a target promises:
 * Valid inputs stand in `corpus/NAME/`, one a file, or come from `seeds`. `generate(random)` makes new ones from a
   grammar, for protocols in which a random byte is thrown away by the first check.
 
-What counts as a finding: an exception, more than 100 ms of processor time (of the whole process; tried again, so that a
-slow machine is none), memory that grows with the number of inputs, and the death of the process.
+What counts as a finding: an exception, more than 100 ms of processor time (`limit_s`, of the whole process; tried
+again, so that a slow machine is none), memory that grows with the number of inputs, and the death of the process.
 Each is minimised and kept in `findings/NAME/`. The suite replays those files and runs a slice of every target
 (`test_fuzz.py`); `make fuzz` runs `INPUTS` in all, on two processes.
 

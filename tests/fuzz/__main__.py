@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from multiprocessing.connection import wait
 from pathlib import Path
 
-from tests.fuzz.campaign import LIMIT_S, Finding, Tally, outcome
+from tests.fuzz.campaign import Finding, Tally, outcome
 from tests.fuzz.findings import keep, minimised
 from tests.fuzz.target import Target, targets
 from tests.fuzz.worker import Worker
@@ -127,7 +127,7 @@ def _report(chosen: Sequence[Target], tallies: list[tuple[str, Tally]], seconds:
 
 
 def _tell(target: Target, finding: Finding) -> None:
-    small = minimised(target, finding, LIMIT_S) if finding.kind != "death" else finding
+    small = minimised(target, finding) if finding.kind != "death" else finding
     kept = "" if finding.kind == "leak" else f"; python -m tests.fuzz {target.name} --replay {keep(target, small)}"
     print(f"{target.name}: {small.kind}: {small.where}{kept}\n{small.says}\n")
 

@@ -15,8 +15,6 @@ from tests.fuzz.coverage import Coverage
 from tests.fuzz.mutate import Mutator
 from tests.fuzz.target import Target
 
-LIMIT_S = 0.1
-"""Processor time that an input may take."""
 HANGS_S = 20
 """Processor time after which an input is given up."""
 TRIES = 4
@@ -73,11 +71,13 @@ def run(
     target: Target,
     inputs: int,
     seed: str,
-    limit_s: float = LIMIT_S,
+    patience: float = 1,
     before: Callable[[bytes], None] = lambda data: None,
     progress: Callable[[Tally], None] = lambda tally: None,
 ) -> Tally:
-    """Run `inputs` inputs. `before` gets each one just before it is run, `progress` now and then what there is."""
+    """Run `inputs` inputs. An input may take `patience` times what it should.
+    `before` gets each one just before it is run, `progress` now and then what there is."""
+    limit_s = target.limit_s * patience
     mutator, coverage, tally = Mutator(target, Random(seed)), Coverage(), Tally()
     first = len(mutator.pool)
     known: set[str] = set()
@@ -109,9 +109,9 @@ def run(
     return tally
 
 
-def outcome(target: Target, data: bytes, limit_s: float = LIMIT_S) -> Finding | None:
+def outcome(target: Target, data: bytes, patience: float = 1) -> Finding | None:
     """What is wrong with this one input, if anything is."""
-    return _one(target, data, Tally(), limit_s, None, set())[1]
+    return _one(target, data, Tally(), target.limit_s * patience, None, set())[1]
 
 
 def _one(

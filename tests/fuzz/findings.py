@@ -11,13 +11,13 @@ MOST_RUNS = 600
 """Of the target, to make one finding smaller."""
 
 
-def minimised(target: Target, finding: Finding, limit_s: float) -> Finding:
+def minimised(target: Target, finding: Finding) -> Finding:
     """The smallest input that was found to do the same."""
     if finding.kind == "leak":
         return finding
 
     def same(data: bytes) -> Finding | None:
-        found = outcome(target, data, limit_s)
+        found = outcome(target, data)
         return found if found and found.where == finding.where else None
 
     best, budget = finding, MOST_RUNS if finding.kind == "crash" else MOST_RUNS // 20

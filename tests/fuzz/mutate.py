@@ -61,6 +61,8 @@ class Mutator:
         random = self._random
         lines = data.splitlines(keepends=True)
         at, other = random.randrange(len(lines)), random.randrange(len(lines))
+        if random.random() < 0.3 and lines[at][:1] == b"{" and (changed := _json(lines[at], random)) is not None:
+            return b"".join([*lines[:at], changed.replace(b"\n", b" "), b"\n", *lines[at + 1 :]])
         match random.randrange(5):
             case 0:
                 del lines[at]

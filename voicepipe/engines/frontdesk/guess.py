@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 from voicepipe.agent import ToolSpec
@@ -47,6 +48,7 @@ def arguments(tool: ToolSpec, text: str) -> str:
     """JSON text of arguments that satisfy the tool's schema as far as `text` gives them.
 
     Strings get the words that look like the value, else the whole text; numbers those that are in the text, in order.
+    Clients write schemas: what in one is no schema is read as if it were not there.
     """
     numbers = [float(found) for found in re.findall(r"-?\d+(?:\.\d+)?", digits(text) if "." not in text else text)]
     return json.dumps(_value(tool.parameters or {"type": "object"}, text, numbers), ensure_ascii=False)
@@ -57,26 +59,37 @@ def _value(schema: dict[str, Any], text: str, numbers: list[float]) -> Any:
         return text
     if "const" in schema:
         return schema["const"]
-    if options := schema.get("enum"):
+    if options := listed(schema.get("enum")):
         said = text.lower()
         return next((option for option in options if str(option).lower() in said), schema.get("default", options[0]))
     for alternatives in ("anyOf", "oneOf", "allOf"):
-        if schema.get(alternatives):
-            return _value(schema[alternatives][0], text, numbers)
+        if schemas := listed(schema.get(alternatives)):
+            return _value(schemas[0], text, numbers)
     kind = schema.get("type", "object" if "properties" in schema else "string")
     kind = kind[0] if isinstance(kind, list) and kind else kind
     if kind == "object":
-        properties = schema.get("properties") or {}
-        wanted = schema.get("required") or list(properties)
+        properties = table(schema.get("properties"))
+        wanted = [name for name in listed(schema.get("required")) if isinstance(name, str)] or list(properties)
         return {name: _value(properties.get(name, {}), text, numbers) for name in wanted}
     if kind == "array":
         return [_value(schema.get("items") or {}, text, numbers)]
     return _scalar(str(kind), schema, text, numbers)
 
 
+def table(value: Any) -> dict[str, Any]:
+    """`value` where an object belongs."""
+    return value if isinstance(value, dict) else {}
+
+
+def listed(value: Any) -> list[Any]:
+    """`value` where an array belongs."""
+    return value if isinstance(value, list) else []
+
+
 def _scalar(kind: str, schema: dict[str, Any], text: str, numbers: list[float]) -> Any:
     if kind in ("integer", "number"):
         number = numbers.pop(0) if numbers else schema.get("default", schema.get("minimum", 0))
+        number = number if isinstance(number, int | float) and isfinite(number) else 0
         return int(number) if kind == "integer" or float(number).is_integer() else number
     if kind == "boolean":
         return not re.search(r"\b(?:not|no|off|don't|disable)\b", text.lower())

@@ -148,11 +148,11 @@ def _call(name: str, arguments: str) -> ToolCall:
 
 def typed(tool: ToolSpec, values: dict[str, str]) -> dict[str, Any]:
     """The slots' values as the tool's schema wants them: "2" becomes 2 where an integer is asked for."""
-    properties = tool.parameters.get("properties") or {}
+    properties = guess.table(tool.parameters.get("properties"))
 
     def convert(name: str, value: str) -> Any:
-        wanted = (properties.get(name) or {}).get("type")
-        return int(value) if wanted in ("integer", "number") and value.isdigit() else value
+        wanted = guess.table(properties.get(name)).get("type")
+        return int(value) if wanted in ("integer", "number") and value.isdecimal() else value
 
     return {name: convert(name, value) for name, value in values.items()}
 

@@ -1,0 +1,71 @@
+"""What callers say and clients write, answered by the embedded language engine: intents, slots, tools of any schema."""
+
+import json
+from functools import cache
+from random import Random
+from typing import Any
+
+import msgspec
+
+from tests.fuzz.target import Target
+from voicepipe.agent_store import load_agent
+from voicepipe.config import data_directory
+from voicepipe.engines.frontdesk.dialogue import Dialogue
+from voicepipe.engines.frontdesk.llm import reply
+from voicepipe.turn.prompt import Prompt
+
+SAYINGS = (
+    "I would like to book a table for four on friday at seven thirty", "what are your opening hours", "two people",
+    "tomorrow at noon please my name is ann lee", "do you have vegan food and dogs", "no", "yes", "goodbye",
+    "say exactly: hello there", "4 2 #", "half past six on the twenty third of march", "can I speak to a human",
+)  # fmt: skip
+TOOLS: tuple[dict[str, Any], ...] = (
+    {"name": "book_table", "description": "Book a table.", "parameters": {"type": "object", "properties": {
+        "day": {"type": "string"}, "time": {"type": "string"}, "people": {"type": "integer"}}}},
+    {"name": "get_weather", "description": "The weather in a city", "parameters": {"type": "object", "properties": {
+        "city": {"type": "string", "enum": ["Berlin", "Paris"]}, "days": {"type": "number"}}, "required": ["city"]}},
+    {"name": "transfer_call", "parameters": {"type": "object", "properties": {"to": {"type": "string"}}}},
+    {"name": "end_call"},
+)  # fmt: skip
+WORDS = tuple(word.encode() for saying in SAYINGS for word in saying.split())
+
+
+@cache
+def _dialogue() -> Dialogue:
+    return Dialogue(load_agent(data_directory() / "agents" / "front-desk.toml"))
+
+
+def answer(data: bytes) -> None:
+    """A prompt as JSON; what is none is not a prompt that anybody can make."""
+    try:
+        prompt = msgspec.json.decode(data, type=Prompt)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return
+    reply(_dialogue(), prompt)
+
+
+def _prompt(sayings: list[str], tools: list[dict[str, Any]], choice: str = "auto") -> bytes:
+    messages = [{"role": "system", "text": "Be brief."}]
+    for number, text in enumerate(sayings):
+        messages += [{"role": "user", "text": text}]
+        if number + 1 < len(sayings):
+            messages += [{"role": "assistant", "text": "For how many people?"}]
+    return json.dumps({"messages": messages, "tools": tools, "tool_choice": choice}).encode()
+
+
+def _seeds() -> list[bytes]:
+    return [_prompt([saying], list(TOOLS)) for saying in SAYINGS] + [_prompt(list(SAYINGS), list(TOOLS), "required")]
+
+
+def _any_talk(random: Random) -> bytes:
+    words = " ".join(random.choice(SAYINGS) for _ in range(3)).split()
+    sayings = [" ".join(random.choices(words, k=random.randint(1, 20))) for _ in range(random.randint(1, 8))]
+    choice = random.choice(("auto", "auto", "none", "required", "get_weather", "nobody"))
+    return _prompt(sayings, random.sample(TOOLS, random.randint(0, len(TOOLS))), choice)
+
+
+TARGETS = (
+    Target(
+        "frontdesk", "a prompt to the embedded language engine", answer, _seeds, _any_talk, WORDS, 0.3, largest=8192
+    ),
+)
