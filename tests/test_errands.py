@@ -224,9 +224,7 @@ async def test_a_tool_that_takes_two_seconds_does_not_leave_the_caller_in_silenc
     uses = Uses(2.0)
     recording = await play(scenario(agent=TALKING), uses)
     (begin, looking), (answer, _) = heard(recording)
-    committed = begin - 700
-    assert begin - 1900 < 1000, "within a second of the caller's last word"
-    assert 0 <= committed - 1900 < 300
+    assert 700 <= begin - 1900 < 800, "of the caller's own silence"
     assert answer > looking, "the result follows"
     assert "agent (completed): I am looking. It is booked." in recording.story
     record = next(event.record for _, event in recording.events if isinstance(event, ReplyDone))
@@ -241,10 +239,19 @@ async def test_the_texts_follow_one_another_and_the_last_one_comes_again() -> No
     assert "I am looking. Still looking. Still looking. " in recording.story[-3]
 
 
-@pytest.mark.parametrize("takes_s", [0.5, 0.69, 0.71, 0.9, 1.2])
+async def test_also_where_the_turn_s_end_was_unsure() -> None:
+    """It is committed after 850 ms; a tool that is done at once needs no words all the same."""
+    late = {"turn_detection": "server", "silence_ms": 850}
+    recording = await play(scenario(agent=TALKING, settings=late), Uses(2.0))
+    assert 900 < heard(recording)[0][0] - 1900 < 1000
+    recording = await play(scenario(agent=TALKING, settings=late), Uses(0.09))
+    assert TOLD in recording.story
+
+
+@pytest.mark.parametrize("takes_s", [0.4, 0.5, 0.6, 0.9, 1.2])
 async def test_no_text_is_said_over_the_result_or_cut_by_it(takes_s: float) -> None:
     recording = await play(scenario(agent=TALKING), Uses(takes_s))
-    said = "It is booked." if takes_s < 0.7 else "I am looking. It is booked."
+    said = "It is booked." if takes_s < 0.55 else "I am looking. It is booked."
     assert f"agent (completed): {said}" in recording.story
     assert "Still" not in "".join(recording.story)
 
@@ -257,11 +264,11 @@ async def test_no_text_is_said_over_what_the_model_said_before() -> None:
 
 
 async def test_no_text_is_said_while_the_caller_speaks() -> None:
-    """The second text is due at 4.9 s, into a cough that holds the reply."""
-    says = [SPEAKS, Says(4800, 400)]
+    """The second text is due at 4.8 s, into a cough that holds the reply."""
+    says = [SPEAKS, Says(4600, 400)]
     recording = await play(scenario(agent=TALKING, says=says, hears=[ASKED, ""]), Uses(5.0))
     assert "reply cancelled turn_detected" not in recording.story
-    assert 5200 < heard(recording)[1][0] < 5700
+    assert 5000 < heard(recording)[1][0] < 5500
 
 
 async def test_a_text_reply_says_nothing_meanwhile() -> None:

@@ -42,7 +42,7 @@ class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     while_running: tuple[str, ...] = ()
     """Said one after the other while it runs, the last one again and again, never over other sound or its result."""
     while_running_after_ms: Ms = 700
-    """The first one is said after so much silence, ..."""
+    """The first one is said when the caller has heard nothing for so long, be it since their own last word, ..."""
     while_running_every_ms: Wait = 4000
     """... and each further one."""
 

@@ -22,6 +22,8 @@ from voicepipe.turn.timing import TurnRecord
 from voicepipe.turn.transfer import TRANSFER_TOOL
 
 TOOL_ROUNDS = 5
+AT_ONCE_MS = 100
+"""A tool that takes no longer than this needs no words, however long the caller has waited before."""
 FIRST_TELL = "not done, since other tools were called with it; tell the caller what came of those first"
 
 
@@ -176,17 +178,20 @@ class Writer:
         """What the caller hears while tools run. Each text is one piece: it is queued as a whole, and then finished."""
         if not self.talks or self._order.settings.modality != "audio":
             return
-        began = self._studio.clock()
+        clock, quiet = self._studio.clock, self._studio.playout.quiet
+        since, soonest = self._record.stamps.get("voice_ended", clock()), clock() + AT_ONCE_MS / 1000
         for number in count():
             tool = _talkative(errands)
             if tool is None:
                 return
-            texts, after_ms = tool.while_running, tool.while_running_every_ms
+            texts = tool.while_running
             phrase = await self._whole(f"{texts[min(number, len(texts) - 1)]} ")
-            await self._studio.playout.quiet(after_ms if number else tool.while_running_after_ms, began)
+            if not number:
+                await asyncio.sleep(soonest - clock())
+            await quiet(tool.while_running_every_ms if number else tool.while_running_after_ms, since)
             if phrase and _talkative(errands):
                 await self._pieces.put(phrase)
-            began = self._studio.clock()
+            since = clock()
 
     async def _whole(self, text: str) -> Phrase | None:
         settings, speaker = self._order.settings, self._studio.speaker
