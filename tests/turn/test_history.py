@@ -100,6 +100,22 @@ def test_tools_are_rendered_and_server_tools_stay_hidden() -> None:
     )
 
 
+def test_a_result_that_comes_after_its_call_was_trimmed_is_left_out() -> None:
+    made = History(max_words=20)
+    made.add(Item("f", "function_call", call_id="c1", name="book"))
+    for n in range(6):
+        made.add(Item(f"u{n}", text=f"{n} " * 8))
+        made.messages("")
+    made.add(Item("o", "function_call_output", call_id="c1", output="done"), "f")
+    made.add(Item("u", text="hello"))
+    assert all(message.role == "user" for message in made.messages(""))
+
+
+def test_what_stands_before_an_item() -> None:
+    made = history(Item("a", text="a"), Item("b", text="b"))
+    assert [made.before("a"), made.before("b")] == ["root", "a"]
+
+
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=80))
 def test_the_prompt_stays_small_and_its_beginning_stands_still(lengths: list[int]) -> None:
     made = History(max_chars=1200)
