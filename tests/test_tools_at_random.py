@@ -94,7 +94,7 @@ def conversation(chance: random.Random, *, stays: bool) -> Scenario:
         for_ms = chance.choice((160, 300, 500, 900, 1400))
         says.append(Says(at, for_ms))
         at += for_ms + chance.choice((250, 400, 600, 800, 950, 1500, 3000, 6000))
-    hears = []
+    hears: list[str] = []
     for number in range(1, 60):
         hears.append(f"book {number}" if chance.random() < 0.6 or number == 1 else hears[-1].replace("book", "please"))
     asks = [Does(chance.randrange(1000, TALK_MS), "cancel") for _ in range(chance.randrange(5))]

@@ -51,7 +51,7 @@ class Writer:
         """The caller is to be put through once the reply was heard."""
         self.hangs_up = False
         """The call is to be ended then."""
-        self.knows: list[Errand] = studio.errands.untold() if order.remembered and not order.text else []
+        self.knows: list[Errand] = []
         """The tools whose results stand in the prompt, or have come since."""
         self.talks = False
         """Tools run that have something to say meanwhile."""
@@ -65,6 +65,7 @@ class Writer:
     async def texts(self) -> AsyncGenerator[str, None]:
         """Phrases to be said, in order."""
         prompt, agent = self._order.prompt, self._order.settings.agent
+        self.knows = self._studio.errands.untold() if self._order.remembered else []
         for _ in range(TOOL_ROUNDS):
             calls: list[ToolCall] = []
             said: list[str] = []

@@ -101,10 +101,10 @@ def test_tools_are_rendered_and_server_tools_stay_hidden() -> None:
 
 
 def test_a_result_that_comes_after_its_call_was_trimmed_is_left_out() -> None:
-    made = History(max_words=20)
+    made = History(max_chars=200)
     made.add(Item("f", "function_call", call_id="c1", name="book"))
     for n in range(6):
-        made.add(Item(f"u{n}", text=f"{n} " * 8))
+        made.add(Item(f"u{n}", text=f"{n} " * 20))
         made.messages("")
     made.add(Item("o", "function_call_output", call_id="c1", output="done"), "f")
     made.add(Item("u", text="hello"))
