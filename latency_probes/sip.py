@@ -4,11 +4,13 @@ As much of SIP as a call takes that nobody disturbs: INVITE, ACK, BYE.
 """
 
 import asyncio
+import re
 import secrets
 import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from hashlib import md5
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -34,6 +36,37 @@ AGAIN_S = 0.5
 Address = tuple[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class Subscriber:
+    """As whom a call is placed."""
+
+    address: str = ""
+    """Of this machine; empty: the one on the way to the server."""
+    user: str = ""
+    """Empty: a call without a password."""
+    password: str = ""
+
+    def answer(self, challenge: str, uri: str) -> str:
+        """The Authorization of an INVITE of `uri` to what WWW-Authenticate says (RFC 2617, MD5)."""
+        said = dict(re.findall(r'(\w+)="?([^",]+)"?', challenge))
+        secret = _md5(f"{self.user}:{said['realm']}:{self.password}")
+        count, own, what = "00000001", secrets.token_hex(8), _md5(f"INVITE:{uri}")
+        qop = "auth" if "qop" in said else ""
+        middle = f"{count}:{own}:{qop}:" if qop else ""
+        response = _md5(f"{secret}:{said['nonce']}:{middle}{what}")
+        more = f', qop={qop}, nc={count}, cnonce="{own}"' if qop else ""
+        more += f', opaque="{said["opaque"]}"' if "opaque" in said else ""
+        return (f'Digest username="{self.user}", realm="{said["realm"]}", nonce="{said["nonce"]}", uri="{uri}", '
+                f'response="{response}", algorithm=MD5{more}')  # fmt: skip
+
+
+def _md5(text: str) -> str:
+    return md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+ANYONE = Subscriber()
+
+
 class _Socket(asyncio.DatagramProtocol):
     def __init__(self, received: Callable[[bytes, float], None]) -> None:
         self._received = received
@@ -56,8 +89,7 @@ class Dialled:
     server: Address
     agent: str
     on_media: Callable[[bytes, float], None]
-    local: str = ""
-    """The address of this machine from which it is called; empty: the one on the way to the server."""
+    subscriber: Subscriber = ANYONE
     answered: asyncio.Event = field(default_factory=asyncio.Event)
     over: asyncio.Event = field(default_factory=asyncio.Event)
     call_id: str = ""
@@ -74,23 +106,29 @@ class Dialled:
     _sent: int = 0
     _ssrc: int = field(default_factory=lambda: secrets.randbits(32))
     _sip: Any = None
+    _local: str = ""
     _port: int = 0
     _rtp: Any = None
+    _sdp: str = ""
+    _invite: bytes = b""
+    """Is sent again until it is answered."""
+    _seq: int = 1
+    """Its number: 2 with the password, which the server asks for."""
 
     async def dial(self) -> None:
         """Raises ProbeError."""
-        if not self.local:
-            self.local = await asyncio.to_thread(local_address, f"http://{self.server[0]}:{self.server[1]}")
-        self._sip, self._port = await bound(self.local, self._message)
-        self._rtp, rtp_port = await bound(self.local, self.on_media)
+        server = f"http://{self.server[0]}:{self.server[1]}"
+        self._local = self.subscriber.address or await asyncio.to_thread(local_address, server)
+        self._sip, self._port = await bound(self._local, self._message)
+        self._rtp, rtp_port = await bound(self._local, self.on_media)
         self._target = f"sip:{self.agent}@{self.server[0]}:{self.server[1]}"
         self._to = f"<{self._target}>"
-        sdp = (f"v=0\r\no=- 1 1 IN IP4 {self.local}\r\ns=-\r\nc=IN IP4 {self.local}\r\nt=0 0\r\n"
-               f"m=audio {rtp_port} RTP/AVP {PCMU}\r\na=rtpmap:{PCMU} PCMU/8000\r\n")  # fmt: skip
+        self._sdp = (f"v=0\r\no=- 1 1 IN IP4 {self._local}\r\ns=-\r\nc=IN IP4 {self._local}\r\nt=0 0\r\n"
+                     f"m=audio {rtp_port} RTP/AVP {PCMU}\r\na=rtpmap:{PCMU} PCMU/8000\r\n")  # fmt: skip
         self.asked = time.monotonic()
-        invite = self._request("INVITE", 1, sdp)
+        self._invite = self._request("INVITE", self._seq, self._sdp)
         for _ in range(int(DIAL_S / AGAIN_S)):
-            self._sip.sendto(invite, self.server)
+            self._sip.sendto(self._invite, self.server)
             try:
                 await asyncio.wait_for(self.answered.wait(), AGAIN_S)
                 break
@@ -102,9 +140,9 @@ class Dialled:
         if self._refused:
             raise ProbeError(f"the call is refused: {self._refused}; the PoP's log says why")
 
-    def _request(self, method: str, seq: int, body: str = "", branch: str = "") -> bytes:
-        """`branch`: of an INVITE whose refusal this acknowledges."""
-        us, self._branch = f"{self.local}:{self._port}", branch or f"z9hG4bK{secrets.token_hex(8)}"
+    def _request(self, method: str, seq: int, body: str = "", branch: str = "", login: str = "") -> bytes:
+        """`branch`: of an INVITE whose refusal this acknowledges. `login`: its Authorization."""
+        us, self._branch = f"{self._local}:{self._port}", branch or f"z9hG4bK{secrets.token_hex(8)}"
         lines = [
             f"{method} {self._target} SIP/2.0",
             f"Via: SIP/2.0/UDP {us};branch={self._branch};rport",
@@ -114,6 +152,7 @@ class Dialled:
             f"CSeq: {seq} {method}",
             f"Contact: <sip:probe@{us}>",
             "Max-Forwards: 70",
+            *([f"Authorization: {login}"] if login else []),
             *(["Content-Type: application/sdp"] if body else []),
             f"Content-Length: {len(body)}",
         ]
@@ -133,12 +172,25 @@ class Dialled:
         elif code[0] == "2" and not self.answered.is_set():
             self._accepted(headers, body, arrived)
         elif code[0] == "2":
-            self._sip.sendto(self._request("ACK", 1), self.server)
+            self._sip.sendto(self._request("ACK", self._seq), self.server)
+        elif code == "401" and self.subscriber.user and headers["cseq"].startswith("1 "):
+            self._log_in(headers)
         elif code[0] > "2":
             self._refused = start.removeprefix("SIP/2.0 ")
             self._to = headers["to"]
-            self._sip.sendto(self._request("ACK", 1, branch=self._branch), self.server)
+            self._sip.sendto(self._request("ACK", self._seq, branch=self._branch), self.server)
             self.answered.set()
+
+    def _log_in(self, headers: dict[str, str]) -> None:
+        """Call again, with the password. That the first INVITE is sent again, and refused again, changes nothing."""
+        if self._seq > 1:
+            return
+        anew, self._to = self._to, headers["to"]
+        self._sip.sendto(self._request("ACK", 1, branch=self._branch), self.server)
+        self._to, self._seq = anew, 2
+        login = self.subscriber.answer(headers["www-authenticate"], self._target)
+        self._invite = self._request("INVITE", 2, self._sdp, login=login)
+        self._sip.sendto(self._invite, self.server)
 
     def _obey(self, method: str, lines: list[str]) -> None:
         """The server hangs up."""
@@ -156,7 +208,7 @@ class Dialled:
         host = next(words[2] for words in fields if words and words[0] == "c=IN")
         port = next(int(words[1]) for words in fields if words and words[0] == "m=audio")
         self._media = host, port
-        self._sip.sendto(self._request("ACK", 1), self.server)
+        self._sip.sendto(self._request("ACK", self._seq), self.server)
         self.answered.set()
 
     def send(self, payload: bytes) -> None:
@@ -168,7 +220,7 @@ class Dialled:
     async def hang_up(self) -> None:
         """Safe to call twice, and where the call never was."""
         if self.answered.is_set() and not self._refused and not self.over.is_set():
-            self._sip.sendto(self._request("BYE", 2), self.server)
+            self._sip.sendto(self._request("BYE", self._seq + 1), self.server)
             await asyncio.wait({asyncio.ensure_future(self.over.wait())}, timeout=AGAIN_S)
         self.vanish()
 
@@ -192,10 +244,17 @@ async def dialled(url: str, phone: str, agent: str, on_media: Callable[[bytes, f
 
 class SipCaller(Talker[Pcm]):
     """See `Caller`. `noise` and `seed` choose the room's noise; `url` is where the events are, `phone` where the
-    telephone is, as "HOST:PORT"; empty: port 5060 of the same host. `local`: as `Dialled` has it."""
+    telephone is, as "HOST:PORT"; empty: port 5060 of the same host."""
 
     def __init__(
-        self, url: str, noise: str, seed: int, key: str = "", agent: str = "", phone: str = "", local: str = ""
+        self,
+        url: str,
+        noise: str,
+        seed: int,
+        key: str = "",
+        agent: str = "",
+        phone: str = "",
+        subscriber: Subscriber = ANYONE,
     ) -> None:
         timeline, idle = Timeline(), list(bed(noise, seed).reshape(-1, BLOCK))
         super().__init__(timeline, Mouth(timeline, noise, seed, lambda pcm: pcm, idle))
@@ -203,7 +262,7 @@ class SipCaller(Talker[Pcm]):
         self._down = Resampler(WIRE_RATE, g711.RATE, in_step=True)
         self._up = Resampler(g711.RATE, WIRE_RATE, in_step=True)
         self._ascriber = Ascriber(timeline, UNANNOUNCED)
-        self._call = Dialled(telephone(url, phone), agent or ANYBODY, self._media, local)
+        self._call = Dialled(telephone(url, phone), agent or ANYBODY, self._media, subscriber)
         self._sideband: ClientConnection | None = None
 
     async def dial(self) -> None:

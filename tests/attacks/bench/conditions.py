@@ -47,10 +47,21 @@ class Turns(msgspec.Struct, frozen=True):
     calls: int
     failures: list[str]
     """One sentence for every call that could not be placed or ended early."""
-    pop_cpu: float
-    """Processor time of the PoP, of one core."""
-    pop_waited: float
-    """Share of the time in which the PoP's loop could have run and had no core."""
+    seconds: float
+    cpu_s: float
+    """Processor time of the PoP."""
+    waited_s: float
+    """For so long its event loop could have run and had no core."""
+
+    @property
+    def cpu(self) -> float:
+        """Processor time of the PoP, of one core."""
+        return self.cpu_s / self.seconds
+
+    @property
+    def waited(self) -> float:
+        """Share of the time in which its loop could have run and had no core."""
+        return self.waited_s / self.seconds
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -140,13 +151,13 @@ async def said(pop: BenchPop, turns: int) -> Turns:
         results, failures, calls = runner.turns, [*runner.failures, str(error)], len(planned)
     took = asyncio.get_running_loop().time() - began
     after = await asyncio.to_thread(pop.held)
-    cpu = (after.cpu_s - before.cpu_s) / took if before and after else 0.0
-    waited = (after.waited_s - before.waited_s) / took if before and after else 0.0
-    return noticed(results, calls, failures, cpu, waited)
+    cpu = after.cpu_s - before.cpu_s if before and after else 0.0
+    waited = after.waited_s - before.waited_s if before and after else 0.0
+    return noticed(results, calls, failures, (took, cpu, waited))
 
 
-def noticed(results: list[TurnResult], calls: int, failures: list[str], cpu: float, waited: float) -> Turns:
-    """Pure: the figures of these turns."""
+def noticed(results: list[TurnResult], calls: int, failures: list[str], times: tuple[float, float, float]) -> Turns:
+    """Pure: the figures of these turns. `times`: seconds that they took, of processor time, of waiting."""
     latencies = [result.stages["turn_latency"] for result in results if "turn_latency" in result.stages]
     gaps = [result.gap_ms for result in results if result.gap_ms is not None]
     answered = [result for result in results if result.outcome in ("right", "wrong")]
@@ -161,6 +172,7 @@ def noticed(results: list[TurnResult], calls: int, failures: list[str], cpu: flo
         missed=sum(result.outcome in ("none", "acknowledged") for result in results),
         calls=calls,
         failures=failures,
-        pop_cpu=cpu,
-        pop_waited=waited,
+        seconds=times[0],
+        cpu_s=times[1],
+        waited_s=times[2],
     )

@@ -15,18 +15,22 @@ from latency_probes.caller import Caller
 from latency_probes.own_server import started
 from latency_probes.plan import CallPlan
 from latency_probes.realtime import RealtimeCaller
-from latency_probes.sip import SipCaller, free_port
+from latency_probes.sip import SipCaller, Subscriber, free_port
 from latency_probes.webrtc import WebRtcCaller
 from voicepipe.errors import ProbeError
 
+CHECKOUT = Path(__file__).resolve().parents[3]
 CONFIG = Path(__file__).parent / "pop.toml"
 KEYS = "VOICEPIPE_ATTACKS_{}_KEY"
 DESCRIPTORS = 1024
 """What a shell gives a process on most systems (`ulimit -n`)."""
 CARRIER = "127.0.0.9"
-"""The well-behaved telephone calls come from here; attackers come from elsewhere."""
-DOORS = ("websocket", "webrtc", "websocket", "sip", "websocket", "webrtc", "websocket", "sip")
-"""Of calls that are placed one after another: of eight at a time, half by WebSocket, a quarter by each other way."""
+"""The trunk's calls come from here; attackers come from elsewhere, unless they forge it."""
+DESK = "127.0.0.10"
+"""A telephone with a password calls from here."""
+SECRETS = ("CALLERS", "ATTACKERS", "OPERATOR", "DESK", "TWILIO", "TELNYX")
+DOORS = ("websocket", "webrtc", "websocket", "trunk", "websocket", "webrtc", "websocket", "desk")
+"""Of calls that are placed one after another: of eight at a time, half by WebSocket, two by WebRTC, two by SIP."""
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -52,14 +56,15 @@ class BenchPop:
     sip_port: int
     callers_key: str
     attackers_key: str
+    desk: Subscriber
     log: Path
 
     def caller(self, plan: CallPlan) -> Caller:
         """A well-behaved one; the number of the call says by which door it comes."""
         match DOORS[plan.number % len(DOORS)]:
-            case "sip":
-                phone = f"127.0.0.1:{self.sip_port}"
-                return SipCaller(self.url, plan.noise, 1, self.callers_key, phone=phone, local=CARRIER)
+            case "trunk" | "desk" as by:
+                phone, subscriber = f"127.0.0.1:{self.sip_port}", Subscriber(CARRIER) if by == "trunk" else self.desk
+                return SipCaller(self.url, plan.noise, 1, self.callers_key, phone=phone, subscriber=subscriber)
             case "webrtc":
                 return WebRtcCaller(self.url, plan.noise, 1, self.callers_key)
             case _:
@@ -92,11 +97,10 @@ def _waited_s(pid: int) -> float:
 
 
 @contextmanager
-def bench_pop(checkout: Path | None = None, descriptors: int = DESCRIPTORS) -> Iterator[BenchPop]:
+def bench_pop(checkout: Path = CHECKOUT, descriptors: int = DESCRIPTORS) -> Iterator[BenchPop]:
     """One of this checkout, or of another; it is stopped at the end. Raises ProbeError where it does not start."""
-    keys = {KEYS.format(owner): secrets.token_urlsafe(12) for owner in ("CALLERS", "ATTACKERS", "OPERATOR")}
-    checkout = checkout or Path(__file__).parents[3]
-    variables = {**keys, "PYTHONPATH": str(checkout)}
+    keys = {owner: secrets.token_urlsafe(12) for owner in SECRETS}
+    variables = {**{KEYS.format(owner): key for owner, key in keys.items()}, "PYTHONPATH": str(checkout)}
     sip_port = free_port()
     pop = (
         sys.executable,
@@ -112,11 +116,5 @@ def bench_pop(checkout: Path | None = None, descriptors: int = DESCRIPTORS) -> I
     )
     few = ("sh", "-c", f'ulimit -n {descriptors} && exec "$@"', "sh")
     with started((*few, *pop), variables, checkout) as child:
-        yield BenchPop(
-            child.url,
-            child.pid,
-            sip_port,
-            keys[KEYS.format("CALLERS")],
-            keys[KEYS.format("ATTACKERS")],
-            child.log,
-        )
+        desk = Subscriber(DESK, "desk", keys["DESK"])
+        yield BenchPop(child.url, child.pid, sip_port, keys["CALLERS"], keys["ATTACKERS"], desk, child.log)

@@ -98,8 +98,8 @@ def row(results: Sequence[Result]) -> list[str]:
         change(lambda one: [held.descriptors for held in one.held]),
         change(lambda one: [held.tasks for held in one.held]),
         change(lambda one: [held.threads for held in one.held]),
-        percent(lambda turns: turns.pop_cpu),
-        percent(lambda turns: turns.pop_waited),
+        percent(lambda turns: turns.cpu),
+        percent(lambda turns: turns.waited),
     ]
 
 
