@@ -8,7 +8,7 @@ import pytest
 from voicepipe.audio import RATE
 from voicepipe.engines.base import Speech, Word
 from voicepipe.engines.scripted import ScriptedTts
-from voicepipe.speech import Speaker
+from voicepipe.speech import KEPT, KEPT_BYTES, Speaker
 
 
 class Voice(ScriptedTts):
@@ -54,3 +54,16 @@ async def test_silence_has_been_heard_at_once() -> None:
             yield Speech(np.zeros(RATE, np.int16))
 
     assert await words(Mute(), "Yes.") == [("Yes.", 0)]
+
+
+async def test_what_is_made_ahead_is_bounded_however_often_the_settings_change() -> None:
+    """A client that changes its speed all the time once had all of them kept, for as long as the call lasted."""
+    speaker = Speaker(Voice(), RATE)
+    for n in range(200):
+        await speaker.keep("One moment, please.", voice="", speed=0.5 + n / 200)
+    assert len(speaker._kept) == KEPT and speaker.has("One moment, please.", voice="", speed=0.5 + 199 / 200)
+    long = Speaker(Voice(), RATE)
+    long.tts.rate = 50  # 40 s of sound each
+    for n in range(KEPT):
+        await long.keep("One moment, please.", voice="", speed=1 + n)
+    assert sum(phrase.pcm.nbytes for kept in long._kept.values() for phrase in kept) <= KEPT_BYTES

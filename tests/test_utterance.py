@@ -2,12 +2,17 @@
 
 import asyncio
 
+import numpy as np
 import pytest
 
-from voicepipe.audio import Pcm
+from voicepipe.audio import RATE, Pcm
+from voicepipe.config import LadderConfig
 from voicepipe.engines.base import Hypothesis
+from voicepipe.errors import EngineStalled
+from voicepipe.turn.patience import Patience
+from voicepipe.turn.pitch import KEPT_HOPS
 from voicepipe.turn.timing import TurnRecord
-from voicepipe.utterance import Utterance
+from voicepipe.utterance import LONGEST, Utterance, Waits
 
 GUESS, FIRST_PASS, FINAL = "do you have a", "do you have a table", "do you have a cable"
 
@@ -64,3 +69,103 @@ async def test_words_that_come_while_the_answer_is_waited_for_do_not_take_it_bac
 
     utterance.guess(GUESS)
     assert (await utterance.settle(reads)).reading == 0.9
+
+
+class Hung(Stream):
+    """Told some words once, and owes the final ones for ever."""
+
+    async def settle(self) -> Hypothesis:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def nobody(words: str) -> float | None:
+    return None
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(("until", "stands_in"), [(2 * RATE, FINAL), (RATE, "")])
+async def test_a_recogniser_that_hangs_is_given_up_by_what_it_mostly_takes(until: int, stands_in: str) -> None:
+    """The words of the partial stand in where they are all that was said; a beginning is not answered as if it were."""
+    clock = asyncio.get_running_loop().time
+    patience = Patience()
+    for _ in range(9):
+        patience.took(100)
+    utterance = Hung(FINAL).utterance
+    utterance.waits, utterance.began, utterance.end = Waits(patience, LadderConfig(), clock), clock(), 2 * RATE
+    utterance.guess(FINAL, until)
+    began = clock()
+    with pytest.raises(EngineStalled) as stalled:
+        await utterance.settle(nobody)
+    assert clock() - began == pytest.approx(1.4) and utterance.stands_in(stalled.value) == stands_in
+    began, utterance.record = clock(), TurnRecord("turn")
+    if stands_in:
+        await utterance.finish()
+    else:
+        with pytest.raises(EngineStalled):
+            await utterance.finish()
+    assert clock() - began < 2 and utterance.text == stands_in, "a commit, or keys, do not wait for ever either"
+
+
+@pytest.mark.virtual_time
+async def test_sound_that_came_at_once_may_take_the_time_that_it_lasts() -> None:
+    clock = asyncio.get_running_loop().time
+    utterance = Hung(FINAL).utterance
+    utterance.waits, utterance.began = Waits(None, LadderConfig(), clock), clock()
+    utterance.hear(np.zeros(60 * RATE, np.int16))
+    began = clock()
+    with pytest.raises(EngineStalled):
+        await utterance.finish()
+    assert clock() - began == pytest.approx(65)
+
+
+def test_patience_is_learnt_and_bounded() -> None:
+    patience = Patience()
+    assert patience.ms(1400, 5000) == 5000, "nothing is known"
+    for _ in range(9):
+        patience.took(50)
+    assert patience.ms(1400, 5000) == 1400
+    for _ in range(5):
+        patience.took(800)
+    assert patience.ms(1400, 5000) == 3200, "a small machine's recogniser is waited for"
+    hung = Patience()
+    for _ in range(9):
+        hung.took(50)
+    for _ in range(5):
+        hung.gave_up(hung.ms(1400, 5000))
+    assert hung.ms(1400, 5000) == 5000, "one that has become slower is found out"
+
+
+@pytest.mark.virtual_time
+async def test_an_hour_of_voice_keeps_no_more_than_minutes_of_it() -> None:
+    """A radio beside the telephone: what recognisers keep grows with what one stream of theirs has heard."""
+
+    class Keeps:
+        def __init__(self) -> None:
+            streams.append(self)
+            self.samples = 0
+
+        def feed(self, pcm: Pcm) -> None:
+            self.samples += pcm.size
+
+        async def settle(self) -> Hypothesis:
+            return Hypothesis(f"w{streams.index(self)}")
+
+        finish = settle
+
+        def cancel(self) -> None:
+            self.samples = 0
+
+    streams: list[Keeps] = []
+    utterance = Utterance("item", 0, 0, 0.0, Keeps(), TurnRecord("turn"), Keeps)
+    block, most = np.ones(RATE, np.int16), 0
+    for second in range(3600):
+        utterance.hear(block)
+        utterance.guess(f"w{len(streams) - 1}", second * RATE)
+        await asyncio.sleep(0)
+        most = max(most, sum(stream.samples for stream in streams))
+    assert most <= LONGEST + RATE and len(utterance.pitch._octaves) <= KEPT_HOPS
+    evidence = await utterance.settle(nobody)
+    assert evidence.text.split() == [f"w{n}" for n in range(len(streams))] == utterance.partial.split(), (
+        "no word is lost"
+    )

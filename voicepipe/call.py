@@ -17,7 +17,8 @@ from voicepipe.audio import RATE, samples_to_ms
 from voicepipe.config import Config
 from voicepipe.dialogue import Dialogue
 from voicepipe.ear import Ear
-from voicepipe.engines.base import Engines, Hypothesis
+from voicepipe.engines.base import AsrStream, Engines, Hypothesis
+from voicepipe.engines.fair import owned_by
 from voicepipe.errands import BeginTool
 from voicepipe.errors import EngineError, cause
 from voicepipe.line import Line
@@ -31,7 +32,7 @@ from voicepipe.turn.events import CallEnded, CallEvent, Item, SpeechStarted, Spe
 from voicepipe.turn.machine import Action, Actions, Fact, Partial, ReplyEnded, Replying, State, TurnMachine, Words
 from voicepipe.turn.no_input import NoInput
 from voicepipe.turn.timing import TurnRecord
-from voicepipe.utterance import Utterance
+from voicepipe.utterance import Utterance, Waits
 
 log = logging.getLogger(__name__)
 REMEMBERED = 2 * RATE
@@ -40,8 +41,6 @@ GAP_S = 1.0
 """A client that sends nothing for so long has stopped sending: networks rarely stall for as long."""
 AHEAD_S, FAST_BLOCK_S = 60.0, 0.005
 """Sound this far ahead of real time is taken at four times that, a block each 5 ms."""
-MAX_PACE = 1.2
-"""Input this much faster than real time cannot be timed: the turn is answered, not measured."""
 
 
 class Call:
@@ -78,6 +77,7 @@ class Call:
         """The greeting, which a client's own reply may replace."""
         self._last: Utterance | None = None
         """The committed one, which may yet be reopened."""
+        self._waits = Waits(engines.patience, config.ladder, clock)
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
         self._last_block_at = clock()
@@ -91,8 +91,9 @@ class Call:
         reason, detail, began = "error", "", self._clock()
         try:
             async with self._group:
-                for job in (self._playout.run(), self.dialogue.rehearse(), self._greet(), self._mind_gaps()):
+                for job in (self._playout.run(), self._greet(), self._mind_gaps()):
                     self.spawn(job)
+                self.dialogue.rehearse()
                 async for block in self.line.blocks():
                     self._last_block_at = self._clock()
                     if self.utterance:
@@ -113,7 +114,7 @@ class Call:
             detail = shown(cause(errors), f"call {self.id}")
         finally:
             if self.utterance:
-                self.utterance.stream.cancel()
+                self.utterance.cancel()
             await self.line.hang_up()
             self.emit(CallEnded(reason, detail))
             self._let_go()
@@ -140,11 +141,15 @@ class Call:
     def _open_at(self, start: int) -> None:
         item_id = self.ids.new("item")
         language = self.dialogue.settings.agent.language
-        stream = self._engines.asr.stream(partial(self._partial, item_id), language=language)
-        record = TurnRecord(self.ids.new("turn"))
-        sound = self.ear.since(start, self.committed_to)
+
+        def listen() -> AsrStream:
+            with owned_by(self.id):
+                return self._engines.asr.stream(partial(self._partial, item_id), language=language)
+
+        record, sound = TurnRecord(self.ids.new("turn")), self.ear.since(start, self.committed_to)
         voice = self._engines.turn.stream() if self._engines.turn else None
-        self.utterance = Utterance(item_id, start, self.ear.now - sound.size, self._clock(), stream, record, voice)
+        began = self.ear.now - sound.size, self._clock()
+        self.utterance = Utterance(item_id, start, *began, listen(), record, listen, self._waits, sound.size, voice)
         self.utterance.hear(sound)
         self.no_input.back(self.ear.now)
 
@@ -161,7 +166,7 @@ class Call:
         utterance = self.utterance
         if utterance is None or utterance.item_id != item_id:
             return
-        stable, others = utterance.guess(hypothesis.text)
+        stable, others = utterance.guess(hypothesis.text, hypothesis.until)
         if stable and utterance.announced:
             self.emit(WordsHeard(utterance.item_id, f"{stable} "))
         interrupts = self.dialogue.settings.agent.is_interrupted(" ".join(utterance.agreement.committed))
@@ -202,8 +207,9 @@ class Call:
         try:
             heard = await utterance.settle(self.dialogue.turn_ends)
         except EngineError as error:
-            log.error("%s: nothing recognised: %s", self.id, error)
-            failed = True
+            utterance.end = self.ear.last_voiced
+            heard, failed = Evidence(utterance.stands_in(error)), True
+            log.error("%s: the words are %r: %s", self.id, heard.text, error)
         if self.utterance is not utterance or utterance.settling is not asyncio.current_task():
             return  # The voice came back, or the client was faster.
         utterance.record.stamp("words", self._clock())
@@ -250,7 +256,7 @@ class Call:
         """End the utterance; it now is the last turn. The next voice is a new one."""
         utterance = self.utterance
         assert utterance is not None
-        utterance.stream.cancel()
+        utterance.cancel()
         self._leave(utterance)
         return utterance
 
@@ -258,7 +264,8 @@ class Call:
         self.utterance, self._last = None, utterance
         utterance.end = self.ear.last_voiced
         self.committed_to = self.ear.now
-        self._time(utterance)
+        by_request = not isinstance(self.dialogue.settings.turn_detection, SemanticVad)
+        utterance.timed(self.ear.arrived(utterance.end), by_request=by_request)
         self.ear.forget()
 
     def join(self, utterance: Utterance) -> None:
@@ -267,14 +274,6 @@ class Call:
         self.emit(SpeechStopped(utterance.item_id, round(samples_to_ms(utterance.end))))
         audio_ms = max(0, round(samples_to_ms(utterance.end - utterance.start)))
         self.dialogue.add(Item(utterance.item_id, text=utterance.text, audio_ms=audio_ms), spoken=True)
-
-    def _time(self, utterance: Utterance) -> None:
-        record, detection = utterance.record, self.dialogue.settings.turn_detection
-        record.words = utterance.words
-        record.by_request = not isinstance(detection, SemanticVad)
-        record.stamp("voice_ended", self.ear.arrived(self.ear.last_voiced))
-        heard_s = samples_to_ms(self.ear.now - utterance.start) / 1000
-        record.unpaced = heard_s > MAX_PACE * (self._clock() - utterance.began) + self._config.vad.prefix_ms / 1000
 
     def _drop(self) -> None:
         """It was a cough, or nothing: no turn comes of it."""
@@ -303,7 +302,7 @@ class Call:
         before, self.dialogue.settings = self.dialogue.settings, settings
         self.dialogue.discard()
         if self._tasks and (before.voice, before.speed) != (settings.voice, settings.speed):
-            self.spawn(self.dialogue.rehearse())
+            self.dialogue.rehearse()
         detection = settings.turn_detection
         self.machine.answers = self.dialogue.answers
         self.machine.interrupts = detection is None or detection.interrupt_response
@@ -377,7 +376,8 @@ class Call:
 
     def spawn(self, job: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """Run `job` as a task of this call: it ends with the call, and its failure ends the call."""
-        task = self._group.create_task(job)
+        with owned_by(self.id):
+            task = self._group.create_task(job)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

@@ -33,7 +33,7 @@ class Commits:
 
     async def _join(self, utterance: Utterance, before: "asyncio.Task[None] | None") -> None:
         try:
-            utterance.text = (await utterance.stream.finish()).text
+            await utterance.finish()
         except EngineError as error:
             log.error("%s: nothing recognised: %s", self._call.id, error)
         if before:

@@ -129,6 +129,9 @@ class TenantConfig(Section, frozen=True):
 class LadderConfig(Section, frozen=True):
     """Counted from commit; waiting for the caller never triggers it. 0 turns a rung off."""
 
+    words_ms: Ms = 1400
+    """Not counted from commit but from when the caller has fallen silent: a recogniser that has not told the words by
+    then, and by four times what it mostly takes, hangs; never later than `fallback_ms`. The caller is asked again."""
     short_phrase_ms: Ms = 80
     acknowledge_ms: Ms = 700
     fallback_ms: Ms = 5000

@@ -20,6 +20,8 @@ from voicepipe.turn.timing import TurnRecord
 from voicepipe.turn.words import plain
 
 log = logging.getLogger(__name__)
+STANDS_S = 0.3
+"""As long as a greeting waits for how a client wants its session: first words come later."""
 REMEMBERED_REPLIES = 50
 """Of so many spoken items the word times are kept, for clients that truncate late."""
 
@@ -54,6 +56,7 @@ class Dialogue:
         """The same, and it stays when the reply is over: it may yet turn out to have been a cut-in."""
         self._speculation: Reply | None = None
         self._spawn = spawn
+        self._rehearsing: asyncio.Task[None] | None = None
         self._on_ended = on_ended
         self._spoken: dict[str, Spoken] = {}
         self.waiting: set[str] = set()
@@ -182,9 +185,15 @@ class Dialogue:
         self.stop(reason)
         self._on_ended()
 
-    async def rehearse(self) -> None:
-        """Make ahead what may have to be said at once."""
-        settings = self.settings
+    def rehearse(self) -> None:
+        """Make ahead what may have to be said at once, once the settings of now have stood for a moment: what is made
+        for settings that are replaced is made for nothing."""
+        if self._rehearsing:
+            self._rehearsing.cancel()
+        self._rehearsing = self._spawn(self._rehearse(self.settings))
+
+    async def _rehearse(self, settings: CallSettings) -> None:
+        await asyncio.sleep(STANDS_S)
         for text in (f"{settings.agent.acknowledgement} ", settings.agent.fallback):
             try:
                 await self.studio.speaker.keep(text, voice=settings.voice, speed=settings.speed)

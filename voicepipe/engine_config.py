@@ -11,6 +11,8 @@ Device = Annotated[str, Meta(pattern=r"^(auto|cpu|cuda(:\d+)?)$")]
 `engines/placement.py` places them."""
 Timeout = Annotated[int, Meta(ge=1, le=7200)]
 """Seconds."""
+Stall = Annotated[float, Meta(ge=1, le=600)]
+"""Seconds by which a piece of work may be later than a slow engine would be: then the engine hangs, and is down."""
 Temperature = Annotated[float, Meta(ge=0, le=2)]
 
 
@@ -27,6 +29,8 @@ class SphinxConfig(Section, frozen=True):
     after the other behind the start."""
     threads: Count = 0
     """0: one a core."""
+    stall_s: Stall = 10
+    """Beyond five times the length of the sound that is decoded."""
 
 
 class WhisperConfig(Section, frozen=True):
@@ -48,6 +52,8 @@ class WhisperConfig(Section, frozen=True):
     window_ms: Annotated[int, Meta(ge=1000, le=30_000, multiple_of=1000)] = 10_000
     """What is shorter is read with silence after it up to so much. Whisper was trained on 30 s, of which the words
     are best; 10 s take a third of the time, and at 3 s it often does not find the end."""
+    stall_s: Stall = 10
+    """Beyond the length of the sound that is read."""
 
 
 class VllmConfig(Section, frozen=True):
@@ -68,6 +74,8 @@ class VllmConfig(Section, frozen=True):
     """Of a reply that sets no bound itself."""
     start_timeout_s: Timeout = 600
     """Loading, compiling and warming up; then the start is given up with what to look at."""
+    stall_s: Stall = 10
+    """Without a token of any reply, beyond 2 ms for each character of the prompts."""
     args: dict[str, Any] = {}
     """Every other engine argument of vLLM, unchanged."""
 
@@ -111,6 +119,8 @@ class KokoroConfig(Section, frozen=True):
     """Of a CPU; 0: one a core."""
     workers: Positive = 2
     """Phrases that are spoken at a time, by one session: on a CPU they share its threads."""
+    stall_s: Stall = 10
+    """Beyond 0.2 s for each character of the phrase."""
 
 
 class CoquiConfig(Section, frozen=True):
@@ -126,6 +136,8 @@ class CoquiConfig(Section, frozen=True):
     workers: Positive = 1
     """Processes, each with the model; one speaks one phrase at a time."""
     start_timeout_s: Timeout = 120
+    stall_s: Stall = 30
+    """A phrase has up to 300 characters."""
 
 
 class ScriptedConfig(Section, frozen=True):

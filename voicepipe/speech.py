@@ -1,5 +1,6 @@
 """A phrase from text to samples: speakable words, the voice, the line's rate, and where each word ends."""
 
+from collections import OrderedDict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -8,6 +9,9 @@ import numpy as np
 from voicepipe.audio import Pcm, Resampler
 from voicepipe.engines.base import Speech, Tts
 from voicepipe.turn.speakable import Piece, pieces, together
+
+KEPT, KEPT_BYTES = 6, 4 << 20
+"""What a call's voice keeps of what it made ahead: three settings' worth, a minute and a half at 24 kHz."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,8 @@ class Speaker:
         self.tts = tts
         self.out_rate = out_rate
         self.language = language
-        self._kept: dict[tuple[str, str, float], list[Phrase]] = {}
+        self._kept: OrderedDict[tuple[str, str, float], list[Phrase]] = OrderedDict()
+        """The latest stand last."""
 
     async def say(self, text: str, *, voice: str, speed: float, first: bool = False) -> AsyncIterator[Phrase]:
         """The phrases of `text`, in order; `first`: nothing is heard until they are there. Nothing to say: none."""
@@ -66,6 +71,8 @@ class Speaker:
         if text:
             phrases = [phrase async for phrase in self.say(text, voice=voice, speed=speed)]
             self._kept[(text, voice, speed)] = phrases
+            while len(self._kept) > KEPT or sum(map(_bytes, self._kept.values())) > KEPT_BYTES:
+                self._kept.popitem(last=False)
 
     def _phrase(self, text: str, parts: list[Piece], speech: Speech) -> Phrase:
         resampler = Resampler(self.tts.rate, self.out_rate)
@@ -73,6 +80,10 @@ class Speaker:
         scale = self.out_rate / self.tts.rate
         ends = [round(word.end * scale) for word in speech.words]
         return Phrase(text, pcm, _written(parts, ends, pcm))
+
+
+def _bytes(phrases: list[Phrase]) -> int:
+    return sum(phrase.pcm.nbytes for phrase in phrases)
 
 
 def _written(parts: list[Piece], ends: list[int], pcm: Pcm) -> tuple[tuple[str, int], ...]:

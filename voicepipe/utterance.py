@@ -2,26 +2,70 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+import time
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from voicepipe.audio import Pcm
-from voicepipe.engines.base import AsrStream, TurnStream
-from voicepipe.errors import EngineError, EngineStalled
+from voicepipe.audio import RATE, Pcm
+from voicepipe.config import LadderConfig
+from voicepipe.engines.base import AsrStream, Hypothesis, TurnStream
+from voicepipe.errors import EngineDead, EngineError, EngineStalled
 from voicepipe.turn.agreement import Agreement
 from voicepipe.turn.endpoint import Evidence
+from voicepipe.turn.patience import Patience
 from voicepipe.turn.pitch import Pitch
 from voicepipe.turn.timing import TurnRecord
 from voicepipe.turn.words import plain
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
-SETTLE_S = 30.0
-"""A recogniser that takes longer for the words is broken. One that gets minutes of sound at once takes seconds."""
+SETTLE_MS = 30_000.0
+"""How long the words are waited for where `ladder.words_ms` is 0."""
+SPARE_S = 0.3
+"""A caller whose sound is no further ahead of real time is a person who waits."""
+LONGEST = 120 * RATE
+"""Samples that one stream of the recogniser hears: then another goes on with the same utterance. What recognisers keep
+of a voice grows with its length, and some voices never end: a radio, a queue's music."""
+MAX_PACE = 1.2
+"""Input this much faster than real time cannot be timed: the turn is answered, not measured."""
+COVERS = RATE // 5
+"""Partial words that reach so near to the last voice, in samples, can stand in for the final ones."""
 OPINION_S = 0.03
 """So much longer than for the words models of turns are waited for."""
+Listen = Callable[[], AsrStream]
+"""A new stream of the recogniser's."""
 Reads = Callable[[str], Coroutine[Any, Any, float | None]]
 """Probability that the caller's turn ends after these words, if anybody can tell."""
+
+
+class Waits:
+    """One call's wait for its recogniser. `patience` is that of all calls."""
+
+    def __init__(
+        self, patience: Patience | None = None, config: LadderConfig | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self.clock = clock
+        self._patience = patience or Patience()
+        self._config = config or LadderConfig()
+
+    async def for_words(self, asked: Awaitable[T], ahead_s: float) -> T:
+        """What the recogniser says. Raises EngineStalled: not within what it mostly takes several times over, and
+        `ahead_s` for sound that came faster than real time; EngineError."""
+        config, began = self._config, self.clock()
+        limit_ms = SETTLE_MS
+        if config.words_ms:
+            limit_ms = self._patience.ms(config.words_ms, config.fallback_ms or SETTLE_MS)
+        try:
+            async with asyncio.timeout(limit_ms / 1000 + ahead_s):
+                said = await asked
+        except TimeoutError:
+            self._patience.gave_up(limit_ms)
+            raise EngineStalled(f"The recogniser has not answered for {limit_ms / 1000 + ahead_s:.1f} s.") from None
+        if ahead_s < SPARE_S:
+            self._patience.took(1000 * (self.clock() - began))
+        return said
 
 
 class Reading:
@@ -64,6 +108,11 @@ class Utterance:
     """Monotonic seconds."""
     stream: AsrStream
     record: TurnRecord
+    listen: Listen | None = None
+    """Makes the next stream, where this one has heard LONGEST."""
+    waits: Waits = field(default_factory=Waits)
+    past: int = 0
+    """Samples that were there already when it began."""
     voice: TurnStream | None = None
     """What a turn model hears of it."""
     end: int = 0
@@ -80,21 +129,43 @@ class Utterance:
     settling: "asyncio.Task[None] | None" = None
     _reading: "Reading | None" = None
     """While the words are settled."""
+    _heard: int = 0
+    """Samples, in all."""
+    _stream_from: int = 0
+    """How many of them went to streams before this one."""
+    _covered: int = 0
+    """Up to where `partial` goes, in samples of the call."""
+    _part: str = ""
+    """What of `partial` this stream has heard."""
+    _earlier: str = ""
+    """The words of streams before; of the last of them as they were when it was left, while it is `_left`."""
+    _left: "asyncio.Task[None] | None" = None
 
     @property
     def words(self) -> str:
         return f"{self.before} {self.text}".strip()
 
-    def guess(self, text: str) -> tuple[str, bool]:
-        """The words since, for now; returns those that are stable from here on, and whether any word is another."""
-        others = plain(text) != plain(self.partial)
-        self.partial = text
+    def guess(self, text: str, until: int = 0) -> tuple[str, bool]:
+        """The words of this stream, for now, `until` a sample of it; returns those that are stable from here on, and
+        whether any word is another."""
+        others = plain(text) != plain(self._part)
+        self._part, self.partial = text, self._all(text)
+        self._covered = self.heard_from + self._stream_from + until
         if others and self._reading:
-            self._reading.about(text)
+            self._reading.about(self.partial)
         return " ".join(self.agreement.push(text.split())), others
+
+    def stands_in(self, error: EngineError) -> str:
+        """The words of the partial where the recogniser owes the final ones, if they are all that was said, as nearly
+        as can be told: the beginning of a sentence would be answered as if it were all. Else empty."""
+        late = isinstance(error, EngineStalled | EngineDead)
+        return self.partial if late and self._covered >= self.end - COVERS else ""
 
     def hear(self, pcm: Pcm) -> None:
         """More of the caller's sound."""
+        if self.listen and self._heard - self._stream_from >= LONGEST:
+            self._go_on(self.listen())
+        self._heard += pcm.size
         self.stream.feed(pcm)
         self.pitch.push(pcm)
         if self.voice:
@@ -110,17 +181,74 @@ class Utterance:
         reading.about(self.partial)
         listening = asyncio.create_task(self._complete())
         try:
-            async with asyncio.timeout(SETTLE_S):
-                hypothesis = await self.stream.settle()
-            opinions = (listening, reading.of(hypothesis.text))
+            hypothesis = await self.waits.for_words(self._settled(), self._ahead_s)
+            text = self._all(hypothesis.text)
+            opinions = (listening, reading.of(text))
             await asyncio.wait([task for task in opinions if task], timeout=OPINION_S)
             complete, ends = (task.result() if task and task.done() else None for task in opinions)
-        except TimeoutError:
-            raise EngineStalled(f"The recogniser has not answered for {SETTLE_S:g} s.") from None
         finally:
             listening.cancel()
             reading.cancel()
-        return Evidence(hypothesis.text, hypothesis.end_logprob, self.pitch.log_odds(), complete, ends)
+        return Evidence(text, hypothesis.end_logprob, self.pitch.log_odds(), complete, ends)
+
+    def timed(self, voice_ended: float, *, by_request: bool) -> None:
+        """It is over; its last voiced sample arrived at the monotonic second `voice_ended`."""
+        self.record.words, self.record.by_request = self.words, by_request
+        self.record.stamp("voice_ended", voice_ended)
+        passed_s = self.waits.clock() - self.began
+        self.record.unpaced = (self._heard - self.past) / RATE > MAX_PACE * passed_s + SPARE_S
+
+    async def finish(self) -> None:
+        """Its final words are `text`; those of the partial if it has none in time. Raises EngineError: none at all."""
+        try:
+            self.text = self._all((await self.waits.for_words(self._finished(), self._ahead_s)).text)
+        except EngineError as error:
+            self.text = self.stands_in(error)
+            if not self.text:
+                raise
+        finally:
+            self.cancel()
+
+    def cancel(self) -> None:
+        """Nothing more is heard or recognised. Safe to call twice."""
+        self.stream.cancel()
+        if self._left:
+            self._left.cancel()
+
+    @property
+    def _ahead_s(self) -> float:
+        """By so much its sound came faster than real time, which a recogniser may take to hear it."""
+        return max(0.0, (self._heard - self.past) / RATE - (self.waits.clock() - self.began))
+
+    def _all(self, text: str) -> str:
+        return f"{self._earlier} {text}".strip()
+
+    async def _settled(self) -> Hypothesis:
+        if self._left:
+            await asyncio.wait([self._left])
+        return await self.stream.settle()
+
+    async def _finished(self) -> Hypothesis:
+        if self._left:
+            await asyncio.wait([self._left])
+        return await self.stream.finish()
+
+    def _go_on(self, stream: AsrStream) -> None:
+        """This stream hears from here on; the words of the one before are its last."""
+        if self._left:
+            self._left.cancel()  # It owes them since LONGEST ago.
+        left, before, words = self.stream, self._earlier, self._part
+        self._earlier = self._all(words)
+        self.stream, self._stream_from, self._part, self.agreement = stream, self._heard, "", Agreement()
+        self._left = asyncio.create_task(self._last_words(left, before))
+
+    async def _last_words(self, stream: AsrStream, before: str) -> None:
+        try:
+            self._earlier = f"{before} {(await stream.finish()).text}".strip()
+        except EngineError as error:
+            log.error("the end of %g s of voice is not recognised: %s", LONGEST / RATE, error)
+        finally:
+            stream.cancel()
 
     async def _complete(self) -> float | None:
         try:

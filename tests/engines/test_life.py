@@ -14,7 +14,7 @@ pytestmark = pytest.mark.virtual_time
 
 class FakeCore:
     def __init__(self) -> None:
-        self.errored = False
+        self.errored = self.hung = False
         self.closed = 0
         self.fails: Exception | None = None
 

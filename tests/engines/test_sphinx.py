@@ -16,6 +16,7 @@ from voicepipe.engines.denoise import FRAME, HOP, Denoiser
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.sphinx import SphinxAsr, SphinxStream
 from voicepipe.engines.sphinx_language import SentenceEnds, arpa, as_heard, ordinary
+from voicepipe.engines.sphinx_recognition import Recognition
 from voicepipe.errors import EngineBusy, EngineError
 
 PHRASES = ("what are your opening hours", "I'd like to book a table for two.", "is there any parking", "where are you")
@@ -137,14 +138,15 @@ async def test_a_settle_that_is_cancelled_while_it_waits_loses_no_sound(asr: Sph
 @pytest.mark.engine
 async def test_the_words_so_far_of_a_first_syllable_begin_nothing(asr: SphinxAsr, parking: Pcm) -> None:
     """What the voice is like is told by half a second of it: it would stay as it was taken to be."""
-    decoder = asr._free.pop()
+    decoders = asr._life.core
+    decoder = decoders._free.pop()
     inbox = deque([parking[: LEAD + ms_to_samples(250)]])
-    recognition = sphinx.Recognition(decoder, inbox)
+    recognition = Recognition(decoder, inbox)
     assert recognition.hear_out() is None
     inbox.append(parking[LEAD + ms_to_samples(250) :])
     assert recognition.hear_out() is not None and recognition.settle().text == SENTENCE
     recognition.close()
-    asr.release(decoder)
+    decoders._free.append(decoder)
 
 
 @pytest.mark.engine
@@ -196,11 +198,12 @@ async def test_the_decoder_that_was_used_last_is_used_next(monkeypatch: pytest.M
     await asr.start()
     given: list[object] = []
     monkeypatch.setattr(SphinxStream, "begin", lambda stream, decoder: given.append(decoder))
+    decoders = asr._life.core
     for _ in range(5):
-        while asr._loading:  # noqa: ASYNC110
+        while decoders._loading:  # noqa: ASYNC110
             await asyncio.sleep(0)
         asr.stream(ignore)
-        asr.release(given[-1])  # type: ignore[arg-type]
+        decoders.release("", given[-1])  # type: ignore[arg-type]
     assert len(set(given[1:])) == 1
     await asr.close()
 
@@ -216,21 +219,24 @@ async def test_decoders_are_loaded_ahead_and_a_broken_one_is_replaced(monkeypatc
     asr = SphinxAsr(decoders=3)
     await asr.start()
 
+    decoders = asr._life.core
+
     async def loaded() -> int:
-        while asr._loading:  # noqa: ASYNC110
+        while decoders._loading:  # noqa: ASYNC110
             await asyncio.sleep(0)
-        return len(asr._free)
+        return len(decoders._free)
 
     assert await loaded() == 3
-    broken = asr._free.pop()
-    asr.release(broken, broken=True)
+    broken = decoders._free.pop()
+    decoders.release("", broken, broken=True)
     assert await loaded() == 3
     assert freed == [broken]
     assert asr.lent == 0
-    lent = asr._free.pop()
+    lent = decoders._free.pop()
     assert asr.lent == 1
     await asr.close()
-    asr.release(lent)
+    decoders.release("", lent)
+    await asyncio.sleep(0.05)
     assert len(freed) == 4, "what comes back after the end is freed too"
 
 
@@ -249,7 +255,7 @@ async def test_who_waits_too_long_for_a_decoder_is_told(parking: Pcm, monkeypatc
     second.cancel()
     await asyncio.wait([waiting])
     assert waiting.cancelled()
-    assert not asr._waiting
+    assert not asr._life.core._waiting
     first.feed(parking)
     assert (await first.finish()).text == SENTENCE
     last = asr.stream(ignore)

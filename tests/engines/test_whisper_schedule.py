@@ -1,7 +1,7 @@
 """Whose turn it is at the model. The model is a stand-in that takes time; the time is virtual."""
 
 import asyncio
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,14 @@ def test_a_pass_for_partials_is_as_large_as_there_is_time_for_it(each_s: float, 
     assert sizes[0] == 1 and set(sizes[10:]) == set(most)
 
 
+def test_a_call_that_ends_a_hundred_utterances_at_once_does_not_hold_up_another() -> None:
+    schedule: Schedule[str] = Schedule(batch=2)
+    for n in range(100):
+        schedule.ask(f"flood {n}", urgent=True, owner="flood")
+    schedule.ask("one", urgent=True, owner="other")
+    assert "one" in schedule.next()
+
+
 class FakeWorker:
     """Takes SETTLE_S and EACH_S more for each utterance of a pass."""
 
@@ -62,19 +70,22 @@ class FakeWorker:
         self.batches: list[int] = []
         self.fails = False
 
-    def submit(self, read: Callable[[list[Passage]], list[Reading]], given: list[Passage]) -> "asyncio.Future[Any]":
-        return asyncio.ensure_future(self._run(read, given))
+    def ask(self, read: "partial[list[Reading]]", *, within_s: float) -> "asyncio.Future[Any]":
+        return asyncio.ensure_future(self._run(read))
 
-    async def _run(self, read: Callable[[list[Passage]], list[Reading]], given: list[Passage]) -> list[Reading]:
+    async def _run(self, read: "partial[list[Reading]]") -> list[Reading]:
+        (given,) = read.args
         self.batches.append(len(given))
         await asyncio.sleep(SETTLE_S + EACH_S * len(given))
         if self.fails:
             raise RuntimeError("out of memory")
-        return read(given)
+        return read()
 
 
 class Caller:
     """Speaks for ever; asks for a partial each 200 ms, and after each second for its words."""
+
+    owner = ""
 
     def __init__(self, passes: Passes) -> None:
         self.partials, self.waits, self.errors = 0, [0.0], list[Exception]()

@@ -4,10 +4,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
-from voicepipe.engines.worker import Worker
+from voicepipe.engines.fair import Fair, Ring, owned_by
+from voicepipe.engines.worker import EACH, Job, Worker
 from voicepipe.errors import EngineBusy, EngineError
 
 
@@ -73,14 +75,14 @@ async def test_a_lane_keeps_order_and_never_overlaps(worker: Worker) -> None:
         inside.release()
 
     lane = worker.lane()
-    await asyncio.gather(*(lane.post(job, number) for number in range(20)))
+    await asyncio.gather(*(lane.post(partial(job, number)) for number in range(20)))
     assert done == list(range(20))
 
 
 async def test_lanes_do_not_wait_for_each_other(worker: Worker) -> None:
     free = threading.Event()
-    slow = worker.lane().post(free.wait, 5)
-    assert await worker.lane().post(divmod, 7, 2) == (3, 1)
+    slow = worker.lane().post(partial(free.wait, 5))
+    assert await worker.lane().post(partial(divmod, 7, 2)) == (3, 1)
     free.set()
     assert await slow
 
@@ -95,9 +97,13 @@ async def test_what_is_urgent_overtakes_other_lanes_and_takes_its_own_along() ->
         ran.append(name)
 
     busy = worker.submit(free.wait, 5)
-    others = [worker.lane().post(slow, "other") for _ in range(9)]
+    others = [worker.lane().post(partial(slow, "other")) for _ in range(9)]
     lane = worker.lane()
-    mine = [lane.post(ran.append, "before"), lane.post_urgent(ran.append, "urgent"), lane.post(ran.append, "after")]
+    mine = [
+        lane.post(partial(ran.append, "before")),
+        lane.post(partial(ran.append, "urgent"), urgent=True),
+        lane.post(partial(ran.append, "after")),
+    ]
     free.set()
     await asyncio.gather(busy, *others, *mine)
     worker.close()
@@ -114,7 +120,7 @@ async def test_an_urgent_job_overtakes_those_that_wait() -> None:
     ran: list[str] = []
     busy = worker.submit(free.wait, 5)
     others = [worker.submit(ran.append, "other") for _ in range(3)]
-    urgent = worker.submit_urgent(ran.append, "urgent")
+    urgent = worker.ask(lambda: ran.append("urgent"), urgent=True)
     free.set()
     await asyncio.gather(busy, *others, urgent)
     worker.close()
@@ -123,7 +129,7 @@ async def test_an_urgent_job_overtakes_those_that_wait() -> None:
 
 async def test_a_job_that_fails_does_not_stop_its_lane(worker: Worker) -> None:
     lane = worker.lane()
-    failing, working = lane.post(divmod, 7, 0), lane.post(divmod, 7, 2)
+    failing, working = lane.post(partial(divmod, 7, 0)), lane.post(partial(divmod, 7, 2))
     assert await working == (3, 1)
     with pytest.raises(ZeroDivisionError):
         await failing
@@ -133,21 +139,21 @@ async def test_dropped_and_cancelled_jobs_do_not_run(worker: Worker) -> None:
     free = threading.Event()
     ran: list[int] = []
     lane = worker.lane()
-    running = lane.post(free.wait, 5)
-    cancelled, dropped = lane.post(ran.append, 1), lane.post(ran.append, 2)
+    running = lane.post(partial(free.wait, 5))
+    cancelled, dropped = lane.post(partial(ran.append, 1)), lane.post(partial(ran.append, 2))
     cancelled.cancel()
     lane.drop()
     assert dropped.cancelled()
     free.set()
     assert await running
-    await lane.post(ran.append, 3)
+    await lane.post(partial(ran.append, 3))
     assert ran == [3]
 
 
 async def test_a_cancelled_wait_leaves_the_lane_in_order(worker: Worker) -> None:
     free = threading.Event()
     lane = worker.lane()
-    running = lane.post(free.wait, 5)
+    running = lane.post(partial(free.wait, 5))
     await asyncio.sleep(0.01)
     running.cancel()
     after = lane.post(free.is_set)
@@ -155,3 +161,100 @@ async def test_a_cancelled_wait_leaves_the_lane_in_order(worker: Worker) -> None
     assert not after.done()
     free.set()
     assert await after
+
+
+async def test_a_call_with_a_thousand_jobs_delays_another_calls_one_by_one() -> None:
+    worker = Worker("fair", 1)
+    free = threading.Event()
+    ran: list[str] = []
+    busy = worker.submit(free.wait, 5)
+    with owned_by("flood"):
+        flood = [worker.submit(ran.append, "flood") for _ in range(EACH)]
+        with pytest.raises(EngineBusy, match="One call has"):
+            worker.submit(ran.append, "flood")
+    with owned_by("other"):
+        one = worker.submit(ran.append, "other")
+    free.set()
+    await asyncio.gather(busy, one, *flood)
+    worker.close()
+    assert ran.index("other") <= 1, "it waits for the job that runs, and for one of the flood's"
+
+
+async def test_what_a_call_gave_up_counts_for_nothing() -> None:
+    """Settings that are replaced all the time cancel what was begun for them."""
+    worker = Worker("given-up", 1)
+    free = threading.Event()
+    busy = worker.submit(free.wait, 5)
+    for _ in range(20 * EACH):
+        worker.submit(time.sleep, 0.1).cancel()
+        await asyncio.sleep(0)
+    assert len(worker._queue) == 0
+    one = worker.submit(divmod, 7, 2)
+    free.set()
+    assert await busy and await one == (3, 1)
+    worker.close()
+
+
+def test_what_is_urgent_goes_first_and_is_fair_and_stops_nobody_for_ever() -> None:
+    fair: Fair[str] = Fair()
+    for n in range(8):
+        fair.put(f"a{n}", "a", urgent=True)
+    fair.put("b0", "b", urgent=True)
+    fair.put("c0", "c")
+    fair.put("c1", "c")
+    fair.hurry("c1")
+    assert [fair.pop() for _ in range(5)] == ["a0", "b0", "c1", "c0", "a1"]
+    fair.remove("a2")
+    assert fair.pop() == "a3" and len(fair) == fair.of("a") == 4
+
+
+def test_taking_turns_costs_the_same_however_much_waits() -> None:
+    """Work is counted: how often an item is compared or hashed, which is all that the structure does with it."""
+
+    class Item:
+        looked = 0
+
+        def __hash__(self) -> int:
+            Item.looked += 1
+            return id(self)
+
+        def __eq__(self, other: object) -> bool:
+            Item.looked += 1
+            return self is other
+
+    costs = []
+    for count in (1000, 4000):
+        ring: Ring[Item] = Ring()
+        items = [Item() for _ in range(count)]
+        Item.looked = 0
+        for n, item in enumerate(items):
+            ring.put(item, f"call {n % 7}")
+        for item in items[::3]:
+            ring.remove(item)
+        while ring.pop() is not None:
+            pass
+        costs.append(Item.looked / count)
+    assert costs[1] < 1.5 * costs[0]
+
+
+async def test_a_job_that_hangs_is_told_and_left_behind() -> None:
+    worker = Worker("hangs", 1)
+    free = threading.Event()
+    hangs = worker.ask(free.wait, within_s=0.05)
+    waits = worker.ask(lambda: None, within_s=60)
+    while not worker.overdue():  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    worker.close(EngineError("it hangs"))
+    for job in (hangs, waits):
+        with pytest.raises(EngineError, match="it hangs"):
+            await job
+    free.set()  # What it brings in the end interests nobody.
+    await asyncio.to_thread(worker.join, 5)
+    assert not worker.overdue()
+
+
+def test_a_healthy_job_is_not_overdue_for_waiting() -> None:
+    job = Job(lambda: None, within_s=lambda: 1.0)
+    assert not job.overdue(1e9)
+    job.begin(100.0)
+    assert not job.overdue(100.9) and job.overdue(101.1)

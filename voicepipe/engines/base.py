@@ -5,11 +5,12 @@ work behind it is then dropped and nothing of it is delivered. No method blocks 
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.audio import Pcm
+from voicepipe.turn.patience import Patience
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
 
 __all__ = [
@@ -197,6 +198,8 @@ class Engines:
     turn: TurnModel | None = None
     reader: Reader | None = None
     """`llm`, where it is asked for the ends of turns."""
+    patience: Patience = field(default_factory=Patience)
+    """With `asr`."""
 
     def all(self) -> tuple[Engine, ...]:
         """In the order in which they are loaded and closed."""

@@ -58,8 +58,6 @@ class Request:
 
     head: dict[str, Any]
     data: bytes
-    first: bool
-    """Goes before those that are not."""
     parts: "asyncio.Queue[tuple[dict[str, Any], bytes] | EngineError | None]" = field(default_factory=asyncio.Queue)
     """None: it is complete. Not bounded: an answer is as long as its question makes it."""
     child: "Child | None" = None

@@ -1,11 +1,13 @@
-"""Requests for processes of the same engine: each goes to one that is free, what is first before what is not."""
+"""Requests for processes of the same engine: each goes to one that is free, what is first before what is not, and calls
+take turns."""
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncGenerator
 from typing import Any
 
 from voicepipe.engines.child import Child, Program, Request
+from voicepipe.engines.fair import Fair, owner
+from voicepipe.engines.worker import EACH
 from voicepipe.errors import EngineBusy, EngineDead, EngineError
 
 
@@ -15,7 +17,7 @@ class ChildPool:
     def __init__(self, program: Program, processes: int = 1, *, limit: int = 256) -> None:
         self._name = program.name
         self._children = [Child(program, self._hand_out) for _ in range(processes)]
-        self._waiting: deque[Request] = deque()
+        self._waiting: Fair[Request] = Fair()
         self._limit = limit
 
     @property
@@ -49,8 +51,10 @@ class ChildPool:
         """
         if len(self._waiting) >= self._limit:
             raise EngineBusy(f"{self._name} has {len(self._waiting)} requests waiting; admit fewer calls.")
-        request = Request(head, data, first)
-        self._waiting.append(request)
+        if self._waiting.of(owner()) >= EACH:
+            raise EngineBusy(f"One call has {EACH} requests waiting at {self._name}; it must ask for less.")
+        request = Request(head, data)
+        self._waiting.put(request, owner(), urgent=first)
         self._hand_out()
         try:
             while (part := await request.parts.get()) is not None:
@@ -60,14 +64,14 @@ class ChildPool:
         finally:
             if request.child:
                 request.child.cancel(request)
-            elif request in self._waiting:
+            else:
                 self._waiting.remove(request)
 
     def _hand_out(self) -> None:
         """A process is free, a request has come, or a process has died."""
         while self._waiting and (child := next((child for child in self._children if child.free), None)):
-            request = next((request for request in self._waiting if request.first), self._waiting[0])
-            self._waiting.remove(request)
+            request = self._waiting.pop()
+            assert request
             child.send(request)
-        while self._waiting and not self.alive:
-            self._waiting.popleft().parts.put_nowait(EngineDead(self._children[0].why))
+        while not self.alive and (request := self._waiting.pop()):
+            request.parts.put_nowait(EngineDead(self._children[0].why))

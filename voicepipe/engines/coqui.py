@@ -120,4 +120,6 @@ def _program(config: CoquiConfig) -> Program:
         raise EngineMissing("coqui.model names none: set it to a directory with config.json and a checkpoint (*.pth).")
     threads = max(1, (os.cpu_count() or 1) // config.workers)
     settings = {"model": str(hub.local(config.model).absolute()), "device": config.device, "threads": threads}
-    return Program("coqui", config.python, HALF, settings, start_timeout_s=config.start_timeout_s)
+    return Program(
+        "coqui", config.python, HALF, settings, start_timeout_s=config.start_timeout_s, stall_s=config.stall_s
+    )

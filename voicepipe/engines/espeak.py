@@ -5,17 +5,21 @@ while it works. 4 s of speech take about 4 ms.
 """
 
 import ctypes
+import shutil
+import tempfile
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import espeakng_loader
 import numpy as np
 
 from voicepipe.audio import Pcm
 from voicepipe.engines.base import Speech
+from voicepipe.engines.life import FAILURES, IN_PROCESS, Life
 from voicepipe.engines.shaping import pieces, shape
 from voicepipe.engines.worker import Worker
-from voicepipe.errors import EngineError, EngineMissing
+from voicepipe.errors import EngineDead, EngineError, EngineMissing
 
 # speak_lib.h
 _SYNCHRONOUS = 2
@@ -56,6 +60,11 @@ class _Voice(ctypes.Structure):
     ]
 
 
+DEFAULT = "gmw/en-US"
+STALL_S = 10.0
+"""A piece of up to 300 characters takes some 20 ms; one that takes so long hangs."""
+ENDED = "espeak-ng hangs or failed and is being loaded again: see the log."
+
 _Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event))
 
 
@@ -71,10 +80,11 @@ class _Take:
 class _Library:
     """The one espeak-ng of this process. Everything here runs in the worker thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, copy: bool = False) -> None:
+        """`copy`: beside one that hangs."""
         path = espeakng_loader.get_library_path()
         try:
-            self._lib = ctypes.CDLL(path)
+            self._lib = _copied(path) if copy else ctypes.CDLL(path)
         except OSError as error:
             raise EngineMissing(f"espeak-ng could not be loaded from {path}: reinstall espeakng-loader") from error
         self._lib.espeak_ListVoices.restype = ctypes.POINTER(ctypes.POINTER(_Voice))
@@ -131,62 +141,110 @@ class _Library:
         return (np.concatenate(chunks) if chunks else np.empty(0, np.int16)), self._take.starts
 
 
-_library: _Library | None = None
+def _copied(path: str) -> ctypes.CDLL:
+    """The library once more, with a state of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        return ctypes.CDLL(shutil.copy(path, folder))
 
 
-def _load() -> _Library:
-    """espeak-ng cannot be initialised twice in one process, so a second engine shares the first one's instance."""
-    global _library
-    if _library is None:
-        _library = _Library()
-    return _library
+class _Instance:
+    """espeak-ng in this process, and the one thread that owns it. Implements `life.Core`."""
+
+    def __init__(self, worker: Worker, library: _Library) -> None:
+        self.library = library
+        self._worker = worker
+        self._failed = 0
+
+    @property
+    def errored(self) -> bool:
+        return self._failed >= FAILURES or self.hung
+
+    @property
+    def hung(self) -> bool:
+        return self._worker.overdue()
+
+    async def speak(self, text: str, voice: str, words_per_minute: int, first: bool) -> Speech:
+        speak = partial(_speech, self.library, text, voice, words_per_minute)
+        speaking = self._worker.ask(speak, urgent=first, within_s=STALL_S)
+        try:
+            speech = await speaking
+        except EngineError:
+            self._failed += 1
+            raise
+        self._failed = 0
+        return speech
+
+    async def close(self) -> None:
+        """It stays loaded unless it is broken: the process can have only one, and another engine may use it."""
+        global _instance
+        if self.errored:
+            self._worker.close(EngineDead(ENDED))
+            _instance = None if _instance is self else _instance
 
 
-# One thread for the process, as there is one espeak-ng.
-_worker = Worker("espeak", nice=0)
+_instance: _Instance | None = None
+_loaded = 0
+"""Instances so far. espeak-ng cannot be initialised twice, so the next one is of a copy of the library."""
+
+
+async def _load() -> _Instance:
+    """A second engine shares the first one's instance."""
+    global _instance, _loaded
+    if _instance is None:
+        worker = Worker("espeak", nice=0)  # One thread, as there is one espeak-ng.
+        library = await worker.submit(_Library, copy=_loaded > 0)
+        _instance, _loaded = _Instance(worker, library), _loaded + 1
+        await _instance.speak("Hello.", DEFAULT, 165, True)
+    return _instance
 
 
 class EspeakTts:
-    """espeak-ng. Voices are language tags with an optional variant: "en-us", "en-gb-x-rp+Annie"."""
+    """espeak-ng. Voices are language tags with an optional variant: "en-us", "en-gb-x-rp+Annie". Implements `base.Tts`
+    and `base.Mortal`."""
 
     rate = 22050
 
     def __init__(self, voice: str = "en-us", words_per_minute: int = 165) -> None:
         self._default = voice
         self._words_per_minute = words_per_minute
-        self._library: _Library | None = None
+        self._life: Life[_Instance] = Life("speech synthesis", _load, IN_PROCESS)
+        self._voices: Mapping[str, str] = {}
+
+    @property
+    def alive(self) -> bool:
+        return self._life.alive
 
     async def start(self) -> None:
         """Load the library and the default voice (about 10 ms). Raises EngineMissing or EngineError."""
-        if self._library is None:
-            self._library = await _worker.submit(_load)
-            self.rate = self._library.rate
-            async for _ in self.speak("Hello."):
-                pass
+        if not self._voices:
+            await self._life.start()
+            library = self._life.core.library
+            self.rate, self._voices = library.rate, {tag: tag for tag in sorted(library.voices)}
 
     async def close(self) -> None:
-        """Forget the library. It stays loaded: the process can have only one, and another engine may use it."""
-        self._library = None
+        """Forget the library."""
+        self._voices = {}
+        await self._life.close()
 
     def voices(self) -> Mapping[str, str]:
         """Voices are named by the language that they speak. Empty before `start`."""
-        return {tag: tag for tag in sorted(self._library.voices)} if self._library else {}
+        return self._voices
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
     ) -> AsyncGenerator[Speech, None]:
-        """Speech for `text`, one piece for each 300 characters. `speed` 0.5..2 scales the rate of speaking; it is too
-        fast for `first` to matter.
+        """Speech for `text`, one piece for each 300 characters. `speed` 0.5..2 scales the rate of speaking.
 
-        Raises EngineError before `start`.
+        Raises EngineError before `start`, EngineDead while it is loaded again.
         """
-        library = self._library
-        if library is None:
+        if not self._voices:
             raise EngineError("EspeakTts has not been started")
-        name = self._identifier(library, voice) or self._identifier(library, self._default) or "gmw/en-US"
+        instance = self._life.core
+        library = instance.library
+        name = self._identifier(library, voice) or self._identifier(library, self._default) or DEFAULT
         rate = round(self._words_per_minute * min(2.0, max(0.5, speed)))
         for piece in pieces(text):
-            speech = await _worker.submit(_speech, library, piece, name, min(450, max(80, rate)))
+            speech = await instance.speak(piece, name, min(450, max(80, rate)), first)
             if speech.pcm.size:
                 yield speech
 

@@ -8,6 +8,7 @@ import json
 import logging
 import threading
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,26 +36,34 @@ ESPEAK = {"zh": "cmn"}
 """Where espeak-ng, which writes the phonemes, calls a language otherwise."""
 WARMING = ("Hello.", "A table for two, on Friday at seven.", "We are open from Tuesday to Sunday, from noon to ten.")
 """Short and long: a GPU chooses its kernels by length."""
+SLOWEST = 0.2
+"""Seconds that a character may take, three times what it takes to say it: a phrase that takes longer by kokoro.stall_s
+hangs."""
 ENDED = "kokoro's model failed and is being loaded again: see the log."
 
 
 class Voice:
     """A loaded model and its threads. Implements `life.Core`."""
 
-    def __init__(self, worker: Worker, model: "_Model") -> None:
+    def __init__(self, worker: Worker, model: "_Model", stall_s: float) -> None:
         self._worker = worker
+        self._stall_s = stall_s
         self._model: _Model | None = model
         self._failed = 0
 
     @property
     def errored(self) -> bool:
-        return self._failed >= FAILURES
+        return self._failed >= FAILURES or self.hung
+
+    @property
+    def hung(self) -> bool:
+        return self._worker.overdue()
 
     async def speak(self, piece: str, voice: str, speed: float, first: bool) -> Speech:
         if self._model is None:
             raise EngineDead(ENDED)
-        submit = self._worker.submit_urgent if first else self._worker.submit
-        speaking = submit(self._model.speak, piece, voice, speed)
+        speak = partial(self._model.speak, piece, voice, speed)
+        speaking = self._worker.ask(speak, urgent=first, within_s=self._stall_s + SLOWEST * len(piece))
         try:
             speech = await speaking
         except EngineError:
@@ -117,7 +126,7 @@ class KokoroTts:
             worker.close()
             raise
         self._languages = model.languages
-        return Voice(worker, model)
+        return Voice(worker, model, self._config.stall_s)
 
 
 class _Model:

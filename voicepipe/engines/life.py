@@ -18,6 +18,11 @@ FAILURES = 3
 stay."""
 IN_PROCESS = "errors that stay with a process, as CUDA's do, end with the restart of the PoP"
 """What is then said of a model that lives in our own process."""
+CLEAR_S = 15.0
+"""What is left of an engine has so long to be cleared away; then it is left where it is."""
+LEFT_BEHIND = 3
+"""So many times an engine whose library hangs is left behind, with its threads and its memory, and made anew; the
+next time the PoP must be restarted, which alone frees them."""
 SETTLED_S = 60.0
 """Who has lived for so long does not die of its start: the next pause is the first again."""
 
@@ -27,7 +32,11 @@ class Core(Protocol):
 
     @property
     def errored(self) -> bool:
-        """It has ended, or will work no more."""
+        """It has ended, it has failed FAILURES times in a row, or what it owes is overdue: it will work no more."""
+
+    @property
+    def hung(self) -> bool:
+        """A call into it does not come back, and cannot be ended: a thread and what it holds stay behind."""
 
     async def close(self) -> None:
         """End what is left of it, and release what it had."""
@@ -49,6 +58,7 @@ class Life(Generic[C]):
         self._core: C | None = None
         self._watching: asyncio.Task[None] | None = None
         self._clearing: asyncio.Task[None] | None = None
+        self._left_behind = 0
 
     @property
     def alive(self) -> bool:
@@ -76,7 +86,7 @@ class Life(Generic[C]):
         if core is not None:
             await self._clear(core)
         elif self._clearing is not None:
-            await asyncio.wait({self._clearing})
+            await asyncio.wait({self._clearing}, timeout=CLEAR_S)
 
     async def _watch(self, core: C) -> None:
         pause_s, clock = FIRST_PAUSE_S, asyncio.get_running_loop().time
@@ -87,8 +97,13 @@ class Life(Generic[C]):
             if clock() - born > SETTLED_S:
                 pause_s = FIRST_PAUSE_S
             self._core = None
-            log.error("the %s ended; no calls are taken until it is back", self._name)
+            hung = core.hung
+            log.error("the %s %s; no calls are taken until it is back", self._name, "hangs" if hung else "ended")
             await self._clear(core)
+            self._left_behind += hung
+            if self._left_behind > LEFT_BEHIND:
+                log.critical("the %s hung %d times: restart this PoP", self._name, self._left_behind)
+                return
             core, pause_s = await self._again(pause_s)
             self._core = core
             log.warning("the %s is back", self._name)
@@ -96,8 +111,10 @@ class Life(Generic[C]):
     async def _clear(self, core: C) -> None:
         """Close it. Whoever waits for this may be cancelled: it goes on, and `close` waits for its end."""
         self._clearing = asyncio.create_task(core.close(), name=f"end of the {self._name}")
-        await asyncio.wait({self._clearing})
-        if error := self._clearing.exception():
+        await asyncio.wait({self._clearing}, timeout=CLEAR_S)
+        if not self._clearing.done():
+            log.error("the %s could not be cleared away within %g s: it is left where it is", self._name, CLEAR_S)
+        elif error := self._clearing.exception():
             log.error("what is left of the %s could not be cleared away", self._name, exc_info=error)
 
     async def _again(self, pause_s: float) -> tuple[C, float]:

@@ -135,7 +135,12 @@ def _asr(config: Config, phrases: Sequence[str]) -> Asr:
         case "sphinx":
             from voicepipe.engines.sphinx import SphinxAsr
 
-            return SphinxAsr(phrases, decoders=config.sphinx.decoders, threads=config.sphinx.threads or None)
+            return SphinxAsr(
+                phrases,
+                decoders=config.sphinx.decoders,
+                threads=config.sphinx.threads or None,
+                stall_s=config.sphinx.stall_s,
+            )
 
 
 def _llm(config: Config) -> Llm:

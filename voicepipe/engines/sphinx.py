@@ -8,116 +8,186 @@ The words of the first pass over all sound go out as a partial before: they ofte
 
 import asyncio
 import os
-from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from voicepipe.audio import RATE, Pcm, dbfs, ms_to_samples
+from voicepipe.audio import RATE, Pcm
 from voicepipe.engines.base import Hypothesis, OnPartial
-from voicepipe.engines.denoise import HOP, Denoiser
+from voicepipe.engines.fair import Ring, owner
+from voicepipe.engines.life import FAILURES, IN_PROCESS, Life
 from voicepipe.engines.sphinx_decoder import Decoder
 from voicepipe.engines.sphinx_language import Language
+from voicepipe.engines.sphinx_recognition import CHUNK, REPLAY, Recognition
 from voicepipe.engines.worker import Worker
-from voicepipe.errors import EngineBusy, EngineError
+from voicepipe.errors import EngineBusy, EngineDead, EngineError
 
 DECODERS = 8
-CHUNK = ms_to_samples(60)
-"""Sound is decoded in pieces of at least this length, and looked at for a partial after PARTIAL."""
-PARTIAL = ms_to_samples(100)
-PIECE = ms_to_samples(400)
-"""No job decodes more than this, except for the words at the end: others wait for a thread meanwhile."""
-REPLAY = ms_to_samples(2500)
-"""A pause after more sound than this splits the recognition: decoding it all again would hold up the words to come."""
 WAIT_S = 5.0
 """An utterance that has ended waits so long for a decoder; then the caller is better asked to say it again. As long as
 the ladder waits for a reply: right after the start one decoder is loaded after the other, which takes seconds."""
-BEGINNING = ms_to_samples(500)
-"""Decoding waits for so much voice, which tells what the caller sounds like and whether the line is a telephone's."""
-SILENCE = ms_to_samples(500)
-"""So much of what follows after `settle` is kept, for the soft beginning of a voice that comes back."""
-BACK_DB = 28.0
-"""After `settle`, sound within this of the loudest so far (noise taken out) is the voice that comes back."""
+EACH = 2
+"""Decoders that a call may hold in any case."""
+STALL_S, SLOWEST = 10.0, 5.0
+"""A job takes 0.2 s for a second of sound, and 0.6 on a crowded machine; one that takes SLOWEST, and STALL_S besides,
+hangs."""
+ENDED = "The recogniser failed and is being loaded again: see the log."
 
 
 class SphinxAsr:
-    """Decoders shared by all calls: one is loaded by `start`, the others behind its back, up to `decoders`.
+    """Implements `base.Asr` and `base.Mortal`: where decoders hang, or fail and fail, all are left behind and loaded
+    again. Decoders are shared by all calls: one is loaded by `start`, the others behind its back, up to `decoders`.
 
     `phrases`: what callers are likely to say; they adapt the language model. `language` is ignored: it is English.
+    `stall_s`: a job that takes so much longer than its sound hangs.
     """
 
-    def __init__(self, phrases: Sequence[str] = (), *, decoders: int = DECODERS, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        phrases: Sequence[str] = (),
+        *,
+        decoders: int = DECODERS,
+        threads: int | None = None,
+        stall_s: float = STALL_S,
+    ) -> None:
         self._phrases = tuple(phrases)
-        self._language: Language | None = None
         self._most = decoders
         self._threads = threads or os.cpu_count() or 1
-        self._worker: Worker | None = None
-        self._loader: Worker | None = None
-        self._free: deque[Decoder] = deque()
-        self._loaded = 0
-        self._loading = False
-        self._waiting: deque[SphinxStream] = deque()
+        self._stall_s = stall_s
+        self._life: Life[Decoders] = Life("recogniser", self._load, IN_PROCESS)
+        self._decoders: Decoders | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self._life.alive
 
     async def start(self) -> None:
-        if self._worker is None:
-            self._worker = Worker("sphinx", self._threads)
-            # Loading has a thread of its own, which yields to all others: it takes as long as three seconds of sound.
-            self._loader = Worker("sphinx-load", nice=15)
-            self._language = await self._loader.submit(Language, self._phrases)
-            self._loaded += 1
-            self._free.append(await self._loader.submit(_load, self._language))
-            self._grow()
+        """Load the model. Raises EngineMissing, EngineError."""
+        await self._life.start()
 
     async def close(self) -> None:
-        while self._waiting:
-            self._waiting.popleft().cancel()
-        for worker in (self._worker, self._loader):
-            if worker:
-                worker.close()
-        self._worker = self._loader = None
-        while self._free:
-            self._free.popleft().free()
-        self._loaded = 0
+        await self._life.close()
+        self._decoders = None
 
     @property
     def lent(self) -> int:
         """See `Lends`."""
-        return self._loaded - self._loading - len(self._free)
+        return self._decoders.lent if self._decoders else 0
 
     def stream(self, on_partial: OnPartial, *, language: str = "en") -> "SphinxStream":
-        if self._worker is None:
+        """While decoders are loaded again, calls that go on have streams that hear nothing and say why."""
+        if self._decoders is None:
             raise EngineError("SphinxAsr was not started.")
-        stream = SphinxStream(self, self._worker, on_partial)
-        if self._free:
-            # The one used last: what it holds is in the processor's caches, and it has grown to what utterances need.
-            stream.begin(self._free.pop())
+        return self._decoders.stream(on_partial)
+
+    async def _load(self) -> "Decoders":
+        # Loading has a thread of its own, which yields to all others: it takes as long as three seconds of sound.
+        loader = Worker("sphinx-load", nice=15)
+        try:
+            language = await loader.submit(Language, self._phrases)
+            first = await loader.submit(_load, language)
+        except BaseException:
+            loader.close()
+            raise
+        worker = Worker("sphinx", self._threads)
+        self._decoders = Decoders(worker, loader, language, first, self._most, self._stall_s)
+        return self._decoders
+
+
+class Decoders:
+    """Those that are loaded, and who has them. Implements `life.Core`.
+
+    A call has two at most, what it says and what it said before, as long as no quarter of them is free for others.
+    """
+
+    def __init__(
+        self, worker: Worker, loader: Worker, language: Language, first: Decoder, most: int, stall_s: float
+    ) -> None:
+        self.worker = worker
+        self.stall_s = stall_s
+        self._loader = loader
+        self._language = language
+        self._most = most
+        self._free: deque[Decoder] = deque((first,))
+        self._held: Counter[str] = Counter()
+        """By call."""
+        self._loaded = 1
+        self._loading = self._closed = self._left_behind = False
+        self._waiting: Ring[SphinxStream] = Ring()
+        self._failed = 0
+        """Decoders in a row that broke."""
+        self._grow()
+
+    @property
+    def errored(self) -> bool:
+        return self._failed >= FAILURES or self.hung
+
+    @property
+    def hung(self) -> bool:
+        return self.worker.overdue()
+
+    @property
+    def lent(self) -> int:
+        """Those that calls have."""
+        return self._loaded - self._loading - len(self._free)
+
+    async def close(self) -> None:
+        """Who hears and who waits is told; decoders in use are freed by nobody if they hang."""
+        self._closed, self._left_behind = True, self.hung
+        while (stream := self._waiting.pop()) is not None:
+            stream.fail()
+        self.worker.close(EngineDead(ENDED))
+        self._loader.close()
+        free, self._free = self._free, deque()
+        await asyncio.to_thread(_free, free)
+
+    def stream(self, on_partial: OnPartial) -> "SphinxStream":
+        stream = SphinxStream(self, on_partial)
+        if self._closed:
+            stream.fail()
         else:
-            self._waiting.append(stream)
+            self._waiting.put(stream, stream.owner)
+            self._hand_out()
         return stream
 
     def leave(self, stream: "SphinxStream") -> None:
         """A stream that waits no more: no decoder is given to it, and nobody keeps its sound."""
-        with suppress(ValueError):
-            self._waiting.remove(stream)
+        self._waiting.remove(stream)
 
-    def release(self, decoder: Decoder, *, broken: bool = False) -> None:
-        """A stream is done with `decoder`; whoever waits longest gets it."""
-        if self._loader is None:
-            decoder.free()
-        elif broken:
+    def release(self, owner: str, decoder: Decoder, *, broken: bool = False) -> None:
+        """A stream is done with `decoder`; whoever is next gets it."""
+        self._held[owner] -= 1
+        if not self._held[owner]:
+            del self._held[owner]
+        if self._closed:
+            if not self._left_behind:  # else a thread may still be in it
+                asyncio.get_running_loop().run_in_executor(None, decoder.free)
+            return
+        if broken:
+            self._failed += 1
             self._loaded -= 1
-            self._loader.submit(decoder.free)  # 100 MB in small pieces: too long for the event loop
+            self._loader.submit(decoder.free)
             self._grow()
-        elif self._waiting:
-            self._waiting.popleft().begin(decoder)
-        else:
-            self._free.append(decoder)
+            return
+        self._failed = 0
+        self._free.append(decoder)
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        while self._free and (stream := self._waiting.pop(self._may)):
+            self._held[stream.owner] += 1
+            # The one used last: what it holds is in the processor's caches, and it has grown to what utterances need.
+            stream.begin(self._free.pop())
+
+    def _may(self, owner: str) -> bool:
+        return self._held[owner] < EACH or len(self._free) > self._most // 4
 
     def _grow(self) -> None:
         """Load the decoders that are missing, one after the other."""
-        if self._loader and self._language and not self._loading and self._loaded < self._most:
+        if not (self._closed or self._loading) and self._loaded < self._most:
             self._loaded += 1
             self._loading = True
             self._loader.submit(_load, self._language).add_done_callback(self._grown)
@@ -126,9 +196,18 @@ class SphinxAsr:
         self._loading = False
         if loading.cancelled() or loading.exception():
             self._loaded -= 1  # no memory, perhaps: streams share the decoders that there are
+        elif self._closed:
+            loading.result().free()
         else:
-            self.release(loading.result())
+            self._free.append(loading.result())
+            self._hand_out()
             self._grow()
+
+
+def _free(decoders: Iterable[Decoder]) -> None:
+    """100 MB each, in small pieces: too long for the event loop."""
+    for decoder in decoders:
+        decoder.free()
 
 
 def _load(language: Language) -> Decoder:
@@ -143,11 +222,12 @@ def _load(language: Language) -> Decoder:
 class SphinxStream:
     """One utterance. Sound that comes before a decoder is free waits."""
 
-    def __init__(self, asr: SphinxAsr, worker: Worker, on_partial: OnPartial) -> None:
+    def __init__(self, decoders: Decoders, on_partial: OnPartial) -> None:
         self.over = self._finishing = False
-        self._asr = asr
+        self.owner = owner()
+        self._decoders = decoders
         self._on_partial = on_partial
-        self._lane = worker.lane()
+        self._lane = decoders.worker.lane()
         self._ready: asyncio.Future[Recognition] = asyncio.get_running_loop().create_future()
         self._inbox: deque[Pcm] = deque()
         self._fed = 0
@@ -158,6 +238,11 @@ class SphinxStream:
         """The decoder is this stream's until it is over."""
         self._ready.set_result(Recognition(decoder, self._inbox))
         self._pump()
+
+    def fail(self) -> None:
+        """No decoder will be given to it."""
+        self._ready.set_exception(EngineDead(ENDED))
+        self._ready.exception()  # it may be asked for by nobody
 
     def feed(self, pcm: Pcm) -> None:
         if not self.over and pcm.size:
@@ -171,10 +256,10 @@ class SphinxStream:
                 recognition = await asyncio.shield(self._ready)
         except TimeoutError:
             raise EngineBusy(f"No decoder became free within {WAIT_S:g} s; admit fewer calls.") from None
-        hearing = self._lane.post_urgent(recognition.hear_out)
+        hearing = self._lane.post(recognition.hear_out, urgent=True, within_s=partial(self._within_s, recognition))
         hearing.add_done_callback(self._heard_out)
         try:
-            return await self._lane.post_urgent(recognition.settle)
+            return await self._lane.post(recognition.settle, urgent=True, within_s=partial(self._within_s, recognition))
         finally:
             hearing.cancel()  # if the voice is back before it ran
 
@@ -193,19 +278,22 @@ class SphinxStream:
         if not self._ready.done():
             self._ready.cancel()
             self._inbox.clear()
-            self._asr.leave(self)
+            self._decoders.leave(self)
+            return
+        if self._ready.exception():
             return
         recognition = self._ready.result()
-        closing = self._lane.post(recognition.close)
+        closing = self._lane.post(recognition.close, within_s=partial(self._within_s, recognition))
         closing.add_done_callback(lambda done: self._give_back(recognition, done))
 
     def _pump(self) -> None:
-        if self._decoding or not self._ready.done():
+        if self._decoding or not self._ready.done() or self._ready.exception():
             return
         recognition = self._ready.result()
         if recognition.behind or self._fed - recognition.heard >= CHUNK:
             self._decoding = True
-            self._lane.post(recognition.hear).add_done_callback(self._heard)
+            hearing = self._lane.post(recognition.hear, within_s=partial(self._within_s, recognition))
+            hearing.add_done_callback(self._heard)
 
     def _heard(self, hearing: "asyncio.Future[Hypothesis | None]") -> None:
         self._decoding = False
@@ -223,135 +311,11 @@ class SphinxStream:
             self._partial = partial.text
             self._on_partial(partial)
 
+    def _within_s(self, recognition: "Recognition") -> float:
+        """A job that takes longer hangs: it has to hear what has come, and perhaps once more what was heard lately."""
+        sound = self._fed - recognition.heard + REPLAY
+        return self._decoders.stall_s + SLOWEST * sound / RATE
+
     def _give_back(self, recognition: "Recognition", closing: "asyncio.Future[Any]") -> None:
         if not closing.cancelled():
-            self._asr.release(recognition.decoder, broken=closing.exception() is not None)
-
-
-class Recognition:
-    """The blocking half of a stream: runs on worker threads, one job at a time.
-
-    `inbox` is where the event loop puts more sound. A job takes what is there when it runs, so that none is lost with a
-    job that is dropped before.
-    """
-
-    def __init__(self, decoder: Decoder, inbox: deque[Pcm]) -> None:
-        self.decoder = decoder
-        self.heard = 0
-        """Samples taken from the inbox."""
-        self._inbox = inbox
-        self._denoiser = Denoiser()
-        self._open = self._broken = False
-        self._heard: list[Pcm] = []
-        """Sound without noise since the last split, for decoding it again; up to `settle`."""
-        self._silence: deque[Pcm] = deque()
-        """The last of what came after `settle`."""
-        self._ahead: list[Pcm] = []
-        """What of it is still to be decoded."""
-        self._looked = 0
-        self._loudest = -96.0
-        self._before = ""
-        """Words before the last split."""
-        self._settled: Hypothesis | None = None
-
-    def hear(self) -> Hypothesis | None:
-        """Decode what has come; a partial if it is time for one."""
-        self._guard(self._hear)
-        if self._settled or not self._open or self.heard - self._looked < PARTIAL:
-            return None
-        self._looked = self.heard
-        return Hypothesis(self._words(), self.heard)
-
-    def hear_out(self) -> Hypothesis | None:
-        """Decode all that has come; a partial unless its best words are there already."""
-        self._guard(lambda: self._hear(last=self._open))  # `settle` alone begins on less than BEGINNING
-        return Hypothesis(self._words(), self.heard) if self._open and not self._settled else None
-
-    def settle(self) -> Hypothesis:
-        """Find the best words of everything that has come."""
-        self._guard(self._settle)
-        assert self._settled is not None
-        return Hypothesis(self._settled.text, self.heard, self._settled.end_logprob)
-
-    def _settle(self) -> None:
-        self._hear(last=True)
-        if self._settled is None:
-            guess = self.decoder.words() if self._open else ""
-            self._end()
-            text = self._words()
-            self._settled = Hypothesis(text, self.heard, self.decoder.end_logprob(self.decoder.words(), guess))
-
-    def close(self) -> None:
-        """Leave the decoder ready for another utterance. Raises EngineError if it is not."""
-        self._guard(self._end)
-
-    def _guard(self, job: Callable[[], None]) -> None:
-        """Once something failed the words are not to be trusted, nor is the decoder."""
-        try:
-            job()
-        except Exception as error:
-            self._broken = True
-            raise EngineError(f"The recogniser failed: {error}") from error
-        if self._broken:
-            raise EngineError("The recogniser failed during this utterance.")
-
-    @property
-    def behind(self) -> bool:
-        """There is more to decode than one job does."""
-        return self._open and sum(sound.size for sound in self._ahead) >= CHUNK
-
-    def _hear(self, *, last: bool = False) -> None:
-        pcm = np.concatenate([np.empty(0, np.int16), *(self._inbox.popleft() for _ in range(len(self._inbox)))])
-        self.heard += pcm.size
-        sound = self._denoiser.clean(pcm, last=last)
-        if sound.size:
-            loudest = max(dbfs(hop) for hop in sound.reshape(-1, HOP))
-            back = loudest > self._loudest - BACK_DB
-            self._loudest = max(self._loudest, loudest)
-            if self._settled is None:
-                self._heard.append(sound)
-                self._ahead.append(sound)
-            else:
-                self._silence.append(sound)
-                while sum(quiet.size for quiet in self._silence) - self._silence[0].size >= SILENCE:
-                    self._silence.popleft()
-                if back:
-                    self._ahead = [self._resume(self._settled)]
-        if self._ahead and self._settled is None:
-            self._decode(np.concatenate(self._ahead), last)
-
-    def _decode(self, sound: Pcm, last: bool) -> None:
-        if not self._open:
-            voice = self._from_voice(sound)
-            if voice.size < BEGINNING and not last:
-                return
-            self.decoder.start(voice, narrow=bool(self._denoiser.narrow))
-            self._open = True
-        piece = sound.size if last else PIECE
-        self._ahead = [sound[piece:]] if sound.size > piece else []
-        self.decoder.feed(sound[:piece])
-
-    def _from_voice(self, sound: Pcm) -> Pcm:
-        """`sound` without the quiet before its first voice."""
-        loud = (dbfs(hop) > self._loudest - BACK_DB for hop in sound.reshape(-1, HOP))
-        return sound[next((i for i, voiced in enumerate(loud) if voiced), 0) * HOP :]
-
-    def _resume(self, settled: Hypothesis) -> Pcm:
-        """The voice is back: what must be decoded (again)."""
-        self._settled = None
-        if sum(sound.size for sound in self._heard) > REPLAY:
-            self._before = settled.text
-            self._heard = []
-        sound: Pcm = np.concatenate([*self._heard, *self._silence])
-        self._silence.clear()
-        self._heard = [sound]
-        return sound
-
-    def _end(self) -> None:
-        self._ahead = []
-        if self._open:
-            self._open = False
-            self.decoder.end()
-
-    def _words(self) -> str:
-        return f"{self._before} {self.decoder.words()}".strip() if self._heard else self._before
+            self._decoders.release(self.owner, recognition.decoder, broken=closing.exception() is not None)

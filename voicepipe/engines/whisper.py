@@ -12,6 +12,7 @@ from bisect import bisect_right
 from voicepipe.audio import Pcm, ms_to_samples
 from voicepipe.engine_config import WhisperConfig
 from voicepipe.engines.base import Hypothesis, OnPartial
+from voicepipe.engines.fair import owner
 from voicepipe.engines.life import FAILURES, IN_PROCESS, Life
 from voicepipe.engines.whisper_model import LONGEST, Model, Passage, Reading
 from voicepipe.engines.whisper_schedule import Passes
@@ -29,17 +30,24 @@ UNSURE = ms_to_samples(3_000)
 class Recogniser:
     """A loaded model and whose turn it is. Implements `life.Core`."""
 
-    def __init__(self, worker: Worker, model: Model) -> None:
-        self.passes = Passes(worker, model.read, model.batch, time.monotonic)
+    def __init__(self, worker: Worker, model: Model, stall_s: float) -> None:
+        self.passes = Passes(worker, model.read, model.batch, time.monotonic, stall_s)
         self._worker = worker
         self._model = model
 
     @property
     def errored(self) -> bool:
-        return self.passes.failures >= FAILURES
+        return self.passes.failures >= FAILURES or self.hung
+
+    @property
+    def hung(self) -> bool:
+        return self._worker.overdue()
 
     async def close(self) -> None:
+        hung = self.hung
         self.passes.close()
+        if hung:
+            return self._worker.close()  # Its thread has the model.
         try:
             await self._worker.submit(self._model.unload)  # at once: exceptions of passes may hold the model for long
         finally:
@@ -86,7 +94,7 @@ class WhisperAsr:
         except BaseException:
             worker.close()
             raise
-        recogniser = Recogniser(worker, model)
+        recogniser = Recogniser(worker, model, self._config.stall_s)
         self._passes = recogniser.passes
         return recogniser
 
@@ -96,6 +104,7 @@ class WhisperStream:
 
     def __init__(self, passes: Passes, on_partial: OnPartial, language: str | None, every: int) -> None:
         self.over = self._finishing = False
+        self.owner = owner()
         self._passes = passes
         self._on_partial = on_partial
         self._language = language

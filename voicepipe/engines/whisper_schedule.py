@@ -4,14 +4,18 @@ Words that a call waits for (`settle`, `finish`) go before partials, and nobody 
 reads is the newest sound at the time when it begins. A pass cannot be stopped, so one for partials is kept short. Where
 there is more to do than the model can, calls get fewer partials, and their final words are as soon as ever. When a
 pass of several fails, each is read by itself: one of them cannot be read, or all were too much for the memory.
+Calls take turns: who has ended a hundred utterances at once waits with most of them until others were read.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from voicepipe.audio import RATE
+from voicepipe.engines.fair import Ring
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineDead, EngineError
 
@@ -23,6 +27,10 @@ log = logging.getLogger(__name__)
 PARTIALS_S = 0.06
 """A pass for partials takes at most so long, if one utterance alone does not: who waits for words waits for its end."""
 
+STALL_S = 10.0
+"""A pass that takes so much longer than its sound lasts hangs: a CPU that reads slower can answer nobody."""
+ENDED = "The recogniser has ended: see the log."
+
 Who = TypeVar("Who")
 
 
@@ -31,20 +39,19 @@ class Schedule(Generic[Who]):
 
     def __init__(self, batch: int) -> None:
         self._batch = batch
-        self._urgent: dict[Who, None] = {}
-        """In the order in which they came, as are those of the other two."""
-        self._partial: dict[Who, None] = {}
+        self._urgent: Ring[Who] = Ring()
+        self._partial: Ring[Who] = Ring()
         self._alone: dict[Who, None] = {}
         self._short = 1
         """Utterances in a pass for partials: as many as it has time for, found by trying."""
 
-    def ask(self, who: Who, *, urgent: bool = False) -> None:
-        """Once more changes nothing, but a request may become urgent."""
+    def ask(self, who: Who, *, urgent: bool = False, owner: str = "") -> None:
+        """Once more changes nothing, but a request may become urgent. `owner`: the call that it is for."""
         if urgent:
-            self._partial.pop(who, None)
-            self._urgent[who] = None
+            self._partial.remove(who)
+            self._urgent.put(who, owner)
         elif who not in self._urgent:
-            self._partial[who] = None
+            self._partial.put(who, owner)
 
     def again(self, failed: Iterable[Who]) -> None:
         """A pass of them failed: each is read by itself, before the others."""
@@ -52,19 +59,17 @@ class Schedule(Generic[Who]):
 
     def withdraw(self, who: Who) -> None:
         self._alone.pop(who, None)
-        self._urgent.pop(who, None)
-        self._partial.pop(who, None)
+        self._urgent.remove(who)
+        self._partial.remove(who)
 
     def next(self) -> list[Who]:
         """Who is read in the next pass. None of those for partials takes part in one that somebody waits for."""
         if self._alone:
-            asking, most = self._alone, 1
-        else:
-            asking, most = (self._urgent, self._batch) if self._urgent else (self._partial, self._short)
-        chosen = list(asking)[:most]
-        for who in chosen:
-            del asking[who]
-        return chosen
+            who = next(iter(self._alone))
+            del self._alone[who]
+            return [who]
+        asking, most = (self._urgent, self._batch) if self._urgent else (self._partial, self._short)
+        return list(islice(iter(asking.pop, None), most))
 
     def took(self, utterances: int, seconds: float) -> None:
         """A pass of so many took so long."""
@@ -77,6 +82,9 @@ class Schedule(Generic[Who]):
 class Asking(Protocol):
     """Who can be scheduled."""
 
+    owner: str
+    """The call that it is for."""
+
     def given(self) -> "Passage":
         """What is to be read, now that it is."""
 
@@ -88,7 +96,7 @@ class Asking(Protocol):
 
 
 class Passes:
-    """Runs `read` on the worker's thread, one pass at a time."""
+    """Runs `read` on the worker's thread, one pass at a time; one that takes `stall_s` longer than its sound hangs."""
 
     failures = 0
     """Passes in a row that have failed, up to the latest."""
@@ -99,16 +107,19 @@ class Passes:
         read: "Callable[[list[Passage]], list[Reading]]",
         batch: int,
         clock: Callable[[], float],
+        stall_s: float = STALL_S,
     ) -> None:
         self._worker = worker
         self._read = read
         self._clock = clock
         self._schedule: Schedule[Asking] = Schedule(batch)
-        self._running = self._closed = False
+        self._stall_s = stall_s
+        self._running: list[tuple[Asking, Passage]] = []
+        self._closed = False
 
     def ask(self, who: Asking, *, urgent: bool = False) -> None:
         """`who` wants to be read; told by its methods, on the event loop."""
-        self._schedule.ask(who, urgent=urgent)
+        self._schedule.ask(who, urgent=urgent, owner=who.owner)
         self._next()
 
     def withdraw(self, who: Asking) -> None:
@@ -116,21 +127,28 @@ class Passes:
         self._schedule.withdraw(who)
 
     def close(self) -> None:
-        """Whoever asks is told that it has ended. A pass that runs ends by itself."""
+        """Whoever asks is told that it has ended, and so is who is read by a pass that runs."""
         self._closed = True
+        running, self._running = self._running, []
+        for who, _ in running:
+            who.failed(EngineDead(ENDED))
+        self._next()
 
     def _next(self) -> None:
         while not self._running and (chosen := self._schedule.next()):
             if self._closed:
                 for who in chosen:
-                    who.failed(EngineDead("The recogniser has ended: see the log."))
+                    who.failed(EngineDead(ENDED))
                 continue
-            batch = [(who, who.given()) for who in chosen]
-            reading = self._worker.submit(self._read, [given for _, given in batch])
-            self._running = True
+            batch = self._running = [(who, who.given()) for who in chosen]
+            # Those of a batch are read at the same time.
+            within_s = self._stall_s + max(given.pcm.size for _, given in batch) / RATE
+            reading = self._worker.ask(partial(self._read, [given for _, given in batch]), within_s=within_s)
             reading.add_done_callback(partial(self._done, batch, self._clock()))
 
     def _done(self, batch: "list[tuple[Asking, Passage]]", began: float, done: "asyncio.Future[list[Reading]]") -> None:
+        if self._closed:
+            return  # They have been told.
         soon = asyncio.get_running_loop().call_soon  # each for itself: what goes wrong in one call is not another's
         if done.cancelled() or done.exception():
             self._failed([who for who, _ in batch], done)
@@ -156,5 +174,5 @@ class Passes:
 
     def _again(self) -> None:
         """The next pass, once all have heard of the last and may have asked again."""
-        self._running = False
+        self._running = []
         self._next()

@@ -3,23 +3,38 @@
 Every library behind it must release the GIL while it works: onnxruntime, CTranslate2 and torch do, and so does any C
 library that is called through `ctypes.CDLL` (pocketsphinx, espeak-ng). Hence no child processes and no pickling, but
 for libraries that cannot live in our environment (`child.py`).
+
+Calls take turns (`fair.py`). A thread whose library does not come back cannot be ended: `overdue` tells, and whoever
+owns the worker leaves it behind (`close`) and makes another (`life.py`). So the threads are daemons, and not those of
+concurrent.futures, for which Python waits when it ends.
 """
 
 import asyncio
+import atexit
 import contextlib
+import math
 import os
 import sys
 import threading
+import time
+import weakref
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
+from voicepipe.engines.fair import Fair, owner
 from voicepipe.errors import EngineBusy, EngineError
 
+Limit = float | Callable[[], float] | None
+"""Seconds that a job may run; asked when it begins, if it is to be asked: by then there may be more to do."""
 P = ParamSpec("P")
 T = TypeVar("T")
+EACH = 64
+"""Jobs of one call that wait; an honest one has three or four."""
+EXIT_S = 3.0
+"""So long Python waits at its end for jobs that run."""
 
 
 @dataclass(eq=False, slots=True)
@@ -28,16 +43,24 @@ class Job:
 
     fn: Callable[[], Any]
     urgent: bool = False
-    """Goes before those that are not; may be set while the job waits."""
+    """Goes before those that are not."""
+    within_s: Limit = None
+    """One that runs for longer hangs; None: it may take as long as it likes."""
+    owner: str = field(default_factory=owner)
+    due: float = math.inf
+    """Monotonic second by which it ends or hangs, once it runs."""
+    _thread: int = 0
+    _starved_s: float = 0.0
     done: "Future[Any]" = field(default_factory=Future)
 
     def run(self) -> None:
         if self.done.set_running_or_notify_cancel():
-            try:
-                self.done.set_result(self.fn())
-            except BaseException as error:
-                self.done.set_exception(error)
-                del self  # which the error holds, and which would hold the error
+            with contextlib.suppress(InvalidStateError):  # whoever waited was told that it hangs
+                try:
+                    self.done.set_result(self.fn())
+                except BaseException as error:
+                    self.done.set_exception(error)
+                    del self  # which the error holds, and which would hold the error
 
     def drop(self, error: EngineError | None) -> None:
         """It will not run: who waits for it is told `error`, or cancelled."""
@@ -46,74 +69,152 @@ class Job:
         elif self.done.set_running_or_notify_cancel():
             self.done.set_exception(error)
 
+    def give_up(self, error: EngineError) -> None:
+        """It runs and does not come back: who waits for it waits no longer."""
+        with contextlib.suppress(InvalidStateError):
+            self.done.set_exception(error)
+
+    def overdue(self, now: float) -> bool:
+        """It hangs. On a machine with too few processors it is only slow: the time without one does not count."""
+        return now > self.due and now > self.due + _starved_s(self._thread) - self._starved_s
+
+    def begin(self, now: float) -> None:
+        """It runs from now on, in this thread."""
+        if self.within_s is not None:
+            self._thread = threading.get_native_id()
+            self._starved_s = _starved_s(self._thread)
+            self.due = now + (self.within_s() if callable(self.within_s) else self.within_s)
+
+
+def _starved_s(thread: int) -> float:
+    """How long a thread of ours has been ready to run and waited for a processor. Only Linux tells; else 0."""
+    try:
+        with open(f"/proc/self/task/{thread}/schedstat", "rb", buffering=0) as told:
+            return int(told.read(100).split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
 
 class Worker:
     """Threads of one engine. `nice` is added for these threads only: the event loop goes first.
 
-    At most `limit` jobs wait or run; one more raises EngineBusy at once, so that overload is seen and not queued.
+    At most `limit` jobs wait or run, and at most EACH of one call wait; one more raises EngineBusy at once, so that
+    overload is seen and not queued.
     """
 
     def __init__(self, name: str, threads: int = 1, *, nice: int = 5, limit: int = 1024) -> None:
         self.name = name
         self._limit = limit
         self._nice = nice
+        self._most = threads
         self._closed = False
-        self._lock = threading.Lock()
-        self._waiting: deque[Job] = deque()
-        self._pending = 0
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name, initializer=self._lower)
+        self._more = threading.Condition()
+        self._queue: Fair[Job] = Fair()
+        self._running: set[Job] = set()
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
+        _workers.add(self)
 
     def submit(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
         """Run `fn` on a thread; to be called on the event loop. Cancelling the future drops the job, or its result.
 
-        Raises EngineBusy when `limit` jobs are waiting, EngineError after `close`.
+        Raises EngineBusy when too many jobs are waiting, EngineError after `close`.
         """
-        return self._submit(Job(lambda: fn(*args, **kwargs)))
+        return self.ask(lambda: fn(*args, **kwargs))
 
-    def submit_urgent(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
-        """`submit`, before what is not urgent and does not run yet."""
-        return self._submit(Job(lambda: fn(*args, **kwargs), urgent=True))
-
-    def _submit(self, job: Job) -> asyncio.Future[Any]:
+    def ask(
+        self, fn: Callable[[], T], *, urgent: bool = False, within_s: float | Callable[[], float] | None = None
+    ) -> asyncio.Future[T]:
+        """`submit`. What is `urgent` goes before what is not and does not run yet; one that runs for longer than
+        `within_s` hangs."""
+        job = Job(fn, urgent, within_s)
         self.add(job)
         return asyncio.wrap_future(job.done)
 
     def add(self, job: Job) -> None:
         """`submit`, for a job that may become urgent."""
-        if self._closed:
-            raise EngineError(f"The worker {self.name!r} is closed.")
-        with self._lock:
-            if self._pending >= self._limit:
-                raise EngineBusy(f"The worker {self.name!r} has {self._pending} jobs waiting; admit fewer calls.")
-            self._pending += 1
-            self._waiting.append(job)
-        self._pool.submit(self._work)
+        with self._more:
+            if self._closed:
+                raise EngineError(f"The worker {self.name!r} is closed.")
+            if (waiting := len(self._queue) + len(self._running)) >= self._limit:
+                raise EngineBusy(f"The worker {self.name!r} has {waiting} jobs waiting; admit fewer calls.")
+            if self._queue.of(job.owner) >= EACH:
+                raise EngineBusy(f"One call has {EACH} jobs waiting at the worker {self.name!r}; it must ask for less.")
+            self._queue.put(job, job.owner, urgent=job.urgent)
+            if self._idle:
+                self._more.notify()
+            elif len(self._threads) < self._most:
+                self._begin()
+        job.done.add_done_callback(lambda done: self._drop(job) if done.cancelled() else None)
+
+    def hurry(self, job: Job) -> None:
+        """It is urgent from now on, if it does not run yet."""
+        job.urgent = True
+        with self._more:
+            self._queue.hurry(job)
 
     def lane(self) -> "Lane":
         """A queue of jobs that run one after the other, on whichever thread is free."""
         return Lane(self)
 
+    def overdue(self) -> bool:
+        """A job that runs is not coming back."""
+        now = time.monotonic()
+        with self._more:
+            return any(job.overdue(now) for job in self._running)
+
     def close(self, error: EngineError | None = None) -> None:
-        """Drop what waits; jobs that run end by themselves. Safe to call twice.
+        """Drop what waits; jobs that run end by themselves, those that hang are given up. Safe to call twice.
 
         `error`: what those who wait are told, where the engine ends and they do not; else they are cancelled.
         """
-        self._closed = True
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        with self._lock:
-            while self._waiting:
-                self._waiting.popleft().drop(error)
+        now = time.monotonic()
+        with self._more:
+            self._closed = True
+            waiting = list(iter(self._queue.pop, None))
+            hanging = [job for job in self._running if job.overdue(now)]
+            self._more.notify_all()
+        for job in waiting:
+            job.drop(error)
+        for job in hanging:
+            job.give_up(error or EngineError(f"The worker {self.name!r} is closed."))
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for the threads of a closed worker."""
+        deadline = time.monotonic() + timeout_s
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _begin(self) -> None:
+        name = f"{self.name}_{len(self._threads)}"
+        self._threads.append(threading.Thread(target=self._work, name=name, daemon=True))
+        self._threads[-1].start()
 
     def _work(self) -> None:
-        # The pool's own queue knows no urgency: what is next is chosen here, when a thread is free.
-        with self._lock:
-            job = next((job for job in self._waiting if job.urgent), None) or next(iter(self._waiting), None)
-            if job is None:
-                return  # closed meanwhile
-            self._waiting.remove(job)
-        job.run()
-        with self._lock:
-            self._pending -= 1
+        self._lower()
+        while (job := self._next()) is not None:
+            job.run()
+            with self._more:
+                self._running.discard(job)
+            del job  # or it would be kept, with all that its function knows, until the next one comes
+
+    def _next(self) -> Job | None:
+        """The job to run; None once there will be none."""
+        with self._more:
+            while (job := self._queue.pop()) is None:
+                if self._closed:
+                    return None
+                self._idle += 1
+                self._more.wait()
+                self._idle -= 1
+            job.begin(time.monotonic())
+            self._running.add(job)
+            return job
+
+    def _drop(self, job: Job) -> None:
+        """Nobody waits for it any more."""
+        with self._more:
+            self._queue.remove(job)
 
     def _lower(self) -> None:
         # On Linux a thread has a niceness of its own; elsewhere the threads keep the process's.
@@ -123,36 +224,51 @@ class Worker:
                 os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + self._nice)
 
 
+_workers: "weakref.WeakSet[Worker]" = weakref.WeakSet()
+
+
+@atexit.register
+def _end() -> None:
+    """Threads that work in a library while Python takes itself apart may crash it."""
+    deadline = time.monotonic() + EXIT_S
+    workers = list(_workers)
+    for worker in workers:
+        worker.close()
+    for worker in workers:
+        worker.join(max(0.0, deadline - time.monotonic()))
+
+
 class Lane:
-    """Jobs that share something (a decoder) and so must not overlap. In order, first in, first out."""
+    """Jobs that share something (a decoder) and so must not overlap. In order, first in, first out; all of them are
+    the call's that makes the lane."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
+        self._owner = owner()
         self._waiting: deque[tuple[asyncio.Future[Any], Job]] = deque()
         self._running: Job | None = None
 
-    def post(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
-        """Add a job. The future carries its result or what it raised; cancel it to drop the job."""
-        return self._post(Job(lambda: fn(*args, **kwargs)))
+    def post(
+        self, fn: Callable[[], T], *, urgent: bool = False, within_s: float | Callable[[], float] | None = None
+    ) -> asyncio.Future[T]:
+        """Add a job. The future carries its result or what it raised; cancel it to drop the job.
 
-    def post_urgent(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
-        """`post`, before what other lanes have; what stands before it in this one becomes urgent with it."""
-        if self._running:
-            self._running.urgent = True
-        for _, job in self._waiting:
-            job.urgent = True
-        return self._post(Job(lambda: fn(*args, **kwargs), urgent=True))
+        `urgent`: before what other lanes have; what stands before it in this one becomes urgent with it.
+        """
+        if urgent:
+            if self._running:
+                self._worker.hurry(self._running)
+            for _, job in self._waiting:
+                job.urgent = True
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting.append((future, Job(fn, urgent, within_s, self._owner)))
+        self._next()
+        return future
 
     def drop(self) -> None:
         """Cancel what waits. The job that runs, if any, ends by itself and its result is dropped by whoever asked."""
         while self._waiting:
             self._waiting.popleft()[0].cancel()
-
-    def _post(self, job: Job) -> asyncio.Future[Any]:
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.append((future, job))
-        self._next()
-        return future
 
     def _next(self) -> None:
         while self._waiting and self._running is None:

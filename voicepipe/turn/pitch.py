@@ -4,6 +4,7 @@ Autocorrelation of 40 ms windows, normalised by the window's own (Boersma, 1993)
 """
 
 import math
+from collections import deque
 
 import numpy as np
 
@@ -20,6 +21,8 @@ END_HOPS = 25
 """The end is the last 250 ms before the silence, ..."""
 END_PITCHES = 6
 """... of which the last 60 ms that have a pitch are taken."""
+KEPT_HOPS = 60 * 100
+"""The last minute is compared with."""
 FEWEST = 12
 """With fewer pitches than this nothing is said."""
 
@@ -38,7 +41,7 @@ class Pitch:
 
     def __init__(self) -> None:
         self._rest: Pcm = np.empty(0, np.int16)
-        self._octaves: list[float | None] = []
+        self._octaves: deque[float | None] = deque(maxlen=KEPT_HOPS)
         """log2 of the pitch in Hz, every 10 ms."""
         self._loudest = 0.0
 
@@ -55,7 +58,8 @@ class Pitch:
         if len(pitches) < FEWEST:
             return 0.0
         last = max(i for i, pitch in enumerate(self._octaves) if pitch is not None)
-        end = [pitch for pitch in self._octaves[max(0, last - END_HOPS) : last + 1] if pitch is not None][-END_PITCHES:]
+        octaves = list(self._octaves)
+        end = [pitch for pitch in octaves[max(0, last - END_HOPS) : last + 1] if pitch is not None][-END_PITCHES:]
         fall = float(np.median(end) - np.median(pitches))
         return max(-LIMIT, min(LIMIT, SLOPE * (fall - MIDDLE_OCTAVES)))
 

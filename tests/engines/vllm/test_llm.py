@@ -15,7 +15,7 @@ LONG = "too long for the model"
 
 
 class FakeCore:
-    errored = False
+    errored = hung = False
 
     def __init__(self, error: EngineError) -> None:
         self.error = error

@@ -49,6 +49,11 @@ class VllmCore:
         errored: bool = self.llm.errored
         return errored
 
+    @property
+    def hung(self) -> bool:
+        """Never: what hangs is a process, which `close` kills."""
+        return False
+
     async def close(self) -> None:
         if handler := self.llm.output_handler:
             handler.cancel()  # It would report the end as a failure.

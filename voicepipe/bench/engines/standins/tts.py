@@ -28,7 +28,7 @@ class TorchTts:
 
     async def speak(self, call: int, *, first: bool) -> None:
         """Raises EngineError, and what torch raises."""
-        await (self._worker.submit_urgent if first else self._worker.submit)(self._speak, first)
+        await self._worker.ask(lambda: self._speak(first), urgent=first)
 
     def close(self) -> None:
         self._worker.close()

@@ -1,0 +1,155 @@
+"""One utterance at a pocketsphinx decoder: noise taken out, decoded, and what a voice that comes back costs."""
+
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+
+from voicepipe.audio import Pcm, dbfs, ms_to_samples
+from voicepipe.engines.base import Hypothesis
+from voicepipe.engines.denoise import HOP, Denoiser
+from voicepipe.engines.sphinx_decoder import Decoder
+from voicepipe.errors import EngineError
+
+CHUNK = ms_to_samples(60)
+"""Sound is decoded in pieces of at least this length, and looked at for a partial after PARTIAL."""
+PARTIAL = ms_to_samples(100)
+PIECE = ms_to_samples(400)
+"""No job decodes more than this, except for the words at the end: others wait for a thread meanwhile."""
+REPLAY = ms_to_samples(2500)
+"""A pause after more sound than this splits the recognition: decoding it all again would hold up the words to come."""
+BEGINNING = ms_to_samples(500)
+"""Decoding waits for so much voice, which tells what the caller sounds like and whether the line is a telephone's."""
+SILENCE = ms_to_samples(500)
+"""So much of what follows after `settle` is kept, for the soft beginning of a voice that comes back."""
+BACK_DB = 28.0
+"""After `settle`, sound within this of the loudest so far (noise taken out) is the voice that comes back."""
+
+
+class Recognition:
+    """The blocking half of a stream: runs on worker threads, one job at a time.
+
+    `inbox` is where the event loop puts more sound. A job takes what is there when it runs, so that none is lost with a
+    job that is dropped before.
+    """
+
+    def __init__(self, decoder: Decoder, inbox: deque[Pcm]) -> None:
+        self.decoder = decoder
+        self.heard = 0
+        """Samples taken from the inbox."""
+        self._inbox = inbox
+        self._denoiser = Denoiser()
+        self._open = self._broken = False
+        self._heard: list[Pcm] = []
+        """Sound without noise since the last split, for decoding it again; up to `settle`."""
+        self._silence: deque[Pcm] = deque()
+        """The last of what came after `settle`."""
+        self._ahead: list[Pcm] = []
+        """What of it is still to be decoded."""
+        self._looked = 0
+        self._loudest = -96.0
+        self._before = ""
+        """Words before the last split."""
+        self._settled: Hypothesis | None = None
+
+    def hear(self) -> Hypothesis | None:
+        """Decode what has come; a partial if it is time for one."""
+        self._guard(self._hear)
+        if self._settled or not self._open or self.heard - self._looked < PARTIAL:
+            return None
+        self._looked = self.heard
+        return Hypothesis(self._words(), self.heard)
+
+    def hear_out(self) -> Hypothesis | None:
+        """Decode all that has come; a partial unless its best words are there already."""
+        self._guard(lambda: self._hear(last=self._open))  # `settle` alone begins on less than BEGINNING
+        return Hypothesis(self._words(), self.heard) if self._open and not self._settled else None
+
+    def settle(self) -> Hypothesis:
+        """Find the best words of everything that has come."""
+        self._guard(self._settle)
+        assert self._settled is not None
+        return Hypothesis(self._settled.text, self.heard, self._settled.end_logprob)
+
+    def _settle(self) -> None:
+        self._hear(last=True)
+        if self._settled is None:
+            guess = self.decoder.words() if self._open else ""
+            self._end()
+            text = self._words()
+            self._settled = Hypothesis(text, self.heard, self.decoder.end_logprob(self.decoder.words(), guess))
+
+    def close(self) -> None:
+        """Leave the decoder ready for another utterance. Raises EngineError if it is not."""
+        self._guard(self._end)
+
+    def _guard(self, job: Callable[[], None]) -> None:
+        """Once something failed the words are not to be trusted, nor is the decoder."""
+        try:
+            job()
+        except Exception as error:
+            self._broken = True
+            raise EngineError(f"The recogniser failed: {error}") from error
+        if self._broken:
+            raise EngineError("The recogniser failed during this utterance.")
+
+    @property
+    def behind(self) -> bool:
+        """There is more to decode than one job does."""
+        return self._open and sum(sound.size for sound in self._ahead) >= CHUNK
+
+    def _hear(self, *, last: bool = False) -> None:
+        pcm = np.concatenate([np.empty(0, np.int16), *(self._inbox.popleft() for _ in range(len(self._inbox)))])
+        self.heard += pcm.size
+        sound = self._denoiser.clean(pcm, last=last)
+        if sound.size:
+            loudest = max(dbfs(hop) for hop in sound.reshape(-1, HOP))
+            back = loudest > self._loudest - BACK_DB
+            self._loudest = max(self._loudest, loudest)
+            if self._settled is None:
+                self._heard.append(sound)
+                self._ahead.append(sound)
+            else:
+                self._silence.append(sound)
+                while sum(quiet.size for quiet in self._silence) - self._silence[0].size >= SILENCE:
+                    self._silence.popleft()
+                if back:
+                    self._ahead = [self._resume(self._settled)]
+        if self._ahead and self._settled is None:
+            self._decode(np.concatenate(self._ahead), last)
+
+    def _decode(self, sound: Pcm, last: bool) -> None:
+        if not self._open:
+            voice = self._from_voice(sound)
+            if voice.size < BEGINNING and not last:
+                return
+            self.decoder.start(voice, narrow=bool(self._denoiser.narrow))
+            self._open = True
+        piece = sound.size if last else PIECE
+        self._ahead = [sound[piece:]] if sound.size > piece else []
+        self.decoder.feed(sound[:piece])
+
+    def _from_voice(self, sound: Pcm) -> Pcm:
+        """`sound` without the quiet before its first voice."""
+        loud = (dbfs(hop) > self._loudest - BACK_DB for hop in sound.reshape(-1, HOP))
+        return sound[next((i for i, voiced in enumerate(loud) if voiced), 0) * HOP :]
+
+    def _resume(self, settled: Hypothesis) -> Pcm:
+        """The voice is back: what must be decoded (again)."""
+        self._settled = None
+        if sum(sound.size for sound in self._heard) > REPLAY:
+            self._before = settled.text
+            self._heard = []
+        sound: Pcm = np.concatenate([*self._heard, *self._silence])
+        self._silence.clear()
+        self._heard = [sound]
+        return sound
+
+    def _end(self) -> None:
+        self._ahead = []
+        if self._open:
+            self._open = False
+            self.decoder.end()
+
+    def _words(self) -> str:
+        return f"{self._before} {self.decoder.words()}".strip() if self._heard else self._before
