@@ -373,7 +373,7 @@ async def _do(does: Does, number: int, control: Control, refused: list[str]) -> 
                     Item(f"client_{does.at_ms}", "function_call_output", call_id="c1", output=does.text), None
                 )
             case "truncate_first" | "truncate_last":
-                spoken = [item for item in control.items() if item.role == "assistant"]
+                spoken = [item for item in control.items() if item.role == "assistant"] or [Item("nothing was said")]
                 control.truncate(spoken[0 if does.what == "truncate_first" else -1].id, does.ms)
     except CallError as error:
         refused.append(type(error).__name__)

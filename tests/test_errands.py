@@ -4,12 +4,15 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.scenario import Delays, Does, Presses, Recording, Says, Scenario, play
 from voicepipe.agent import Tool
 from voicepipe.engines.base import Message
 from voicepipe.errors import OutcomeUnknown, ToolError
+from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.realtime.translate import Translator
 from voicepipe.turn.events import ReplyDone
 from voicepipe.turn.prompt import ToolCall
 
@@ -137,6 +140,37 @@ async def test_a_client_s_tools_are_passed_on_beside_ours() -> None:
     (done,) = [event for _, event in recording.events if isinstance(event, ReplyDone)]
     assert [item.name for item in done.items] == ["show", "print"]
     assert sorted(tools_of(recording)) == [f"-> {BOOKED}", "calls book", "calls print", "calls show"]
+
+
+async def test_the_wire_has_each_call_of_a_client_s_tools_and_one_end() -> None:
+    replies = {ASKED: "Let me see. call:show {} call:book {} call:print {}"}
+    recording = await play(scenario(replies=replies, settings={"tools": ["show", "print"]}), Uses(0.5))
+    translator = Translator(Session(id="sess_1", model="demo"), "conv_1", audio_in_events=True)
+    wires = [msgspec.to_builtins(wire) for _, event in recording.events for wire in translator(event)]
+    ends = [wire for wire in wires if wire["type"] == "response.output_item.done"]
+    assert [(wire["output_index"], wire["item"].get("name", "said")) for wire in ends] == [
+        (0, "said"), (1, "show"), (2, "print"),
+    ]  # fmt: skip
+    (done,) = [wire["response"] for wire in wires if wire["type"] == "response.done"]
+    assert [item.get("name", "said") for item in done["output"]] == ["said", "show", "print"]
+    assert [wire["name"] for wire in wires if wire["type"] == "response.function_call_arguments.done"] == [
+        "show",
+        "print",
+    ]
+
+
+async def test_what_is_owed_waits_while_a_client_s_tool_runs() -> None:
+    """The client asks for the next reply itself, which would meet one that nobody asked for."""
+    uses = Uses(4.0)
+    hears, says = [ASKED, "print it"], [SPEAKS, Says(3500, 900)]
+    replies = {ASKED: "call:book {}", "print it": "call:print {}", "printed": "It is printed, and booked."}
+    does = [Does(9000, "output", "printed"), Does(9010, "respond")]
+    settings = {"tools": ["print"]}
+    recording = await play(scenario(hears=hears, says=says, replies=replies, settings=settings, does=does), uses)
+    assert recording.refused == []
+    assert [line for line in recording.story if line.startswith("agent")] == [
+        "agent (completed): It is printed, and booked."
+    ]
 
 
 async def test_a_caller_who_hangs_up_does_not_stop_it() -> None:

@@ -4,9 +4,12 @@ What callers say is scripted, so that a busy machine hears it, too; the answers,
 """
 
 import asyncio
+import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,7 @@ import pytest
 from latency_probes import clips
 from latency_probes.caller import Caller
 from latency_probes.conversation import greeting_over
-from latency_probes.own_server import started
+from latency_probes.own_server import Started, started
 from latency_probes.realtime import RealtimeCaller
 from latency_probes.sip import SipCaller, free_port
 from latency_probes.timeline import Reply, voiced_span
@@ -34,10 +37,9 @@ hears = ["a table for two at seven on friday", "that is all thanks"]
 """
 
 
-@pytest.fixture(scope="module")
-def pop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """Its address, and its telephone's."""
-    folder = tmp_path_factory.mktemp("pop")
+@contextmanager
+def slow_pop(folder: Path) -> Iterator[tuple[Started, str]]:
+    """And its telephone's address. What was booked stands in the file `booked`."""
     (folder / "agents").mkdir()
     (folder / "slow.toml").write_text(CONFIG)
     desk = (ROOT / "configs" / "agents" / "front-desk.toml").read_text()
@@ -46,8 +48,16 @@ def pop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     (folder / "agents" / "desk.toml").write_text(slow)
     port = free_port()
     command = (sys.executable, "-m", "voicepipe", "pop", "--port", "0", "--sip-port", str(port))
-    with started((*command, "--config", str(folder / "slow.toml")), {"PYTHONPATH": str(ROOT)}) as child:
-        yield child.url, f"127.0.0.1:{port}"
+    variables = {"PYTHONPATH": str(ROOT), "BOOKINGS": str(folder / "booked")}
+    with started((*command, "--config", str(folder / "slow.toml")), variables) as child:
+        yield child, f"127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="module")
+def pop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """Its address, and its telephone's."""
+    with slow_pop(tmp_path_factory.mktemp("pop")) as (child, phone):
+        yield child.url, phone
 
 
 async def ask(caller: Caller, said: str) -> Reply:
@@ -80,3 +90,17 @@ async def test_a_slow_tool_is_bridged_and_a_goodbye_heard_before_the_call_ends(p
         assert ends - begins > 24_000 * 1.5 and goodbye.pcm.size > ends
     finally:
         await caller.hang_up()
+
+
+async def test_a_caller_who_hangs_up_and_a_server_that_ends_have_it_done_all_the_same(tmp_path: Path) -> None:
+    with slow_pop(tmp_path) as (child, _):
+        caller = RealtimeCaller(child.url, "quiet", 1)
+        await caller.dial()
+        await greeting_over(caller)
+        speech = await asyncio.to_thread(clips.speech, spoken("hours")[0], 1)
+        before = len(caller.timeline.of_type("response.created"))
+        caller.say(speech.pcm)
+        await until(lambda: len(caller.timeline.of_type("response.created")) > before)
+        await caller.hang_up()
+        os.kill(child.pid, signal.SIGTERM)
+        await until((tmp_path / "booked").exists)

@@ -229,7 +229,7 @@ class Dialogue:
     def catch_up(self) -> bool:
         """Begin the reply that is owed, if there is one and nothing is in its way: also one that tells what came of a
         tool which the caller has not been told of."""
-        results = self.studio.errands.owed() if self._answers_unasked else []
+        results = self.studio.errands.owed() if self._answers_unasked and not self._client_works() else []
         if not (self._owed or results) or self.waiting or self.reply:
             return False
         settings = self.settings
@@ -241,6 +241,11 @@ class Dialogue:
             errand.owed = True
         self.begin(self.studio.order(settings))
         return True
+
+    def _client_works(self) -> bool:
+        """A tool of the client's has been called: the client asks for the next reply itself, perhaps at once."""
+        last = self.studio.history.last_visible()
+        return last is not None and self.studio.history.get(last).kind != "message"
 
     # The conversation.
 
