@@ -26,7 +26,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   baresip:baresip-core:calls_by_SIP_from_baresip \
   /usr/lib/*/kamailio/modules/tls.so:kamailio-tls-modules:calls_by_TLS_through_Kamailio
 
-.PHONY: help demo test test-clients test-engines lint types bench bench-attacks bench-vllm soak fuzz docs screenshots venv system clean
+.PHONY: help demo test test-clients test-engines lint types bench bench-attacks bench-vllm soak fuzz chaos-pop docs screenshots venv system clean
 .DEFAULT_GOAL := help
 SHELL := bash
 
@@ -75,6 +75,9 @@ bench-vllm: $(VLLM)/.installed  ## The same, with a small language model in vLLM
 
 fuzz: venv  ## INPUTS (a million) of every protocol's reader, mutated; ARGS are tests.fuzz's, targets among them
 	@$(BIN)/python -m tests.fuzz --inputs $(INPUTS) $(ARGS)
+
+chaos-pop: venv  ## Engines, the disk, the clock and the network fail in the middle of turns; 8 minutes (ARGS: which)
+	@$(BIN)/python -m tests.chaos $(ARGS)
 
 docs: venv  ## Commands, paths and links in *.md hold
 	@$(BIN)/python -m pytest tests/test_docs.py
