@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -42,6 +42,14 @@ class ReplyRequest:
     """What the model reads in place of the conversation."""
 
 
+class Size(NamedTuple):
+    """Of a conversation."""
+
+    items: int
+    bytes: int
+    """Of their text, in UTF-8."""
+
+
 class CallControl(Protocol):
     """One call, seen from its ingress. Events may be emitted before a method returns."""
 
@@ -53,6 +61,9 @@ class CallControl(Protocol):
 
     def items(self) -> Sequence[Item]:
         """The conversation, in order."""
+
+    def size(self) -> Size:
+        """Of the conversation, with what tools on the server found."""
 
     def item(self, item_id: str) -> Item:
         """Raises ItemUnknown."""

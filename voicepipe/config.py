@@ -110,7 +110,17 @@ class LimitsConfig(Section, frozen=True):
     call_ms: Annotated[int, Meta(ge=1000)] = 3_600_000
     idle_ms: Annotated[int, Meta(ge=1000)] = 300_000
     """Without any message from the client."""
+    event_bytes: Annotated[int, Meta(ge=1024)] = 512 * 1024
+    """One message that is no appended audio."""
+    session_bytes: Annotated[int, Meta(ge=1024)] = 128 * 1024
+    """The instructions and tools of a session, or of one response."""
+    item_bytes: Annotated[int, Meta(ge=1024)] = 64 * 1024
+    """One entry of a conversation."""
+    conversation_bytes: Annotated[int, Meta(ge=1024)] = 1024 * 1024
+    """All of them."""
     items: Annotated[int, Meta(ge=1)] = 2000
+    client_percent: Annotated[int, Meta(ge=1, le=100)] = 10
+    """Of the event loop's time that one client's messages may take for long; what comes faster is carried out later."""
     unread_bytes: Annotated[int, Meta(ge=65_536)] = 8 * 1024 * 1024
     """Sent and not taken by the client; a client that reads so slowly is hung up."""
 

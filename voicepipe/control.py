@@ -10,7 +10,7 @@ import msgspec
 from voicepipe.agent import CallSettings
 from voicepipe.audio import samples_to_ms
 from voicepipe.call import Call
-from voicepipe.call_api import ReplyRequest
+from voicepipe.call_api import ReplyRequest, Size
 from voicepipe.commits import Commits
 from voicepipe.dtmf import Dtmf
 from voicepipe.errors import InputEmpty, NoReply, ReplyActive
@@ -57,6 +57,10 @@ class Control:
 
     def items(self) -> Sequence[Item]:
         return self._dialogue.studio.history.visible()
+
+    def size(self) -> Size:
+        history = self._dialogue.studio.history
+        return Size(len(history.items), history.bytes)
 
     def item(self, item_id: str) -> Item:
         return self._dialogue.studio.history.shown(item_id)

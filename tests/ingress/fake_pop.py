@@ -12,7 +12,7 @@ import numpy as np
 
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.audio import BLOCK, Pcm, dbfs
-from voicepipe.call_api import CallControl, ReplyRequest, Tenant
+from voicepipe.call_api import CallControl, ReplyRequest, Size, Tenant
 from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import (
     ConfigError,
@@ -45,6 +45,7 @@ from voicepipe.turn.events import (
     SpeechStopped,
     WordsHeard,
 )
+from voicepipe.turn.history import item_bytes
 
 QUIET_BLOCKS = 5
 WORDS = "what are your opening hours"
@@ -81,6 +82,9 @@ class FakeCall:
 
     def items(self) -> Sequence[Item]:
         return self.history
+
+    def size(self) -> Size:
+        return Size(len(self.history), sum(map(item_bytes, self.history)))
 
     def item(self, item_id: str) -> Item:
         for item in self.history:

@@ -126,6 +126,6 @@ def test_a_text_costs_its_length(unit: str) -> None:
         speakable(text)
         return time.thread_time() - begun
 
-    few, many = took(2_000), took(16_000)
-    few = min(few, took(2_000), took(2_000))
+    few, many = took(1_000), took(8_000)
+    few = min(few, took(1_000), took(1_000))
     assert many < 32 * max(few, 0.0005), "eight times as much would be 64 times as dear if the square were paid"

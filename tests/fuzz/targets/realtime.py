@@ -113,7 +113,7 @@ def decode(data: bytes) -> None:
     """What each message means, in bytes and as text."""
     for raw in (data, data.decode(errors="surrogatepass") if data.isascii() else data):
         try:
-            client_events.decode(raw)
+            client_events.decode(raw, 1 << 20)
         except WireError as error:
             assert error.message
             client_events.event_id(raw)

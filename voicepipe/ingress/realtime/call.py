@@ -94,7 +94,7 @@ class RealtimeCall:
         self._call = seat.open(line, settings, self._on_event)
         self.id = self._call.id
         self.kind, self.agent, self.origin = line.kind, settings.agent.name, settings.origin
-        self._control = Control(self._call, line, self._translator, self._emit, limits.items)
+        self._control = Control(self._call, line, self._translator, self._emit, limits)
 
     @property
     def goodbye(self) -> Goodbye:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from voicepipe.ingress.realtime.errors import wire_error
+from voicepipe.ingress.realtime.errors import WireError, wire_error
 from voicepipe.ingress.realtime.items import ItemIn
 from voicepipe.ingress.realtime.session import MaxTokens, ToolChoice, ToolJson
 
@@ -112,14 +112,19 @@ _decoder: msgspec.json.Decoder[AnyClientEvent] = msgspec.json.Decoder(AnyClientE
 
 class _Envelope(Struct, frozen=True):
     event_id: Any = None
+    type: Any = None
 
 
 _envelope = msgspec.json.Decoder(_Envelope)
 
 
-def decode(raw: str | bytes) -> AnyClientEvent:
-    """The event in one message. Raises WireError."""
+def decode(raw: str | bytes, most: int) -> AnyClientEvent:
+    """The event in one message. Raises WireError, also where it is longer than `most` and no audio."""
     try:
+        # Skipping through a message makes nothing of it; decoding one of many small parts takes the loop's time.
+        if len(raw) > most and _envelope.decode(raw).type != "input_audio_buffer.append":
+            too_long = f"The message is {len(raw)} bytes long, and at most {most} are taken unless it appends audio. "
+            raise WireError("invalid_value", f"{too_long}Send less at once.")
         return _decoder.decode(raw)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise wire_error(error) from None

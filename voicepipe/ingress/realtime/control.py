@@ -5,9 +5,11 @@ from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from voicepipe.call_api import CallControl, ReplyRequest
+from voicepipe.config import LimitsConfig
 from voicepipe.errors import CallError, InputEmpty, ItemExists, ItemMismatch, ItemUnknown, NoReply, ReplyActive
 from voicepipe.ingress.realtime import client_events as ask
 from voicepipe.ingress.realtime import server_events as say
+from voicepipe.ingress.realtime.bounds import check_input, check_item, check_room, check_session, check_words
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.items import ItemIn, ReferenceIn, item_of, wire_item
 from voicepipe.ingress.realtime.session import Format, tool_choice, voice_name
@@ -49,19 +51,19 @@ class Control:
         line: InputLine,
         translator: Translator,
         emit: Emit,
-        max_items: int,
+        limits: LimitsConfig,
     ) -> None:
         self._call = call
         self._line = line
         self._translator = translator
         self._emit = emit
-        self._max_items = max_items
+        self._limits = limits
 
     async def handle(self, raw: str | bytes, arrived: float, answer: Emit) -> None:
         """One message, which reached the socket at the monotonic second `arrived`. Never raises: what goes wrong is
         told by `answer`, to the client that asked; what happens is told to all of them."""
         try:
-            event = ask.decode(raw)
+            event = ask.decode(raw, self._limits.event_bytes)
         except WireError as error:
             return answer(say.ErrorEvent.of(error, ask.event_id(raw)))
         try:
@@ -77,6 +79,7 @@ class Control:
 
     async def _session_update(self, event: ask.SessionUpdate, asked: Asked) -> None:
         session = self._translator.session.updated(event.session)
+        check_session(session, self._limits)
         self._translator.session = session
         self._line.set_formats(session.audio.input.format, session.audio.output.format)
         self._call.configure(session.settings(self._call.settings))
@@ -103,9 +106,9 @@ class Control:
                 self._emit(say.OutputCleared(response_id=response_id or ""))
 
     async def _item_create(self, event: ask.ItemCreate, asked: Asked) -> None:
-        if len(self._call.items()) >= self._max_items:
-            raise WireError("invalid_value", f"The conversation is full: {self._max_items} items. Delete some.", "item")
-        self._call.add_item(item_of(event.item), event.previous_item_id)
+        item = item_of(event.item)
+        check_item(item, self._call.size(), self._limits)
+        self._call.add_item(item, event.previous_item_id)
 
     async def _item_retrieve(self, event: ask.ItemRetrieve, asked: Asked) -> None:
         asked.answer(say.ItemRetrieved(item=wire_item(self._call.item(event.item_id))))
@@ -123,7 +126,10 @@ class Control:
         self._call.delete_item(event.item_id)
 
     async def _response_create(self, event: ask.ResponseCreate, asked: Asked) -> None:
-        self._call.respond(self._request(event.response or ask.ResponseParams()))
+        check_room(self._call.size(), self._limits)
+        request = self._request(event.response or ask.ResponseParams())
+        check_input(request.input or (), self._limits)
+        self._call.respond(request)
 
     async def _response_cancel(self, event: ask.ResponseCancel, asked: Asked) -> None:
         self._call.cancel_reply(event.response_id)
@@ -133,6 +139,7 @@ class Control:
         if not isinstance(voice, str | None):
             raise WireError("invalid_type", "Invalid type for 'response.audio.output.voice': expected a name.",
                             "response.audio.output.voice")  # fmt: skip
+        check_words("response", params.instructions, params.tools, self._limits)
         modalities = params.output_modalities
         limit = params.max_output_tokens
         return ReplyRequest(

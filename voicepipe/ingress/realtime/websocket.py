@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -14,6 +15,7 @@ from voicepipe.config import LimitsConfig
 from voicepipe.ingress.realtime.call import LINGER, RealtimeCall
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.realtime.share import Share
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +78,7 @@ class _Client:
         self._idle_s = idle_s
         self._on_full = on_full
         self.outbox = call.join(self._full)
+        self._share = Share(call.limits.client_percent, partial(call.tell, self.outbox))
 
     async def read(self) -> str:
         """Carry out what the client asks until it is gone; why it is: "caller" or "idle"."""
@@ -87,7 +90,8 @@ class _Client:
                 if message["type"] == "websocket.disconnect":
                     return "caller"
                 arrived = self._peer.received_at if self._peer else time.monotonic()
-                await self._call.handle(message.get("text") or message.get("bytes") or b"", arrived, self.outbox)
+                raw = message.get("text") or message.get("bytes") or b""
+                await self._share.spend(self._call.handle(raw, arrived, self.outbox))
         except TimeoutError:
             return "idle"
 

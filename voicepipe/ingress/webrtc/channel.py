@@ -4,11 +4,13 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
+from functools import partial
 
 from aiortc import RTCDataChannel
 
 from voicepipe.ingress.realtime.call import LINGER, RealtimeCall
 from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.share import Share
 from voicepipe.rtp.sctp import Sctp
 
 logger = logging.getLogger(__name__)
@@ -28,6 +30,7 @@ class ChannelClient:
         self._sctp = sctp
         sctp.on_overlong = self._overlong
         self._outbox = call.join(lambda: call.end("caller"))
+        self._share = Share(call.limits.client_percent, partial(call.tell, self._outbox))
         self._asked: asyncio.Queue[tuple[str | bytes, float]] = asyncio.Queue()
         """As long as SCTP's window lets it be: a client that sends more than can be carried out is held up."""
         self._channel: asyncio.Future[RTCDataChannel] = asyncio.get_running_loop().create_future()
@@ -69,7 +72,7 @@ class ChannelClient:
         while True:
             message, arrived = await self._asked.get()
             self._sctp.release(message)
-            await self._call.handle(message, arrived, self._outbox)
+            await self._share.spend(self._call.handle(message, arrived, self._outbox))
 
     async def _write(self) -> None:
         await asyncio.wait({self._channel}, timeout=OPEN_S)

@@ -1,0 +1,131 @@
+"""A client's share of the event loop, counted by what its messages take: the machine's speed changes nothing."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.share import BURST_S, SLICE_S, Budget, Share
+
+
+def test_what_was_used_too_much_is_waited_for() -> None:
+    budget = Budget(0.1, now=0)
+    budget.pay(BURST_S, now=0)
+    assert budget.wait_s(0) == 0
+    budget.pay(0.05, now=0)
+    assert budget.wait_s(0) == pytest.approx(0.5)
+    assert budget.wait_s(0.4) == pytest.approx(0.1)
+    budget.pay(0, now=1000)
+    budget.pay(BURST_S, now=1000)
+    assert budget.wait_s(1000) == 0, "so much is saved up ..."
+    budget.pay(0.01, now=1000)
+    assert budget.wait_s(1000) == pytest.approx(0.1), "... and no more"
+
+
+class Busy:
+    """The processor's time, which goes on only where a step takes some."""
+
+    now = 0.0
+
+    def takes(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def share(busy: Busy, tell: Callable[[WireError], None]) -> Share:
+    return Share(10, tell, asyncio.get_running_loop().time, lambda: busy.now)
+
+
+@pytest.mark.virtual_time
+async def test_only_steps_count_and_not_what_is_waited_between_them() -> None:
+    busy, told = Busy(), list[WireError]()
+    mine = share(busy, told.append)
+
+    async def slow() -> None:
+        for _ in range(100):
+            busy.takes(0.001)
+            await asyncio.sleep(10)
+
+    began = asyncio.get_running_loop().time()
+    await mine.spend(slow())
+    assert asyncio.get_running_loop().time() - began == pytest.approx(1000)
+    assert not told
+
+
+@pytest.mark.virtual_time
+async def test_sound_at_its_own_pace_is_never_held_up() -> None:
+    busy, told = Busy(), list[WireError]()
+    mine = share(busy, told.append)
+
+    async def append() -> None:
+        busy.takes(0.001)  # Ten times what a packet of 20 ms takes.
+
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    for n in range(3000):
+        await asyncio.sleep(began + n * 0.02 - loop.time())
+        before = loop.time()
+        await mine.spend(append())
+        assert loop.time() == before
+    assert not told
+
+
+@pytest.mark.virtual_time
+async def test_who_asks_too_much_is_slowed_and_told_once_and_nothing_is_dropped() -> None:
+    busy, told, done = Busy(), list[WireError](), 0
+    mine = share(busy, told.append)
+
+    async def dear() -> None:
+        nonlocal done
+        done += 1
+        busy.takes(0.01)
+
+    began = asyncio.get_running_loop().time()
+    for _ in range(200):
+        await mine.spend(dear())
+    took = asyncio.get_running_loop().time() - began
+    assert done == 200
+    assert took == pytest.approx((200 * 0.01 - BURST_S) / 0.1, rel=0.05), "a tenth of the time, but for what was saved"
+    assert [error.code for error in told] == ["rate_limit_exceeded"]
+
+
+@pytest.mark.virtual_time
+async def test_the_others_get_the_loop_after_each_slice() -> None:
+    busy, mine = Busy(), list[float]()
+    client = share(busy, lambda error: None)
+    others: list[float] = []
+
+    async def other() -> None:
+        while True:
+            others.append(busy.now)
+            await asyncio.sleep(0)
+
+    async def cheap() -> None:
+        busy.takes(0.001)
+        mine.append(busy.now)
+
+    beside = asyncio.create_task(other())
+    for _ in range(100):
+        await client.spend(cheap())
+    beside.cancel()
+    gaps = [b - a for a, b in zip(others, others[1:], strict=False)]
+    assert max(gaps) <= SLICE_S + 0.001 + 1e-9
+
+
+async def test_a_cancellation_reaches_what_is_carried_out() -> None:
+    seen: list[str] = []
+
+    async def waits() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+
+    mine = Share(10, lambda error: None)
+    task = asyncio.create_task(mine.spend(waits()))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert seen == ["cancelled"]

@@ -1,0 +1,65 @@
+"""How much a client may put into a call: bytes of an item, of a conversation, of a session. Pure.
+
+Lengths are those of UTF-8.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from voicepipe.call_api import Size
+from voicepipe.config import LimitsConfig
+from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.session import Session, ToolJson
+from voicepipe.turn.events import Item
+from voicepipe.turn.history import item_bytes, utf8_bytes
+
+DELETE = "Delete items that are not needed any more."
+
+
+def check_item(item: Item, have: Size, limits: LimitsConfig) -> None:
+    """Raises WireError: it is too long, or there is no room for it beside what the conversation holds."""
+    if have.items >= limits.items:
+        raise WireError("invalid_value", f"The conversation is full: {limits.items} items. Delete some.", "item")
+    size = _checked(item, limits, "item")
+    full = f"The conversation is full: %s. {DELETE}"
+    _check(have.bytes + size, limits.conversation_bytes, full, "item")
+
+
+def check_room(have: Size, limits: LimitsConfig) -> None:
+    """Raises WireError: the conversation has no room for one more reply."""
+    _check(have.bytes, limits.conversation_bytes, f"The conversation is full: %s. {DELETE}")
+
+
+def check_input(items: Iterable[Item], limits: LimitsConfig) -> None:
+    """Raises WireError: what a reply is to be made of is too long."""
+    size = sum(_checked(item, limits, f"response.input[{n}]") for n, item in enumerate(items))
+    _check(
+        size, limits.conversation_bytes, "The input is too long: %s. Leave out what is not needed.", "response.input"
+    )
+
+
+def check_session(session: Session, limits: LimitsConfig) -> None:
+    """Raises WireError: its instructions and tools are too long."""
+    check_words("session", session.instructions, session.tools, limits)
+
+
+def check_words(what: str, instructions: str | None, tools: Iterable[ToolJson] | None, limits: LimitsConfig) -> None:
+    """Of a "session" or a "response". Raises WireError: they are too long."""
+    said, most = utf8_bytes(instructions or ""), limits.session_bytes
+    _check(said, most, "The instructions are too long: %s. Shorten them.", f"{what}.instructions")
+    described = len(msgspec.json.encode(tools)) if tools else 0
+    together = "Instructions and tools are too long together: %s. Describe fewer tools, or in fewer words."
+    _check(said + described, most, together, f"{what}.tools")
+
+
+def _checked(item: Item, limits: LimitsConfig, param: str) -> int:
+    size = item_bytes(item)
+    too_long = "The item is too long: %s. Shorten it, or make it several items."
+    _check(size, limits.item_bytes, too_long, param)
+    return size
+
+
+def _check(size: int, most: int, sentence: str, param: str | None = None) -> None:
+    if size > most:
+        raise WireError("invalid_value", sentence % f"{size} bytes of at most {most}", param)

@@ -1,0 +1,113 @@
+"""A client's share of the event loop, which carries all other calls too: its messages are carried out as long as they
+take no more of it.
+
+What counts is the processor's time that its own messages take, not the time that passes meanwhile. A client that sends
+faster than that is slowed, and told so; none of its messages is dropped.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any
+
+from voicepipe.ingress.realtime.errors import WireError
+
+BURST_S = 0.25
+"""Of the loop's time that a client has saved up when it begins, and can save up at most."""
+SLICE_S = 0.004
+"""So much of one client's messages is carried out at a stretch. What they undo among themselves costs nothing."""
+FAR_OVER_S, TOLD_EVERY_S = 2.0, 30.0
+"""A client that was held up for so long is told, and not again for a while."""
+
+
+class Budget:
+    """Seconds of the loop's time, which come in at a steady rate. Pure."""
+
+    def __init__(self, rate: float, now: float) -> None:
+        self._rate = rate
+        self._left = BURST_S
+        self._at = now
+
+    def pay(self, seconds: float, now: float) -> None:
+        """They were used by the second `now`."""
+        self._left = min(BURST_S, self._left + (now - self._at) * self._rate) - seconds
+        self._at = now
+
+    def wait_s(self, now: float) -> float:
+        """Seconds until what was used too much has come in."""
+        return max(0.0, -self._left / self._rate - (now - self._at))
+
+
+class Share:
+    """One client's. `tell` gets the error that it is to read."""
+
+    def __init__(
+        self,
+        percent: int,
+        tell: Callable[[WireError], None],
+        clock: Callable[[], float] = time.monotonic,
+        busy: Callable[[], float] = time.thread_time,
+    ) -> None:
+        self._percent = percent
+        self._tell = tell
+        self._clock = clock
+        self._busy = busy
+        self._budget = Budget(percent / 100, clock())
+        self._slice = 0.0
+        self._held_up = 0.0
+        self._told_at = float("-inf")
+
+    async def spend(self, asked: Coroutine[Any, Any, None]) -> None:
+        """Carry out one message; returns when the next one may be."""
+        await _Metered(asked, self._used, self._busy)
+        if self._slice >= SLICE_S:
+            await self.rest()
+
+    async def rest(self) -> None:
+        """Let the others have the loop, and wait until this client has a share of it again."""
+        self._slice = 0.0
+        now = self._clock()
+        wait_s = self._budget.wait_s(now)
+        self._held_up = self._held_up + wait_s if wait_s else 0.0
+        if self._held_up >= FAR_OVER_S and now - self._told_at >= TOLD_EVERY_S:
+            self._told_at = now
+            self._tell(
+                WireError(
+                    "rate_limit_exceeded",
+                    f"Your messages take more than {self._percent} % of this server's time, which it shares with other "
+                    "callers: they are carried out more slowly. Send fewer, or smaller ones.",
+                    kind="rate_limit_error",
+                )
+            )
+        await asyncio.sleep(wait_s)
+
+    def _used(self, seconds: float) -> None:
+        self._slice += seconds
+        self._budget.pay(seconds, self._clock())
+
+
+class _Metered:
+    """Awaits a coroutine, and tells what each of its steps took of the loop: not what it waited."""
+
+    def __init__(
+        self, asked: Coroutine[Any, Any, None], used: Callable[[float], None], busy: Callable[[], float]
+    ) -> None:
+        self._asked = asked
+        self._used = used
+        self._busy = busy
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        thrown: BaseException | None = None
+        while True:
+            began = self._busy()
+            try:
+                waits_for = self._asked.throw(thrown) if thrown else self._asked.send(None)
+            except StopIteration:
+                return
+            finally:
+                thrown = None
+                self._used(self._busy() - began)
+            try:
+                yield waits_for
+            except BaseException as error:  # A cancellation, which is the coroutine's to hear of.
+                thrown = error
