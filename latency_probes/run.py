@@ -20,6 +20,7 @@ from voicepipe.errors import ProbeError, cause
 
 SPREAD_S = 2.0
 """Calls start at random moments of this many seconds, so that their blocks and questions do not march in step."""
+AGAIN_S = 1.0
 
 
 class Generator(msgspec.Struct):
@@ -54,6 +55,8 @@ class Runner:
     concurrency: int
     advance: Callable[[], None]
     """Called after every call."""
+    gives_up: bool = True
+    """Where the first call that ends could not be placed. If not, callers whose call failed try again in a while."""
     turns: list[TurnResult] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     references: dict[str, Pcm] = field(default_factory=dict)
@@ -65,7 +68,7 @@ class Runner:
     async def run(self, plan: Plan) -> Run:
         """Hold every call of `plan`; cancelled, return what ended so far: hours of calls are not to be lost.
 
-        Raises ProbeError where no call at all could be placed.
+        Raises ProbeError where no call at all could be placed, unless it is told not to give up.
         """
         wall, cpu = time.monotonic(), processor_seconds()
         with suppress(asyncio.CancelledError):
@@ -92,11 +95,13 @@ class Runner:
             plan = waiting.pop()
             record = await converse(self.new_caller(plan), plan, self.seed)
             self.connected += bool(record.timeline.sent)
-            if not self.connected:
+            if not self.connected and self.gives_up:
                 raise ProbeError(record.failure)
             # In a thread: judging takes milliseconds that the other calls' blocks would wait for.
             await asyncio.to_thread(self._keep, record)
             self.advance()
+            if record.failure and not self.gives_up:
+                await asyncio.sleep(AGAIN_S)
 
     def _keep(self, record: CallRecord) -> None:
         self.lag_s = max(self.lag_s, record.lag_s)

@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     says[STRANGERS] = "all that need no key at the same time, from 50 addresses, 10 Mbit/s in all"
     console = Console() if sys.stdout.isatty() else Console(width=220)
     if options.list:
-        console.print("\n".join(f"{name:24}{said}" for name, said in says.items()), highlight=False)
+        console.print("\n".join(f"{name:28}{said}" for name, said in says.items()), highlight=False)
         return 0
     if unknown := [name for name in options.only if name not in says]:
         Console(stderr=True).print(f"there is no attack {unknown[0]!r}: --list shows those that there are", style="red")
