@@ -14,7 +14,6 @@ import numpy as np
 
 from voicepipe.audio import samples_to_ms
 from voicepipe.errands import Errand, called
-from voicepipe.errors import VoicepipeError
 from voicepipe.ladder import Ladder, Rungs
 from voicepipe.shown import shown
 from voicepipe.speech import Phrase
@@ -183,9 +182,9 @@ class Reply:
             async with aclosing(source) as texts:
                 async for text in texts:
                     await self._say(text)
-        except VoicepipeError as error:
+        except Exception as error:  # Also one that no engine should raise: it ends this reply, and not the call.
             self._failure = shown(error, f"reply {self.id}")
-            with suppress(VoicepipeError):  # The voice itself may be what failed.
+            with suppress(Exception):  # The voice itself may be what failed.
                 await self._say(self.order.settings.agent.fallback)
         await self._pieces.put(None)
 
@@ -308,7 +307,7 @@ class Reply:
 
     async def _stand_in(self, text: str, *, instead: bool = True) -> None:
         """Say it `instead` of the answer, or before it: not if that has come meanwhile."""
-        with suppress(VoicepipeError):
+        with suppress(Exception):
             async with aclosing(self._voiced(text, first=True)) as phrases:
                 phrase = await self._ladder.next(phrases, rung=True)
                 if self._ladder.answering and not instead:

@@ -53,7 +53,7 @@ FAULTS = (
     _switch("model-page", "a proxy's page comes in place of replies"),
     _switch("model-refuses", "it refuses every request with status 500"),
     _switch("voice-hangs", "a call into espeak-ng does not come back", down_s=12.0),
-    _switch("voice-fails", "every call into espeak-ng fails", down_s=None),
+    _switch("voice-fails", "every call into espeak-ng fails, in a way that nobody expected", down_s=30.0),
     _switch("voice-slow", "every phrase takes 400 ms longer", answers=True),
     _switch("disk-full", "the log's device is full, and no file can grow", answers=True),
     _switch("clock-forward", "the clock is set forward by a day", answers=True),

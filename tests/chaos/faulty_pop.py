@@ -65,7 +65,7 @@ def slow(owner: Any, name: str, switches: Switches, switch: str) -> None:
 def fails(owner: Any, name: str, switches: Switches, switch: str) -> None:
     def before() -> None:
         if switches.on(switch):
-            raise RuntimeError("broken by a switch")
+            raise RuntimeError("broken by a switch")  # No EngineError: it is what nobody expected.
 
     around(owner, name, before)
 

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from tests.chaos.switches import Switches
 from tests.engines.openai_server import Event, Json, Server, refusal, said, serving
@@ -22,7 +22,9 @@ def answer(switches: Switches, body: Json) -> list[Event] | Response:
         return HTMLResponse("<html>502 Bad Gateway</html>")
     events = said(*WORDS)
     if switches.on("model-garbage"):
-        return [*events[:3], 'data: {"choices": [{"delta": \x00\ufffd]]}\n\n', "data: null\n\n", "\ufffd\n\n" * 100]
+        return StreamingResponse(
+            iter((b'data: {"choices": [{"delta": {"content": "We \xff\xc0', b"\n\ndata: null\n\n"))
+        )
     slowed: list[Event] = [1.5] if switches.on("model-slow") else []
     for event in events:
         slowed += [event, BETWEEN_S]

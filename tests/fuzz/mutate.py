@@ -8,6 +8,7 @@ from typing import Any
 from tests.fuzz.target import Target
 
 NUMBERS = (0, 1, -1, 2**7, 2**8 - 1, 2**15, 2**16 - 1, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**63, 2**64, -(2**31))
+NESTED = (b"[" * 3000, b'{"a":' * 3000, b"(" * 500)
 TEXTS = (
     "",
     "\0",
@@ -118,6 +119,8 @@ def _number(data: bytes, random: Random, words: Sequence[bytes], pool: Sequence[
 
 def _word(data: bytes, random: Random, words: Sequence[bytes], pool: Sequence[bytes]) -> bytes:
     at, end = _span(data, random)
+    if random.random() < 0.02:
+        return data[:at] + random.choice(NESTED) + data[at:]
     known = (
         random.choice(words) if words and random.random() < 0.7 else random.choice(TEXTS).encode(errors="surrogatepass")
     )

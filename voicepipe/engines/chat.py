@@ -83,7 +83,7 @@ def _arguments(call: ToolCall) -> str:
     """JSON text of an object, whatever a model wrote: what is malformed, servers refuse with the whole conversation."""
     try:
         return call.arguments if isinstance(json.loads(call.arguments), dict) else "{}"
-    except ValueError:
+    except (ValueError, RecursionError):
         return "{}"
 
 

@@ -19,6 +19,8 @@ LONGEST_EVENT = 1 << 20
 """Bytes; no token is as long."""
 SHOWN = 300
 """Characters of a server's own words in our message."""
+NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
+"""What bytes that are no JSON are refused with."""
 
 
 # --- the request --------------------------------------------------------------------------------------------------
@@ -104,7 +106,7 @@ class Reply:
             return ""
         try:
             chunk = msgspec.json.decode(event, type=_Chunk)
-        except msgspec.DecodeError as error:
+        except NOT_JSON as error:
             raise EngineError(f"The language model's server sent what is no chat completion: {error}.") from None
         if chunk.error or chunk.object == "error":
             raise EngineError(f"The language model's server failed: {complaint(event)}")
@@ -138,7 +140,7 @@ def complaint(body: bytes) -> str:
     """A server's own words about what went wrong, on one line."""
     try:
         found = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except NOT_JSON:
         found = body.decode("utf-8", "replace")
     while isinstance(found, dict):
         found = next((found[key] for key in ("error", "message", "detail") if found.get(key)), str(found))
@@ -149,7 +151,7 @@ def names(body: bytes) -> list[str]:
     """The models of an answer to GET /models; none if it is not one."""
     try:
         return [model.id for model in msgspec.json.decode(body, type=_Models).data]
-    except msgspec.DecodeError:
+    except NOT_JSON:
         return []
 
 

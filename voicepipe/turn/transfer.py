@@ -26,7 +26,7 @@ def target(agent: Agent, arguments: str) -> str:
     """Where the model wants the caller to go. Raises TransferFailed, which tells it what it may say instead."""
     try:
         to = msgspec.json.decode(arguments, type=_Arguments).to
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
         to = ""
     if to not in agent.transfer:
         raise TransferFailed(f"`to` must be one of: {', '.join(agent.transfer)}")

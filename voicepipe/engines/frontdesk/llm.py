@@ -200,7 +200,7 @@ def readable(result: str) -> str:
     """A tool's result as a sentence: JSON is read out as names and values."""
     try:
         data = json.loads(result)
-    except ValueError:
+    except (ValueError, RecursionError):
         return result.strip()
     if isinstance(data, dict):
         said = ", ".join(f"{name.replace('_', ' ')}: {_plain(value)}" for name, value in data.items())

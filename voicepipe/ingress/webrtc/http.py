@@ -139,7 +139,7 @@ async def _offer(request: Request) -> tuple[str, dict[str, Any]]:
         raise WireError("missing_required_parameter", "The form has no part 'sdp'.", "sdp")
     try:
         return parts["sdp"], msgspec.json.decode(parts.get("session") or "{}", type=dict[str, Any])
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise WireError("invalid_json", f"The part 'session' is no JSON object: {error}.", "session") from None
 
 
