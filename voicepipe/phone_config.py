@@ -107,6 +107,9 @@ class TelnyxConfig(Section, frozen=True):
     api_url: str = "https://api.telnyx.com"
     codec: Literal["PCMU", "PCMA", "L16"] = "PCMU"
     """Of the stream, both ways. L16 is of 16 kHz, the others of 8."""
+    application_id: Annotated[str, Meta(pattern="^[0-9]*$")] = ""
+    """Of the Call Control application: with it the calls that a run of this PoP left behind when it died are ended once
+    it is started again, and otherwise with the first webhook."""
 
     def __post_init__(self) -> None:
         if bool(self.public_key) != bool(self.api_key_env):

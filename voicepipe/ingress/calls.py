@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -51,6 +52,8 @@ class Calls:
     """`run` owns the tasks of held calls and their one clock: none is taken before it runs."""
 
     def __init__(self) -> None:
+        self.boot = secrets.token_hex(8)
+        """Names this run of the server."""
         self._clock = MediaClock()
         self._known: dict[str, _Known] = {}
         self._by_provider: dict[str, str] = {}

@@ -33,6 +33,7 @@ from voicepipe.ingress.sip import edge as sip
 from voicepipe.ingress.telephony import http as telephony
 from voicepipe.ingress.webrtc.http import CallsApi, prepared
 from voicepipe.rtp.transport import Network
+from voicepipe.supervised import supervised
 
 logger = logging.getLogger(__name__)
 
@@ -142,11 +143,13 @@ async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:
     async with sip.listening(pop, calls):
         serving = server.serve(application, listening, pop.config, pop.serving)
         jobs = {asyncio.create_task(serving), asyncio.create_task(calls.run())}
+        tidying = asyncio.create_task(supervised("ending calls left behind", lambda: telephony.tidy_up(pop, calls)))
         try:
             done, _ = await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
             for job in done:
                 job.result()
         finally:
+            jobs.add(tidying)
             for job in jobs:
                 job.cancel()
             await asyncio.wait(jobs)

@@ -4,17 +4,18 @@ import asyncio
 import json
 import time
 from base64 import b64encode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from websockets.asyncio.client import ClientConnection, connect
 
 from tests.ingress.fake_pop import FakePop, serving
-from voicepipe.config import Config
+from voicepipe.config import Config, HttpConfig
 from voicepipe.phone_config import RouteConfig, TelephonyConfig, TelnyxConfig
 
 ENV = "TEST_TELNYX_KEY"
@@ -22,6 +23,7 @@ SECRET = "KEY0123"
 SIGNER = Ed25519PrivateKey.generate()
 PUBLIC = b64encode(SIGNER.public_key().public_bytes_raw()).decode()
 CALL = "v3:abc-DEF_1"
+APPLICATION = "2345"
 FROM: Any = {"from": "+1555"}
 
 
@@ -30,18 +32,33 @@ class Api:
 
     def __init__(self) -> None:
         self.url = ""
+        self.hung_up: list[str] = []
         self.commands: list[tuple[str, dict[str, Any]]] = []
         self.status: dict[str, tuple[int, dict[str, Any]]] = {}
+        self.active: list[dict[str, Any]] = []
+        """Calls of the application, two a page."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+        if head.startswith("get "):
+            return await self._said(writer, *self.status.get("active_calls", (200, self._page(head.split(" ")[1]))))
         size = int(head.partition("content-length: ")[2].partition("\r\n")[0])
         body = json.loads(await reader.readexactly(size))
         assert f"authorization: bearer {SECRET}".lower() in head
         version, calls, call_id, actions, action = head.split(" ")[1].strip("/").split("/")
-        assert (version, calls, call_id, actions) == ("v2", "calls", CALL.lower(), "actions")
+        assert (version, calls, actions) == ("v2", "calls", "actions")
+        assert call_id in {CALL.lower(), *(one["call_control_id"] for one in self.active)}
         self.commands.append((action, body))
-        status, answer = self.status.get(action, (200, {"data": {"result": "ok"}}))
+        self.hung_up += [call_id] if action == "hangup" else []
+        await self._said(writer, *self.status.get(action, (200, {"data": {"result": "ok"}})))
+
+    def _page(self, path: str) -> dict[str, Any]:
+        assert path.startswith(f"/v2/connections/{APPLICATION}/active_calls")
+        first = int(path.partition("=")[2] or 0)
+        after = str(first + 2) if first + 2 < len(self.active) else None
+        return {"data": self.active[first : first + 2], "meta": {"total_items": 9, "cursors": {"after": after}}}
+
+    async def _said(self, writer: asyncio.StreamWriter, status: int, answer: dict[str, Any]) -> None:
         data = json.dumps(answer).encode()
         writer.write(f"HTTP/1.1 {status} -\r\nContent-Length: {len(data)}\r\nConnection: close\r\n\r\n".encode() + data)
         await writer.drain()
@@ -52,9 +69,12 @@ class Api:
 
 
 @asynccontextmanager
-async def telnyx(*routes: RouteConfig, codec: str = "PCMU") -> AsyncIterator[tuple[FakePop, Api, str]]:
-    """A PoP that Telnyx calls, and Telnyx."""
+async def telnyx(
+    *routes: RouteConfig, codec: str = "PCMU", port: int = 0, active: Sequence[dict[str, Any]] = (), **more: Any
+) -> AsyncIterator[tuple[FakePop, Api, str]]:
+    """A PoP that Telnyx calls, and Telnyx. `more`: of its section of the configuration."""
     api = Api()
+    api.active += active
     listening = await asyncio.start_server(api.serve, "127.0.0.1", 0)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv(ENV, SECRET)
@@ -62,10 +82,11 @@ async def telnyx(*routes: RouteConfig, codec: str = "PCMU") -> AsyncIterator[tup
             url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
             config = Config(
                 telephony=TelephonyConfig(public_url="https://voice.example.com/x"),
-                telnyx=TelnyxConfig(public_key=PUBLIC, api_key_env=ENV, api_url=url, codec=codec),  # type: ignore[arg-type]
+                telnyx=TelnyxConfig(public_key=PUBLIC, api_key_env=ENV, api_url=url, codec=codec, **more),  # type: ignore[arg-type]
                 routes=routes,
             )
             pop = FakePop(config)
+            pop.config = msgspec.structs.replace(pop.config, http=HttpConfig(port=port))
             async with serving(pop) as address:
                 yield pop, api, address
 

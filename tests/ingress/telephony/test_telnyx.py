@@ -24,6 +24,7 @@ async def test_a_call_is_answered_and_streamed() -> None:
         assert [action for action, _ in api.commands] == ["answer", "streaming_start"]
         [asked] = api.did("streaming_start")
         assert len(asked.pop("stream_auth_token")) >= 32
+        assert asked.pop("client_state") == api.did("answer")[0]["client_state"]
         assert asked == {
             "command_id": "voicepipe-stream",
             "stream_url": "wss://voice.example.com/x/telnyx/stream",

@@ -32,3 +32,10 @@ def routes(pop: PopApi, calls: Calls) -> list[BaseRoute]:
             " and ".join(SIGNED),
         )
     return found
+
+
+async def tidy_up(pop: PopApi, calls: Calls) -> None:
+    """End Telnyx's calls that an earlier run of this PoP has left behind. Raises CommandFailed."""
+    application, key = pop.config.telnyx.application_id, telnyx_key(pop.config)
+    if application and key:
+        await Telnyx(pop, calls, TelnyxApi(pop.config.telnyx, key)).end_left_behind(application)

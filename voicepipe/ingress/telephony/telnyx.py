@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
@@ -27,6 +28,7 @@ from voicepipe.ingress.telephony.door import Door
 from voicepipe.ingress.telephony.signatures import Forbidden, Tokens
 from voicepipe.ingress.telephony.stream import Arrival, Streams
 from voicepipe.ingress.telephony.telnyx_api import CommandFailed, TelnyxApi
+from voicepipe.ingress.telephony.telnyx_boot import Boot
 from voicepipe.ingress.telephony.telnyx_legs import Legs
 from voicepipe.phone_config import TelnyxConfig
 from voicepipe.turn.targets import number
@@ -44,6 +46,7 @@ class Payload(msgspec.Struct, frozen=True):
     """What a webhook says about a call."""
 
     call_control_id: str = ""
+    connection_id: str | int | None = None
     direction: str | None = None
     caller: str | None = msgspec.field(name="from", default=None)
     called: str | None = msgspec.field(name="to", default=None)
@@ -82,7 +85,12 @@ class Telnyx:
         self._api = api
         self._tokens = Tokens[str](time.monotonic)
         self._ringing: dict[str, _Ringing] = {}
-        self._legs = Legs()
+        self._boot = Boot(pop.config, calls.boot)
+        self._legs = Legs(self._boot.mark)
+        self._taken_up: set[str] = set()
+        """Calls that an earlier run of this PoP has had answered, and this one streams."""
+        self._looked: set[str] = set()
+        """Applications of which is known what an earlier run has left behind."""
 
     @property
     def _config(self) -> TelnyxConfig:
@@ -108,7 +116,24 @@ class Telnyx:
                 await told(self, said.payload, request.query_params.get("agent", ""))
             except CommandFailed as error:
                 logger.error("telnyx: %s: %s", said.payload.call_control_id, error)
-        return Response()
+        application = str(said.payload.connection_id or "")
+        if not application.isalnum() or application in self._looked:
+            return Response()
+        self._looked.add(application)
+        return Response(background=BackgroundTask(self._look, application))
+
+    async def _look(self, application: str) -> None:
+        try:
+            await self.end_left_behind(application)
+        except CommandFailed as error:
+            logger.error("telnyx: calls that an earlier run has left behind are not hung up: %s", error)
+            self._looked.discard(application)
+
+    async def end_left_behind(self, application: str) -> None:
+        """Hang up the calls that an earlier run of this PoP has left behind when it died. Raises CommandFailed."""
+        for call_id in self._boot.left_behind(await self._api.active_calls(application), self._taken_up):
+            logger.warning("telnyx: %s was left behind by an earlier run of this PoP: hanging up", call_id)
+            await self._api.command(call_id, "hangup")
 
     async def _initiated(self, call: Payload, asked: str) -> None:
         if call.direction != "incoming":
@@ -118,10 +143,14 @@ class Telnyx:
         now = time.monotonic()
         self._ringing = {known: ringing for known, ringing in self._ringing.items() if ringing.until > now}
         self._ringing[call.call_control_id] = _Ringing(now + ANSWER_S, asked)
-        await self._api.command(call.call_control_id, "answer", command_id="voicepipe-answer")
+        await self._api.command(call.call_control_id, "answer", command_id="voicepipe-answer",
+                                client_state=self._boot.state)  # fmt: skip
 
     async def _answered(self, call: Payload, asked: str) -> None:
         ringing = self._ringing.pop(call.call_control_id, None)
+        if ringing is None and self._boot.is_dead(call.client_state):  # We died before it was streamed.
+            self._taken_up.add(call.call_control_id)
+            ringing = _Ringing(0.0, asked)
         if ringing is None:
             return
         sound = SOUNDS[self._config.codec]
@@ -132,6 +161,7 @@ class Telnyx:
                 call.call_control_id,
                 "streaming_start",
                 command_id="voicepipe-stream",
+                client_state=self._boot.state,
                 stream_url="ws" + public.removeprefix("http") + STREAM,
                 stream_auth_token=self._tokens.make(call.call_control_id),
                 stream_track="inbound_track",
@@ -150,6 +180,9 @@ class Telnyx:
 
     async def _hung_up(self, call: Payload, asked: str) -> None:
         self._ringing.pop(call.call_control_id, None)
+        self._taken_up.discard(call.call_control_id)
+        if self._boot.is_dead(call.client_state):  # Who was put through to them is alone now.
+            self._looked.clear()
         if left := self._legs.hung_up(call.call_control_id, call.client_state or "", call.hangup_cause or ""):
             await self._api.command(left, "hangup")
 

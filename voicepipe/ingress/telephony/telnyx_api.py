@@ -1,14 +1,21 @@
-"""Commands to Telnyx about one call: https://developers.telnyx.com/api-reference/call-commands/answer-call."""
+"""Commands to Telnyx about one call, and the list of calls: https://developers.telnyx.com/api-reference/call-commands."""
+
+from typing import Any
 
 import httpx
 import msgspec
 
 from voicepipe.errors import VoicepipeError
+from voicepipe.ingress.telephony.telnyx_boot import ActiveCall
 from voicepipe.phone_config import TelnyxConfig
 
 COMMAND_S = 5.0
 ENDED = "90018"
 """Telnyx's code for commands about a call that has already ended."""
+
+
+PAGES = 200
+"""Of a list of calls, at most."""
 
 
 class CommandFailed(VoicepipeError):
@@ -23,6 +30,19 @@ class _Problem(msgspec.Struct):
 
 class _Problems(msgspec.Struct):
     errors: list[_Problem] = []
+
+
+class _Cursors(msgspec.Struct):
+    after: str | None = None
+
+
+class _Meta(msgspec.Struct):
+    cursors: _Cursors | None = None
+
+
+class _Page(msgspec.Struct):
+    data: list[ActiveCall] = []
+    meta: _Meta | None = None
 
 
 class TelnyxApi:
@@ -41,21 +61,41 @@ class TelnyxApi:
 
     async def command(self, call_id: str, action: str, **fields: object) -> None:
         """Raises CommandFailed."""
-        path = f"/v2/calls/{call_id}/actions/{action}"
+        await self._asked("POST", f"/v2/calls/{call_id}/actions/{action}", action, json=fields)
+
+    async def active_calls(self, connection_id: str) -> list[ActiveCall]:
+        """Of a Call Control application. Raises CommandFailed."""
+        path, found, after = f"/v2/connections/{connection_id}/active_calls", list[ActiveCall](), ""
+        for _ in range(PAGES):
+            body = await self._asked("GET", path, "active_calls", params={"page[after]": after} if after else {})
+            try:
+                page = msgspec.json.decode(body, type=_Page)
+            except (msgspec.DecodeError, UnicodeError) as error:
+                raise CommandFailed(f"active_calls: Telnyx's list cannot be read ({error})") from error
+            found += page.data
+            said = page.meta.cursors.after if page.meta and page.meta.cursors else None
+            if not page.data or not said or said == after:
+                break
+            after = said
+        return found
+
+    async def _asked(self, method: str, path: str, what: str, **more: Any) -> bytes:
+        """The answer's body; nothing if the call has ended. Raises CommandFailed."""
         try:
-            answer = await self._client.post(path, json=fields)
+            answer = await self._client.request(method, path, **more)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             said = str(error) or type(error).__name__
-            raise CommandFailed(f"{action}: {self._config.api_url} does not answer ({said})") from error
+            raise CommandFailed(f"{what}: {self._config.api_url} does not answer ({said})") from error
         if answer.status_code in (401, 403):
-            raise CommandFailed(f"{action}: Telnyx does not accept the key in ${self._config.api_key_env}")
+            raise CommandFailed(f"{what}: Telnyx does not accept the key in ${self._config.api_key_env}")
         if answer.is_success:
-            return
+            return answer.content
         problems = _problems(answer.content)
         if all(str(problem.code) != ENDED for problem in problems):
             told = [" ".join(filter(None, (problem.title, problem.detail))) for problem in problems]
             said = "; ".join(filter(None, told)) or answer.text[:200]
-            raise CommandFailed(f"{action}: Telnyx answers HTTP {answer.status_code}: {said}")
+            raise CommandFailed(f"{what}: Telnyx answers HTTP {answer.status_code}: {said}")
+        return b""
 
 
 def _problems(body: bytes) -> list[_Problem]:

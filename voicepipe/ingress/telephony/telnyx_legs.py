@@ -24,16 +24,17 @@ class Leg:
 
 
 class Legs:
-    """Those that may still be taken, or were and are not over."""
+    """Those that may still be taken, or were and are not over. `mark`: the first words of their states."""
 
-    def __init__(self) -> None:
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
         self._legs: dict[str, Leg] = {}
         self._attempts = 0
 
     def begin(self, call_id: str) -> Leg:
         """Another attempt."""
         self._attempts += 1
-        leg = Leg(call_id, b64encode(f"{self._attempts} {call_id}".encode()).decode())
+        leg = Leg(call_id, b64encode(f"{self._mark} {self._attempts} {call_id}".encode()).decode())
         self._legs[leg.state] = leg
         return leg
 

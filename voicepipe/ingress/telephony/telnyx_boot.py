@@ -1,0 +1,56 @@
+"""Telnyx's calls that an earlier run of this PoP has left behind: it died, and Telnyx holds their callers in silence.
+
+Every call bears the name of its PoP and of the run that has answered it (`client_state`), which its webhooks and the
+list of active calls repeat. Pure, but for the name of this machine.
+"""
+
+import binascii
+import socket
+from base64 import b64decode, b64encode
+from collections import Counter
+from collections.abc import Container, Sequence
+
+import msgspec
+
+from voicepipe.config import Config
+
+MARK = "voicepipe"
+
+
+class ActiveCall(msgspec.Struct, frozen=True):
+    """As Telnyx lists it."""
+
+    call_control_id: str = ""
+    call_session_id: str = ""
+    client_state: str | None = None
+
+
+class Boot:
+    """This run of this PoP. `boot` is another one each time."""
+
+    def __init__(self, config: Config, boot: str) -> None:
+        # Several PoPs may share an application, an id that nobody has changed, or a machine, but no machine's port.
+        self._pop = f"{config.pop.id}/{socket.gethostname()}:{config.http.port or boot}"
+        self._boot = boot
+        self.mark = f"{MARK} {self._pop} {boot}"
+        """The first words of the state of every call that it has to do with."""
+        self.state = b64encode(self.mark.encode()).decode()
+        """The `client_state` of those that it answers."""
+
+    def is_dead(self, state: str | None) -> bool:
+        """Whether a call with this `client_state` was answered, or placed, by an earlier run of this same PoP."""
+        try:
+            said = b64decode(state or "", validate=True).decode().split(" ")
+        except (ValueError, binascii.Error):
+            return False
+        return said[:2] == [MARK, self._pop] and len(said) > 2 and said[2] != self._boot
+
+    def left_behind(self, active: Sequence[ActiveCall], but: Container[str] = ()) -> list[str]:
+        """Those of an application's active calls that have to be ended, less what is taken up again (`but`). Who has
+        been put through to somebody goes on talking: their session has another leg."""
+        legs = Counter(call.call_session_id for call in active)
+        return [
+            call.call_control_id
+            for call in active
+            if self.is_dead(call.client_state) and legs[call.call_session_id] == 1 and call.call_control_id not in but
+        ]
