@@ -137,11 +137,11 @@ def settle(agent: Agent, who: Caller, expires_at: int = 0) -> tuple[Session, Cal
     return session, session.settings(settings)
 
 
-async def body(request: Request) -> bytes:
-    """All of the request's body. Raises WireError: too much."""
+async def body(request: Request, most: int = BODY_BYTES) -> bytes:
+    """All of the request's body. Raises WireError: it is over `most` bytes."""
     read = bytearray()
     async for piece in request.stream():
         read += piece
-        if len(read) > BODY_BYTES:
-            raise WireError("request_too_large", f"The body is over {BODY_BYTES} bytes.")
+        if len(read) > most:
+            raise WireError("request_too_large", f"The body is over {most} bytes.")
     return bytes(read)

@@ -21,7 +21,7 @@ from voicepipe.ingress.telephony.dialects import (
     Stop,
     Trouble,
 )
-from voicepipe.ingress.telephony.reorder import WAIT_S, Reorder
+from voicepipe.ingress.telephony.reorder import EARLY, WAIT_S, Reorder
 
 TWILIO_START: dict[str, Any] = {
     "event": "start", "sequenceNumber": "1", "streamSid": "MZ1",
@@ -175,3 +175,9 @@ def test_nothing_waits_for_ever(numbers: list[int]) -> None:
     clock.now += WAIT_S
     put(200, 200)
     assert set(put._early) <= {200}
+
+
+def test_chunks_that_never_come_in_order_are_not_kept() -> None:
+    put = Reorder[int](Clock())
+    out = [number for n in range(2, 10_000) for number in put(2 * n, 2 * n)]
+    assert len(put._early) <= EARLY and len(out) > 9_900 and out == sorted(out)

@@ -380,3 +380,14 @@ def test_random_messages_crash_nothing(
                 await until(lambda: pop.live)
 
     asyncio.run(run())
+
+
+async def test_what_nobody_has_signed_is_not_read_far() -> None:
+    """Whoever floods us with large forms costs no time: to take one of a megabyte apart stops the loop."""
+    async with serving(opened()) as address, httpx.AsyncClient(trust_env=False) as client:
+        url = f"http://{address}/twilio/voice"
+        large, many = b"a=b&" * 250_000, b"a=b&" * 600
+        signature = {"X-Twilio-Signature": "x"}
+        assert (await client.post(url, content=large)).status_code == 403
+        assert (await client.post(url, content=large, headers=signature)).status_code == 400
+        assert (await client.post(url, content=many, headers=signature)).status_code == 403

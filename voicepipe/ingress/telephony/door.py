@@ -14,6 +14,9 @@ from voicepipe.ingress.telephony.signatures import Forbidden
 
 logger = logging.getLogger(__name__)
 
+WEBHOOK_BYTES = 64 * 1024
+"""Of a body; those of providers are under 8 kB. Whoever signs nothing has us read no more."""
+
 
 class Door:
     """`kind`: the provider."""

@@ -17,7 +17,7 @@ from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import body
 from voicepipe.ingress.telephony import signatures, twiml
 from voicepipe.ingress.telephony.dialects import TWILIO, Sound, Start
-from voicepipe.ingress.telephony.door import Door
+from voicepipe.ingress.telephony.door import WEBHOOK_BYTES, Door
 from voicepipe.ingress.telephony.signatures import Forbidden, Tokens
 from voicepipe.ingress.telephony.stream import Arrival, Streams
 
@@ -25,6 +25,8 @@ VOICE, STREAM, AFTER = "/twilio/voice", "/twilio/stream", "/twilio/after"
 OURS = "voicepipe"
 """The parameter of a stream whose TwiML was ours, so that what comes after the stream is ours as well: its token. The
 signature alone would let in whoever has seen one, since a stream's address is always the same."""
+FIELDS = 500
+"""Of a webhook; Twilio sends some thirty."""
 REMEMBERED_S = 60.0
 """Twilio asks at once what comes after a stream."""
 DIALLED_S = 660.0
@@ -110,7 +112,12 @@ class Twilio:
 
     async def _form(self, request: Request) -> tuple[dict[str, str], str]:
         """The form of a request that Twilio has signed, and the address as it was signed. Raises Forbidden."""
-        fields = parse_qsl((await body(request)).decode(errors="replace"), keep_blank_values=True)
+        if signatures.TWILIO_HEADER not in request.headers:  # Whose body is not even read.
+            signatures.twilio(self._token, self._url(request), (), request.headers)
+        text = (await body(request, WEBHOOK_BYTES)).decode(errors="replace")
+        if text.count("&") >= FIELDS:
+            raise Forbidden(f"it has over {FIELDS} fields")
+        fields = parse_qsl(text, keep_blank_values=True)
         return dict(fields), signatures.twilio(self._token, self._url(request), fields, request.headers)
 
     def _url(self, asked: HTTPConnection) -> str:
