@@ -3,16 +3,19 @@
 import asyncio
 import ctypes
 import gc
+import threading
 import time
 
 import numpy as np
 import pytest
 
 from tests.engines.contract import whole
+from tests.waiting import until
 from voicepipe.audio import dbfs
+from voicepipe.engines import espeak
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.shaping import AUDIBLE, PAUSE_MS
-from voicepipe.errors import EngineError
+from voicepipe.errors import EngineDead, EngineError
 
 RATE = 22050
 SENTENCE = "We are open Tuesday to Sunday, from noon to ten in the evening."
@@ -126,3 +129,23 @@ def pitch(pcm: np.ndarray) -> float:
             spectrum = np.correlate(frame, frame, "full")[2047:]
             best.append(RATE / (60 + int(np.argmax(spectrum[60:300]))))
     return float(np.median(best))
+
+
+@pytest.mark.engine
+async def test_a_voice_that_hangs_is_down_and_comes_back_with_another_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread in a library cannot be ended: it is left behind."""
+    free = threading.Event()
+    tts = EspeakTts()
+    await tts.start()
+    library = tts._life.core.library
+    monkeypatch.setattr(library, "synthesize", lambda *asked: free.wait() and library)
+    monkeypatch.setattr(espeak, "STALL_S", 0.05)
+    hangs = asyncio.create_task(anext(tts.speak("Hello.")))
+    await until(lambda: not tts.alive)
+    monkeypatch.setattr(espeak, "STALL_S", 60.0)
+    with pytest.raises(EngineDead):
+        await hangs
+    await until(lambda: tts.alive)
+    assert (await anext(tts.speak("Hello."))).pcm.size and tts._life.core.library is not library
+    free.set()
+    await tts.close()

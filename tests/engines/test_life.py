@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.waiting import until
-from voicepipe.engines.life import IN_PROCESS, Life
+from voicepipe.engines.life import IN_PROCESS, LEFT_BEHIND, Life
 from voicepipe.errors import EngineDead, EngineError
 
 CLOSE_S = 0.1
@@ -142,4 +142,31 @@ async def test_no_error_ends_the_starting_again(caplog: pytest.LogCaptureFixture
     await until(lambda: life.alive)
     assert "the language model could not be started" in caplog.text and "No space left" in caplog.text
     assert "could not be cleared away" in caplog.text and "No such process" in caplog.text
+    await life.close()
+
+
+async def test_what_hangs_again_and_again_is_left_to_whoever_can_restart_the_pop(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Each time a thread and what it holds stay behind."""
+    maker = Maker()
+    life = Life("recogniser", maker)
+    await life.start()
+    for _ in range(LEFT_BEHIND + 1):
+        await until(lambda: life.alive)
+        maker.made[-1].errored = maker.made[-1].hung = True
+        await until(lambda: not life.alive)
+    await asyncio.sleep(1000)
+    assert not life.alive and len(maker.made) == LEFT_BEHIND + 1 and "restart this PoP" in caplog.text
+    await life.close()
+
+
+async def test_what_cannot_be_cleared_away_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    maker = Maker()
+    life = Life("language model", maker)
+    await life.start()
+    monkeypatch.setattr(FakeCore, "close", lambda core: asyncio.sleep(1e6))
+    maker.made[-1].errored = True
+    await until(lambda: not life.alive)
+    await until(lambda: life.alive)
     await life.close()

@@ -16,6 +16,7 @@ from tests.engines.openai_server import DONE, Event, Json, Server, called, chunk
 from tests.waiting import until
 from voicepipe.agent import ToolSpec
 from voicepipe.engine_config import OpenAiConfig
+from voicepipe.engines import openai, owing
 from voicepipe.engines.base import Delta, Llm, Message, Prompt, ToolCall
 from voicepipe.engines.openai import OpenAiLlm
 from voicepipe.engines.openai_wire import request
@@ -294,6 +295,36 @@ async def test_a_server_that_comes_back() -> None:
     async with serving(desk.server, port):
         assert await texts(llm, HELLO) == ["Yes."]
     await llm.close()
+
+
+async def test_readiness_knows_that_the_server_is_gone_and_that_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has asked for a reply: the PoP would take calls that nobody can answer."""
+    monkeypatch.setattr(openai, "PROBE_S", 0.01)
+    server, port = Server(model), 0
+    async with serving(server) as url:
+        port = int(url.split(":")[2].split("/")[0])
+        llm = OpenAiLlm(OpenAiConfig(base_url=url))
+        await llm.start()
+        assert llm.alive
+    await until(lambda: not llm.alive)
+    async with serving(server, port):
+        await until(lambda: llm.alive)
+    await llm.close()
+
+
+async def test_readiness_knows_of_a_server_that_is_there_and_answers_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Callers give up before it is late, and all of it but replies may work."""
+    monkeypatch.setattr(openai, "PROBE_S", 0.01)
+    monkeypatch.setattr(owing, "SOON_S", 0.05)
+    async with opened(timeout_ms=300) as desk:
+        desk.answers(60.0)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await texts(desk.llm, HELLO)
+        assert desk.llm.alive, "it may be slow"
+        await until(lambda: not desk.llm.alive)
+        desk.answers(*said("Yes."))
+        await until(lambda: desk.llm.alive)
 
 
 async def test_nothing_is_answered_once_it_is_closed(desk: Desk) -> None:

@@ -4,23 +4,33 @@ By httpx and not by OpenAI's SDK: we need one request of it, and none of its ret
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 
 import httpx
 
 from voicepipe.engine_config import OpenAiConfig
 from voicepipe.engines.base import Delta, Message, Prompt
 from voicepipe.engines.openai_wire import Lines, Reply, complaint, names, request
+from voicepipe.engines.owing import Owing
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled
+from voicepipe.supervised import supervised
 
+log = logging.getLogger(__name__)
+HELLO = Prompt((Message("user", "Hello."),))
 KEEP_ALIVE_S = 4.0
 """An unused connection is given up before the servers do, which is after 5 s: none closes under a request."""
 CONNECT_S = 2.0
 
 
+PROBE_S = 1.0
+"""So often the server is asked whether it is there."""
+
+
 class OpenAiLlm:
-    """One pooled client for all calls. The server may go and come back: every reply tries it anew."""
+    """One pooled client for all calls. The server may go and come back: it is asked every second whether it is there,
+    and every reply tries it anew. Implements `base.Llm` and `base.Mortal`."""
 
     def __init__(self, config: OpenAiConfig, key: str = "") -> None:
         self._config = config
@@ -29,6 +39,12 @@ class OpenAiLlm:
         self._server = f"The language model's server {self._url}"
         self._model = config.model
         self._client: httpx.AsyncClient | None = None
+        self._owing = Owing()
+        self._watching: asyncio.Task[None] | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self._owing.alive
 
     async def start(self) -> None:
         """Find the model and have it say one token. Raises EngineError."""
@@ -37,12 +53,40 @@ class OpenAiLlm:
         if self._client is None:
             self._client = await asyncio.to_thread(self._connected)
         self._model = self._model or await self._only_model()
-        await self.warm(Prompt((Message("user", "Hello."),)))
+        await self.warm(HELLO)
+        self._watching = self._watching or asyncio.create_task(
+            supervised("watching the language model's server", self._watch)
+        )
 
     async def close(self) -> None:
+        if self._watching:
+            self._watching.cancel()
+            self._watching = None
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
+
+    async def _watch(self) -> None:
+        was_alive = True
+        while True:
+            await asyncio.sleep(PROBE_S)
+            self._owing.gone = self._owing.gone or not await self._there()
+            if self._owing.forgotten:
+                with suppress(EngineError):
+                    await self.warm(HELLO)
+            if self.alive != was_alive:
+                was_alive = self.alive
+                log.warning("%s %s", self._server, "is back" if was_alive else "does not work; no calls are taken")
+
+    async def _there(self) -> bool:
+        """It says anything at all."""
+        assert self._client
+        try:
+            async with asyncio.timeout(self._config.timeout_ms / 1000):
+                await self._client.get(f"{self._url}/models")
+        except (TimeoutError, httpx.HTTPError):
+            return False
+        return True
 
     async def warm(self, prompt: Prompt) -> None:
         """Have the server read the prompt, for its prefix cache."""
@@ -61,6 +105,12 @@ class OpenAiLlm:
                 yield delta
 
     async def _deltas(self, body: dict[str, object]) -> AsyncGenerator[Delta, None]:
+        with self._owing.asked(self._config.timeout_ms / 1000):
+            async with aclosing(self._read(body)) as deltas:
+                async for delta in deltas:
+                    yield delta
+
+    async def _read(self, body: dict[str, object]) -> AsyncGenerator[Delta, None]:
         reply = Reply()
         async with aclosing(self._events(body)) as events:
             begun = False
@@ -73,9 +123,16 @@ class OpenAiLlm:
                 if event is None:
                     break
                 begun = True
-                if text := reply.take(event):
+                try:
+                    text = reply.take(event)
+                except EngineError:
+                    self._owing.failed()
+                    raise
+                self._owing.moved()
+                if text:
                     yield text
         if not begun:
+            self._owing.failed()
             raise EngineError(f"{self._server} does not stream replies: look whether openai.base_url is right.")
         if not reply.over:
             raise EngineDead(f"{self._server} broke off in the middle of a reply: see its log.")
@@ -113,15 +170,19 @@ class OpenAiLlm:
         try:
             async with self._client.stream(method, self._url + path, json=body) as response:
                 if not response.is_success:
+                    fails = response.status_code >= 500 and response.status_code != 503
+                    (self._owing.failed if fails else self._owing.moved)()
                     raise await self._refused(response, path)
                 yield response
         except (httpx.ConnectError, httpx.ConnectTimeout):
+            self._owing.gone = True
             raise EngineDead(
                 f"No language model's server answers at {self._url}: start it, or set openai.base_url."
             ) from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise EngineError(f"openai.base_url, {self._url!r}, is no address: {error}.") from None
         except httpx.HTTPError as error:
+            self._owing.failed()
             raise EngineDead(f"{self._server} broke off ({type(error).__name__}): see its log.") from None
 
     async def _refused(self, response: httpx.Response, path: str) -> EngineError:

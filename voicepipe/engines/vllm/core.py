@@ -2,7 +2,9 @@
 
 import asyncio
 import itertools
+import logging
 import math
+import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import fields
@@ -12,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from voicepipe.config import settle_environment
 from voicepipe.engine_config import VllmConfig
 from voicepipe.engines import models
-from voicepipe.engines.base import Delta, Prompt
+from voicepipe.engines.base import Delta, Message, Prompt
+from voicepipe.engines.owing import Owing
 from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.vllm.arguments import arguments, check_parser
 from voicepipe.engines.vllm.start import Start, end, hung, lower
@@ -23,6 +26,11 @@ if TYPE_CHECKING:
 
     from voicepipe.engines.vllm.chats import Chats
 
+log = logging.getLogger(__name__)
+STALL_S, CHAR_S = 10.0, 0.002
+"""Without a token of any request for STALL_S, and so much for each character of the prompt that is read, it hangs."""
+SHUTDOWN_S = 10.0
+"""vLLM has so long to end by itself; then its processes are killed."""
 CONFIRMED, SPECULATIVE, WARM = 0, 1, 2
 """Priorities: vLLM's scheduler serves the lower first."""
 ENVIRONMENT = {
@@ -36,7 +44,10 @@ ENVIRONMENT = {
 class VllmCore:
     """Implements `life.Core`."""
 
-    def __init__(self, llm: "AsyncLLM", chats: "Chats", start: Start[Any]) -> None:
+    def __init__(self, llm: "AsyncLLM", chats: "Chats", start: Start[Any], stall_s: float = STALL_S) -> None:
+        self._stall_s = stall_s
+        self._owing = Owing()
+        self._trial: asyncio.Task[None] | None = None
         self.llm = llm
         self.chats = chats
         self.processes = start.family()
@@ -46,8 +57,8 @@ class VllmCore:
 
     @property
     def errored(self) -> bool:
-        errored: bool = self.llm.errored
-        return errored
+        """Its process ended, or no token has come of any request for too long."""
+        return bool(self.llm.errored) or not self._owing.alive
 
     @property
     def hung(self) -> bool:
@@ -55,12 +66,23 @@ class VllmCore:
         return False
 
     async def close(self) -> None:
+        if self._trial:
+            self._trial.cancel()
         if handler := self.llm.output_handler:
             handler.cancel()  # It would report the end as a failure.
+        # A thread of its own, which Python does not wait for at its end: the processes that it talks to may hang.
+        ending = threading.Thread(target=self._shut_down, name="vllm-shutdown", daemon=True)
+        ending.start()
         try:
-            await asyncio.to_thread(self.llm.shutdown)
+            await asyncio.to_thread(ending.join, SHUTDOWN_S)
         finally:
             await asyncio.to_thread(self._end)
+
+    def _shut_down(self) -> None:
+        try:
+            self.llm.shutdown()
+        except Exception:
+            log.exception("vLLM did not end by itself; its processes are killed")
 
     def _end(self) -> None:
         end(self.processes)
@@ -70,7 +92,8 @@ class VllmCore:
         """Raises EngineDead, EngineBusy, EngineError. Closing it aborts the request in the engine."""
         with self._explained():
             request = await self.chats.request(prompt)
-            async with aclosing(self._asked(request.inputs, request.params, priority)) as outputs:
+            asked = self._asked(request.inputs, request.params, priority)
+            async with aclosing(self._watched(asked, len(str(prompt.messages)))) as outputs:
                 async for output in outputs:
                     for delta in request.reading.take(output.outputs[0]):
                         yield delta
@@ -89,6 +112,28 @@ class VllmCore:
         outputs: AsyncGenerator[Any, None]
         outputs = self.llm.generate(inputs, params, str(next(self._ids)), priority=priority)
         return outputs
+
+    async def _watched(self, outputs: AsyncGenerator[Any, None], chars: int) -> AsyncGenerator[Any, None]:
+        """`outputs`; that they come is noted. If they are given up before any came, something small is asked for."""
+        try:
+            with self._owing.asked(self._stall_s + CHAR_S * chars):
+                async with aclosing(outputs):
+                    async for output in outputs:
+                        self._owing.moved()
+                        yield output
+        finally:
+            if self._owing.forgotten and self._trial is None:
+                self._trial = asyncio.create_task(self._try(), name="trial of vLLM")
+
+    async def _try(self) -> None:
+        try:
+            async with aclosing(self.reply(Prompt((Message("user", "Hello."),), max_tokens=1), CONFIRMED)) as deltas:
+                async for _ in deltas:
+                    pass
+        except VoicepipeError as error:
+            log.warning("vLLM does not answer a trial: %s", error)
+        finally:
+            self._trial = None
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -115,7 +160,7 @@ async def load(config: VllmConfig, ready: Callable[[VllmCore], Awaitable[None]])
     try:
         async with asyncio.timeout(config.start_timeout_s):
             llm, chats = await start.result()
-            core = await asyncio.to_thread(VllmCore, llm, chats, start)
+            core = await asyncio.to_thread(VllmCore, llm, chats, start, config.stall_s)
             if _on_a_cpu():
                 lower(core.processes)
             await ready(core)

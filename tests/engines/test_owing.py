@@ -1,0 +1,61 @@
+"""When an engine in another process is taken for dead, and that a slow one never is."""
+
+from voicepipe.engines.owing import Owing
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_an_engine_of_which_nothing_comes_is_down_after_what_it_may_take() -> None:
+    clock = Clock()
+    owing = Owing(clock)
+    with owing.asked(10):
+        clock.now += 9.9
+        assert owing.alive
+        clock.now += 0.2
+        assert not owing.alive
+        owing.moved()
+        assert owing.alive, "back by itself"
+
+
+def test_what_a_patient_caller_gave_up_is_still_owed_and_what_was_a_guess_is_not() -> None:
+    clock = Clock()
+    owing = Owing(clock)
+    with owing.asked(10):
+        clock.now += 0.3
+    assert not owing.forgotten
+    clock.now += 60
+    assert owing.alive
+    with owing.asked(10):
+        clock.now += 5
+    assert owing.forgotten and owing.alive
+    with owing.asked(10):  # Something small is asked for.
+        clock.now += 5.1
+        assert not owing.alive, "counted from when it was asked first"
+
+
+def test_one_that_answers_others_is_alive_and_a_long_prompt_may_take_longer() -> None:
+    clock = Clock()
+    owing = Owing(clock)
+    with owing.asked(10), owing.asked(40):
+        for _ in range(20):
+            clock.now += 9
+            owing.moved()
+        clock.now += 30
+        assert owing.alive
+
+
+def test_failures_in_a_row_count_and_refusals_do_not() -> None:
+    owing = Owing(Clock())
+    for _ in range(2):
+        owing.failed()
+    owing.moved()
+    for _ in range(2):
+        owing.failed()
+    assert owing.alive and not owing.forgotten
+    owing.failed()
+    assert not owing.alive and owing.forgotten
