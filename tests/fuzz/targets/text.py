@@ -64,6 +64,6 @@ def _seeds() -> list[bytes]:
 
 
 TARGETS = (
-    Target("phrases", "a reply's tokens, cut into phrases", phrases, _seeds, _text, WORDS, share=0.5, largest=8192),
+    Target("phrases", "a reply's tokens, cut into phrases", phrases, _seeds, _text, WORDS, share=0.5, largest=4096),
     Target("speakable", "a phrase's prices and dates as words", spoken, _seeds, _text, WORDS, share=0.5, largest=2048),
 )
