@@ -22,9 +22,12 @@ class Bucket:
 
     def admits(self, now: float) -> bool:
         """Takes one if anything is left."""
-        if not self.has(now):
+        left = self._left + (now - self._seen) * self._per_s  # As `has`, at half the price.
+        self._seen = now
+        self._left = left = left if left < self._burst else self._burst
+        if left <= 0:
             return False
-        self._left -= 1
+        self._left = left - 1
         return True
 
 

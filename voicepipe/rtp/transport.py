@@ -121,7 +121,7 @@ class Transport:
         await self._dtls.start(RTCDtlsParameters(list(remote.fingerprints)))
         if self._dtls.state != "connected":
             raise ConnectionError("the peer's keys could not be agreed on (DTLS)")
-        self._up = True
+        self._up = self._ice.is_up = True
         if remote.sctp_port is not None:
             await self.sctp.start(RTCSctpCapabilities(remote.max_message), remote.sctp_port)
 
