@@ -182,6 +182,22 @@ async def test_a_caller_who_hangs_up_does_not_stop_it() -> None:
     assert tools_of(recording) == ["calls book", f"-> {BOOKED}"]
 
 
+async def test_a_tool_that_is_over_just_as_the_call_ends_begins_no_reply() -> None:
+    """Which would never end, and the call with it."""
+    loop = asyncio.get_running_loop()
+    for loop_turns in range(12):
+
+        async def use(tool: Tool, call: ToolCall, turns: int = loop_turns, ends: float = loop.time() + 3) -> str:
+            await asyncio.sleep(ends - loop.time())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            return BOOKED
+
+        async with asyncio.timeout(10):
+            recording = await play(scenario(length_ms=3000, does=[Does(2800, "cancel")]), use)
+        assert recording.story[-1] == "ended: caller"
+
+
 async def test_who_speaks_while_it_runs_is_answered_and_then_told() -> None:
     """The model reads that there is no result yet; the result stands at the end, where it is answered."""
     uses = Uses(6.0)

@@ -106,6 +106,7 @@ class Call:
                     ahead_s = samples_to_ms(self.ear.now) / 1000 - (self._clock() - began)
                     await asyncio.sleep(FAST_BLOCK_S if ahead_s > AHEAD_S else 0)
                 reason = self._ending or "caller"
+                self.dialogue.studio.errands.leave()  # A tool that is over now begins no reply: it would never end.
                 self.dialogue.stop("client_cancelled")
                 self.dialogue.discard()
                 for task in self._tasks:
