@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+import voicepipe
 from tests.fuzz.coverage import Coverage
 from tests.fuzz.mutate import Mutator
 from tests.fuzz.target import Target
@@ -32,6 +33,7 @@ LEAK = 0.2
 LEAST = 3000
 """Blocks that a leak must have left at least, and inputs after which one can be told."""
 PAGE = 4096
+OURS = Path(voicepipe.__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ def _one(
     began = time.process_time()
     try:
         with _given_up():
-            if coverage:
+            if coverage is not None:
                 new = coverage.is_new(target.run, data)
             else:
                 target.run(data)
@@ -137,7 +139,7 @@ def _one(
             said = f"{took * 1000:.0f} ms of processor time, the least of {TRIES} times"
             tally.slowest_s, tally.slowest = took, data
             return new, Finding("slow", slow, data, said)
-    if not coverage and took > tally.slowest_s:
+    if coverage is None and took > tally.slowest_s:
         tally.slowest_s, tally.slowest = took, data
     return new, None
 
@@ -179,7 +181,7 @@ signal.signal(signal.SIGPROF, _hang)
 def _where(error: BaseException) -> str:
     """The error's type, and the innermost line of voicepipe's that it came through (or the innermost of all)."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if "voicepipe" in Path(frame.filename).parts] or frames
+    ours = [frame for frame in frames if Path(frame.filename).is_relative_to(OURS)] or frames
     return f"{type(error).__name__} {Path(ours[-1].filename).name}:{ours[-1].lineno}"
 
 

@@ -1,13 +1,14 @@
 """Which code an input reaches: one that reaches new code is worth mutating further."""
 
+import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-LIBRARIES = ("voicepipe", "aiortc", "aioice", "sippy")
-"""Code of these packages counts: ours, and theirs that reads what strangers send."""
+PACKAGES = ("voicepipe", "aiortc", "aioice", "sippy")
+"""Code of these counts: ours, and theirs that reads what strangers send."""
 
 
 class Coverage:
@@ -19,6 +20,8 @@ class Coverage:
         self._last: tuple[int, int] = (0, 0)
         self._fresh = False
         self._watched: dict[str, bool] = {}
+        specs = (importlib.util.find_spec(package) for package in PACKAGES)
+        self._folders = tuple(str(Path(spec.origin).parent) for spec in specs if spec and spec.origin)
 
     def __len__(self) -> int:
         return len(self._seen)
@@ -38,7 +41,7 @@ class Coverage:
         name = frame.f_code.co_filename
         watched = self._watched.get(name)
         if watched is None:
-            watched = self._watched[name] = any(part in LIBRARIES for part in Path(name).parts)
+            watched = self._watched[name] = name.startswith(self._folders)
         return self._line if watched else None
 
     def _line(self, frame: FrameType, event: str, arg: Any) -> Any:

@@ -71,6 +71,13 @@ def test_an_input_that_takes_long_is_found() -> None:
     assert tally.slowest.startswith(b"ss")
 
 
+def test_inputs_that_reach_new_code_are_kept() -> None:
+    tally = campaign.run(targets()["phrases"], 800, "1", patience=PATIENT)
+
+    assert tally.reached > 50
+    assert tally.kept > 0
+
+
 def test_memory_that_grows_with_the_inputs_is_found() -> None:
     tally = campaign.run(Target("planted", "", _hoards, _seeds), 10_000, "1")
 

@@ -72,6 +72,6 @@ def _nested(random: Random) -> bytes:
 
 
 TARGETS = (
-    Target("config", "a PoP's configuration", config, _configs, _nested, WORDS, share=0.1, largest=24_576),
-    Target("agent", "an agent's file", agent, _agents, _nested, WORDS, share=0.1, largest=24_576),
+    Target("config", "a PoP's configuration", config, _configs, _nested, WORDS, share=0.1, limit_s=0.5, largest=24_576),
+    Target("agent", "an agent's file", agent, _agents, _nested, WORDS, share=0.1, limit_s=0.5, largest=24_576),
 )
