@@ -8,6 +8,13 @@ import msgspec
 from voicepipe.ranges import Ms, Name, Speed, Wait
 from voicepipe.turn.words import plain
 
+Part = Literal[
+    "instructions", "tools", "tool_choice", "voice", "speed", "turn_detection", "output_modalities",
+    "max_output_tokens", "conversation",
+]  # fmt: skip
+"""Of a session, what clients can be kept from changing; "conversation": all but what the caller says, and the results
+of the client's own tools."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
@@ -103,6 +110,8 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key_pause_ms: Ms = 2000
     """Keys belong together while no pause between two is longer; 0: each is a turn of its own."""
     intents: tuple[Intent, ...] = ()
+    locked: tuple[Part, ...] = ()
+    """What no client can change, whatever its key."""
     not_understood: tuple[str, ...] = ("Sorry, I did not catch that. Could you say it again?",)
     """Said to a turn without words, by `frontdesk` also to words that it cannot place; rotated, so that a caller who
     is not understood twice does not hear the same words."""

@@ -14,6 +14,7 @@ VoicepipeError
  |    +-- Draining          the PoP takes no new calls
  |    +-- EngineDown        an engine is being started again
  |    +-- NoPort            no network port can be had for a call's sound
+ |    +-- TooManySecrets   a tenant has as many short-lived keys as it may have
  |    +-- UnknownCall       no call has this id, or it is somebody else's
  +-- CallError               a request about a call that it cannot carry out
  |    +-- InputEmpty         nothing to commit
@@ -90,6 +91,10 @@ class EngineDown(Refused):
 
 class NoPort(Refused):
     """No network port can be had for a call's sound."""
+
+
+class TooManySecrets(Refused):
+    """A tenant has as many short-lived keys as it may have at a time."""
 
 
 class UnknownCall(Refused):

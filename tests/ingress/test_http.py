@@ -21,7 +21,7 @@ from voicepipe.call_api import Tenant
 from voicepipe.config import Config, HttpConfig, TenantConfig
 from voicepipe.errors import ConfigError, Draining, EngineDown, PopFull, Unauthorized
 from voicepipe.ingress import http, local, server
-from voicepipe.ingress.keys import KEPT, Caller, Secrets
+from voicepipe.ingress.keys import Caller, Secrets
 
 KEYED = msgspec.structs.replace(Config(), tenants=(TenantConfig(name="acme", key_env="ACME_KEY"),))
 KEYS = {"sk-acme": Tenant("acme"), "sk-clinic": Tenant("clinic", agents=("clinic",))}
@@ -150,19 +150,15 @@ async def test_client_secrets_need_a_key() -> None:
         assert answer.status_code == 401 and answer.headers["WWW-Authenticate"] == "Bearer"
 
 
-def test_secrets_expire_and_are_few() -> None:
+def test_secrets_expire() -> None:
     now = 1000.0
     secrets = Secrets(clock=lambda: now)
     caller = Caller(Tenant("acme"), "front-desk")
     key, expires_at = secrets.make(caller, 10)
-    assert expires_at == 1010 and secrets.find(key) is caller
+    assert expires_at == 1010 and secrets.find(key) == caller
     now = 1010.0
     with pytest.raises(Unauthorized):
         secrets.find(key)
-    keys = [secrets.make(caller, 600)[0] for _ in range(KEPT + 1)]  # the expired one makes room, then the oldest
-    assert secrets.find(keys[-1]) is caller
-    with pytest.raises(Unauthorized):
-        secrets.find(keys[0])
 
 
 @pytest.mark.parametrize(

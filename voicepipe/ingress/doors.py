@@ -1,6 +1,7 @@
 """Who may come in, with which agent and session, and how those are refused who may not. For every HTTP endpoint."""
 
 import logging
+from typing import Any
 
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
@@ -16,12 +17,14 @@ from voicepipe.errors import (
     PopFull,
     Refused,
     TenantFull,
+    TooManySecrets,
     Unauthorized,
     UnknownCall,
 )
 from voicepipe.ingress.keys import Caller, Secrets, caller, key_of
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.items import fresh_id
+from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.shown import shown
 
@@ -45,6 +48,7 @@ class UnknownPath(Refused):
 _REFUSALS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     Unauthorized: (401, "invalid_api_key", {"WWW-Authenticate": "Bearer"}),
     UnknownModel: (404, "model_not_found", {}),
+    TooManySecrets: (429, "too_many_client_secrets", {"Retry-After": "60"}),
     UnknownCall: (404, "call_id_not_found", {}),
     UnknownTurn: (404, "turn_not_found", {}),
     UnknownPath: (404, "not_found", {}),
@@ -133,8 +137,17 @@ class Doors:
 def settle(agent: Agent, who: Caller, expires_at: int = 0) -> tuple[Session, CallSettings]:
     """The session and settings with which a call begins. Raises WireError."""
     settings = CallSettings.of(agent)
-    session = Session.of(settings, id=fresh_id("sess"), expires_at=expires_at).updated(who.session)
+    before = Session.of(settings, id=fresh_id("sess"), expires_at=expires_at)
+    session = permitted(Rights(frozenset(agent.locked)), before, who.session, agent)
     return session, session.settings(settings)
+
+
+def permitted(rights: Rights, before: Session, asked: dict[str, Any], agent: Agent) -> Session:
+    """The session with what is asked for. Raises WireError, also where part of it is locked."""
+    session, refused = rights.session(before, before.updated(asked), agent)
+    if refused:
+        raise refused[0]
+    return session
 
 
 async def body(request: Request, most: int = BODY_BYTES) -> bytes:

@@ -6,6 +6,7 @@ import mimetypes
 import socket
 import time
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -27,6 +28,7 @@ from voicepipe.ingress.doors import ANSWERS, Doors, body, find_agent, nowhere, r
 from voicepipe.ingress.keys import Caller, SecretRequest
 from voicepipe.ingress.lists import Lists
 from voicepipe.ingress.local import LocalOnly, check_exposure
+from voicepipe.ingress.realtime.bounds import check_session
 from voicepipe.ingress.realtime.errors import wire_error
 from voicepipe.ingress.realtime.websocket import converse, listen_in
 from voicepipe.ingress.sip import edge as sip
@@ -57,7 +59,7 @@ class Realtime:
                 who = self._doors.caller(socket)
                 if (call_id := socket.query_params.get("call_id")) is not None:
                     call = self._calls.find(call_id, who.tenant)
-                    return await listen_in(socket, call, _subprotocol(socket))
+                    return await listen_in(socket, call, _subprotocol(socket), who.rights(call.answering))
                 agent = find_agent(self._pop, who.tenant, who.agent or socket.query_params.get("model"))
                 seat = place.enter_context(self._pop.admit(who.tenant, agent))
             except Refused as error:
@@ -65,7 +67,8 @@ class Realtime:
                 return await socket.send_denial_response(refusal(error))
             await socket.accept(_subprotocol(socket))
             session, settings = settle(agent, who, int(time.time() + limits.call_ms / 1000))
-            await converse(socket, seat, session, settings, limits)
+            known = partial(self._calls.known, who.tenant)
+            await converse(socket, seat, session, settings, limits, known, who.rights(agent))
 
     async def client_secrets(self, request: Request) -> Response:
         """POST /v1/realtime/client_secrets: a key for a browser, and the session that it will have."""
@@ -75,8 +78,9 @@ class Realtime:
         asked = _decoded(await body(request))
         model = asked.session.get("model")
         agent = find_agent(self._pop, who.tenant, model if isinstance(model, str) else None)
-        fresh = Caller(who.tenant, agent.name, asked.session)
+        fresh = Caller(who.tenant, agent.name, asked.session, asked.locked)
         session, _ = settle(agent, fresh)
+        check_session(session, self._pop.config.limits)
         value, expires_at = self._doors.secrets.make(fresh, asked.expires_after.seconds)
         answer = {"value": value, "expires_at": expires_at, "session": session}
         return Response(msgspec.json.encode(answer), media_type="application/json")

@@ -3,17 +3,21 @@
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
+from voicepipe.agent import Agent, Part
 from voicepipe.call_api import PopApi, Tenant
-from voicepipe.errors import Unauthorized
+from voicepipe.errors import TooManySecrets, Unauthorized
+from voicepipe.ingress.realtime.rights import Rights
 
-KEPT = 10_000
-"""Secrets at a time; beyond that the oldest goes."""
+KEPT, KEPT_BYTES = 10_000, 16 * 1024 * 1024
+"""A tenant's secrets at a time that have not expired, and the bytes of their sessions."""
+KEY_BYTES = 256
+"""What a key takes beside its session."""
 
 KEY_SUBPROTOCOL = "openai-insecure-api-key."
 """How browsers, which cannot set headers on a WebSocket, hand over their key."""
@@ -29,6 +33,8 @@ class SecretRequest(Struct, frozen=True):
 
     expires_after: ExpiresAfter = ExpiresAfter()
     session: dict[str, Any] = msgspec.field(default_factory=dict)
+    locked: tuple[Part, ...] = ()
+    """What the key's holder cannot change of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,32 +46,79 @@ class Caller:
     """None: the caller says which."""
     session: dict[str, Any] = field(default_factory=dict)
     """As in `session.update`, already validated."""
+    locked: tuple[Part, ...] = ()
+
+    def rights(self, agent: Agent) -> Rights:
+        """What this caller may change of a call that `agent` answers."""
+        return Rights(frozenset((*agent.locked, *self.locked)), own_tools=self.agent is None)
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """One tenant's secrets."""
+
+    until: dict[str, int] = field(default_factory=dict)
+    """Key -> the Unix second at which it expires."""
+    bytes: int = 0
+    first_until: int = 0
+    """No key expires before this."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Secret:
+    until: int
+    caller: Caller
+    """Without its session, ..."""
+    session: bytes
+    """... which is kept as JSON: as objects it would take many times as much."""
 
 
 class Secrets:
-    """The `ek_` keys of one PoP. `clock` gives Unix seconds."""
+    """The `ek_` keys of one PoP. Each tenant has its own room for them: one never takes another's. `clock` gives Unix
+    seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._callers: dict[str, tuple[float, Caller]] = {}
+        self._secrets: dict[str, _Secret] = {}
+        self._shelves: dict[str, _Shelf] = {}
 
     def make(self, caller: Caller, seconds: int) -> tuple[str, int]:
-        """A new key and the Unix second at which it expires."""
-        now = self._clock()
-        if len(self._callers) >= KEPT:
-            self._callers = {key: entry for key, entry in self._callers.items() if entry[0] > now}
-        if len(self._callers) >= KEPT:
-            del self._callers[next(iter(self._callers))]
-        key, expires_at = f"ek_{secrets.token_hex(16)}", int(now) + seconds
-        self._callers[key] = expires_at, caller
-        return key, expires_at
+        """A new key and the Unix second at which it expires. Raises TooManySecrets: its tenant has no room for one."""
+        session = msgspec.json.encode(caller.session)
+        size, now = len(session) + KEY_BYTES, int(self._clock())
+        shelf = self._shelves.setdefault(caller.tenant.name, _Shelf())
+        if _full(shelf, size) and shelf.first_until <= now:
+            self._clear(shelf, now)
+        if _full(shelf, size):
+            have = f"{len(shelf.until)} ek_ keys, {shelf.bytes} bytes, that have not expired"
+            raise TooManySecrets(
+                f"Tenant {caller.tenant.name} has {have}; {KEPT} are kept, of {KEPT_BYTES} bytes. Ask for a shorter "
+                "expires_after, or wait for some to expire."
+            )
+        key, until = f"ek_{secrets.token_hex(16)}", now + seconds
+        shelf.first_until = min(until, shelf.first_until) if shelf.until else until
+        shelf.until[key] = until
+        shelf.bytes += size
+        self._secrets[key] = _Secret(until, replace(caller, session={}), session)
+        return key, until
 
     def find(self, key: str) -> Caller:
         """Whom a key was made for; it may be used more than once. Raises Unauthorized."""
-        expires_at, caller = self._callers.get(key, (0.0, None))
-        if caller is None or expires_at <= self._clock():
+        secret = self._secrets.get(key)
+        if secret is None or secret.until <= self._clock():
             raise Unauthorized("This ek_ key is unknown or has expired: ask for another.")
-        return caller
+        return replace(secret.caller, session=msgspec.json.decode(secret.session))
+
+    def _clear(self, shelf: _Shelf, now: int) -> None:
+        """Forget what has expired."""
+        for key in [key for key, until in shelf.until.items() if until <= now]:
+            shelf.bytes -= len(self._secrets.pop(key).session) + KEY_BYTES
+            del shelf.until[key]
+        shelf.first_until = min(shelf.until.values(), default=0)
+
+
+def _full(shelf: _Shelf, more: int) -> bool:
+    return len(shelf.until) >= KEPT or shelf.bytes + more > KEPT_BYTES
 
 
 def key_of(authorization: str | None, subprotocols: list[str]) -> str | None:

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import ssl
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +20,10 @@ from voicepipe.ingress.realtime.call import LINGER
 from voicepipe.ingress.realtime.websocket import PEER
 
 SHUTDOWN_SECONDS = 10
+PING_S = 20
+"""A client is pinged so long after its last answer, and gone if it does not answer for as long."""
+READ_AHEAD, PER_MESSAGE = 1024 * 1024, 1024
+"""Bytes of messages that may wait for their turn before nothing more is read, and what each takes beside its text."""
 
 
 class StampedWebSocket(WebSocketsSansIOProtocol):
@@ -28,6 +33,34 @@ class StampedWebSocket(WebSocketsSansIOProtocol):
     """
 
     received_at = 0.0
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._sizes: deque[int] = deque()
+        """Of the messages that wait for their turn."""
+        self._waiting = 0
+
+    def send_receive_event_to_app(self) -> None:
+        """A message is complete. uvicorn reads nothing while one waits; but a minute of sound takes its time, and who
+        does not read sees neither pings nor the answers to its own."""
+        size, before = sum(map(len, self.frames)) + PER_MESSAGE, self.queue.qsize()
+        super().send_receive_event_to_app()
+        if self.queue.qsize() > before:
+            self._sizes.append(size)
+            self._waiting += size
+            self._read_on()
+
+    async def receive(self) -> Any:
+        message = await super().receive()
+        if message["type"] == "websocket.receive":
+            self._waiting -= self._sizes.popleft()
+            self._read_on()
+        return message
+
+    def _read_on(self) -> None:
+        if self.read_paused and self._waiting <= READ_AHEAD and not self.transport.is_closing():
+            self.read_paused = False
+            self.transport.resume_reading()
 
     def data_received(self, data: bytes) -> None:
         self.received_at = time.monotonic()
@@ -39,6 +72,9 @@ class StampedWebSocket(WebSocketsSansIOProtocol):
             self.scope["extensions"][PEER] = self  # type: ignore[assignment]
 
     def keepalive_timeout(self) -> None:
+        if self.read_paused and self.ping_timeout:  # Its answer may be among what we have not read.
+            self.pong_timer = self.loop.call_later(self.ping_timeout, self.keepalive_timeout)
+            return
         super().keepalive_timeout()
         self.abort()
 
@@ -75,6 +111,8 @@ class Server(uvicorn.Server):
                 app,
                 loop="none",
                 ws=StampedWebSocket,
+                ws_ping_interval=PING_S,
+                ws_ping_timeout=PING_S,
                 ws_max_size=config.limits.message_bytes,
                 ws_per_message_deflate=False,  # speech does not shrink, and deflating it costs more than all the rest
                 lifespan="off",

@@ -18,6 +18,7 @@ from voicepipe.ingress.realtime.control import Control, InputLine
 from voicepipe.ingress.realtime.errors import NO_KEYS, WireError
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.outbox import Outbox
+from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.translate import Translator
 from voicepipe.line import Line
@@ -27,6 +28,7 @@ logger = logging.getLogger(__name__)
 
 LINGER = 5.0
 """Seconds that a call has to end once its caller is gone, and that a client has to take what is left for it."""
+EVERYTHING = Rights()
 MOST_CLIENTS = 16
 """Of one call. They take no slot, and each may keep `limits.unread_bytes` waiting."""
 
@@ -94,6 +96,7 @@ class RealtimeCall:
         self._call = seat.open(line, settings, self._on_event)
         self.id = self._call.id
         self.kind, self.agent, self.origin = line.kind, settings.agent.name, settings.origin
+        self.answering = settings.agent
         self._control = Control(self._call, line, self._translator, self._emit, limits)
 
     @property
@@ -122,11 +125,11 @@ class RealtimeCall:
         if outbox in self._clients:
             self._clients.remove(outbox)
 
-    async def handle(self, raw: str | bytes, arrived: float, asker: Outbox) -> None:
+    async def handle(self, raw: str | bytes, arrived: float, asker: Outbox, rights: Rights = EVERYTHING) -> None:
         """One message of `asker`, which reached the socket at the monotonic second `arrived`. None once it is over."""
         if self._closed:
             return
-        await self._control.handle(raw, arrived, lambda event: asker.put(self._numbered(event)))
+        await self._control.handle(raw, arrived, lambda event: asker.put(self._numbered(event)), rights)
 
     def press(self, key: str) -> None:
         """The caller pressed a key of their telephone."""

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
+from voicepipe.agent import Agent
 from voicepipe.call_api import CallControl, ReplyRequest
 from voicepipe.config import LimitsConfig
 from voicepipe.errors import CallError, InputEmpty, ItemExists, ItemMismatch, ItemUnknown, NoReply, ReplyActive
@@ -12,6 +13,7 @@ from voicepipe.ingress.realtime import server_events as say
 from voicepipe.ingress.realtime.bounds import check_input, check_item, check_room, check_session, check_words
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.items import ItemIn, ReferenceIn, item_of, wire_item
+from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Format, tool_choice, voice_name
 from voicepipe.ingress.realtime.translate import Translator
 from voicepipe.shown import shown
@@ -25,10 +27,11 @@ Emit = Callable[[say.ServerEvent], None]
 
 
 class Asked(NamedTuple):
-    """When a client asked, and how it alone is answered."""
+    """When a client asked, how it alone is answered, and what it may change."""
 
     arrived: float
     answer: Emit
+    rights: Rights
 
 
 class InputLine(Protocol):
@@ -59,7 +62,7 @@ class Control:
         self._emit = emit
         self._limits = limits
 
-    async def handle(self, raw: str | bytes, arrived: float, answer: Emit) -> None:
+    async def handle(self, raw: str | bytes, arrived: float, answer: Emit, rights: Rights) -> None:
         """One message, which reached the socket at the monotonic second `arrived`. Never raises: what goes wrong is
         told by `answer`, to the client that asked; what happens is told to all of them."""
         try:
@@ -67,7 +70,7 @@ class Control:
         except WireError as error:
             return answer(say.ErrorEvent.of(error, ask.event_id(raw)))
         try:
-            await _HANDLERS[type(event)](self, event, Asked(arrived, answer))
+            await _HANDLERS[type(event)](self, event, Asked(arrived, answer, rights))
         except WireError as error:
             answer(say.ErrorEvent.of(error, event.event_id))
         except CallError as error:
@@ -77,9 +80,16 @@ class Control:
             failure = WireError("server_error", said, kind="server_error")
             answer(say.ErrorEvent.of(failure, event.event_id))
 
+    @property
+    def _agent(self) -> Agent:
+        return self._call.settings.agent
+
     async def _session_update(self, event: ask.SessionUpdate, asked: Asked) -> None:
         session = self._translator.session.updated(event.session)
         check_session(session, self._limits)
+        session, refused = asked.rights.session(self._translator.session, session, self._agent)
+        for error in refused:
+            asked.answer(say.ErrorEvent.of(error, event.event_id))
         self._translator.session = session
         self._line.set_formats(session.audio.input.format, session.audio.output.format)
         self._call.configure(session.settings(self._call.settings))
@@ -107,6 +117,7 @@ class Control:
 
     async def _item_create(self, event: ask.ItemCreate, asked: Asked) -> None:
         item = item_of(event.item)
+        asked.rights.check_item(item, self._translator.session, self._agent, "item")
         check_item(item, self._call.size(), self._limits)
         self._call.add_item(item, event.previous_item_id)
 
@@ -127,8 +138,12 @@ class Control:
 
     async def _response_create(self, event: ask.ResponseCreate, asked: Asked) -> None:
         check_room(self._call.size(), self._limits)
-        request = self._request(event.response or ask.ResponseParams())
+        params = event.response or ask.ResponseParams()
+        asked.rights.check_response(params, self._translator.session, self._agent)
+        request = self._request(params)
         check_input(request.input or (), self._limits)
+        for n, item in enumerate(request.input or ()):
+            asked.rights.check_item(item, self._translator.session, self._agent, f"response.input[{n}]")
         self._call.respond(request)
 
     async def _response_cancel(self, event: ask.ResponseCancel, asked: Asked) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Protocol
 
@@ -14,6 +15,7 @@ from voicepipe.call_api import Seat
 from voicepipe.config import LimitsConfig
 from voicepipe.ingress.realtime.call import LINGER, RealtimeCall
 from voicepipe.ingress.realtime.line import WebSocketLine
+from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.share import Share
 
@@ -34,16 +36,24 @@ class Peer(Protocol):
 
 
 async def converse(
-    socket: WebSocket, seat: Seat, session: Session, settings: CallSettings, limits: LimitsConfig
+    socket: WebSocket,
+    seat: Seat,
+    session: Session,
+    settings: CallSettings,
+    limits: LimitsConfig,
+    known: Callable[[RealtimeCall], AbstractContextManager[str]],
+    rights: Rights,
 ) -> None:
-    """The accepted WebSocket is the caller: returns when the call is over and the socket closed."""
+    """The accepted WebSocket is the caller: returns when the call is over and the socket closed. The call is found by
+    its id within the context that `known` gives."""
     line = WebSocketLine(session.audio.input.format, session.audio.output.format)
     call = RealtimeCall(line, seat, session, settings, limits)
-    client = _Client(socket, call, limits.idle_ms / 1000, on_full=lambda: call.end("caller"))
+    client = _Client(socket, call, rights, limits.idle_ms / 1000, on_full=lambda: call.end("caller"))
     async with asyncio.TaskGroup() as tasks:
         writer = tasks.create_task(client.write())
         reader = tasks.create_task(_until_gone(client, call))
-        await call.run()
+        with known(call):
+            await call.run()
         reader.cancel()
         await client.flush(writer)
 
@@ -52,12 +62,12 @@ async def _until_gone(client: "_Client", call: RealtimeCall) -> None:
     call.end(await client.read())
 
 
-async def listen_in(socket: WebSocket, call: RealtimeCall, subprotocol: str | None) -> None:
+async def listen_in(socket: WebSocket, call: RealtimeCall, subprotocol: str | None, rights: Rights) -> None:
     """Accept a WebSocket beside the caller (`?call_id=`): returns when it is closed. The call goes on.
 
     It may say nothing for as long as it likes. Raises PopFull; then it is not accepted.
     """
-    client = _Client(socket, call, None, on_full=lambda: None)
+    client = _Client(socket, call, rights, None, on_full=lambda: None)
     await socket.accept(subprotocol)
     async with asyncio.TaskGroup() as tasks:
         writer = tasks.create_task(client.write())
@@ -70,8 +80,9 @@ async def listen_in(socket: WebSocket, call: RealtimeCall, subprotocol: str | No
 
 class _Client:
     def __init__(
-        self, socket: WebSocket, call: RealtimeCall, idle_s: float | None, on_full: Callable[[], None]
+        self, socket: WebSocket, call: RealtimeCall, rights: Rights, idle_s: float | None, on_full: Callable[[], None]
     ) -> None:
+        self._rights = rights
         self._socket = socket
         self._peer: Peer | None = socket.scope.get("extensions", {}).get(PEER)
         self._call = call
@@ -91,7 +102,7 @@ class _Client:
                     return "caller"
                 arrived = self._peer.received_at if self._peer else time.monotonic()
                 raw = message.get("text") or message.get("bytes") or b""
-                await self._share.spend(self._call.handle(raw, arrived, self.outbox))
+                await self._share.spend(self._call.handle(raw, arrived, self.outbox, self._rights))
         except TimeoutError:
             return "idle"
 

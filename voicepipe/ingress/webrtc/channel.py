@@ -10,6 +10,7 @@ from aiortc import RTCDataChannel
 
 from voicepipe.ingress.realtime.call import LINGER, RealtimeCall
 from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.share import Share
 from voicepipe.rtp.sctp import Sctp
 
@@ -25,7 +26,8 @@ OPENING_S, OPEN_S = 1.0, 30.0
 class ChannelClient:
     """Events both ways, from the moment at which the peer has opened its channel until the call or the channel ends."""
 
-    def __init__(self, call: RealtimeCall, sctp: Sctp) -> None:
+    def __init__(self, call: RealtimeCall, sctp: Sctp, rights: Rights) -> None:
+        self._rights = rights
         self._call = call
         self._sctp = sctp
         sctp.on_overlong = self._overlong
@@ -72,7 +74,7 @@ class ChannelClient:
         while True:
             message, arrived = await self._asked.get()
             self._sctp.release(message)
-            await self._share.spend(self._call.handle(message, arrived, self._outbox))
+            await self._share.spend(self._call.handle(message, arrived, self._outbox, self._rights))
 
     async def _write(self) -> None:
         await asyncio.wait({self._channel}, timeout=OPEN_S)

@@ -20,8 +20,9 @@ from voicepipe.config import Config, turn_secret
 from voicepipe.errors import ConfigError, Refused
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS
-from voicepipe.ingress.doors import Doors, body, find_agent, settle
+from voicepipe.ingress.doors import Doors, body, find_agent, permitted, settle
 from voicepipe.ingress.local import is_loopback
+from voicepipe.ingress.realtime.bounds import check_session
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.webrtc.ice_servers import ice_servers
 from voicepipe.ingress.webrtc.peer import WebRtcCall
@@ -100,12 +101,14 @@ class CallsApi:
         named = model if isinstance(model, str) else request.query_params.get("model")
         agent = find_agent(self._pop, who.tenant, who.agent or named)
         session, settings = settle(agent, who, int(time.time() + self._pop.config.limits.call_ms / 1000))
-        session = session.updated(asked)
+        rights = who.rights(agent)
+        session = permitted(rights, session, asked, agent)
+        check_session(session, self._pop.config.limits)
         with ExitStack() as place, ExitStack() as waits:
             waits.enter_context(self._waiting.place(who.tenant))
             seat = place.enter_context(self._pop.admit(who.tenant, agent))
             settings = session.settings(settings)
-            call = WebRtcCall(sdp.read(offer), self._network, seat, session, settings, self._pop.config)
+            call = WebRtcCall(sdp.read(offer), self._network, seat, session, settings, self._pop.config, rights)
             try:
                 answer = await call.answer()
                 call.waits = waits.pop_all()

@@ -8,6 +8,7 @@ from voicepipe.agent import CallSettings
 from voicepipe.call_api import Seat
 from voicepipe.config import Config
 from voicepipe.ingress.realtime.call import RealtimeCall
+from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.ingress.webrtc.channel import ChannelClient
@@ -29,6 +30,7 @@ class WebRtcCall:
         session: Session,
         settings: CallSettings,
         config: Config,
+        rights: Rights,
     ) -> None:
         self._offer = offer
         self._connect_s = config.webrtc.connect_ms / 1000
@@ -40,7 +42,7 @@ class WebRtcCall:
         """What is held until the caller has connected, or has not."""
         self._channel: ChannelClient | None = None
         if offer.remote.sctp_port is not None:
-            self._channel = ChannelClient(self.realtime, self._transport.sctp)
+            self._channel = ChannelClient(self.realtime, self._transport.sctp, rights)
             self._transport.on_channel = self._channel.opened
 
     async def answer(self) -> str:

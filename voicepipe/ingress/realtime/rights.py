@@ -1,0 +1,127 @@
+"""What one client may change of its call. Pure.
+
+An agent's file, or whoever made an `ek_` key, locks parts of the session; a lock closes every way to that part: the
+session, a single response, items that the model would read as such. What is locked stays as it is, the rest of an
+update is applied, and an error names what was not. Besides, the agent's own tools run on the server: who holds an
+`ek_` key cannot force the model to call one, nor write into the conversation that one was called.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from voicepipe.agent import Agent, Part
+from voicepipe.ingress.realtime.client_events import ResponseParams
+from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.session import AudioInput, AudioOutput, NamedTool, Session, ToolChoice, ToolJson
+from voicepipe.turn.events import Item
+
+_PATHS: dict[Part, str] = {
+    "instructions": "instructions",
+    "tools": "tools",
+    "tool_choice": "tool_choice",
+    "voice": "audio.output.voice",
+    "speed": "audio.output.speed",
+    "turn_detection": "audio.input.turn_detection",
+    "output_modalities": "output_modalities",
+    "max_output_tokens": "max_output_tokens",
+}
+"""Where a session has what can be locked; "conversation" is no part of a session."""
+
+_OF_RESPONSE: dict[Part, Callable[[ResponseParams], Any]] = {
+    "instructions": lambda asked: asked.instructions,
+    "tools": lambda asked: asked.tools,
+    "tool_choice": lambda asked: asked.tool_choice,
+    "voice": lambda asked: asked.audio and asked.audio.output and asked.audio.output.voice,
+    "output_modalities": lambda asked: asked.output_modalities,
+    "max_output_tokens": lambda asked: asked.max_output_tokens,
+    "conversation": lambda asked: asked.input,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """One client's."""
+
+    locked: frozenset[Part] = frozenset()
+    own_tools: bool = True
+    """It may force the agent's own tools, and say that they were called: it holds no `ek_` key."""
+
+    def session(self, before: Session, wanted: Session, agent: Agent) -> tuple[Session, list[WireError]]:
+        """`wanted` with what is locked as it was `before`, and an error for each part that would have changed."""
+        refused: list[WireError] = []
+        for part in self.locked:
+            if part in _PATHS and _get(wanted, part) != (was := _get(before, part)):
+                refused.append(_locked(part, f"session.{_PATHS[part]}"))
+                wanted = _put(wanted, part, was)
+        if (wanted.tool_choice, wanted.tools) == (before.tool_choice, before.tools):
+            return wanted, refused
+        try:
+            self._check_choice(wanted.tool_choice, wanted.tools, agent, "session")
+        except WireError as error:
+            refused.append(error)
+            wanted = msgspec.structs.replace(wanted, tool_choice="auto")
+        return wanted, refused
+
+    def check_response(self, asked: ResponseParams, session: Session, agent: Agent) -> None:
+        """Raises WireError: it asks for what is locked, or forces a tool of the agent's."""
+        for part, get in _OF_RESPONSE.items():
+            if part in self.locked and get(asked) is not None:
+                raise _locked(part, "response.input" if part == "conversation" else f"response.{_PATHS[part]}")
+        if asked.tool_choice is None and asked.tools is None:
+            return
+        choice = session.tool_choice if asked.tool_choice is None else asked.tool_choice
+        tools = session.tools if asked.tools is None else asked.tools
+        self._check_choice(choice, tools, agent, "response")
+
+    def check_item(self, item: Item, session: Session, agent: Agent, param: str) -> None:
+        """Raises WireError: the model would take it for instructions, or for what the agent did, and that is locked."""
+        if item.role == "system" and "instructions" in self.locked:
+            raise _locked("instructions", f"{param}.role")
+        said = item.kind == "function_call_output" or (item.kind == "message" and item.role == "user")
+        if "conversation" in self.locked and not said:
+            raise _locked("conversation", f"{param}.role" if item.kind == "message" else f"{param}.type")
+        theirs = {tool.name for tool in session.tools}
+        if not self.own_tools and item.kind == "function_call" and item.name in _own(agent) - theirs:
+            forged = f"Only the server can say that {item.name!r} was called, a tool of the agent's. Leave it out."
+            raise WireError("invalid_value", forged, f"{param}.name")
+
+    def _check_choice(self, choice: ToolChoice, tools: Collection[ToolJson], agent: Agent, where: str) -> None:
+        """Raises WireError: it would force a tool of the agent's."""
+        own = set() if self.own_tools else _own(agent) - {tool.name for tool in tools}
+        if own and (choice.name in own if isinstance(choice, NamedTool) else choice == "required"):
+            forced = f"An ek_ key cannot force the agent's own tools ({', '.join(sorted(own))}). "
+            advice = "Name a tool of yours, or leave the choice at 'auto'."
+            raise WireError("invalid_value", forced + advice, f"{where}.tool_choice")
+
+
+def _own(agent: Agent) -> set[str]:
+    return {tool.name for tool in agent.tools}
+
+
+def _locked(part: Part, param: str) -> WireError:
+    why = f"{part!r} is locked, by the agent or by this key: '{param}' stays as it is. Leave it out."
+    return WireError("locked", why, param)
+
+
+def _get(session: Session, part: Part) -> Any:
+    found: Any = session
+    for name in _PATHS[part].split("."):
+        found = getattr(found, name)
+    return found
+
+
+def _put(session: Session, part: Part, value: Any) -> Session:
+    replace = msgspec.structs.replace
+    match _PATHS[part].split("."):
+        case [name]:
+            return replace(session, **{name: value})
+        case [_, "output", name]:
+            output: AudioOutput = replace(session.audio.output, **{name: value})
+            return replace(session, audio=replace(session.audio, output=output))
+        case [_, _, name]:
+            heard: AudioInput = replace(session.audio.input, **{name: value})
+            return replace(session, audio=replace(session.audio, input=heard))
+    raise KeyError(part)
