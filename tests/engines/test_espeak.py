@@ -14,6 +14,7 @@ from tests.waiting import until
 from voicepipe.audio import dbfs
 from voicepipe.engines import espeak
 from voicepipe.engines.espeak import EspeakTts
+from voicepipe.engines.life import FAILURES
 from voicepipe.engines.shaping import AUDIBLE, PAUSE_MS
 from voicepipe.errors import EngineDead, EngineError
 
@@ -148,4 +149,23 @@ async def test_a_voice_that_hangs_is_down_and_comes_back_with_another_copy(monke
     await until(lambda: tts.alive)
     assert (await anext(tts.speak("Hello."))).pcm.size and tts._life.core.library is not library
     free.set()
+    await tts.close()
+
+
+async def test_a_voice_that_fails_in_a_way_nobody_expected_ends_a_phrase_and_is_loaded_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tts = EspeakTts()
+    await tts.start()
+
+    def breaks(*asked: object) -> None:
+        raise RuntimeError("nobody expected this")
+
+    monkeypatch.setattr(tts._life.core.library, "synthesize", breaks)
+    for _ in range(FAILURES):
+        with pytest.raises(EngineError, match="nobody expected"):
+            await anext(tts.speak("Hello."))
+    assert not tts.alive
+    await until(lambda: tts.alive)
+    assert (await anext(tts.speak("Hello."))).pcm.size
     await tts.close()

@@ -168,9 +168,13 @@ class _Instance:
         speaking = self._worker.ask(speak, urgent=first, within_s=STALL_S)
         try:
             speech = await speaking
-        except EngineError:
+        except EngineDead:
+            raise  # It was closed, or hung: that was seen.
+        except Exception as error:  # also what nobody expected: it must end a phrase and not the call
             self._failed += 1
-            raise
+            if isinstance(error, EngineError):
+                raise
+            raise EngineError(f"espeak-ng failed: {error!r}") from error
         self._failed = 0
         return speech
 

@@ -66,9 +66,13 @@ class Voice:
         speaking = self._worker.ask(speak, urgent=first, within_s=self._stall_s + SLOWEST * len(piece))
         try:
             speech = await speaking
-        except EngineError:
+        except EngineDead:
+            raise  # It was closed, or hung: that was seen.
+        except Exception as error:  # also what nobody expected: it must end a phrase and not the call
             self._failed += 1
-            raise
+            if isinstance(error, EngineError):
+                raise
+            raise EngineError(f"kokoro failed: {error!r}") from error
         self._failed = 0
         return speech
 
