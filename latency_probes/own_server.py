@@ -1,6 +1,5 @@
 """`--self`: a fresh PoP as a child process, on any free port of this machine, for as long as the probes run."""
 
-import os
 import re
 import subprocess
 import sys
@@ -41,9 +40,9 @@ def own_server(command: tuple[str, ...] = COMMAND) -> Iterator[str]:
 
 @contextmanager
 def started(
-    command: tuple[str, ...], variables: Mapping[str, str] | None = None, folder: Path | None = None
+    command: tuple[str, ...], environment: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> Iterator[Started]:
-    """As `own_server`; `variables` are added to its environment, `folder` is where it is started."""
+    """As `own_server`; `environment`: instead of ours. `folder` is where it is started."""
     with tempfile.TemporaryDirectory() as own:
         log = Path(own) / "pop.log"
         with log.open("w") as output:
@@ -53,7 +52,7 @@ def started(
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **(variables or {})},
+                env=environment,
                 cwd=folder,
             )
         try:

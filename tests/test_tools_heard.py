@@ -49,7 +49,7 @@ def slow_pop(folder: Path) -> Iterator[tuple[Started, str]]:
     port = free_port()
     command = (sys.executable, "-m", "voicepipe", "pop", "--port", "0", "--sip-port", str(port))
     variables = {"PYTHONPATH": str(ROOT), "BOOKINGS": str(folder / "booked")}
-    with started((*command, "--config", str(folder / "slow.toml")), variables) as child:
+    with started((*command, "--config", str(folder / "slow.toml")), {**os.environ, **variables}) as child:
         yield child, f"127.0.0.1:{port}"
 
 

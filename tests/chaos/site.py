@@ -109,7 +109,7 @@ def site(folder: Path, *, hears: bool) -> Iterator[Site]:
     command = (sys.executable, "-m", "tests.chaos.faulty_pop", "pop", "--port", "0", "--config", str(config))
     try:
         model.start()
-        with started(command, {FOLDER: str(switches.folder)}) as pop:
+        with started(command, {**os.environ, FOLDER: str(switches.folder)}) as pop:
             yield Site(pop, model, switches)
     finally:
         model.close()

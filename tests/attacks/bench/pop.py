@@ -1,5 +1,6 @@
 """The PoP that attacks are aimed at: a child process of its own, with keys that are made up for it."""
 
+import os
 import secrets
 import sys
 from collections.abc import Iterator
@@ -115,6 +116,6 @@ def bench_pop(checkout: Path = CHECKOUT, descriptors: int = DESCRIPTORS) -> Iter
         str(CONFIG),
     )
     few = ("sh", "-c", f'ulimit -n {descriptors} && exec "$@"', "sh")
-    with started((*few, *pop), variables, checkout) as child:
+    with started((*few, *pop), {**os.environ, **variables}, checkout) as child:
         desk = Subscriber(DESK, "desk", keys["DESK"])
         yield BenchPop(child.url, child.pid, sip_port, keys["CALLERS"], keys["ATTACKERS"], desk, child.log)
