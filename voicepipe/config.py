@@ -3,6 +3,7 @@
 `configs/default.toml` names every key with its default and a comment; a test keeps the two equal.
 """
 
+import ipaddress
 import os
 import secrets
 from collections.abc import Mapping
@@ -68,10 +69,17 @@ class HttpConfig(Section, frozen=True):
     """Browser origins that may call from other sites (CORS); "*" for all."""
     operator_key_env: str = ""
     """Names the environment variable with the key to the dashboard of all tenants; they see their own with theirs."""
+    proxies: tuple[str, ...] = ("127.0.0.1", "::1")
+    """IP addresses of proxies: their `X-Forwarded-For` is believed, and connections are not counted by them."""
 
     def __post_init__(self) -> None:
         if bool(self.cert) != bool(self.key):
             raise ValueError("cert and key go together; give both for TLS, or none")
+        for address in self.proxies:
+            try:
+                ipaddress.ip_address(address)
+            except ValueError:
+                raise ValueError(f"proxies: {address!r} is no IP address; give one such as 192.0.2.7") from None
 
 
 class WebRtcConfig(Section, frozen=True):

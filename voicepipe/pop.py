@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from voicepipe import descriptors
 from voicepipe.admission import Admission, engines_ms
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.agent_store import AgentStore, open_agents
@@ -45,6 +46,7 @@ async def running(config: Config) -> AsyncIterator["Pop"]:
     """A PoP that answers at `config.http`; drained when the context ends. Raises ConfigError, EngineError."""
     from voicepipe.ingress.http import serve
 
+    descriptors.raise_limit()
     agents = await asyncio.to_thread(open_agents, config)
     phrases = [example for agent in agents for intent in agent.intents for example in intent.examples]
     prompts = [beginning(agent) for agent in agents]

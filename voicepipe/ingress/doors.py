@@ -21,11 +21,13 @@ from voicepipe.errors import (
     Unauthorized,
     UnknownCall,
 )
+from voicepipe.ingress.connection import VISIT
 from voicepipe.ingress.keys import Caller, Secrets, caller, key_of
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.visits import Visit
 from voicepipe.shown import shown
 
 logger = logging.getLogger(__name__)
@@ -131,7 +133,11 @@ class Doors:
     def caller(self, connection: HTTPConnection) -> Caller:
         """Who connects. Raises Unauthorized."""
         offered = connection.scope.get("subprotocols", [])
-        return caller(self._pop, self.secrets, key_of(connection.headers.get("authorization"), offered))
+        found = caller(self._pop, self.secrets, key_of(connection.headers.get("authorization"), offered))
+        visit: Visit | None = connection.scope.get("state", {}).get(VISIT)
+        if visit:  # None: another server than ours asks, such as a test's.
+            visit.known(found.tenant.name)
+        return found
 
 
 def settle(agent: Agent, who: Caller, expires_at: int = 0) -> tuple[Session, CallSettings]:

@@ -1,95 +1,28 @@
-"""uvicorn, set up for calls: one process, our event loop, WebSockets that can be stamped and dropped."""
+"""uvicorn, set up for calls: one process, our event loop, connections that are counted, timed and can be dropped."""
 
 import asyncio
+import logging
 import socket
 import ssl
-import time
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.http11 import Request
 
+from voicepipe import descriptors
 from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import ConfigError
-from voicepipe.ingress.realtime.call import LINGER
-from voicepipe.ingress.realtime.websocket import PEER
+from voicepipe.ingress.accept import Acceptor
+from voicepipe.ingress.connection import HttpConnection, StampedWebSocket
+from voicepipe.ingress.refusals import Refusals
+from voicepipe.ingress.visits import Room, Visit, Visits
+
+logger = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS = 10
 PING_S = 20
 """A client is pinged so long after its last answer, and gone if it does not answer for as long."""
-READ_AHEAD, PER_MESSAGE = 1024 * 1024, 1024
-"""Bytes of messages that may wait for their turn before nothing more is read, and what each takes beside its text."""
-
-
-class StampedWebSocket(WebSocketsSansIOProtocol):
-    """uvicorn's WebSocket, and `realtime.websocket.Peer` for the connection that it serves.
-
-    uvicorn closes a connection once the client has taken everything; one that never reads would stay for ever.
-    """
-
-    received_at = 0.0
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._sizes: deque[int] = deque()
-        """Of the messages that wait for their turn."""
-        self._waiting = 0
-
-    def send_receive_event_to_app(self) -> None:
-        """A message is complete. uvicorn reads nothing while one waits; but a minute of sound takes its time, and who
-        does not read sees neither pings nor the answers to its own."""
-        size, before = sum(map(len, self.frames)) + PER_MESSAGE, self.queue.qsize()
-        super().send_receive_event_to_app()
-        if self.queue.qsize() > before:
-            self._sizes.append(size)
-            self._waiting += size
-            self._read_on()
-
-    async def receive(self) -> Any:
-        message = await super().receive()
-        if message["type"] == "websocket.receive":
-            self._waiting -= self._sizes.popleft()
-            self._read_on()
-        return message
-
-    def _read_on(self) -> None:
-        if self.read_paused and self._waiting <= READ_AHEAD and not self.transport.is_closing():
-            self.read_paused = False
-            self.transport.resume_reading()
-
-    def data_received(self, data: bytes) -> None:
-        self.received_at = time.monotonic()
-        super().data_received(data)
-
-    def handle_connect(self, event: Request) -> None:
-        super().handle_connect(event)
-        if self.response.status_code == 101:
-            self.scope["extensions"][PEER] = self  # type: ignore[assignment]
-
-    def keepalive_timeout(self) -> None:
-        if self.read_paused and self.ping_timeout:  # Its answer may be among what we have not read.
-            self.pong_timer = self.loop.call_later(self.ping_timeout, self.keepalive_timeout)
-            return
-        super().keepalive_timeout()
-        self.abort()
-
-    async def send(self, message: Any) -> None:
-        await super().send(message)
-        if message["type"] == "websocket.http.response.body":
-            self.handshake_complete = True  # A refusal is an answer, too: uvicorn would log a failure.
-
-    async def run_asgi(self) -> None:
-        await super().run_asgi()
-        self.scope["extensions"].pop(PEER, None)  # We know the scope, so it must not know us for longer than the call.
-        self.loop.call_later(LINGER, self.abort)
-
-    def abort(self) -> None:
-        self.transport.abort()
 
 
 def bind(http: HttpConfig) -> socket.socket:
@@ -103,13 +36,14 @@ def bind(http: HttpConfig) -> socket.socket:
 
 
 class Server(uvicorn.Server):
-    """uvicorn, leaving the process's signals to whoever owns the process."""
+    """uvicorn, which takes no connections itself and leaves the process's signals to whoever owns the process."""
 
-    def __init__(self, app: ASGIApp, config: Config, serving: asyncio.Event) -> None:
+    def __init__(self, app: ASGIApp, config: Config, visits: Visits, serving: asyncio.Event) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
                 loop="none",
+                http=HttpConnection,
                 ws=StampedWebSocket,
                 ws_ping_interval=PING_S,
                 ws_ping_timeout=PING_S,
@@ -119,11 +53,13 @@ class Server(uvicorn.Server):
                 access_log=False,
                 log_config=None,
                 server_header=False,
+                forwarded_allow_ips=list(config.http.proxies),
                 ssl_certfile=config.http.cert or None,
                 ssl_keyfile=config.http.key or None,
                 timeout_graceful_shutdown=SHUTDOWN_SECONDS,
             )
         )
+        self._visits = visits
         self._serving = serving
 
     @contextmanager
@@ -131,7 +67,16 @@ class Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        refusals = Refusals(logger, "HTTP connections")
+
+        def connection(visit: Visit) -> asyncio.Protocol:
+            return HttpConnection(self.config, self.server_state, visit, self._visits, refusals)
+
+        acceptors = [Acceptor(taken, self._visits, refusals, connection, self.config.ssl) for taken in sockets or ()]
+        for acceptor in acceptors:
+            acceptor.open()
+        self.servers = acceptors  # type: ignore[assignment]
+        self.started = True
         self._serving.set()
 
 
@@ -141,7 +86,12 @@ async def serve(app: ASGIApp, listener: socket.socket, config: Config, serving: 
     Calls that are still going on when it is cancelled are closed with code 1012. Raises ConfigError: a certificate that
     cannot be used.
     """
-    server = Server(app, config, serving)
+    held = await asyncio.to_thread(descriptors.held)
+    room = Room.within(descriptors.room(config.pop.slots, limit := descriptors.limit(), held))
+    if room.all < config.pop.slots:
+        logger.warning("the limit of %d open files is low for %d calls: raise it (ulimit -n, LimitNOFILE=)", limit,
+                       config.pop.slots)  # fmt: skip
+    server = Server(app, config, Visits(room, config.http.proxies), serving)
     try:
         await asyncio.to_thread(server.config.load)
     except (OSError, ssl.SSLError) as error:

@@ -1,7 +1,6 @@
 """The process itself: is its event loop on time, does it grow?"""
 
 import asyncio
-import os
 import resource
 import threading
 import time
@@ -9,6 +8,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
+from voicepipe import descriptors
 from voicepipe.audio import opus
 
 PERIOD_S = 0.01
@@ -52,14 +52,7 @@ class Watch:
 
 
 def _held() -> dict[str, int]:
-    return {"fds": _descriptors(), "rss_kb": _resident_kb()}
-
-
-def _descriptors() -> int:
-    try:
-        return len(os.listdir("/dev/fd"))
-    except OSError:
-        return -1
+    return {"fds": descriptors.held(), "rss_kb": _resident_kb()}
 
 
 def _resident_kb() -> int:

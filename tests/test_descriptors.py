@@ -1,0 +1,58 @@
+"""A PoP with few descriptors, and strangers who want all of them."""
+
+import asyncio
+import json
+import resource
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from latency_probes.own_server import own_server
+from tests.attacks import idle_connections
+from tests.attacks.target import Target
+from voicepipe import descriptors
+
+LIMIT = 1024
+COMMAND = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_NOFILE, ({0} // 2, {0})); " \
+    "sys.argv[0] = 'voicepipe'; runpy.run_module('voicepipe', run_name='__main__')"  # fmt: skip
+
+
+def test_room_is_what_calls_and_models_leave() -> None:
+    assert descriptors.room(slots=36, limit=1024, held=60) == 1024 - 60 - descriptors.RESERVE - 36 * descriptors.A_CALL
+    assert descriptors.room(slots=500, limit=1024, held=60) == descriptors.LEAST
+    assert descriptors.room(slots=1, limit=1024, held=-1) == descriptors.room(slots=1, limit=1024, held=0)
+
+
+def test_the_soft_limit_is_raised_to_the_hard_one() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard // 2, hard))
+        assert descriptors.raise_limit() == hard == descriptors.limit()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.e2e
+async def test_idle_connections_do_not_end_a_pop_with_1024_descriptors(tmp_path: Path) -> None:
+    config = tmp_path / "pop.toml"
+    config.write_text('[engines]\nvad = "scripted"\nasr = "scripted"\nllm = "scripted"\ntts = "scripted"\n')
+    command = (sys.executable, "-c", COMMAND.format(LIMIT), "pop", "--config", str(config), "--port", "0")
+    with own_server(command) as url:
+        host, _, port = url.removeprefix("http://").partition(":")
+        attacking = asyncio.ensure_future(idle_connections.ATTACK.run(Target(host, int(port)), 6))
+        seen: list[dict[str, Any]] = []
+        while not attacking.done():
+            seen.append(await asyncio.to_thread(ready, url))
+            await asyncio.sleep(0.5)
+        await attacking
+        assert (await asyncio.to_thread(ready, url))["status"] == "ok"
+    assert max(health["fds"] for health in seen) <= LIMIT - descriptors.RESERVE
+
+
+def ready(url: str) -> dict[str, Any]:
+    with urllib.request.urlopen(f"{url}/readyz", timeout=30) as answer:
+        health: dict[str, Any] = json.load(answer)
+    return health

@@ -1,0 +1,43 @@
+"""How many files and sockets this process may have open, and how many of them connections may take."""
+
+import logging
+import os
+import resource
+
+logger = logging.getLogger(__name__)
+
+RESERVE = 128
+"""For what runs beside calls: models, agents' files, tools, the log, engines' processes."""
+A_CALL = 8
+"""For what a call opens besides its own connection: two sockets of media an address, its tools, programs beside it."""
+LEAST = 16
+"""Connections that are taken even where the limit leaves no room for them."""
+
+
+def raise_limit() -> int:
+    """Descriptors that this process may have open, now that its soft limit is raised to the hard one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (OSError, ValueError) as error:  # macOS calls its hard limit unlimited, and refuses it
+            logger.info("the limit of %d open files cannot be raised: %s", soft, error)
+    return limit()
+
+
+def limit() -> int:
+    """Descriptors that this process may have open."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def held() -> int:
+    """Descriptors that are open; -1: the system does not say."""
+    try:
+        return len(os.listdir("/dev/fd"))
+    except OSError:
+        return -1
+
+
+def room(slots: int, limit: int, held: int) -> int:
+    """Connections that may be open at a time, so that calls and what runs beside them never lack a descriptor."""
+    return max(LEAST, limit - max(held, 0) - RESERVE - A_CALL * slots)

@@ -1,0 +1,169 @@
+"""Who is connected to the HTTP server: strangers, until a key has been seen or a WebSocket accepted. Pure.
+
+Strangers are counted by address and in all. Where one comes too many, no newcomer is sent away: the connection that has
+gone longest without a request is dropped, of that address or of the one that has most. Whoever asks for something is
+known within a round trip, and whoever waits does so at their own risk: idle connections lock nobody out.
+"""
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from voicepipe.ingress.throttle import SOURCES, Rate, Throttle
+
+EACH = 64
+"""Strangers from one address, and requests of one tenant, at a time."""
+STRANGERS = 512
+"""In all, where descriptors allow it."""
+NEWCOMERS = Rate(150, 30), Rate(250, 100)
+"""Connections and requests from one address and from all of those from which no key was ever seen. Fewer come at once
+than there is room for, so that none is dropped before it could ask for something."""
+CUSTOMERS = Rate(600, 60), Rate(3000, 300)
+"""From those where there was one: they do not share what strangers use up."""
+PROXIED = Rate(2000, 200), Rate(4000, 400)
+"""By proxies, behind which there are strangers and customers alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Connections at a time."""
+
+    all: int
+    strangers: int = STRANGERS
+    each: int = EACH
+
+    @classmethod
+    def within(cls, all: int) -> "Room":
+        """Half of `all` at most is for strangers."""
+        return cls(all, min(STRANGERS, all // 2), min(EACH, all // 4))
+
+
+class Visit:
+    """One connection. `drop` ends it at once, and may be called again."""
+
+    def __init__(self, visits: "Visits", source: str, drop: Callable[[], None]) -> None:
+        self.source = source
+        self.drop = drop
+        self.tenant: str | None = None
+        """Whose request it carries."""
+        self.over = False
+        """It is closed, or was dropped."""
+        self._visits = visits
+
+    def known(self, tenant: str) -> None:
+        """The request that is being answered came with this tenant's key."""
+        self._visits.known(self, tenant)
+
+    def accepted(self) -> None:
+        """It is a WebSocket that was let in: it counts as its call does, and no more as a connection."""
+        self._visits.accepted(self)
+
+    def left(self) -> None:
+        """The connection is closed."""
+        self._visits.gone(self)
+
+
+class Visits:
+    """`proxies`: addresses behind which there are many clients, so that connections are not counted by them."""
+
+    def __init__(self, room: Room, proxies: Collection[str] = ()) -> None:
+        self._room = room
+        self._proxies = frozenset(proxies)
+        self._strangers: dict[str, dict[Visit, None]] = {}
+        """By address; the one that has gone longest without a request first."""
+        self._waiting = 0
+        """Strangers in all."""
+        self._known: set[Visit] = set()
+        self._requests: Counter[str] = Counter()
+        """Known ones by tenant, without WebSockets."""
+        self._newcomers, self._customers, self._proxied = Throttle(*NEWCOMERS), Throttle(*CUSTOMERS), Throttle(*PROXIED)
+        self._paying: OrderedDict[str, None] = OrderedDict()
+        """Addresses from which a key was seen."""
+
+    def __len__(self) -> int:
+        return self._waiting + len(self._known)
+
+    def listens(self, source: str, now: float) -> bool:
+        """Whether one more connection or request from this address is looked at; it counts."""
+        if source in self._proxies:
+            return self._proxied.admits(source, now)
+        return (self._customers if source in self._paying else self._newcomers).admits(source, now)
+
+    def come(self, source: str, drop: Callable[[], None]) -> Visit | None:
+        """A connection, for which another may have been dropped; None: all that there are have shown keys."""
+        visit = Visit(self, source, drop)
+        self._add(visit)
+        mine = self._strangers[source]
+        while len(mine) > self._room.each and source not in self._proxies:
+            self._drop_oldest(source)
+        while self._waiting > self._room.strangers or len(self) > self._room.all:
+            self.drop_one()
+        return visit if visit in mine else None
+
+    def drop_one(self) -> bool:
+        """Drop a stranger of the address that has most of them; False: there are none."""
+        if not self._strangers:
+            return False
+        self._drop_oldest(max(self._strangers, key=lambda source: len(self._strangers[source])))
+        return True
+
+    def progress(self, visit: Visit) -> None:
+        """A request has come, or was answered: what comes next is a stranger's again, and the newest."""
+        if self._remove(visit):
+            self._add(visit)
+
+    def known(self, visit: Visit, tenant: str) -> None:
+        """As `Visit.known`. More requests of one tenant than `Room.each` are served, and may be dropped."""
+        self._pays(visit.source)
+        if self._requests[tenant] < self._room.each and visit.tenant is None and self._remove(visit):
+            self._requests[tenant] += 1
+            visit.tenant = tenant
+            self._known.add(visit)
+
+    def accepted(self, visit: Visit) -> None:
+        """As `Visit.accepted`."""
+        self._pays(visit.source)
+        if self._remove(visit):
+            self._known.add(visit)
+
+    def gone(self, visit: Visit) -> None:
+        """It is closed, whoever did it."""
+        self._remove(visit)
+        visit.drop, visit.over = _nothing, True
+
+    def _pays(self, source: str) -> None:
+        self._paying.pop(source, None)
+        self._paying[source] = None
+        if len(self._paying) > SOURCES:
+            self._paying.popitem(last=False)
+
+    def _add(self, visit: Visit) -> None:
+        self._strangers.setdefault(visit.source, {})[visit] = None
+        self._waiting += 1
+
+    def _remove(self, visit: Visit) -> bool:
+        """Out of those that are counted; False: it was not among them."""
+        if visit in self._known:
+            self._known.discard(visit)
+            if visit.tenant is not None:
+                self._requests[visit.tenant] -= 1
+                visit.tenant = None
+            return True
+        mine = self._strangers.get(visit.source, {})
+        if visit not in mine:
+            return False
+        del mine[visit]
+        self._waiting -= 1
+        if not mine:
+            del self._strangers[visit.source]
+        return True
+
+    def _drop_oldest(self, source: str) -> None:
+        visit = next(iter(self._strangers[source]))
+        drop = visit.drop
+        self.gone(visit)
+        drop()
+
+
+def _nothing() -> None:
+    """What dropping does to a connection that is closed."""
