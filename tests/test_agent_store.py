@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from voicepipe.agent_store import AgentStore, load_agent, load_agents, open_agents
+from voicepipe.agent_store import GONE_LOOKS, AgentStore, load_agent, load_agents, open_agents
 from voicepipe.config import Config, PopConfig, TenantConfig
 from voicepipe.errors import ConfigError
 
@@ -128,9 +128,60 @@ def test_files_come_and_go(tmp_path: Path) -> None:
     assert store.refresh()
     assert store.names() == ("desk", "night")
     path.unlink()
-    assert store.refresh()
-    assert store.names() == ("night",)
-    assert store.get("desk") is None
+    assert [store.refresh() for _ in range(GONE_LOOKS + 1)] == [False] * GONE_LOOKS + [True]
+    assert store.names() == ("night",) and store.get("desk") is None
+    assert not store.refresh() and not store.warning
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_a_folder_that_is_gone_or_half_there_for_a_moment(
+    tmp_path: Path, half: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder, away = tmp_path / "agents", tmp_path / "away"
+    folder.mkdir()
+    write(folder / "1.toml", "name = 'desk'\ngreeting = 'Hello.'")
+    write(folder / "2.toml", "name = 'night'")
+    store = AgentStore(folder)
+    folder.rename(away)
+    assert not any(store.refresh() for _ in range(20))
+    folder.mkdir()
+    assert not store.refresh(), "it is empty"
+    if half:
+        (away / "2.toml").rename(folder / "2.toml")
+        assert not any(store.refresh() for _ in range(GONE_LOOKS))
+    assert store.names() == ("desk", "night")
+    assert len(caplog.records) == 1 and "no agent file can be read there; the agents stay as they were" in caplog.text
+    for path in away.iterdir():
+        path.rename(folder / path.name)
+    write(folder / "1.toml", "name = 'desk'\ngreeting = 'Good evening.'")
+    assert store.refresh() and store.names() == ("desk", "night") and not store.warning
+    desk = store.get("desk")
+    assert desk and desk.greeting == "Good evening."
+
+
+def test_an_agent_that_the_configuration_names_outlives_its_file(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write(tmp_path / "1.toml", "name = 'front-desk'")
+    write(tmp_path / "2.toml", "name = 'night'")
+    store = open_agents(Config(pop=PopConfig(agents=str(tmp_path))))
+    path.unlink()
+    assert not any(store.refresh() for _ in range(3 * GONE_LOOKS))
+    assert store.get("front-desk") and "there is no file of front-desk any more" in store.warning
+    assert len(caplog.records) == 1
+    write(tmp_path / "3.toml", "name = 'front-desk'\ngreeting = 'Moved.'")
+    assert store.refresh() and not store.warning
+    desk = store.get("front-desk")
+    assert desk and desk.greeting == "Moved."
+
+
+def test_a_file_that_is_renamed_keeps_its_agent(tmp_path: Path) -> None:
+    path = write(tmp_path / "1.toml", "name = 'desk'")
+    write(tmp_path / "2.toml", "name = 'night'")
+    store = AgentStore(tmp_path)
+    path.rename(tmp_path / "9.toml")
+    assert not any(store.refresh() for _ in range(3 * GONE_LOOKS))
+    assert set(store.names()) == {"desk", "night"}
 
 
 def test_a_name_can_be_taken_when_it_is_free_again(tmp_path: Path) -> None:

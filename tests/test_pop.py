@@ -111,6 +111,17 @@ def test_an_unknown_agent_is_named_beside_those_there_are(make) -> None:  # type
         pop.agent("day")
 
 
+async def test_calls_are_answered_while_the_agents_folder_is_gone(make, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    pop = make()
+    pop.serving.set()
+    for path in tmp_path.iterdir():  # noqa: ASYNC240
+        path.unlink()
+    assert not await asyncio.to_thread(pop._agents.refresh)
+    with pop.admit(pop.tenant(None), pop.agent(None)):
+        health = pop.health()
+    assert health["status"] == "ok" and "the agents stay as they were" in health["warning"]
+
+
 class MortalLlm(ScriptedLlm):
     alive = True
 

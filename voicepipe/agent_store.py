@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from voicepipe import toml_file
@@ -12,6 +12,9 @@ from voicepipe.errors import ConfigError
 from voicepipe.turn.targets import is_target
 
 log = logging.getLogger(__name__)
+
+GONE_LOOKS = 5
+"""A file that is missing so often in a row, while others are there, was deleted: until then somebody may be copying."""
 
 _Version = tuple[int, int]
 """Modification time in ns and size: a file whose pair is unchanged is not read again."""
@@ -32,10 +35,10 @@ def load_agents(directory: Path) -> dict[str, Agent]:
 
 def open_agents(config: Config) -> "AgentStore":
     """The agents that the configuration names. Raises ConfigError, also if one that it names is not there."""
-    store = AgentStore(Path(config.pop.agents))
     named = [("pop.default_agent", config.pop.default_agent)]
     named += [(f"tenants[{n}].agents", name) for n, tenant in enumerate(config.tenants) for name in tenant.agents]
     named += [(f"routes[{n}].agent", route.agent) for n, route in enumerate(config.routes) if route.agent]
+    store = AgentStore(Path(config.pop.agents), needed={name for _, name in named})
     for key, name in named:
         if not store.get(name):
             raise ConfigError(
@@ -47,16 +50,23 @@ def open_agents(config: Config) -> "AgentStore":
 class AgentStore:
     """The agents of a directory. Live calls keep the `Agent` that they began with, so an edit never reaches them.
 
-    Raises ConfigError if a file is broken at the start. Later a broken edit keeps the agent as it was, and is logged.
+    What was good stays until what replaces it is good: a broken edit keeps the agent as it was, and so does a directory
+    that is gone or empty, or a file that is missing for a moment. A file that stays away takes its agent along, unless
+    the configuration names that (`needed`). Raises ConfigError if a file is broken at the start.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, needed: Collection[str] = ()) -> None:
         self.directory = directory
+        self.warning = ""
+        """What keeps the agents as they are, for whoever asks how the PoP does; empty: nothing."""
+        self._needed = needed
         self._versions: dict[Path, _Version] = {}
+        self._missing: dict[Path, int] = {}
+        """Files whose agents are still known, and in how many looks in a row they were not there."""
         self._broken: set[Path] = set()
         self._agents: dict[Path, Agent] = {}
         self._by_name: dict[str, Agent] = {}
-        if problems := self._reread():
+        if problems := self._reread(_files(directory)):
             raise ConfigError("\n".join(problems))
         if not self._agents:
             raise ConfigError(f"{directory}: holds no agent; pop.agents must name a directory with *.toml agent files")
@@ -73,15 +83,28 @@ class AgentStore:
 
     def refresh(self) -> bool:
         """Read what changed since the last time; True if an agent is different. Reads files: call it from a thread."""
-        before = self._by_name
-        for problem in self._reread():
+        before, said = self._by_name, self.warning
+        files = _files(self.directory)
+        for problem in self._reread(files) if files else ():
             log.error("%s (the agent stays as it was)", problem)
+        self.warning = self._what_is_missing(files)
+        if self.warning and self.warning != said:
+            log.error("%s", self.warning)
+        elif said and not self.warning:
+            log.info("%s: all agents' files are there again", self.directory)
         return self._by_name != before
 
-    def _reread(self) -> list[str]:
+    def _what_is_missing(self, files: Mapping[Path, _Version]) -> str:
+        if not files:
+            return f"{self.directory}: no agent file can be read there; the agents stay as they were"
+        kept = sorted({self._agents[path].name for path, looks in self._missing.items() if looks > GONE_LOOKS})
+        return f"{self.directory}: there is no file of {', '.join(kept)} any more; kept, as configured" if kept else ""
+
+    def _reread(self, versions: dict[Path, _Version]) -> list[str]:
         """Bring the agents up to date; the problems of the files that could not be taken over."""
-        versions = {path: _version(path) for path in sorted(self.directory.glob("*.toml"))}
-        if versions == self._versions:
+        gone = [path for path in self._agents if path not in versions]
+        missing = {path: min(GONE_LOOKS, self._missing.get(path, 0)) + 1 for path in gone}
+        if versions == self._versions and missing == self._missing:
             return []
         agents = {path: agent for path, agent in self._agents.items() if path in versions}
         problems: dict[Path, str] = {}
@@ -93,15 +116,32 @@ class AgentStore:
             except ConfigError as error:
                 problems[path] = str(error)
         # A broken file is tried again when any file changes: a name may be free now.
-        self._versions, self._broken, self._agents = versions, set(problems), agents
-        self._by_name = {agents[path].name: agents[path] for path in sorted(agents)}
+        self._versions, self._broken = versions, set(problems)
+        self._missing = {path: looks for path, looks in missing.items() if self._keeps(path, looks, agents)}
+        self._agents = agents | {path: self._agents[path] for path in self._missing}
+        self._by_name = {self._agents[path].name: self._agents[path] for path in sorted(self._agents)}
         return list(problems.values())
+
+    def _keeps(self, path: Path, looks: int, there: Mapping[Path, Agent]) -> bool:
+        """Whether the agent of a file that was missing in so many looks is known still."""
+        name = self._agents[path].name
+        if any(agent.name == name for agent in there.values()):  # The file was renamed.
+            return False
+        return looks <= GONE_LOOKS or name in self._needed
+
+
+def _files(directory: Path) -> dict[Path, _Version]:
+    """The agent files that are there; none where the directory cannot be read."""
+    try:
+        return {path: _version(path) for path in sorted(directory.iterdir()) if path.suffix == ".toml"}
+    except OSError:
+        return {}
 
 
 def _version(path: Path) -> _Version:
     try:
         stat = path.stat()
-    except FileNotFoundError:  # deleted, or replaced by an editor, this very moment
+    except OSError:  # deleted, or replaced by an editor, this very moment
         return 0, 0
     return stat.st_mtime_ns, stat.st_size
 

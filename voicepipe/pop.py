@@ -200,9 +200,10 @@ class Pop:
             status = "starting"
         else:
             status = "ok" if self.engines.alive else "engine_down"
+        warning = {"warning": self._agents.warning} if self._agents.warning else {}
         numbers = {"calls": self.calls, "predicted_ms": round(self.predicted_ms)}
         numbers["decoders"] = sum(engine.lent for engine in self.engines.all() if isinstance(engine, Lends))
-        return {"status": status, **numbers, **self.watch.vitals()}
+        return {"status": status, **warning, **numbers, **self.watch.vitals()}
 
     async def drain(self) -> None:
         """Take no new calls; return when the last one has ended, or after half a minute."""
