@@ -11,7 +11,7 @@ from voicepipe.turn.events import ReplyDone
 def after(*computes: float, slots: int = 10) -> Admission:
     admission = Admission(slots)
     for compute in computes:
-        admission.note(0.0, compute)
+        admission.note(0.0, "a", compute)
     return admission
 
 
@@ -43,6 +43,25 @@ def test_no_prediction_is_below_the_nominal_wait_or_beyond_the_slowest_turn(comp
     assert NOMINAL_MS <= predicted <= max(NOMINAL_MS, 80 + max(computes) * 1.25)
 
 
+def test_what_one_tenant_alone_sees_keeps_nobody_else_out() -> None:
+    admission = after(*[5000.0] * 100)
+    assert admission.predicted_ms(0, calls=0, tenant="a") > 5000
+    assert admission.predicted_ms(0, calls=0, tenant="b") == NOMINAL_MS
+    for _ in range(FEWEST):
+        admission.note(0.0, "b", 20.0)
+    assert admission.predicted_ms(0, calls=0, tenant="a") > 5000
+    for other in ("b", "c", None):
+        assert admission.predicted_ms(0, calls=0, tenant=other) == NOMINAL_MS
+
+
+def test_what_several_tenants_see_counts_for_all() -> None:
+    admission = after(*[900.0] * FEWEST)
+    for _ in range(FEWEST):
+        admission.note(0.0, "b", 900.0)
+    for tenant in ("a", "b", "c", None):
+        assert admission.predicted_ms(0, calls=0, tenant=tenant) > 900
+
+
 def test_only_answers_to_callers_that_ran_no_tool_tell_of_the_engines() -> None:
     heard = {"at_words": 90.0, "compute": 40.0}
     assert engines_ms(ReplyDone("r", "completed", record=heard), 5000) == 40
@@ -50,4 +69,5 @@ def test_only_answers_to_callers_that_ran_no_tool_tell_of_the_engines() -> None:
     assert engines_ms(ReplyDone("r", "completed", record={**heard, "tool": True}), 5000) is None
     assert engines_ms(ReplyDone("r", "cancelled", record={"at_words": 90.0}), 5000) is None, "nothing was made yet"
     assert engines_ms(ReplyDone("r", "failed", record=heard), 5000) == 5000, "what was quick was the fallback"
+    assert engines_ms(ReplyDone("r", "failed", record={**heard, "refused": True}), 5000) is None, "the engine is well"
     assert engines_ms(ReplyDone("r", "completed", record={**heard, "ladder": "fallback"}), 5000) == 5000

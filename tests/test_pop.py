@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import msgspec
@@ -14,14 +15,15 @@ from voicepipe.agent import CallSettings
 from voicepipe.agent_store import AgentStore
 from voicepipe.config import Config, HttpConfig
 from voicepipe.engine_config import DelaysConfig
-from voicepipe.engines.base import Engines
+from voicepipe.engines.base import Delta, Engines
 from voicepipe.engines.delayed import delayed
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.errors import ConfigError, Draining, EngineDown, PopFull, Unauthorized
+from voicepipe.errors import ConfigError, Draining, EngineDown, PopFull, RequestRefused, Unauthorized
 from voicepipe.pop import Pop, running
 from voicepipe.runtime import free_port
 from voicepipe.tools import ToolRunner
-from voicepipe.turn.events import ReplyDone
+from voicepipe.turn.events import CallEvent, ReplyDone
+from voicepipe.turn.prompt import Prompt
 
 SCRIPTED = dict.fromkeys(("vad", "asr", "llm", "tts"), "scripted")
 SCENARIOS = Path(__file__).parent / "scenarios"
@@ -49,19 +51,60 @@ async def test_slots_are_taken_and_given_back(make) -> None:  # type: ignore[no-
         assert pop.calls == 2
         with pytest.raises(PopFull, match="All 2 slots"), pop.admit(local, agent):
             pass
+    pop.serving.set()
     with pop.admit(local, agent):
-        assert pop.health()["calls"] == 1
+        assert pop.health()["calls"] == 1 and pop.health()["status"] == "ok"
+        with pop.admit(local, agent):
+            assert pop.health()["status"] == "full"
 
 
 async def test_a_call_that_would_be_answered_late_is_refused(make) -> None:  # type: ignore[no-untyped-def]
     pop = make(pop={"budget_ms": 300})
     local, agent = pop.tenant(None), pop.agent(None)
     for number in range(20):
-        pop.note(ReplyDone(f"resp_{number}", "completed", record={"at_words": 90.0, "compute": 400.0}))
+        pop.note("local", ReplyDone(f"resp_{number}", "completed", record={"at_words": 90.0, "compute": 400.0}))
     with pytest.raises(PopFull, match="after 48[0-9] ms, over this PoP's budget of 300 ms"), pop.admit(local, agent):
         pass
     assert pop.calls == 0
     assert pop.health()["predicted_ms"] == 480
+    pop.serving.set()
+    assert pop.health()["status"] == "late"
+
+
+class PickyLlm(ScriptedLlm):
+    async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        raise RequestRefused("the prompt is too long")
+        yield ""
+
+
+@pytest.mark.virtual_time
+async def test_a_request_that_the_model_does_not_take_says_nothing_of_the_engines(make) -> None:  # type: ignore[no-untyped-def]
+    pop = make()
+    pop.engines = Engines(ScriptedVad(), ScriptedAsr(), PickyLlm(), ScriptedTts())
+    events: list[CallEvent] = []
+    agent = pop.agent(None)
+    with pop.admit(pop.tenant(None), agent) as seat:
+        line = ScenarioLine(load(SCENARIOS / "one_turn.toml"))
+        await seat.open(line, CallSettings.of(agent), events.append).run()
+    replies = [event for event in events if isinstance(event, ReplyDone)]
+    assert [reply.record.get("refused") for reply in replies if "at_words" in reply.record] == [True]
+    assert not pop._admission._turns
+
+
+async def test_failures_of_one_tenant_close_the_pop_to_no_other(make, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("KEY_B", "secret-b")
+    pop = make(tenants=[{"name": "a", "key_env": "KEY_A"}, {"name": "b", "key_env": "KEY_B"}])
+    pop.serving.set()
+    failed = ReplyDone("resp", "failed", record={"at_words": 90.0})
+    for _ in range(100):
+        pop.note("a", failed)
+    with pytest.raises(PopFull, match="over this PoP's budget"), pop.admit(pop.tenant("secret-a"), pop.agent(None)):
+        pass
+    with pop.admit(pop.tenant("secret-b"), pop.agent(None)):
+        pass
+    for _ in range(100):
+        pop.note("b", failed)
+    assert pop.health()["status"] == "late"
 
 
 def test_a_tenant_has_a_key_and_its_own_limit(make) -> None:  # type: ignore[no-untyped-def]

@@ -11,10 +11,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from tests.ingress.fake_pop import FakePop
 from tests.scenario import load, play
 from voicepipe import errors
 from voicepipe.engines.scripted import ScriptedLlm
-from voicepipe.ingress.doors import ANSWERS, refusal
+from voicepipe.ingress.doors import Doors, refusal
 from voicepipe.shown import shown, spoken
 
 SECRET = "http://10.0.0.7:8000/v1 does not take $MODEL_KEY"
@@ -66,7 +67,7 @@ def test_an_http_500_says_nothing_of_us_and_quotes_the_log(caplog: pytest.LogCap
     async def fails(request: Request) -> Response:
         raise RuntimeError(SECRET)
 
-    app = Starlette(routes=[Route("/v1/voices", fails)], exception_handlers=ANSWERS)
+    app = Starlette(routes=[Route("/v1/voices", fails)], exception_handlers=Doors(FakePop()).answers())
     answer = TestClient(app, raise_server_exceptions=False).get("/v1/voices")
     error = answer.json()["error"]
     assert answer.status_code == 500 and error["type"] == "server_error" and "10.0.0.7" not in answer.text

@@ -7,6 +7,7 @@ sent elsewhere rather than all of them waiting. Only the engines' time is counte
 
 import math
 from collections import deque
+from collections.abc import Iterable
 
 from voicepipe.turn.events import ReplyDone
 
@@ -34,10 +35,11 @@ def latency_ms(compute_ms: float) -> float:
 def engines_ms(reply: ReplyDone, failed_ms: float) -> float | None:
     """What the engines took from *prepare* to the reply's first sound; None if it says nothing of them.
 
-    Only answers to what a caller said do, and those that ran no tool. One that failed counts as `failed_ms`.
+    Only answers to what a caller said do, and those that ran no tool. One that failed counts as `failed_ms`, unless the
+    engine is well and does not take what it was asked: then another answer would not have come faster.
     """
     record = reply.record
-    if "at_words" not in record or record.get("tool"):
+    if "at_words" not in record or record.get("tool") or record.get("refused"):
         return None
     if reply.status == "failed" or record.get("ladder") == "fallback":
         return failed_ms
@@ -46,28 +48,44 @@ def engines_ms(reply: ReplyDone, failed_ms: float) -> float | None:
 
 
 class Admission:
-    """What turns cost lately. Times are monotonic seconds, given by whoever calls; no clock inside."""
+    """What turns cost lately, and whose they were. Times are monotonic seconds, given by who calls; no clock inside.
+
+    A tenant is judged by its own turns and by everybody's. Of the others', those of the one with the slowest are left
+    out: what makes only that tenant's replies late or fail is its own affair, and keeps nobody else out.
+    """
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
-        self._turns: deque[tuple[float, float]] = deque()
-        """When each ended, and its compute in ms: *prepare* to the first sound of the reply."""
+        self._turns: deque[tuple[float, str, float]] = deque()
+        """When each ended, whose it was, and its compute in ms: *prepare* to the first sound of the reply."""
 
-    def note(self, now: float, compute_ms: float) -> None:
+    def note(self, now: float, tenant: str, compute_ms: float) -> None:
         """A turn was answered."""
-        self._turns.append((now, compute_ms))
+        self._turns.append((now, tenant, compute_ms))
         self._forget(now)
 
-    def predicted_ms(self, now: float, calls: int) -> float:
-        """95th percentile of turn latency, in ms, that one call more than `calls` would bring."""
+    def predicted_ms(self, now: float, calls: int, tenant: str | None = None) -> float:
+        """95th percentile of turn latency, in ms, that one call of `tenant`'s more than `calls` would bring; None: of a
+        tenant from whom no turn is known."""
         self._forget(now)
-        if len(self._turns) < FEWEST:
-            return NOMINAL_MS
-        computes = sorted(compute for _, compute in self._turns)
-        p95 = computes[math.ceil(0.95 * len(computes)) - 1]
+        own = _p95(ms for _, whose, ms in self._turns if whose == tenant)
+        compute_ms = max(own, self._shared(tenant))
         growth = slowing((calls + 1) / self._slots) / slowing(calls / self._slots)
-        return latency_ms(p95 * growth)
+        return latency_ms(compute_ms * growth)
+
+    def _shared(self, tenant: str | None) -> float:
+        """What everybody's turns say, without those of the worst other tenant; with one tenant alone, all of them."""
+        tenants = {whose for _, whose, _ in self._turns}
+        if len(tenants | {tenant} - {None}) < 2:
+            return _p95(ms for _, _, ms in self._turns)
+        return min(_p95(ms for _, whose, ms in self._turns if whose != other) for other in tenants - {tenant})
 
     def _forget(self, now: float) -> None:
         while self._turns and self._turns[0][0] < now - WINDOW_S:
             self._turns.popleft()
+
+
+def _p95(computes: Iterable[float]) -> float:
+    """Their 95th percentile; 0: they are too few to say anything."""
+    ordered = sorted(computes)
+    return ordered[math.ceil(0.95 * len(ordered)) - 1] if len(ordered) >= FEWEST else 0.0

@@ -155,5 +155,7 @@ class PopApi(Protocol):
     def health(self) -> dict[str, Any]:
         """{"status", "calls", "predicted_ms", "tasks", "threads", "fds", "rss_kb", "cpu_s", "loop_lag_p99_ms"}.
 
-        `status` is "ok" while calls are taken, otherwise "starting", "draining" or "engine_down".
+        `status` is "ok" while calls are taken, otherwise "starting", "draining", "engine_down", "full" (every slot is
+        taken) or "late" (one more call would be answered over the budget). Where the agents' folder cannot be used as
+        it is, "warning" says so.
         """

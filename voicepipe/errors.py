@@ -7,6 +7,7 @@ VoicepipeError
  |    +-- EngineBusy        no worker free within the time that a call can wait
  |    +-- EngineDead        its process ended
  |    +-- EngineStalled     it began to answer and then sent nothing more
+ |    +-- RequestRefused    it is well, and does not take this request: too long, or a tool that it cannot read
  +-- Refused                a call that is not admitted
  |    +-- Unauthorized      no key, a wrong key or an expired one
  |    +-- PopFull           every slot is taken, or one more call would miss the budget
@@ -59,6 +60,10 @@ class EngineBusy(EngineError):
 
 class EngineStalled(EngineError):
     """The engine began to answer and then sent nothing more."""
+
+
+class RequestRefused(EngineError):
+    """The engine is well and does not take this request: its prompt is too long, or has a tool that it cannot read."""
 
 
 class EngineDead(EngineError):

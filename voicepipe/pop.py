@@ -77,6 +77,7 @@ def beginning(agent: Agent) -> Prompt:
 @dataclass(frozen=True, slots=True)
 class _Seat:
     pop: "Pop"
+    tenant: str
     watched: LiveCall
 
     def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
@@ -85,7 +86,7 @@ class _Seat:
         self.watched.answered(call_id, line, time.time(), settings.origin.caller)
 
         def emit(event: CallEvent) -> None:
-            pop.note(event)
+            pop.note(self.tenant, event)
             self.watched.note(event, time.time())
             on_event(event)
 
@@ -153,7 +154,7 @@ class Pop:
         self._empty.clear()
         try:
             with self.dashboard.watched(tenant.name, agent.name) as watched:
-                yield _Seat(self, watched)
+                yield _Seat(self, tenant.name, watched)
         finally:
             self._calls[tenant.name] -= 1
             if not self.calls:
@@ -168,7 +169,7 @@ class Pop:
         mine, all_calls = self._calls.get(tenant.name, 0), self.calls
         if all_calls >= self.config.pop.slots:
             raise PopFull(f"All {self.config.pop.slots} slots of this PoP are taken; try again later, or another PoP.")
-        if (predicted := self.predicted_ms) > (budget := self.config.pop.budget_ms):
+        if (predicted := self._predicted_ms(tenant.name)) > (budget := self.config.pop.budget_ms):
             raise PopFull(
                 f"One more call would be answered after {predicted:.0f} ms, over this PoP's budget of {budget} ms; "
                 "try again later, or another PoP."
@@ -183,27 +184,36 @@ class Pop:
 
     @property
     def predicted_ms(self) -> float:
-        """Turn latency, 95th percentile, that one more call would bring."""
-        return self._admission.predicted_ms(time.monotonic(), self.calls)
+        """Turn latency, 95th percentile, that one more call would bring, of somebody who has none."""
+        return self._predicted_ms(None)
 
-    def note(self, event: CallEvent) -> None:
-        """A call of this PoP tells how it is going."""
+    def _predicted_ms(self, tenant: str | None) -> float:
+        return self._admission.predicted_ms(time.monotonic(), self.calls, tenant)
+
+    def note(self, tenant: str, event: CallEvent) -> None:
+        """A call of this tenant's tells how it is going."""
         if isinstance(event, ReplyDone):
             took_ms = engines_ms(event, max(self.config.ladder.fallback_ms, self.config.pop.budget_ms))
             if took_ms is not None:
-                self._admission.note(time.monotonic(), took_ms)
+                self._admission.note(time.monotonic(), tenant, took_ms)
 
     def health(self) -> dict[str, Any]:
-        if self._draining:
-            status = "draining"
-        elif not self.serving.is_set():
-            status = "starting"
-        else:
-            status = "ok" if self.engines.alive else "engine_down"
         warning = {"warning": self._agents.warning} if self._agents.warning else {}
         numbers = {"calls": self.calls, "predicted_ms": round(self.predicted_ms)}
         numbers["decoders"] = sum(engine.lent for engine in self.engines.all() if isinstance(engine, Lends))
-        return {"status": status, **warning, **numbers, **self.watch.vitals()}
+        return {"status": self._status(), **warning, **numbers, **self.watch.vitals()}
+
+    def _status(self) -> str:
+        """As `call_api.PopApi.health` has it: "ok" as long as a new tenant's call would be let in."""
+        if self._draining:
+            return "draining"
+        if not self.serving.is_set():
+            return "starting"
+        if not self.engines.alive:
+            return "engine_down"
+        if self.calls >= self.config.pop.slots:
+            return "full"
+        return "late" if self.predicted_ms > self.config.pop.budget_ms else "ok"
 
     async def drain(self) -> None:
         """Take no new calls; return when the last one has ended, or after half a minute."""

@@ -18,6 +18,7 @@ from voicepipe.errors import (
     EngineStalled,
     NoPort,
     Refused,
+    RequestRefused,
     ToolError,
     VoicepipeError,
 )
@@ -32,6 +33,7 @@ _SAID: tuple[tuple[type[BaseException], str], ...] = (
     (EngineBusy, "This server has more to do than it can at the moment; try again."),
     (EngineStalled, "A part of this server began to answer and then sent nothing more; try again."),
     (EngineDead, "A part of this server ended and is being started again; try again soon."),
+    (RequestRefused, "The language model does not take this request; shorten the conversation, or look at its tools."),
     (EngineError, "A part of this server failed; try again."),
 )
 """The first that fits. Subclasses stand before their parents."""

@@ -20,7 +20,7 @@ from voicepipe.engines import openai, owing
 from voicepipe.engines.base import Delta, Llm, Message, Prompt, ToolCall
 from voicepipe.engines.openai import OpenAiLlm
 from voicepipe.engines.openai_wire import request
-from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled
+from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
 
 HELLO = Prompt((Message("user", "Hello."),))
 ADD = ToolSpec("add", "Adds two numbers.", {"type": "object", "properties": {"a": {"type": "integer"}}})
@@ -221,9 +221,9 @@ async def test_a_server_that_dies_in_the_middle(desk: Desk) -> None:
         (refusal(404, "Not Found"), EngineError, "mostly ends in /v1"),
         (refusal(429, "slow down"), EngineBusy, "slow down"),
         (refusal(503, "overloaded"), EngineBusy, "overloaded"),
-        (refusal(400, "context length is 1024"), EngineError, "status 400: context length is 1024"),
+        (refusal(400, "context length is 1024"), RequestRefused, "status 400: context length is 1024"),
         (PlainTextResponse("Internal Server Error", 500), EngineError, "status 500: Internal Server Error"),
-        (JSONResponse({"detail": [{"msg": "no"}]}, 422), EngineError, "status 422"),
+        (JSONResponse({"detail": [{"msg": "no"}]}, 422), RequestRefused, "status 422"),
     ],
 )
 async def test_refusals(answer: Response, error: type[EngineError], says: str) -> None:

@@ -105,7 +105,7 @@ async def test_a_pop_that_takes_no_calls(error: Exception, code: str, caplog: py
         assert (status, said) == (503, code) and int(headers["Retry-After"]) > 0
     levels = [record.levelname for record in caplog.records if record.levelname != "INFO"]
     assert levels == ["WARNING"], "the reason, and nothing of a failed handshake"
-    assert any(message.startswith("call refused: ") for message in caplog.messages)
+    assert any(" refused with 503: " in message for message in caplog.messages)
 
 
 async def test_a_client_secret_carries_its_session() -> None:
@@ -222,6 +222,19 @@ async def test_a_useless_certificate_is_a_sentence(tmp_path: Any) -> None:
     pop.config = msgspec.structs.replace(pop.config, http=HttpConfig(port=0, cert=cert, key=cert))
     with pytest.raises(ConfigError, match="PEM"):
         await http.serve(pop)
+
+
+async def test_refusals_in_masses_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(keyed()) as address:
+        async with httpx.AsyncClient(base_url=f"http://{address}", trust_env=False) as client:
+            for _ in range(100):
+                assert (await client.get("/v1/models")).status_code == 401
+                assert (await client.get("/v1/nothing")).status_code == 404
+        for _ in range(20):
+            with pytest.raises(InvalidStatus):
+                await connect(f"ws://{address}/v1/realtime", proxy=None)
+    assert "'/v1/models' from 127.0.0.1 refused with 401: The key is not known." in caplog.messages
+    assert len(caplog.records) <= 25 and "HTTP requests are refused in masses" in caplog.text
 
 
 async def test_health() -> None:

@@ -14,7 +14,7 @@ from voicepipe.engine_config import OpenAiConfig
 from voicepipe.engines.base import Delta, Message, Prompt
 from voicepipe.engines.openai_wire import Lines, Reply, complaint, names, request
 from voicepipe.engines.owing import Owing
-from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled
+from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
 from voicepipe.supervised import supervised
 
 log = logging.getLogger(__name__)
@@ -22,6 +22,9 @@ HELLO = Prompt((Message("user", "Hello."),))
 KEEP_ALIVE_S = 4.0
 """An unused connection is given up before the servers do, which is after 5 s: none closes under a request."""
 CONNECT_S = 2.0
+CHAT = "/chat/completions"
+NOT_TAKEN = {400, 413, 422}
+"""Statuses of a server that is well and cannot use a request: too long, a tool that it cannot read."""
 
 
 PROBE_S = 1.0
@@ -141,7 +144,7 @@ class OpenAiLlm:
 
     async def _events(self, body: dict[str, object]) -> AsyncGenerator[bytes, None]:
         lines = Lines()
-        async with self._asked("POST", "/chat/completions", body) as response:
+        async with self._asked("POST", CHAT, body) as response:
             async for piece in response.aiter_bytes():
                 for event in lines.feed(piece):
                     yield event
@@ -196,7 +199,8 @@ class OpenAiLlm:
             return EngineError(await self._not_found(path, said))
         if status in (429, 503):
             return EngineBusy(f"{self._server} is full ({said}): let it take more, or lower pop.slots.")
-        return EngineError(f"{self._server} refused the request with status {status}: {said}")
+        kind = RequestRefused if status in NOT_TAKEN and path == CHAT else EngineError
+        return kind(f"{self._server} refused the request with status {status}: {said}")
 
     async def _not_found(self, path: str, said: str) -> str:
         found = [] if path == "/models" else await self._models()

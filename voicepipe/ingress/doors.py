@@ -1,6 +1,7 @@
 """Who may come in, with which agent and session, and how those are refused who may not. For every HTTP endpoint."""
 
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.requests import HTTPConnection, Request
@@ -27,6 +28,7 @@ from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.refusals import Refusals
 from voicepipe.ingress.visits import Visit
 from voicepipe.shown import shown
 
@@ -79,11 +81,6 @@ def _error_body(code: str, message: str, param: str | None, kind: str = "invalid
     return {"error": {"type": kind, "code": code, "message": message, "param": param}}
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
-    return refusal(error)
-
-
 async def _mistaken(request: Request, error: Exception) -> Response:
     assert isinstance(error, WireError)
     return JSONResponse(_error_body(error.code, error.message, error.param), 400)
@@ -92,10 +89,6 @@ async def _mistaken(request: Request, error: Exception) -> Response:
 async def _failed(request: Request, error: Exception) -> Response:
     said = shown(error, f"{request.method} {request.url.path[:200]}")
     return JSONResponse(_error_body("server_error", said, None, "server_error"), 500)
-
-
-ANSWERS = {Refused: _refused, WireError: _mistaken, Exception: _failed}
-"""What every HTTP endpoint may raise, and how it is answered."""
 
 
 async def nowhere(scope: Scope, receive: Receive, send: Send) -> None:
@@ -124,11 +117,28 @@ def _default_agent(pop: PopApi, tenant: Tenant) -> Agent:
 
 
 class Doors:
-    """The keys of one PoP."""
+    """The keys of one PoP, and those who are not let in."""
 
     def __init__(self, pop: PopApi) -> None:
         self._pop = pop
         self.secrets = Secrets()
+        self._refusals = Refusals(logger, "HTTP requests")
+
+    def answers(self) -> dict[Any, Callable[[Request, Exception], Awaitable[Response]]]:
+        """What every HTTP endpoint may raise, and how it is answered."""
+        return {Refused: self._refused, WireError: _mistaken, Exception: _failed}
+
+    def refuse(self, connection: HTTPConnection, error: Refused) -> JSONResponse:
+        """The answer to a request or a WebSocket that is not let in; the log has a line of it, unless they are many."""
+        answer = refusal(error)
+        source = connection.client.host if connection.client else ""
+        path = connection.url.path[:200]
+        self._refusals.tell(source, "%r from %s refused with %d: %s", path, source, answer.status_code, error)
+        return answer
+
+    async def _refused(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, Refused)
+        return self.refuse(request, error)
 
     def caller(self, connection: HTTPConnection) -> Caller:
         """Who connects. Raises Unauthorized."""

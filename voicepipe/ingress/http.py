@@ -24,7 +24,7 @@ from voicepipe.errors import Refused, Unauthorized
 from voicepipe.ingress import dashboard, server
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CallsInProgress
-from voicepipe.ingress.doors import ANSWERS, Doors, body, find_agent, nowhere, refusal, settle
+from voicepipe.ingress.doors import Doors, body, find_agent, nowhere, settle
 from voicepipe.ingress.keys import Caller, SecretRequest
 from voicepipe.ingress.lists import Lists
 from voicepipe.ingress.local import LocalOnly, check_exposure
@@ -63,8 +63,7 @@ class Realtime:
                 agent = find_agent(self._pop, who.tenant, who.agent or socket.query_params.get("model"))
                 seat = place.enter_context(self._pop.admit(who.tenant, agent))
             except Refused as error:
-                logger.warning("call refused: %s", error)
-                return await socket.send_denial_response(refusal(error))
+                return await socket.send_denial_response(self._doors.refuse(socket, error))
             await socket.accept(_subprotocol(socket))
             session, settings = settle(agent, who, int(time.time() + limits.call_ms / 1000))
             known = partial(self._calls.known, who.tenant)
@@ -131,7 +130,7 @@ def app(pop: PopApi, calls: Calls, network: Network) -> Starlette:
             Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"],
                        expose_headers=["Location"])
         )  # fmt: skip
-    return Starlette(routes=routes, middleware=middleware, exception_handlers=ANSWERS)
+    return Starlette(routes=routes, middleware=middleware, exception_handlers=doors.answers())
 
 
 async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:

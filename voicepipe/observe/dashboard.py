@@ -36,7 +36,7 @@ class View(msgspec.Struct, kw_only=True):
     pop: str
     region: str
     status: str
-    """ "starting", "ok", "draining" or "engine_down"."""
+    """ "starting", "ok", "draining", "engine_down", "full" or "late"."""
     slots: int
     slots_used: int
     budget_ms: int

@@ -37,6 +37,8 @@ class TurnRecord:
     """What the engines worked for them: from *prepare* to their first speech, or to their end."""
     ladder: str = ""
     """The lowest rung that a late stage needed: "short", "acknowledge", "fallback", "stall"."""
+    refused: bool = False
+    """The engine does not take such a request: nothing is wrong with the engine."""
     tool: bool = False
     """A tool of the agent's was run: its time is not the engines'."""
     unpaced: bool = False
@@ -91,6 +93,7 @@ class TurnRecord:
             "speculation": self.speculation,
             "discarded": self.discarded,
             "ladder": self.ladder,
+            "refused": self.refused,
             "tool": self.tool,
             "unpaced": self.unpaced,
             "by_request": self.by_request,

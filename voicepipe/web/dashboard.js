@@ -8,7 +8,8 @@ import { showTurn } from "./turn-panel.js";
 
 const $ = (id) => document.getElementById(id);
 const STATES = { ok: "Taking calls", draining: "Draining: no new calls", starting: "Starting",
-  engine_down: "An engine is being restarted: no new calls" };
+  engine_down: "An engine is being restarted: no new calls", full: "All slots are taken",
+  late: "Answers are late: no new calls" };
 
 let key = ""; // kept here alone
 let view = null;

@@ -20,7 +20,7 @@ from voicepipe.engines import chat
 from voicepipe.engines.base import Prompt
 from voicepipe.engines.vllm.context import shorter
 from voicepipe.engines.vllm.reading import Output, Reading
-from voicepipe.errors import EngineError
+from voicepipe.errors import EngineError, RequestRefused
 
 log = logging.getLogger(__name__)
 LIKELIEST = 20
@@ -69,7 +69,7 @@ class Chats:
         )
 
     async def request(self, prompt: Prompt) -> Request:
-        """A prompt that leaves no room for its reply loses its oldest turns. Raises EngineError: nothing is left."""
+        """A prompt that leaves no room for its reply loses its oldest turns. Raises RequestRefused: nothing is left."""
         limit = self._model.max_model_len
         reply = min(prompt.max_tokens or self._config.max_tokens, limit // 2)
         whole = chat.messages(prompt)
@@ -81,14 +81,14 @@ class Chats:
                     log.info("a prompt of %d messages was cut to %d", len(whole), len(messages))
                 params = request.to_sampling_params(reply, self._defaults)
                 return Request(inputs, params, self._reading(request, inputs["prompt_token_ids"]))
-        raise EngineError(
+        raise RequestRefused(
             f"The agent's instructions and tools leave no room for a reply in {limit} tokens: shorten them, or raise "
             "vllm.max_model_len."
         )
 
     async def question(self, prompt: Prompt) -> Question:
-        """A prompt that is too long loses its oldest turns. Raises EngineError: nothing is left, or the template has no
-        mark for the end of a turn."""
+        """A prompt that is too long loses its oldest turns. Raises RequestRefused: nothing is left. Raises
+        EngineError: the template has no mark for the end of a turn."""
         bare = {"add_generation_prompt": False}
         for messages in shorter(chat.messages(prompt)):
             within = await self._rendered(self._request(prompt, messages, 1, **bare, continue_final_message=True))
@@ -96,7 +96,7 @@ class Chats:
             if within is not None and after is not None:
                 break
         else:
-            raise EngineError(f"The agent's instructions alone are longer than {self._model.max_model_len} tokens.")
+            raise RequestRefused(f"The agent's instructions alone are longer than {self._model.max_model_len} tokens.")
         turn, ended = within["prompt_token_ids"], after["prompt_token_ids"]
         if ended[: len(turn)] != turn or len(ended) == len(turn):
             raise EngineError("The model's chat template does not mark where a caller's turn ends.")
@@ -127,7 +127,7 @@ class Chats:
                 return None
             raise
         if isinstance(rendered, ErrorResponse):
-            raise EngineError(f"vLLM refuses a prompt: {rendered.error.message}")
+            raise RequestRefused(f"vLLM refuses a prompt: {rendered.error.message}")
         return rendered[1][0]
 
     def _reading(self, request: ChatCompletionRequest, tokens: list[int]) -> Reading:

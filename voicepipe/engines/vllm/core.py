@@ -19,7 +19,7 @@ from voicepipe.engines.owing import Owing
 from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.vllm.arguments import arguments, check_parser
 from voicepipe.engines.vllm.start import Start, end, hung, lower
-from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing, VoicepipeError
+from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing, RequestRefused, VoicepipeError
 
 if TYPE_CHECKING:
     from vllm.v1.engine.async_llm import AsyncLLM
@@ -146,6 +146,8 @@ class VllmCore:
             raise
         except GracefulHTTPError as error:
             raise EngineBusy(f"vLLM takes no more requests: {error}") from None
+        except ValueError as error:  # vLLM's word for a prompt, a tool or a grammar that it cannot use
+            raise RequestRefused(f"vLLM does not take the request: {error.__cause__ or error}") from error
         except Exception as error:  # also what templates and parsers raise, which are the model's
             if self.errored:
                 raise EngineDead("The language model's process ended in the middle of a reply: see the log.") from None

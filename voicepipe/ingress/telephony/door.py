@@ -32,6 +32,10 @@ class Door:
         self._refusals.tell(source, "%s: %s is refused: %s", self._kind, what, error)
         return PlainTextResponse("Forbidden", 403)
 
+    def refused(self, error: Refused) -> None:
+        """Say in the log why a call of the provider's is not answered."""
+        self._refusals.tell("", "%s: call refused: %s", self._kind, error)
+
     def turns_down(self, called: str, asked: str) -> Literal["", "busy", "rejected"]:
         """How a call is told, before it is answered, that it will not be; empty: there is a place for it, which its
         stream takes. `asked`: as `phone.placed` takes it."""
@@ -40,5 +44,5 @@ class Door:
             with self._pop.admit(tenant, agent):
                 return ""
         except Refused as error:
-            logger.warning("%s: call refused: %s", self._kind, error)
+            self.refused(error)
             return "busy" if isinstance(error, PopFull | Draining | EngineDown) else "rejected"

@@ -93,7 +93,7 @@ class Streams:
             self._door.forbid(socket, "a stream", error)
             await wire.refuse(REFUSED)
         except Refused as error:
-            logger.warning("%s: call refused: %s", self._provider.dialect.kind, error)
+            self._door.refused(error)
             await wire.refuse(REFUSED)
         finally:
             await self._provider.ended(call_id, reason)

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Route
 from voicepipe.audio import opus
 from voicepipe.call_api import PopApi
 from voicepipe.config import Config, turn_secret
-from voicepipe.errors import ConfigError, Refused
+from voicepipe.errors import ConfigError
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS
 from voicepipe.ingress.doors import Doors, body, find_agent, permitted, settle
@@ -87,9 +87,6 @@ class CallsApi:
         """POST: an offer as SDP, or as a form of `sdp` and `session`. 201 with our answer; Location is the call."""
         try:
             call_id, answer = await self._placed(request)
-        except Refused as error:
-            logger.warning("call refused: %s", error)
-            raise
         except SdpError as error:
             raise WireError("invalid_offer", str(error), "sdp") from None
         return Response(answer, 201, {"Location": f"{CALLS}/{call_id}"}, media_type=SDP)
