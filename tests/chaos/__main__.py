@@ -44,7 +44,7 @@ class Outcome:
         found = [f"turn {number} unheard" for number, turn in enumerate(self.turns, 1) if not turn.served]
         if any(turn.lost for turn in self.turns):
             found = ["call lost"]
-        if self.fault.down_s is None and self.down_s is not None:
+        if self.fault.down_s is None and not self.fault.failing and self.down_s is not None:
             found.append("503 though it serves")
         if self.fault.down_s is not None and (self.down_s is None or self.down_s > self.fault.down_s):
             found.append(f"no 503 within {self.fault.down_s:.0f} s")

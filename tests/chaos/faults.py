@@ -16,6 +16,8 @@ class Fault:
     end: Callable[[Site], None]
     down_s: float | None = None
     """/readyz is to answer 503 so soon; None: it is to stay 200, for the PoP can serve."""
+    failing: bool = False
+    """Each answer fails: /readyz may tell of it after three (D62)."""
     answers: bool = False
     """Turns are answered all the same, not by the fallback."""
     hears: bool = False
@@ -42,6 +44,8 @@ KILLED = 2.0
 """Seconds after which /readyz tells of an engine that is gone."""
 MODEL_LIMIT_S = 4.0
 """`openai.timeout_ms` of the PoP that is tried."""
+VOICE_S, HEARING_S = 12.0, 32.0
+"""The limit of espeak-ng, and that of pocketsphinx for a few seconds of sound; and two seconds."""
 
 FAULTS = (
     Fault("model-killed", "the language model's server is killed", partial(_signalled, signal.SIGKILL),
@@ -49,14 +53,14 @@ FAULTS = (
     Fault("model-stopped", "it hangs (SIGSTOP): connections are taken, nothing is answered",
           partial(_signalled, signal.SIGSTOP), partial(_signalled, signal.SIGCONT), MODEL_LIMIT_S + 2),
     _switch("model-slow", "it is slow: 1.5 s to the first word", answers=True),
-    _switch("model-garbage", "it breaks off with bytes that are no JSON"),
-    _switch("model-page", "a proxy's page comes in place of replies"),
-    _switch("model-refuses", "it refuses every request with status 500"),
-    _switch("voice-hangs", "a call into espeak-ng does not come back", down_s=12.0),
-    _switch("voice-fails", "every call into espeak-ng fails, in a way that nobody expected", down_s=30.0),
+    _switch("model-garbage", "it breaks off with bytes that are no JSON", failing=True),
+    _switch("model-page", "a proxy's page comes in place of replies", failing=True),
+    _switch("model-refuses", "it refuses every request with status 500", failing=True),
+    _switch("voice-hangs", "a call into espeak-ng does not come back", down_s=VOICE_S),
+    _switch("voice-fails", "every call into espeak-ng fails, in a way that nobody expected", failing=True),
     _switch("voice-slow", "every phrase takes 400 ms longer", answers=True),
     _switch("disk-full", "the log's device is full, and no file can grow", answers=True),
     _switch("clock-forward", "the clock is set forward by a day", answers=True),
     _switch("clock-back", "the clock is set back by a day", answers=True),
-    _switch("recogniser-hangs", "a call into pocketsphinx does not come back", down_s=12.0, hears=True),
+    _switch("recogniser-hangs", "a call into pocketsphinx does not come back", down_s=HEARING_S, hears=True),
 )  # fmt: skip
