@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from tests.ingress.fake_pop import FakeCall, FakePop, serving
+from tests.ingress.fake_pop import FakeCall, FakePop, limited, serving
 from voicepipe.agent import Agent, Part, Tool
 from voicepipe.call_api import Tenant
 from voicepipe.errors import TooManySecrets, Unauthorized
@@ -239,3 +239,14 @@ async def test_a_client_whose_sound_takes_its_time_is_not_taken_for_dead(monkeyp
             async with asyncio.timeout(60):
                 *_, last = await answers(socket, {"type": "conversation.item.delete", "item_id": "none"}, "error")
             assert last["error"]["code"] == "item_delete_invalid_item_id"
+
+
+async def test_thousands_of_small_messages_at_once_are_carried_out_in_order() -> None:
+    pop = FakePop(limited(client_percent=100))
+    async with serving(pop) as address, connect(f"ws://{address}/v1/realtime", proxy=None, max_size=None) as socket:
+        assert json.loads(await socket.recv())["type"] == "session.created"
+        for n in range(3000):
+            await socket.send(f'{{"type":"conversation.item.delete","item_id":"none","event_id":"{n}"}}')
+        async with asyncio.timeout(60):
+            seen = [json.loads(await socket.recv())["error"]["event_id"] for _ in range(3000)]
+        assert seen == [str(n) for n in range(3000)]
