@@ -55,6 +55,11 @@ class Passage:
     fed: int = 0
     """Likewise."""
 
+    @property
+    def seconds(self) -> float:
+        """How long its sound lasts."""
+        return self.pcm.size / RATE
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:

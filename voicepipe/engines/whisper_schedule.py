@@ -14,7 +14,6 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from voicepipe.audio import RATE
 from voicepipe.engines.fair import Ring
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineDead, EngineError
@@ -142,7 +141,7 @@ class Passes:
                 continue
             batch = self._running = [(who, who.given()) for who in chosen]
             # Those of a batch are read at the same time.
-            within_s = self._stall_s + max(given.pcm.size for _, given in batch) / RATE
+            within_s = self._stall_s + max(given.seconds for _, given in batch)
             reading = self._worker.ask(partial(self._read, [given for _, given in batch]), within_s=within_s)
             reading.add_done_callback(partial(self._done, batch, self._clock()))
 
