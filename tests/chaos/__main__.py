@@ -80,6 +80,8 @@ async def tried(fault: Fault, where: Site) -> Outcome:
         async with call(where.pop.url) as newcomer:
             if newcomer is not None:
                 outcome.newcomer = (await _turn(newcomer, question)).what
+        if fault.down_s is not None:  # It lasts at least until /readyz has to tell of it.
+            await asyncio.wait({watching}, timeout=max(0.0, began[0] + fault.down_s - time.monotonic()))
         await asyncio.to_thread(fault.end, where)
         watching.cancel()
         outcome.back_s = await _back(where)
