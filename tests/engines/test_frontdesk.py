@@ -1,5 +1,6 @@
 """The front desk: understands what is said and misheard, fills bookings, calls tools, keeps nothing between calls."""
 
+import asyncio
 import json
 import tomllib
 from pathlib import Path
@@ -382,3 +383,22 @@ def test_any_conversation_is_answered(desk: Dialogue, said: list[str]) -> None:
     for text in said:
         state, answer = desk.hear(state, text)
         assert answer.text.strip()
+
+
+async def test_others_get_the_loop_while_a_long_conversation_is_read() -> None:
+    llm, turns = FrontdeskLlm(), 0
+    await llm.start()
+    said = [Message("user" if n % 2 else "assistant", f"what about number {n} " * 200) for n in range(20)]
+    prompt = Prompt((*said, Message("user", "hello")), agent=AGENT)
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    await llm.warm(prompt)
+    beside = asyncio.create_task(others())
+    assert [delta async for delta in llm.generate(prompt)]
+    beside.cancel()
+    assert turns >= 10, "one between any two of the caller's turns"

@@ -83,6 +83,12 @@ class Dialogue:
             self._matches[text] = self._matcher.match(text)
         return self._matches[text]
 
+    def reads(self, text: str) -> bool:
+        """Match `text` ahead of `hear`; False: it was matched before."""
+        new = text[:MAX_CHARS] not in self._matches
+        self.match(text[:MAX_CHARS])
+        return new
+
     def fold(self, messages: tuple[Message, ...]) -> State:
         """Where the conversation stands after `messages`."""
         state = State()

@@ -57,6 +57,10 @@ class FrontdeskLlm:
         """The reply word by word, each with the space before it, then the tool call if there is one."""
         dialogue = await self._dialogue(prompt.agent or NOBODY)
         left = prompt.max_tokens
+        for message in prompt.messages:
+            # A long conversation that is new to us takes a while to be read: the others get their turn in between.
+            if message.role == "user" and dialogue.reads(as_digits(message.text)):
+                await asyncio.sleep(0)
         for delta in reply(dialogue, prompt):
             if isinstance(delta, ToolCall):
                 yield delta
@@ -87,6 +91,7 @@ def reply(dialogue: Dialogue, prompt: Prompt) -> list[Delta]:
     text = as_digits(prompt.messages[last].text) if last >= 0 else ""
     if order := _order(dialogue.agent, prompt, text):
         return [order]
+    text = text[:MAX_CHARS]
     if last < 0:
         return [dialogue.agent.greeting or NOBODY.greeting]
     state, answer = dialogue.hear(dialogue.fold(prompt.messages[:last]), text)
@@ -136,7 +141,7 @@ def _foreign_call(dialogue: Dialogue, prompt: Prompt, state: State, answer: Answ
         forced = guess.choose(foreign, text) or next(iter(foreign or prompt.tools), None)
     if forced is not None:
         return None if forced.name == answer.tool else _call(forced.name, guess.arguments(forced, text))
-    if choice != "auto" or state.asked or dialogue.match(text[:MAX_CHARS]).score >= 2 * ACCEPT:
+    if choice != "auto" or state.asked or dialogue.match(text).score >= 2 * ACCEPT:
         return None
     chosen = guess.choose(foreign, text)
     return _call(chosen.name, guess.arguments(chosen, text)) if chosen else None
