@@ -198,6 +198,8 @@ class Manifest(Section, frozen=True):
     telnyx: TelnyxConfig = TelnyxConfig()
     tenants: tuple[TenantConfig, ...] = ()
     routes: tuple[RouteConfig, ...] = ()
+    ladder: LadderConfig = LadderConfig()
+    """Hosts differ in how long their engines take."""
 
 
 def parse(data: dict[str, Any], source: object = "configuration") -> Config:
