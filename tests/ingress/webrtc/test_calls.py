@@ -279,7 +279,8 @@ async def test_a_server_that_goes_down_tells_its_callers() -> None:
 
 
 async def test_an_event_that_the_channel_cannot_carry_is_told_and_the_call_goes_on() -> None:
-    async with serving(FakePop()) as address, dialled(address) as (peer, location):
+    pop = FakePop(msgspec.structs.replace(Config(), limits=LimitsConfig(session_bytes=500_000)))
+    async with serving(pop) as address, dialled(address) as (peer, location):
         call_id = location.rpartition("/")[2]
         async with connect(f"ws://{address}/v1/realtime?call_id={call_id}", proxy=None, max_size=None) as beside:
             await beside.recv()
