@@ -28,12 +28,12 @@ class FakeModel:
         self.passages: list[Passage] = []
         self.fails = False
 
-    def submit(self, read: Callable[[list[Passage]], list[Reading]], given: list[Passage]) -> "asyncio.Future[Any]":
+    def ask(self, read: Callable[[], list[Reading]], *, within_s: float) -> "asyncio.Future[Any]":
         async def run() -> list[Reading]:
             await asyncio.sleep(PASS_S)
             if self.fails:
                 raise RuntimeError("no memory")
-            return read(given)
+            return read()
 
         return asyncio.ensure_future(run())
 

@@ -198,7 +198,7 @@ class Engines:
     turn: TurnModel | None = None
     reader: Reader | None = None
     """`llm`, where it is asked for the ends of turns."""
-    patience: Patience = field(default_factory=Patience)
+    patience: Patience = field(default_factory=Patience, compare=False)
     """With `asr`."""
 
     def all(self) -> tuple[Engine, ...]:

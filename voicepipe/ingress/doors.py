@@ -87,7 +87,7 @@ async def _mistaken(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    said = shown(error, f"{request.method} {request.url.path[:200]}")
+    said = shown(error, f"{request.method} {request.scope['path'][:200]}")
     return JSONResponse(_error_body("server_error", said, None, "server_error"), 500)
 
 
@@ -132,7 +132,7 @@ class Doors:
         """The answer to a request or a WebSocket that is not let in; the log has a line of it, unless they are many."""
         answer = refusal(error)
         source = connection.client.host if connection.client else ""
-        path = connection.url.path[:200]
+        path = connection.scope["path"][:200]
         self._refusals.tell(source, "%r from %s refused with %d: %s", path, source, answer.status_code, error)
         return answer
 

@@ -11,7 +11,7 @@ import pytest
 from voicepipe.engine_config import VllmConfig
 from voicepipe.engines.base import Message, Prompt
 from voicepipe.engines.vllm.core import CONFIRMED, VllmCore, _arguments
-from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing
+from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing, RequestRefused
 
 PROMPT = Prompt((Message("user", "Hello."),))
 
@@ -76,10 +76,18 @@ async def said(core: VllmCore) -> list[Any]:
     return [delta async for delta in core.reply(PROMPT, CONFIRMED)]
 
 
-@pytest.mark.parametrize("error", [KeyError("name"), IndexError(), TypeError(), NotImplementedError(), ValueError()])
+@pytest.mark.parametrize("error", [KeyError("name"), IndexError(), TypeError(), NotImplementedError()])
 @pytest.mark.parametrize("at_once", [True, False])
 async def test_whatever_a_template_or_a_parser_raises_is_the_engines_error(error: Exception, at_once: bool) -> None:
     with pytest.raises(EngineError, match="vLLM could not reply") as raised:
+        await said(core(error, at_once=at_once))
+    assert raised.value.__cause__ is error
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_a_request_that_vllm_cannot_use_is_not_its_failure(at_once: bool) -> None:
+    error = ValueError("the prompt has more tokens than the model takes")
+    with pytest.raises(RequestRefused, match="more tokens") as raised:
         await said(core(error, at_once=at_once))
     assert raised.value.__cause__ is error
 
