@@ -28,9 +28,14 @@ async def asks(target: Target, until: float) -> None:
             while time.monotonic() < until:
                 writer.write(request)
                 head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
-                length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
-                await asyncio.wait_for(reader.readexactly(int(length[15:])), 10)
                 target.told[f"HTTP {head.split()[1].decode()}"] += 1
+                length = next(
+                    (line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), b""
+                )
+                if not length:  # It is refused, and the connection closed.
+                    await asyncio.sleep(0.1)
+                    break
+                await asyncio.wait_for(reader.readexactly(int(length[15:])), 10)
         except (OSError, EOFError, TimeoutError):
             target.told["closed"] += 1
             await asyncio.sleep(0.1)
