@@ -76,7 +76,7 @@ bench-vllm: $(VLLM)/.installed  ## The same, with a small language model in vLLM
 fuzz: venv  ## INPUTS (a million) of every protocol's reader, mutated; ARGS are tests.fuzz's, targets among them
 	@$(BIN)/python -m tests.fuzz --inputs $(INPUTS) $(ARGS)
 
-chaos-pop: venv  ## Engines, the disk, the clock and the network fail in the middle of turns; 8 minutes (ARGS: which)
+chaos-pop: venv  ## Engines, the disk, the clock and the network fail in the middle of turns (ARGS: which)
 	@$(BIN)/python -m tests.chaos $(ARGS)
 
 docs: venv  ## Commands, paths and links in *.md hold
