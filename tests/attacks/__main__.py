@@ -42,7 +42,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = 2
     if by_attack:
         breaches = table.show(by_attack, console, markdown=options.markdown)
-        keep(options.json, by_attack)
         status = status or bool(breaches)
     return status
 
@@ -60,6 +59,7 @@ async def measure(options: argparse.Namespace, names: Sequence[str], by_attack: 
             holds_key = name in attacks and not attacks[name].by_stranger
             result = await one_result(name, options.seconds, options.turns, holds_key, told)
             by_attack.setdefault(name, []).append(result)
+            keep(options.json, by_attack)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -92,11 +92,12 @@ class Result(msgspec.Struct, frozen=True):
 
 
 def plans(turns: int) -> list[CallPlan]:
-    """Calls of up to eight questions, at least so many turns in all."""
+    """Eight calls, or twice as many and so on, of up to eight questions each, at least so many turns in all: all eight
+    are busy until nearly the end."""
     asked = [item for item in clips.load(["finished"]) if (item.intent, item.noise) == ("hours", "quiet")]
-    each = min(TURNS_A_CALL, ceil(turns / AT_A_TIME))
+    calls = AT_A_TIME * ceil(turns / (AT_A_TIME * TURNS_A_CALL))
     questions = cycle(Turn("finished", item) for item in asked)
-    return [CallPlan(number, "quiet", tuple(islice(questions, each))) for number in range(ceil(turns / each))]
+    return [CallPlan(number, "quiet", tuple(islice(questions, ceil(turns / calls)))) for number in range(calls)]
 
 
 async def one_result(
