@@ -79,6 +79,7 @@ def test_turns_are_counted_by_what_became_of_them() -> None:
     assert noticed([], 0, ["refused"], (1.0, 0.0, 0.0)).latency_p95 is None
 
 
-def test_few_turns_are_of_many_calls() -> None:
+def test_turns_are_spread_over_eight_calls_at_a_time() -> None:
     assert [len(plan.turns) for plan in plans(8)] == [1] * 8
-    assert [len(plan.turns) for plan in plans(300)] == [8] * 38
+    assert [len(plan.turns) for plan in plans(100)] == [7] * 16
+    assert [len(plan.turns) for plan in plans(300)] == [8] * 40
