@@ -1,10 +1,13 @@
 import asyncio
+import ctypes
 import math
+import sys
 import time
 from collections import deque
 from collections.abc import AsyncIterator
 
 import numpy as np
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +18,8 @@ from voicepipe.engines.base import Hypothesis
 from voicepipe.engines.denoise import FRAME, HOP, Denoiser
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.sphinx import SphinxAsr, SphinxStream
-from voicepipe.engines.sphinx_language import SentenceEnds, arpa, as_heard, ordinary
+from voicepipe.engines.sphinx_decoder import Decoder
+from voicepipe.engines.sphinx_language import Language, SentenceEnds, arpa, as_heard, ordinary
 from voicepipe.engines.sphinx_recognition import Recognition
 from voicepipe.errors import EngineBusy, EngineError
 
@@ -52,6 +56,27 @@ async def _asr() -> AsyncIterator[SphinxAsr]:
     await asr.start()
     yield asr
     await asr.close()
+
+
+def rss_mb() -> float:
+    """Of this process, without what its allocator merely keeps."""
+    ctypes.CDLL(None).malloc_trim(0)
+    return psutil.Process().memory_info().rss / 2**20
+
+
+@pytest.mark.engine
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc_trim")
+def test_a_decoder_leaves_no_memory_behind() -> None:
+    """A recogniser that is loaded again after it hung must not cost twice as much."""
+    language = Language(PHRASES)
+    Decoder(language).free()
+    before = rss_mb()
+    for number in range(4):
+        decoder = Decoder(language)
+        if number % 2:
+            decoder.free()
+        del decoder  # also where nobody is left who could have freed it
+    assert rss_mb() - before < 100, "one decoder has 100 MB; its language models alone were 37"
 
 
 @pytest.mark.engine

@@ -72,6 +72,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "ps_add_lm": (NUMBER, POINTER, TEXT, POINTER),
     "ps_activate_search": (NUMBER, POINTER, TEXT),
     "ngram_model_read": (POINTER, POINTER, TEXT, NUMBER, POINTER),
+    "ngram_model_free": (NUMBER, POINTER),
     "ngram_model_set_init": (POINTER, POINTER, POINTER, POINTER, POINTER, ctypes.c_int32),
     "ngram_model_set_interp": (POINTER, POINTER, POINTER, POINTER),
     "ps_nbest": (POINTER, POINTER),
@@ -109,6 +110,8 @@ class Decoder:
 
     def __init__(self, language: Language) -> None:
         """`language`: what callers are likely to say. Raises EngineMissing, EngineError."""
+        self._decoder: int | None = None
+        self._lm: int | None = None
         self._c, model = _library()
         config = self._c.ps_config_init(None)
         for key, path in (("hmm", "en-us"), ("dict", "cmudict-en-us.dict")):
@@ -119,6 +122,12 @@ class Decoder:
             else:
                 self._c.ps_config_set_int(config, key.encode(), bound)
         self._decoder = self._c.ps_init(config)
+        try:
+            self._load(config, model, language)
+        finally:
+            self._c.ps_config_free(config)  # the decoder keeps what it needs
+
+    def _load(self, config: int, model: Path, language: Language) -> None:
         if not self._decoder:
             raise EngineError(f"pocketsphinx cannot load its model in {model}: install the wheel again.")
         self._ends = language.ends
@@ -202,9 +211,15 @@ class Decoder:
         return logprob * LOG10_OF_BASE
 
     def free(self) -> None:
-        """Give the memory back; the decoder must not be used again."""
-        self._c.ps_free(self._decoder)
-        self._decoder = None
+        """Give the memory back; the decoder must not be used again. One that nobody knows any more does so itself."""
+        decoder, lm, self._decoder, self._lm = self._decoder, self._lm, None, None
+        if decoder:
+            self._c.ps_free(decoder)
+        if lm:
+            self._c.ngram_model_free(lm)
+
+    def __del__(self) -> None:
+        self.free()
 
     def _adapt(self, config: int, arpa: str) -> None:
         """Interpolate the model's language model with `arpa`."""
@@ -216,7 +231,10 @@ class Decoder:
         weights = (ctypes.c_float * 2)(1 - PHRASES_WEIGHT, PHRASES_WEIGHT)
         mixed = self._c.ngram_model_set_init(config, models, names, weights, 2)
         self._c.ngram_model_set_interp(mixed, names, weights)
-        self._check(self._c.ps_add_lm(self._decoder, b"mixed", mixed))
+        added = self._c.ps_add_lm(self._decoder, b"mixed", mixed)
+        for model in (own, mixed):  # whoever uses them keeps them
+            self._c.ngram_model_free(model)
+        self._check(added)
         self._check(self._c.ps_activate_search(self._decoder, b"mixed"))
 
     def _read(self, config: int, model: Path) -> int:
