@@ -19,6 +19,7 @@ from voicepipe.ladder import Ladder, Rungs
 from voicepipe.shown import shown
 from voicepipe.speech import Phrase
 from voicepipe.studio import Order, Studio
+from voicepipe.tasks import TaskGroup
 from voicepipe.turn.events import (
     Item,
     ReplyDone,
@@ -130,7 +131,7 @@ class Reply:
     async def run(self) -> None:
         """Make and play the reply; returns when the line has all of it."""
         self._stamp("prepare")
-        async with asyncio.TaskGroup() as tasks:
+        async with TaskGroup() as tasks:
             making = tasks.create_task(self._make())
             ladder = tasks.create_task(self._climb(making))
             await self._play()

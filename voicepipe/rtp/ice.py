@@ -30,7 +30,7 @@ from typing import Any
 from aioice import Candidate, Connection
 from aioice.candidate import candidate_foundation, candidate_priority
 from aioice.ice import CandidatePair, ConnectionClosed, ConnectionEvent, StunProtocol
-from aioice.stun import Message
+from aioice.stun import Message, TransactionError
 
 from voicepipe.errors import NoPort
 from voicepipe.rtp.ports import candidates, taken
@@ -129,6 +129,16 @@ class _Protocol(StunProtocol):
                 connection.refused += 1
         else:
             connection.refused += 1
+
+    async def request(
+        self, request: Message, addr: Address, integrity_key: bytes | None = None, retransmissions: int | None = None
+    ) -> tuple[Message, Address]:
+        """aioice's, of whose time limits each stays in a circle with the call: by the frames that it has passed."""
+        try:
+            return await super().request(request, addr, integrity_key, retransmissions)
+        except TransactionError as error:
+            error.__traceback__ = None
+            raise
 
     def _is_welcome(self, data: bytes, source: Address) -> bool:
         """Whether a STUN message may be the peer's: by its header and the user name, which no stranger knows."""
@@ -286,9 +296,13 @@ class IceConnection(Connection):
                 task.cancel()
         for protocol in self._protocols:
             protocol.transport.abort()
-        self._nominated.clear()
-        self._protocols.clear()
         self._queue.put_nowait(None)
         if not self._closed:
             self._closed = True
             self._emit_event(ConnectionClosed())
+        # In a circle with us are sockets, by their pairs, and tasks, by the frames of the error that ended them.
+        self._query_consent_task = None
+        for pair in self._check_list:
+            pair.task = None
+        for circle in (self._nominated, self._protocols, self._check_list):
+            circle.clear()

@@ -164,6 +164,8 @@ class Transport:
             # Who listened knows us: in a circle, all of it would stay until the collector's next full round.
             self.on_media = self.on_channel = _ignored
             self.sctp.on_overlong = self._ice.on_srtp = _ignored
+            for emitter in (self.sctp, self._dtls):  # aiortc does so itself only where a connection came about
+                emitter.remove_all_listeners()
 
     def _changed(self) -> None:
         if self._dtls.state in ("closed", "failed"):

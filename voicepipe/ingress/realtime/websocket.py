@@ -18,6 +18,7 @@ from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.share import Share
+from voicepipe.tasks import TaskGroup
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ async def converse(
     line = WebSocketLine(session.audio.input.format, session.audio.output.format)
     call = RealtimeCall(line, seat, session, settings, limits)
     client = _Client(socket, call, rights, limits.idle_ms / 1000, on_full=lambda: call.end("caller"))
-    async with asyncio.TaskGroup() as tasks:
+    async with TaskGroup() as tasks:
         writer = tasks.create_task(client.write())
         reader = tasks.create_task(_until_gone(client, call))
         with known(call):
@@ -69,7 +70,7 @@ async def listen_in(socket: WebSocket, call: RealtimeCall, subprotocol: str | No
     """
     client = _Client(socket, call, rights, None, on_full=lambda: None)
     await socket.accept(subprotocol)
-    async with asyncio.TaskGroup() as tasks:
+    async with TaskGroup() as tasks:
         writer = tasks.create_task(client.write())
         reader = tasks.create_task(client.read())
         await asyncio.wait({writer, reader}, return_when=asyncio.FIRST_COMPLETED)

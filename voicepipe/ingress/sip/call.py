@@ -21,6 +21,7 @@ from voicepipe.ingress.sip.stack import Request
 from voicepipe.ingress.sip.timers import SessionTimer, negotiated
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.sdp_text import SdpError
+from voicepipe.tasks import TaskGroup
 from voicepipe.turn.targets import sip_uri
 
 logger = logging.getLogger(__name__)
@@ -249,7 +250,7 @@ class SipCall:
         self._media.begin()
         stop_ticking = clock.add(self._media.line.tick)
         try:
-            async with asyncio.TaskGroup() as tasks:
+            async with TaskGroup() as tasks:
                 watch = tasks.create_task(self._watch())
                 await self.realtime.run()
                 watch.cancel()

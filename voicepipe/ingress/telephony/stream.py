@@ -23,6 +23,7 @@ from voicepipe.ingress.telephony.line import StreamLine
 from voicepipe.ingress.telephony.reorder import Reorder
 from voicepipe.ingress.telephony.signatures import Forbidden
 from voicepipe.ingress.telephony.wire import Wire
+from voicepipe.tasks import TaskGroup
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +119,7 @@ class Streams:
             )
             call = RealtimeCall(line, seat, session, settings, limits)
             place.enter_context(self._calls.known(tenant, call, start.call_id))
-            async with asyncio.TaskGroup() as tasks:
+            async with TaskGroup() as tasks:
                 writer = tasks.create_task(wire.write())
                 reader = tasks.create_task(self._feed(wire, line, call))
                 await call.run()

@@ -13,6 +13,7 @@ from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.share import Share
 from voicepipe.rtp.sctp import Sctp
+from voicepipe.tasks import TaskGroup
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ class ChannelClient:
 
     async def run(self) -> None:
         """Until the call is over and all events for the client are on their way, or its channel is closed."""
-        async with asyncio.TaskGroup() as tasks:
+        async with TaskGroup() as tasks:
             reader = tasks.create_task(self._read())
             try:
                 await self._write()

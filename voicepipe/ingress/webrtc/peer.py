@@ -15,6 +15,7 @@ from voicepipe.ingress.webrtc.channel import ChannelClient
 from voicepipe.rtp import sdp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.transport import CLOSE_S, Network, Transport
+from voicepipe.tasks import TaskGroup
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +68,7 @@ class WebRtcCall:
         """Let go of everything. Safe to call twice."""
         self.waits.close()
         self.realtime.close()
+        self._line.media.close()
         await self._transport.close()
 
     async def _connect(self) -> None:
@@ -87,7 +89,7 @@ class WebRtcCall:
     async def _converse(self, clock: MediaClock) -> None:
         stop_ticking = clock.add(self._line.tick)
         try:
-            async with asyncio.TaskGroup() as tasks:
+            async with TaskGroup() as tasks:
                 jobs = {tasks.create_task(self._until_gone())}
                 if self._channel:
                     jobs.add(tasks.create_task(self._channel.run()))
@@ -99,7 +101,6 @@ class WebRtcCall:
                     job.cancel()
         finally:
             stop_ticking()
-            self._line.media.close()
 
     async def _until_gone(self) -> None:
         await self._transport.gone()

@@ -1,0 +1,128 @@
+"""Nothing of a call that has ended waits for Python's cycle collector, however it ended."""
+
+import asyncio
+import gc
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+
+import aioice.ice
+import pytest
+from aiortc.rtcsctptransport import AbortChunk
+
+from latency_probes.webrtc import Placed, place
+from tests.ingress.fake_pop import FakePop, serving, settled
+from tests.ingress.webrtc.peer import post, web
+from tests.ingress.webrtc.test_calls import webrtc
+from tests.waiting import until
+from voicepipe.rtp import sdp
+from voicepipe.rtp.codec import OPUS
+from voicepipe.rtp.transport import Network, Transport
+
+ENDS = 4
+"""Calls: what one alone leaves may be the last one of something."""
+PARTS = (
+    "aiortc.", "aioice.", "OpenSSL.SSL.C", "voicepipe.rtp.", "voicepipe.audio.", "voicepipe.ingress.rtp_line",
+    "voicepipe.ingress.far_", "voicepipe.ingress.blocks", "voicepipe.ingress.webrtc.", "voicepipe.ingress.realtime.",
+)  # fmt: skip
+"""Modules whose objects a call is made of. Of pyOpenSSL its connections and contexts: the small helper by which a
+context checks certificates is a circle of its own."""
+
+End = Callable[[str, Placed], Awaitable[None]]
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def parts() -> Counter[str]:
+    kinds = (type(found) for found in gc.get_objects())
+    return Counter(f"{kind.__module__}.{kind.__name__}" for kind in kinds if str(kind.__module__).startswith(PARTS))
+
+
+async def hangs_up(address: str, placed: Placed) -> None:
+    await placed.hang_up()
+
+
+async def is_hung_up(address: str, placed: Placed) -> None:
+    async with web(address) as client:
+        (call,) = (await client.get("/v1/realtime/calls")).json()["data"]
+        assert (await client.delete(f"/v1/realtime/calls/{call['id']}")).status_code == 200
+    await asyncio.wait_for(placed.transport.gone(), 60)
+
+
+async def aborts_sctp(address: str, placed: Placed) -> None:
+    await placed.transport.sctp._send_chunk(AbortChunk())
+    await asyncio.sleep(0.05)
+    await placed.hang_up()
+
+
+async def sends_too_much(address: str, placed: Placed) -> None:
+    placed.transport.sctp._remote_max_message_size = 0
+    placed.channel.send("x" * 300_000)
+    await asyncio.wait_for(placed.transport.gone(), 60)
+
+
+async def vanishes(address: str, placed: Placed) -> None:
+    await placed.vanish()
+
+
+async def call(address: str, end: End) -> None:
+    placed = await place(f"http://{address}", "", "")
+    try:
+        await until(lambda: placed.channel.readyState == "open")
+        for _ in range(10):
+            placed.send(b"\xfc\xff\xfe")
+        await end(address, placed)
+    finally:
+        await placed.hang_up()
+
+
+async def never_connects(address: str) -> None:
+    transport = Transport(Network(), controlling=True)
+    answer = await post(address, sdp.offer(transport, await transport.gather(), (OPUS,)))
+    assert answer.status_code == 201
+    await transport.close()
+
+
+async def test_an_ended_call_is_freed_without_the_garbage_collector() -> None:
+    await freed(lambda address: call(address, hangs_up))
+
+
+@pytest.mark.parametrize("end", [is_hung_up, aborts_sctp, sends_too_much])
+async def test_so_is_one_that_ended_otherwise(end: End) -> None:
+    await freed(lambda address: call(address, end))
+
+
+async def test_so_is_one_whose_caller_never_connected() -> None:
+    await freed(never_connects)
+
+
+async def test_so_is_one_whose_caller_is_gone_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aioice.ice, "CONSENT_INTERVAL", 0.2)
+    monkeypatch.setattr(aioice.ice, "CONSENT_FAILURES", 2)
+    await freed(lambda address: call(address, vanishes))
+
+
+async def freed(one: Callable[[str], Awaitable[None]]) -> None:
+    pop = FakePop(webrtc(connect_ms=1000))
+    async with serving(pop) as address:
+        await one(address)
+        await settled(pop)
+        pop.calls.clear()
+        with uncollected():
+            before = parts()
+            for _ in range(ENDS):
+                await one(address)
+            await settled(pop)
+            pop.calls.clear()
+            try:
+                await until(lambda: not (parts() - before), 10)
+            except TimeoutError:
+                raise AssertionError(f"left of {ENDS} calls: {parts() - before}") from None
