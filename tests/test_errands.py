@@ -116,6 +116,99 @@ async def test_a_repeat_of_what_nobody_knows_the_outcome_of_keeps_its_key(error:
     assert TOLD in recording.story
 
 
+LONG = "It is booked for two at seven tonight. Is there anything else that I can do for you today?"
+CUT, HEARD = 5200, 8000
+"""Into the first sentence of that, and into the second one."""
+
+
+@pytest.mark.parametrize(("at_ms", "uses"), [(CUT, 1), (HEARD, 2)])
+async def test_who_interrupts_before_a_sentence_was_heard_has_not_been_told(at_ms: int, uses: int) -> None:
+    """The model asks for the same: for what the caller has not heard of it is the same errand, afterwards a new one."""
+    used = Uses(2.5)
+    replies = {ASKED: "call:book {}", "please": "call:book {}", BOOKED: LONG}
+    recording = await play(scenario(replies=replies, says=[SPEAKS, Says(at_ms, 1500)], length_ms=25_000), used)
+    assert "reply cancelled turn_detected" in recording.story
+    assert len(used.names) == uses
+    assert f"agent (completed): {LONG}" in recording.story
+
+
+async def test_who_makes_a_noise_instead_is_told_once_more() -> None:
+    agent = {"tools": [{"name": "book", "function": "m:f"}], "not_understood": ["What was that?"]}
+    says, replies = [SPEAKS, Says(CUT, 1500)], {ASKED: "call:book {}", BOOKED: LONG}
+    recording = await play(scenario(agent=agent, replies=replies, says=says, hears=[ASKED, ""], length_ms=25_000),
+                           Uses(2.5))  # fmt: skip
+    assert "reply cancelled turn_detected" in recording.story
+    assert recording.story.count(f"agent (completed): {LONG}") == 1
+    assert last_prompt(recording)[-3:] == ["assistant: What was that?", "calls book", f"tool: {BOOKED}"]
+
+
+async def test_a_client_that_cancels_the_telling_is_not_told_unasked() -> None:
+    used = Uses(2.5)
+    replies = {ASKED: "call:book {}", BOOKED: LONG}
+    recording = await play(scenario(replies=replies, does=[Does(CUT, "cancel")]), used)
+    assert [line for line in recording.story if line.startswith("reply")] == ["reply cancelled client_cancelled"]
+    (errand,) = recording.control._errands.untold()
+    assert errand.output == BOOKED, "it is told with the next reply"
+
+
+class Slow(Uses):
+    """Uses of a function that takes `takes_s`, which is more than its time limit of a second."""
+
+    def __init__(self, takes_s: float, fails: Callable[[ToolCall], Exception | None] = lambda call: None) -> None:
+        super().__init__(takes_s, fails)
+        self._running: dict[str, asyncio.Future[Callable[[], str]]] = {}
+
+    async def __call__(self, tool: Tool, call: ToolCall) -> str:
+        running = self._running.get(call.arguments)
+        if running is None or running.done():
+            running = self._running[call.arguments] = asyncio.get_running_loop().create_future()
+            task = asyncio.create_task(super().__call__(tool, call))
+            task.add_done_callback(lambda done: running.set_result(done.result))
+        await asyncio.wait({running}, timeout=1)
+        if not running.done():
+            raise OutcomeUnknown(LATE, running)
+        return running.result()()
+
+
+LATE = "it took longer than 1000 ms; nobody knows whether it was done"
+
+
+@pytest.mark.parametrize("error", [None, ToolError("there is no table left")])
+async def test_what_comes_of_a_tool_after_its_time_limit_is_recorded_and_told(error: ToolError | None) -> None:
+    """The caller was told that nobody knows; the conversation has one result, at its end, and it is told unasked."""
+    uses = Slow(5.0, lambda call: error)
+    result = f"Error: {error}" if error else BOOKED
+    replies = {ASKED: "call:book {}", f"Error: {LATE}": "I do not know. Really.", result: "Now I do."}
+    recording = await play(scenario(replies=replies), uses)
+    assert uses.names == uses.done == ["book {}"]
+    assert [line for line in recording.story if line.startswith("agent")] == [
+        "agent (completed): I do not know. Really.", "agent (completed): Now I do.",
+    ]  # fmt: skip
+    assert tools_of(recording) == ["calls book", f"-> {result}"]
+    assert last_prompt(recording) == [f"user: {ASKED}", "assistant: I do not know. Really.", "calls book",
+                                      f"tool: {result}"]  # fmt: skip
+
+
+@pytest.mark.parametrize("takes_s", [1.5, 2.5])
+async def test_a_model_that_asks_again_for_what_still_runs_does_not_have_it_done_twice(takes_s: float) -> None:
+    """The repeat has its result in time, or not either: it is told once."""
+    uses = Slow(takes_s)
+    replies = {ASKED: "call:book {}", f"Error: {LATE}": "call:book {}", BOOKED: "It is booked."}
+    recording = await play(scenario(replies=replies), uses)
+    assert uses.names == uses.done == ["book {}"]
+    assert recording.story.count(TOLD) == 1
+    assert tools_of(recording)[-2:] == ["calls book", f"-> {BOOKED}"]
+    assert tools_of(recording).count(f"-> {BOOKED}") == 1
+
+
+async def test_what_comes_late_while_the_caller_is_told_that_nobody_knows_is_told_next() -> None:
+    uses = Slow(1.1)
+    replies = {ASKED: "call:book {}", f"Error: {LATE}": "I do not know. I am sorry.", BOOKED: "It is booked."}
+    recording = await play(scenario(replies=replies), uses)
+    assert [line for line in recording.story if line.startswith("agent")][-1] == TOLD
+    assert recording.story.count(TOLD) == 1
+
+
 async def test_all_tools_of_a_reply_run_at_once_and_it_knows_of_each() -> None:
     three = [{"name": name, "function": "m:f"} for name in ("a", "b", "c")]
     uses = Uses(2.0, lambda call: ToolError("b is closed") if call.name == "b" else None)

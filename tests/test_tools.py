@@ -17,8 +17,8 @@ from tests.waiting import until
 from voicepipe.agent import Tool, Webhook
 from voicepipe.errands import Errands
 from voicepipe.errors import OutcomeUnknown, ToolError
-from voicepipe.python_tools import SHARE
-from voicepipe.tools import RESULT_CHARS, ToolRunner, parse, text
+from voicepipe.python_tools import RESULT_CHARS, SHARE, text
+from voicepipe.tools import ToolRunner, parse
 from voicepipe.turn.history import History, Ids
 from voicepipe.turn.prompt import ToolCall
 
@@ -126,6 +126,10 @@ def hang() -> str:
     return "late"
 
 
+async def sleep_on_the_loop() -> None:
+    await asyncio.sleep(60)
+
+
 async def hang_on_the_loop() -> None:
     while not HUNG.is_set():
         with suppress(asyncio.CancelledError):
@@ -167,6 +171,37 @@ async def test_functions_that_hang_stop_nobody_but_themselves(tools: ToolRunner,
     HUNG.set()
     await until(lambda: not tools.hanging())
     assert await tools.run(function("hang"), call("hang"), ABOUT) == "late"
+
+
+async def test_what_comes_of_a_function_that_took_too_long_is_told_and_it_is_not_begun_twice(
+    tools: ToolRunner, hanging: None
+) -> None:
+    """A repeat with the same key waits for the run that there is; one with another key is another use."""
+    slow, key = function("hang", 50), "use_7"
+    with pytest.raises(OutcomeUnknown) as first:
+        await tools.run(slow, call("hang"), ABOUT, key)
+    with pytest.raises(OutcomeUnknown) as second:
+        await tools.run(slow, call("hang"), ABOUT, key)
+    assert tools.hanging() == 1
+    assert second.value.later is first.value.later is not None
+    waits = asyncio.create_task(tools.run(function("hang"), call("hang"), ABOUT, key))
+    other = asyncio.create_task(tools.run(function("hang"), call("hang"), ABOUT, "use_8"))
+    await until(lambda: tools.hanging() == 2)
+    HUNG.set()
+    assert (await first.value.later)() == await waits == await other == "late"
+    await until(lambda: not tools.hanging())
+    assert await tools.run(slow, call("hang"), ABOUT, key) == "late"
+
+
+async def test_an_async_function_is_stopped_half_way_or_tells_its_result(tools: ToolRunner, hanging: None) -> None:
+    with pytest.raises(OutcomeUnknown) as stopped:
+        await tools.run(function("sleep_on_the_loop", 30), call("sleep_on_the_loop"), ABOUT, "use_1")
+    with pytest.raises(OutcomeUnknown) as goes_on:
+        await tools.run(function("hang_on_the_loop", 30), call("hang_on_the_loop"), ABOUT, "use_2")
+    HUNG.set()
+    assert goes_on.value.later and stopped.value.later
+    assert (await goes_on.value.later)() == ""
+    assert stopped.value.later.cancelled()
 
 
 async def test_an_async_function_that_refuses_to_be_cancelled_is_left_behind(tools: ToolRunner, hanging: None) -> None:

@@ -237,8 +237,7 @@ class Dialogue:
             settings = msgspec.structs.replace(settings, tool_choice="none")
         elif results and settings.tool_choice != "none":  # Nobody has said anything that a tool could be forced upon.
             settings = msgspec.structs.replace(settings, tool_choice="auto")
-        for errand in results:
-            errand.owed = True
+        self.studio.errands.bring_up(results)
         self.begin(self.studio.order(settings))
         return True
 

@@ -8,7 +8,7 @@ that asks again, since its reply was cut or the turn goes on, gets what is under
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
@@ -42,6 +42,8 @@ class Errand:
     key: str
     item: Item | None
     """Its call in the conversation; None: it was begun for a reply beside the conversation."""
+    result: Item | None = None
+    """What came of it, in the conversation."""
     output: str | None = None
     """What came of it, as the model reads it; None: it runs."""
     failed: bool = False
@@ -102,13 +104,21 @@ class Errands:
         """Those of them for which no reply has been begun yet."""
         return [errand for errand in self.untold() if not errand.owed]
 
+    def bring_up(self, errands: Sequence[Errand]) -> None:
+        """A reply is begun for that alone: they stand at the conversation's end, where it looks for what to answer."""
+        last = self._history.items[-1] if self._history.items else None
+        for errand in errands:
+            errand.owed = True
+            if errand.item and last not in [other.result for other in errands]:
+                self._record(errand, errand.item, errand.output or "")
+
     def told(self, errands: Iterable[Errand]) -> None:
-        """A reply that knows what came of them is heard."""
+        """A reply that knows what came of them begins to be heard."""
         for errand in errands:
             errand.due = False
 
     def taken_back(self, errands: Iterable[Errand]) -> None:
-        """The reply that told of them was a cut-in: the turn is answered anew."""
+        """The reply that told of them was a cut-in, or was cut before the caller can have understood it."""
         for errand in errands:
             errand.due = True
 
@@ -133,38 +143,65 @@ class Errands:
         return item
 
     def _finished(self, errand: Errand, task: "asyncio.Task[str]") -> None:
-        unknown = False
+        later = self._take(errand, task.result)
+        if not errand.item:
+            errand.due = False
+        errand.over.set()
+        self._tell(errand)
+        if later:
+            later.add_done_callback(partial(self._came_late, errand))
+
+    def _came_late(self, errand: Errand, later: "asyncio.Future[Callable[[], str]]") -> None:
+        """It took longer than its time limit, of which the model and perhaps the caller have been told, and is over
+        now. To replies this is another errand: what they told was that nobody knows."""
+        repeated = any(other.key == errand.key for other in self._errands if other is not errand)
+        if later.cancelled() or not errand.item or repeated:  # A repeat waits for the same, and tells of it.
+            return
+        known = replace(errand, due=True, owed=False, failed=False)
+        self._errands = [other for other in self._errands if other is not errand] + [known]
+        self._take(known, later.result())
+        self._tell(known)
+
+    def _take(self, errand: Errand, outcome: Callable[[], str]) -> "asyncio.Future[Callable[[], str]] | None":
+        """Put down what came of it; returns where that will yet be known, if it is not."""
+        unknown, later = False, None
         try:
-            errand.output = task.result()
+            errand.output = outcome()
         except ToolError as error:
-            errand.output, errand.failed, unknown = f"Error: {error}", True, isinstance(error, OutcomeUnknown)
+            errand.output, errand.failed = f"Error: {error}", True
+            if isinstance(error, OutcomeUnknown):
+                unknown, later = True, error.later
         except asyncio.CancelledError:
             errand.output, errand.failed, unknown = "Error: it was stopped before it was done", True, True
         except Exception:
             log.exception("the tool %s failed", errand.tool.name)
             errand.output, errand.failed, unknown = f"Error: {errand.tool.name} failed", True, True
-        if not unknown:
-            self._keys.pop(errand.wish, None)
+        if not unknown and self._keys.get(errand.wish) == errand.key:
+            del self._keys[errand.wish]
         if errand.item:
             self._record(errand, errand.item, errand.output)
-        else:
-            errand.due = False
+        return later
+
+    def _tell(self, errand: Errand) -> None:
         self._forget()
         if self._left:
-            log.warning("a tool of a call that has ended is over: %s: %s", errand.tool.name, errand.output[:200])
-        errand.over.set()
+            log.warning("a tool of a call that has ended is over: %s: %s", errand.tool.name, str(errand.output)[:200])
         self.on_over()
 
     def _record(self, errand: Errand, item: Item, result: str) -> None:
         """The result stands behind its call. Where the conversation has gone on without it both stand at its end, where
         the model looks for what it has to answer."""
+        before = errand.result
         output = Item(self._ids.new("item"), "function_call_output", call_id=errand.call.call_id, output=result)
         self._history.hide(output.id)
         try:
-            if not errand.waiting and self._history.items[-1] is not item:
+            if before:
+                self._history.delete(before.id)
+            if before or (not errand.waiting and self._history.items[-1] is not item):
                 self._history.delete(item.id)
                 self._history.add(item)
             self._history.add(output, item.id)
+            errand.result = output
         except ItemUnknown:
             log.warning("%s is over, and its call was deleted from the conversation", errand.tool.name)
 

@@ -32,6 +32,9 @@ VoicepipeError
 Every message is one sentence for the person who reads it, and says what to do about it.
 """
 
+from asyncio import Future
+from collections.abc import Callable
+
 
 def cause(error: BaseException) -> BaseException:
     """The first thing that went wrong, out of the groups in which tasks of tasks wrap it."""
@@ -144,6 +147,11 @@ class ToolError(VoicepipeError):
 
 class OutcomeUnknown(ToolError):
     """A tool was begun, and nobody knows whether it was done: it took too long, or the connection to it broke."""
+
+    def __init__(self, text: str, later: "Future[Callable[[], str]] | None" = None) -> None:
+        super().__init__(text)
+        self.later = later
+        """Once it is over: what gives its result, or raises ToolError. Cancelled: it was stopped half-way."""
 
 
 class ProbeError(VoicepipeError):

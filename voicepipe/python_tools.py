@@ -1,7 +1,8 @@
 """Tools that are Python functions: async ones on the event loop, the others in threads of their own.
 
 A function that hangs cannot be stopped. It keeps its thread, and nobody waits for it any more. Such threads are
-counted, so that only the same tenant's callers of the same function come to feel it.
+counted, so that only the same tenant's callers of the same function come to feel it. What comes of it in the end is
+told all the same (`OutcomeUnknown.later`), and a repeat of the same use waits for the run that there is.
 """
 
 import asyncio
@@ -15,11 +16,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
+import msgspec
+
 from voicepipe.agent import Tool
 from voicepipe.errors import OutcomeUnknown, ToolError
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
+RESULT_CHARS = 8000
+"""A longer result is cut: it has to fit into the model's context."""
 SHARE = 16
 """Threads that one function of one tenant's may hold."""
 THREADS = 256
@@ -45,10 +50,15 @@ class PythonTools:
         self._shares: dict[tuple[str, str], _Share] = {}
         self._hung: set[asyncio.Task[Any]] = set()
         """Async functions that were cancelled and go on."""
+        self._late: dict[str, asyncio.Future[Callable[[], str]]] = {}
+        """Functions that took too long and still run, by the key of their use."""
 
-    async def call(self, tool: Tool, arguments: dict[str, Any], about: Mapping[str, Any], tenant: str) -> Any:
-        """What the function returns. Takes at most `tool.timeout_ms`. Raises ToolError."""
+    async def call(self, tool: Tool, arguments: dict[str, Any], about: Mapping[str, Any], tenant: str, key: str) -> str:
+        """What the function returns, as the model reads it. Takes at most `tool.timeout_ms`. `key`: as
+        `errands.BeginTool` has it; a use whose function still runs is not begun again. Raises ToolError."""
         ends = asyncio.get_running_loop().time() + tool.timeout_ms / 1000
+        if running := self._late.get(key):
+            return await _within(tool, ends, running)
         share = self._shares.setdefault((tenant, tool.function), _Share())
         function = self._loaded.get(tool.function)
         if function is None:
@@ -64,29 +74,39 @@ class PythonTools:
             signature.bind(**arguments)
         except TypeError as error:
             raise ToolError(f"{tool.name} was called with wrong arguments: {error}") from None
-        bound = partial(function, **arguments)
-        if inspect.iscoroutinefunction(function):
-            return await self._on_loop(tool, ends, _contained(bound()))
-        return await self._in_thread(tool, share, ends, bound)
+        try:
+            if inspect.iscoroutinefunction(function):
+                return await self._on_loop(tool, ends, _contained(function(**arguments)))
+            return await self._in_thread(tool, share, ends, lambda: shorten(text(function(**arguments))))
+        except OutcomeUnknown as error:
+            if key and error.later and not error.later.done():
+                self._late[key] = error.later
+                error.later.add_done_callback(lambda _: self._late.pop(key))
+            raise
 
     def left(self) -> int:
         """Functions that still run, though nobody may wait for them any more."""
         return self.threads + len(self._hung)
 
-    async def _on_loop(self, tool: Tool, ends: float, job: Coroutine[Any, Any, Any]) -> Any:
+    async def _on_loop(self, tool: Tool, ends: float, job: Coroutine[Any, Any, str]) -> str:
         # As a task of its own: a function may refuse to be cancelled, and is not waited for then.
         task = asyncio.create_task(job)
+        ran: asyncio.Future[Callable[[], str]] = asyncio.get_running_loop().create_future()
+
+        def over(task: "asyncio.Task[str]") -> None:
+            if task in self._hung and task.cancelled():
+                ran.cancel()
+            else:
+                ran.set_result(partial(_outcome, tool, task.result))
+            self._hung.discard(task)
+
+        task.add_done_callback(over)
         try:
-            await asyncio.wait({task}, timeout=ends - asyncio.get_running_loop().time())
+            return await _within(tool, ends, ran)
         finally:
             if not task.done():
                 task.cancel()
                 self._hung.add(task)
-                task.add_done_callback(self._hung.discard)
-                task.add_done_callback(_read)
-        if not task.done():
-            raise too_long(tool)
-        return _outcome(tool, task.result)
 
     async def _in_thread(self, tool: Tool, share: _Share, ends: float, job: Callable[[], T]) -> T:
         if share.hung >= SHARE or self.threads >= THREADS:
@@ -99,13 +119,12 @@ class PythonTools:
             raise ToolError(f"{tool.name} has too much to do at the moment") from None
         ran = self._start(tool, share, job)
         try:
-            async with asyncio.timeout_at(ends):
-                await asyncio.shield(ran)
-        except TimeoutError:
-            share.hung += 1
-            ran.add_done_callback(partial(_back, share))
-            raise too_long(tool) from None
-        return _outcome(tool, ran.result())
+            return await _within(tool, ends, ran)
+        except OutcomeUnknown:
+            if not ran.done():
+                share.hung += 1
+                ran.add_done_callback(partial(_back, share))
+            raise
 
     def _start(self, tool: Tool, share: _Share, job: Callable[[], T]) -> "asyncio.Future[Callable[[], T]]":
         """A thread for one job, as a daemon: one that hangs must not keep the process from ending."""
@@ -116,7 +135,7 @@ class PythonTools:
         def over(outcome: Callable[[], T]) -> None:
             self.threads -= 1
             share.free.release()
-            ran.set_result(outcome)
+            ran.set_result(partial(_outcome, tool, outcome))
 
         def run() -> None:
             outcome = _caught(job)
@@ -127,9 +146,35 @@ class PythonTools:
         return ran
 
 
-def too_long(tool: Tool) -> OutcomeUnknown:
+async def _within(tool: Tool, ends: float, ran: "asyncio.Future[Callable[[], T]]") -> T:
+    """What comes of it by the loop's second `ends`. Raises ToolError."""
+    await asyncio.wait({ran}, timeout=ends - asyncio.get_running_loop().time())
+    if not ran.done() or ran.cancelled():
+        raise too_long(tool, ran)
+    return ran.result()()
+
+
+def too_long(tool: Tool, ran: "asyncio.Future[Any] | None" = None) -> OutcomeUnknown:
     """Nobody waits for it any longer."""
-    return OutcomeUnknown(f"{tool.name} took longer than {tool.timeout_ms} ms; nobody knows whether it was done")
+    why = f"{tool.name} took longer than {tool.timeout_ms} ms; nobody knows whether it was done"
+    return OutcomeUnknown(why, ran)
+
+
+def text(result: Any) -> str:
+    """A function's result as the model reads it: text as it is, None as "", everything else as JSON."""
+    if isinstance(result, str):
+        return result
+    if result is None:
+        return ""
+    try:
+        return msgspec.json.encode(result).decode()
+    except (TypeError, ValueError, msgspec.MsgspecError):
+        return str(result)
+
+
+def shorten(result: str) -> str:
+    """At most 8000 characters."""
+    return result if len(result) <= RESULT_CHARS else result[: RESULT_CHARS - 1] + "…"
 
 
 def load(tool: Tool) -> Callable[..., Any]:
@@ -171,10 +216,10 @@ def _outcome(tool: Tool, outcome: Callable[[], T]) -> T:
         raise ToolError(f"{tool.name} failed") from None
 
 
-async def _contained(job: Coroutine[Any, Any, T]) -> T:
+async def _contained(job: Coroutine[Any, Any, Any]) -> str:
     """`sys.exit` in a function is that function's failure, and not the server's end."""
     try:
-        return await job
+        return shorten(text(await job))
     except (SystemExit, KeyboardInterrupt) as error:
         raise RuntimeError(f"it ended with {type(error).__name__}") from error
 
@@ -182,9 +227,3 @@ async def _contained(job: Coroutine[Any, Any, T]) -> T:
 def _back(share: _Share, ran: "asyncio.Future[Any]") -> None:
     """A thread that hung has ended."""
     share.hung -= 1
-
-
-def _read(task: "asyncio.Task[Any]") -> None:
-    """What comes of it is nobody's business any more."""
-    if not task.cancelled():
-        task.exception()

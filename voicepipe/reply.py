@@ -30,7 +30,7 @@ from voicepipe.turn.events import (
     ReplyText,
 )
 from voicepipe.turn.history import cut_at
-from voicepipe.turn.phrases import SENTENCES, Phraser
+from voicepipe.turn.phrases import SENTENCE_END, SENTENCES, Phraser
 from voicepipe.turn.prompt import ToolCall
 from voicepipe.turn.timing import Hop, TurnRecord
 from voicepipe.writer import Writer
@@ -59,6 +59,8 @@ class Reply:
         """What the caller heard of it, once it was stopped."""
         self.message: str | None = None
         """Id of the message that was or is being said, or written."""
+        self._telling: dict[Errand, int] = {}
+        """Results that it tells, and how many words it had said before."""
         self._item: Item | None = None
         self._place: int | None = None
         """Where on the line it begins."""
@@ -160,6 +162,11 @@ class Reply:
             heard = min(self.sent, playout.heard(self._place))
             self.heard_ms = self._ms(heard)
             self._cut_message(heard)
+            if not self.over or heard < self.sent:
+                self._studio.errands.taken_back(self._missed(heard))
+        if reason == "client_cancelled":  # Who wants silence is told with the next reply.
+            for errand in self.knows:
+                errand.owed = True
         if self._item is not None:
             self._item.status = "incomplete"
             self._studio.emit(ReplyItemDone(self.id, self._item))
@@ -172,6 +179,11 @@ class Reply:
         if message is not None and (message is self._item or heard < self.sent):
             message.status = "incomplete"
             message.text, message.audio_ms = cut_at(self.words, heard), self._ms(heard)
+
+    def _missed(self, heard: int) -> list[Errand]:
+        """The results of whose telling no whole sentence was heard."""
+        ends = [at for at, (word, end) in enumerate(self.words) if end <= heard and SENTENCE_END.search(word)]
+        return [errand for errand, begins in self._telling.items() if not ends or ends[-1] < begins]
 
     def _ms(self, samples: int) -> int:
         return round(samples_to_ms(samples, self._studio.speaker.out_rate))
@@ -256,19 +268,23 @@ class Reply:
             self._writer.message = self.message
         self._studio.emit(ReplyItemAdded(self.id, item, previous))
 
-    def _text_begins(self, text: str, *, stand_in: bool = False) -> None:
+    def _text_begins(self, text: str, words: int = 0, *, stand_in: bool = False) -> None:
+        """`words`: those before it."""
         self._open_message()
         if not stand_in and not self._failure:
-            self._studio.errands.told(self.knows)
+            new = [errand for errand in self.knows if errand not in self._telling]
+            self._telling |= dict.fromkeys(new, words)
+            self._studio.errands.told(new)
         assert self._item is not None
         self._item.text += text
         self.record.answer = self._item.text
         self._studio.emit(ReplyText(self.id, self._item.id, text))
 
     def _phrase_begins(self, phrase: Phrase, start: int) -> None:
+        before = len(self.words)
         self.words += [(word, start + end) for word, end in phrase.words]
         if phrase.text:
-            self._text_begins(phrase.text, stand_in=phrase.stand_in)
+            self._text_begins(phrase.text, before, stand_in=phrase.stand_in)
 
     def _audible(self) -> None:
         self._stamp("audible")

@@ -11,16 +11,13 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import httpx
-import msgspec
 
 from voicepipe.agent import Tool, Webhook
 from voicepipe.errors import OutcomeUnknown, ToolError
-from voicepipe.python_tools import PythonTools, too_long
+from voicepipe.python_tools import PythonTools, shorten, too_long
 from voicepipe.turn.prompt import ToolCall
 
 log = logging.getLogger(__name__)
-RESULT_CHARS = 8000
-"""A longer result is cut: it has to fit into the model's context."""
 BODY_BYTES = 256 * 1024
 """A webhook's answer is not read any further than this."""
 FINISH_S = 10.0
@@ -85,7 +82,7 @@ class ToolRunner:
         """
         arguments = parse(call.arguments)
         if tool.webhook is None:
-            return shorten(text(await self._functions.call(tool, arguments, about, tenant)))
+            return await self._functions.call(tool, arguments, about, tenant, key)
         body = {"name": call.name, "arguments": arguments, "call_id": call.call_id, "call": about}
         try:
             async with asyncio.timeout(tool.timeout_ms / 1000):
@@ -143,20 +140,3 @@ def parse(arguments: str) -> dict[str, Any]:
     if not isinstance(parsed, dict):
         raise ToolError("the arguments are not a JSON object")
     return parsed
-
-
-def text(result: Any) -> str:
-    """A function's result as the model reads it: text as it is, None as "", everything else as JSON."""
-    if isinstance(result, str):
-        return result
-    if result is None:
-        return ""
-    try:
-        return msgspec.json.encode(result).decode()
-    except (TypeError, ValueError, msgspec.MsgspecError):
-        return str(result)
-
-
-def shorten(result: str) -> str:
-    """At most 8000 characters."""
-    return result if len(result) <= RESULT_CHARS else result[: RESULT_CHARS - 1] + "…"
