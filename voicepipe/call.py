@@ -64,7 +64,7 @@ class Call:
         self.emit = emit
         self._clock = clock
         self._playout = Playout(line, clock, config.turn.duck_db)
-        speaker = Speaker(engines.tts, line.out_rate, settings.agent.language)
+        speaker = Speaker(engines.tts, line.out_rate, settings.agent.language, engines.made_ahead)
         studio = Studio(call_id, engines, speaker, self._playout, begin_tool, config.ladder, clock, emit)
         self.ids = studio.ids
         self.dialogue = Dialogue(studio, settings, self.spawn, self._reply_ended)

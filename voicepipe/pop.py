@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from voicepipe.line import Line
 from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.process import Watch
+from voicepipe.rehearsed import Rehearsed
 from voicepipe.supervised import supervised
 from voicepipe.tools import ToolRunner
 from voicepipe.turn.end_call import END_CALL_TOOL
@@ -56,6 +57,7 @@ async def running(config: Config) -> AsyncIterator["Pop"]:
             beside = (
                 supervised("measuring the process", pop.watch.run),
                 supervised("rereading agents", pop.reread_agents),
+                supervised("rehearsing", pop.rehearsed.run),
             )
             jobs = [group.create_task(job) for job in (*beside, serve(pop))]
             await pop.serving.wait()
@@ -99,12 +101,14 @@ class Pop:
 
     def __init__(self, config: Config, agents: AgentStore, engines: Engines, tools: ToolRunner) -> None:
         self.config = config
-        self.engines = engines
         self.tools = tools
         self.watch = Watch()
         self.dashboard = Dashboard(config.pop, self.health)
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""
+        self.rehearsed = Rehearsed(engines.tts)
+        self.engines = replace(engines, made_ahead=self.rehearsed)
+        self.rehearsed.learn(agents)
         self._agents = agents
         self._keys = keys(config)
         self._operator_key = operator_key(config)
@@ -232,6 +236,7 @@ class Pop:
         while True:
             await asyncio.sleep(AGENTS_EVERY_S)
             if await asyncio.to_thread(self._agents.refresh):
+                self.rehearsed.learn(self._agents)
                 for agent in self._agents:
                     await self._warm(agent)
 

@@ -30,7 +30,7 @@ from voicepipe.turn.events import (
     ReplyText,
 )
 from voicepipe.turn.history import cut_at
-from voicepipe.turn.phrases import SENTENCE_END, SENTENCES, Phraser
+from voicepipe.turn.phrases import SENTENCE_END, sentences
 from voicepipe.turn.prompt import ToolCall
 from voicepipe.turn.timing import Hop, TurnRecord
 from voicepipe.writer import Writer
@@ -200,7 +200,7 @@ class Reply:
             self._failure = shown(error, f"reply {self.id}")
             self.record.refused = isinstance(error, RequestRefused)
             with suppress(Exception):  # The voice itself may be what failed.
-                await self._say(self.order.settings.agent.fallback)
+                await self._say(self.order.settings.agent.fallback, at_once=True)
         await self._pieces.put(None)
 
     async def _fixed(self) -> AsyncGenerator[str, None]:
@@ -209,28 +209,30 @@ class Reply:
         if self.spoken and self._studio.speaker.has(text, voice=settings.voice, speed=settings.speed):
             yield text
             return
-        cutter = Phraser(SENTENCES)
-        for sentence in cutter.push(text):
-            yield sentence
-        for sentence in cutter.flush():
+        for sentence in sentences(text):
             yield sentence
 
-    async def _say(self, text: str) -> None:
+    async def _say(self, text: str, *, at_once: bool = False) -> None:
         self._stamp("phrase")
         first, self._writer.awaited = self._writer.awaited, False
-        async with aclosing(self._voiced(text, first)) as phrases:
+        async with aclosing(self._voiced(text, first, at_once=at_once)) as phrases:
             while (phrase := await self._ladder.next(phrases)) is not None:
                 if self.spoken:
                     self._stamp("speech")
                 self._ladder.answering = True
                 await self._pieces.put(phrase)
 
-    async def _voiced(self, text: str, first: bool) -> AsyncGenerator[Phrase, None]:
-        settings = self.order.settings
+    async def _voiced(self, text: str, first: bool, *, at_once: bool = False) -> AsyncGenerator[Phrase, None]:
+        """`at_once`: something is amiss. Another voice or speed, the agent's own, is better than to wait."""
+        settings, agent = self.order.settings, self.order.settings.agent
         if not self.spoken:
             yield Phrase(text, EMPTY)
             return
-        async for phrase in self._studio.speaker.say(text, voice=settings.voice, speed=settings.speed, first=first):
+        speaker, voice, speed = self._studio.speaker, settings.voice, settings.speed
+        if at_once and not speaker.has(text, voice=voice, speed=speed):
+            if speaker.has(text, voice=agent.voice, speed=agent.speed):
+                voice, speed = agent.voice, agent.speed
+        async for phrase in speaker.say(text, voice=voice, speed=speed, first=first):
             yield phrase
 
     # Playing: behind the gate.
@@ -327,7 +329,7 @@ class Reply:
     async def _stand_in(self, text: str, *, instead: bool = True) -> None:
         """Say it `instead` of the answer, or before it: not if that has come meanwhile."""
         with suppress(Exception):
-            async with aclosing(self._voiced(text, first=True)) as phrases:
+            async with aclosing(self._voiced(text, first=True, at_once=True)) as phrases:
                 phrase = await self._ladder.next(phrases, rung=True)
                 if self._ladder.answering and not instead:
                     return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from voicepipe.audio import Pcm, Resampler
-from voicepipe.engines.base import Speech, Tts
+from voicepipe.engines.base import MadeAhead, Speech, Tts
 from voicepipe.turn.speakable import Piece, pieces, together
 
 KEPT, KEPT_BYTES = 6, 4 << 20
@@ -30,8 +30,10 @@ class Phrase:
 class Speaker:
     """The PoP's voice for one call: `tts` at the line's rate. Fixed sentences are made once and kept."""
 
-    def __init__(self, tts: Tts, out_rate: int, language: str = "en") -> None:
+    def __init__(self, tts: Tts, out_rate: int, language: str = "en", made_ahead: MadeAhead | None = None) -> None:
+        """`made_ahead`: by the PoP, for all calls."""
         self.tts = tts
+        self._made_ahead = made_ahead
         self.out_rate = out_rate
         self.language = language
         self._kept: OrderedDict[tuple[str, str, float], list[Phrase]] = OrderedDict()
@@ -46,6 +48,11 @@ class Speaker:
         parts = pieces(text, self.language)
         spoken = together(parts)
         if not spoken:
+            return
+        if made := self._made(spoken, voice, speed):
+            for speech in made:
+                yield self._phrase(text, parts, speech)
+                text, parts = "", []
             return
         async for speech in self.tts.speak(spoken, voice=voice, speed=speed, first=first):
             yield self._phrase(text, parts, speech)
@@ -63,8 +70,9 @@ class Speaker:
         return Phrase(text, np.concatenate([phrase.pcm for phrase in phrases]), tuple(words))
 
     def has(self, text: str, *, voice: str, speed: float) -> bool:
-        """Whether `text` was made ahead of time."""
-        return (text, voice, speed) in self._kept
+        """Whether `text` was made ahead of time, by this call or for all."""
+        spoken = together(pieces(text, self.language))
+        return (text, voice, speed) in self._kept or bool(self._made(spoken, voice, speed))
 
     async def keep(self, text: str, *, voice: str, speed: float) -> None:
         """Make `text` ahead of time, so that saying it later costs nothing."""
@@ -73,6 +81,9 @@ class Speaker:
             self._kept[(text, voice, speed)] = phrases
             while len(self._kept) > KEPT or sum(map(_bytes, self._kept.values())) > KEPT_BYTES:
                 self._kept.popitem(last=False)
+
+    def _made(self, spoken: str, voice: str, speed: float) -> tuple[Speech, ...]:
+        return self._made_ahead.get(spoken, voice, speed) if self._made_ahead else ()
 
     def _phrase(self, text: str, parts: list[Piece], speech: Speech) -> Phrase:
         resampler = Resampler(self.tts.rate, self.out_rate)

@@ -76,10 +76,10 @@ async def tried(fault: Fault, where: Site) -> Outcome:
         outcome.turns.append(await _turn(caller, question, begin))
         if not began[0]:
             begin()  # The reply was over before its first words were told.
-        outcome.turns += [await _turn(caller, question) for _ in range(2)]
-        async with call(where.pop.url) as newcomer:
+        async with call(where.pop.url) as newcomer:  # At once: before /readyz tells of it, if it takes any time.
             if newcomer is not None:
                 outcome.newcomer = (await _turn(newcomer, question)).what
+        outcome.turns += [await _turn(caller, question) for _ in range(2)]
         if fault.down_s is not None:  # It lasts at least until /readyz has to tell of it.
             await asyncio.wait({watching}, timeout=max(0.0, began[0] + fault.down_s - time.monotonic()))
         await asyncio.to_thread(fault.end, where)

@@ -14,9 +14,9 @@ from voicepipe.turn.patience import Patience
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
 
 __all__ = [
-    "Agent", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lends", "Llm", "Message", "Mortal",
-    "OnPartial", "Prompt", "Reader", "Speech", "ToolCall", "ToolSpec", "Tts", "TurnModel", "TurnStream", "Vad",
-    "VadStream", "Word",
+    "Agent", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lends", "Llm", "MadeAhead", "Message",
+    "Mortal", "OnPartial", "Prompt", "Reader", "Speech", "ToolCall", "ToolSpec", "Tts", "TurnModel", "TurnStream",
+    "Vad", "VadStream", "Word",
 ]  # fmt: skip
 
 
@@ -187,6 +187,13 @@ class Tts(Engine, Protocol):
         """
 
 
+class MadeAhead(Protocol):
+    """Phrases of a voice that are there already, for all calls."""
+
+    def get(self, spoken: str, voice: str, speed: float) -> tuple[Speech, ...]:
+        """What `Tts.speak` would give; empty: it was not made."""
+
+
 @dataclass(frozen=True, slots=True)
 class Engines:
     """The loaded engines of a PoP."""
@@ -200,6 +207,8 @@ class Engines:
     """`llm`, where it is asked for the ends of turns."""
     patience: Patience = field(default_factory=Patience, compare=False)
     """With `asr`."""
+    made_ahead: MadeAhead | None = field(default=None, compare=False)
+    """By `tts`."""
 
     def all(self) -> tuple[Engine, ...]:
         """In the order in which they are loaded and closed."""

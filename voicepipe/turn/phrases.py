@@ -162,6 +162,13 @@ class Phraser:
         return word.lower() not in DANGLING and count >= (least if following.lower() in CONJUNCTIONS else most)
 
 
+def sentences(text: str) -> Iterator[str]:
+    """A text that is there as a whole, sentence by sentence."""
+    cutter = Phraser(SENTENCES)
+    yield from cutter.push(text)
+    yield from cutter.flush()
+
+
 class _Held:
     """Brackets and markdown spans that the words so far have opened and not closed."""
 

@@ -1,0 +1,113 @@
+"""Whole calls on a PoP whose engines hang: what callers hear and when, and what the PoP says of itself."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+import voicepipe.pop
+from tests.faulty import Fault, FaultyAsr, FaultyLlm, FaultyTts, now
+from tests.scenario import Says, Scenario, ScenarioLine, told
+from voicepipe.agent import CallSettings
+from voicepipe.agent_store import AgentStore
+from voicepipe.config import Config
+from voicepipe.engines.base import Engines
+from voicepipe.engines.scripted import ScriptedVad
+from voicepipe.pop import Pop
+from voicepipe.tools import ToolRunner
+from voicepipe.turn.events import CallEvent
+
+pytestmark = pytest.mark.virtual_time
+AGENT = """
+name = "front-desk"
+greeting = "Hello."
+acknowledgement = "One moment."
+fallback = "I have a problem."
+not_understood = ["Pardon?"]
+no_input = []
+"""
+ASKED_MS = 1500
+"""The caller speaks from 1 s on, and for so long."""
+
+
+class Site:
+    """A PoP, its engines' faults, and the calls on it."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "front-desk.toml").write_text(AGENT)
+        self.hearing, self.thinking, self.voice = Fault(), Fault(), Fault()
+        engines = Engines(
+            ScriptedVad(), FaultyAsr(self.hearing, "when are you open"), FaultyLlm(self.thinking), FaultyTts(self.voice)
+        )
+        self.pop = Pop(Config(), AgentStore(folder), engines, ToolRunner())
+        self.pop.serving.set()
+
+    @property
+    def status(self) -> str:
+        return str(self.pop.health()["status"])
+
+    async def call(self, **settings: Any) -> "Heard":
+        """A caller who asks once, 1 s after the answer. Raises Refused."""
+        scenario = Scenario("", [], [Says(1000, ASKED_MS)], 14_000)
+        line, story = ScenarioLine(scenario), list[tuple[float, str]]()
+        agent = self.pop.agent(None)
+        changed = msgspec.structs.replace(CallSettings.of(agent), **settings)
+
+        def note(event: CallEvent) -> None:
+            if words := told(event):
+                story.append((line.now_ms(), words))
+
+        with self.pop.admit(self.pop.tenant(None), agent) as seat:
+            await seat.open(line, changed, note).run()
+        return Heard(line, story)
+
+
+class Heard:
+    def __init__(self, line: ScenarioLine, story: list[tuple[float, str]]) -> None:
+        self.said = [words.partition(": ")[2] for _, words in story if words.startswith("agent (")]
+        self.words = [words for _, words in story]
+        self.greeted = any(at < 1000 and level > -45 for at, level in line.sent)
+        ended = 1000 + ASKED_MS
+        self.gap_ms = next((at - ended for at, level in line.sent if at >= ended and level > -45), None)
+        """From the end of what the caller said to the first sound."""
+
+
+@pytest.fixture(name="site")
+def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    monkeypatch.setattr(voicepipe.pop, "time", SimpleNamespace(time=time.time, monotonic=now))
+    return Site(tmp_path)
+
+
+@contextmanager
+def rehearsing(site: Site) -> Iterator[None]:
+    running = asyncio.ensure_future(site.pop.rehearsed.run())
+    try:
+        yield
+    finally:
+        running.cancel()
+
+
+async def test_who_calls_while_the_voice_hangs_is_greeted_and_hears_that_there_is_trouble(site: Site) -> None:
+    with rehearsing(site):
+        await asyncio.sleep(1)
+        site.voice.begin()
+        heard = await site.call()
+    assert heard.greeted
+    assert heard.said == ["Hello.", "One moment. I have a problem."]
+    assert heard.gap_ms is not None and heard.gap_ms < 2000
+
+
+@pytest.mark.parametrize("own", [{"speed": 1.4}, {"voice": "another"}])
+async def test_in_trouble_another_speed_or_voice_is_better_than_silence(site: Site, own: dict[str, Any]) -> None:
+    with rehearsing(site):
+        await asyncio.sleep(1)
+        site.voice.begin()
+        heard = await site.call(**own)
+    assert heard.said[-1] == "One moment. I have a problem."
+    assert heard.gap_ms is not None and heard.gap_ms < 2000

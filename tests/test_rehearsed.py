@@ -1,0 +1,104 @@
+"""What agents say in trouble is there before there is any."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from tests.faulty import Fault, FaultyTts
+from voicepipe.agent import Agent, Tool
+from voicepipe.audio import RATE
+from voicepipe.engines.base import Speech
+from voicepipe.engines.scripted import ScriptedTts
+from voicepipe.errors import EngineError
+from voicepipe.rehearsed import AGAIN_S, Rehearsed
+from voicepipe.speech import Speaker
+
+pytestmark = pytest.mark.virtual_time
+AGENT = Agent(
+    "desk", greeting="Hello. How can I help?", voice="anna", speed=1.2, acknowledgement="One moment.",
+    fallback="I have a problem.", no_input=("Are you there?",), not_understood=("Pardon?",), goodbye="Goodbye.",
+    tools=(Tool("book", while_running=("Still at it.",)),),
+)  # fmt: skip
+
+
+async def made(rehearsed: Rehearsed, seconds: float = 0.1) -> None:
+    running = asyncio.create_task(rehearsed.run())
+    await asyncio.sleep(seconds)
+    running.cancel()
+
+
+async def test_what_agents_say_word_by_word_is_made_once_trouble_first() -> None:
+    tts = ScriptedTts()
+    rehearsed = Rehearsed(tts)
+    rehearsed.learn([AGENT, Agent("night", acknowledgement="One moment.", fallback="I have a problem.", no_input=())])
+    await made(rehearsed)
+    assert tts.spoken[:4] == ["One moment.", "I have a problem."] * 2, "in two voices"
+    assert set(tts.spoken[4:]) >= {"Hello.", "How can I help?", "Are you there?", "Pardon?", "Goodbye.", "Still at it."}
+    assert len(tts.spoken) == len(set(tts.spoken[4:])) + 4 and not tts.firsts, "each once, behind what callers wait for"
+
+
+async def test_every_call_has_it_at_its_own_rate_though_the_voice_hangs() -> None:
+    fault = Fault()
+    tts = FaultyTts(fault)
+    rehearsed = Rehearsed(tts)
+    rehearsed.learn([AGENT])
+    await made(rehearsed)
+    fault.begin()
+    for rate in (8000, RATE):
+        speaker = Speaker(tts, rate, made_ahead=rehearsed)
+        assert speaker.has("One moment. ", voice="anna", speed=1.2)
+        (phrase,) = [phrase async for phrase in speaker.say("One moment. ", voice="anna", speed=1.2)]
+        assert phrase.text == "One moment. "
+        assert phrase.words[-1][1] == pytest.approx(phrase.pcm.size, rel=0.1)
+        assert not speaker.has("One moment. ", voice="anna", speed=1.0)
+
+
+async def test_an_agent_that_is_edited_is_rehearsed_anew_and_the_old_one_forgotten() -> None:
+    tts = ScriptedTts()
+    rehearsed = Rehearsed(tts)
+    rehearsed.learn([AGENT])
+    running = asyncio.create_task(rehearsed.run())
+    await asyncio.sleep(0.1)
+    rehearsed.learn([Agent("desk", voice="anna", speed=1.2, acknowledgement="One moment.", fallback="Oh dear.")])
+    assert rehearsed.get("One moment.", "anna", 1.2), "still the same"
+    assert not rehearsed.get("I have a problem.", "anna", 1.2)
+    await asyncio.sleep(0.1)
+    running.cancel()
+    assert rehearsed.get("Oh dear.", "anna", 1.2) and tts.spoken.count("One moment.") == 1
+
+
+async def test_what_could_not_be_made_is_made_once_the_voice_is_back() -> None:
+    class Mute(ScriptedTts):
+        broken = True
+
+        async def speak(
+            self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
+        ) -> AsyncGenerator[Speech, None]:
+            if self.broken:
+                raise EngineError("it is broken")
+            async for speech in super().speak(text):
+                yield speech
+
+    tts = Mute()
+    rehearsed = Rehearsed(tts)
+    rehearsed.learn([AGENT])
+    running = asyncio.create_task(rehearsed.run())
+    await asyncio.sleep(1)
+    tts.broken = False
+    assert not rehearsed.get("One moment.", "anna", 1.2)
+    await asyncio.sleep(AGAIN_S)
+    assert rehearsed.get("One moment.", "anna", 1.2)
+    running.cancel()
+
+
+async def test_greetings_have_so_much_room_and_what_is_said_in_trouble_is_kept_beyond_it() -> None:
+    agents = [Agent(f"a{n}", greeting="Good morning.", voice=f"voice{n}") for n in range(50)]
+    rehearsed = Rehearsed(ScriptedTts(), room=200_000)
+    for _ in range(3):
+        rehearsed.learn(agents)
+        await made(rehearsed)
+    greetings = [rehearsed.get("Good morning.", agent.voice, 1.0) for agent in agents]
+    kept = sum(speech.pcm.nbytes for made in greetings for speech in made)
+    assert kept < 300_000 and any(greetings) and not all(greetings)
+    assert all(rehearsed.get("One moment.", agent.voice, 1.0) for agent in agents)

@@ -1,0 +1,105 @@
+"""Fixed phrases of the agents, made once for all calls: they can be heard at once, even while the voice is dead.
+
+A call that comes while the voice hangs has nothing of its own to say. What an agent says in trouble (acknowledgement,
+fallback) is kept for every agent that is configured; what else it says word by word is kept while there is room.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+
+from voicepipe.agent import Agent
+from voicepipe.engines.base import Speech, Tts
+from voicepipe.errors import EngineError
+from voicepipe.turn.phrases import sentences
+from voicepipe.turn.speakable import pieces, together
+
+log = logging.getLogger(__name__)
+AGAIN_S = 5.0
+"""After a phrase could not be made."""
+ROOM_BYTES = 64 << 20
+"""For greetings and the like: twenty minutes at 24 kHz. What is said in trouble is kept beyond it."""
+
+Sound = tuple[str, str, float]
+"""What decides it: the words as they are spoken, the voice, the speed. The rate is the engine's."""
+
+
+class Rehearsed:
+    """Of one PoP; implements `base.MadeAhead`. `learn` says of which agents, `run` makes what is missing."""
+
+    def __init__(self, tts: Tts, room: int = ROOM_BYTES) -> None:
+        self._tts = tts
+        self._room = room
+        self._made: dict[Sound, tuple[Speech, ...]] = {}
+        self._vital: list[Sound] = []
+        self._others: list[Sound] = []
+        self._bytes = 0
+        """Of what is made of the others."""
+        self._changed = asyncio.Event()
+
+    def get(self, spoken: str, voice: str, speed: float) -> tuple[Speech, ...]:
+        """Empty: it was not made, or there is nothing to be heard."""
+        return self._made.get((spoken, voice, speed), ())
+
+    def learn(self, agents: Iterable[Agent]) -> None:
+        """These are the agents from now on: what only others say is forgotten."""
+        agents = list(agents)
+        self._vital = _distinct(agents, _vital)
+        self._others = [sound for sound in _distinct(agents, _others) if sound not in self._vital]
+        self._made = {sound: self._made[sound] for sound in (*self._vital, *self._others) if sound in self._made}
+        self._bytes = sum(_bytes(self._made.get(sound, ())) for sound in self._others)
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Make what is missing, one phrase after the other, behind what callers wait for; for ever."""
+        while True:
+            self._changed.clear()
+            whole = await self._make()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if whole else AGAIN_S):
+                    await self._changed.wait()
+
+    async def _make(self) -> bool:
+        """Whether all is there that is to be there."""
+        for sound in (*self._vital, *self._others):
+            vital = sound in self._vital
+            if sound in self._made or not (vital or self._bytes < self._room):
+                continue
+            spoken, voice, speed = sound
+            try:
+                made = tuple([speech async for speech in self._tts.speak(spoken, voice=voice, speed=speed)])
+            except EngineError as error:
+                log.warning("cannot say %r ahead of time, and try again in %g s: %s", spoken, AGAIN_S, error)
+                return False
+            if self._changed.is_set():
+                return False  # There are other agents now.
+            self._made[sound] = made
+            self._bytes += 0 if vital else _bytes(made)
+        return True
+
+
+def _distinct(agents: Iterable[Agent], texts: Callable[[Agent], Iterator[str]]) -> list[Sound]:
+    """What they say, as it is spoken, each once."""
+    sounds = (
+        (together(pieces(text, agent.language)), agent.voice, agent.speed) for agent in agents for text in texts(agent)
+    )
+    return list(dict.fromkeys(sound for sound in sounds if sound[0]))
+
+
+def _vital(agent: Agent) -> Iterator[str]:
+    """Whole, as replies that are late say them."""
+    yield agent.acknowledgement
+    yield agent.fallback
+
+
+def _others(agent: Agent) -> Iterator[str]:
+    """Sentence by sentence, as they are said."""
+    for text in (agent.greeting, *agent.not_understood, *agent.no_input, agent.goodbye):
+        yield from sentences(text)
+    for tool in agent.tools:
+        yield from tool.while_running  # whole, as they are said over nothing else
+
+
+def _bytes(made: Iterable[Speech]) -> int:
+    return sum(speech.pcm.nbytes for speech in made)
