@@ -48,6 +48,21 @@ async def test_an_address_that_is_none_is_refused(headers: str, caplog: pytest.L
     assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 403")) and "Traceback" not in caplog.text
 
 
+@pytest.mark.parametrize("headers", [{"via": "1.1 proxy"}, {"origin": "http://elsewhere.test"}])
+async def test_who_is_not_of_this_machine_is_in_the_log(
+    headers: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(FakePop()) as address, httpx.AsyncClient(trust_env=False) as client:
+        await client.get(f"http://{address}/healthz", headers=headers)
+        with pytest.raises(InvalidStatus):
+            await connect(f"ws://{address}/v1/realtime", additional_headers=headers, proxy=None)
+        told = [text for text in caplog.messages if "refused with 403" in text]
+        assert [text.split(" from ")[0] for text in told] == ["'/healthz'", "'/v1/realtime'"]
+        for _ in range(100):
+            await client.get(f"http://{address}/healthz", headers=headers)
+    assert len([text for text in caplog.messages if "refused with 403" in text]) < 60, "floods do not fill the log"
+
+
 def test_who_is_named_needs_a_port_to_call() -> None:
     desk = SipConfig(users=(SipUser(name="desk", password_env="DESK_PASSWORD"),))
     with pytest.raises(ConfigError, match="sip.port = 0 lets nobody call"):

@@ -131,10 +131,14 @@ class Doors:
     def refuse(self, connection: HTTPConnection, error: Refused) -> JSONResponse:
         """The answer to a request or a WebSocket that is not let in; the log has a line of it, unless they are many."""
         answer = refusal(error)
+        self.tell(connection, answer.status_code, error)
+        return answer
+
+    def tell(self, connection: HTTPConnection, status: int, why: object) -> None:
+        """Log that a request or a WebSocket was not let in, unless there are too many of them."""
         source = connection.client.host if connection.client else ""
         path = connection.scope["path"][:200]
-        self._refusals.tell(source, "%r from %s refused with %d: %s", path, source, answer.status_code, error)
-        return answer
+        self._refusals.tell(source, "%r from %s refused with %d: %s", path, source, status, why)
 
     async def _refused(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, Refused)

@@ -124,7 +124,9 @@ def app(pop: PopApi, calls: Calls, network: Network) -> Starlette:
         mimetypes.init()  # reads files; otherwise at the first page
         routes.append(Mount("/", StaticFiles(directory=WEB, html=True)))
     origins = pop.config.http.origins
-    middleware = [] if pop.config.tenants else [Middleware(LocalOnly, origins=origins, signed=telephony.SIGNED)]
+    middleware = []
+    if not pop.config.tenants:
+        middleware.append(Middleware(LocalOnly, tell=doors.tell, origins=origins, signed=telephony.SIGNED))
     if origins:
         middleware.append(
             Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"],

@@ -1,9 +1,11 @@
 """Without keys only this machine may call, and no web page of somebody else's may do it from its browser."""
 
 import ipaddress
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
@@ -84,10 +86,18 @@ class LocalOnly:
     browsers always send on WebSockets and posts, must be our own or one of `origins`. No proxy may have passed the
     request on: its client may be anybody, though many a proxy puts our own address into `Host`. What is below the
     paths `signed` comes from elsewhere by a TLS proxy of this machine, and is checked there by its signature.
+    `tell` is told of each request that is refused, with its status and why.
     """
 
-    def __init__(self, app: ASGIApp, origins: tuple[str, ...] = (), signed: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        tell: Callable[[HTTPConnection, int, str], None],
+        origins: tuple[str, ...] = (),
+        signed: tuple[str, ...] = (),
+    ) -> None:
         self._app = app
+        self._tell = tell
         self._origins = origins
         self._signed = signed
 
@@ -101,6 +111,7 @@ class LocalOnly:
             code, message = "origin_not_allowed", ELSEWHERE
         else:
             return await self._app(scope, receive, send)
+        self._tell(HTTPConnection(scope), 403, message)
         error = {"type": "invalid_request_error", "code": code, "message": message, "param": None}
         response = JSONResponse({"error": error}, 403)
         if scope["type"] == "websocket":
