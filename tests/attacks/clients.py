@@ -60,9 +60,16 @@ async def _one_after_another(target: Target, until: float, behave: Callable[[Cli
                 finally:
                     listening.cancel()
                     await asyncio.wait({listening})
-        except (OSError, websockets.WebSocketException):
-            target.told["closed"] += 1
+        except (OSError, websockets.WebSocketException) as error:
+            target.told[_end(error)] += 1
             await asyncio.sleep(0.1)
+
+
+def _end(error: Exception) -> str:
+    """As the server put it, where it did."""
+    if isinstance(error, websockets.ConnectionClosed) and error.rcvd:
+        return f"closed: {error.rcvd.code} {error.rcvd.reason}".rstrip()
+    return "closed"
 
 
 def message(text: str) -> dict[str, Any]:

@@ -24,7 +24,6 @@ async def run(target: Target, seconds: float) -> None:
                     placed.channel.send(_words(ALLOWED))
     async with calling(target) as placed:
         if placed:
-            placed.channel.on("message", lambda event: _note(target, event))
             placed.transport.sctp._remote_max_message_size = 0
             placed.channel.send(_words(FORBIDDEN))
             with suppress(TimeoutError):
@@ -33,11 +32,6 @@ async def run(target: Target, seconds: float) -> None:
 
 def _words(size: int) -> str:
     return json.dumps({"type": "session.update", "session": {"type": "realtime", "instructions": "x" * size}})
-
-
-def _note(target: Target, event: str) -> None:
-    if '"error"' in event[:200]:
-        target.told[json.loads(event).get("error", {}).get("code") or "error"] += 1
 
 
 ATTACK = Attack("datachannel_big_messages", "messages of 250 kB over a data channel, and one of 3 MB", run)

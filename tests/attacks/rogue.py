@@ -2,11 +2,13 @@
 that a stranger would have to find."""
 
 import asyncio
+import json
 import os
 import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from latency_probes.webrtc import Placed, place
@@ -21,7 +23,7 @@ OPEN_S = 10.0
 async def calling(target: Target) -> AsyncIterator[Placed | None]:
     """A call that is up, with its channel; None: the PoP refuses it, or ends it, which is told."""
     try:
-        placed = await place(target.http, target.key, "")
+        placed = await place(target.http, target.key, "", on_message=partial(_note, target))
     except ProbeError as error:
         target.told[str(error)[:60]] += 1
         await asyncio.sleep(0.2)
@@ -36,6 +38,11 @@ async def calling(target: Target) -> AsyncIterator[Placed | None]:
         target.told[type(error).__name__] += 1
     finally:
         await placed.hang_up()
+
+
+def _note(target: Target, event: str) -> None:
+    if '"error"' in event[:200]:
+        target.told[json.loads(event).get("error", {}).get("code") or "error"] += 1
 
 
 async def paced(seconds: float) -> AsyncIterator[int]:

@@ -8,6 +8,8 @@ from voicepipe.rtp.packet import RtpPacket
 EACH = 30
 """Packets every 10 ms."""
 BLOCKS = 31
+JUMP = 20_000
+"""Of sequence numbers: over half of them our own libsrtp would take for a step back, and refuse to send."""
 
 
 async def run(target: Target, seconds: float) -> None:
@@ -23,7 +25,7 @@ async def run(target: Target, seconds: float) -> None:
                 packet = RtpPacket(placed.payload_type, number & 0xFFFF, number * 960 & 0xFFFFFFFF, 7, b"\xf8\xff\xfe")
                 peer.send_rtp(bytes(packet))
             peer.send_rtcp(rtcp.build(7, "x", None, (report,) * BLOCKS, goodbye=False))
-            number += 40_000 if tick % 100 == 99 else 0
+            number += JUMP if tick % 100 == 99 else 0
 
 
 ATTACK = Attack("rtp_flood", "3,000 RTP packets a second by an authenticated peer, with holes and jumps", run)

@@ -2,11 +2,8 @@
 
 import asyncio
 import itertools
-import json
-import time
 
-import websockets
-
+from tests.attacks.clients import Client, calling
 from tests.attacks.target import Attack, Target
 
 CALLS = 4
@@ -15,36 +12,16 @@ PAUSE_S = 0.002
 
 async def run(target: Target, seconds: float) -> None:
     """See `Attack.run`."""
-    until = time.monotonic() + seconds
-    await asyncio.gather(*(changes(target, until) for _ in range(CALLS)))
+    await calling(target, seconds, CALLS, changes)
 
 
-async def changes(target: Target, until: float) -> None:
-    """One call, and another when it is ended."""
-    headers = {"Authorization": f"Bearer {target.key}"} if target.key else {}
-    while time.monotonic() < until:
-        try:
-            async with websockets.connect(f"{target.ws}/v1/realtime", additional_headers=headers) as socket:
-                reading = asyncio.create_task(discard(socket))
-                try:
-                    for n in itertools.count():
-                        if time.monotonic() >= until:
-                            break
-                        output = {"speed": 0.5 + n % 1000 / 1000}
-                        session = {"type": "realtime", "audio": {"output": output}}
-                        await socket.send(json.dumps({"type": "session.update", "session": session}))
-                        target.told["changes"] += 1
-                        await asyncio.sleep(PAUSE_S)
-                finally:
-                    reading.cancel()
-        except (OSError, websockets.WebSocketException):
-            target.told["closed"] += 1
-            await asyncio.sleep(0.1)
-
-
-async def discard(socket: websockets.ClientConnection) -> None:
-    async for _ in socket:
-        pass
+async def changes(client: Client) -> None:
+    for n in itertools.count():
+        if client.over:
+            return
+        output = {"speed": 0.5 + n % 1000 / 1000}
+        await client.send("session.update", session={"type": "realtime", "audio": {"output": output}})
+        await asyncio.sleep(PAUSE_S)
 
 
 ATTACK = Attack("speed_changes", "session.update with another speed, 500 a second on each of 4 calls", run)

@@ -157,6 +157,8 @@ class IceConnection(Connection):
         self.on_srtp = on_srtp
         self.refused = 0
         """Datagrams that no honest peer sends, or sends so many of."""
+        self.media_refused = self.data_refused = 0
+        """Those among them that came from the peer's own addresses and were too many: SRTP; DTLS since it is up."""
         self.known: set[Address] = set()
         """Addresses that the peer has named, or proved by STUN to be its own."""
         self.user = f"{self.local_username}:".encode()
@@ -175,11 +177,12 @@ class IceConnection(Connection):
 
     def media_received(self, data: bytes, source: Address) -> None:
         now = time.monotonic()
-        bucket = self._media if source in self.known else self._strange_media
-        if bucket.admits(now):
+        known = source in self.known
+        if (self._media if known else self._strange_media).admits(now):
             self.on_srtp(data, now)
         else:
             self.refused += 1
+            self.media_refused += known
 
     def may_check(self, source: Address) -> bool:
         """Whether one more STUN request from there is answered."""
@@ -191,6 +194,7 @@ class IceConnection(Connection):
         is_refused = self._queue.qsize() >= most or not (self.is_up or self._handshake.admits(time.monotonic()))
         if is_refused or not 20 <= data[0] <= 63:
             self.refused += 1
+            self.data_refused += self.is_up
             return
         for record in records(data):
             self._queue.put_nowait((record, component))

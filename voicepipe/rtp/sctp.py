@@ -74,6 +74,8 @@ class Sctp(RTCSctpTransport):
         self.message_bytes = min(message_bytes, LONGEST_MESSAGE)
         self.refused = 0
         """Packets, chunks and messages that no honest peer sends."""
+        self.unplaced = 0
+        """Chunks for which there is no room, or that are too far ahead: the peer has to send them again."""
         self._advertised_rwnd = WINDOW
         self._local_partial_reliability = False
         self._inbound_streams_max = MOST_STREAMS
@@ -98,6 +100,11 @@ class Sctp(RTCSctpTransport):
     def drop(self) -> None:
         """Whatever `stop` has left behind ends: timers, channels, listeners."""
         self._set_state(self.State.CLOSED)
+
+    @property
+    def placed(self) -> int | None:
+        """The last chunk (its TSN) of those that came without a gap; None: none yet."""
+        return self._last_received_tsn
 
     @property
     def _room(self) -> int:
@@ -140,7 +147,7 @@ class Sctp(RTCSctpTransport):
         ahead = (chunk.tsn - self._last_received_tsn) % SCTP_TSN_MODULO
         is_new = 0 < ahead < _HALF
         if is_new and (ahead > MOST_AHEAD or not self._has_room()):
-            self.refused += 1
+            self.unplaced += 1
             return
         if chunk.stream_id >= MOST_STREAMS:
             self.refused += 1

@@ -79,6 +79,8 @@ class RtpSession:
         self._heard_at = clock()
         """When the peer's last packet came, or from when on one is missed."""
         self._invalid = 0
+        self.hasty = 0
+        """Packets among them that came faster than sound is made."""
         self._began: float | None = None
         """When the first packet came."""
         self._heard_s = 0.0
@@ -110,6 +112,7 @@ class RtpSession:
         self._began = arrived if self._began is None else self._began
         if self._heard_s > arrived - self._began + AHEAD_S:
             self._invalid += 1
+            self.hasty += 1
             return
         self._heard_at = arrived
         if packet.payload_type == self._keys_type and (key := self._keys.heard(packet)):

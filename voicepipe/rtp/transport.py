@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import pylibsrtp
 from aiortc import (
@@ -32,7 +32,7 @@ from voicepipe.rtp.ice import IceConnection, Network
 from voicepipe.rtp.packet import is_rtcp
 from voicepipe.rtp.sctp import LONGEST_MESSAGE, Sctp
 
-__all__ = ["Network", "Remote", "Transport", "certificate"]
+__all__ = ["Drops", "Network", "Remote", "Transport", "certificate"]
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +53,19 @@ class Remote:
     sctp_port: int | None = None
     """None: no data channels."""
     max_message: int = 65536
+
+
+class Drops(NamedTuple):
+    """How much of what the peer sent was dropped since the call began, by why."""
+
+    media: int
+    """Packets of sound: more than any phone sends."""
+    data: int
+    """Datagrams of the data channels: more than its share of the processor's time is enough for."""
+    lies: int
+    """SCTP packets and chunks that no honest peer sends."""
+    unplaced: int
+    """SCTP chunks for which there is no room; honest peers send some of them, and then again."""
 
 
 @cache
@@ -88,6 +101,11 @@ class Transport:
     def invalid(self) -> int:
         """Datagrams that were not the peer's, or that no honest peer sends."""
         return self._unsigned + self._ice.refused + self.sctp.refused
+
+    @property
+    def drops(self) -> Drops:
+        """Of what the peer itself has sent, as far as its address tells."""
+        return Drops(self._ice.media_refused, self._ice.data_refused, self.sctp.refused, self.sctp.unplaced)
 
     async def gather(self) -> list[RTCIceCandidate]:
         """Bind; our candidates. Raises NoPort."""

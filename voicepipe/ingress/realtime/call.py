@@ -66,6 +66,7 @@ GOODBYES = {
     "transferred": Goodbye(1000),
     "max_length": Goodbye(1001, "session_expired", "Your session hit the maximum duration."),
     "idle": Goodbye(1001, "session_idle", "Nothing was heard from the client for too long."),
+    "data_channel": Goodbye(1008, "data_channel_unusable", "The data channel could not be used for too long."),
     "shutdown": Goodbye(1012, "server_shutdown", "The server is going down."),
     "error": Goodbye(1011, "server_error", "The server failed on this call."),
 }

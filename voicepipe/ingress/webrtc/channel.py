@@ -56,6 +56,10 @@ class ChannelClient:
         self._call.tell(self._outbox, WireError("message_too_long", too_long))
         self._call.end("caller")
 
+    def tell(self, error: WireError) -> None:
+        """Something that the peer does wrong, though not by a message."""
+        self._call.tell(self._outbox, error)
+
     async def opening(self) -> None:
         """Returns when the channel is open, or has had a second to."""
         await asyncio.wait({self._channel}, timeout=OPENING_S)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from contextlib import ExitStack
 
 from voicepipe.agent import CallSettings
@@ -10,14 +11,17 @@ from voicepipe.config import Config
 from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.refusals import Refusals
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.ingress.webrtc.channel import ChannelClient
+from voicepipe.ingress.webrtc.conduct import ENDED, LOOK_S, Conduct
 from voicepipe.rtp import sdp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.transport import CLOSE_S, Network, Transport
 from voicepipe.tasks import TaskGroup
 
 logger = logging.getLogger(__name__)
+_complaints = Refusals(logger, "WebRTC peers' packets")
 
 
 class WebRtcCall:
@@ -91,16 +95,34 @@ class WebRtcCall:
         try:
             async with TaskGroup() as tasks:
                 jobs = {tasks.create_task(self._until_gone())}
+                watch = tasks.create_task(self._watch())
                 if self._channel:
                     jobs.add(tasks.create_task(self._channel.run()))
                     await self._channel.opening()
                 await self.realtime.run()
+                watch.cancel()
                 if self._channel:  # What is left to be told is told, unless nobody is there any more.
                     await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
                 for job in jobs:
                     job.cancel()
         finally:
             stop_ticking()
+
+    async def _watch(self) -> None:
+        """A peer of which much is dropped is told why, and so is the log."""
+        conduct, media = Conduct(), self._line.media
+        while True:
+            await asyncio.sleep(LOOK_S)
+            drops = self._transport.drops
+            drops = drops._replace(media=drops.media + media.hasty)
+            told, is_over = conduct.look(drops, self._transport.sctp.placed, time.monotonic())
+            for what, error in told:
+                _complaints.tell("", "%s: much of what its peer sends is dropped (%s)", self.realtime.id, what)
+                if self._channel:
+                    self._channel.tell(error)
+            if is_over:
+                logger.warning("%s: hung up, its data channel cannot be used", self.realtime.id)
+                return self.realtime.end(ENDED)
 
     async def _until_gone(self) -> None:
         await self._transport.gone()

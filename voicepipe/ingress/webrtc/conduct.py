@@ -1,0 +1,87 @@
+"""Whether a WebRTC peer is to be told that much of what it sends is dropped, by the guards' counts once a second. Pure.
+
+Single losses, and bursts after a network has stalled, are nobody's fault: a peer is told of what goes on for `IN_A_ROW`
+looks. Two seconds of sound that arrive at once are 100 packets and fit into the guards' own bursts (`rtp/ice.py`); a
+minute that does is dropped within one look. RTX and FEC double what a phone sends, to 100 packets a second.
+"""
+
+from typing import NamedTuple
+
+from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.rtp.transport import Drops
+
+LOOK_S = 1.0
+IN_A_ROW = 3
+MANY = Drops(media=100, data=100, lies=20, unplaced=20)
+"""Dropped between two looks.
+
+- `media`: as many packets as an honest phone with RTX or FEC sends in all.
+- `data`: SCTP halves its rate at the first loss of a round trip (RFC 9260, 7.2.3), and after a time-out sends a
+  single packet: whoever keeps to it does not lose a hundred datagrams in each of three seconds.
+- `lies`: no stack of which we know sends any; those of a stack that has a defect come with its retransmissions, of
+  which there are a few a second.
+- `unplaced`: counts while nothing is placed. Whoever keeps to SCTP sends first what is missing, and nothing else
+  until that has arrived.
+"""
+TOLD_EVERY_S = 30.0
+END_S = 30.0
+"""A peer that has made its data channel useless for so long is hung up: nothing that it asks there can arrive."""
+ENDED = "data_channel"
+"""The reason why such a call ends."""
+
+_TOLD = {
+    "media": WireError(
+        "rate_limit_exceeded",
+        "You send far more audio packets than a call has sound, and most are dropped. Send a packet for every 20 ms of "
+        "sound, as fast as it is recorded.",
+        kind="rate_limit_error",
+    ),
+    "data": WireError(
+        "rate_limit_exceeded",
+        "You send more on the data channel than this server can take from one call, and part of it is dropped. Send "
+        "fewer messages, or smaller ones.",
+        kind="rate_limit_error",
+    ),
+    "lies": WireError(
+        "data_channel_invalid",
+        "Your SCTP packets have lengths, counts or acknowledgements that cannot be true, and are dropped. Use a WebRTC "
+        f"library that keeps to RFC 9260. If it goes on for {END_S:g} s the call is ended.",
+    ),
+    "unplaced": WireError(
+        "data_channel_stuck",
+        "Your data channel is full of messages that have no end, or that wait for one which never came. Send what is "
+        f"missing (RFC 9260, 6.2). If it goes on for {END_S:g} s the call is ended.",
+    ),
+}  # fmt: skip
+
+
+class Verdict(NamedTuple):
+    """What is to be told now, as (what was dropped, the error), and whether the call is to be ended."""
+
+    told: list[tuple[str, WireError]]
+    is_over: bool
+
+
+class Conduct:
+    """Of one call. `look` is asked every `LOOK_S`."""
+
+    def __init__(self) -> None:
+        self._before = Drops(0, 0, 0, 0)
+        self._placed: int | None = None
+        self._in_a_row = dict.fromkeys(Drops._fields, 0)
+        self._told_at = dict.fromkeys(Drops._fields, float("-inf"))
+
+    def look(self, drops: Drops, placed: int | None, now: float) -> Verdict:
+        """`drops`: since the call began; `placed`: anything that changes when SCTP has taken a chunk in turn; `now`:
+        monotonic seconds."""
+        stuck, self._placed = placed == self._placed, placed
+        told: list[tuple[str, WireError]] = []
+        for what, total, before, many in zip(Drops._fields, drops, self._before, MANY, strict=True):
+            goes_on = total - before >= many and (stuck or what != "unplaced")
+            self._in_a_row[what] = self._in_a_row[what] + 1 if goes_on else 0
+            if self._in_a_row[what] >= IN_A_ROW and now - self._told_at[what] >= TOLD_EVERY_S:
+                self._told_at[what] = now
+                told.append((what, _TOLD[what]))
+        self._before = drops
+        useless = max(self._in_a_row["lies"], self._in_a_row["unplaced"])
+        return Verdict(told, useless * LOOK_S >= END_S)
