@@ -3,7 +3,9 @@
 import asyncio
 import secrets
 import time
+from itertools import count
 
+from tests.attacks.connections import one_after_another
 from tests.attacks.target import Attack, Target
 
 CONNECTIONS = 8
@@ -18,24 +20,16 @@ async def run(target: Target, seconds: float) -> None:
     await asyncio.gather(*(asks(target, until, number) for number in range(CONNECTIONS)))
 
 
-async def asks(target: Target, until: float, number: int) -> None:
-    """One connection after another."""
-    while time.monotonic() < until:
-        number += 1
-        try:
-            reader, writer = await asyncio.open_connection(target.host, target.port)
-        except OSError:
-            target.told["not connected"] += 1
-            await asyncio.sleep(0.1)
-            continue
-        try:
-            writer.write(request(target, number))
-            async with asyncio.timeout(10):
-                target.told[(await reader.readline())[:12].decode("latin-1")] += 1
-        except (OSError, EOFError, TimeoutError):
-            target.told["closed"] += 1
-        finally:
-            writer.close()
+async def asks(target: Target, until: float, first: int) -> None:
+    """One request a connection."""
+    numbers = count(first + 1)
+
+    async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(request(target, next(numbers)))
+        async with asyncio.timeout(10):
+            target.told[(await reader.readline())[:12].decode("latin-1")] += 1
+
+    await one_after_another(target, until, once)
 
 
 def request(target: Target, number: int) -> bytes:

@@ -81,7 +81,7 @@ class Streams:
         except Forbidden as error:
             return await socket.send_denial_response(self._door.forbid(socket, "a stream", error))
         await socket.accept()
-        wire = Wire(socket, self._provider.dialect, self._pop.config.limits.unread_bytes)
+        wire = Wire(socket, self._provider.dialect, self._pop.config.limits)
         call_id, reason = expected, "refused"
         try:
             start = await wire.start()
@@ -130,20 +130,28 @@ class Streams:
     async def _feed(self, wire: Wire, line: StreamLine, call: RealtimeCall) -> None:
         """The call gets what the provider says, until it stops; then it is ended."""
         in_order = None if self._provider.dialect.ordered else Reorder[tuple[bytes, float]](time.monotonic)
+
+        stops = False
+
+        async def heed() -> None:
+            nonlocal stops
+            async with asyncio.timeout(call.limits.idle_ms / 1000):
+                said = await wire.next()
+            match said:
+                case Media(payload, chunk), arrived:
+                    piece = payload, arrived
+                    for one in in_order(chunk, piece) if in_order else [piece]:
+                        await line.hear(*one)
+                case Key(key), _:
+                    call.press(key)
+                case Mark(name), _:
+                    line.mark(name)
+                case None | (Stop(), _):  # A provider may end the stream of whom somebody else has taken.
+                    stops = True
+                    call.end("transferred" if line.transferring else "caller")
+
         try:
-            while True:
-                async with asyncio.timeout(call.limits.idle_ms / 1000):
-                    said = await wire.next()
-                match said:
-                    case Media(payload, chunk), arrived:
-                        piece = payload, arrived
-                        for one in in_order(chunk, piece) if in_order else [piece]:
-                            await line.hear(*one)
-                    case Key(key), _:
-                        call.press(key)
-                    case Mark(name), _:
-                        line.mark(name)
-                    case None | (Stop(), _):  # A provider may end the stream of whom somebody else has taken.
-                        return call.end("transferred" if line.transferring else "caller")
+            while not stops:
+                await wire.share.spend(heed())
         except TimeoutError:
             call.end("idle")

@@ -6,8 +6,11 @@ import time
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from voicepipe.config import LimitsConfig
 from voicepipe.ingress.realtime.call import LINGER
+from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.outbox import Outbox
+from voicepipe.ingress.realtime.share import Share
 from voicepipe.ingress.realtime.websocket import PEER, Peer
 from voicepipe.ingress.telephony.dialects import BadMessage, Dialect, Start, Told, Trouble
 
@@ -16,19 +19,22 @@ logger = logging.getLogger(__name__)
 START_S = 10.0
 """Providers begin at once."""
 MOST_BAD = 10
-"""Messages of a stream that make no sense, before it is given up."""
+"""Messages of a stream that make no sense, before it is given up; troubles of the provider's, before they are no more
+told."""
 
 
 class Wire:
     """An accepted socket. Exactly one stream begins on it."""
 
-    def __init__(self, socket: WebSocket, dialect: Dialect, unread_bytes: int) -> None:
+    def __init__(self, socket: WebSocket, dialect: Dialect, limits: LimitsConfig) -> None:
         self._socket = socket
         self._dialect = dialect
         self._peer: Peer | None = socket.scope.get("extensions", {}).get(PEER)
         self._stream_id = ""
-        self._bad = 0
-        self._outbox = Outbox(unread_bytes, self._full)
+        self._bad = self._troubles = 0
+        self._outbox = Outbox(limits.unread_bytes, self._full)
+        self.share = Share(limits.client_percent, self._held_up)
+        """Of the loop's time, for what is made of its messages."""
 
     async def start(self) -> Start | None:
         """What the stream begins with. None: it does not begin, and the log says why."""
@@ -54,6 +60,7 @@ class Wire:
             except BadMessage as error:
                 self._bad += 1
                 logger.warning("%s: a message of stream %r %s", self._dialect.kind, self._stream_id, error)
+            await self.share.rest()
         logger.warning(
             "%s: stream %r is given up after %d such messages", self._dialect.kind, self._stream_id, MOST_BAD
         )
@@ -66,10 +73,7 @@ class Wire:
             return None
         stream_id, told = said
         if isinstance(told, Trouble):
-            logger.error(
-                "%s: the provider says about stream %r: %.300s", self._dialect.kind, self._stream_id, told.text
-            )
-            return None
+            return self._tell_trouble(told)
         if isinstance(told, Start):
             if self._stream_id:
                 raise BadMessage("starts it a second time")
@@ -79,6 +83,12 @@ class Wire:
         elif stream_id and stream_id != self._stream_id:
             raise BadMessage(f"names another stream, {stream_id!r:.80}")
         return told
+
+    def _tell_trouble(self, told: Trouble) -> None:
+        self._troubles += 1
+        if self._troubles <= MOST_BAD:
+            kind, stream_id = self._dialect.kind, self._stream_id
+            logger.error("%s: the provider says about stream %r: %.300s", kind, stream_id, told.text)
 
     def say(self, message: bytes) -> None:
         """Queue a message for the provider."""
@@ -113,6 +123,9 @@ class Wire:
             "%s: stream %r is dropped: it does not take what it is sent", self._dialect.kind, self._stream_id
         )
         self._abort()
+
+    def _held_up(self, error: WireError) -> None:
+        logger.warning("%s: stream %r is slowed: %s", self._dialect.kind, self._stream_id, error.message)
 
     def _abort(self) -> None:
         if self._peer is not None:
