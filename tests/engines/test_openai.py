@@ -165,8 +165,44 @@ async def test_tool_calls_are_put_together(desk: Desk) -> None:
 
 
 async def test_tool_calls_that_are_all_number_0(desk: Desk) -> None:
-    calls = [*called("call_a", "add", "{}"), *called("call_b", "add", "{}"), chunk("tool_calls"), DONE]
-    assert await reply(desk, *calls) == [ToolCall("call_a", "add", "{}"), ToolCall("call_b", "add", "{}")]
+    calls = [*called("call_a", "add", "{}"), *called("call_b", "add", "{", "}"), *called("call_c", "end")]
+    assert await reply(desk, *calls, chunk("tool_calls"), DONE) == [
+        ToolCall("call_a", "add", "{}"), ToolCall("call_b", "add", "{}"), ToolCall("call_c", "end", "{}"),
+    ]  # fmt: skip
+
+
+PARALLEL = [ToolCall(f"call_{n}", name, f'{{"city": "{n}"}}') for n, name in enumerate(("rain", "wind", "rain"))]
+
+
+def fragment(call: ToolCall, index: int, arguments: str, *, named: bool, **more: Any) -> Json:
+    """Named as OpenAI and vLLM name the first one of a call."""
+    first = {"id": call.call_id, "type": "function"} if named else {}
+    name = {"name": call.name} if named else {}
+    return {"index": index, "function": {**name, "arguments": arguments}} | first | more
+
+
+@pytest.mark.parametrize("count", [2, 3])
+async def test_calls_at_the_same_time_come_in_their_order(desk: Desk, count: int) -> None:
+    """Begun one after the other, and their arguments interleaved, several in one event, backwards, an empty id."""
+    calls = list(enumerate(PARALLEL[:count]))
+    begin = [chunk(tool_calls=[fragment(call, n, "", named=True)]) for n, call in calls]
+    pieces = [
+        chunk(tool_calls=[fragment(call, n, call.arguments[at : at + 5], named=False, id="") for n, call in order])
+        for at, order in ((0, calls), (5, calls[::-1]), (10, calls))
+    ]
+    rest = [chunk(tool_calls=[fragment(call, n, call.arguments[15:], named=False)]) for n, call in calls[::-1]]
+    assert await reply(desk, *begin, *pieces, *rest, chunk("tool_calls"), DONE) == PARALLEL[:count]
+
+
+async def test_a_new_id_for_each_piece_of_a_call_is_no_new_call(desk: Desk) -> None:
+    """So vLLM has streamed calls that were forced, name and all."""
+    pieces = [
+        chunk(tool_calls=[fragment(call, n, piece, named=True, id=f"new_{n}_{piece}")])
+        for n, call in enumerate(PARALLEL[:2])
+        for piece in (call.arguments[:4], call.arguments[4:9], call.arguments[9:])
+    ]
+    found = [call for call in await reply(desk, *pieces, chunk("stop"), DONE) if isinstance(call, ToolCall)]
+    assert [(call.name, call.arguments) for call in found] == [(call.name, call.arguments) for call in PARALLEL[:2]]
 
 
 async def test_a_tool_call_without_an_id_gets_one(desk: Desk) -> None:

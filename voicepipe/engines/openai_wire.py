@@ -5,13 +5,13 @@ https://platform.openai.com/docs/api-reference/chat-streaming, as vLLM, SGLang, 
 
 from collections.abc import Iterator
 from typing import Any
-from uuid import uuid4
 
 import msgspec
 
 from voicepipe.engine_config import OpenAiConfig
 from voicepipe.engines import chat
-from voicepipe.engines.base import Delta, Prompt, ToolCall
+from voicepipe.engines.base import Delta, Prompt
+from voicepipe.engines.called import Called
 from voicepipe.engines.spoken import Spoken
 from voicepipe.errors import EngineError
 
@@ -51,7 +51,7 @@ class _Function(msgspec.Struct):
 
 
 class _Fragment(msgspec.Struct):
-    """Of a tool call. The id and the name come once, the arguments in pieces."""
+    """Of a tool call: see `called`."""
 
     index: int = 0
     id: str | None = None
@@ -97,7 +97,7 @@ class Reply:
         self.over = False
         """The server said that it is complete."""
         self._spoken = Spoken()
-        self._calls: list[_Fragment] = []
+        self._called = Called()
 
     def take(self, event: bytes) -> str:
         """What the event adds to what is said, perhaps nothing. Raises EngineError: it reports one, or babbles."""
@@ -114,26 +114,16 @@ class Reply:
         for choice in chunk.choices[:1]:
             text = choice.delta.content or ""
             for fragment in choice.delta.tool_calls or ():
-                self._add(fragment)
+                function = fragment.function
+                self._called.add(fragment.index, fragment.id, function.name, function.arguments)
             self.over |= choice.finish_reason is not None
         return self._spoken.push(text)
-
-    def _add(self, fragment: _Fragment) -> None:
-        known = next((call for call in reversed(self._calls) if call.index == fragment.index), None)
-        # Some servers number all calls 0: then another id is another call.
-        if known is None or (fragment.id and known.id and fragment.id != known.id):
-            self._calls.append(fragment)
-            return
-        known.id = known.id or fragment.id
-        known.function.name = known.function.name or fragment.function.name
-        known.function.arguments = (known.function.arguments or "") + (fragment.function.arguments or "")
 
     def rest(self) -> Iterator[Delta]:
         """Once the stream has ended: text that was held back, and the tools that it calls, whole, in order."""
         if text := self._spoken.rest():
             yield text
-        for call in self._calls:
-            yield ToolCall(call.id or f"call_{uuid4().hex}", call.function.name or "", call.function.arguments or "{}")
+        yield from self._called
 
 
 def complaint(body: bytes) -> str:

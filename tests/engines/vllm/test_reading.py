@@ -75,6 +75,22 @@ def test_two_calls_at_once() -> None:
     assert second == ToolCall("call_2", "two", "{}")
 
 
+@pytest.mark.parametrize("numbered", [True, False])
+def test_three_calls_in_pieces_come_in_their_order(numbered: bool) -> None:
+    """Also by a parser that numbers all calls 0, and then one after the other."""
+    names = ["rain", "wind", "rain"]
+    begin = [Fragment(n * numbered, f"call_{n}", Function(name, "")) for n, name in enumerate(names)]
+    pieces = [[Fragment(n * numbered, None, Function(None, piece)) for piece in ('{"a"', f": {n}}}")] for n in range(3)]
+    if numbered:
+        fragments = [*begin, *(two[0] for two in pieces), *(two[1] for two in reversed(pieces))]
+    else:
+        fragments = [one for first, two in zip(begin, pieces, strict=True) for one in (first, *two)]
+    parsed = iter([*(Message(None, [one]) for one in fragments), None])
+    outputs = [Piece("?") for _ in fragments] + [Piece("", (9,), "stop")]
+    calls = [delta for delta in read(Reading(lambda output: next(parsed)), *outputs) if isinstance(delta, ToolCall)]
+    assert calls == [ToolCall(f"call_{n}", name, f'{{"a": {n}}}') for n, name in enumerate(names)]
+
+
 @pytest.mark.parametrize("reason", ["error", "abort"])
 def test_a_reply_that_vllm_gives_up(reason: str) -> None:
     with pytest.raises(EngineError, match="gave a reply up"):

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
-from uuid import uuid4
 
-from voicepipe.engines.base import Delta, ToolCall
+from voicepipe.engines.base import Delta
+from voicepipe.engines.called import Called
 from voicepipe.engines.spoken import Spoken
 from voicepipe.errors import EngineError
 
@@ -19,7 +19,7 @@ class Output(Protocol):
 
 Parse = Callable[[Output], Any]
 """How this model writes thoughts and tool calls: a parser of vLLM's, which makes a DeltaMessage of an output, or None.
-Of a tool call in it the id and the name come once, the arguments in pieces."""
+Of tool calls in it see `called`."""
 
 
 class Reading:
@@ -28,7 +28,7 @@ class Reading:
     def __init__(self, parse: Parse | None = None) -> None:
         self._parse = parse
         self._spoken = Spoken()
-        self._calls: dict[int, ToolCall] = {}
+        self._called = Called()
 
     def take(self, output: Output) -> Iterator[Delta]:
         """What the output adds: a piece of text for each token, as replies count them by it, mostly empty where they
@@ -42,7 +42,7 @@ class Reading:
             yield text
         yield from [""] * (len(output.token_ids) - 1)
         if output.finish_reason is not None:
-            yield from self._calls.values()
+            yield from self._called
 
     def _content(self, output: Output) -> str:
         if self._parse is None:
@@ -51,12 +51,6 @@ class Reading:
         if parsed is None:
             return ""
         for fragment in parsed.tool_calls:
-            self._add(fragment)
+            function = fragment.function
+            self._called.add(fragment.index, fragment.id, function and function.name, function and function.arguments)
         return parsed.content or ""
-
-    def _add(self, fragment: Any) -> None:
-        known = self._calls.get(fragment.index) or ToolCall(fragment.id or f"call_{uuid4().hex}", "", "")
-        if fragment.function:
-            name = known.name or fragment.function.name or ""
-            known = ToolCall(known.call_id, name, known.arguments + (fragment.function.arguments or ""))
-        self._calls[fragment.index] = known

@@ -73,7 +73,8 @@ class Wire:
             return None
         stream_id, told = said
         if isinstance(told, Trouble):
-            return self._tell_trouble(told)
+            self._tell_trouble(told)
+            return None
         if isinstance(told, Start):
             if self._stream_id:
                 raise BadMessage("starts it a second time")
