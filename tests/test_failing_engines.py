@@ -16,9 +16,10 @@ from tests.faulty import Fault, FaultyAsr, FaultyLlm, FaultyTts, now
 from tests.scenario import Says, Scenario, ScenarioLine, told
 from voicepipe.agent import CallSettings
 from voicepipe.agent_store import AgentStore
-from voicepipe.config import Config
+from voicepipe.config import Config, LadderConfig
 from voicepipe.engines.base import Engines
 from voicepipe.engines.scripted import ScriptedVad
+from voicepipe.first_words import get_to_know
 from voicepipe.pop import Pop
 from voicepipe.tools import ToolRunner
 from voicepipe.turn.events import CallEvent
@@ -32,6 +33,7 @@ fallback = "I have a problem."
 not_understood = ["Pardon?"]
 no_input = []
 """
+LADDER = LadderConfig()
 ASKED_MS = 1500
 """The caller speaks from 1 s on, and for so long."""
 
@@ -111,3 +113,17 @@ async def test_in_trouble_another_speed_or_voice_is_better_than_silence(site: Si
         heard = await site.call(**own)
     assert heard.said[-1] == "One moment. I have a problem."
     assert heard.gap_ms is not None and heard.gap_ms < 2000
+
+
+async def test_at_the_very_first_turn_a_recogniser_that_hangs_is_not_waited_for_longer_than_later(site: Site) -> None:
+    await get_to_know(site.pop.engines)
+    site.hearing.begin()
+    heard = await site.call()
+    assert heard.said == ["Hello.", "Pardon?"]
+    assert heard.gap_ms is not None and heard.gap_ms < LADDER.words_ms + 500
+
+
+async def test_a_recogniser_that_hangs_at_once_is_known_to_nobody(site: Site) -> None:
+    site.hearing.begin()
+    await get_to_know(site.pop.engines)
+    assert site.pop.engines.patience.ms(LADDER.words_ms, LADDER.fallback_ms) == LADDER.fallback_ms

@@ -22,6 +22,7 @@ from voicepipe.control import Control
 from voicepipe.engines.base import Engines, Lends
 from voicepipe.engines.loader import loaded
 from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, PopFull, Refused, TenantFull, Unauthorized
+from voicepipe.first_words import get_to_know
 from voicepipe.line import Line
 from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.dashboard import Dashboard
@@ -58,6 +59,7 @@ async def running(config: Config) -> AsyncIterator["Pop"]:
                 supervised("measuring the process", pop.watch.run),
                 supervised("rereading agents", pop.reread_agents),
                 supervised("rehearsing", pop.rehearsed.run),
+                supervised("timing the recogniser", pop.time_recogniser),
             )
             jobs = [group.create_task(job) for job in (*beside, serve(pop))]
             await pop.serving.wait()
@@ -230,6 +232,11 @@ class Pop:
                     log.warning(said, self.calls)
         finally:
             empty.cancel()
+
+    async def time_recogniser(self) -> None:
+        """Once. A scripted one would take it for its first caller."""
+        if self.config.engines.asr != "scripted":
+            await get_to_know(self.engines)
 
     async def reread_agents(self) -> None:
         """Take over edited agent files; live calls keep the agent that they began with."""

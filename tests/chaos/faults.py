@@ -44,8 +44,8 @@ KILLED = 2.0
 """Seconds after which /readyz tells of an engine that is gone."""
 MODEL_LIMIT_S = 4.0
 """`openai.timeout_ms` of the PoP that is tried."""
-VOICE_S, HEARING_S = 12.0, 32.0
-"""The limit of espeak-ng, and that of pocketsphinx for a few seconds of sound; and two seconds."""
+VOICE_S, HEARING_S = 12.0, 14.0
+"""The limit of espeak-ng, and the longest of pocketsphinx for a piece of sound; and two seconds."""
 
 FAULTS = (
     Fault("model-killed", "the language model's server is killed", partial(_signalled, signal.SIGKILL),

@@ -2,9 +2,10 @@ import asyncio
 import ctypes
 import math
 import sys
+import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import numpy as np
 import psutil
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.waiting import until
 from voicepipe.audio import RATE, Pcm, Resampler, dbfs, ms_to_samples
 from voicepipe.engines import sphinx
 from voicepipe.engines.base import Hypothesis
@@ -21,7 +23,7 @@ from voicepipe.engines.sphinx import SphinxAsr, SphinxStream
 from voicepipe.engines.sphinx_decoder import Decoder
 from voicepipe.engines.sphinx_language import Language, SentenceEnds, arpa, as_heard, ordinary
 from voicepipe.engines.sphinx_recognition import Recognition
-from voicepipe.errors import EngineBusy, EngineError
+from voicepipe.errors import EngineBusy, EngineDead, EngineError
 
 PHRASES = ("what are your opening hours", "I'd like to book a table for two.", "is there any parking", "where are you")
 LEAD, PAUSE = ms_to_samples(300), ms_to_samples(80)
@@ -308,6 +310,73 @@ async def test_noise_does_not_break_a_decoder(asr: SphinxAsr, parking: Pcm) -> N
 async def test_it_must_be_started() -> None:
     with pytest.raises(EngineError):
         SphinxAsr().stream(ignore)
+
+
+# --- hanging ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(name="stuck")
+def _stuck(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """While it is set no call into pocketsphinx comes back."""
+    stuck, real = threading.Event(), Decoder.feed
+
+    def feed(decoder: Decoder, pcm: Pcm) -> None:
+        while stuck.is_set():
+            time.sleep(0.01)
+        real(decoder, pcm)
+
+    monkeypatch.setattr(Decoder, "feed", feed)
+    yield stuck
+    stuck.clear()
+
+
+@pytest.mark.engine
+async def test_decoders_that_hang_are_left_behind_and_others_hear(stuck: threading.Event, parking: Pcm) -> None:
+    asr = SphinxAsr(PHRASES, decoders=2, stall_s=0.2)
+    await asr.start()
+    stuck.set()
+    stream, waits = asr.stream(ignore), asr.stream(ignore)
+    stream.feed(parking)
+    assert asr.alive, "it has only just been asked"
+    with pytest.raises(EngineDead):
+        await stream.finish()
+    assert not asr.alive
+    stuck.clear()
+    waits.feed(parking)
+    with pytest.raises(EngineDead):
+        await waits.finish()
+    await until(lambda: asr.alive)
+    again = asr.stream(ignore)
+    again.feed(parking)
+    assert (await again.finish()).text == SENTENCE
+    await asr.close()
+
+
+@pytest.mark.engine
+async def test_a_hang_is_told_within_seconds_where_jobs_are_short(asr: SphinxAsr, parking: Pcm) -> None:
+    """It once took 22 s, for every job was given the time to hear seconds of sound again."""
+    stream = asr.stream(ignore)
+    decoders = asr._life.core
+    await stream._ready
+    first = stream._piece_within_s(stream._ready.result())
+    for at in range(0, parking.size, BLOCK):
+        stream.feed(parking[at : at + BLOCK])
+        await asyncio.sleep(0.005)
+    await stream.settle()
+    assert first == pytest.approx(12, abs=0.5), "nothing is known of this machine"
+    for _ in range(9):
+        decoders.took(0.05)
+    recognition = stream._ready.result()
+    assert stream._piece_within_s(recognition) < 6
+    settled = stream._within_s(recognition)
+    assert settled > decoders.stall_s + 5 * 1.2, "the voice may be back: all is heard once more"
+    for _ in range(9):
+        decoders.took(2)
+    assert stream._piece_within_s(recognition) > 9, "a slow machine is healthy"
+    for _ in range(9):
+        decoders.took(60)
+    assert stream._piece_within_s(recognition) < 13, "and never given more than is configured"
+    stream.cancel()
 
 
 # --- noise ------------------------------------------------------------------------------------------------------

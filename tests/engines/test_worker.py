@@ -10,7 +10,7 @@ import pytest
 
 from voicepipe.engines.fair import Fair, Ring, owned_by
 from voicepipe.engines.worker import EACH, Job, Worker
-from voicepipe.errors import EngineBusy, EngineError
+from voicepipe.errors import EngineBusy, EngineDead, EngineError
 
 
 @pytest.fixture
@@ -244,9 +244,11 @@ async def test_a_job_that_hangs_is_told_and_left_behind() -> None:
     waits = worker.ask(lambda: None, within_s=60)
     while not worker.overdue():  # noqa: ASYNC110
         await asyncio.sleep(0.01)
-    worker.close(EngineError("it hangs"))
+    worker.close(EngineDead("it hangs"))
+    with pytest.raises(EngineDead, match="it hangs"):
+        worker.submit(len, "who comes later is told the same")
     for job in (hangs, waits):
-        with pytest.raises(EngineError, match="it hangs"):
+        with pytest.raises(EngineDead, match="it hangs"):
             await job
     free.set()  # What it brings in the end interests nobody.
     await asyncio.to_thread(worker.join, 5)

@@ -21,9 +21,10 @@ from voicepipe.engines.fair import Ring, owner
 from voicepipe.engines.life import FAILURES, IN_PROCESS, Life
 from voicepipe.engines.sphinx_decoder import Decoder
 from voicepipe.engines.sphinx_language import Language
-from voicepipe.engines.sphinx_recognition import CHUNK, REPLAY, Recognition
+from voicepipe.engines.sphinx_recognition import CHUNK, PIECE, Recognition
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineBusy, EngineDead, EngineError
+from voicepipe.turn.patience import Patience
 
 DECODERS = 8
 WAIT_S = 5.0
@@ -31,9 +32,11 @@ WAIT_S = 5.0
 the ladder waits for a reply: right after the start one decoder is loaded after the other, which takes seconds."""
 EACH = 2
 """Decoders that a call may hold in any case."""
-STALL_S, SLOWEST = 10.0, 5.0
-"""A job takes 0.2 s for a second of sound, and 0.6 on a crowded machine; one that takes SLOWEST, and STALL_S besides,
-hangs."""
+STALL_S, SLOWEST, SEARCH = 10.0, 5.0, 0.2
+"""A job takes 0.2 s for a second of sound, and 0.6 on a crowded machine, and 0.01 s to search a second of what it has
+heard for its best words. One that takes SLOWEST and SEARCH, and STALL_S besides, hangs; ..."""
+LEAST_S = 3.0
+"""... where jobs mostly take less than a quarter of it, this is enough besides."""
 ENDED = "The recogniser failed and is being loaded again: see the log."
 
 
@@ -108,6 +111,9 @@ class Decoders:
     ) -> None:
         self.worker = worker
         self.stall_s = stall_s
+        """Until it is known what jobs take."""
+        self._most_s = stall_s
+        self._patience = Patience()
         self._loader = loader
         self._language = language
         self._most = most
@@ -128,6 +134,11 @@ class Decoders:
     @property
     def hung(self) -> bool:
         return self.worker.overdue()
+
+    def took(self, seconds: float) -> None:
+        """A job was done after so long."""
+        self._patience.took(1000 * seconds)
+        self.stall_s = min(self._most_s, self._patience.ms(1000 * LEAST_S, 1000 * self._most_s) / 1000)
 
     @property
     def lent(self) -> int:
@@ -256,10 +267,11 @@ class SphinxStream:
                 recognition = await asyncio.shield(self._ready)
         except TimeoutError:
             raise EngineBusy(f"No decoder became free within {WAIT_S:g} s; admit fewer calls.") from None
-        hearing = self._lane.post(recognition.hear_out, urgent=True, within_s=partial(self._within_s, recognition))
+        within_s = partial(self._within_s, recognition)
+        hearing = self._lane.post(recognition.hear_out, urgent=True, within_s=within_s)
         hearing.add_done_callback(self._heard_out)
         try:
-            return await self._lane.post(recognition.settle, urgent=True, within_s=partial(self._within_s, recognition))
+            return await self._lane.post(recognition.settle, urgent=True, within_s=within_s)
         finally:
             hearing.cancel()  # if the voice is back before it ran
 
@@ -292,18 +304,19 @@ class SphinxStream:
         recognition = self._ready.result()
         if recognition.behind or self._fed - recognition.heard >= CHUNK:
             self._decoding = True
-            hearing = self._lane.post(recognition.hear, within_s=partial(self._within_s, recognition))
+            hearing = self._lane.post(recognition.hear, within_s=partial(self._piece_within_s, recognition))
             hearing.add_done_callback(self._heard)
 
     def _heard(self, hearing: "asyncio.Future[Hypothesis | None]") -> None:
         self._decoding = False
-        if self.over or hearing.cancelled() or hearing.exception():
+        if hearing.cancelled() or hearing.exception() or self.over:
             return  # what failed here fails again, and is told, in `settle`
+        self._decoders.took(self._ready.result().took_s)
         self._tell(hearing.result())
         self._pump()
 
     def _heard_out(self, hearing: "asyncio.Future[Hypothesis | None]") -> None:
-        if not (self.over or hearing.cancelled() or hearing.exception()):
+        if not (hearing.cancelled() or hearing.exception() or self.over):
             self._tell(hearing.result())
 
     def _tell(self, partial: Hypothesis | None) -> None:
@@ -312,9 +325,13 @@ class SphinxStream:
             self._on_partial(partial)
 
     def _within_s(self, recognition: "Recognition") -> float:
-        """A job that takes longer hangs: it has to hear what has come, and perhaps once more what was heard lately."""
-        sound = self._fed - recognition.heard + REPLAY
-        return self._decoders.stall_s + SLOWEST * sound / RATE
+        """A job that takes longer hangs: it has to hear all that has come, and to search all of it."""
+        sound = self._fed - recognition.heard + recognition.work
+        return self._decoders.stall_s + (SLOWEST * sound + SEARCH * self._fed) / RATE
+
+    def _piece_within_s(self, recognition: "Recognition") -> float:
+        """The same of a job that decodes one piece, and takes the noise out of all that has come."""
+        return self._decoders.stall_s + (SLOWEST * PIECE + SEARCH * (self._fed - recognition.heard)) / RATE
 
     def _give_back(self, recognition: "Recognition", closing: "asyncio.Future[Any]") -> None:
         if not closing.cancelled():

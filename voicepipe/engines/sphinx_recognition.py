@@ -1,5 +1,6 @@
 """One utterance at a pocketsphinx decoder: noise taken out, decoded, and what a voice that comes back costs."""
 
+import time
 from collections import deque
 from collections.abc import Callable
 
@@ -39,6 +40,8 @@ class Recognition:
         """Samples taken from the inbox."""
         self._inbox = inbox
         self._denoiser = Denoiser()
+        self.took_s = 0.0
+        """The latest job."""
         self._open = self._broken = False
         self._heard: list[Pcm] = []
         """Sound without noise since the last split, for decoding it again; up to `settle`."""
@@ -85,13 +88,22 @@ class Recognition:
 
     def _guard(self, job: Callable[[], None]) -> None:
         """Once something failed the words are not to be trusted, nor is the decoder."""
+        began = time.monotonic()
         try:
             job()
         except Exception as error:
             self._broken = True
             raise EngineError(f"The recogniser failed: {error}") from error
+        finally:
+            self.took_s = time.monotonic() - began
         if self._broken:
             raise EngineError("The recogniser failed during this utterance.")
+
+    @property
+    def work(self) -> int:
+        """Samples that it takes to hear all that was taken from the inbox; once more, if a voice may be back."""
+        again = sum(sound.size for sound in (*self._heard, *self._silence)) if self._settled else 0
+        return sum(sound.size for sound in self._ahead) + min(again, REPLAY + SILENCE)
 
     @property
     def behind(self) -> bool:

@@ -108,6 +108,8 @@ class Worker:
         self._nice = nice
         self._most = threads
         self._closed = False
+        self._error: EngineError | None = None
+        """What it was closed with."""
         self._more = threading.Condition()
         self._queue: Fair[Job] = Fair()
         self._running: set[Job] = set()
@@ -135,7 +137,7 @@ class Worker:
         """`submit`, for a job that may become urgent."""
         with self._more:
             if self._closed:
-                raise EngineError(f"The worker {self.name!r} is closed.")
+                raise self._over()
             if (waiting := len(self._queue) + len(self._running)) >= self._limit:
                 raise EngineBusy(f"The worker {self.name!r} has {waiting} jobs waiting; admit fewer calls.")
             if self._queue.of(job.owner) >= EACH:
@@ -170,14 +172,19 @@ class Worker:
         """
         now = time.monotonic()
         with self._more:
-            self._closed = True
+            self._closed, self._error = True, error
             waiting = list(iter(self._queue.pop, None))
             hanging = [job for job in self._running if job.overdue(now)]
             self._more.notify_all()
         for job in waiting:
             job.drop(error)
         for job in hanging:
-            job.give_up(error or EngineError(f"The worker {self.name!r} is closed."))
+            job.give_up(error or self._over())
+
+    def _over(self) -> EngineError:
+        """What those are told who ask a closed worker. Each gets its own: a traceback would keep a call."""
+        error = self._error
+        return type(error)(*error.args) if error else EngineError(f"The worker {self.name!r} is closed.")
 
     def join(self, timeout_s: float) -> None:
         """Wait for the threads of a closed worker."""

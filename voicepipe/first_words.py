@@ -1,0 +1,50 @@
+"""A PoP that has just started says a sentence to itself, so that it knows how long its recogniser takes.
+
+How long callers wait for words follows what the recogniser mostly takes (`turn/patience.py`). As long as nothing is
+known it is waited for as long as the ladder allows, in silence: a recogniser that hangs at the first turn of all would
+cost that caller five seconds.
+"""
+
+import asyncio
+import logging
+
+import numpy as np
+
+from voicepipe.audio import BLOCK, RATE, Pcm, Resampler
+from voicepipe.config import LadderConfig
+from voicepipe.engines.base import Asr, Engines, Hypothesis, Tts
+from voicepipe.errors import EngineError
+from voicepipe.utterance import Waits
+
+log = logging.getLogger(__name__)
+SENTENCE = "I would like to book a table for two, please."
+
+
+async def get_to_know(engines: Engines) -> None:
+    """The patience with `engines.asr` has a first figure; unless the recogniser or the voice fails."""
+    try:
+        await _hear(engines.asr, await _spoken(engines.tts), Waits(engines.patience, LadderConfig(words_ms=0)))
+    except EngineError as error:
+        log.warning("how long the recogniser takes is not known before the first turn: %s", error)
+
+
+async def _spoken(tts: Tts) -> Pcm:
+    resampler = Resampler(tts.rate, RATE)
+    pieces = [resampler(speech.pcm) async for speech in tts.speak(SENTENCE)]
+    return np.concatenate([*pieces, resampler.flush()])
+
+
+async def _hear(asr: Asr, sound: Pcm, waits: Waits) -> None:
+    """At the pace of a caller: what is decoded while they speak is not waited for."""
+    stream = asr.stream(_ignore)
+    try:
+        for at in range(0, sound.size, BLOCK):
+            stream.feed(sound[at : at + BLOCK])
+            await asyncio.sleep(BLOCK / RATE)
+        await waits.for_words(stream.settle(), 0.0)
+    finally:
+        stream.cancel()
+
+
+def _ignore(partial: Hypothesis) -> None:
+    """Nobody prepares a reply to this."""
