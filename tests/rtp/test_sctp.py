@@ -60,7 +60,7 @@ def listens(said: list[str]) -> Callable[[RTCDataChannel], None]:
         [chunk(4, b"\0\1\0\5")],
         [chunk(1, bytes(16) + b"\0\1\0\0")],
         [chunk(4, b"")] * 3,
-        [data(n, b"x") for n in range(65)],
+        [data(n, b"x") for n in range(75)],
         [chunk(130, (b"\0\x0d\0\x10" + bytes(12)) * 3)],
         [chunk(130, b"\0\x0d\0\x08" + bytes(4))],
         [chunk(130, b"\0\x0d\0\x11" + bytes(13) + bytes(3))],
@@ -82,7 +82,7 @@ def test_a_packet_that_no_honest_peer_sends(chunks: list[bytes]) -> None:
 @pytest.mark.parametrize(
     "chunks",
     [
-        [data(n, b"{}") for n in range(60)],
+        [data(n, b"{}") for n in range(74)],
         [sack(7, [(2, 3), (5, 5)]), data(1, b"x" * 900), chunk(4, b"\0\1\0\x0c" + bytes(8))],
         [chunk(1, bytes(16) + b"\x80\x08\0\x06\x82\xc0\0\0" + b"\xc0\0\0\4")],
         [chunk(130, b"\0\x0d\0\x12" + bytes(14) + bytes(2) + b"\0\x10\0\x0c" + bytes(8))],

@@ -47,6 +47,8 @@ class Caller:
     session: dict[str, Any] = field(default_factory=dict)
     """As in `session.update`, already validated."""
     locked: tuple[Part, ...] = ()
+    secret: str = field(default="", repr=False, compare=False)
+    """The `ek_` key that they hold; empty: a tenant's own key, or none."""
 
     def rights(self, agent: Agent) -> Rights:
         """What this caller may change of a call that `agent` answers."""
@@ -107,7 +109,7 @@ class Secrets:
         secret = self._secrets.get(key)
         if secret is None or secret.until <= self._clock():
             raise Unauthorized("This ek_ key is unknown or has expired: ask for another.")
-        return replace(secret.caller, session=msgspec.json.decode(secret.session))
+        return replace(secret.caller, session=msgspec.json.decode(secret.session), secret=key)
 
     def _clear(self, shelf: _Shelf, now: int) -> None:
         """Forget what has expired."""

@@ -251,6 +251,31 @@ async def test_offers_that_never_connect_leave_half_of_the_places_to_other_tenan
             await client.delete(one.headers["Location"], headers=acme)
 
 
+async def test_one_browser_leaves_places_to_the_others_of_its_tenant() -> None:
+    acme = TenantConfig(name="acme", key_env="ACME_KEY")
+    pop = FakePop(msgspec.structs.replace(Config(), tenants=(acme,), pop=PopConfig(slots=12)), KEYS)
+    async with serving(pop) as address, web(address) as client:
+        own = {"Authorization": "Bearer sk-acme"}
+        made = [await client.post("/v1/realtime/client_secrets", json={}, headers=own) for _ in range(2)]
+        first, second = ({"Authorization": f"Bearer {one.json()['value']}"} for one in made)
+        peer = Peer()
+        offer = await peer.offer()
+        placed = [await post(address, offer, **first) for _ in range(5)]
+        assert [one.status_code for one in placed] == [201] * 3 + [503] * 2
+        assert "calls of this ek_ key wait for their callers" in placed[-1].json()["error"]["message"]
+        placed += [await post(address, offer, **second), await post(address, offer, **own)]
+        assert [one.status_code for one in placed[5:]] == [201, 201]
+        await client.delete(placed[0].headers["Location"], headers=own)
+        await until(lambda: pop.live == 4)
+        placed.append(await post(address, offer, **first))
+        assert placed[-1].status_code == 201
+        for one in placed[1:]:
+            if one.status_code == 201:
+                await client.delete(one.headers["Location"], headers=own)
+        await settled(pop)
+        await peer.close()
+
+
 async def test_hanging_up_before_there_is_a_connection_gives_back_the_place() -> None:
     pop = FakePop()
     async with serving(pop) as address, web(address) as client:

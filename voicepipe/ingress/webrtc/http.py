@@ -102,7 +102,7 @@ class CallsApi:
         session = permitted(rights, session, asked, agent)
         check_session(session, self._pop.config.limits)
         with ExitStack() as place, ExitStack() as waits:
-            waits.enter_context(self._waiting.place(who.tenant))
+            waits.enter_context(self._waiting.place(who))
             seat = place.enter_context(self._pop.admit(who.tenant, agent))
             settings = session.settings(settings)
             call = WebRtcCall(sdp.read(offer), self._network, seat, session, settings, self._pop.config, rights)

@@ -4,32 +4,45 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from voicepipe.call_api import Tenant
 from voicepipe.config import Config
 from voicepipe.errors import TenantFull
+from voicepipe.ingress.keys import Caller
 
 LEAST = 4
 """So many calls of a tenant may wait on the smallest PoP."""
+LEAST_OF_KEY, OF_KEY = 2, 4
+"""So many of one `ek_` key may, or one in four of its tenant's. A page that is reloaded, or dials again after
+a time-out, leaves one or two calls waiting behind it; an app that gives one key to several devices has a few more."""
 
 
 class Waiting:
     """Of one PoP. An offer takes a place and costs its sender nothing, and whoever never connects keeps it for
-    `webrtc.connect_ms`: so where several tenants share a PoP none may have half of its places waiting."""
+    `webrtc.connect_ms`: so where several tenants share a PoP none may have half of its places waiting, and the holder
+    of one `ek_` key, such as a browser, no more than a quarter of its tenant's."""
 
     def __init__(self, config: Config) -> None:
         self._most = max(LEAST, config.pop.slots // 2) if len(config.tenants) > 1 else config.pop.slots
-        self._by_tenant: Counter[str] = Counter()
+        self._held: Counter[tuple[str, str]] = Counter()
+        """By tenant, and by tenant and `ek_` key."""
 
     @contextmanager
-    def place(self, tenant: Tenant) -> Iterator[None]:
-        """One more call of this tenant waits within the context. Raises TenantFull."""
-        if self._by_tenant[tenant.name] >= self._most:
-            raise TenantFull(
-                f"{self._most} calls of tenant {tenant.name} wait for their callers to connect; let these do so, or "
-                "hang them up, and try again."
-            )
-        self._by_tenant[tenant.name] += 1
+    def place(self, who: Caller) -> Iterator[None]:
+        """One more call of this caller waits within the context. Raises TenantFull."""
+        name, most = who.tenant.name, min(self._most, who.tenant.slots or self._most)
+        self._check((name, ""), self._most, f"tenant {name}")
+        if who.secret:
+            self._check((name, who.secret), max(LEAST_OF_KEY, most // OF_KEY), "this ek_ key")
+        held = {(name, ""), (name, who.secret)}
+        self._held.update(held)
         try:
             yield
         finally:
-            self._by_tenant[tenant.name] -= 1
+            self._held.subtract(held)
+            self._held += Counter()  # What is down to nothing is forgotten: keys come and go.
+
+    def _check(self, of: tuple[str, str], most: int, whose: str) -> None:
+        if self._held[of] >= most:
+            raise TenantFull(
+                f"{most} calls of {whose} wait for their callers to connect; let these do so, or hang them up, and try "
+                "again."
+            )
