@@ -4,6 +4,7 @@ import asyncio
 import secrets
 import time
 
+import psutil
 import pytest
 
 from tests.attacks import sip_invites, sip_junk, sip_registers
@@ -209,6 +210,21 @@ async def test_who_never_acknowledges_holds_no_place(monkeypatch: pytest.MonkeyP
         await asyncio.sleep(1.0)
         assert len([said for said in eve.said if said.code == 200]) == len(answers), "nor is it sent our answer"
         assert not eve.packets
+
+
+async def test_who_never_acknowledges_holds_no_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each place that is lent has two sockets for its media: all are back once their time to acknowledge is over."""
+    monkeypatch.setattr("voicepipe.ingress.sip.call.ACK_S", 1.5)
+    pop, process = FakePop(sip()), psutil.Process()
+    async with serving(pop), phone(pop) as one, phone(pop) as another:
+        before = process.num_fds()
+        for eve in (one, another):
+            eve.invite()
+        for eve in (one, another):
+            await eve.final("INVITE")
+        assert process.num_fds() >= before + 4
+        await settled(pop)
+        await until(lambda: process.num_fds() == before)
 
 
 async def test_an_acknowledgement_that_comes_late_begins_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
