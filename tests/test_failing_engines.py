@@ -12,8 +12,9 @@ import msgspec
 import pytest
 
 import voicepipe.pop
-from tests.faulty import Fault, FaultyAsr, FaultyLlm, FaultyTts, now
+from tests.faulty import LIMIT_S, Fault, FaultyAsr, FaultyLlm, FaultyTts, now
 from tests.scenario import Says, Scenario, ScenarioLine, told
+from tests.waiting import until
 from voicepipe.agent import CallSettings
 from voicepipe.agent_store import AgentStore
 from voicepipe.config import Config, LadderConfig
@@ -127,3 +128,23 @@ async def test_a_recogniser_that_hangs_at_once_is_known_to_nobody(site: Site) ->
     site.hearing.begin()
     await get_to_know(site.pop.engines)
     assert site.pop.engines.patience.ms(LADDER.words_ms, LADDER.fallback_ms) == LADDER.fallback_ms
+
+
+@pytest.mark.parametrize(("which", "name"), [("hearing", "asr"), ("thinking", "llm"), ("voice", "tts")])
+async def test_a_hang_is_heard_of_told_with_its_engine_and_over_by_itself(site: Site, which: str, name: str) -> None:
+    fault: Fault = getattr(site, which)
+    with rehearsing(site):
+        await get_to_know(site.pop.engines)
+        assert (await site.call()).said == ["Hello.", "You said when are you open."], "all is well"
+        assert site.status == "ok" and "down" not in site.pop.health()
+        fault.begin()
+        call = asyncio.ensure_future(site.call())
+        await until(lambda: site.status == "engine_down", 1 + ASKED_MS / 1000 + LIMIT_S + 2)
+        assert set(site.pop.health()["down"]) == {name}
+        await asyncio.sleep(2)
+        assert site.pop.health()["down"][name] >= 2
+        heard = await call
+        assert heard.gap_ms is not None and heard.gap_ms < LADDER.words_ms + 500
+        fault.end()
+        await until(lambda: site.status == "ok", 30)
+        assert "down" not in site.pop.health()

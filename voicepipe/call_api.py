@@ -157,5 +157,5 @@ class PopApi(Protocol):
 
         `status` is "ok" while calls are taken, otherwise "starting", "draining", "engine_down", "full" (every slot is
         taken) or "late" (one more call would be answered over the budget). Where the agents' folder cannot be used as
-        it is, "warning" says so.
+        it is, "warning" says so. While engines are down, "down" has them: {"tts": seconds since then}.
         """

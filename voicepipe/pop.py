@@ -117,6 +117,8 @@ class Pop:
         self._calls: dict[str, int] = {}
         """Calls by tenant."""
         self._admission = Admission(config.pop.slots)
+        self._down: dict[str, float] = {}
+        """Engines that do not work, and the monotonic second at which that was seen."""
         self._draining = False
         self._empty = asyncio.Event()
         self._empty.set()
@@ -204,10 +206,17 @@ class Pop:
                 self._admission.note(time.monotonic(), tenant, took_ms)
 
     def health(self) -> dict[str, Any]:
-        warning = {"warning": self._agents.warning} if self._agents.warning else {}
+        warning: dict[str, Any] = {"warning": self._agents.warning} if self._agents.warning else {}
         numbers = {"calls": self.calls, "predicted_ms": round(self.predicted_ms)}
         numbers["decoders"] = sum(engine.lent for engine in self.engines.all() if isinstance(engine, Lends))
+        if down := self._look():
+            warning["down"] = {name: round(time.monotonic() - since) for name, since in down.items()}
         return {"status": self._status(), **warning, **numbers, **self.watch.vitals()}
+
+    def _look(self) -> dict[str, float]:
+        """Which engines are down, and since when."""
+        self._down = {name: self._down.get(name, time.monotonic()) for name in self.engines.down()}
+        return self._down
 
     def _status(self) -> str:
         """As `call_api.PopApi.health` has it: "ok" as long as a new tenant's call would be let in."""
@@ -242,6 +251,7 @@ class Pop:
         """Take over edited agent files; live calls keep the agent that they began with."""
         while True:
             await asyncio.sleep(AGENTS_EVERY_S)
+            self._look()
             if await asyncio.to_thread(self._agents.refresh):
                 self.rehearsed.learn(self._agents)
                 for agent in self._agents:

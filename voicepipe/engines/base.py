@@ -218,4 +218,9 @@ class Engines:
     @property
     def alive(self) -> bool:
         """All of them can work now."""
-        return all(engine.alive for engine in self.all() if isinstance(engine, Mortal))
+        return not self.down()
+
+    def down(self) -> list[str]:
+        """Those that cannot, as the configuration calls them: "asr", "llm", "tts"."""
+        named = {"vad": self.vad, "asr": self.asr, "llm": self.llm, "tts": self.tts}
+        return [name for name, engine in named.items() if isinstance(engine, Mortal) and not engine.alive]
