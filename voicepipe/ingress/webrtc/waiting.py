@@ -31,7 +31,8 @@ class Waiting:
         name, most = who.tenant.name, min(self._most, who.tenant.slots or self._most)
         self._check((name, ""), self._most, f"tenant {name}")
         if who.secret:
-            self._check((name, who.secret), max(LEAST_OF_KEY, most // OF_KEY), "this ek_ key")
+            of_key = max(LEAST_OF_KEY, most // OF_KEY)
+            self._check((name, who.secret), max(1, min(of_key, most - 1)), "this ek_ key")  # One is left to others.
         held = {(name, ""), (name, who.secret)}
         self._held.update(held)
         try:

@@ -1,0 +1,50 @@
+"""How many calls may wait for their callers to connect."""
+
+from contextlib import ExitStack
+
+import msgspec
+import pytest
+
+from voicepipe.call_api import Tenant
+from voicepipe.config import Config, PopConfig, TenantConfig
+from voicepipe.errors import TenantFull
+from voicepipe.ingress.keys import Caller
+from voicepipe.ingress.webrtc.waiting import Waiting
+
+ACME, OTHER = (TenantConfig(name=name, key_env=f"{name.upper()}_KEY") for name in ("acme", "other"))
+
+
+def placed(waiting: Waiting, who: Caller, held: ExitStack) -> int:
+    """How many places `who` gets, one after the other."""
+    for count in range(100):
+        try:
+            held.enter_context(waiting.place(who))
+        except TenantFull:
+            return count
+    return 100
+
+
+@pytest.mark.parametrize(
+    ("tenants", "slots", "of_tenant", "one_key", "all_keys"),
+    [
+        ((ACME,), 36, None, 9, 36),
+        ((ACME, OTHER), 36, None, 4, 18),
+        ((ACME, OTHER), 36, 8, 2, 18),  # `PopApi.admit` holds the tenant to its 8
+        ((ACME,), 4, None, 2, 4),
+        ((ACME,), 2, None, 1, 2),
+        ((ACME,), 36, 1, 1, 36),
+    ],
+)
+def test_one_key_never_has_all_places_of_its_tenant(
+    tenants: tuple[TenantConfig, ...], slots: int, of_tenant: int | None, one_key: int, all_keys: int
+) -> None:
+    waiting = Waiting(msgspec.structs.replace(Config(), tenants=tenants, pop=PopConfig(slots=slots)))
+    tenant = Tenant("acme", slots=of_tenant)
+    with ExitStack() as held:
+        assert placed(waiting, Caller(tenant, secret="ek_0"), held) == one_key
+        others = sum(placed(waiting, Caller(tenant, secret=f"ek_{n}"), held) for n in range(1, 40))
+        assert one_key + others == all_keys
+    with ExitStack() as held:
+        assert placed(waiting, Caller(tenant, secret="ek_0"), held) == one_key, "what was given back is free"
+    with ExitStack() as held:
+        assert placed(waiting, Caller(tenant), held) == all_keys, "its own key asks for many"
