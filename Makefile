@@ -92,7 +92,7 @@ venv: $(VENV)/.test
 
 $(VENV)/.run: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "voicepipe needs Python 3.11 or newer; name one: make PYTHON=..." >&2; exit 1; }
-	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { $(MAKE) -s venv-package && $(PYTHON) -m venv $(VENV); }
+	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { $(venv-package) && $(PYTHON) -m venv $(VENV); }
 	@echo "Installing voicepipe into $(VENV) ..."
 	@$(PIP) install -q -c constraints.txt -e .
 	@touch $@
@@ -128,12 +128,6 @@ $(NODE_MODULES)/.installed: tests/clients/js/package.json
 	@cd $(<D) && npm install --no-package-lock --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# Debian and Ubuntu split venv off from Python.
-.PHONY: venv-package
-venv-package:
-	@$(call install,python3-venv) || \
-	  { echo "$(PYTHON) has no venv module; install it (Debian, Ubuntu: apt install python3-venv)" >&2; exit 1; }
-
 system:
 	@for entry in $(SYSTEM); do \
 	  IFS=: read -r command package skipped <<< "$$entry"; \
@@ -146,3 +140,6 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo -n)
 install = command -v apt-get >/dev/null && $(SUDO) true 2>/dev/null && \
   { $(SUDO) apt-get install -qq -y $(1) >/dev/null 2>&1 || \
     { $(SUDO) apt-get update -qq >/dev/null 2>&1 && $(SUDO) apt-get install -qq -y $(1) >/dev/null; }; }
+# Debian and Ubuntu split venv off from Python. (Not by a target: make -n would run a line that calls make.)
+venv-package = { $(call install,python3-venv); } || \
+  { echo "$(PYTHON) has no venv module; install it (Debian, Ubuntu: apt install python3-venv)" >&2; exit 1; }

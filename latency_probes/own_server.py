@@ -14,7 +14,7 @@ from voicepipe.errors import ProbeError
 
 COMMAND = (sys.executable, "-m", "voicepipe", "pop", "--port", "0")
 READY = re.compile(r"answers at (https?://[^\s;,]+)")
-READY_S = 120.0
+READY_S = 300.0
 DRAIN_S = 15.0
 
 
