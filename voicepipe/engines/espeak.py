@@ -16,8 +16,9 @@ import numpy as np
 
 from voicepipe.audio import Pcm
 from voicepipe.engines.base import Speech
-from voicepipe.engines.life import FAILURES, IN_PROCESS, Life
+from voicepipe.engines.life import IN_PROCESS, Life
 from voicepipe.engines.shaping import pieces, shape
+from voicepipe.engines.speaking import Speaking
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineDead, EngineError, EngineMissing
 
@@ -147,42 +148,22 @@ def _copied(path: str) -> ctypes.CDLL:
         return ctypes.CDLL(shutil.copy(path, folder))
 
 
-class _Instance:
+class _Instance(Speaking):
     """espeak-ng in this process, and the one thread that owns it. Implements `life.Core`."""
 
     def __init__(self, worker: Worker, library: _Library) -> None:
+        super().__init__("espeak-ng", worker)
         self.library = library
-        self._worker = worker
-        self._failed = 0
-
-    @property
-    def errored(self) -> bool:
-        return self._failed >= FAILURES or self.hung
-
-    @property
-    def hung(self) -> bool:
-        return self._worker.overdue()
 
     async def speak(self, text: str, voice: str, words_per_minute: int, first: bool) -> Speech:
         speak = partial(_speech, self.library, text, voice, words_per_minute)
-        speaking = self._worker.ask(speak, urgent=first, within_s=STALL_S)
-        try:
-            speech = await speaking
-        except EngineDead:
-            raise  # It was closed, or hung: that was seen.
-        except Exception as error:  # also what nobody expected: it must end a phrase and not the call
-            self._failed += 1
-            if isinstance(error, EngineError):
-                raise
-            raise EngineError(f"espeak-ng failed: {error!r}") from error
-        self._failed = 0
-        return speech
+        return await self.ask(speak, first=first, within_s=STALL_S)
 
     async def close(self) -> None:
         """It stays loaded unless it is broken: the process can have only one, and another engine may use it."""
         global _instance
         if self.errored:
-            self._worker.close(EngineDead(ENDED))
+            self.worker.close(EngineDead(ENDED))
             _instance = None if _instance is self else _instance
 
 

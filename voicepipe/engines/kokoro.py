@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from voicepipe.engine_config import KokoroConfig
 from voicepipe.engines import models
 from voicepipe.engines.base import Speech
-from voicepipe.engines.life import FAILURES, IN_PROCESS, Life
+from voicepipe.engines.life import IN_PROCESS, Life
 from voicepipe.engines.shaping import pieces, shape, word_starts
+from voicepipe.engines.speaking import Speaking
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineDead, EngineError, EngineMissing
 
@@ -42,45 +43,25 @@ hangs."""
 ENDED = "kokoro's model failed and is being loaded again: see the log."
 
 
-class Voice:
+class Voice(Speaking):
     """A loaded model and its threads. Implements `life.Core`."""
 
     def __init__(self, worker: Worker, model: "_Model", stall_s: float) -> None:
-        self._worker = worker
+        super().__init__("kokoro", worker)
         self._stall_s = stall_s
         self._model: _Model | None = model
-        self._failed = 0
-
-    @property
-    def errored(self) -> bool:
-        return self._failed >= FAILURES or self.hung
-
-    @property
-    def hung(self) -> bool:
-        return self._worker.overdue()
 
     async def speak(self, piece: str, voice: str, speed: float, first: bool) -> Speech:
         if self._model is None:
             raise EngineDead(ENDED)
         speak = partial(self._model.speak, piece, voice, speed)
-        speaking = self._worker.ask(speak, urgent=first, within_s=self._stall_s + SLOWEST * len(piece))
-        try:
-            speech = await speaking
-        except EngineDead:
-            raise  # It was closed, or hung: that was seen.
-        except Exception as error:  # also what nobody expected: it must end a phrase and not the call
-            self._failed += 1
-            if isinstance(error, EngineError):
-                raise
-            raise EngineError(f"kokoro failed: {error!r}") from error
-        self._failed = 0
-        return speech
+        return await self.ask(speak, first=first, within_s=self._stall_s + SLOWEST * len(piece))
 
     async def close(self) -> None:
         if self._model is not None:
             self._model.unload()
         self._model = None
-        self._worker.close(EngineDead(ENDED))
+        self.worker.close(EngineDead(ENDED))
 
 
 class KokoroTts:

@@ -1,0 +1,42 @@
+"""A voice on threads of ours: what it fails at is counted, and what hangs is seen. For `life.py`."""
+
+from collections.abc import Callable
+
+from voicepipe.engines.base import Speech
+from voicepipe.engines.life import FAILURES
+from voicepipe.engines.worker import Worker
+from voicepipe.errors import EngineDead, EngineError
+
+
+class Speaking:
+    """All of `life.Core` but `close`. `name`: as errors call the library."""
+
+    def __init__(self, name: str, worker: Worker) -> None:
+        self._name = name
+        self.worker = worker
+        self._failed = 0
+        """Phrases in a row."""
+
+    @property
+    def errored(self) -> bool:
+        return self._failed >= FAILURES or self.hung
+
+    @property
+    def hung(self) -> bool:
+        return self.worker.overdue()
+
+    async def ask(self, speak: Callable[[], Speech], *, first: bool, within_s: float) -> Speech:
+        """What `speak` makes, on a thread; one that takes longer than `within_s` hangs. `first`: a caller waits for
+        it. Raises EngineError, EngineDead."""
+        speaking = self.worker.ask(speak, urgent=first, within_s=within_s)
+        try:
+            speech = await speaking
+        except EngineDead:
+            raise  # It was closed, or hung: that was seen.
+        except Exception as error:  # also what nobody expected: it must end a phrase and not the call
+            self._failed += 1
+            if isinstance(error, EngineError):
+                raise
+            raise EngineError(f"{self._name} failed: {error!r}") from error
+        self._failed = 0
+        return speech
