@@ -39,6 +39,10 @@ ASKED_MS = 1500
 """The caller speaks from 1 s on, and for so long."""
 
 
+def nobody() -> bool:
+    return False
+
+
 class Site:
     """A PoP, its engines' faults, and the calls on it."""
 
@@ -117,7 +121,7 @@ async def test_in_trouble_another_speed_or_voice_is_better_than_silence(site: Si
 
 
 async def test_at_the_very_first_turn_a_recogniser_that_hangs_is_not_waited_for_longer_than_later(site: Site) -> None:
-    await get_to_know(site.pop.engines)
+    await get_to_know(site.pop.engines, nobody)
     site.hearing.begin()
     heard = await site.call()
     assert heard.said == ["Hello.", "Pardon?"]
@@ -126,7 +130,14 @@ async def test_at_the_very_first_turn_a_recogniser_that_hangs_is_not_waited_for_
 
 async def test_a_recogniser_that_hangs_at_once_is_known_to_nobody(site: Site) -> None:
     site.hearing.begin()
-    await get_to_know(site.pop.engines)
+    await get_to_know(site.pop.engines, nobody)
+    assert site.pop.engines.patience.ms(LADDER.words_ms, LADDER.fallback_ms) == LADDER.fallback_ms
+
+
+async def test_what_a_pop_says_to_itself_gives_way_to_the_first_caller(site: Site) -> None:
+    began = now()
+    await get_to_know(site.pop.engines, lambda: now() > began + 0.1)
+    assert now() < began + 0.5, "the sentence takes longer, and has a decoder for as long"
     assert site.pop.engines.patience.ms(LADDER.words_ms, LADDER.fallback_ms) == LADDER.fallback_ms
 
 
@@ -134,7 +145,7 @@ async def test_a_recogniser_that_hangs_at_once_is_known_to_nobody(site: Site) ->
 async def test_a_hang_is_heard_of_told_with_its_engine_and_over_by_itself(site: Site, which: str, name: str) -> None:
     fault: Fault = getattr(site, which)
     with rehearsing(site):
-        await get_to_know(site.pop.engines)
+        await get_to_know(site.pop.engines, nobody)
         assert (await site.call()).said == ["Hello.", "You said when are you open."], "all is well"
         assert site.status == "ok" and "down" not in site.pop.health()
         fault.begin()

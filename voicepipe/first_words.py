@@ -7,6 +7,7 @@ cost that caller five seconds.
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 import numpy as np
 
@@ -20,10 +21,12 @@ log = logging.getLogger(__name__)
 SENTENCE = "I would like to book a table for two, please."
 
 
-async def get_to_know(engines: Engines) -> None:
-    """The patience with `engines.asr` has a first figure; unless the recogniser or the voice fails."""
+async def get_to_know(engines: Engines, is_called: Callable[[], bool]) -> None:
+    """The patience with `engines.asr` has a first figure; unless the recogniser or the voice fails, or somebody calls:
+    they need the decoder and the processor, and their turns will tell."""
+    waits = Waits(engines.patience, LadderConfig(words_ms=0))
     try:
-        await _hear(engines.asr, await _spoken(engines.tts), Waits(engines.patience, LadderConfig(words_ms=0)))
+        await _hear(engines.asr, await _spoken(engines.tts), waits, is_called)
     except EngineError as error:
         log.warning("how long the recogniser takes is not known before the first turn: %s", error)
 
@@ -34,11 +37,13 @@ async def _spoken(tts: Tts) -> Pcm:
     return np.concatenate([*pieces, resampler.flush()])
 
 
-async def _hear(asr: Asr, sound: Pcm, waits: Waits) -> None:
+async def _hear(asr: Asr, sound: Pcm, waits: Waits, is_called: Callable[[], bool]) -> None:
     """At the pace of a caller: what is decoded while they speak is not waited for."""
     stream = asr.stream(_ignore)
     try:
         for at in range(0, sound.size, BLOCK):
+            if is_called():
+                return
             stream.feed(sound[at : at + BLOCK])
             await asyncio.sleep(BLOCK / RATE)
         await waits.for_words(stream.settle(), 0.0)

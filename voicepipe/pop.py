@@ -245,7 +245,7 @@ class Pop:
     async def time_recogniser(self) -> None:
         """Once. A scripted one would take it for its first caller."""
         if self.config.engines.asr != "scripted":
-            await get_to_know(self.engines)
+            await get_to_know(self.engines, lambda: self.calls > 0)
 
     async def reread_agents(self) -> None:
         """Take over edited agent files; live calls keep the agent that they began with."""
