@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from voicepipe import descriptors
+from voicepipe import descriptors, memory
 from voicepipe.admission import Admission, engines_ms
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.agent_store import AgentStore, open_agents
@@ -53,6 +53,7 @@ async def running(config: Config) -> AsyncIterator["Pop"]:
     phrases = [example for agent in agents for intent in agent.intents for example in intent.examples]
     prompts = [beginning(agent) for agent in agents]
     async with loaded(config, phrases, prompts) as engines, ToolRunner() as tools:
+        memory.give_back()  # Only now: how the memory of models is laid out is left to glibc.
         pop = Pop(config, agents, engines, tools)
         async with asyncio.TaskGroup() as group:
             beside = (

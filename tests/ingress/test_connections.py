@@ -13,6 +13,7 @@ import httpx
 import msgspec
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.frames import Frame
 
 from tests.attacks import garbage_http, half_handshakes, idle_connections, ping_flood, slow_bodies, slow_headers
 from tests.attacks.target import Attack, Target
@@ -318,6 +319,30 @@ async def test_a_pong_that_we_have_not_read_yet_is_not_missed() -> None:
         ours.read_paused = False
         ours.transport.resume_reading()
         await (await socket.ping())
+
+
+async def test_nothing_of_its_messages_stays_with_a_connection_that_is_lost() -> None:
+    """Nor do they wait for the collector. One had come, another was on its way."""
+    size = 1_000_000
+    header = b"\x81\xff" + size.to_bytes(8) + bytes(4)
+    async with serving(FakePop()) as address, connect(f"ws://{address}/v1/realtime", proxy=None) as socket:
+        await socket.recv()
+        [ours] = _websockets()
+        gc.disable()
+        try:
+            socket.transport.write(header + b" " * size + header + b" " * (size - 1))
+            await eventually(lambda: _held(ours) == (size, size - 1))
+            socket.transport.abort()
+            await eventually(lambda: ours.disconnected)
+            assert _held(ours) == (0, 0)
+        finally:
+            gc.enable()
+
+
+def _held(ours: StampedWebSocket) -> tuple[int, int]:
+    """Bytes of large messages that a parser has brought, and of what the one of this connection has not."""
+    frames = [found for found in gc.get_objects() if type(found) is Frame and len(found.data) > 1000]
+    return sum(len(frame.data) for frame in frames), len(ours.conn.reader.buffer)
 
 
 def _websockets() -> list[StampedWebSocket]:

@@ -198,6 +198,9 @@ class StampedWebSocket(WebSocketsSansIOProtocol):
         self._unread.clear()
         if self._feeding:
             self._feeding.cancel()
+        # Otherwise the parser keeps its last message and the beginning of the next until the collector finds it.
+        self.conn.reader.discard()
+        self.conn.parser.close()
 
     # --- what comes
 
