@@ -61,11 +61,11 @@ async def test_an_agent_that_is_edited_is_rehearsed_anew_and_the_old_one_forgott
     running = asyncio.create_task(rehearsed.run())
     await asyncio.sleep(0.1)
     rehearsed.learn([Agent("desk", voice="anna", speed=1.2, acknowledgement="One moment.", fallback="Oh dear.")])
-    assert rehearsed.get("One moment.", "anna", 1.2), "still the same"
-    assert not rehearsed.get("I have a problem.", "anna", 1.2)
+    assert rehearsed.get("One moment.", "anna", 1.2, RATE), "still the same"
+    assert not rehearsed.get("I have a problem.", "anna", 1.2, RATE)
     await asyncio.sleep(0.1)
     running.cancel()
-    assert rehearsed.get("Oh dear.", "anna", 1.2) and tts.spoken.count("One moment.") == 1
+    assert rehearsed.get("Oh dear.", "anna", 1.2, RATE) and tts.spoken.count("One moment.") == 1
 
 
 async def test_what_could_not_be_made_is_made_once_the_voice_is_back() -> None:
@@ -86,9 +86,9 @@ async def test_what_could_not_be_made_is_made_once_the_voice_is_back() -> None:
     running = asyncio.create_task(rehearsed.run())
     await asyncio.sleep(1)
     tts.broken = False
-    assert not rehearsed.get("One moment.", "anna", 1.2)
+    assert not rehearsed.get("One moment.", "anna", 1.2, RATE)
     await asyncio.sleep(AGAIN_S)
-    assert rehearsed.get("One moment.", "anna", 1.2)
+    assert rehearsed.get("One moment.", "anna", 1.2, RATE)
     running.cancel()
 
 
@@ -98,7 +98,7 @@ async def test_greetings_have_so_much_room_and_what_is_said_in_trouble_is_kept_b
     for _ in range(3):
         rehearsed.learn(agents)
         await made(rehearsed)
-    greetings = [rehearsed.get("Good morning.", agent.voice, 1.0) for agent in agents]
+    greetings = [rehearsed.get("Good morning.", agent.voice, 1.0, RATE) for agent in agents]
     kept = sum(speech.pcm.nbytes for made in greetings for speech in made)
     assert kept < 300_000 and any(greetings) and not all(greetings)
-    assert all(rehearsed.get("One moment.", agent.voice, 1.0) for agent in agents)
+    assert all(rehearsed.get("One moment.", agent.voice, 1.0, RATE) for agent in agents)

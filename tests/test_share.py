@@ -7,6 +7,7 @@ import pytest
 
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.share import BURST_S, SLICE_S, Budget, Share
+from voicepipe.tasks import TaskGroup
 
 
 def test_what_was_used_too_much_is_waited_for() -> None:
@@ -50,6 +51,29 @@ async def test_only_steps_count_and_not_what_is_waited_between_them() -> None:
     await mine.spend(slow())
     assert asyncio.get_running_loop().time() - began == pytest.approx(1000)
     assert not told
+
+
+@pytest.mark.virtual_time
+async def test_a_reply_that_was_asked_for_counts_and_what_others_begin_does_not() -> None:
+    """In bursts of `response.create` the messages cost little, and the replies that were begun held up every call."""
+    busy = Busy()
+    mine = share(busy, lambda error: None)
+
+    async def reply() -> None:
+        await asyncio.sleep(0.001)
+        busy.takes(1.0)
+
+    async def asks() -> None:
+        tasks.create_task(reply())
+
+    async with TaskGroup() as tasks:
+        tasks.create_task(reply())  # a turn's of its own, say
+        await mine.spend(asks())
+        await asyncio.sleep(0.01)
+        began = asyncio.get_running_loop().time()
+        await mine.spend(asyncio.sleep(0))
+        await mine.rest()
+    assert asyncio.get_running_loop().time() - began == pytest.approx((1.0 - BURST_S) / 0.10, abs=0.2)
 
 
 @pytest.mark.virtual_time

@@ -27,6 +27,7 @@ from voicepipe.reply import Reply
 from voicepipe.shown import shown
 from voicepipe.speech import Speaker
 from voicepipe.studio import Studio
+from voicepipe.tasks import TaskGroup
 from voicepipe.turn.endpoint import Endpointer, Evidence, Verdict
 from voicepipe.turn.events import CallEnded, CallEvent, Item, SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.turn.machine import Action, Actions, Fact, Partial, ReplyEnded, Replying, State, TurnMachine, Words
@@ -78,7 +79,7 @@ class Call:
         self._last: Utterance | None = None
         """The committed one, which may yet be reopened."""
         self._waits = Waits(engines.patience, config.ladder, clock)
-        self._group = asyncio.TaskGroup()
+        self._group = TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
         self._last_block_at = clock()
         self.no_input = NoInput()

@@ -6,12 +6,14 @@ fallback) is kept for every agent that is configured; what else it says word by 
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 from voicepipe.agent import Agent
 from voicepipe.engines.base import Speech, Tts
 from voicepipe.errors import EngineError
+from voicepipe.speech import resampled
 from voicepipe.turn.phrases import sentences
 from voicepipe.turn.speakable import pieces, together
 
@@ -19,7 +21,8 @@ log = logging.getLogger(__name__)
 AGAIN_S = 5.0
 """After a phrase could not be made."""
 ROOM_BYTES = 64 << 20
-"""For greetings and the like: twenty minutes at 24 kHz. What is said in trouble is kept beyond it."""
+"""For greetings and the like: twenty minutes at 24 kHz. What is said in trouble is kept beyond it, and as much
+once more of what was converted to other rates."""
 
 Sound = tuple[str, str, float]
 """What decides it: the words as they are spoken, the voice, the speed. The rate is the engine's."""
@@ -32,15 +35,25 @@ class Rehearsed:
         self._tts = tts
         self._room = room
         self._made: dict[Sound, tuple[Speech, ...]] = {}
+        self._converted: OrderedDict[tuple[Sound, int], tuple[Speech, ...]] = OrderedDict()
+        """To other rates, as calls asked for them; what was asked for last stands last."""
         self._vital: list[Sound] = []
         self._others: list[Sound] = []
         self._bytes = 0
         """Of what is made of the others."""
         self._changed = asyncio.Event()
 
-    def get(self, spoken: str, voice: str, speed: float) -> tuple[Speech, ...]:
-        """Empty: it was not made, or there is nothing to be heard."""
-        return self._made.get((spoken, voice, speed), ())
+    def get(self, spoken: str, voice: str, speed: float, rate: int) -> tuple[Speech, ...]:
+        """At `rate` Hz. Empty: it was not made, or there is nothing to be heard."""
+        sound = spoken, voice, speed
+        if rate == self._tts.rate or sound not in self._made:
+            return self._made.get(sound, ())
+        if (sound, rate) not in self._converted:
+            while self._converted and sum(map(_bytes, self._converted.values())) > self._room:
+                self._converted.popitem(last=False)
+            self._converted[sound, rate] = tuple(resampled(one, self._tts.rate, rate) for one in self._made[sound])
+        self._converted.move_to_end((sound, rate))
+        return self._converted[sound, rate]
 
     def learn(self, agents: Iterable[Agent]) -> None:
         """These are the agents from now on: what only others say is forgotten."""
@@ -48,6 +61,7 @@ class Rehearsed:
         self._vital = _distinct(agents, _vital)
         self._others = [sound for sound in _distinct(agents, _others) if sound not in self._vital]
         self._made = {sound: self._made[sound] for sound in (*self._vital, *self._others) if sound in self._made}
+        self._converted.clear()
         self._bytes = sum(_bytes(self._made.get(sound, ())) for sound in self._others)
         self._changed.set()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from voicepipe.audio import Pcm, Resampler
-from voicepipe.engines.base import MadeAhead, Speech, Tts
+from voicepipe.engines.base import MadeAhead, Speech, Tts, Word
 from voicepipe.turn.speakable import Piece, pieces, together
 
 KEPT, KEPT_BYTES = 6, 4 << 20
@@ -51,11 +51,12 @@ class Speaker:
             return
         if made := self._made(spoken, voice, speed):
             for speech in made:
-                yield self._phrase(text, parts, speech)
+                yield Phrase(text, speech.pcm, _written(parts, [word.end for word in speech.words], speech.pcm))
                 text, parts = "", []
             return
         async for speech in self.tts.speak(spoken, voice=voice, speed=speed, first=first):
-            yield self._phrase(text, parts, speech)
+            speech = resampled(speech, self.tts.rate, self.out_rate)
+            yield Phrase(text, speech.pcm, _written(parts, [word.end for word in speech.words], speech.pcm))
             text, parts = "", []
 
     async def whole(self, text: str, *, voice: str, speed: float) -> Phrase | None:
@@ -83,14 +84,14 @@ class Speaker:
                 self._kept.popitem(last=False)
 
     def _made(self, spoken: str, voice: str, speed: float) -> tuple[Speech, ...]:
-        return self._made_ahead.get(spoken, voice, speed) if self._made_ahead else ()
+        return self._made_ahead.get(spoken, voice, speed, self.out_rate) if self._made_ahead else ()
 
-    def _phrase(self, text: str, parts: list[Piece], speech: Speech) -> Phrase:
-        resampler = Resampler(self.tts.rate, self.out_rate)
-        pcm = np.concatenate([resampler(speech.pcm), resampler.flush()])
-        scale = self.out_rate / self.tts.rate
-        ends = [round(word.end * scale) for word in speech.words]
-        return Phrase(text, pcm, _written(parts, ends, pcm))
+
+def resampled(speech: Speech, source: int, target: int) -> Speech:
+    """From `source` to `target` Hz."""
+    resampler = Resampler(source, target)
+    pcm = np.concatenate([resampler(speech.pcm), resampler.flush()])
+    return Speech(pcm, tuple(Word(word.text, round(word.end * target / source)) for word in speech.words))
 
 
 def _bytes(phrases: list[Phrase]) -> int:

@@ -1,14 +1,32 @@
 """Groups of tasks that leave nothing behind."""
 
 import asyncio
+from collections.abc import Coroutine, Generator
+from contextvars import Context
 from types import TracebackType
+from typing import Any, TypeVar
+
+from voicepipe.metered import charged
+
+T = TypeVar("T")
 
 
 class TaskGroup(asyncio.TaskGroup):
     """asyncio's, for what belongs to one call. One that is cancelled leaves two circles in Python 3.11, and in 3.12 and
     3.13 until CPython's issue 124958 was mended: the exception leads by its traceback to a frame that holds it, and to
     the group, which holds the task that holds the exception. In them all that the cancelled function knows, such as a
-    call and its sound, would stay until the collector's next full round."""
+    call and its sound, would stay until the collector's next full round.
+
+    What its tasks take of the loop is paid for by whoever has them begun (`metered.py`)."""
+
+    def create_task(
+        self,
+        coro: Generator[Any, None, T] | Coroutine[Any, Any, T],
+        *,
+        name: str | None = None,
+        context: Context | None = None,
+    ) -> asyncio.Task[T]:
+        return super().create_task(charged(coro), name=name, context=context)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -190,8 +190,8 @@ class Tts(Engine, Protocol):
 class MadeAhead(Protocol):
     """Phrases of a voice that are there already, for all calls."""
 
-    def get(self, spoken: str, voice: str, speed: float) -> tuple[Speech, ...]:
-        """What `Tts.speak` would give; empty: it was not made."""
+    def get(self, spoken: str, voice: str, speed: float, rate: int) -> tuple[Speech, ...]:
+        """What `Tts.speak` would give, at `rate` Hz; empty: it was not made."""
 
 
 @dataclass(frozen=True, slots=True)

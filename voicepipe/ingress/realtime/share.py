@@ -1,16 +1,18 @@
 """A client's share of the event loop, which carries all other calls too: its messages are carried out as long as they
 take no more of it.
 
-What counts is the processor's time that its own messages take, not the time that passes meanwhile. A client that sends
+What counts is the processor's time that its own messages take, and the replies that they ask for, not the time that
+passes meanwhile. A client that sends
 faster than that is slowed, and told so; none of its messages is dropped.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.metered import Metered, Payer, paid_by
 
 BURST_S = 0.25
 """Of the loop's time that a client has saved up when it begins, and can save up at most."""
@@ -51,7 +53,7 @@ class Share:
         self._percent = percent
         self._tell = tell
         self._clock = clock
-        self._busy = busy
+        self._payer = Payer(self._used, busy)
         self._budget = Budget(percent / 100, clock())
         self._slice = 0.0
         self._held_up = 0.0
@@ -59,7 +61,8 @@ class Share:
 
     async def spend(self, asked: Coroutine[Any, Any, None]) -> None:
         """Carry out one message; returns when the next one may be."""
-        await _Metered(asked, self._used, self._busy)
+        with paid_by(self._payer):
+            await Metered(asked, self._payer)
         if self._slice >= SLICE_S:
             await self.rest()
 
@@ -84,30 +87,3 @@ class Share:
     def _used(self, seconds: float) -> None:
         self._slice += seconds
         self._budget.pay(seconds, self._clock())
-
-
-class _Metered:
-    """Awaits a coroutine, and tells what each of its steps took of the loop: not what it waited."""
-
-    def __init__(
-        self, asked: Coroutine[Any, Any, None], used: Callable[[float], None], busy: Callable[[], float]
-    ) -> None:
-        self._asked = asked
-        self._used = used
-        self._busy = busy
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        thrown: BaseException | None = None
-        while True:
-            began = self._busy()
-            try:
-                waits_for = self._asked.throw(thrown) if thrown else self._asked.send(None)
-            except StopIteration:
-                return
-            finally:
-                thrown = None
-                self._used(self._busy() - began)
-            try:
-                yield waits_for
-            except BaseException as error:  # A cancellation, which is the coroutine's to hear of.
-                thrown = error
