@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from voicepipe.agent import CallSettings, SemanticVad, ServerVad
-from voicepipe.audio import RATE, samples_to_ms
+from voicepipe.audio import BLOCK, RATE, samples_to_ms
 from voicepipe.config import Config
 from voicepipe.dialogue import Dialogue
 from voicepipe.ear import Ear
@@ -22,6 +22,7 @@ from voicepipe.engines.fair import owned_by
 from voicepipe.errands import BeginTool
 from voicepipe.errors import EngineError, cause
 from voicepipe.line import Line
+from voicepipe.pace import pause_s
 from voicepipe.playout import Playout
 from voicepipe.reply import Reply
 from voicepipe.shown import shown
@@ -40,8 +41,6 @@ REMEMBERED = 2 * RATE
 """Samples that the ear remembers: so much of unnoticed speech a client's commit can still have recognised."""
 GAP_S = 1.0
 """A client that sends nothing for so long has stopped sending: networks rarely stall for as long."""
-AHEAD_S, FAST_BLOCK_S = 60.0, 0.005
-"""Sound this far ahead of real time is taken at four times that, a block each 5 ms."""
 
 
 class Call:
@@ -102,10 +101,9 @@ class Call:
                     if fact := self.ear.hear(block):
                         self._feed(fact)
                     self._watch_quiet()
-                    # A client may send a recording at once: the others get their turn, and what waits to be recognised
-                    # is bounded.
                     ahead_s = samples_to_ms(self.ear.now) / 1000 - (self._clock() - began)
-                    await asyncio.sleep(FAST_BLOCK_S if ahead_s > AHEAD_S else 0)
+                    if (pause := pause_s(ahead_s, self.ear.now // BLOCK)) is not None:
+                        await asyncio.sleep(pause)
                 reason = self._ending or "caller"
                 self.dialogue.studio.errands.leave()  # A tool that is over now begins no reply: it would never end.
                 self.dialogue.stop("client_cancelled")

@@ -91,21 +91,28 @@ class _Client:
         self._on_full = on_full
         self.outbox = call.join(self._full)
         self._share = Share(call.limits.client_percent, partial(call.tell, self.outbox))
+        self._gone = False
 
     async def read(self) -> str:
         """Carry out what the client asks until it is gone; why it is: "caller" or "idle"."""
         await self._call.running.wait()
         try:
-            while True:
-                async with asyncio.timeout(self._idle_s):
-                    message = await self._socket.receive()
-                if message["type"] == "websocket.disconnect":
-                    return "caller"
-                arrived = self._peer.received_at if self._peer else time.monotonic()
-                raw = message.get("text") or message.get("bytes") or b""
-                await self._share.spend(self._call.handle(raw, arrived, self.outbox, self._rights))
+            while not self._gone:
+                await self._share.spend(self._heed())
         except TimeoutError:
             return "idle"
+        return "caller"
+
+    async def _heed(self) -> None:
+        """Carry out the next message."""
+        async with asyncio.timeout(self._idle_s):
+            message = await self._socket.receive()
+        if message["type"] == "websocket.disconnect":
+            self._gone = True
+            return
+        arrived = self._peer.received_at if self._peer else time.monotonic()
+        raw = message.get("text") or message.get("bytes") or b""
+        await self._call.handle(raw, arrived, self.outbox, self._rights)
 
     async def write(self) -> None:
         """Send until the outbox is closed and empty, then close the socket."""

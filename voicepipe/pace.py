@@ -1,0 +1,18 @@
+"""How the blocks of a call's sound take turns with all else on the event loop. Pure."""
+
+AHEAD_S, FAST_BLOCK_S = 60.0, 0.005
+"""Sound this far ahead of real time is taken at four times that, a block each 5 ms: a client may send a recording at
+once, and what waits to be recognised is bounded."""
+BEHIND_BLOCKS = 4
+"""Of a call that is late, so many at a stretch: where each turn of the loop takes longer than a block lasts (20 ms),
+one a turn would let it fall behind further and further, though the loop has time enough for all of its sound."""
+
+
+def pause_s(ahead_s: float, block: int) -> float | None:
+    """Seconds to wait after the call's block number `block`; 0: the others get their turn; None: go on at once.
+
+    `ahead_s`: how far the sound that was heard is ahead of the clock since the call began; negative: behind it.
+    """
+    if ahead_s > AHEAD_S:
+        return FAST_BLOCK_S
+    return None if ahead_s < 0 and block % BEHIND_BLOCKS else 0.0
