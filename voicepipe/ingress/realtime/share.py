@@ -53,7 +53,7 @@ class Share:
         self._percent = percent
         self._tell = tell
         self._clock = clock
-        self._payer = Payer(self._used, busy)
+        self._busy = busy
         self._budget = Budget(percent / 100, clock())
         self._slice = 0.0
         self._held_up = 0.0
@@ -61,8 +61,9 @@ class Share:
 
     async def spend(self, asked: Coroutine[Any, Any, None]) -> None:
         """Carry out one message; returns when the next one may be."""
-        with paid_by(self._payer):
-            await Metered(asked, self._payer)
+        payer = Payer(self._used, self._busy)  # kept by nobody: it knows us, and would be a circle
+        with paid_by(payer):
+            await Metered(asked, payer)
         if self._slice >= SLICE_S:
             await self.rest()
 
