@@ -2,8 +2,7 @@
 take no more of it.
 
 What counts is the processor's time that its own messages take, and the replies that they ask for, not the time that
-passes meanwhile. A client that sends
-faster than that is slowed, and told so; none of its messages is dropped.
+passes meanwhile. A client that sends faster than that is slowed, and told so; none of its messages is dropped.
 """
 
 import asyncio
