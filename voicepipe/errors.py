@@ -32,8 +32,11 @@ VoicepipeError
 Every message is one sentence for the person who reads it, and says what to do about it.
 """
 
-from asyncio import Future
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from asyncio import Future
 
 
 def cause(error: BaseException) -> BaseException:

@@ -124,23 +124,26 @@ def heard_words(ann: Speakerphone) -> str:
     return " ".join(event["transcript"] for event in ann.of("response.output_audio_transcript.done")).lower()
 
 
-async def asked_by_speakerphone(pop: tuple[str, int], question: Pcm, delay_ms: int) -> None:
+@pytest.mark.parametrize("delay_ms", [40, 110, 180, 250])
+async def test_an_agent_that_hears_itself_does_not_interrupt_itself(
+    pop: tuple[str, int], question: Pcm, delay_ms: int
+) -> None:
     for _ in range(TRIES):
         async with calling(pop, delay_ms, GAIN) as ann:
-            await ann.told("response.done", 1)
-            await asyncio.sleep(1)
-            ann.ask(question)
-            await ann.told("response.done", 2)
-            await asyncio.sleep(1)
+            try:
+                await ann.told("response.done", 1)
+                await asyncio.sleep(1)
+                ann.ask(question)
+                await ann.told("response.done", 2)
+                await asyncio.sleep(1)
+            except TimeoutError:
+                if ann.late_s < LATE_S:
+                    raise
         if ann.late_s < LATE_S:
             assert "noon" in heard_words(ann), heard_words(ann)
-            assert {event["response"]["status"] for event in ann.of("response.done")} == {"completed"}, delay_ms
-            assert len(ann.of("input_audio_buffer.speech_started")) == 1, f"{delay_ms}: took its own voice for theirs"
+            assert {event["response"]["status"] for event in ann.of("response.done")} == {"completed"}
+            assert len(ann.of("input_audio_buffer.speech_started")) == 1, "took its own voice for theirs"
             return
-
-
-async def test_an_agent_that_hears_itself_does_not_interrupt_itself(pop: tuple[str, int], question: Pcm) -> None:
-    await asyncio.gather(*(asked_by_speakerphone(pop, question, delay_ms) for delay_ms in (40, 110, 180, 250)))
 
 
 async def test_nothing_is_said_on_hold_and_a_question_is_answered_afterwards(
