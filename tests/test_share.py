@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from voicepipe.ingress.realtime.errors import WireError
-from voicepipe.ingress.realtime.share import BURST_S, SLICE_S, Budget, Share
+from voicepipe.ingress.realtime.share import BURST_S, FULL, LEAST, SLICE_S, Budget, Load, Share
 from voicepipe.tasks import TaskGroup
 
 
@@ -22,6 +22,15 @@ def test_what_was_used_too_much_is_waited_for() -> None:
     assert budget.wait_s(1000) == 0, "so much is saved up ..."
     budget.pay(0.01, now=1000)
     assert budget.wait_s(1000) == pytest.approx(0.1), "... and no more"
+
+
+def test_the_busier_the_loop_is_the_smaller_is_a_share() -> None:
+    load = Load(0.0, 0.0)
+    shares = [load.part_of_share(float(n), busy) for n, busy in enumerate((0.0, 0.3, 0.9, 1.6, 2.55, 3.45, 4.45, 4.45))]
+    assert shares[:3] == pytest.approx([1.0, 1.0, 1.0]), "up to 0.6 of the time it is free"
+    assert 1.0 > shares[3] > shares[4] > LEAST, "0.7, then 0.95"
+    assert shares[5:7] == [LEAST, LEAST]
+    assert shares[7] == 1.0, "it was idle for a second"
 
 
 class Busy:
@@ -111,6 +120,39 @@ async def test_who_asks_too_much_is_slowed_and_told_once_and_nothing_is_dropped(
     assert done == 200
     assert took == pytest.approx((200 * 0.01 - BURST_S) / 0.1, rel=0.05), "a tenth of the time, but for what was saved"
     assert [error.code for error in told] == ["rate_limit_exceeded"]
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("clients", [1, 2, 12])
+async def test_however_many_ask_too_much_the_loop_has_room_for_calls(clients: int) -> None:
+    """Calls take half of the loop's time. Twelve clients with a tenth each would take more than there is."""
+    busy, loop = Busy(), asyncio.get_running_loop()
+    theirs = 0.0
+
+    async def calls() -> None:
+        while True:
+            busy.takes(0.01)
+            await asyncio.sleep(0.02)
+
+    async def dear() -> None:
+        nonlocal theirs
+        theirs += 0.002
+        busy.takes(0.002)
+
+    async def floods(mine: Share) -> None:
+        while True:
+            await mine.spend(dear())
+
+    tasks = [asyncio.create_task(floods(share(busy, lambda error: None))) for _ in range(clients)]
+    tasks.append(asyncio.create_task(calls()))
+    await asyncio.sleep(clients * BURST_S + 5)
+    began, before = loop.time(), theirs
+    await asyncio.sleep(60)
+    for task in tasks:
+        task.cancel()
+    used = (theirs - before) / (loop.time() - began)
+    assert used <= min(clients * 0.1, FULL - 0.5) + 0.01
+    assert used >= 0.1 * LEAST * clients, "nobody is shut out"
 
 
 @pytest.mark.virtual_time

@@ -200,9 +200,8 @@ def test_templates() -> None:
 
 
 def test_words() -> None:
-    assert words("I'd like 2, what's it? Can't at 7:30 p.m. O'Neil’s") == (
-        "i would like 2 what is it can not at 7:30 pm o'neil".split()
-    )
+    expected = "i would like 2 what is it can not at 7:30 pm o'neil"
+    assert " ".join(words("I'd like 2, what's it? Can't at 7:30 p.m. O'Neil’s")) == expected
 
 
 def test_sounds() -> None:

@@ -1,6 +1,7 @@
 """One attack on one fresh PoP: so many turns without it, then so many beside it; what was noticed and what stayed."""
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import Callable
 from itertools import cycle, islice
@@ -52,6 +53,8 @@ class Turns(msgspec.Struct, frozen=True):
     """Processor time of the PoP."""
     waited_s: float
     """For so long its event loop could have run and had no core."""
+    stolen_s: float
+    """For so long, of one core, the machine's own host gave it less than it wanted."""
 
     @property
     def cpu(self) -> float:
@@ -62,6 +65,11 @@ class Turns(msgspec.Struct, frozen=True):
     def waited(self) -> float:
         """Share of the time in which its loop could have run and had no core."""
         return self.waited_s / self.seconds
+
+    @property
+    def stolen(self) -> float:
+        """Share of all cores' time that the machine's own host kept."""
+        return self.stolen_s / self.seconds / (os.cpu_count() or 1)
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -145,13 +153,13 @@ async def said(pop: BenchPop, turns: int) -> Turns:
     took = asyncio.get_running_loop().time() - began
     late = [f"{run.planned - run.calls} calls did not end within {MOST_S:.0f} s"] if run.calls < run.planned else []
     after = await asyncio.to_thread(pop.held)
-    cpu = after.cpu_s - before.cpu_s if before and after else 0.0
-    waited = after.waited_s - before.waited_s if before and after else 0.0
-    return noticed(run.turns, run.calls, run.failures + late, (took, cpu, waited))
+    return noticed(run.turns, run.calls, run.failures + late, took, before, after)
 
 
-def noticed(results: list[TurnResult], calls: int, failures: list[str], times: tuple[float, float, float]) -> Turns:
-    """Pure: the figures of these turns. `times`: seconds that they took, of processor time, of waiting."""
+def noticed(
+    results: list[TurnResult], calls: int, failures: list[str], seconds: float, before: Held | None, after: Held | None
+) -> Turns:
+    """Pure: the figures of these turns, which took so long; what the PoP held `before` and `after`."""
     latencies = [result.stages["turn_latency"] for result in results if "turn_latency" in result.stages]
     gaps = [result.gap_ms for result in results if result.gap_ms is not None]
     answered = [result for result in results if result.outcome in ("right", "wrong")]
@@ -166,7 +174,8 @@ def noticed(results: list[TurnResult], calls: int, failures: list[str], times: t
         missed=sum(result.outcome in ("none", "acknowledged") for result in results),
         calls=calls,
         failures=failures,
-        seconds=times[0],
-        cpu_s=times[1],
-        waited_s=times[2],
+        seconds=seconds,
+        cpu_s=after.cpu_s - before.cpu_s if before and after else 0.0,
+        waited_s=after.waited_s - before.waited_s if before and after else 0.0,
+        stolen_s=after.stolen_s - before.stolen_s if before and after else 0.0,
     )

@@ -46,6 +46,8 @@ class Held(msgspec.Struct, frozen=True):
     """Processor time so far."""
     waited_s: float
     """For so long its event loop could have run and had no core: what it was late by then is the machine's doing."""
+    stolen_s: float
+    """So much of its cores a virtual machine did not get from its host, in seconds of one core since it started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,9 @@ class BenchPop:
             tasks: int | None = round(health.figures(self.url)["tasks"])
         except (ProbeError, KeyError):
             tasks = None
-        return Held(rss / 2**20, descriptors, threads, tasks, times.user + times.system, _waited_s(self.pid))
+        return Held(
+            rss / 2**20, descriptors, threads, tasks, times.user + times.system, _waited_s(self.pid), _stolen_s()
+        )
 
 
 def _waited_s(pid: int) -> float:
@@ -95,6 +99,11 @@ def _waited_s(pid: int) -> float:
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
     except (OSError, IndexError):
         return 0.0
+
+
+def _stolen_s() -> float:
+    """Over all cores; 0 where the system does not tell."""
+    return float(getattr(psutil.cpu_times(), "steal", 0.0))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from tests.attacks.bench.conditions import Result, Turns
 COLUMNS = (
     "attack", "turns", "latency p50, p95 ms", "beside it", "p95 by", "gap p95 by", "cut", "fallback", "missed",
     "calls lost", "MB", "MB after 1, 5", "grown", "fds", "tasks", "threads", "PoP's CPU",
-    "no core",
+    "no core", "stolen",
 )  # fmt: skip
 WORST_MS = 50.0
 """Nobody's turns may be later by more."""
@@ -21,7 +21,8 @@ MOST_MB = 20.0
 TOLD = 3
 LEGEND = """Latency, memory, CPU: medians of the runs. a / b: without the attack / beside it; counts: of all runs.
 MB: before the first attack. fds, tasks, threads: before the first → after the last.
-no core: share of the time in which the PoP's loop could have run and had none; much of it, and the machine was busy."""
+no core: share of the time in which the PoP's loop could have run and had none; much of it, and the machine was busy.
+stolen: share of all cores' time that a virtual machine's host kept for others; more than 5 %, and latencies say little."""
 
 
 def worse(results: Sequence[Result], figure: Callable[[Turns], float | None]) -> float | None:
@@ -100,6 +101,7 @@ def row(results: Sequence[Result]) -> list[str]:
         change(lambda one: [held.threads for held in one.held]),
         percent(lambda turns: turns.cpu),
         percent(lambda turns: turns.waited),
+        percent(lambda turns: turns.stolen),
     ]
 
 

@@ -10,11 +10,11 @@ from tests.attacks.bench.conditions import Result, Turns, noticed, plans
 from tests.attacks.bench.pop import Held
 from tests.attacks.bench.table import breaches, show, worse
 
-HELD = Held(100.0, 20, 10, 8, 1.0, 0.0)
+HELD = Held(100.0, 20, 10, 8, 1.0, 0.0, 0.0)
 
 
 def turns(p95: float | None = 200.0) -> Turns:
-    return Turns(304, 150.0, p95, 160.0, p95, 0, 0, 0, 38, [], 100.0, 30.0, 0.0)
+    return Turns(304, 150.0, p95, 160.0, p95, 0, 0, 0, 38, [], 100.0, 30.0, 0.0, 0.0)
 
 
 def result(later: float = 0.0, *, megabytes: tuple[float, ...] = (100, 110, 112, 113, 114, 115)) -> Result:
@@ -72,11 +72,12 @@ def test_turns_are_counted_by_what_became_of_them() -> None:
         turn(status="cancelled"),
         turn(cut_in=True),
     ]
-    seen = noticed(results, 2, [], (10.0, 5.0, 1.0))
+    after = replace(HELD, cpu_s=6.0, waited_s=1.0)
+    seen = noticed(results, 2, [], 10.0, HELD, after)
     assert (seen.turns, seen.fallback, seen.missed, seen.cut) == (6, 1, 2, 2)
     assert (seen.latency_p50, seen.gap_p50) == (140.0, 150.0)
     assert (seen.cpu, seen.waited) == (0.5, 0.1)
-    assert noticed([], 0, ["refused"], (1.0, 0.0, 0.0)).latency_p95 is None
+    assert noticed([], 0, ["refused"], 1.0, HELD, None).latency_p95 is None
 
 
 def test_turns_are_spread_over_eight_calls_at_a_time() -> None:

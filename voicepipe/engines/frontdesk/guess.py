@@ -32,6 +32,8 @@ def _content(text: str) -> set[str]:
 
 def choose(tools: Sequence[ToolSpec], text: str) -> ToolSpec | None:
     """The tool whose name and description share most words with `text`; None if none shares enough."""
+    if not tools:
+        return None
     said = _content(text)
 
     def likeness(tool: ToolSpec) -> float:
@@ -40,8 +42,8 @@ def choose(tools: Sequence[ToolSpec], text: str) -> ToolSpec | None:
         by_description = len(description & said) / len(description) if description else 0.0
         return max(by_name, 1.5 * by_description)
 
-    best = max(tools, key=likeness, default=None)
-    return best if best is not None and likeness(best) >= ENOUGH else None
+    best = max(tools, key=likeness)
+    return best if likeness(best) >= ENOUGH else None
 
 
 def arguments(tool: ToolSpec, text: str) -> str:

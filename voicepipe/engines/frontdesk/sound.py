@@ -46,13 +46,16 @@ _SPELLING = tuple((re.compile(pattern), into) for pattern, into in SPELLING)
 _CONTRACTIONS = tuple((re.compile(pattern), into) for pattern, into in CONTRACTIONS)
 
 
-def words(text: str) -> list[str]:
-    """The words of `text`, in small letters, contractions written out, digits kept: "I'd like 2" -> i would like 2."""
+@lru_cache(maxsize=256)
+def words(text: str) -> tuple[str, ...]:
+    """The words of `text`, in small letters, contractions written out, digits kept: "I'd like 2" -> i would like 2.
+
+    Kept, because each reply reads the conversation anew, and each text several times."""
     plain = text.lower().replace("’", "'")
     plain = re.sub(r"\b([ap])\.\s?m\b\.?", r"\1m", plain)
     for pattern, into in _CONTRACTIONS:
         plain = pattern.sub(into, plain)
-    return re.findall(r"\d+(?::\d+)?|[^\W\d_]+(?:'[^\W\d_]+)?", plain)
+    return tuple(re.findall(r"\d+(?::\d+)?|[^\W\d_]+(?:'[^\W\d_]+)?", plain))
 
 
 @lru_cache(maxsize=20_000)
