@@ -22,7 +22,7 @@ TOLD = 3
 LEGEND = """Latency, memory, CPU: medians of the runs. a / b: without the attack / beside it; counts: of all runs.
 MB: before the first attack. fds, tasks, threads: before the first → after the last.
 no core: share of the time in which the PoP's loop could have run and had none; much of it, and the machine was busy.
-stolen: share of all cores' time that a virtual machine's host kept for others; more than 5 %, and latencies say little."""
+stolen: share of all cores' time that a virtual machine's host kept for others; over 5 %, and latencies say little."""
 
 
 def worse(results: Sequence[Result], figure: Callable[[Turns], float | None]) -> float | None:

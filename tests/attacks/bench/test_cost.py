@@ -9,7 +9,7 @@ from tests.attacks.bench.conditions import Turns
 from tests.attacks.bench.pop import CHECKOUT
 from tests.attacks.cost import FIGURES, Round, compared, is_checkout, main, table
 
-TURNS = Turns(160, 150.0, 200.0, 160.0, 210.0, 0, 0, 0, 20, [], 60.0, 20.0, 0.0)
+TURNS = Turns(160, 150.0, 200.0, 160.0, 210.0, 0, 0, 0, 20, [], 60.0, 20.0, 0.0, 0.0)
 
 
 def test_a_slower_one_is_known_however_the_machine_varies() -> None:

@@ -104,9 +104,11 @@ class Share:
         self._held_up = self._held_up + wait_s if wait_s else 0.0
         if self._held_up >= FAR_OVER_S:
             self._complain()
-        await asyncio.sleep(min(wait_s, LOOK_S))
-        while (wait_s := self._wait_s()) > TIMER_S:
+        while True:
             await asyncio.sleep(min(wait_s, LOOK_S))
+            wait_s = self._wait_s()  # again, since the loop may be busier by now, or less
+            if wait_s <= TIMER_S:
+                return
 
     def _wait_s(self) -> float:
         """For so long it has to wait, as busy as the loop is now."""
@@ -122,8 +124,8 @@ class Share:
         self._tell(
             WireError(
                 "rate_limit_exceeded",
-                f"Your messages take more of this server's time than your share, which is {self._percent} % at most and "
-                "less while other callers need it: they are carried out more slowly. Send fewer, or smaller ones.",
+                f"Your messages take more of this server's time than your share, which is {self._percent} % at most "
+                "and less while other callers need it: they are carried out more slowly. Send fewer, or smaller ones.",
                 kind="rate_limit_error",
             )
         )
