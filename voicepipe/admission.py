@@ -58,18 +58,23 @@ class Admission:
         self._slots = slots
         self._turns: deque[tuple[float, str, float]] = deque()
         """When each ended, whose it was, and its compute in ms: *prepare* to the first sound of the reply."""
+        self._computed: dict[str | None, float] = {}
+        """What these turns say for a tenant: asked for by every caller and every look at the PoP's health."""
 
     def note(self, now: float, tenant: str, compute_ms: float) -> None:
         """A turn was answered."""
         self._turns.append((now, tenant, compute_ms))
+        self._computed.clear()
         self._forget(now)
 
     def predicted_ms(self, now: float, calls: int, tenant: str | None = None) -> float:
-        """95th percentile of turn latency, in ms, that one call of `tenant`'s more than `calls` would bring; None: of a
-        tenant from whom no turn is known."""
+        """95th percentile of turn latency, in ms, if `tenant` placed one more call beside `calls`; None: a tenant from
+        whom no turn is known."""
         self._forget(now)
-        own = _p95(ms for _, whose, ms in self._turns if whose == tenant)
-        compute_ms = max(own, self._shared(tenant))
+        compute_ms = self._computed.get(tenant)
+        if compute_ms is None:
+            own = _p95(ms for _, whose, ms in self._turns if whose == tenant)
+            compute_ms = self._computed[tenant] = max(own, self._shared(tenant))
         growth = slowing((calls + 1) / self._slots) / slowing(calls / self._slots)
         return latency_ms(compute_ms * growth)
 
@@ -83,6 +88,7 @@ class Admission:
     def _forget(self, now: float) -> None:
         while self._turns and self._turns[0][0] < now - WINDOW_S:
             self._turns.popleft()
+            self._computed.clear()
 
 
 def _p95(computes: Iterable[float]) -> float:

@@ -22,7 +22,7 @@ from voicepipe.engines.fair import owned_by
 from voicepipe.errands import BeginTool
 from voicepipe.errors import EngineError, cause
 from voicepipe.line import Line
-from voicepipe.pace import pause_s
+from voicepipe.pace import Pace
 from voicepipe.playout import Playout
 from voicepipe.reply import Reply
 from voicepipe.shown import shown
@@ -88,7 +88,7 @@ class Call:
 
     async def run(self) -> None:
         """Answer, and go on until either side hangs up. CallEnded is the last event, whatever happens."""
-        reason, detail, began = "error", "", self._clock()
+        reason, detail, pace = "error", "", Pace(self._clock())
         try:
             async with self._group:
                 for job in (self._playout.run(), self._greet(), self._mind_gaps()):
@@ -101,8 +101,8 @@ class Call:
                     if fact := self.ear.hear(block):
                         self._feed(fact)
                     self._watch_quiet()
-                    ahead_s = samples_to_ms(self.ear.now) / 1000 - (self._clock() - began)
-                    if (pause := pause_s(ahead_s, self.ear.now // BLOCK)) is not None:
+                    heard_s = samples_to_ms(self.ear.now) / 1000
+                    if (pause := pace.pause_s(heard_s, self._clock(), self.ear.now // BLOCK)) is not None:
                         await asyncio.sleep(pause)
                 reason = self._ending or "caller"
                 self.dialogue.studio.errands.leave()  # A tool that is over now begins no reply: it would never end.

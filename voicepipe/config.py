@@ -127,7 +127,7 @@ class LimitsConfig(Section, frozen=True):
     conversation_bytes: Annotated[int, Meta(ge=1024)] = 1024 * 1024
     """All of them."""
     items: Annotated[int, Meta(ge=1)] = 2000
-    client_percent: Annotated[int, Meta(ge=1, le=100)] = 10
+    client_percent: Annotated[int, Meta(ge=2, le=100)] = 10
     """Of the event loop's time that one client's messages may take for long; what comes faster is carried out later."""
     unread_bytes: Annotated[int, Meta(ge=65_536)] = 8 * 1024 * 1024
     """Sent and not taken by the client; a client that reads so slowly is hung up."""

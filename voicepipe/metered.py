@@ -4,7 +4,8 @@ of ours, which may be the greater part."""
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Generic, NamedTuple, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
@@ -36,34 +37,36 @@ Job = Generator[Any, None, T] | Coroutine[Any, Any, T]
 def charged(job: Job[T]) -> Job[T]:
     """`job`, whose steps are told to whoever pays in this context; as it is if nobody does."""
     payer = _payer.get()
-    return _charged(job, payer) if payer else job
+    return Metered(job, payer) if payer else job
 
 
-async def _charged(job: Job[T], payer: Payer) -> T:
-    return await Metered(job, payer)
-
-
-class Metered(Generic[T]):
-    """Awaits a coroutine, and tells what each of its steps took of the loop: not what it waited."""
+class Metered(Coroutine[Any, Any, T], Generator[Any, Any, T]):
+    """A coroutine that tells what each of its steps took of the loop: not what it waited. Await it, or make a task of
+    it."""
 
     def __init__(self, job: Job[T], payer: Payer) -> None:
         self._job = job
         self._payer = payer
 
     def __await__(self) -> Generator[Any, Any, T]:
+        return self
+
+    def send(self, value: Any) -> Any:
+        """One step."""
+        return self._step(partial(self._job.send, value))
+
+    def throw(self, *error: Any) -> Any:
+        """One step, which begins with an exception: a cancellation, say."""
+        return self._step(partial(self._job.throw, *error))
+
+    def close(self) -> None:
+        """As the coroutine's."""
+        self._job.close()
+
+    def _step(self, step: Callable[[], Any]) -> Any:
         used, busy = self._payer
-        thrown: BaseException | None = None
-        while True:
-            began = busy()
-            try:
-                waits_for = self._job.throw(thrown) if thrown else self._job.send(None)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            finally:
-                thrown = None
-                used(busy() - began)
-            try:
-                yield waits_for
-            except BaseException as error:  # A cancellation, which is the coroutine's to hear of.
-                thrown = error
+        began = busy()
+        try:
+            return step()
+        finally:
+            used(busy() - began)

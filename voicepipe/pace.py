@@ -8,11 +8,24 @@ BEHIND_BLOCKS = 4
 one a turn would let it fall behind further and further, though the loop has time enough for all of its sound."""
 
 
-def pause_s(ahead_s: float, block: int) -> float | None:
-    """Seconds to wait after the call's block number `block`; 0: the others get their turn; None: go on at once.
+BEHIND_S = 1.0
+"""No call counts as later than this: one that sent nothing for a minute, on hold or between two presses of a key, has
+no minute to make up for."""
 
-    `ahead_s`: how far the sound that was heard is ahead of the clock since the call began; negative: behind it.
-    """
-    if ahead_s > AHEAD_S:
-        return FAST_BLOCK_S
-    return None if ahead_s < 0 and block % BEHIND_BLOCKS else 0.0
+
+class Pace:
+    """One call's. Times in seconds of any clock."""
+
+    def __init__(self, now: float) -> None:
+        self._began = now
+
+    def pause_s(self, heard_s: float, now: float, block: int) -> float | None:
+        """Seconds to wait after the call's block number `block`; 0: the others get their turn; None: go on at once.
+
+        `heard_s`: so much of its sound was heard until `now`.
+        """
+        self._began = max(self._began, now - heard_s - BEHIND_S)
+        ahead_s = heard_s - (now - self._began)
+        if ahead_s > AHEAD_S:
+            return FAST_BLOCK_S
+        return None if ahead_s < 0 and block % BEHIND_BLOCKS else 0.0

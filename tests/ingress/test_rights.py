@@ -17,6 +17,9 @@ from voicepipe.call_api import Tenant
 from voicepipe.errors import TooManySecrets, Unauthorized
 from voicepipe.ingress import keys, server
 from voicepipe.ingress.keys import Caller, Secrets
+from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.rights import Rights
+from voicepipe.turn.events import Item
 
 BOOK = Tool("book", webhook=None, function="a:b")
 CLIENT_TOOL = {"type": "function", "name": "show", "parameters": {}}
@@ -153,7 +156,30 @@ async def test_a_tool_of_the_client_s_that_shadows_one_cannot_be_taken_from_unde
             *_, error = await answers(socket, create(tools=[]), "error")
             assert error["error"]["param"] == "response.tool_choice"
             error, updated = await answers(socket, update(tools=[]), "session.updated")
-            assert error["error"]["param"] == "session.tool_choice" and updated["session"]["tool_choice"] == "auto"
+            assert error["error"]["param"] == "session.tool_choice"
+            assert updated["session"]["tool_choice"]["name"] == updated["session"]["tools"][0]["name"] == "book", "as it was"
+
+
+async def test_a_choice_that_is_locked_stays_whatever_else_a_client_changes() -> None:
+    """It once fell back to "auto": the client's new tools and the tenant's choice together looked like a forced tool."""
+    session = {"type": "realtime", "tool_choice": "required"}
+    async with serving(shop()) as address:
+        key = (await secret(address, session=session, locked=["tool_choice"])).json()["value"]
+        async with page(address, key) as socket:
+            [updated] = await answers(socket, update(tools=[CLIENT_TOOL]), "session.updated")
+            assert updated["session"]["tool_choice"] == "required"
+            assert updated["session"]["tools"][0]["name"] == "show"
+
+
+def test_a_locked_conversation_loses_no_entry_but_the_caller_s_own() -> None:
+    locked, open_to_all = Rights(frozenset({"conversation"})), Rights()
+    theirs = [Item("a", "message", "system"), Item("b", "message", "assistant"), Item("c", "function_call", "assistant")]
+    for entry in theirs:
+        open_to_all.check_delete(entry)
+        with pytest.raises(WireError, match="locked"):
+            locked.check_delete(entry)
+    locked.check_delete(Item("d", "message", "user"))
+    locked.check_delete(Item("e", "function_call_output", "user"))
 
 
 async def test_a_secret_cannot_be_made_against_the_agent_s_locks() -> None:

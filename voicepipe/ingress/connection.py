@@ -323,5 +323,8 @@ class StampedWebSocket(WebSocketsSansIOProtocol):
         self.scope["extensions"].pop(PEER, None)  # We know the scope, so it must not know us for longer than the call.
         self.loop.call_later(LINGER, self.abort)
 
+    def take_at_most(self, message_bytes: int) -> None:
+        self.conn.max_message_size = message_bytes
+
     def abort(self) -> None:
         self.transport.abort()

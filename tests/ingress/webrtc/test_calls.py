@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
-from tests.ingress.fake_pop import ANSWER, WORDS, FakePop, serving, settled
+from tests.ingress.fake_pop import ANSWER, WORDS, FakePop, limited, serving, settled
 from tests.ingress.webrtc.peer import Peer, dialled, post, web
 from tests.waiting import until
 from voicepipe.call_api import Tenant
@@ -286,6 +286,22 @@ async def test_hanging_up_before_there_is_a_connection_gives_back_the_place() ->
             assert json.loads(await beside.recv())["type"] == "session.created"
             assert (await client.delete(location)).status_code == 200
             await asyncio.wait_for(beside.wait_closed(), 5)
+        await settled(pop)
+        await peer.close()
+
+
+async def test_who_listens_in_brings_no_sound_so_its_messages_are_short() -> None:
+    """They take no slot, and sixteen of them may be connected to one call."""
+    pop = FakePop(limited(event_bytes=2048))
+    async with serving(pop) as address, web(address) as client:
+        peer = Peer()
+        location = (await post(address, await peer.offer())).headers["Location"]
+        async with connect(f"ws://{address}/v1/realtime?call_id={location.rpartition('/')[2]}", proxy=None) as beside:
+            assert json.loads(await beside.recv())["type"] == "session.created"
+            await beside.send("x" * 3000)
+            await asyncio.wait_for(beside.wait_closed(), 5)
+            assert beside.close_code == 1009
+        assert (await client.delete(location)).status_code == 200, "and the call goes on"
         await settled(pop)
         await peer.close()
 

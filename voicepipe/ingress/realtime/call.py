@@ -20,6 +20,7 @@ from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.outbox import Outbox
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.realtime.share import Share
 from voicepipe.ingress.realtime.translate import Translator
 from voicepipe.line import Line
 from voicepipe.turn.events import CallEnded, CallEvent
@@ -79,6 +80,8 @@ class RealtimeCall:
         self, line: RealtimeLine, seat: Seat, session: Session, settings: CallSettings, limits: LimitsConfig
     ) -> None:
         self.limits = limits
+        self.share = Share(limits.client_percent)
+        """Of the loop's time, for what its clients ask."""
         self.reason = ""
         """Why it ended: the first reason counts."""
         self.running = asyncio.Event()

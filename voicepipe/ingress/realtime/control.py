@@ -134,6 +134,7 @@ class Control:
         self._call.truncate(event.item_id, end)
 
     async def _item_delete(self, event: ask.ItemDelete, asked: Asked) -> None:
+        asked.rights.check_delete(self._call.item(event.item_id))
         self._call.delete_item(event.item_id)
 
     async def _response_create(self, event: ask.ResponseCreate, asked: Asked) -> None:

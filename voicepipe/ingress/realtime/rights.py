@@ -56,13 +56,14 @@ class Rights:
             if part in _PATHS and _get(wanted, part) != (was := _get(before, part)):
                 refused.append(_locked(part, f"session.{_PATHS[part]}"))
                 wanted = _put(wanted, part, was)
-        if (wanted.tool_choice, wanted.tools) == (before.tool_choice, before.tools):
+        unchanged = (wanted.tool_choice, wanted.tools) == (before.tool_choice, before.tools)
+        if unchanged or "tool_choice" in self.locked:  # then it is not the client that forces a tool
             return wanted, refused
         try:
             self._check_choice(wanted.tool_choice, wanted.tools, agent, "session")
         except WireError as error:
             refused.append(error)
-            wanted = msgspec.structs.replace(wanted, tool_choice="auto")
+            wanted = msgspec.structs.replace(wanted, tool_choice=before.tool_choice, tools=before.tools)
         return wanted, refused
 
     def check_response(self, asked: ResponseParams, session: Session, agent: Agent) -> None:
@@ -80,13 +81,19 @@ class Rights:
         """Raises WireError: the model would take it for instructions, or for what the agent did, and that is locked."""
         if item.role == "system" and "instructions" in self.locked:
             raise _locked("instructions", f"{param}.role")
-        said = item.kind == "function_call_output" or (item.kind == "message" and item.role == "user")
-        if "conversation" in self.locked and not said:
+        if "conversation" in self.locked and not _said(item):
             raise _locked("conversation", f"{param}.role" if item.kind == "message" else f"{param}.type")
         theirs = {tool.name for tool in session.tools}
         if not self.own_tools and item.kind == "function_call" and item.name in _own(agent) - theirs:
             forged = f"Only the server can say that {item.name!r} was called, a tool of the agent's. Leave it out."
             raise WireError("invalid_value", forged, f"{param}.name")
+
+    def check_delete(self, item: Item) -> None:
+        """Raises WireError: it is an entry of somebody else's, in what is locked."""
+        if item.role == "system" and "instructions" in self.locked:
+            raise _locked("instructions", "item_id")
+        if "conversation" in self.locked and not _said(item):
+            raise _locked("conversation", "item_id")
 
     def _check_choice(self, choice: ToolChoice, tools: Collection[ToolJson], agent: Agent, where: str) -> None:
         """Raises WireError: it would force a tool of the agent's."""
@@ -99,6 +106,11 @@ class Rights:
 
 def _own(agent: Agent) -> set[str]:
     return {tool.name for tool in agent.tools}
+
+
+def _said(item: Item) -> bool:
+    """What the caller said, or what came of a tool of the client's."""
+    return item.kind == "function_call_output" or (item.kind == "message" and item.role == "user")
 
 
 def _locked(part: Part, param: str) -> WireError:

@@ -1,9 +1,9 @@
-"""A client's share of the event loop, which carries all other calls too: its messages are carried out as long as they
-take no more of it.
+"""A call's share of the event loop, which carries all other calls too: what its clients ask is carried out as long as it
+takes no more of it.
 
-What counts is the processor's time that its own messages take, and the replies that they ask for, not the time that
-passes meanwhile. A client that sends faster than that is slowed, and told so; none of its messages is dropped. The
-busier the loop is, the smaller is the share: however many clients ask too much, the other calls keep the most of it.
+What counts is the processor's time that their messages take, and the replies that they ask for, not the time that
+passes meanwhile. Who sends faster than that is slowed, and told so; no message is dropped. The busier the loop is, the
+smaller is the share.
 """
 
 import asyncio
@@ -15,20 +15,21 @@ from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.metered import Metered, Payer, paid_by
 
 BURST_S = 0.1
-"""Of the loop's time that a client has saved up when it begins, and can save up at most."""
+"""Of the loop's time that a call can save up at most. It begins with nothing saved: who places call after call would
+else have as many bursts."""
 SLICE_S = 0.004
-"""So much of one client's messages is carried out at a stretch. What they undo among themselves costs nothing."""
+"""So much of one call's messages is carried out at a stretch. A request that is cancelled within it never runs."""
 FREE, FULL = 0.6, 0.9
-"""Up to the first a loop is free: a client has its whole share. From the second on it has `LEAST` of it. Both are parts
-of the time in which the loop's thread ran."""
-LEAST = 0.3
-"""Of a share of 10 %: some three times what sound at its own pace takes, with a reply at a time."""
+"""Up to the first a loop is free, and a call has its whole share. From the second on it has `LEAST`. Both are parts of
+the time in which the loop's thread ran."""
+LEAST = 0.02
+"""Of the loop's time: twice what sound at its own pace takes, with a reply at a time. A call has so much in any case."""
 LOOK_S = 0.1
 """How busy the loop is, is seen over at least so long; who waits looks again after as long."""
 TIMER_S = 0.001
 """No shorter time is worth a timer."""
 FAR_OVER_S, TOLD_EVERY_S = 2.0, 30.0
-"""A client that was held up for so long is told, and not again for a while."""
+"""Who was held up for so long is told, and not again for a while."""
 
 
 class Budget:
@@ -36,7 +37,7 @@ class Budget:
 
     def __init__(self, rate: float, now: float) -> None:
         self._rate = rate
-        self._left = BURST_S
+        self._left = 0.0
         self._at = now
 
     def set_rate(self, rate: float, now: float) -> None:
@@ -61,26 +62,24 @@ class Load:
         self._at, self._busy = now, busy
         self._part = 0.0
 
-    def part_of_share(self, now: float, busy: float) -> float:
-        """1 while the loop is free, `LEAST` when it is full. `busy`: seconds for which the thread ran until `now`."""
+    def room(self, now: float, busy: float) -> float:
+        """1 while the loop is free, 0 when it is full. `busy`: seconds for which the thread ran until `now`."""
         if now - self._at >= LOOK_S:
             self._part = (busy - self._busy) / (now - self._at)
             self._at, self._busy = now, busy
-        return min(1.0, max(LEAST, (FULL - self._part) / (FULL - FREE)))
+        return min(1.0, max(0.0, (FULL - self._part) / (FULL - FREE)))
 
 
 class Share:
-    """One client's. `tell` gets the error that it is to read."""
+    """One call's, for all its clients."""
 
     def __init__(
         self,
         percent: int,
-        tell: Callable[[WireError], None],
         clock: Callable[[], float] = time.monotonic,
         busy: Callable[[], float] = time.thread_time,
     ) -> None:
         self._percent = percent
-        self._tell = tell
         self._clock = clock
         self._busy = busy
         self._budget = Budget(percent / 100, clock())
@@ -89,21 +88,25 @@ class Share:
         self._held_up = 0.0
         self._told_at = float("-inf")
 
-    async def spend(self, asked: Coroutine[Any, Any, None]) -> None:
-        """Carry out one message; returns when the next one may be."""
-        payer = Payer(self._used, self._busy)  # kept by nobody: it knows us, and would be a circle
+    def payer(self) -> Payer:
+        """By whom what clients cause is paid for. A new one each time: it knows us, and kept here would be a circle."""
+        return Payer(self._used, self._busy)
+
+    async def spend(self, asked: Coroutine[Any, Any, None], tell: Callable[[WireError], None]) -> None:
+        """Carry out one message; returns when the next one may be. `tell` gets the error that its client is to read."""
+        payer = self.payer()
         with paid_by(payer):
             await Metered(asked, payer)
         if self._slice >= SLICE_S:
-            await self.rest()
+            await self.rest(tell)
 
-    async def rest(self) -> None:
-        """Let the others have the loop, and wait until this client has a share of it again."""
+    async def rest(self, tell: Callable[[WireError], None]) -> None:
+        """Let the others have the loop, and wait until this call has a share of it again."""
         self._slice = 0.0
         wait_s = self._wait_s()
         self._held_up = self._held_up + wait_s if wait_s else 0.0
         if self._held_up >= FAR_OVER_S:
-            self._complain()
+            self._complain(tell)
         while True:
             await asyncio.sleep(min(wait_s, LOOK_S))
             wait_s = self._wait_s()  # again, since the loop may be busier by now, or less
@@ -113,15 +116,15 @@ class Share:
     def _wait_s(self) -> float:
         """For so long it has to wait, as busy as the loop is now."""
         now = self._clock()
-        self._budget.set_rate(self._percent / 100 * self._load.part_of_share(now, self._busy()), now)
+        self._budget.set_rate(max(LEAST, self._percent / 100 * self._load.room(now, self._busy())), now)
         return self._budget.wait_s(now)
 
-    def _complain(self) -> None:
+    def _complain(self, tell: Callable[[WireError], None]) -> None:
         now = self._clock()
         if now - self._told_at < TOLD_EVERY_S:
             return
         self._told_at = now
-        self._tell(
+        tell(
             WireError(
                 "rate_limit_exceeded",
                 f"Your messages take more of this server's time than your share, which is {self._percent} % at most "

@@ -17,7 +17,7 @@ from voicepipe.ingress.realtime.call import LINGER, RealtimeCall
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
-from voicepipe.ingress.realtime.share import Share
+from voicepipe.metered import paid_by
 from voicepipe.tasks import TaskGroup
 
 logger = logging.getLogger(__name__)
@@ -34,6 +34,9 @@ class Peer(Protocol):
 
     def abort(self) -> None:
         """Drop the connection without waiting for the client to take what it was sent."""
+
+    def take_at_most(self, message_bytes: int) -> None:
+        """No message may be longer from now on."""
 
 
 async def converse(
@@ -69,14 +72,18 @@ async def listen_in(socket: WebSocket, call: RealtimeCall, subprotocol: str | No
     It may say nothing for as long as it likes. Raises PopFull; then it is not accepted.
     """
     client = _Client(socket, call, rights, None, on_full=lambda: None)
-    await socket.accept(subprotocol)
-    async with TaskGroup() as tasks:
-        writer = tasks.create_task(client.write())
-        reader = tasks.create_task(client.read())
-        await asyncio.wait({writer, reader}, return_when=asyncio.FIRST_COMPLETED)
+    try:
+        await client.accept(subprotocol)
+        async with TaskGroup() as tasks:
+            with paid_by(call.share.payer()):  # Each event is written to each of them once more.
+                writer = tasks.create_task(client.write())
+            reader = tasks.create_task(client.read())
+            await asyncio.wait({writer, reader}, return_when=asyncio.FIRST_COMPLETED)
+            call.leave(client.outbox)
+            reader.cancel()
+            await client.flush(writer)
+    finally:
         call.leave(client.outbox)
-        reader.cancel()
-        await client.flush(writer)
 
 
 class _Client:
@@ -90,15 +97,20 @@ class _Client:
         self._idle_s = idle_s
         self._on_full = on_full
         self.outbox = call.join(self._full)
-        self._share = Share(call.limits.client_percent, partial(call.tell, self.outbox))
         self._gone = False
+
+    async def accept(self, subprotocol: str | None) -> None:
+        """As a listener, which brings no sound: its messages are short."""
+        if self._peer is not None:
+            self._peer.take_at_most(self._call.limits.event_bytes)
+        await self._socket.accept(subprotocol)
 
     async def read(self) -> str:
         """Carry out what the client asks until it is gone; why it is: "caller" or "idle"."""
         await self._call.running.wait()
         try:
             while not self._gone:
-                await self._share.spend(self._heed())
+                await self._call.share.spend(self._heed(), partial(self._call.tell, self.outbox))
         except TimeoutError:
             return "idle"
         return "caller"

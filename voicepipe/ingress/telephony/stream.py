@@ -152,6 +152,6 @@ class Streams:
 
         try:
             while not stops:
-                await wire.share.spend(heed())
+                await wire.share.spend(heed(), wire.held_up)
         except TimeoutError:
             call.end("idle")

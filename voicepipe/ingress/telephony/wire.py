@@ -33,7 +33,7 @@ class Wire:
         self._stream_id = ""
         self._bad = self._troubles = 0
         self._outbox = Outbox(limits.unread_bytes, self._full)
-        self.share = Share(limits.client_percent, self._held_up)
+        self.share = Share(limits.client_percent)
         """Of the loop's time, for what is made of its messages."""
 
     async def start(self) -> Start | None:
@@ -60,7 +60,7 @@ class Wire:
             except BadMessage as error:
                 self._bad += 1
                 logger.warning("%s: a message of stream %r %s", self._dialect.kind, self._stream_id, error)
-            await self.share.rest()
+            await self.share.rest(self.held_up)
         logger.warning(
             "%s: stream %r is given up after %d such messages", self._dialect.kind, self._stream_id, MOST_BAD
         )
@@ -125,7 +125,8 @@ class Wire:
         )
         self._abort()
 
-    def _held_up(self, error: WireError) -> None:
+    def held_up(self, error: WireError) -> None:
+        """The provider, or who plays it, sends more than its share."""
         logger.warning("%s: stream %r is slowed: %s", self._dialect.kind, self._stream_id, error.message)
 
     def _abort(self) -> None:

@@ -4,14 +4,12 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
-from functools import partial
 
 from aiortc import RTCDataChannel
 
 from voicepipe.ingress.realtime.call import LINGER, RealtimeCall
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.rights import Rights
-from voicepipe.ingress.realtime.share import Share
 from voicepipe.rtp.sctp import Sctp
 from voicepipe.tasks import TaskGroup
 
@@ -33,7 +31,6 @@ class ChannelClient:
         self._sctp = sctp
         sctp.on_overlong = self._overlong
         self._outbox = call.join(lambda: call.end("caller"))
-        self._share = Share(call.limits.client_percent, partial(call.tell, self._outbox))
         self._asked: asyncio.Queue[tuple[str | bytes, float]] = asyncio.Queue()
         """As long as SCTP's window lets it be: a client that sends more than can be carried out is held up."""
         self._channel: asyncio.Future[RTCDataChannel] = asyncio.get_running_loop().create_future()
@@ -57,7 +54,7 @@ class ChannelClient:
         self._call.end("caller")
 
     def tell(self, error: WireError) -> None:
-        """Something that the peer does wrong, though not by a message."""
+        """Something that the peer does wrong."""
         self._call.tell(self._outbox, error)
 
     async def opening(self) -> None:
@@ -79,7 +76,7 @@ class ChannelClient:
         while True:
             message, arrived = await self._asked.get()
             self._sctp.release(message)
-            await self._share.spend(self._call.handle(message, arrived, self._outbox, self._rights))
+            await self._call.share.spend(self._call.handle(message, arrived, self._outbox, self._rights), self.tell)
 
     async def _write(self) -> None:
         await asyncio.wait({self._channel}, timeout=OPEN_S)
