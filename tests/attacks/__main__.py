@@ -19,6 +19,11 @@ from tests.attacks.bench.discovery import found
 from voicepipe.errors import ProbeError
 
 
+STOLEN, TRIES = 0.05, 4
+"""A run is made again where the machine's host kept more of its cores than that: it says nothing of an attack. The last
+one counts, and the table shows what was stolen."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, run, report; returns the exit status."""
     options = parser().parse_args(argv)
@@ -57,7 +62,11 @@ async def measure(options: argparse.Namespace, names: Sequence[str], by_attack: 
                 console.print(f"{title}: {what} ...")
 
             holds_key = name in attacks and not attacks[name].by_stranger
-            result = await one_result(name, options.seconds, options.turns, holds_key, told)
+            for _ in range(TRIES):
+                result = await one_result(name, options.seconds, options.turns, holds_key, told)
+                if result.stolen <= STOLEN:
+                    break
+                told(f"the machine's host kept {result.stolen:.0%} of its cores for others: once more")
             by_attack.setdefault(name, []).append(result)
             keep(options.json, by_attack)
 

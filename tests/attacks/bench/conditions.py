@@ -89,6 +89,11 @@ class Result(msgspec.Struct, frozen=True):
     """Of a PoP that has ended: the end of its log."""
 
     @property
+    def stolen(self) -> float:
+        """Share of all cores' time that the machine's own host kept, in the worse of both conditions."""
+        return max(self.without.stolen, self.beside.stolen)
+
+    @property
     def growth_mb(self) -> float | None:
         """Memory after the fifth attack less memory after the first; None where there were not so many."""
         first, last = self.memory_after(1), self.memory_after(ATTACKS)
