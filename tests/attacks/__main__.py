@@ -18,7 +18,6 @@ from tests.attacks.bench.conditions import Result, one_result
 from tests.attacks.bench.discovery import found
 from voicepipe.errors import ProbeError
 
-
 STOLEN, TRIES = 0.05, 4
 """A run is made again where the machine's host kept more of its cores than that: it says nothing of an attack. The last
 one counts, and the table shows what was stolen."""
