@@ -19,6 +19,7 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedC
 
 from latency_probes import capacity, health, report, soak_report
 from latency_probes.caller import Caller
+from latency_probes.machine import Stolen
 from latency_probes.misbehaving import Site
 from latency_probes.own_server import COMMAND, own_server
 from latency_probes.plan import SETS, CallPlan, make_plan, sizes
@@ -54,6 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.list:
         console.print("\n".join(f"{kind:14}{size:5}" for kind, size in sizes().items()), highlight=False)
         return 0
+    stolen = Stolen()
     if threading.current_thread() is threading.main_thread():
         # As Ctrl-C, so that a server of our own that is still starting does not outlive us.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -68,6 +70,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except (KeyboardInterrupt, asyncio.CancelledError):
         return STOPPED
+    finally:
+        if warning := stolen.warning():
+            console.print(warning, style="yellow", highlight=False)
 
 
 def parser() -> argparse.ArgumentParser:

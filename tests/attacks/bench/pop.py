@@ -13,6 +13,7 @@ import psutil
 
 from latency_probes import health
 from latency_probes.caller import Caller
+from latency_probes.machine import stolen_s
 from latency_probes.own_server import started
 from latency_probes.plan import CallPlan
 from latency_probes.realtime import RealtimeCaller
@@ -89,7 +90,7 @@ class BenchPop:
         except (ProbeError, KeyError):
             tasks = None
         return Held(
-            rss / 2**20, descriptors, threads, tasks, times.user + times.system, _waited_s(self.pid), _stolen_s()
+            rss / 2**20, descriptors, threads, tasks, times.user + times.system, _waited_s(self.pid), stolen_s()
         )
 
 
@@ -99,11 +100,6 @@ def _waited_s(pid: int) -> float:
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
     except (OSError, IndexError):
         return 0.0
-
-
-def _stolen_s() -> float:
-    """Over all cores; 0 where the system does not tell."""
-    return float(getattr(psutil.cpu_times(), "steal", 0.0))
 
 
 @contextmanager
