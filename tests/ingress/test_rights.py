@@ -163,7 +163,7 @@ async def test_a_secret_cannot_be_made_against_the_agent_s_locks() -> None:
 
 
 def caller(tenant: str, size: int = 10) -> Caller:
-    return Caller(Tenant(tenant), "front-desk", {"instructions": "x" * size})
+    return Caller(Tenant(tenant), "front-desk", b'{"instructions":"%s"}' % (b"x" * size))
 
 
 def test_each_tenant_has_its_own_room_for_keys(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +175,7 @@ def test_each_tenant_has_its_own_room_for_keys(monkeypatch: pytest.MonkeyPatch) 
         secrets.make(caller("flood"), 60)
     with pytest.raises(TooManySecrets, match="flood has 20 ek_ keys"):
         secrets.make(caller("flood"), 60)
-    assert secrets.find(mine).session == {"instructions": "x" * 10}
+    assert secrets.find(mine).session == b'{"instructions":"xxxxxxxxxx"}'
     now[0] += 61
     again, _ = secrets.make(caller("flood"), 60)
     assert secrets.find(again).tenant.name == "flood" and secrets.find(mine)
