@@ -7,6 +7,7 @@ from collections import deque
 from typing import Any
 
 import h11
+from starlette.requests import HTTPConnection
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -47,6 +48,13 @@ TOO_MANY_FRAMES = "too many pings or small fragments: send some in a minute"
 
 log = logging.getLogger(__name__)
 log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `Refusals` tells of them
+
+
+def take_visit(connection: HTTPConnection) -> Visit | None:
+    """The visit that a WebSocket belongs to, for who accepts it and knows only later whether its call gets a place: it
+    goes on to be a stranger's until `Visit.accepted`. None: another server than ours asks, such as a test's."""
+    visit: Visit | None = connection.scope.get("state", {}).pop(VISIT, None)
+    return visit
 
 
 class HttpConnection(H11Protocol):
@@ -314,7 +322,8 @@ class StampedWebSocket(WebSocketsSansIOProtocol):
         if message["type"] == "websocket.http.response.body":
             self.handshake_complete = True  # A refusal is an answer, too: uvicorn would log a failure.
         elif message["type"] == "websocket.accept":
-            self._visit.accepted()
+            if VISIT in self.scope["state"]:  # Otherwise somebody has taken it (`take_visit`).
+                self._visit.accepted()
         elif message["type"] == "websocket.close" and self._unread and self._feeding is None:
             self._feeding = self.loop.call_soon(self._go_on)  # The client's own goodbye may be among it.
 
