@@ -135,6 +135,9 @@ async def test_a_client_secret_carries_its_session() -> None:
         (b'{"session": {"audio": {"output": {"speed": "fast"}}}}', "session.audio.output.speed"),
         (b'{"session": {"type": "transcription"}}', "session.type"),
         (b'{"session": []}', "session"),
+        (b'{"session": {"instructions": "\xff"}}', None),
+        (b'{"session": {"x": \xff}}', None),
+        (b'{"session": {"x": %s1%s}}' % (b"[" * 5000, b"]" * 5000), None),
         (b" " * 2_000_000, None),
     ],
 )

@@ -27,7 +27,7 @@ from voicepipe.errors import (
 )
 from voicepipe.ingress.connection import VISIT
 from voicepipe.ingress.keys import Caller, Secrets, caller, key_of
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.errors import WireError, wire_error
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
@@ -183,9 +183,10 @@ class Doors:
 
 def settle(agent: Agent, who: Caller, expires_at: int = 0) -> tuple[Session, CallSettings]:
     """The session and settings with which a call begins. Raises WireError."""
+    asked = decoded(who.session, dict[str, Any], "session")
     settings = CallSettings.of(agent)
     before = Session.of(settings, id=fresh_id("sess"), expires_at=expires_at)
-    session = permitted(Rights(frozenset(agent.locked)), before, msgspec.json.decode(who.session), agent)
+    session = permitted(Rights(frozenset(agent.locked)), before, asked, agent)
     return session, session.settings(settings)
 
 
@@ -205,3 +206,11 @@ async def body(request: Request, most: int = BODY_BYTES) -> bytes:
         if len(read) > most:
             raise WireError("request_too_large", f"The body is over {most} bytes, the most that is taken: shorten it.")
     return bytes(read)
+
+
+def decoded(said: bytes | msgspec.Raw, shape: type[T], where: str = "") -> T:
+    """JSON of a client's; `where` is the path of what is decoded. Raises WireError."""
+    try:
+        return msgspec.json.decode(said, type=shape)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise wire_error(error, where) from None

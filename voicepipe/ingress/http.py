@@ -8,6 +8,7 @@ import time
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -25,12 +26,12 @@ from voicepipe.errors import Refused, Unauthorized
 from voicepipe.ingress import dashboard, server
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CallsInProgress
-from voicepipe.ingress.doors import Doors, body, find_agent, mistake, nowhere, settle
+from voicepipe.ingress.doors import Doors, body, decoded, find_agent, mistake, nowhere, settle
 from voicepipe.ingress.keys import Caller, SecretRequest
 from voicepipe.ingress.lists import Lists
 from voicepipe.ingress.local import LocalOnly, check_exposure
 from voicepipe.ingress.realtime.bounds import check_session
-from voicepipe.ingress.realtime.errors import WireError, wire_error
+from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.websocket import converse, listen_in
 from voicepipe.ingress.sip import edge as sip
@@ -43,6 +44,12 @@ logger = logging.getLogger(__name__)
 
 WEB = Path(__file__).parents[1] / "web"
 SUBPROTOCOL = "realtime"
+
+
+class _Named(msgspec.Struct):
+    """What says which agent is meant; the rest of a session is passed over."""
+
+    model: Any = None
 
 
 class Realtime:
@@ -85,10 +92,10 @@ class Realtime:
         return await self._doors.carry_out(who, self._secret(who, sent))
 
     async def _secret(self, who: Caller, sent: bytes) -> Response:
-        asked = _decoded(sent)
-        model = asked.session.get("model")
+        asked = decoded(sent or b"{}", SecretRequest)
+        model = decoded(asked.session, _Named, "session").model
         agent = find_agent(self._pop, who.tenant, model if isinstance(model, str) else None)
-        fresh = Caller(who.tenant, agent.name, msgspec.json.encode(asked.session), asked.locked)
+        fresh = Caller(who.tenant, agent.name, bytes(asked.session), asked.locked)
         session, _ = settle(agent, fresh)
         check_session(session, self._pop.config.limits)
         value, expires_at = self._doors.secrets.make(fresh, asked.expires_after.seconds)
@@ -98,13 +105,6 @@ class Realtime:
 
 def _subprotocol(socket: WebSocket) -> str | None:
     return SUBPROTOCOL if SUBPROTOCOL in socket.scope["subprotocols"] else None
-
-
-def _decoded(body: bytes) -> SecretRequest:
-    try:
-        return msgspec.json.decode(body or b"{}", type=SecretRequest)
-    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        raise wire_error(error) from None
 
 
 def app(pop: PopApi, calls: Calls, network: Network) -> Starlette:

@@ -4,7 +4,7 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -32,7 +32,8 @@ class SecretRequest(Struct, frozen=True):
     """Body of POST /v1/realtime/client_secrets."""
 
     expires_after: ExpiresAfter = ExpiresAfter()
-    session: dict[str, Any] = msgspec.field(default_factory=dict)
+    session: msgspec.Raw = msgspec.Raw(b"{}")
+    """Decoded once, where it is settled."""
     locked: tuple[Part, ...] = ()
     """What the key's holder cannot change of it."""
 
