@@ -9,7 +9,7 @@ import httpx
 from tests.attacks.target import Attack, Target
 
 AT_A_TIME = 4
-SESSIONS = (
+SESSIONS: tuple[dict[str, object], ...] = (
     {},
     {"type": "realtime", "instructions": "i" * 100_000},
     {"type": "realtime", "x": [{}] * 100_000},
