@@ -32,7 +32,7 @@ class Started:
 def own_server(command: tuple[str, ...] = COMMAND) -> Iterator[str]:
     """The address of the PoP that `command` starts; it is stopped at the end.
 
-    Raises ProbeError where it does not say within two minutes that it is ready.
+    Raises ProbeError where it does not say within five minutes that it is ready.
     """
     with started(command) as pop:
         yield pop.url

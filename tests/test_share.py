@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-from collections.abc import Callable
 
 import pytest
 

@@ -150,10 +150,11 @@ class PopApi(Protocol):
         """Whose calls the holder of this key may see: a tenant's name; None: everyone's. Raises Unauthorized."""
 
     def admit(self, tenant: Tenant, agent: Agent) -> AbstractContextManager[Seat]:
-        """A place for one call. Raises PopFull, Draining, EngineDown."""
+        """A place for one call. Raises PopFull, of which TenantFull is a kind, Draining, EngineDown."""
 
     def health(self) -> dict[str, Any]:
-        """{"status", "calls", "predicted_ms", "tasks", "threads", "fds", "rss_kb", "cpu_s", "loop_lag_p99_ms"}.
+        """{"status", "calls", "predicted_ms", "decoders", "tasks", "threads", "codecs", "fds", "rss_kb", "cpu_s",
+        "loop_lag_p99_ms"}. Decoders of recognisers are those lent to utterances now.
 
         `status` is "ok" while calls are taken, otherwise "starting", "draining", "engine_down", "full" (every slot is
         taken) or "late" (one more call would be answered over the budget). Where the agents' folder cannot be used as

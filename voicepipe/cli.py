@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Every command and option."""
-    top = argparse.ArgumentParser("voicepipe", description="Answers calls with a voice AI; aims to begin each reply within 300 ms.")
+    top = argparse.ArgumentParser("voicepipe", description="Answers calls with a voice AI; aims at 300 ms.")
     top.add_argument("--version", action="version", version=f"voicepipe {__version__}")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
 

@@ -119,7 +119,7 @@ class LimitsConfig(Section, frozen=True):
     idle_ms: Annotated[int, Meta(ge=1000)] = 300_000
     """Without any message from the client."""
     event_bytes: Annotated[int, Meta(ge=1024)] = 512 * 1024
-    """One message that is no appended audio."""
+    """One message that is no appended audio; the body of `client_secrets`, and the session in a call's form."""
     session_bytes: Annotated[int, Meta(ge=1024)] = 128 * 1024
     """The instructions and tools of a session, or of one response."""
     item_bytes: Annotated[int, Meta(ge=1024)] = 64 * 1024
@@ -128,7 +128,8 @@ class LimitsConfig(Section, frozen=True):
     """All of them."""
     items: Annotated[int, Meta(ge=1)] = 2000
     client_percent: Annotated[int, Meta(ge=2, le=100)] = 10
-    """Of the event loop's time that one client's messages may take for long; what comes faster is carried out later."""
+    """Of the event loop's time that one client's messages may take for long; what comes faster is carried out later. A
+    key's HTTP requests (`client_secrets`, calls) have a share of their own; above it they get 429."""
     unread_bytes: Annotated[int, Meta(ge=65_536)] = 8 * 1024 * 1024
     """Sent and not taken by the client; a client that reads so slowly is hung up."""
 

@@ -16,6 +16,7 @@ VoicepipeError
  |    +-- EngineDown        an engine is being started again
  |    +-- NoPort            no network port can be had for a call's sound
  |    +-- TooManySecrets   a tenant has as many short-lived keys as it may have
+ |    +-- OverShare        what a key has asked for took more of the event loop than its share
  |    +-- UnknownCall       no call has this id, or it is somebody else's
  +-- CallError               a request about a call that it cannot carry out
  |    +-- InputEmpty         nothing to commit
@@ -106,6 +107,10 @@ class NoPort(Refused):
 
 class TooManySecrets(Refused):
     """A tenant has as many short-lived keys as it may have at a time."""
+
+
+class OverShare(Refused):
+    """What a key has asked for by HTTP took more of the event loop's time than its share."""
 
 
 class UnknownCall(Refused):

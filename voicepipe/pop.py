@@ -207,12 +207,12 @@ class Pop:
                 self._admission.note(time.monotonic(), tenant, took_ms)
 
     def health(self) -> dict[str, Any]:
-        warning: dict[str, Any] = {"warning": self._agents.warning} if self._agents.warning else {}
+        troubles: dict[str, Any] = {"warning": self._agents.warning} if self._agents.warning else {}
         numbers = {"calls": self.calls, "predicted_ms": round(self.predicted_ms)}
         numbers["decoders"] = sum(engine.lent for engine in self.engines.all() if isinstance(engine, Lends))
         if down := self._look():
-            warning["down"] = {name: round(time.monotonic() - since) for name, since in down.items()}
-        return {"status": self._status(), **warning, **numbers, **self.watch.vitals()}
+            troubles["down"] = {name: round(time.monotonic() - since) for name, since in down.items()}
+        return {"status": self._status(), **troubles, **numbers, **self.watch.vitals()}
 
     def _look(self) -> dict[str, float]:
         """Which engines are down, and since when."""

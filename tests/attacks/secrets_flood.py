@@ -1,6 +1,7 @@
-"""Short-lived keys by the thousand, each with as long a session as is taken."""
+"""Short-lived keys by the thousand, each with as long a session as is taken, or with one that takes long to decode."""
 
 import asyncio
+import json
 import time
 
 import httpx
@@ -8,11 +9,14 @@ import httpx
 from tests.attacks.target import Attack, Target
 
 AT_A_TIME = 4
-SESSIONS: tuple[dict[str, str], ...] = (
+SESSIONS: tuple[dict[str, object], ...] = (
     {},
     {"type": "realtime", "instructions": "i" * 100_000},
+    {"type": "realtime", "x": [{}] * 100_000},
     {"type": "realtime", "x": "y" * 1_000_000},
 )
+EXPIRES = {"anchor": "created_at", "seconds": 60}
+BODIES = tuple(json.dumps({"expires_after": EXPIRES, "session": session}) for session in SESSIONS)
 
 
 async def run(target: Target, seconds: float) -> None:
@@ -28,8 +32,8 @@ async def makes(client: httpx.AsyncClient, target: Target, until: float) -> None
     while time.monotonic() < until:
         n += 1
         try:
-            body = {"expires_after": {"anchor": "created_at", "seconds": 60}, "session": SESSIONS[n % len(SESSIONS)]}
-            answer = await client.post(f"{target.http}/v1/realtime/client_secrets", json=body)
+            body = BODIES[n % len(BODIES)]
+            answer = await client.post(f"{target.http}/v1/realtime/client_secrets", content=body)
             target.told[f"HTTP {answer.status_code}"] += 1
         except httpx.HTTPError:
             target.told["closed"] += 1

@@ -6,6 +6,7 @@ import gc
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from tests.ingress.fake_pop import FakePop, serving
 from voicepipe.call_api import Tenant
 from voicepipe.config import HttpConfig
 from voicepipe.ingress import accept, connection, server
-from voicepipe.ingress.connection import StampedWebSocket
+from voicepipe.ingress.connection import HttpConnection, StampedWebSocket
 from voicepipe.ingress.visits import STRANGERS, Room, Visits
 from voicepipe.lan import certificate
 
@@ -147,6 +148,22 @@ async def test_who_begins_tls_and_stops_is_hung_up(monkeypatch: pytest.MonkeyPat
             await ended(streams)
         async with httpx.AsyncClient(verify=trusted, trust_env=False) as client:
             assert (await client.get(f"https://{address}/healthz")).json()["status"] == "ok"
+
+
+async def test_each_request_is_waited_for_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they are told apart by what Python uses again, a new one may be taken for an old one that never came."""
+    monkeypatch.setattr(connection, "id", lambda thing: 1, raising=False)
+    waited_for = list[Any]()
+    async with serving(FakePop()) as address, raw(address) as (reader, writer):
+        for _ in range(3):
+            writer.write(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            await reader.readuntil(b"}")
+            all_of_them = [found for found in gc.get_objects() if type(found) is HttpConnection]
+            (ours,) = [found for found in all_of_them if found.transport and not found.transport.is_closing()]
+            await eventually(partial(getattr, ours.cycle, "response_complete"))
+            waited_for.append(ours._waiting_for()[0])
+    assert [phase for phase, _ in waited_for] == 3 * ["request"]
+    assert len(set(waited_for)) == 3
 
 
 # --- too many

@@ -16,7 +16,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin, Subprotocol
 
-from tests.ingress.fake_pop import FakePop, serving
+from tests.ingress.fake_pop import FakePop, limited, serving
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, HttpConfig, TenantConfig
 from voicepipe.errors import ConfigError, Draining, EngineDown, PopFull, Unauthorized
@@ -135,6 +135,9 @@ async def test_a_client_secret_carries_its_session() -> None:
         (b'{"session": {"audio": {"output": {"speed": "fast"}}}}', "session.audio.output.speed"),
         (b'{"session": {"type": "transcription"}}', "session.type"),
         (b'{"session": []}', "session"),
+        (b'{"session": {"instructions": "\xff"}}', None),
+        (b'{"session": {"x": \xff}}', None),
+        (b'{"session": {"x": %s1%s}}' % (b"[" * 5000, b"]" * 5000), None),
         (b" " * 2_000_000, None),
     ],
 )
@@ -148,6 +151,32 @@ async def test_client_secrets_need_a_key() -> None:
     async with requests(keyed()) as client:
         answer = await client.post("/v1/realtime/client_secrets", json={})
         assert answer.status_code == 401 and answer.headers["WWW-Authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("session", [b'{"x":[%s]}', b'{"x":"%s"}'])
+async def test_a_session_that_is_too_long_is_not_even_decoded(session: bytes) -> None:
+    """A form's session and the body of a secret are bounded as a WebSocket's message is."""
+    pop = FakePop(limited(event_bytes=4096))
+    session %= b",".join([b"[]"] * 3000)
+    async with requests(pop) as client:
+        secret = await client.post("/v1/realtime/client_secrets", content=b'{"session":%s}' % session)
+        assert secret.status_code == 400 and secret.json()["error"]["code"] == "request_too_large"
+        assert "4096 bytes" in secret.json()["error"]["message"]
+        call = await client.post("/v1/realtime/calls", files={"sdp": (None, "v=0"), "session": (None, session)})
+        assert call.status_code == 400 and call.json()["error"]["param"] == "session"
+        assert "4096 bytes" in call.json()["error"]["message"]
+
+
+async def test_a_session_whose_agent_has_a_lock_by_now_is_refused_before_it_is_accepted() -> None:
+    pop = keyed()
+    async with serving(pop) as address:
+        async with httpx.AsyncClient(
+            base_url=f"http://{address}", headers=bearer("sk-acme"), trust_env=False
+        ) as client:
+            asked = {"session": {"type": "realtime", "instructions": "Sell shoes."}}
+            made = (await client.post("/v1/realtime/client_secrets", json=asked)).json()
+        pop.known["front-desk"] = msgspec.structs.replace(pop.known["front-desk"], locked=("instructions",))
+        assert (await refused(address, additional_headers=bearer(made["value"])))[:2] == (400, "locked")
 
 
 def test_secrets_expire() -> None:

@@ -148,3 +148,12 @@ def test_turned_off_detection_comes_back_whole() -> None:
 def test_an_agent_faster_than_the_convention_allows_can_still_be_updated() -> None:
     fast = Session.of(CallSettings.of(msgspec.structs.replace(AGENT, speed=9.0)), id="s")
     assert fast.updated({"instructions": "x"}).audio.output.speed == FASTEST
+
+
+def test_fields_that_are_not_ours_are_not_even_looked_at() -> None:
+    class Many(dict[str, Any]):
+        def items(self) -> Any:
+            raise AssertionError("all of them are looked at")
+
+    before = Session.of(CallSettings.of(Agent("a")), id="sess_1")
+    assert before.updated({"audio": Many(x=1, output={"speed": 1.5})}).audio.output.speed == 1.5

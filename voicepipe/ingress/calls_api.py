@@ -2,7 +2,6 @@
 it keys."""
 
 import re
-from typing import TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -11,15 +10,13 @@ from starlette.routing import BaseRoute, Route
 
 from voicepipe.errors import TransferFailed, Unauthorized
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.doors import Doors, body
+from voicepipe.ingress.doors import Doors, body, decoded
 from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.realtime.errors import WireError, wire_error
+from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.turn.targets import is_target
 
 CALLS = "/v1/realtime/calls"
 DIGITS = re.compile(r"[0-9*#A-D]{1,40}")
-
-T = TypeVar("T")
 
 
 class _Refer(msgspec.Struct):
@@ -83,7 +80,7 @@ class CallsInProgress:
 
 
 def _target(sent: bytes) -> str:
-    target = _read(sent, _Refer).target_uri
+    target = decoded(sent, _Refer).target_uri
     if ":" not in target or not is_target(target):
         raise WireError("invalid_value", "Invalid value for 'target_uri': expected an address like "
                         "sip:ann@example.com, or tel:+14155550123.", "target_uri")  # fmt: skip
@@ -91,15 +88,8 @@ def _target(sent: bytes) -> str:
 
 
 def _digits(sent: bytes) -> str:
-    digits = _read(sent, _Dtmf).digits
+    digits = decoded(sent, _Dtmf).digits
     if not DIGITS.fullmatch(digits):
         raise WireError("invalid_value", "Invalid value for 'digits': expected 1 to 40 of 0 to 9, *, # and A to D.",
                         "digits")  # fmt: skip
     return digits
-
-
-def _read(sent: bytes, shape: type[T]) -> T:
-    try:
-        return msgspec.json.decode(sent, type=shape)
-    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        raise wire_error(error) from None

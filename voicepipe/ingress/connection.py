@@ -7,6 +7,7 @@ from collections import deque
 from typing import Any
 
 import h11
+from starlette.requests import HTTPConnection
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -23,7 +24,7 @@ from voicepipe.ingress.visits import Visit, Visits
 VISIT = "voicepipe.visit"
 """Key of the connection's `Visit` in the ASGI scope's state."""
 REFUSALS = "voicepipe.refusals"
-"""Where the connection tells why it was closed."""
+"""Key of its door's `Refusals` there: the log tells why it was closed."""
 CHECK_S = 1.0
 """How often a connection is asked what it is waiting for."""
 REQUEST_S = 10.0
@@ -36,7 +37,8 @@ TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: cl
 READ_AHEAD, PER_MESSAGE = 1024 * 1024, 1024
 """Bytes of messages that may wait for their turn before nothing more is read, and what each takes beside its text."""
 LEAST_PIECE, LARGEST_PIECE = 512, 4096
-"""Bytes that the parser of frames gets in one step of the loop: a frame may have 6, and costs what a large one does."""
+"""Bytes that the parser of frames gets in one step of the loop. A frame can be 6 bytes; its cost hardly depends on its
+length."""
 FEW_FRAMES = 8
 """In one piece: the next may be larger."""
 SMALL_FRAGMENT = 128
@@ -49,6 +51,13 @@ log = logging.getLogger(__name__)
 log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `Refusals` tells of them
 
 
+def take_visit(connection: HTTPConnection) -> Visit | None:
+    """The visit that a WebSocket belongs to, for who accepts it and knows only later whether its call gets a place: it
+    goes on to be a stranger's until `Visit.accepted`. None: another server than ours asks, such as a test's."""
+    visit: Visit | None = connection.scope.get("state", {}).pop(VISIT, None)
+    return visit
+
+
 class HttpConnection(H11Protocol):
     """uvicorn's HTTP connection. One timer asks once a second how long it has been waiting, and for what."""
 
@@ -58,6 +67,8 @@ class HttpConnection(H11Protocol):
         self._visit = visit
         self._visits = visits
         self._refusals = refusals
+        self._requests = 0
+        """Have come on this connection."""
         self._check: asyncio.TimerHandle | None = None
         self._phase: tuple[object, ...] = ()
         self._since = 0.0
@@ -80,6 +91,7 @@ class HttpConnection(H11Protocol):
         before = self.cycle
         super().handle_events()
         if self.cycle is not before:
+            self._requests += 1
             self._visits.progress(self._visit)
 
     def data_received(self, data: bytes) -> None:
@@ -130,7 +142,7 @@ class HttpConnection(H11Protocol):
 
     def _waiting_for(self) -> tuple[tuple[object, ...], float]:
         """What this connection waits for, different each time that it gets it, and how many seconds it may."""
-        number = id(self.cycle)
+        number = self._requests
         if self.transport.is_closing():
             return ("close",), LINGER
         if self.cycle is None or self.cycle.response_complete:
@@ -173,7 +185,7 @@ class StampedWebSocket(WebSocketsSansIOProtocol):
         super().__init__(config, server_state, app_state, asyncio.get_running_loop())
         self.logger = log
         self._visit: Visit = app_state[VISIT]
-        self._told: Refusals = app_state[REFUSALS]
+        self._refusals: Refusals = app_state[REFUSALS]
         self._sizes: deque[int] = deque()
         """Of the messages that wait for their turn."""
         self._waiting = 0
@@ -244,7 +256,8 @@ class StampedWebSocket(WebSocketsSansIOProtocol):
 
     def _fail(self) -> None:
         """Hang up, and say why."""
-        self._told.tell(self._visit.source, "a WebSocket from %s is closed: %s", self._visit.source, TOO_MANY_FRAMES)
+        source = self._visit.source
+        self._refusals.tell(source, "a WebSocket from %s is closed: %s", source, TOO_MANY_FRAMES)
         self.conn.fail(1008, TOO_MANY_FRAMES)
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.close_sent = True
@@ -314,7 +327,8 @@ class StampedWebSocket(WebSocketsSansIOProtocol):
         if message["type"] == "websocket.http.response.body":
             self.handshake_complete = True  # A refusal is an answer, too: uvicorn would log a failure.
         elif message["type"] == "websocket.accept":
-            self._visit.accepted()
+            if VISIT in self.scope["state"]:  # Otherwise somebody has taken it (`take_visit`).
+                self._visit.accepted()
         elif message["type"] == "websocket.close" and self._unread and self._feeding is None:
             self._feeding = self.loop.call_soon(self._go_on)  # The client's own goodbye may be among it.
 

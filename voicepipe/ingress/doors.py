@@ -1,9 +1,11 @@
 """Who may come in, with which agent and session, and how those are refused who may not. For every HTTP endpoint."""
 
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
+import msgspec
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
@@ -15,6 +17,7 @@ from voicepipe.errors import (
     Draining,
     EngineDown,
     NoPort,
+    OverShare,
     PopFull,
     Refused,
     TenantFull,
@@ -24,17 +27,22 @@ from voicepipe.errors import (
 )
 from voicepipe.ingress.connection import VISIT
 from voicepipe.ingress.keys import Caller, Secrets, caller, key_of
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.errors import WireError, wire_error
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.refusals import Refusals
 from voicepipe.ingress.visits import Visit
+from voicepipe.ingress.work import AGAIN_S, Work
+from voicepipe.metered import Metered, Payer
 from voicepipe.shown import shown
 
 logger = logging.getLogger(__name__)
 
-BODY_BYTES = 1024 * 1024
+T = TypeVar("T")
+
+BODY_BYTES = 16 * 1024
+"""Of a request that brings no session and no offer."""
 
 
 class UnknownModel(Refused):
@@ -49,10 +57,11 @@ class UnknownPath(Refused):
     """Nothing is served there."""
 
 
-_REFUSALS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
+_ANSWERS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     Unauthorized: (401, "invalid_api_key", {"WWW-Authenticate": "Bearer"}),
     UnknownModel: (404, "model_not_found", {}),
     TooManySecrets: (429, "too_many_client_secrets", {"Retry-After": "60"}),
+    OverShare: (429, "rate_limit_exceeded", {"Retry-After": str(AGAIN_S)}),
     UnknownCall: (404, "call_id_not_found", {}),
     UnknownTurn: (404, "turn_not_found", {}),
     UnknownPath: (404, "not_found", {}),
@@ -67,13 +76,13 @@ _REFUSALS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
 
 def retry_after(error: Refused) -> str:
     """Seconds after which a caller who was not let in may try again."""
-    _, _, headers = _REFUSALS.get(type(error), (503, "refused", {}))
+    _, _, headers = _ANSWERS.get(type(error), (503, "refused", {}))
     return headers.get("Retry-After", "2")
 
 
 def refusal(error: Refused) -> JSONResponse:
     """The answer to a caller who is not let in."""
-    status, code, headers = _REFUSALS.get(type(error), (503, "refused", {"Retry-After": "2"}))
+    status, code, headers = _ANSWERS.get(type(error), (503, "refused", {"Retry-After": "2"}))
     return JSONResponse(_error_body(code, shown(error, "a request"), None), status, headers)
 
 
@@ -81,9 +90,14 @@ def _error_body(code: str, message: str, param: str | None, kind: str = "invalid
     return {"error": {"type": kind, "code": code, "message": message, "param": param}}
 
 
+def mistake(error: WireError) -> JSONResponse:
+    """The answer to what a client did wrong."""
+    return JSONResponse(_error_body(error.code, error.message, error.param), 400)
+
+
 async def _mistaken(request: Request, error: Exception) -> Response:
     assert isinstance(error, WireError)
-    return JSONResponse(_error_body(error.code, error.message, error.param), 400)
+    return mistake(error)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
@@ -122,6 +136,7 @@ class Doors:
     def __init__(self, pop: PopApi) -> None:
         self._pop = pop
         self.secrets = Secrets()
+        self._work = Work(pop.config.limits.client_percent)
         self._refusals = Refusals(logger, "HTTP requests")
 
     def answers(self) -> dict[Any, Callable[[Request, Exception], Awaitable[Response]]]:
@@ -153,12 +168,25 @@ class Doors:
             visit.known(found.tenant.name)
         return found
 
+    async def carry_out(self, who: Caller, asked: Coroutine[Any, Any, T]) -> T:
+        """What a request asks for, on its key's account: all that reads a session or begins a call is done here.
+
+        Raises OverShare: then it is not begun.
+        """
+        try:
+            self._work.check(who, time.monotonic())
+        except OverShare:
+            asked.close()
+            raise
+        return await Metered(asked, Payer(lambda took: self._work.took(who, took, time.monotonic()), time.thread_time))
+
 
 def settle(agent: Agent, who: Caller, expires_at: int = 0) -> tuple[Session, CallSettings]:
     """The session and settings with which a call begins. Raises WireError."""
+    asked = decoded(who.session, dict[str, Any], "session")
     settings = CallSettings.of(agent)
     before = Session.of(settings, id=fresh_id("sess"), expires_at=expires_at)
-    session = permitted(Rights(frozenset(agent.locked)), before, who.session, agent)
+    session = permitted(Rights(frozenset(agent.locked)), before, asked, agent)
     return session, session.settings(settings)
 
 
@@ -176,5 +204,13 @@ async def body(request: Request, most: int = BODY_BYTES) -> bytes:
     async for piece in request.stream():
         read += piece
         if len(read) > most:
-            raise WireError("request_too_large", f"The body is over {most} bytes.")
+            raise WireError("request_too_large", f"The body is over {most} bytes, the most that is taken: shorten it.")
     return bytes(read)
+
+
+def decoded(said: bytes | msgspec.Raw, shape: type[T], where: str = "") -> T:
+    """JSON of a client's; `where` is the path of what is decoded. Raises WireError."""
+    try:
+        return msgspec.json.decode(said, type=shape)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise wire_error(error, where) from None

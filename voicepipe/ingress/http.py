@@ -8,6 +8,7 @@ import time
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -19,17 +20,19 @@ from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
 
+from voicepipe.agent import Agent, CallSettings
 from voicepipe.call_api import PopApi
 from voicepipe.errors import Refused, Unauthorized
 from voicepipe.ingress import dashboard, server
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CallsInProgress
-from voicepipe.ingress.doors import Doors, body, find_agent, nowhere, settle
+from voicepipe.ingress.doors import Doors, body, decoded, find_agent, mistake, nowhere, settle
 from voicepipe.ingress.keys import Caller, SecretRequest
 from voicepipe.ingress.lists import Lists
 from voicepipe.ingress.local import LocalOnly, check_exposure
 from voicepipe.ingress.realtime.bounds import check_session
-from voicepipe.ingress.realtime.errors import wire_error
+from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.websocket import converse, listen_in
 from voicepipe.ingress.sip import edge as sip
 from voicepipe.ingress.telephony import http as telephony
@@ -41,6 +44,12 @@ logger = logging.getLogger(__name__)
 
 WEB = Path(__file__).parents[1] / "web"
 SUBPROTOCOL = "realtime"
+
+
+class _Named(msgspec.Struct):
+    """What says which agent is meant; the rest of a session is passed over."""
+
+    model: Any = None
 
 
 class Realtime:
@@ -62,22 +71,31 @@ class Realtime:
                     return await listen_in(socket, call, _subprotocol(socket), who.rights(call.answering))
                 agent = find_agent(self._pop, who.tenant, who.agent or socket.query_params.get("model"))
                 seat = place.enter_context(self._pop.admit(who.tenant, agent))
+                session, settings = await self._doors.carry_out(who, self._settled(agent, who))
             except Refused as error:
                 return await socket.send_denial_response(self._doors.refuse(socket, error))
+            except WireError as error:  # A key's session asks for what its agent has locked since.
+                return await socket.send_denial_response(mistake(error))
             await socket.accept(_subprotocol(socket))
-            session, settings = settle(agent, who, int(time.time() + limits.call_ms / 1000))
             known = partial(self._calls.known, who.tenant)
             await converse(socket, seat, session, settings, limits, known, who.rights(agent))
+
+    async def _settled(self, agent: Agent, who: Caller) -> tuple[Session, CallSettings]:
+        return settle(agent, who, int(time.time() + self._pop.config.limits.call_ms / 1000))
 
     async def client_secrets(self, request: Request) -> Response:
         """POST /v1/realtime/client_secrets: a key for a browser, and the session that it will have."""
         who = self._doors.caller(request)
         if who.agent is not None:
             raise Unauthorized("An ek_ key cannot make others: use the tenant's own.")
-        asked = _decoded(await body(request))
-        model = asked.session.get("model")
+        sent = await body(request, self._pop.config.limits.event_bytes)
+        return await self._doors.carry_out(who, self._secret(who, sent))
+
+    async def _secret(self, who: Caller, sent: bytes) -> Response:
+        asked = decoded(sent or b"{}", SecretRequest)
+        model = decoded(asked.session, _Named, "session").model
         agent = find_agent(self._pop, who.tenant, model if isinstance(model, str) else None)
-        fresh = Caller(who.tenant, agent.name, asked.session, asked.locked)
+        fresh = Caller(who.tenant, agent.name, bytes(asked.session), asked.locked)
         session, _ = settle(agent, fresh)
         check_session(session, self._pop.config.limits)
         value, expires_at = self._doors.secrets.make(fresh, asked.expires_after.seconds)
@@ -87,13 +105,6 @@ class Realtime:
 
 def _subprotocol(socket: WebSocket) -> str | None:
     return SUBPROTOCOL if SUBPROTOCOL in socket.scope["subprotocols"] else None
-
-
-def _decoded(body: bytes) -> SecretRequest:
-    try:
-        return msgspec.json.decode(body or b"{}", type=SecretRequest)
-    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        raise wire_error(error) from None
 
 
 def app(pop: PopApi, calls: Calls, network: Network) -> Starlette:

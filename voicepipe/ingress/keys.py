@@ -4,7 +4,7 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -32,7 +32,8 @@ class SecretRequest(Struct, frozen=True):
     """Body of POST /v1/realtime/client_secrets."""
 
     expires_after: ExpiresAfter = ExpiresAfter()
-    session: dict[str, Any] = msgspec.field(default_factory=dict)
+    session: msgspec.Raw = msgspec.Raw(b"{}")
+    """Decoded once, where it is settled."""
     locked: tuple[Part, ...] = ()
     """What the key's holder cannot change of it."""
 
@@ -44,8 +45,9 @@ class Caller:
     tenant: Tenant
     agent: str | None = None
     """None: the caller says which."""
-    session: dict[str, Any] = field(default_factory=dict)
-    """As in `session.update`, already validated."""
+    session: bytes = b"{}"
+    """As in `session.update`, already validated. JSON: only where a call begins is it decoded, which takes time; and as
+    objects it would take many times as much memory."""
     locked: tuple[Part, ...] = ()
     secret: str = field(default="", repr=False, compare=False)
     """The `ek_` key that they hold; empty: a tenant's own key, or none."""
@@ -70,9 +72,6 @@ class _Shelf:
 class _Secret:
     until: int
     caller: Caller
-    """Without its session, ..."""
-    session: bytes
-    """... which is kept as JSON: as objects it would take many times as much."""
 
 
 class Secrets:
@@ -86,8 +85,7 @@ class Secrets:
 
     def make(self, caller: Caller, seconds: int) -> tuple[str, int]:
         """A new key and the Unix second at which it expires. Raises TooManySecrets: its tenant has no room for one."""
-        session = msgspec.json.encode(caller.session)
-        size, now = len(session) + KEY_BYTES, int(self._clock())
+        size, now = _size(caller), int(self._clock())
         shelf = self._shelves.setdefault(caller.tenant.name, _Shelf())
         if _full(shelf, size) and shelf.first_until <= now:
             self._clear(shelf, now)
@@ -101,7 +99,7 @@ class Secrets:
         shelf.first_until = min(until, shelf.first_until) if shelf.until else until
         shelf.until[key] = until
         shelf.bytes += size
-        self._secrets[key] = _Secret(until, replace(caller, session={}), session)
+        self._secrets[key] = _Secret(until, caller)
         return key, until
 
     def find(self, key: str) -> Caller:
@@ -109,14 +107,18 @@ class Secrets:
         secret = self._secrets.get(key)
         if secret is None or secret.until <= self._clock():
             raise Unauthorized("This ek_ key is unknown or has expired: ask for another.")
-        return replace(secret.caller, session=msgspec.json.decode(secret.session), secret=key)
+        return replace(secret.caller, secret=key)
 
     def _clear(self, shelf: _Shelf, now: int) -> None:
         """Forget what has expired."""
         for key in [key for key, until in shelf.until.items() if until <= now]:
-            shelf.bytes -= len(self._secrets.pop(key).session) + KEY_BYTES
+            shelf.bytes -= _size(self._secrets.pop(key).caller)
             del shelf.until[key]
         shelf.first_until = min(shelf.until.values(), default=0)
+
+
+def _size(caller: Caller) -> int:
+    return len(caller.session) + KEY_BYTES
 
 
 def _full(shelf: _Shelf, more: int) -> bool:

@@ -15,7 +15,7 @@ from voicepipe.observe.turns import FullTurn, Turn, Turns
 
 LISTED = 300
 """Turns that are listed, the newest ones."""
-REFUSALS = 10_000
+REFUSED = 10_000
 """Refused calls that are remembered."""
 
 
@@ -71,7 +71,7 @@ class Dashboard:
         self._clock = clock
         self._turns = Turns()
         self._calls = LiveCalls(self._turns, pop.budget_ms)
-        self._refused: deque[tuple[float, str]] = deque(maxlen=REFUSALS)
+        self._refused: deque[tuple[float, str]] = deque(maxlen=REFUSED)
 
     def watched(self, tenant: str, agent: str) -> AbstractContextManager[LiveCall]:
         """A call that was admitted, until it has ended."""

@@ -100,8 +100,9 @@ class Sctp(RTCSctpTransport):
             self._opened = asyncio.ensure_future(self._tell_room())
 
     def drop(self) -> None:
-        """Whatever `stop` has left behind ends: timers, channels, listeners."""
+        """Whatever `stop` has left behind ends: timers, channels, listeners, messages that were never sent."""
         self._set_state(self.State.CLOSED)
+        self._data_channel_queue.clear()  # They know their channels, which know us.
 
     @property
     def placed(self) -> int | None:

@@ -2,19 +2,22 @@
 
 import asyncio
 import gc
+import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 import aioice.ice
 import pytest
-from aiortc.rtcsctptransport import AbortChunk
+from aiortc.rtcsctptransport import AbortChunk, Chunk, SackChunk
 
-from latency_probes.webrtc import Placed, place
+from latency_probes.webrtc import CALLS, Placed, place
 from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.webrtc.peer import post, web
 from tests.ingress.webrtc.test_calls import webrtc
 from tests.waiting import until
+from voicepipe.ingress.webrtc import peer
+from voicepipe.ingress.webrtc.channel import UNSENT
 from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.transport import Network, Transport
@@ -69,6 +72,28 @@ async def sends_too_much(address: str, placed: Placed) -> None:
     await asyncio.wait_for(placed.transport.gone(), 60)
 
 
+async def acknowledges_nothing(address: str, placed: Placed) -> None:
+    """It answers on every other layer, and has more events coming than our side lets wait."""
+    sctp = placed.transport.sctp
+    send = sctp._send_chunk
+
+    async def without_sacks(chunk: Chunk) -> None:
+        if not isinstance(chunk, SackChunk):
+            await send(chunk)
+
+    sctp._send_chunk = without_sacks  # type: ignore[method-assign]
+    update = json.dumps({"type": "session.update", "session": {"type": "realtime", "instructions": "x" * 100_000}})
+    for _ in range(2 * UNSENT // len(update)):
+        placed.channel.send(update)
+    await until(lambda: not placed.channel.bufferedAmount)
+    async with web(address) as client:
+        (call,) = (await client.get(CALLS)).json()["data"]
+        assert (await client.delete(f"{CALLS}/{call['id']}")).status_code == 200
+        while (await client.get(CALLS)).json()["data"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    del sctp._send_chunk  # a circle of our own
+
+
 async def vanishes(address: str, placed: Placed) -> None:
     await placed.vanish()
 
@@ -108,6 +133,13 @@ async def test_so_is_one_whose_caller_is_gone_without_a_word(monkeypatch: pytest
     monkeypatch.setattr(aioice.ice, "CONSENT_INTERVAL", 0.2)
     monkeypatch.setattr(aioice.ice, "CONSENT_FAILURES", 2)
     await freed(lambda address: call(address, vanishes))
+
+
+async def test_so_is_one_whose_caller_acknowledges_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SCTP asks for acknowledgements for ever, and consent goes on: only our own time limit ends the call."""
+    monkeypatch.setattr(peer, "LINGER", 0.5, raising=False)
+    async with asyncio.timeout(60):
+        await freed(lambda address: call(address, acknowledges_nothing))
 
 
 async def freed(one: Callable[[str], Awaitable[None]]) -> None:

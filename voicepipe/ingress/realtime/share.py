@@ -1,5 +1,5 @@
-"""A call's share of the event loop, which carries all other calls too: what its clients ask is carried out as long as it
-takes no more of it.
+"""A call's share of the event loop, which carries all other calls too: what its clients ask is carried out as long as
+it takes no more of it.
 
 What counts is the processor's time that their messages take, and the replies that they ask for, not the time that
 passes meanwhile. Who sends faster than that is slowed, and told so; no message is dropped. The busier the loop is, the
@@ -23,7 +23,7 @@ FREE, FULL = 0.6, 0.9
 """Up to the first a loop is free, and a call has its whole share. From the second on it has `LEAST`. Both are parts of
 the time in which the loop's thread ran."""
 LEAST = 0.02
-"""Of the loop's time: twice what sound at its own pace takes, with a reply at a time. A call has so much in any case."""
+"""Of the loop's time: twice what sound at its own pace takes, with a reply at a time. Every call has so much."""
 LOOK_S = 0.1
 """How busy the loop is, is seen over at least so long; who waits looks again after as long."""
 TIMER_S = 0.001

@@ -13,6 +13,7 @@ from voicepipe.agent import Origin
 from voicepipe.call_api import PopApi
 from voicepipe.errors import Refused
 from voicepipe.ingress.calls import Calls
+from voicepipe.ingress.connection import take_visit
 from voicepipe.ingress.doors import settle
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.phone import placed
@@ -23,6 +24,7 @@ from voicepipe.ingress.telephony.line import StreamLine
 from voicepipe.ingress.telephony.reorder import Reorder
 from voicepipe.ingress.telephony.signatures import Forbidden
 from voicepipe.ingress.telephony.wire import Wire
+from voicepipe.ingress.visits import Visit
 from voicepipe.tasks import TaskGroup
 
 logger = logging.getLogger(__name__)
@@ -80,6 +82,7 @@ class Streams:
             expected = self._provider.check(socket)
         except Forbidden as error:
             return await socket.send_denial_response(self._door.forbid(socket, "a stream", error))
+        visit = take_visit(socket)
         await socket.accept()
         wire = Wire(socket, self._provider.dialect, self._pop.config.limits)
         call_id, reason = expected, "refused"
@@ -89,7 +92,7 @@ class Streams:
                 return await wire.refuse(REFUSED)
             arrival = self._provider.admit(start, expected)
             call_id = start.call_id
-            reason = await self._held(wire, start, arrival)
+            reason = await self._held(wire, start, arrival, visit)
         except Forbidden as error:
             self._door.forbid(socket, "a stream", error)
             await wire.refuse(REFUSED)
@@ -99,7 +102,7 @@ class Streams:
         finally:
             await self._provider.ended(call_id, reason)
 
-    async def _held(self, wire: Wire, start: Start, arrival: Arrival) -> str:
+    async def _held(self, wire: Wire, start: Start, arrival: Arrival, visit: Visit | None) -> str:
         """Have the call answered; why it ended. Programs find it by the provider's own id. Raises Refused."""
         provider, limits = self._provider, self._pop.config.limits
         tenant, agent = placed(self._pop, provider.dialect.kind, arrival.origin.called, arrival.agent)
@@ -107,6 +110,8 @@ class Streams:
             agent = msgspec.structs.replace(agent, greeting=agent.transfer_failed)
         with ExitStack() as place:
             seat = place.enter_context(self._pop.admit(tenant, agent))
+            if visit:
+                visit.accepted()  # Not earlier: Twilio's signature of a stream is always the same.
             session, settings = settle(agent, Caller(tenant, agent.name), int(time.time() + limits.call_ms / 1000))
             settings = msgspec.structs.replace(settings, origin=arrival.origin)
             ring_s = max(LEAST_RING_S, agent.transfer_ms // 1000 - OVERTIME_S)

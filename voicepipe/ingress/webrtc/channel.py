@@ -3,11 +3,10 @@
 import asyncio
 import logging
 import time
-from contextlib import suppress
 
 from aiortc import RTCDataChannel
 
-from voicepipe.ingress.realtime.call import LINGER, RealtimeCall
+from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.rtp.sctp import Sctp
@@ -62,7 +61,8 @@ class ChannelClient:
         await asyncio.wait({self._channel}, timeout=OPENING_S)
 
     async def run(self) -> None:
-        """Until the call is over and all events for the client are on their way, or its channel is closed."""
+        """Until the call is over and the peer has all its events, or its channel is closed. A peer that acknowledges
+        nothing is waited for without end: who runs this sets a limit."""
         async with TaskGroup() as tasks:
             reader = tasks.create_task(self._read())
             try:
@@ -92,9 +92,7 @@ class ChannelClient:
             except ValueError:
                 too_long = f"An event of {len(message)} bytes is longer than this peer takes (a=max-message-size)."
                 self._call.tell(self._outbox, WireError("event_too_long", too_long, kind="server_error"))
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LINGER):
-                await _drained(channel, 0)
+        await _drained(channel, 0)
 
 
 async def _drained(channel: RTCDataChannel, most: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import ifaddr
 import msgspec
+from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -21,6 +22,7 @@ from voicepipe.errors import ConfigError
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS
 from voicepipe.ingress.doors import Doors, body, find_agent, permitted, settle
+from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import is_loopback
 from voicepipe.ingress.realtime.bounds import check_session
 from voicepipe.ingress.realtime.errors import WireError
@@ -35,6 +37,8 @@ logger = logging.getLogger(__name__)
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # what is wrong with a form is told to its sender
 
 SDP = "application/sdp"
+OFFER_BYTES = 64 * 1024
+"""Of a form beside its session; a browser's offer of sound has 5 kB."""
 
 
 def prepared(config: Config) -> Network:
@@ -85,15 +89,16 @@ class CallsApi:
 
     async def create(self, request: Request) -> Response:
         """POST: an offer as SDP, or as a form of `sdp` and `session`. 201 with our answer; Location is the call."""
+        who = self._doors.caller(request)
+        sent = await body(request, OFFER_BYTES + self._pop.config.limits.event_bytes)
         try:
-            call_id, answer = await self._placed(request)
+            call_id, answer = await self._doors.carry_out(who, self._placed(who, request, sent))
         except SdpError as error:
             raise WireError("invalid_offer", str(error), "sdp") from None
         return Response(answer, 201, {"Location": f"{CALLS}/{call_id}"}, media_type=SDP)
 
-    async def _placed(self, request: Request) -> tuple[str, str]:
-        who = self._doors.caller(request)
-        offer, asked = await _offer(request)
+    async def _placed(self, who: Caller, request: Request, sent: bytes) -> tuple[str, str]:
+        offer, asked = await _offer(request.headers, sent, self._pop.config.limits.event_bytes)
         model = asked.get("model")
         named = model if isinstance(model, str) else request.query_params.get("model")
         agent = find_agent(self._pop, who.tenant, who.agent or named)
@@ -121,24 +126,28 @@ class CallsApi:
         return JSONResponse({"ice_servers": servers})
 
 
-async def _offer(request: Request) -> tuple[str, dict[str, Any]]:
-    """The offer, and what of the session the caller asks for. Raises WireError."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+async def _offer(headers: Headers, sent: bytes, most: int) -> tuple[str, dict[str, Any]]:
+    """The offer, and what of the session the caller asks for in `most` bytes at most. Raises WireError."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == SDP:
-        return (await body(request)).decode(errors="replace"), {}
+        return sent.decode(errors="replace"), {}
     if kind != "multipart/form-data":
         raise WireError("invalid_value", f"Send the offer as {SDP}, or as multipart/form-data with the parts sdp and "
                         "session.", "content-type")  # fmt: skip
     try:
-        form = await MultiPartParser(request.headers, _once(await body(request)), max_files=2, max_fields=4).parse()
+        form = await MultiPartParser(headers, _once(sent), max_files=2, max_fields=4).parse()
     except MultiPartException as error:
         raise WireError("invalid_value", f"The form cannot be read: {error.message}", "content-type") from None
     parts = {name: await _text(form[name]) for name in ("sdp", "session") if name in form}
     await form.close()
     if "sdp" not in parts:
         raise WireError("missing_required_parameter", "The form has no part 'sdp'.", "sdp")
+    session = (parts.get("session") or "{}").encode(errors="replace")
+    if len(session) > most:
+        too_long = f"The part 'session' is over {most} bytes, the most that is taken: shorten it."
+        raise WireError("invalid_value", too_long, "session")
     try:
-        return parts["sdp"], msgspec.json.decode(parts.get("session") or "{}", type=dict[str, Any])
+        return parts["sdp"], msgspec.json.decode(session, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as error:
         raise WireError("invalid_json", f"The part 'session' is no JSON object: {error}.", "session") from None
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from voicepipe.agent import CallSettings
 from voicepipe.call_api import Seat
 from voicepipe.config import Config
-from voicepipe.ingress.realtime.call import RealtimeCall
+from voicepipe.ingress.realtime.call import LINGER, RealtimeCall
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.refusals import Refusals
@@ -101,8 +101,8 @@ class WebRtcCall:
                     await self._channel.opening()
                 await self.realtime.run()
                 watch.cancel()
-                if self._channel:  # What is left to be told is told, unless nobody is there any more.
-                    await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
+                if self._channel:  # What is left to be told is told for a while, unless nobody is there any more.
+                    await asyncio.wait(jobs, timeout=LINGER, return_when=asyncio.FIRST_COMPLETED)
                 for job in jobs:
                     job.cancel()
         finally:

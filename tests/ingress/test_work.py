@@ -1,0 +1,112 @@
+"""A key's share of the event loop, for what it asks for by HTTP."""
+
+import json
+from collections.abc import Awaitable, Callable
+
+import httpx
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+from tests.ingress.fake_pop import FakePop, limited, serving
+from voicepipe.call_api import Tenant
+from voicepipe.errors import OverShare
+from voicepipe.ingress import work
+from voicepipe.ingress.keys import Caller
+from voicepipe.ingress.work import AGAIN_S, Work
+
+PERCENT, STEP_S = 10, 0.01
+
+
+def key(secret: str = "", tenant: str = "acme") -> Caller:
+    return Caller(Tenant(tenant), secret=secret)
+
+
+def used(shares: Work, *keys: Caller, seconds: float, began: float = 0.0) -> float:
+    """Of the loop's time in so many seconds, by keys that ask for 10 ms of it each time that they may."""
+    total, now = 0.0, began
+    while now < began + seconds:
+        for who in keys:
+            if is_let_in(shares, who, now):
+                shares.took(who, STEP_S, now)
+                total += STEP_S
+        now += STEP_S
+    return total
+
+
+def is_let_in(shares: Work, who: Caller, now: float) -> bool:
+    try:
+        shares.check(who, now)
+    except OverShare:
+        return False
+    return True
+
+
+def test_one_ek_key_gets_a_client_s_share() -> None:
+    assert used(Work(PERCENT), key("ek_1"), seconds=100) == pytest.approx(10.25, abs=0.1)
+
+
+def test_many_ek_keys_get_two_together_and_leave_their_tenant_its_own() -> None:
+    shares = Work(PERCENT)
+    many = [key(f"ek_{n}") for n in range(30)]
+    assert used(shares, *many, seconds=100) == pytest.approx(21, abs=0.5)
+    assert used(shares, key(), seconds=100, began=100) == pytest.approx(21, abs=0.5)
+    assert is_let_in(shares, key("ek_1", tenant="clinic"), 100)
+
+
+def test_who_took_too_much_at_once_is_let_in_again_when_it_was_told() -> None:
+    shares, who = Work(PERCENT), key()
+    shares.took(who, 60.0, 0.0)
+    assert not is_let_in(shares, who, AGAIN_S - 1) and is_let_in(shares, who, AGAIN_S + 1)
+
+
+# --- at the doors
+
+KEYS = {"sk-acme": Tenant("acme"), "sk-clinic": Tenant("clinic", agents=("clinic",))}
+LONG = {"type": "realtime", "x": [{}] * 50_000}
+"""What nobody reads, and takes a while to decode."""
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+Ask = Callable[[str, str], Awaitable[httpx.Response]]
+
+
+async def secret(address: str, key: str) -> httpx.Response:
+    async with httpx.AsyncClient(headers=bearer(key), trust_env=False) as client:
+        return await client.post(f"http://{address}/v1/realtime/client_secrets", json={"session": LONG})
+
+
+async def placed(address: str, key: str) -> httpx.Response:
+    form = {"sdp": (None, "v=0"), "session": (None, json.dumps(LONG))}
+    async with httpx.AsyncClient(headers=bearer(key), trust_env=False) as client:
+        return await client.post(f"http://{address}/v1/realtime/calls", files=form)
+
+
+async def dialled(address: str, key: str) -> httpx.Response:
+    try:
+        async with connect(f"ws://{address}/v1/realtime", additional_headers=bearer(key), proxy=None):
+            return httpx.Response(101)
+    except InvalidStatus as refused:
+        said = refused.response
+        return httpx.Response(said.status_code, headers=dict(said.headers), content=bytes(said.body or b""))
+
+
+@pytest.mark.parametrize("ask", [secret, placed, dialled])
+async def test_a_key_that_asks_for_too_much_is_told_to_wait(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "ONE_SAVED_MS", 20.0)
+    monkeypatch.setattr(work, "MANY_SAVED_MS", 20.0)
+    pop = FakePop(limited(client_percent=1), KEYS)
+    async with serving(pop) as address:
+        made = await secret(address, "sk-acme")
+        key = "sk-acme" if ask is secret else made.json()["value"]
+        for _ in range(100):
+            answer = await ask(address, key)
+            if answer.status_code == 429:
+                break
+        assert answer.status_code == 429 and answer.headers["Retry-After"] == str(AGAIN_S)
+        error = answer.json()["error"]
+        assert error["code"] == "rate_limit_exceeded" and "shorter sessions" in error["message"]
+        assert (await dialled(address, "sk-clinic")).status_code == 101, "another tenant has its own share"
