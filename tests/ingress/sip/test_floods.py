@@ -2,8 +2,10 @@
 
 import asyncio
 import secrets
+import socket
 import time
 from contextlib import AbstractContextManager
+from types import SimpleNamespace
 
 import msgspec
 import psutil
@@ -21,10 +23,11 @@ from voicepipe.agent import Agent
 from voicepipe.call_api import Seat, Tenant
 from voicepipe.config import PopConfig
 from voicepipe.errors import PopFull
+from voicepipe.ingress.sip import transactions
 from voicepipe.ingress.sip.gate import Admitted, Refusal
 from voicepipe.ingress.sip.glance import LONGEST, glance
 from voicepipe.ingress.sip.lent import Lent
-from voicepipe.ingress.sip.transactions import Transactions
+from voicepipe.ingress.sip.transactions import READING, Transactions, UdpSocket
 from voicepipe.phone_config import SipTrunk, SipUser
 
 DESK = SipUser(name="desk", password_env="DESK_PASSWORD")
@@ -148,6 +151,27 @@ async def test_a_message_that_is_too_large_is_told_so() -> None:
     async with serving(pop := FakePop(sip())), phone(pop) as ann:
         ann.request("OPTIONS", [("Subject", "x" * LONGEST)])
         assert (await ann.final("OPTIONS")).code == 513
+
+
+async def test_datagrams_that_come_one_by_one_have_half_of_the_time_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is all that waits in the socket, so that no portion of them ends by its time."""
+    worked_s = 0.0
+
+    def works(data: bytes, source: tuple[str, int]) -> None:
+        nonlocal worked_s
+        worked_s += 0.0009
+
+    monkeypatch.setattr(transactions, "time", SimpleNamespace(thread_time=lambda: worked_s, monotonic=lambda: 1.0))
+    ours = UdpSocket(works, works)
+    ours.open(("127.0.0.1", 0))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as theirs:
+        for _ in range(100):
+            theirs.sendto(b"x", ours.address)
+            ours._readable()
+            if ours._resume:
+                break
+    ours.close()
+    assert READING.burst <= worked_s * 1000 <= READING.burst + 2
 
 
 # --- who does not acknowledge
