@@ -11,6 +11,7 @@ import ipaddress
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import lru_cache
 
 from voicepipe.ingress.fairness import Fair
 from voicepipe.ingress.throttle import SOURCES, Rate
@@ -192,6 +193,7 @@ class Visits:
         drop()
 
 
+@lru_cache(SOURCES)
 def network(address: str) -> str:
     """As what an IP address counts: IPv4 as it is, IPv6 as its /64. Raises ValueError."""
     ip = ipaddress.ip_address(address)
