@@ -70,7 +70,7 @@ class HttpConfig(Section, frozen=True):
     operator_key_env: str = ""
     """Names the environment variable with the key to the dashboard of all tenants; they see their own with theirs."""
     proxies: tuple[str, ...] = ("127.0.0.1", "::1")
-    """IP addresses of proxies: their `X-Forwarded-For` is believed, and connections are not counted by them."""
+    """IP addresses of proxies: their `X-Forwarded-For` is believed, and requests count by it and not by them."""
 
     def __post_init__(self) -> None:
         if bool(self.cert) != bool(self.key):

@@ -37,6 +37,8 @@ class Outcome:
     """After the end of the fault until /readyz answered 200; None: it never did."""
     newcomer: str = "refused"
     """What a caller heard who came while it lasted."""
+    began: float = 0.0
+    """Monotonic seconds; 0: it has not begun."""
 
     @property
     def wrong(self) -> list[str]:
@@ -61,32 +63,44 @@ class Outcome:
 
 async def tried(fault: Fault, where: Site) -> Outcome:
     """One call through the fault, and one that comes while it lasts."""
-    outcome, began = Outcome(fault), [0.0]
+    outcome = Outcome(fault)
     question = await asyncio.to_thread(_question) if fault.hears else None
-
-    def begin() -> None:
-        fault.begin(where)
-        began[0] = time.monotonic()
-
     async with call(where.pop.url) as caller:
         if caller is None:
             raise RuntimeError(f"{fault.name}: the PoP took no call before it began")
         await _turn(caller, question)
-        watching = asyncio.create_task(_watch(where, outcome, began))
-        outcome.turns.append(await _turn(caller, question, begin))
-        if not began[0]:
-            begin()  # The reply was over before its first words were told.
-        async with call(where.pop.url) as newcomer:  # At once: before /readyz tells of it, if it takes any time.
-            if newcomer is not None:
-                outcome.newcomer = (await _turn(newcomer, question)).what
-        outcome.turns += [await _turn(caller, question) for _ in range(2)]
-        if fault.down_s is not None:  # It lasts at least until /readyz has to tell of it.
-            await asyncio.wait({watching}, timeout=max(0.0, began[0] + fault.down_s - time.monotonic()))
-        await asyncio.to_thread(fault.end, where)
-        watching.cancel()
+        watching = asyncio.create_task(_watch(where, outcome))
+        try:
+            await _during(outcome, where, caller, question, watching)
+        finally:
+            if outcome.began:
+                await asyncio.to_thread(fault.end, where)
+            watching.cancel()
         outcome.back_s = await _back(where)
         outcome.turns.append(await _turn(caller, question))
     return outcome
+
+
+async def _during(
+    outcome: Outcome, where: Site, caller: Caller, question: Pcm | None, watching: asyncio.Task[None]
+) -> None:
+    """Begin the fault in the middle of a turn; two more turns while it lasts, and a newcomer's."""
+    fault = outcome.fault
+
+    def begin() -> None:
+        outcome.began = time.monotonic()
+        fault.begin(where)
+
+    outcome.turns.append(await _turn(caller, question, begin))
+    if not outcome.began:
+        begin()  # The reply was over before its first words were told.
+    async with call(where.pop.url) as newcomer:  # At once: before /readyz tells of it, if it takes any time.
+        if newcomer is not None:
+            outcome.newcomer = (await _turn(newcomer, question)).what
+    outcome.turns += [await _turn(caller, question) for _ in range(2)]
+    if fault.down_s is not None:  # It lasts at least until /readyz has to tell of it.
+        left_s = outcome.began + fault.down_s - time.monotonic()
+        await asyncio.wait({watching}, timeout=max(0.0, left_s))
 
 
 async def _turn(caller: Caller, question: Pcm | None, during: object = None) -> Heard:
@@ -98,11 +112,11 @@ def _question() -> Pcm:
     return clips.speech(next(item for item in clips.load() if item.intent == "hours"), 1).pcm
 
 
-async def _watch(where: Site, outcome: Outcome, began: list[float]) -> None:
+async def _watch(where: Site, outcome: Outcome) -> None:
     while outcome.down_s is None:
         await asyncio.sleep(POLL_S)
-        if await asyncio.to_thread(where.status) != 200 and began[0]:
-            outcome.down_s = time.monotonic() - began[0]
+        if await asyncio.to_thread(where.status) != 200 and outcome.began:
+            outcome.down_s = time.monotonic() - outcome.began
 
 
 async def _back(where: Site) -> float | None:

@@ -4,6 +4,7 @@ import argparse
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -71,6 +72,7 @@ def _run(parts: list[tuple[str, int, str]], processes: int) -> list[tuple[str, T
     """Every part in a process of its own, so many at a time. A part whose process dies goes on with another seed."""
     over: list[tuple[str, Tally]] = []
     running: list[Worker] = []
+    deaths: Counter[str] = Counter()
     total, shown, number = sum(part[1] for part in parts), time.monotonic(), 0
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -84,9 +86,10 @@ def _run(parts: list[tuple[str, int, str]], processes: int) -> list[tuple[str, T
                     if worker.done:
                         running.remove(worker)
                         over.append((worker.name, worker.tally))
-                        left, deaths = worker.inputs - worker.tally.inputs, sum(name == worker.name for name, _ in over)
-                        if left > 0 and deaths < MOST_DEATHS:
-                            parts.append((worker.name, left, f"{seed}.{number}"))
+                        left = worker.inputs - worker.tally.inputs
+                        deaths[worker.name] += worker.died
+                        if worker.died and left > 0 and deaths[worker.name] < MOST_DEATHS:
+                            parts.append((worker.name, left, f"{worker.seed}.again"))
                 if time.monotonic() - shown > PROGRESS_S:
                     shown = time.monotonic()
                     _show(over, running, total)

@@ -164,18 +164,17 @@ def _fastest(target: Target, data: bytes, limit_s: float) -> float:
 @contextmanager
 def _given_up() -> Iterator[None]:
     """Raises Hang inside after `HANGS_S` of processor time."""
+    before = signal.signal(signal.SIGPROF, _hang)
     signal.setitimer(signal.ITIMER_PROF, HANGS_S)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def _hang(number: int, frame: object) -> None:
     raise Hang
-
-
-signal.signal(signal.SIGPROF, _hang)
 
 
 def _where(error: BaseException) -> str:

@@ -1,10 +1,13 @@
 """Every target: what was found once stays mended, and some thousand inputs do no harm. The fuzzer itself finds what it
 should."""
 
+import multiprocessing
+import signal
 from pathlib import Path
 
 import pytest
 
+from tests.fuzz import __main__ as runs
 from tests.fuzz import campaign, findings
 from tests.fuzz.__main__ import main
 from tests.fuzz.target import HERE, Target, targets
@@ -88,3 +91,37 @@ def test_memory_that_grows_with_the_inputs_is_found() -> None:
 def test_a_process_of_its_own_tells_what_it_did(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["phrases", "--inputs", "40", "--processes", "1"]) == 0
     assert "phrases" in capsys.readouterr().out
+
+
+def test_a_part_whose_process_died_goes_on_by_its_own_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the same seed makes the same inputs; and a part that ends as it should is no death."""
+    begun: list[tuple[str, str]] = []
+
+    class Dies:
+        """A worker whose part dies at once; those with the seed "1.1" and the like end as they should."""
+
+        def __init__(self, name: str, inputs: int, seed: str, current: Path) -> None:
+            self.name, self.inputs, self.seed = name, inputs, seed
+            self.tally, self.done, self.died = campaign.Tally(), False, False
+            self.results, theirs = multiprocessing.Pipe(duplex=False)
+            theirs.close()
+            begun.append((name, seed))
+
+        def read(self) -> None:
+            self.done, self.died = True, not self.seed.startswith("1.1")
+            self.tally.inputs = 10 if self.died else self.inputs
+            self.results.close()
+
+        def end(self) -> None:
+            """It is over."""
+
+    monkeypatch.setattr(runs, "Worker", Dies)
+    over = runs._run([("phrases", 1000, "1.0"), ("phrases", 1000, "1.1"), ("sip", 1000, "1.1")], 2)
+    seeds = [seed for name, seed in begun if name == "phrases"]
+    assert sorted(seeds) == ["1.0" + ".again" * times for times in range(runs.MOST_DEATHS)] + ["1.1"]
+    assert [name for name, _ in over].count("sip") == 1
+
+
+def test_the_fuzzer_leaves_no_signal_handler_behind() -> None:
+    assert campaign.outcome(targets()["phrases"], b"one", PATIENT) is None
+    assert signal.getsignal(signal.SIGPROF) is not campaign._hang

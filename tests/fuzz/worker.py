@@ -18,8 +18,8 @@ class Worker:
     """Runs `inputs` inputs of the target `name`; `tally` is what there is so far."""
 
     def __init__(self, name: str, inputs: int, seed: str, current: Path) -> None:
-        self.name, self.inputs = name, inputs
-        self.tally, self.done = Tally(), False
+        self.name, self.inputs, self.seed = name, inputs, seed
+        self.tally, self.done, self.died = Tally(), False, False
         self._current = current
         current.write_bytes(bytes(LENGTH + targets()[name].largest))
         context = multiprocessing.get_context("spawn")
@@ -34,7 +34,7 @@ class Worker:
             self.tally = self.results.recv()
             self.done = self.tally.inputs == self.inputs
         except EOFError:
-            self.done = True
+            self.done = self.died = True
             self._process.join()
             self.tally.findings.append(self._death())
         if self.done:

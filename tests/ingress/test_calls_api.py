@@ -19,6 +19,7 @@ from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat, Session
+from voicepipe.ingress.telephony.http import Providers
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.transport import Network
 
@@ -54,7 +55,7 @@ async def holding(pop: FakePop, *lines: WebSocketLine) -> AsyncIterator[tuple[ht
     for call in held:
         calls.hold(call, ACME, ExitStack())
     await asyncio.sleep(0.01)
-    app = await asyncio.to_thread(http.app, pop, calls, Network(("127.0.0.1",)))
+    app = await asyncio.to_thread(http.app, pop, calls, Network(("127.0.0.1",)), Providers(pop, calls))
     transport = httpx.ASGITransport(app)
     try:
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:

@@ -14,13 +14,14 @@ import httpx
 import msgspec
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidStatus
 from websockets.frames import Frame
 
 from tests.attacks import garbage_http, half_handshakes, idle_connections, ping_flood, slow_bodies, slow_headers
 from tests.attacks.target import Attack, Target
 from tests.ingress.fake_pop import FakePop, serving
 from voicepipe.call_api import Tenant
-from voicepipe.config import HttpConfig
+from voicepipe.config import Config, HttpConfig, TenantConfig
 from voicepipe.ingress import accept, connection, server
 from voicepipe.ingress.connection import HttpConnection, StampedWebSocket
 from voicepipe.ingress.visits import STRANGERS, Room, Visits
@@ -221,6 +222,36 @@ async def test_requests_without_end_are_refused_and_told_once(caplog: pytest.Log
     assert [line for line in caplog.messages if "127.0.0.9" in line] == [
         "requests from 127.0.0.9 are refused: too many"
     ]
+
+
+async def test_behind_a_proxy_a_client_without_end_is_refused_and_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    config = Config(tenants=(TenantConfig(name="honest", key_env="HONEST_KEY"),))
+    pop = FakePop(config, keys={"sk-honest": Tenant("honest")})
+    async with serving(pop) as address:
+
+        async def asks(client: str, times: int) -> bytes:
+            """Each request on its own connection would do as well: proxies do either."""
+            request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\n" % client.encode()
+            said = (request + b"\r\n") * (times - 1) + request + b"Connection: close\r\n\r\n"
+            async with raw(address, said, source="127.0.0.1") as streams:
+                return await ended(streams)
+
+        flooded = await asks("198.51.100.1", 2500)
+        assert flooded.count(b" 200 OK") < 500 and flooded.count(b" 429 Too Many Requests") > 1500
+        assert (await asks("192.0.2.1", 3)).count(b" 200 OK") == 3
+        headers = {"Authorization": "Bearer sk-honest", "X-Forwarded-For": "192.0.2.2"}
+        async with connect(f"ws://{address}/v1/realtime", additional_headers=headers, proxy=None) as socket:
+            assert "session.created" in str(await socket.recv())
+        headers = {"X-Forwarded-For": "198.51.100.1"}
+        codes = []
+        while 429 not in codes:  # A token may have come back meanwhile: 401 then, for there is no key.
+            await asks("198.51.100.1", 50)
+            with pytest.raises(InvalidStatus) as refused:
+                await connect(f"ws://{address}/v1/realtime", additional_headers=headers, proxy=None)
+            codes.append(refused.value.response.status_code)
+        assert b"too_many_requests" in refused.value.response.body
+    told = [line for line in caplog.messages if "198.51.100.1" in line and "too many" in line]
+    assert told[0] == "requests from 198.51.100.1, by the proxy 127.0.0.1, are refused: too many" and len(told) < 100
 
 
 async def test_without_descriptors_callers_wait(

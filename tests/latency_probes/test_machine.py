@@ -1,16 +1,17 @@
 """What a virtual machine's host kept for others."""
 
+import os
+import time
 from pathlib import Path
 
 import pytest
 
-from latency_probes import machine
 from latency_probes.machine import Stolen, stolen_s
 
 
 def told(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(Path, "read_text", lambda path: text)
-    monkeypatch.setattr(machine.os, "sysconf", lambda name: 100)
+    monkeypatch.setattr(os, "sysconf", lambda name: 100)
 
 
 def test_the_eighth_figure_of_the_first_line_is_what_was_stolen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,8 +27,8 @@ def test_a_system_that_does_not_tell_has_stolen_nothing(monkeypatch: pytest.Monk
 
 def test_there_is_a_warning_where_it_was_much(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(machine.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(machine.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     told(monkeypatch, "cpu 0 0 0 0 0 0 0 0")
     since = Stolen()
     now[0] = 10.0

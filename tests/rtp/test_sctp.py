@@ -283,6 +283,39 @@ def test_a_share_is_ones_own_and_a_little_of_it_is_sure() -> None:
     assert used < 0.4 + 20 * 0.25, "20 s: what all have at once, and a quarter of the processor"
 
 
+def test_what_the_greedy_took_is_not_owed_by_those_who_come_after_them() -> None:
+    commons = Bucket(*ice.ALL_PEERS)
+    greedy = [Share(commons, Bucket(*ice.ONE_PEER), Bucket(*ice.SURE)) for _ in range(36)]
+    for tick in range(6000):
+        for one in greedy:
+            if one.has(tick * 0.1):
+                one.spent(0.005)
+    honest, heard = Share(commons, Bucket(*ice.ONE_PEER), Bucket(*ice.SURE)), 0
+    for tick in range(6000, 6100):
+        if honest.has(tick * 0.1):
+            honest.spent(0.004)
+            heard += 1
+    assert heard > 80, "what all of them owed is paid within a second or two"
+
+
+def test_who_costs_more_than_their_share_pays_for_all_of_it() -> None:
+    """Otherwise datagrams that take long would take more of the processor than it is worth."""
+    share = Share(Bucket(*ice.ALL_PEERS), Bucket(*ice.ONE_PEER), Bucket(*ice.SURE))
+    assert share.has(0.0)
+    share.spent(1.0)
+    assert not share.has(17.0) and share.has(19.0)
+
+
+def test_what_is_sure_comes_back_soon_to_who_had_more() -> None:
+    commons = Bucket(*ice.ALL_PEERS)
+    share = Share(commons, Bucket(*ice.ONE_PEER), Bucket(*ice.SURE))
+    for tick in range(6000):
+        if share.has(tick * 0.01):
+            share.spent(0.0003)
+    commons.take(1e9)
+    assert share.has(66.0)
+
+
 async def test_who_has_used_their_share_up_waits_and_is_heard() -> None:
     ends, said = Ends(), list[str]()
     ends.answerer.on_channel = listens(said)

@@ -26,10 +26,13 @@ HANDSHAKE_S = 10.0
 PAUSE_S = 0.1
 """Nothing is taken for so long where there is no descriptor for it; callers wait in the system's queue."""
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
-TOO_MANY = (
-    b"HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nRetry-After: 2\r\nConnection: close\r\n\r\n"
+TOLD = (
     b'{"error": {"type": "invalid_request_error", "code": "too_many_requests", "message": "Too many connections or '
     b'requests without a key come from your address: wait, and keep connections open.", "param": null}}'
+)
+TOO_MANY = (
+    b"HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nRetry-After: 2\r\nConnection: close\r\n\r\n"
+    + TOLD
 )
 
 

@@ -107,8 +107,8 @@ def _subprotocol(socket: WebSocket) -> str | None:
     return SUBPROTOCOL if SUBPROTOCOL in socket.scope["subprotocols"] else None
 
 
-def app(pop: PopApi, calls: Calls, network: Network) -> Starlette:
-    """The ASGI application of one PoP. Raises ConfigError."""
+def app(pop: PopApi, calls: Calls, network: Network, providers: telephony.Providers) -> Starlette:
+    """The ASGI application of one PoP."""
     doors = Doors(pop)
     realtime = Realtime(pop, doors, calls)
 
@@ -125,7 +125,7 @@ def app(pop: PopApi, calls: Calls, network: Network) -> Starlette:
         *CallsApi(pop, doors, calls, network).routes(),
         *CallsInProgress(doors, calls).routes(),
         *Lists(pop, doors).routes(),
-        *telephony.routes(pop, calls),
+        *providers.routes(),
         Route("/healthz", healthz),
         Route("/readyz", readyz),
         *dashboard.routes(pop, WEB),
@@ -154,12 +154,13 @@ async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:
     check_exposure(pop.config)
     calls = Calls()
     network = await asyncio.to_thread(prepared, pop.config)
-    application = await asyncio.to_thread(app, pop, calls, network)  # it looks at files
+    providers = await asyncio.to_thread(telephony.Providers, pop, calls)  # it reads certificates
+    application = await asyncio.to_thread(app, pop, calls, network, providers)  # it looks at files
     listening = listener or server.bind(pop.config.http)
     async with sip.listening(pop, calls):
         serving = server.serve(application, listening, pop.config, pop.serving)
         jobs = {asyncio.create_task(serving), asyncio.create_task(calls.run())}
-        tidying = asyncio.create_task(supervised("ending calls left behind", lambda: telephony.tidy_up(pop, calls)))
+        tidying = asyncio.create_task(supervised("ending calls left behind", providers.tidy_up))
         try:
             done, _ = await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
             for job in done:

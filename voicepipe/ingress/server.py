@@ -15,6 +15,7 @@ from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.accept import Acceptor
 from voicepipe.ingress.connection import HttpConnection, StampedWebSocket
+from voicepipe.ingress.forwarded import Forwarded
 from voicepipe.ingress.refusals import Refusals
 from voicepipe.ingress.visits import Room, Visit, Visits
 
@@ -41,7 +42,7 @@ class Server(uvicorn.Server):
     def __init__(self, app: ASGIApp, config: Config, visits: Visits, serving: asyncio.Event) -> None:
         super().__init__(
             uvicorn.Config(
-                app,
+                Forwarded(app),
                 loop="none",
                 http=HttpConnection,
                 ws=StampedWebSocket,

@@ -30,6 +30,11 @@ class Bucket:
         self._seen = now
         return self._tokens >= 1
 
+    @property
+    def tokens(self) -> float:
+        """What there was when it was last filled, without what was taken since."""
+        return self._tokens
+
     def take(self, tokens: float = 1.0) -> None:
         self._tokens = max(-self._rate.burst, self._tokens - tokens)
 

@@ -3,13 +3,18 @@
 Strangers are counted by address and in all. Where one comes too many, no newcomer is sent away: the connection that has
 gone longest without a request is dropped, of that address or of the one that has most. Whoever asks for something is
 known within a round trip, and whoever waits does so at their own risk: idle connections lock nobody out.
+
+What counts as one address is an IPv4 address, or an IPv6 network (/64): who has one address of it has them all.
 """
 
+import ipaddress
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import lru_cache
 
-from voicepipe.ingress.throttle import SOURCES, Rate, Throttle
+from voicepipe.ingress.fairness import Fair
+from voicepipe.ingress.throttle import SOURCES, Rate
 
 EACH = 64
 """Strangers from one address, and requests of one tenant, at a time."""
@@ -21,7 +26,7 @@ than there is room for, so that none is dropped before it could ask for somethin
 CUSTOMERS = Rate(600, 60), Rate(3000, 300)
 """From those where there was one: they do not share what strangers use up."""
 PROXIED = Rate(2000, 200), Rate(4000, 400)
-"""By proxies, behind which there are strangers and customers alike."""
+"""By proxies that do not say for whom they ask, and programs at a proxy's address that ask for themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +46,22 @@ class Room:
 class Visit:
     """One connection. `drop` ends it at once, and may be called again."""
 
-    def __init__(self, visits: "Visits", source: str, drop: Callable[[], None]) -> None:
+    def __init__(self, visits: "Visits", source: str, counted: str, drop: Callable[[], None]) -> None:
         self.source = source
+        self.counted = counted
+        """As what `source` counts: see above."""
+        self.client = counted
+        """Likewise, whose request it carries; behind a proxy these differ."""
         self.drop = drop
         self.tenant: str | None = None
         """Whose request it carries."""
         self.over = False
         """It is closed, or was dropped."""
         self._visits = visits
+
+    def asks(self, client: str, now: float) -> bool:
+        """A request from `client` has come: whether it is answered. Those that no proxy has passed on were counted."""
+        return self._visits.asks(self, client, now)
 
     def known(self, tenant: str) -> None:
         """The request that is being answered came with this tenant's key."""
@@ -76,7 +89,7 @@ class Visits:
         self._known: set[Visit] = set()
         self._requests: Counter[str] = Counter()
         """Known ones by tenant, without WebSockets."""
-        self._newcomers, self._customers, self._proxied = Throttle(*NEWCOMERS), Throttle(*CUSTOMERS), Throttle(*PROXIED)
+        self._newcomers, self._customers, self._proxied = Fair(*NEWCOMERS), Fair(*CUSTOMERS), Fair(*PROXIED)
         self._paying: OrderedDict[str, None] = OrderedDict()
         """Addresses from which a key was seen."""
 
@@ -84,18 +97,33 @@ class Visits:
         return self._waiting + len(self._known)
 
     def listens(self, source: str, now: float) -> bool:
-        """Whether one more connection or request from this address is looked at; it counts."""
-        if source in self._proxies:
-            return self._proxied.admits(source, now)
-        return (self._customers if source in self._paying else self._newcomers).admits(source, now)
+        """Whether one more connection or request from this address is looked at; it counts. A proxy's always is: its
+        requests count by whom they are for (`asks`)."""
+        return source in self._proxies or self._admits(network(source), now)
+
+    def asks(self, visit: Visit, client: str, now: float) -> bool:
+        """As `Visit.asks`."""
+        if visit.source not in self._proxies:
+            return True
+        try:
+            visit.client = visit.source if client in self._proxies else network(client)
+        except ValueError:  # Whatever the proxy has named, it is no address.
+            visit.client = visit.source
+        return self._admits(visit.client, now)
+
+    def _admits(self, client: str, now: float) -> bool:
+        if client in self._proxies:
+            return self._proxied.admits(client, now)
+        return (self._customers if client in self._paying else self._newcomers).admits(client, now)
 
     def come(self, source: str, drop: Callable[[], None]) -> Visit | None:
-        """A connection, for which another may have been dropped; None: all that there are have shown keys."""
-        visit = Visit(self, source, drop)
+        """A connection, for which another may have been dropped; None: no room, every connection belongs to a key
+        holder."""
+        visit = Visit(self, source, source if source in self._proxies else network(source), drop)
         self._add(visit)
-        mine = self._strangers[source]
+        mine = self._strangers[visit.counted]
         while len(mine) > self._room.each and source not in self._proxies:
-            self._drop_oldest(source)
+            self._drop_oldest(visit.counted)
         while self._waiting > self._room.strangers or len(self) > self._room.all:
             self.drop_one()
         return visit if visit in mine else None
@@ -114,7 +142,7 @@ class Visits:
 
     def known(self, visit: Visit, tenant: str) -> None:
         """As `Visit.known`. More requests of one tenant than `Room.each` are served, and may be dropped."""
-        self._pays(visit.source)
+        self._pays(visit.client)
         if self._requests[tenant] < self._room.each and visit.tenant is None and self._remove(visit):
             self._requests[tenant] += 1
             visit.tenant = tenant
@@ -122,7 +150,7 @@ class Visits:
 
     def accepted(self, visit: Visit) -> None:
         """As `Visit.accepted`."""
-        self._pays(visit.source)
+        self._pays(visit.client)
         if self._remove(visit):
             self._known.add(visit)
 
@@ -138,7 +166,7 @@ class Visits:
             self._paying.popitem(last=False)
 
     def _add(self, visit: Visit) -> None:
-        self._strangers.setdefault(visit.source, {})[visit] = None
+        self._strangers.setdefault(visit.counted, {})[visit] = None
         self._waiting += 1
 
     def _remove(self, visit: Visit) -> bool:
@@ -149,20 +177,29 @@ class Visits:
                 self._requests[visit.tenant] -= 1
                 visit.tenant = None
             return True
-        mine = self._strangers.get(visit.source, {})
+        mine = self._strangers.get(visit.counted, {})
         if visit not in mine:
             return False
         del mine[visit]
         self._waiting -= 1
         if not mine:
-            del self._strangers[visit.source]
+            del self._strangers[visit.counted]
         return True
 
-    def _drop_oldest(self, source: str) -> None:
-        visit = next(iter(self._strangers[source]))
+    def _drop_oldest(self, counted: str) -> None:
+        visit = next(iter(self._strangers[counted]))
         drop = visit.drop
         self.gone(visit)
         drop()
+
+
+@lru_cache(SOURCES)
+def network(address: str) -> str:
+    """As what an IP address counts: IPv4 as it is, IPv6 as its /64. Raises ValueError."""
+    ip = ipaddress.ip_address(address)
+    if ip.version == 4:
+        return address
+    return str(ip.ipv4_mapped or ipaddress.IPv6Address(int(ip) >> 64 << 64))
 
 
 def _nothing() -> None:

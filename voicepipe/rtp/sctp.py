@@ -62,7 +62,8 @@ LONGEST_LABEL = 1024
 MESSAGE_COST = 512
 """Bytes by which a message counts more than it is long: short ones fill memory, too."""
 LITTLE = 16 * 1024
-"""A peer that was told of less room than this may have stopped."""
+"""Bytes of room: a sender that was shown less may have stopped, since it is to leave a small window unused (RFC 9260,
+6.1). It waits for a SACK of ours that tells of more; without one it only probes now and then."""
 _HALF = SCTP_TSN_MODULO // 2
 
 

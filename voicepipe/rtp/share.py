@@ -20,6 +20,10 @@ class Bucket:
     def take(self, amount: float = 1.0) -> None:
         self._left -= amount
 
+    def take_in_bounds(self, amount: float) -> None:
+        """As `take`, but no more than a burst is ever owed."""
+        self._left = max(-self._burst, self._left - amount)
+
     def admits(self, now: float) -> bool:
         """Takes one if anything is left."""
         left = self._left + (now - self._seen) * self._per_s  # As `has`, at half the price.
@@ -35,6 +39,8 @@ class Share:
     """One peer's part of the processor's time, in seconds.
 
     `commons` is what all peers together may use. A peer that needs little never depends on it: `sure` is its own.
+    A peer owes all that it had beyond `own`. Of the other two a burst at most is owed, since what is `sure` to all can
+    be more than the commons have: honest peers would wait for minutes until the debt of others is paid.
     """
 
     __slots__ = ("_commons", "_own", "_sure")
@@ -49,5 +55,6 @@ class Share:
 
     def spent(self, seconds: float) -> None:
         """So much went into what the peer sent."""
-        for bucket in (self._commons, self._own, self._sure):
-            bucket.take(seconds)
+        self._own.take(seconds)
+        self._commons.take_in_bounds(seconds)
+        self._sure.take_in_bounds(seconds)

@@ -51,7 +51,9 @@ def breaches(results: Sequence[Result]) -> list[str]:
             found.append(f"{name}: {count} {what} beside it, in {len(results)} runs")
     grown = [result.growth_mb for result in results if result.growth_mb is not None]
     if grown and median(grown) > MOST_MB:
-        found.append(f"{name}: memory grew by {median(grown):.0f} MB from the first to the fifth (at most 20)")
+        found.append(
+            f"{name}: memory grew by {median(grown):.0f} MB from the first to the fifth (at most {MOST_MB:.0f})"
+        )
     return found
 
 

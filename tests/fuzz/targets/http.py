@@ -13,6 +13,7 @@ from voicepipe.config import Config
 from voicepipe.errors import PopFull
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.http import app
+from voicepipe.ingress.telephony.http import Providers
 from voicepipe.rtp.transport import Network
 
 PATHS = (
@@ -69,7 +70,8 @@ class _Door:
 
     def __call__(self) -> Starlette:
         if not self._left:
-            self._application, self._left = app(_Full(), Calls(), Network()), self.LASTS
+            pop, calls = _Full(), Calls()
+            self._application, self._left = app(pop, calls, Network(), Providers(pop, calls)), self.LASTS
         self._left -= 1
         return self._application
 

@@ -2,8 +2,12 @@
 
 import asyncio
 import secrets
+import socket
 import time
+from contextlib import AbstractContextManager
+from types import SimpleNamespace
 
+import msgspec
 import psutil
 import pytest
 
@@ -15,10 +19,15 @@ from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.sip.peer import SECONDS, Phone, Said, phone, sip
 from tests.ingress.sip.test_doors import digest
 from tests.waiting import until
+from voicepipe.agent import Agent
+from voicepipe.call_api import Seat, Tenant
+from voicepipe.config import PopConfig
+from voicepipe.errors import PopFull
+from voicepipe.ingress.sip import transactions
 from voicepipe.ingress.sip.gate import Admitted, Refusal
 from voicepipe.ingress.sip.glance import LONGEST, glance
 from voicepipe.ingress.sip.lent import Lent
-from voicepipe.ingress.sip.transactions import Transactions
+from voicepipe.ingress.sip.transactions import READING, Transactions, UdpSocket
 from voicepipe.phone_config import SipTrunk, SipUser
 
 DESK = SipUser(name="desk", password_env="DESK_PASSWORD")
@@ -144,6 +153,27 @@ async def test_a_message_that_is_too_large_is_told_so() -> None:
         assert (await ann.final("OPTIONS")).code == 513
 
 
+async def test_datagrams_that_come_one_by_one_have_half_of_the_time_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is all that waits in the socket, so that no portion of them ends by its time."""
+    worked_s = 0.0
+
+    def works(data: bytes, source: tuple[str, int]) -> None:
+        nonlocal worked_s
+        worked_s += 0.0009
+
+    monkeypatch.setattr(transactions, "time", SimpleNamespace(thread_time=lambda: worked_s, monotonic=lambda: 1.0))
+    ours = UdpSocket(works, works)
+    ours.open(("127.0.0.1", 0))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as theirs:
+        for _ in range(100):
+            theirs.sendto(b"x", ours.address)
+            ours._readable()
+            if ours._resume:
+                break
+    ours.close()
+    assert READING.burst <= worked_s * 1000 <= READING.burst + 2
+
+
 # --- who does not acknowledge
 
 
@@ -197,6 +227,38 @@ async def test_forged_invites_take_half_of_the_places_and_others_come_in(caplog:
         for call_id, tag in {(said.header("call-id"), said.header("to")) for said in eve.said if said.code == 200}:
             eve.call_id, eve.to_tag = call_id, tag.partition("tag=")[2]
             eve.request("BYE")
+
+
+@pytest.mark.parametrize("ring_ms", [0, 5000])
+async def test_where_the_pop_is_full_the_place_that_is_given_up_is_had_at_once(
+    ring_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = sip(trunks=(CARRIER, OTHER), ring_ms=ring_ms)
+    pop = FakePop(msgspec.structs.replace(config, pop=PopConfig(slots=2)))
+    admit = pop.admit
+
+    def admitted(tenant: Tenant, agent: Agent) -> AbstractContextManager[Seat]:
+        if pop.live >= 2:
+            raise PopFull("All 2 slots of this PoP are taken.")
+        return admit(tenant, agent)
+
+    monkeypatch.setattr(pop, "admit", admitted)
+    monkeypatch.setattr("voicepipe.ingress.sip.call.ACK_S", 1.5)
+    async with serving(pop), phone(pop, "127.0.0.9") as eve, phone(pop, "127.0.0.8") as ann:
+        eve.answers = False
+        await forge(eve, 2)
+        await until(lambda: pop.live == 2)
+        ann.invite()
+        answer = await ann.got("INVITE", 180 if ring_ms else 200)
+        assert pop.live == 2
+        await (eve.got("INVITE", 503) if ring_ms else eve.got("BYE"))
+        ann.took(answer)
+        if ring_ms:
+            for one in (ann, eve):
+                one.request("CANCEL", seq=one.seq, branch=one.branch)
+        else:
+            ann.ack()
+            assert (await ann.hang_up()).code == 200
 
 
 async def test_who_never_acknowledges_holds_no_place(monkeypatch: pytest.MonkeyPatch) -> None:

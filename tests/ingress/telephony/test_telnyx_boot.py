@@ -1,5 +1,6 @@
 """A PoP that died and is started again: Telnyx's calls that it left behind are ended, and nobody else's."""
 
+import asyncio
 import socket
 from base64 import b64encode
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 from tests.ingress.telephony.telnyx_provider import APPLICATION, CALL, call, post, streaming, telnyx
 from tests.waiting import until
 from voicepipe.config import Config, HttpConfig, PopConfig
-from voicepipe.ingress.telephony.telnyx_boot import Boot
+from voicepipe.ingress.telephony.telnyx_api import TelnyxApi
+from voicepipe.ingress.telephony.telnyx_boot import ActiveCall, Boot
 
 
 def config(port: int = 8080, id: str = "local") -> Config:
@@ -96,6 +98,28 @@ async def test_a_call_that_an_earlier_run_had_answered_is_taken_up() -> None:
             await until(lambda: pop.calls)
         await until(lambda: not pop.live)
         assert api.did("streaming_start")[0]["client_state"] != dead.state
+
+
+async def test_a_call_that_is_taken_up_while_the_start_tidies_up_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    port, listed, go_on, original = free_port(), asyncio.Event(), asyncio.Event(), TelnyxApi.active_calls
+
+    async def slowly(api: TelnyxApi, application: str) -> list[ActiveCall]:
+        found = await original(api, application)
+        listed.set()
+        await go_on.wait()
+        return found
+
+    monkeypatch.setattr(TelnyxApi, "active_calls", slowly)
+    dead = Boot(config(port), "before")
+    active = [leg(CALL, dead.state), leg("dead", dead.state)]
+    async with telnyx(port=port, active=active, application_id=APPLICATION) as (pop, api, address):
+        await listed.wait()
+        await post(address, "call.answered", client_state=dead.state)
+        async with streaming(address, api):
+            await until(lambda: pop.calls)
+            go_on.set()
+            await until(lambda: "dead" in api.hung_up)
+            assert api.hung_up == ["dead"] and pop.live == 1
 
 
 async def test_a_live_calls_state_is_not_dead() -> None:

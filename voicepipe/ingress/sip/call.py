@@ -5,7 +5,7 @@ import logging
 import re
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from voicepipe.agent import CallSettings
 from voicepipe.call_api import Seat
@@ -41,13 +41,21 @@ _REFER_ID = re.compile(r";\s*id\s*=\s*([0-9]{1,10})", re.IGNORECASE)
 
 
 class SipCall:
-    """`accept` the INVITE, and `run` the call. The media are open."""
+    """`accept` the INVITE, and `run` the call. The media are open. `place`: what is given back when it is over."""
 
     def __init__(
-        self, dialog: Dialog, media: SipMedia, seat: Seat, session: Session, settings: CallSettings, config: Config
+        self,
+        dialog: Dialog,
+        media: SipMedia,
+        seat: Seat,
+        session: Session,
+        settings: CallSettings,
+        config: Config,
+        place: ExitStack,
     ) -> None:
         self.dialog = dialog
         self._media = media
+        self._place = place
         self._silent_s = config.sip.silent_ms / 1000
         self._timer: SessionTimer | None = None
         self._refreshed = 0.0
@@ -87,13 +95,16 @@ class SipCall:
         return self._settled.is_set()
 
     def give_way(self) -> None:
-        """Somebody else needs the place of a caller who has not acknowledged our answer."""
+        """Somebody else needs the place of a caller who has not acknowledged our answer, and may have it now: the
+        call's task, which closes its place as well, runs later."""
         if self._answered:
-            return self._unacknowledged()
-        if self._invite:
-            self._invite.respond(503, "Service Unavailable")
-            self._invite.cancelled()
-        self.give_up()
+            self._unacknowledged()
+        else:
+            if self._invite:
+                self._invite.respond(503, "Service Unavailable")
+                self._invite.cancelled()
+            self.give_up()
+        self._place.close()
 
     def _unacknowledged(self) -> None:
         """It ends at once: whether anybody is there to hear our BYE is not waited for."""

@@ -216,7 +216,7 @@ class SipEdge:
 
     def _prepared(self, invite: Request, wanted: _Wanted, place: ExitStack) -> tuple[SipCall, str]:
         """The call, and our SDP for it. Raises Refused, SdpError."""
-        pop = self._pop
+        pop, place = self._pop, place.enter_context(ExitStack())
         seat = place.enter_context(pop.admit(wanted.tenant, wanted.agent))
         place.enter_context(_counted(self._held, wanted.who))
         expires = int(time.time() + pop.config.limits.call_ms / 1000)
@@ -226,7 +226,7 @@ class SipEdge:
         host, signalled = self._stack.address[0], invite.source[0]
         media, sdp = SipMedia.opened(pop.config.sip, dialog.local, host, signalled, invite.body)
         place.callback(media.close)
-        call = SipCall(dialog, media, seat, session, settings, pop.config)
+        call = SipCall(dialog, media, seat, session, settings, pop.config, place)
         place.callback(call.close)
         place.callback(self._dialogs.pop, dialog.id, None)
         self._lent.lend(call, wanted.who, time.monotonic())

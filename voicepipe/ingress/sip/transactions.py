@@ -128,17 +128,16 @@ class UdpSocket:
 
     def _readable(self) -> None:
         """A portion. The thread's own time counts, so that a busy machine does not make us deaf."""
-        began = spent = time.thread_time()
-        while self._socket and spent - began < PORTION_S:
+        began = time.thread_time()
+        while self._socket and time.thread_time() - began < PORTION_S:
             if not all(self._read() for _ in range(TOGETHER)):
-                return
-            spent = time.thread_time()
+                break
         now = time.monotonic()
         if self._socket and not self._time.fill(now):
             loop = asyncio.get_running_loop()
             loop.remove_reader(self._socket)
             self._resume = loop.call_later(PAUSE_S, loop.add_reader, self._socket, self._readable)
-        self._time.take((spent - began) * 1000)
+        self._time.take((time.thread_time() - began) * 1000)
 
     def _read(self) -> bool:
         """Whether there was a datagram."""

@@ -17,25 +17,28 @@ SIGNED = ("/twilio/", "/telnyx/")
 """Every request below these paths is checked by its signature, or there is nothing there."""
 
 
-def routes(pop: PopApi, calls: Calls) -> list[BaseRoute]:
-    """What is open by the configuration. Raises ConfigError."""
-    found: list[BaseRoute] = []
-    if token := twilio_token(pop.config):
-        found += Twilio(pop, calls, token).routes()
-    if key := telnyx_key(pop.config):
-        found += Telnyx(pop, calls, TelnyxApi(pop.config.telnyx, key)).routes()
-    if found and not pop.config.tenants:
-        # Most proxies say that they are one (`LocalOnly`); nginx does not unless it is told to.
-        logger.warning(
-            "there are no [[tenants]], so whatever a proxy passes on to this server may need no key: let it pass %s "
-            "alone, or give keys",
-            " and ".join(SIGNED),
-        )
-    return found
+class Providers:
+    """Those of one PoP that are configured. Raises ConfigError."""
 
+    def __init__(self, pop: PopApi, calls: Calls) -> None:
+        token, key = twilio_token(pop.config), telnyx_key(pop.config)
+        self._pop = pop
+        self._twilio = Twilio(pop, calls, token) if token else None
+        self._telnyx = Telnyx(pop, calls, TelnyxApi(pop.config.telnyx, key)) if key else None
 
-async def tidy_up(pop: PopApi, calls: Calls) -> None:
-    """End Telnyx's calls that an earlier run of this PoP has left behind. Raises CommandFailed."""
-    application, key = pop.config.telnyx.application_id, telnyx_key(pop.config)
-    if application and key:
-        await Telnyx(pop, calls, TelnyxApi(pop.config.telnyx, key)).end_left_behind(application)
+    def routes(self) -> list[BaseRoute]:
+        """What is open by the configuration."""
+        found = [route for provider in (self._twilio, self._telnyx) if provider for route in provider.routes()]
+        if found and not self._pop.config.tenants:
+            # Most proxies say that they are one (`LocalOnly`); nginx does not unless it is told to.
+            logger.warning(
+                "there are no [[tenants]], so whatever a proxy passes on to this server may need no key: let it pass "
+                "%s alone, or give keys",
+                " and ".join(SIGNED),
+            )
+        return found
+
+    async def tidy_up(self) -> None:
+        """End Telnyx's calls that an earlier run of this PoP has left behind. Raises CommandFailed."""
+        if self._telnyx and (application := self._pop.config.telnyx.application_id):
+            await self._telnyx.end_left_behind(application)

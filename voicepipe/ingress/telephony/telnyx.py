@@ -131,7 +131,9 @@ class Telnyx:
 
     async def end_left_behind(self, application: str) -> None:
         """Hang up the calls that an earlier run of this PoP has left behind when it died. Raises CommandFailed."""
-        for call_id in self._boot.left_behind(await self._api.active_calls(application), self._taken_up):
+        for call_id in self._boot.left_behind(await self._api.active_calls(application)):
+            if call_id in self._taken_up:  # By now: each command takes a while.
+                continue
             logger.warning("telnyx: %s was left behind by an earlier run of this PoP: hanging up", call_id)
             await self._api.command(call_id, "hangup")
 

@@ -8,7 +8,7 @@ import binascii
 import socket
 from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -45,12 +45,12 @@ class Boot:
             return False
         return said[:2] == [MARK, self._pop] and len(said) > 2 and said[2] != self._boot
 
-    def left_behind(self, active: Sequence[ActiveCall], but: Container[str] = ()) -> list[str]:
-        """Those of an application's active calls that have to be ended, less what is taken up again (`but`). Who has
-        been put through to somebody goes on talking: their session has another leg."""
+    def left_behind(self, active: Sequence[ActiveCall]) -> list[str]:
+        """Those of an application's active calls that have to be ended. Who has been put through to somebody goes on
+        talking: their session has another leg."""
         legs = Counter(call.call_session_id for call in active)
         return [
             call.call_control_id
             for call in active
-            if self.is_dead(call.client_state) and legs[call.call_session_id] == 1 and call.call_control_id not in but
+            if self.is_dead(call.client_state) and legs[call.call_session_id] == 1
         ]
