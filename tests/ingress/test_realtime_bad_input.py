@@ -124,7 +124,7 @@ async def converse(address: str, until: asyncio.Event) -> int:
 
 
 async def test_ten_thousand_bad_messages() -> None:
-    pop = FakePop()
+    pop = FakePop(limited(client_percent=100))
     async with serving(pop) as address:
         over = asyncio.Event()
         neighbour = asyncio.create_task(converse(address, over))

@@ -21,7 +21,7 @@ SLICE_S = 0.004
 """So much of one call's messages is carried out at a stretch. A request that is cancelled within it never runs."""
 FREE, FULL = 0.6, 0.9
 """Up to the first a loop is free, and a call has its whole share. From the second on it has `LEAST`. Both are parts of
-the time in which the loop's thread ran."""
+the time, in which the loop's thread ran for others."""
 LEAST = 0.02
 """Of the loop's time: twice what sound at its own pace takes, with a reply at a time. Every call has so much."""
 LOOK_S = 0.1
@@ -56,14 +56,14 @@ class Budget:
 
 
 class Load:
-    """How busy the loop is: the part of the time in which its thread ran. Pure."""
+    """How busy the loop is with others: the part of the time in which its thread ran for them. Pure."""
 
     def __init__(self, now: float, busy: float) -> None:
         self._at, self._busy = now, busy
         self._part = 0.0
 
     def room(self, now: float, busy: float) -> float:
-        """1 while the loop is free, 0 when it is full. `busy`: seconds for which the thread ran until `now`."""
+        """1 while the loop is free, 0 when it is full. `busy`: seconds for which it ran for others until `now`."""
         if now - self._at >= LOOK_S:
             self._part = (busy - self._busy) / (now - self._at)
             self._at, self._busy = now, busy
@@ -84,7 +84,7 @@ class Share:
         self._busy = busy
         self._budget = Budget(percent / 100, clock())
         self._load = Load(clock(), busy())
-        self._slice = 0.0
+        self._slice = self._own = 0.0
         self._held_up = 0.0
         self._told_at = float("-inf")
 
@@ -116,7 +116,7 @@ class Share:
     def _wait_s(self) -> float:
         """For so long it has to wait, as busy as the loop is now."""
         now = self._clock()
-        self._budget.set_rate(max(LEAST, self._percent / 100 * self._load.room(now, self._busy())), now)
+        self._budget.set_rate(max(LEAST, self._percent / 100 * self._load.room(now, self._busy() - self._own)), now)
         return self._budget.wait_s(now)
 
     def _complain(self, tell: Callable[[WireError], None]) -> None:
@@ -135,4 +135,5 @@ class Share:
 
     def _used(self, seconds: float) -> None:
         self._slice += seconds
+        self._own += seconds
         self._budget.pay(seconds, self._clock())
