@@ -144,7 +144,7 @@ async def test_the_parsers_time_is_bounded(header: str) -> None:
         before = time.thread_time()
         ann.send(costs)
         assert await insists(ann, message("OPTIONS", "127.0.0.1")) == 200
-        assert time.thread_time() - before < 0.1
+        assert time.thread_time() - before < 0.5, "it was seconds"
 
 
 async def test_a_message_that_is_too_large_is_told_so() -> None:
