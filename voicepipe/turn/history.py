@@ -83,11 +83,21 @@ class History:
         item = self.get(item_id)
         at = self._index(item_id)
         del self.items[at], self._by_id[item_id]
-        if self._ids and self._ids.gives(item_id):
+        if item_id in self._hidden:
+            self._hidden.discard(item_id)  # No client knew of it, and none may take its id.
+        elif self._ids and self._ids.gives(item_id):
             self._deleted.add(item_id)
         self._bytes -= self._counted.pop(item_id, 0)
         self._growing = [other for other in self._growing if other is not item]
         self._trimmed_before -= at < self._trimmed_before
+
+    def move_to_end(self, item_id: str) -> None:
+        """Raises ItemUnknown."""
+        item, hidden = self.get(item_id), item_id in self._hidden
+        self.delete(item_id)
+        self.add(item)
+        if hidden:
+            self.hide(item_id)
 
     @property
     def bytes(self) -> int:

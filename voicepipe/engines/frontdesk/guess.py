@@ -71,7 +71,8 @@ def _value(schema: dict[str, Any], text: str, numbers: list[float]) -> Any:
     kind = kind[0] if isinstance(kind, list) and kind else kind
     if kind == "object":
         properties = table(schema.get("properties"))
-        wanted = [name for name in listed(schema.get("required")) if isinstance(name, str)] or list(properties)
+        # Each once: a name that stands there twice would double what is to be done at every level.
+        wanted = dict.fromkeys(name for name in listed(schema.get("required")) if isinstance(name, str)) or properties
         return {name: _value(properties.get(name, {}), text, numbers) for name in wanted}
     if kind == "array":
         return [_value(schema.get("items") or {}, text, numbers)]
