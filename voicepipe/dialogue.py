@@ -295,9 +295,8 @@ class Dialogue:
         try:
             await reply.run()
             self._remember(reply)
-            await (
-                self.studio.playout.heard_out()
-            )  # Without sound of its own, too: it may stand behind one that has some.
+            # Without sound of its own, too: it may stand behind one that has some.
+            await self.studio.playout.heard_out()
             if reply.transfer:
                 self.on_transfer(reply.transfer)
             elif reply.hangs_up:

@@ -8,7 +8,7 @@ VoicepipeError
  |    +-- EngineDead        its process ended
  |    +-- EngineStalled     it began to answer and then sent nothing more
  |    +-- RequestRefused    it is well, and does not take this request: too long, or a tool that it cannot read
- +-- Refused                a call that is not admitted
+ +-- Refused                a call or a request that is turned away
  |    +-- Unauthorized      no key, a wrong key or an expired one
  |    +-- PopFull           every slot is taken, or one more call would miss the budget
  |    |    +-- TenantFull   every slot of the caller's tenant is taken
@@ -78,7 +78,7 @@ class EngineDead(EngineError):
 
 
 class Refused(VoicepipeError):
-    """A call that is not admitted."""
+    """A call or a request that is turned away."""
 
 
 class Unauthorized(Refused):
@@ -98,7 +98,7 @@ class Draining(Refused):
 
 
 class EngineDown(Refused):
-    """An engine's process ended; until it is ready again the PoP takes no new calls."""
+    """An engine ended, hangs or fails; until it is ready again the PoP takes no new calls."""
 
 
 class NoPort(Refused):

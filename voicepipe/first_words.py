@@ -23,7 +23,7 @@ SENTENCE = "I would like to book a table for two, please."
 
 async def get_to_know(engines: Engines, is_called: Callable[[], bool]) -> None:
     """The patience with `engines.asr` has a first figure; unless the recogniser or the voice fails, or somebody calls:
-    they need the decoder and the processor, and their turns will tell."""
+    a caller needs the decoder and the processor, and their turns will tell."""
     waits = Waits(engines.patience, LadderConfig(words_ms=0))
     try:
         await _hear(engines.asr, await _spoken(engines.tts), waits, is_called)

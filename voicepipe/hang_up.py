@@ -20,9 +20,8 @@ class HangUp:
     async def _run(self) -> None:
         call, dialogue = self._call, self._call.dialogue
         last = dialogue.studio.history.last_visible()
-        while True:  # A voice over the last words becomes a turn, which is answered, or it was nothing.
-            if not call.utterance:
-                break
+        # A voice over the last words becomes a turn, which is answered, or it was nothing.
+        while call.utterance:  # noqa: ASYNC110
             await asyncio.sleep(LOOK_S)
         if not (dialogue.reply or dialogue.waiting) and dialogue.studio.history.last_visible() == last:
             await call.hang_up("agent")

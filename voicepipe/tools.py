@@ -56,7 +56,7 @@ class ToolRunner:
                 self._client = None
 
     def hanging(self) -> int:
-        """Functions that run, for whom or for nobody any more."""
+        """Functions that run, also those that nobody waits for any more."""
         return self._functions.left()
 
     def _connect(self) -> httpx.AsyncClient:

@@ -113,9 +113,8 @@ class Writer:
         await self._wait([errand for errand in begun.values() if isinstance(errand, Errand)])
         if len(begun) < len(calls):
             for errand in self.knows:
-                errand.owed = (
-                    True  # The reply that the client asks for, once its tools are done, tells of ours as well.
-                )
+                # The reply that the client asks for, once its tools are done, tells of ours as well.
+                errand.owed = True
             for call in calls:
                 if self._is_client_s(call):
                     await self._pieces.put(call)

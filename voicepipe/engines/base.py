@@ -135,7 +135,8 @@ class Llm(Engine, Protocol):
     def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         """Stream one reply. Closing the generator (or cancelling its task) aborts the request in the engine.
 
-        Errors come with the first item, not from the call: EngineBusy, EngineDead, EngineError.
+        Errors come with an item, not from the call: EngineBusy, RequestRefused (both with the first alone), EngineDead,
+        EngineStalled, EngineError.
         """
 
     async def warm(self, prompt: Prompt) -> None:

@@ -100,8 +100,9 @@ class OpenAiLlm:
     async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         """The reply as the server streams it, then its tool calls. Closing it closes the connection: servers abort.
 
-        Raises EngineBusy (no first token within `timeout_ms`, or the server refuses more), EngineStalled (none after
-        it), EngineDead (it is not there, or broke off) and EngineError, all but EngineBusy at any item.
+        Raises with the first item: EngineBusy (no token within `timeout_ms`, or the server refuses more),
+        RequestRefused (it does not take this prompt). With any item: EngineStalled (no further token within
+        `timeout_ms`), EngineDead (it is not there, or broke off), EngineError.
         """
         async with aclosing(self._deltas(request(self._config, self._model, prompt))) as deltas:
             async for delta in deltas:

@@ -100,9 +100,8 @@ def reply(dialogue: Dialogue, prompt: Prompt) -> list[Delta]:
     if not answer.understood and not dialogue.intents and text.strip():
         return [f"You said: {text.strip().rstrip('.?!')}."]
     if not answer.understood and (news or _pending(prompt.messages)):
-        return [
-            " ".join(news) or dialogue.agent.acknowledgement
-        ]  # Most likely the end of what the tool was called for.
+        # Most likely the end of what the tool was called for.
+        return [" ".join(news) or dialogue.agent.acknowledgement]
     return [*(f"{told} " for told in news), *_spoken(prompt, answer)]
 
 
