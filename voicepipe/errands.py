@@ -49,7 +49,7 @@ class Errand:
     failed: bool = False
     due: bool = True
     """The caller has not been told what came of it."""
-    owed: bool = False
+    answered: bool = False
     """A reply was begun for that alone. There is one at most: a model that fails must not be asked for ever."""
     waiting: int = 0
     """Replies that wait for it."""
@@ -102,13 +102,13 @@ class Errands:
 
     def owed(self) -> list[Errand]:
         """Those of them for which no reply has been begun yet."""
-        return [errand for errand in self.untold() if not errand.owed]
+        return [errand for errand in self.untold() if not errand.answered]
 
     def bring_up(self, errands: Sequence[Errand]) -> None:
         """A reply is begun for that alone: they stand at the conversation's end, where it looks for what to answer."""
         last = self._history.items[-1] if self._history.items else None
         for errand in errands:
-            errand.owed = True
+            errand.answered = True
             if errand.item and last not in [other.result for other in errands]:
                 self._record(errand, errand.item, errand.output or "")
 
@@ -157,7 +157,7 @@ class Errands:
         repeated = any(other.key == errand.key for other in self._errands if other is not errand)
         if later.cancelled() or not errand.item or repeated:  # A repeat waits for the same, and tells of it.
             return
-        known = replace(errand, due=True, owed=False, failed=False)
+        known = replace(errand, due=True, answered=False, failed=False)
         self._errands = [other for other in self._errands if other is not errand] + [known]
         self._take(known, later.result())
         self._tell(known)

@@ -166,7 +166,7 @@ class Reply:
                 self._studio.errands.taken_back(self._missed(heard))
         if reason == "client_cancelled":  # Who wants silence is told with the next reply.
             for errand in self.knows:
-                errand.owed = True
+                errand.answered = True
         if self._item is not None:
             self._item.status = "incomplete"
             self._studio.emit(ReplyItemDone(self.id, self._item))

@@ -107,14 +107,14 @@ class Writer:
 
     async def _carry_out(self, calls: Sequence[ToolCall]) -> list[Message] | None:
         """What the model reads next; None: it is not asked again."""
-        if len(calls) == 1 and self._is_last(calls[0]):
+        if len(calls) == 1 and self._takes_leave(calls[0]):
             return None
         begun = {index: self._begin(call) for index, call in enumerate(calls) if not self._is_client_s(call)}
         await self._wait([errand for errand in begun.values() if isinstance(errand, Errand)])
         if len(begun) < len(calls):
             for errand in self.knows:
                 # The reply that the client asks for, once its tools are done, tells of ours as well.
-                errand.owed = True
+                errand.answered = True
             for call in calls:
                 if self._is_client_s(call):
                     await self._pieces.put(call)
@@ -127,8 +127,8 @@ class Writer:
             messages += [Message("assistant", call=call), Message("tool", output, call_id=call.call_id)]
         return messages
 
-    def _is_last(self, call: ToolCall) -> bool:
-        """It is carried out when the reply has been heard, so nothing follows it."""
+    def _takes_leave(self, call: ToolCall) -> bool:
+        """A transfer or a goodbye: it is carried out when the reply has been heard, so nothing follows it."""
         ours = self._is_ours(call)
         if ours:
             self.transfer = call if call.name == TRANSFER_TOOL else None
