@@ -22,7 +22,7 @@ from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.sphinx import SphinxAsr, SphinxStream
 from voicepipe.engines.sphinx_decoder import Decoder
 from voicepipe.engines.sphinx_language import Language, SentenceEnds, arpa, as_heard, ordinary
-from voicepipe.engines.sphinx_recognition import Recognition
+from voicepipe.engines.sphinx_recognition import BEGINNING_MOST, Recognition
 from voicepipe.errors import EngineBusy, EngineDead, EngineError
 
 PHRASES = ("what are your opening hours", "I'd like to book a table for two.", "is there any parking", "where are you")
@@ -187,16 +187,34 @@ async def test_nothing_is_told_once_the_end_was_asked_for(asr: SphinxAsr, parkin
     assert partials == []
 
 
+def measured(monkeypatch: pytest.MonkeyPatch, method: str) -> list[int]:
+    """The samples that decoders' `method` is given from now on, by call."""
+    sizes: list[int] = []
+    inner = getattr(Decoder, method)
+
+    def outer(decoder: Decoder, pcm: Pcm, **kwargs: bool) -> None:
+        sizes.append(pcm.size)
+        inner(decoder, pcm, **kwargs)
+
+    monkeypatch.setattr(Decoder, method, outer)
+    return sizes
+
+
 @pytest.mark.engine
-async def test_a_long_silence_after_the_words_is_not_decoded(asr: SphinxAsr, parking: Pcm) -> None:
-    """A client that ends its turns itself may leave an utterance open for minutes."""
+@pytest.mark.parametrize("at_once", [False, True])
+async def test_a_long_silence_after_the_words_is_not_decoded(
+    asr: SphinxAsr, parking: Pcm, monkeypatch: pytest.MonkeyPatch, at_once: bool
+) -> None:
+    """A client that ends its turns itself may leave an utterance open for minutes, and send them in one message."""
+    decoded, looked = measured(monkeypatch, "feed"), measured(monkeypatch, "start")
     stream = asr.stream(ignore)
     stream.feed(parking)
     assert (await stream.settle()).text == SENTENCE
-    for _ in range(60):
-        stream.feed(np.zeros(RATE, np.int16))
-    stream.feed(parking)
+    silence = [np.zeros(60 * RATE, np.int16)] if at_once else [np.zeros(RATE, np.int16)] * 60
+    for pcm in [np.concatenate([*silence, parking])] if at_once else [*silence, parking]:
+        stream.feed(pcm)
     final = await stream.finish()
+    assert sum(decoded) < 4 * parking.size and max(looked) <= BEGINNING_MOST
     assert final.text == f"{SENTENCE} {SENTENCE}"
     assert final.until == 2 * parking.size + 60 * RATE
 

@@ -19,12 +19,14 @@ PIECE = ms_to_samples(400)
 """No job decodes more than this, except for the words at the end: others wait for a thread meanwhile."""
 REPLAY = ms_to_samples(2500)
 """A pause after more sound than this splits the recognition: decoding it all again would hold up the words to come."""
-BEGINNING = ms_to_samples(500)
-"""Decoding waits for so much voice, which tells what the caller sounds like and whether the line is a telephone's."""
-SILENCE = ms_to_samples(500)
+BEGINNING, BEGINNING_MOST = ms_to_samples(500), ms_to_samples(3000)
+"""Decoding waits for so much voice, which tells what the caller sounds like and whether the line is a telephone's; more
+than the most of it tells nothing more, and takes a fifth of its duration in one job."""
+SILENCE = ms_to_samples(500) // HOP * HOP
 """So much of what follows after `settle` is kept, for the soft beginning of a voice that comes back."""
 BACK_DB = 28.0
 """After `settle`, sound within this of the loudest so far (noise taken out) is the voice that comes back."""
+NOTHING = np.empty(0, np.int16)
 
 
 class Recognition:
@@ -45,8 +47,8 @@ class Recognition:
         self._open = self._broken = False
         self._heard: list[Pcm] = []
         """Sound without noise since the last split, for decoding it again; up to `settle`."""
-        self._silence: deque[Pcm] = deque()
-        """The last of what came after `settle`."""
+        self._silence: Pcm = NOTHING
+        """The last of what came after `settle`: SILENCE at most."""
         self._ahead: list[Pcm] = []
         """What of it is still to be decoded."""
         self._looked = 0
@@ -102,8 +104,8 @@ class Recognition:
     @property
     def work(self) -> int:
         """Samples that it takes to hear all that was taken from the inbox; once more, if a voice may be back."""
-        again = sum(sound.size for sound in (*self._heard, *self._silence)) if self._settled else 0
-        return sum(sound.size for sound in self._ahead) + min(again, REPLAY + SILENCE)
+        again = sum(sound.size for sound in self._heard) if self._settled else 0
+        return sum(sound.size for sound in self._ahead) + min(again, REPLAY) + self._silence.size
 
     @property
     def behind(self) -> bool:
@@ -111,49 +113,47 @@ class Recognition:
         return self._open and sum(sound.size for sound in self._ahead) >= CHUNK
 
     def _hear(self, *, last: bool = False) -> None:
-        pcm = np.concatenate([np.empty(0, np.int16), *(self._inbox.popleft() for _ in range(len(self._inbox)))])
+        pcm = np.concatenate([NOTHING, *(self._inbox.popleft() for _ in range(len(self._inbox)))])
         self.heard += pcm.size
         sound = self._denoiser.clean(pcm, last=last)
         if sound.size:
-            loudest = max(dbfs(hop) for hop in sound.reshape(-1, HOP))
-            back = loudest > self._loudest - BACK_DB
-            self._loudest = max(self._loudest, loudest)
+            voice = self._find_voice(sound)
             if self._settled is None:
                 self._heard.append(sound)
                 self._ahead.append(sound)
+            elif voice is None:
+                self._silence = np.concatenate([self._silence, sound])[-SILENCE:]
             else:
-                self._silence.append(sound)
-                while sum(quiet.size for quiet in self._silence) - self._silence[0].size >= SILENCE:
-                    self._silence.popleft()
-                if back:
-                    self._ahead = [self._resume(self._settled)]
+                quiet = np.concatenate([self._silence, sound[:voice]])[-SILENCE:]
+                self._ahead = [self._resume(self._settled, np.concatenate([quiet, sound[voice:]]))]
         if self._ahead and self._settled is None:
             self._decode(np.concatenate(self._ahead), last)
 
     def _decode(self, sound: Pcm, last: bool) -> None:
         if not self._open:
-            voice = self._from_voice(sound)
+            voice = sound[self._find_voice(sound) or 0 :]
             if voice.size < BEGINNING and not last:
                 return
-            self.decoder.start(voice, narrow=bool(self._denoiser.narrow))
+            self.decoder.start(voice[:BEGINNING_MOST], narrow=bool(self._denoiser.narrow))
             self._open = True
         piece = sound.size if last else PIECE
         self._ahead = [sound[piece:]] if sound.size > piece else []
         self.decoder.feed(sound[:piece])
 
-    def _from_voice(self, sound: Pcm) -> Pcm:
-        """`sound` without the quiet before its first voice."""
-        loud = (dbfs(hop) > self._loudest - BACK_DB for hop in sound.reshape(-1, HOP))
-        return sound[next((i for i, voiced in enumerate(loud) if voiced), 0) * HOP :]
+    def _find_voice(self, sound: Pcm) -> int | None:
+        """The sample at which the first voice begins in `sound`, int16[n], n a multiple of HOP above 0."""
+        levels = [dbfs(hop) for hop in sound.reshape(-1, HOP)]
+        self._loudest = max(self._loudest, *levels)
+        return next((i * HOP for i, level in enumerate(levels) if level > self._loudest - BACK_DB), None)
 
-    def _resume(self, settled: Hypothesis) -> Pcm:
-        """The voice is back: what must be decoded (again)."""
+    def _resume(self, settled: Hypothesis, after: Pcm) -> Pcm:
+        """The voice is back, with `after`: what must be decoded (again)."""
         self._settled = None
         if sum(sound.size for sound in self._heard) > REPLAY:
             self._before = settled.text
             self._heard = []
-        sound: Pcm = np.concatenate([*self._heard, *self._silence])
-        self._silence.clear()
+        sound: Pcm = np.concatenate([*self._heard, after])
+        self._silence = NOTHING
         self._heard = [sound]
         return sound
 
