@@ -33,6 +33,11 @@ WATCH_LEVELS = """() => {
 }"""
 NOT_THE_SAME_TURN_S = 1.5
 """A voice that comes sooner after a turn's end than a second may belong to it."""
+QUESTION, INTERRUPTION = "finished-001-rms", "barge_in-014-slt"
+KEYWORDS = "open", "person"
+"""In one and in the other."""
+ATTEMPTS = 3
+"""Chromium loses sound of its microphone while the machine stalls, and what it lost nobody can recognise."""
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +53,7 @@ def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_a_spoken_question_and_an_interruption(
     line: str, patient: str, quiet: Browser, picture: Callable[[Page, str], None]
 ) -> None:
-    with opened(quiet, patient, line, MOUTH) as page:
-        page.evaluate(WATCH_LEVELS)
-        converse(page)
+    with heard_rightly(quiet, patient, line) as page:
         assert page.evaluate("Math.min(loudest['agent-level'], loudest['caller-level'])") > 0.2
         looks_like_the_conversation(page)
         looks_like_its_turns(page)
@@ -66,16 +69,33 @@ def test_a_spoken_question_and_an_interruption(
         says(page, "Ready")
 
 
-def converse(page: Page) -> None:
-    """Hear the greeting out, ask, cut the answer short with another question, and hear that answer out."""
+@contextmanager
+def heard_rightly(browser: Browser, url: str, line: str) -> Iterator[Page]:
+    """The page after a conversation; it is held anew where the questions were not recognised."""
+    for attempt in range(1, ATTEMPTS + 1):
+        with opened(browser, url, line, MOUTH) as page:
+            page.evaluate(WATCH_LEVELS)
+            ask_and_interrupt(page)
+            try:
+                expect(page.locator("#transcript .caller")).to_contain_text(KEYWORDS, timeout=PATIENT_MS)
+            except AssertionError:
+                if attempt == ATTEMPTS:
+                    raise
+                continue
+            expect(page.locator("#strip label")).to_have_count(2, timeout=PATIENT_MS)
+            says(page, "Listening")
+            yield page
+            return
+
+
+def ask_and_interrupt(page: Page) -> None:
+    """Hear the greeting out, ask, and cut the answer short with another question."""
     page.click("#talk")
     expect(page.locator("#transcript .agent:not(.growing)")).to_have_count(1, timeout=PATIENT_MS)
     says(page, "Listening")
-    spoken(page, "finished-001-rms")
+    spoken(page, QUESTION)
     says(page, "The agent is speaking")
-    spoken(page, NOT_THE_SAME_TURN_S, "barge_in-014-slt")
-    expect(page.locator("#strip label")).to_have_count(2, timeout=PATIENT_MS)
-    says(page, "Listening")
+    spoken(page, NOT_THE_SAME_TURN_S, INTERRUPTION)
 
 
 def looks_like_the_conversation(page: Page) -> None:
@@ -84,11 +104,9 @@ def looks_like_the_conversation(page: Page) -> None:
         "agent", "caller", "agent", "caller", "agent"
     ]  # fmt: skip
     expect(said.nth(0)).to_contain_text("How can I help you?")
-    expect(said.nth(1)).to_contain_text("open")
     expect(said.nth(2)).to_contain_text("interrupted")
     heard = said.nth(2).locator(".words").evaluate("words => words.firstChild?.textContent ?? ''")
     assert "closed" not in heard, "the reply's text ends where it was cut"
-    expect(said.nth(3)).to_contain_text("person")
     expect(said.nth(4)).to_contain_text("colleague")
     expect(said.nth(4).locator(".mark")).to_have_count(0)
 
