@@ -7,6 +7,7 @@ done it says in JSON what the PoP told it.
 import asyncio
 import os
 import sys
+import time
 from collections import Counter
 
 import msgspec
@@ -43,6 +44,8 @@ class Said(msgspec.Struct, frozen=True):
     """What the PoP said, and how often."""
     errors: list[str] = []
     """An attack that fails has not attacked: its result says nothing."""
+    sent_mbits: float = 0.0
+    """Mbit/s that it sent, without headers."""
 
 
 async def ordered(order: Order) -> Said:
@@ -52,10 +55,11 @@ async def ordered(order: Order) -> Said:
     chosen = [attack for attack in attacks.values() if attack.by_stranger] if together else [attacks[order.attack]]
     sources = Sources(MANY, moved=True, bits_per_second=STRANGERS_BITS) if together else Sources(ONE)
     told: Counter[str] = Counter()
+    began = time.monotonic()
     with sending_from(sources):
         ends = await asyncio.gather(*(one(attack, order, told) for attack in chosen), return_exceptions=True)
     errors = [f"{attack.name}: {end!r}" for attack, end in zip(chosen, ends, strict=True) if end is not None]
-    return Said(dict(told.most_common(KEPT)), errors)
+    return Said(dict(told.most_common(KEPT)), errors, 8e-6 * sources.total / (time.monotonic() - began))
 
 
 async def one(attack: Attack, order: Order, told: Counter[str]) -> None:

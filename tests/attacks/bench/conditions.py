@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import cycle, islice
 from math import ceil
+from statistics import fmean
 from urllib.parse import urlsplit
 
 import msgspec
@@ -87,6 +88,8 @@ class Result(msgspec.Struct, frozen=True):
     """The PoP's process is no more."""
     last_words: str = ""
     """Of a PoP that has ended: the end of its log."""
+    sent_mbits: float = 0.0
+    """Mbit/s of the attackers, the mean of the attacks."""
 
     @property
     def stolen(self) -> float:
@@ -135,7 +138,8 @@ async def one_result(
             told.update(answer.told)
         errors = list(dict.fromkeys(error for answer in answers for error in answer.errors))
         words = pop.log.read_text()[-2000:] if ended else ""
-        return Result(attack, without, beside, held, dict(told.most_common(20)), errors, ended, words)
+        sent = fmean(answer.sent_mbits for answer in answers) if answers else 0.0
+        return Result(attack, without, beside, held, dict(told.most_common(20)), errors, ended, words, sent)
 
 
 async def again(pop: BenchPop, order: Order, calls: "asyncio.Task[Turns]") -> tuple[list[Held], list[Said]]:

@@ -27,6 +27,8 @@ class Sources:
     moved: bool = False
     bits_per_second: float = 0.0
     """Of everything that is sent; 0: as much as it can."""
+    total: int = 0
+    """Bytes that were sent, or tried."""
     _next: Iterator[str] = field(init=False)
     _free_at: float = 0.0
 
@@ -45,6 +47,7 @@ class Sources:
 
     def sent(self, size: int) -> None:
         """Wait until so many bytes may go. The whole process waits: what its attacks send is counted together."""
+        self.total += size
         if not self.bits_per_second:
             return
         now = time.monotonic()

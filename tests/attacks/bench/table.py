@@ -118,7 +118,8 @@ def show(by_attack: dict[str, list[Result]], console: Console, *, markdown: bool
                 told[said] = told.get(said, 0) + times
         most = sorted(told.items(), key=lambda pair: -pair[1])[:TOLD]
         answers = "; ".join(f"{times} x {said}" for said, times in most) or "nothing that it kept"
-        console.print(f"{name} was told: {answers}", highlight=False)
+        sent = median(result.sent_mbits for result in results)
+        console.print(f"{name} sent {sent:.1f} Mbit/s and was told: {answers}", highlight=False)
     found = [breach for results in by_attack.values() for breach in breaches(results)]
     for breach in found:
         console.print(breach, style="red", highlight=False)

@@ -66,3 +66,4 @@ def test_all_that_is_sent_is_counted_together() -> None:
         for _ in range(1000):
             sources.sent(1000)
     assert sum(waits) == pytest.approx(1.0, abs=0.06), "a million bytes take a second"
+    assert sources.total == 1_000_000

@@ -60,7 +60,7 @@ def test_the_table_shows_every_attack_and_what_it_was_told() -> None:
     assert "912 / 912" in shown
     assert "+2" in shown
     assert "110, 115" in shown
-    assert "flood was told: 21 x HTTP 429" in shown
+    assert "flood sent 0.0 Mbit/s and was told: 21 x HTTP 429" in shown
 
 
 def test_turns_are_counted_by_what_became_of_them() -> None:
