@@ -18,7 +18,7 @@ from voicepipe.engine_config import DelaysConfig
 from voicepipe.engines.base import Delta, Engines
 from voicepipe.engines.delayed import delayed
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.errors import ConfigError, Draining, EngineDown, PopFull, RequestRefused, Unauthorized
+from voicepipe.errors import ConfigError, Draining, EngineDown, PopFull, RequestRefused, TenantFull, Unauthorized
 from voicepipe.pop import Pop, running
 from voicepipe.runtime import free_port
 from voicepipe.tools import ToolRunner
@@ -117,6 +117,20 @@ def test_a_tenant_has_a_key_and_its_own_limit(make) -> None:  # type: ignore[no-
     with pop.admit(tenant, pop.agent(None)), pytest.raises(PopFull, match="tenant a"):
         with pop.admit(tenant, pop.agent(None)):
             pass
+
+
+def test_who_leaves_for_another_does_not_count(make, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("KEY_B", "secret-b")
+    limits = [{"name": "a", "key_env": "KEY_A", "slots": 1}, {"name": "b", "key_env": "KEY_B"}]
+    pop = make(tenants=limits, pop={"slots": 2})
+    agent, a, b = pop.agent(None), pop.tenant("secret-a"), pop.tenant("secret-b")
+    with pop.admit(a, agent) as of_a, pop.admit(b, agent) as of_b:
+        for tenant, leaving in ((a, of_a), (b, of_b), (b, of_a)):
+            with pop.admit(tenant, agent, leaving):
+                assert pop.calls == 3
+        with pytest.raises(TenantFull), pop.admit(a, agent, of_b):
+            pass
+        assert pop.calls == 2
 
 
 def test_tenants_see_their_own_calls_and_the_operator_everyones(make, monkeypatch) -> None:  # type: ignore[no-untyped-def]

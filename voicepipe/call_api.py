@@ -109,6 +109,10 @@ class CallControl(Protocol):
 class Seat(Protocol):
     """An admitted caller's place in a PoP; given back when the context of `PopApi.admit` ends."""
 
+    @property
+    def owner(self) -> str:
+        """The name of the tenant who has it."""
+
     def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
         """Make the call. Events come through `on_event`, synchronously, on the event loop."""
 
@@ -149,8 +153,10 @@ class PopApi(Protocol):
     def viewer(self, key: str | None) -> str | None:
         """Whose calls the holder of this key may see: a tenant's name; None: everyone's. Raises Unauthorized."""
 
-    def admit(self, tenant: Tenant, agent: Agent) -> AbstractContextManager[Seat]:
-        """A place for one call. Raises PopFull, of which TenantFull is a kind, Draining, EngineDown."""
+    def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> AbstractContextManager[Seat]:
+        """A place for one call. `leaving`: a place that is given back for it at once, and so does not count.
+
+        Raises PopFull, of which TenantFull is a kind, Draining, EngineDown."""
 
     def health(self) -> dict[str, Any]:
         """{"status", "calls", "predicted_ms", "decoders", "tasks", "threads", "codecs", "fds", "rss_kb", "cpu_s",

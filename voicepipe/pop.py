@@ -16,7 +16,7 @@ from voicepipe.admission import Admission, engines_ms
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.agent_store import AgentStore, open_agents
 from voicepipe.call import Call
-from voicepipe.call_api import CallControl, Tenant
+from voicepipe.call_api import CallControl, Seat, Tenant
 from voicepipe.config import Config, keys, operator_key
 from voicepipe.control import Control
 from voicepipe.engines.base import Engines, Lends
@@ -82,7 +82,7 @@ def beginning(agent: Agent) -> Prompt:
 @dataclass(frozen=True, slots=True)
 class _Seat:
     pop: "Pop"
-    tenant: str
+    owner: str
     watched: LiveCall
 
     def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
@@ -91,7 +91,7 @@ class _Seat:
         self.watched.answered(call_id, line, time.time(), settings.origin.caller)
 
         def emit(event: CallEvent) -> None:
-            pop.note(self.tenant, event)
+            pop.note(self.owner, event)
             self.watched.note(event, time.time())
             on_event(event)
 
@@ -153,9 +153,9 @@ class Pop:
         return self.tenant(key).name
 
     @contextmanager
-    def admit(self, tenant: Tenant, agent: Agent) -> Iterator[_Seat]:
+    def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> Iterator[_Seat]:
         try:
-            self._check(tenant)
+            self._check(tenant, leaving)
         except Refused:
             self.dashboard.refused(tenant.name)
             raise
@@ -169,16 +169,18 @@ class Pop:
             if not self.calls:
                 self._empty.set()
 
-    def _check(self, tenant: Tenant) -> None:
-        """Raises Refused: there is no place for one more call."""
+    def _check(self, tenant: Tenant, leaving: Seat | None) -> None:
+        """Raises Refused: there is no place for one more call, even if that one leaves."""
         if self._draining:
             raise Draining("This PoP is being shut down and takes no new calls; try another one.")
         if not self.engines.alive:
             raise EngineDown("An engine of this PoP ended and is being started again; try another PoP, or again soon.")
         mine, all_calls = self._calls.get(tenant.name, 0), self.calls
+        if leaving:
+            mine, all_calls = mine - (leaving.owner == tenant.name), all_calls - 1
         if all_calls >= self.config.pop.slots:
             raise PopFull(f"All {self.config.pop.slots} slots of this PoP are taken; try again later, or another PoP.")
-        if (predicted := self._predicted_ms(tenant.name)) > (budget := self.config.pop.budget_ms):
+        if (predicted := self._predicted_ms(tenant.name, all_calls)) > (budget := self.config.pop.budget_ms):
             raise PopFull(
                 f"One more call would be answered after {predicted:.0f} ms, over this PoP's budget of {budget} ms; "
                 "try again later, or another PoP."
@@ -194,10 +196,10 @@ class Pop:
     @property
     def predicted_ms(self) -> float:
         """Turn latency, 95th percentile, that one more call would bring, of somebody who has none."""
-        return self._predicted_ms(None)
+        return self._predicted_ms(None, self.calls)
 
-    def _predicted_ms(self, tenant: str | None) -> float:
-        return self._admission.predicted_ms(time.monotonic(), self.calls, tenant)
+    def _predicted_ms(self, tenant: str | None, calls: int) -> float:
+        return self._admission.predicted_ms(time.monotonic(), calls, tenant)
 
     def note(self, tenant: str, event: CallEvent) -> None:
         """A call of this tenant's tells how it is going."""

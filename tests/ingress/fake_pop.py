@@ -12,7 +12,7 @@ import numpy as np
 
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.audio import BLOCK, Pcm, dbfs
-from voicepipe.call_api import CallControl, ReplyRequest, Size, Tenant
+from voicepipe.call_api import CallControl, ReplyRequest, Seat, Size, Tenant
 from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import (
     ConfigError,
@@ -241,7 +241,9 @@ class FakeCall:
 
 
 class FakePop:
-    """Implements `call_api.PopApi`. `keys`: key -> tenant; `refuse` is raised on admission."""
+    """Implements `call_api.PopApi`, and `Seat`. `keys`: key -> tenant; `refuse` is raised on admission."""
+
+    owner = "local"
 
     def __init__(self, config: Config = DEFAULTS, keys: dict[str, Tenant] | None = None) -> None:
         self.config = msgspec.structs.replace(config, http=HttpConfig(port=0, origins=config.http.origins))
@@ -279,7 +281,7 @@ class FakePop:
         return None if self.keys is None or key == OPERATOR_KEY else self.tenant(key).name
 
     @contextmanager
-    def admit(self, tenant: Tenant, agent: Agent) -> Iterator["FakePop"]:
+    def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> Iterator["FakePop"]:
         if self.refuse:
             raise self.refuse
         self.live += 1

@@ -122,6 +122,8 @@ def decode(data: bytes) -> None:
 class _Seat:
     """A place for one call with scripted engines, on the loop's own clock."""
 
+    owner = "local"
+
     def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
         engines = Engines(ScriptedVad(), ScriptedAsr(("hi", "look")), ScriptedLlm(REPLIES, 20, 5), ScriptedTts())
         clock = asyncio.get_running_loop().time

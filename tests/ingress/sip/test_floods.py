@@ -6,6 +6,7 @@ import socket
 import time
 from contextlib import AbstractContextManager
 from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import psutil
@@ -22,7 +23,7 @@ from tests.waiting import until
 from voicepipe.agent import Agent
 from voicepipe.call_api import Seat, Tenant
 from voicepipe.config import PopConfig
-from voicepipe.errors import PopFull
+from voicepipe.errors import Draining, PopFull, TenantFull
 from voicepipe.ingress.sip import transactions
 from voicepipe.ingress.sip.gate import Admitted, Refusal
 from voicepipe.ingress.sip.glance import LONGEST, glance
@@ -210,6 +211,13 @@ async def forge(eve: Phone, count: int) -> None:
         await asyncio.sleep(0.01)
 
 
+def hang_all_up(eve: Phone) -> None:
+    eve.answers = True
+    for call_id, tag in {(said.header("call-id"), said.header("to")) for said in eve.said if said.code == 200}:
+        eve.call_id, eve.to_tag = call_id, tag.partition("tag=")[2]
+        eve.request("BYE")
+
+
 async def test_forged_invites_take_half_of_the_places_and_others_come_in(caplog: pytest.LogCaptureFixture) -> None:
     pop = FakePop(sip(trunks=(CARRIER, OTHER)))
     most = pop.config.pop.slots // 2
@@ -223,10 +231,7 @@ async def test_forged_invites_take_half_of_the_places_and_others_come_in(caplog:
         assert (await ann.hang_up()).code == 200
         await forge(eve, 1)
         assert pop.live <= most and not eve.packets, "none of them ever began"
-        eve.answers = True
-        for call_id, tag in {(said.header("call-id"), said.header("to")) for said in eve.said if said.code == 200}:
-            eve.call_id, eve.to_tag = call_id, tag.partition("tag=")[2]
-            eve.request("BYE")
+        hang_all_up(eve)
 
 
 @pytest.mark.parametrize("ring_ms", [0, 5000])
@@ -237,8 +242,8 @@ async def test_where_the_pop_is_full_the_place_that_is_given_up_is_had_at_once(
     pop = FakePop(msgspec.structs.replace(config, pop=PopConfig(slots=2)))
     admit = pop.admit
 
-    def admitted(tenant: Tenant, agent: Agent) -> AbstractContextManager[Seat]:
-        if pop.live >= 2:
+    def admitted(tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> AbstractContextManager[Seat]:
+        if pop.live - bool(leaving) >= 2:
             raise PopFull("All 2 slots of this PoP are taken.")
         return admit(tenant, agent)
 
@@ -259,6 +264,33 @@ async def test_where_the_pop_is_full_the_place_that_is_given_up_is_had_at_once(
         else:
             ann.ack()
             assert (await ann.hang_up()).code == 200
+
+
+CODEC = "v=0\r\no=ann 1 1 IN IP4 127.0.0.8\r\ns=-\r\nc=IN IP4 127.0.0.8\r\nt=0 0\r\nm=audio 4000 RTP/AVP 9999\r\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"body": CODEC}, 488),
+        ({"contact": "<sip:x@b c>"}, 400),
+        ({"refuse": Draining("This PoP is being shut down.")}, 503),
+        ({"refuse": TenantFull("All 3 slots of the tenant are taken.")}, 486),
+    ],
+    ids=["no codec in common", "no address", "draining", "its tenant is full"],
+)
+async def test_who_is_refused_costs_nobody_a_place(change: dict[str, Any], code: int) -> None:
+    pop = FakePop(sip(trunks=(CARRIER, OTHER)))
+    most = pop.config.pop.slots // 2
+    async with serving(pop), phone(pop, "127.0.0.9") as eve, phone(pop, "127.0.0.8") as ann:
+        eve.answers = False
+        await forge(eve, most)
+        await until(lambda: pop.live == most)
+        pop.refuse, ann.contact = change.get("refuse"), change.get("contact", "")
+        ann.invite(change.get("body"))
+        assert (await ann.final("INVITE")).code == code
+        assert pop.live == most and not [said for said in eve.said if said.method == "BYE"]
+        hang_all_up(eve)
 
 
 async def test_who_never_acknowledges_holds_no_place(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,7 @@ class SipCall:
         place: ExitStack,
     ) -> None:
         self.dialog = dialog
+        self.seat = seat
         self._media = media
         self._place = place
         self._silent_s = config.sip.silent_ms / 1000

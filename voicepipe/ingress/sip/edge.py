@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from voicepipe.agent import Agent, Origin
-from voicepipe.call_api import PopApi, Tenant
+from voicepipe.call_api import PopApi, Seat, Tenant
 from voicepipe.errors import Refused, TenantFull
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import UnknownModel, retry_after, settle
@@ -26,7 +26,7 @@ from voicepipe.ingress.sip.doorkeeper import Doorkeeper
 from voicepipe.ingress.sip.gate import Admitted, Challenge, Gate, Refusal, Unadmitted
 from voicepipe.ingress.sip.glance import Glance
 from voicepipe.ingress.sip.lent import T1_S, Lent
-from voicepipe.ingress.sip.media import SDP, SipMedia
+from voicepipe.ingress.sip.media import SDP, SipMedia, read_sdp
 from voicepipe.ingress.sip.message import Address, SipError, printable
 from voicepipe.ingress.sip.stack import Request, Stack
 from voicepipe.ingress.sip.timers import LEAST_S, TooShort, negotiated
@@ -186,8 +186,6 @@ class SipEdge:
             raise Refusal(415, "Unsupported Media Type", why, (("Accept", SDP),))
         negotiated(invite)  # Its session timer may be too short.
         wanted = self._wanted(invite, who)
-        if late := self._lent.in_the_way(who, time.monotonic()):
-            late.give_way()
         with ExitStack() as place:
             self._invited.add(known)
             place.callback(self._invited.discard, known)
@@ -215,23 +213,31 @@ class SipEdge:
         return _Wanted(who, tenant, agent, origin)
 
     def _prepared(self, invite: Request, wanted: _Wanted, place: ExitStack) -> tuple[SipCall, str]:
-        """The call, and our SDP for it. Raises Refused, SdpError."""
-        pop, place = self._pop, place.enter_context(ExitStack())
-        seat = place.enter_context(pop.admit(wanted.tenant, wanted.agent))
-        place.enter_context(_counted(self._held, wanted.who))
-        expires = int(time.time() + pop.config.limits.call_ms / 1000)
+        """The call, and our SDP for it. Raises Refused, Refusal, SdpError, SipError."""
+        config, place = self._pop.config, place.enter_context(ExitStack())
+        dialog, said = Dialog(invite, self._stack), read_sdp(invite.body, config.sip) if invite.body else None
+        expires = int(time.time() + config.limits.call_ms / 1000)
         session, settings = settle(wanted.agent, Caller(wanted.tenant), expires)
         settings = msgspec.structs.replace(settings, origin=wanted.origin)
-        dialog = Dialog(invite, self._stack)
+        seat = self._seated(wanted, place)
         host, signalled = self._stack.address[0], invite.source[0]
-        media, sdp = SipMedia.opened(pop.config.sip, dialog.local, host, signalled, invite.body)
+        media, sdp = SipMedia.opened(config.sip, dialog.local, host, signalled, said)
         place.callback(media.close)
-        call = SipCall(dialog, media, seat, session, settings, pop.config, place)
+        call = SipCall(dialog, media, seat, session, settings, config, place)
         place.callback(call.close)
         place.callback(self._dialogs.pop, dialog.id, None)
         self._lent.lend(call, wanted.who, time.monotonic())
         place.callback(self._lent.end, call)
         return call, sdp
+
+    def _seated(self, wanted: _Wanted, place: ExitStack) -> Seat:
+        """After all else that may keep the caller out: it may cost another one theirs. Raises Refused, Refusal."""
+        late = self._lent.in_the_way(wanted.who, time.monotonic())
+        seat = place.enter_context(self._pop.admit(wanted.tenant, wanted.agent, late.seat if late else None))
+        place.enter_context(_counted(self._held, wanted.who))
+        if late:
+            late.give_way()
+        return seat
 
     async def _ring(self, invite: Request, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
         """Cancelled if the caller gives up."""

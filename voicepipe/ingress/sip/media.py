@@ -57,10 +57,11 @@ class SipMedia:
         udp.on_media = line.media.datagram
 
     @classmethod
-    def opened(cls, config: SipConfig, local: str, host: str, signalled: str, offer: str) -> tuple["SipMedia", str]:
-        """Get ports on `host`, an address of this machine that the caller reaches as `local`. With our answer to the
-        INVITE's offer, or our offer if it made none. Raises SdpError, NoPort."""
-        said = _read(offer, config) if offer else None
+    def opened(
+        cls, config: SipConfig, local: str, host: str, signalled: str, said: sip_sdp.Description | None
+    ) -> tuple["SipMedia", str]:
+        """Get ports on `host`, an address of this machine that the caller reaches as `local`. With our answer to what
+        the INVITE's offer said, or our offer if it made none. Raises NoPort."""
         udp = UdpMedia(host, (config.first_port, config.last_port))
         end = sip_sdp.Local(local, udp.open())
         first = (said.codec, said.payload_type) if said else (PCMU, 0)
@@ -78,7 +79,7 @@ class SipMedia:
     def answer(self, offer: str, signalled: str) -> str:
         """Our answer to another offer, whose request came from the IP address `signalled`: who changes networks sends
         sound from there as well. Raises SdpError: all stays as it is."""
-        said = _read(offer, self._config)
+        said = read_sdp(offer, self._config)
         self._signalled = signalled
         return self._answered(said)
 
@@ -91,7 +92,7 @@ class SipMedia:
 
     def accept(self, answer: str, signalled: str) -> None:
         """The far end's answer to ours; `signalled` as for `answer`. Raises SdpError: all stays as it is."""
-        said = _read(answer, self._config)
+        said = read_sdp(answer, self._config)
         srtp = Srtp.answered(self._offered, said.crypto[0]) if said.crypto else None
         if self._offered and srtp is None:
             raise SdpError("The answer takes none of the keys that were offered.")
@@ -131,7 +132,8 @@ class SipMedia:
         return f"{self._udp.invalid} datagrams refused, the last from {host}:{port}"
 
 
-def _read(text: str, config: SipConfig) -> sip_sdp.Description:
+def read_sdp(text: str, config: SipConfig) -> sip_sdp.Description:
+    """What a far end's SDP says. Raises SdpError: it cannot be agreed to."""
     said = sip_sdp.read(text, config.codecs)
     if config.srtp == "required" and not said.crypto:
         raise SdpError("Only SRTP is spoken here (sip.srtp): offer RTP/SAVP with a=crypto.")
