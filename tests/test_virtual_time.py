@@ -39,6 +39,16 @@ def test_a_wait_that_nothing_can_end_is_an_error() -> None:
         virtual_time.run(stuck())
 
 
+@pytest.mark.virtual_time
+async def test_a_moment_nearer_than_a_nanosecond_comes() -> None:
+    loop = asyncio.get_running_loop()
+    until, woken = loop.time() + 1e-13, 0
+    while loop.time() < until:
+        await asyncio.sleep(until - loop.time())
+        woken += 1
+        assert woken < 10, "the clock stands still"
+
+
 def test_threads_are_refused() -> None:
     with pytest.raises(RuntimeError, match="no threads"):
         virtual_time.run(asyncio.to_thread(time.time))

@@ -48,7 +48,8 @@ class _JumpingSelector(selectors.BaseSelector):
             raise RuntimeError("every task waits for something that will never happen: no timer is set")
         if not ready and timeout:
             # Whole nanoseconds, within the loop's own resolution: sums of floats would differ from run to run's sleeps.
-            self.now = round(self.now + timeout, 9)
+            # At least one: who sleeps until a moment that is nearer wakes before it, and would do so for ever.
+            self.now = round(self.now + max(timeout, 1e-9), 9)
         return ready
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
