@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.attacks import __main__ as command
 from tests.attacks.__main__ import main
 from tests.attacks.bench import conditions
 
 
 @pytest.mark.e2e
 def test_an_attack_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "TRIES", 1)
     monkeypatch.setattr(conditions, "ATTACKS", 2)
     monkeypatch.setattr(conditions, "SETTLE_S", 0.1)
     monkeypatch.setattr("latency_probes.conversation.MISSED_S", 12.0)
