@@ -1,5 +1,6 @@
 """A key's share of the event loop, for what it asks for by HTTP."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 
@@ -110,3 +111,29 @@ async def test_a_key_that_asks_for_too_much_is_told_to_wait(ask: Ask, monkeypatc
         error = answer.json()["error"]
         assert error["code"] == "rate_limit_exceeded" and "shorter sessions" in error["message"]
         assert (await dialled(address, "sk-clinic")).status_code == 101, "another tenant has its own share"
+
+
+@pytest.mark.parametrize("path", ["client_secrets", "calls"])
+async def test_what_is_refused_is_not_read(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer comes although the body never does."""
+
+    def refuse(shares: Work, who: Caller, now: float) -> None:
+        raise OverShare("Ask less often.")
+
+    monkeypatch.setattr(Work, "check", refuse)
+    async with serving(FakePop(keys=KEYS)) as address:
+        host, port = address.split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        asked = f"POST /v1/realtime/{path} HTTP/1.1", f"Host: {address}", "Authorization: Bearer sk-acme"
+        writer.write("\r\n".join([*asked, "Content-Length: 500000", "", ""]).encode())
+        assert b" 429 " in await reader.readline()
+        writer.close()
+
+
+async def test_what_is_read_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of a request that is not carried out in the end."""
+    steps: list[str] = []
+    monkeypatch.setattr(Work, "took", lambda shares, who, seconds, now: steps.append(who.tenant.name))
+    async with serving(FakePop(limited(event_bytes=1024), KEYS)) as address:
+        refused = await secret(address, "sk-acme")
+        assert refused.json()["error"]["code"] == "request_too_large" and set(steps) == {"acme"}

@@ -169,7 +169,8 @@ class Doors:
         return found
 
     async def carry_out(self, who: Caller, asked: Coroutine[Any, Any, T]) -> T:
-        """What a request asks for, on its key's account: all that reads a session or begins a call is done here.
+        """What a request asks for, on its key's account: all that reads a session or begins a call is done here, and
+        before that its body read, since others may have been carried out until it has come.
 
         Raises OverShare: then it is not begun.
         """

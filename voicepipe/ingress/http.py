@@ -88,7 +88,7 @@ class Realtime:
         who = self._doors.caller(request)
         if who.agent is not None:
             raise Unauthorized("An ek_ key cannot make others: use the tenant's own.")
-        sent = await body(request, self._pop.config.limits.event_bytes)
+        sent = await self._doors.carry_out(who, body(request, self._pop.config.limits.event_bytes))
         return await self._doors.carry_out(who, self._secret(who, sent))
 
     async def _secret(self, who: Caller, sent: bytes) -> Response:

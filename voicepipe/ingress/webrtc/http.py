@@ -90,7 +90,8 @@ class CallsApi:
     async def create(self, request: Request) -> Response:
         """POST: an offer as SDP, or as a form of `sdp` and `session`. 201 with our answer; Location is the call."""
         who = self._doors.caller(request)
-        sent = await body(request, OFFER_BYTES + self._pop.config.limits.event_bytes)
+        longest = OFFER_BYTES + self._pop.config.limits.event_bytes
+        sent = await self._doors.carry_out(who, body(request, longest))
         try:
             call_id, answer = await self._doors.carry_out(who, self._placed(who, request, sent))
         except SdpError as error:
