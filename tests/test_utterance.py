@@ -128,12 +128,18 @@ def test_patience_is_learnt_and_bounded() -> None:
     for _ in range(5):
         patience.took(800)
     assert patience.ms(1400, 5000) == 3200, "a small machine's recogniser is waited for"
-    hung = Patience()
+
+
+@pytest.mark.virtual_time
+async def test_a_recogniser_that_has_become_slower_is_found_out() -> None:
+    patience = Patience()
     for _ in range(9):
-        hung.took(50)
+        patience.took(50)
+    waits = Waits(patience, LadderConfig(words_ms=1000, fallback_ms=60_000), asyncio.get_running_loop().time)
     for _ in range(5):
-        hung.gave_up(hung.ms(1400, 5000))
-    assert hung.ms(1400, 5000) == 5000, "one that has become slower is found out"
+        with pytest.raises(EngineStalled):
+            await waits.for_words(asyncio.Event().wait(), 0.0)
+    assert patience.ms(0, 60_000) == 4000, "a wait in vain counts as what it took at least, as any other"
 
 
 @pytest.mark.virtual_time

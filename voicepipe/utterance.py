@@ -61,7 +61,7 @@ class Waits:
             async with asyncio.timeout(limit_ms / 1000 + ahead_s):
                 said = await asked
         except TimeoutError:
-            self._patience.gave_up(limit_ms)
+            self._patience.took(limit_ms)
             raise EngineStalled(f"The recogniser has not answered for {limit_ms / 1000 + ahead_s:.1f} s.") from None
         if ahead_s < SPARE_S:
             self._patience.took(1000 * (self.clock() - began))

@@ -20,12 +20,8 @@ class Patience:
         self._took_ms: deque[float] = deque(maxlen=LATELY)
 
     def took(self, ms: float) -> None:
-        """It had the words after so long."""
+        """It had the words after so long; or had none by then and was given up: then it took so long at least."""
         self._took_ms.append(ms)
-
-    def gave_up(self, ms: float) -> None:
-        """It had none after so long: it may hang, and it may be slower from now on."""
-        self._took_ms.append(2 * ms)
 
     def ms(self, least: float, most: float) -> float:
         """How long to wait for it, from `least` to `most`; `most` as long as nothing is known."""
