@@ -6,20 +6,8 @@ import gc
 import pytest
 
 from voicepipe.ingress.realtime.errors import WireError
-from voicepipe.ingress.realtime.share import BURST_S, FULL, LEAST, SLICE_S, Budget, Load, Share
+from voicepipe.ingress.realtime.share import FULL, LEAST, SLICE_S, Load, Share
 from voicepipe.tasks import TaskGroup
-
-
-def test_what_was_used_too_much_is_waited_for() -> None:
-    budget = Budget(0.1, now=0)
-    budget.pay(0.05, now=0)
-    assert budget.wait_s(0) == pytest.approx(0.5), "it begins with nothing saved"
-    assert budget.wait_s(0.4) == pytest.approx(0.1)
-    budget.pay(0, now=1000)
-    budget.pay(BURST_S, now=1000)
-    assert budget.wait_s(1000) == 0, "so much is saved up ..."
-    budget.pay(0.01, now=1000)
-    assert budget.wait_s(1000) == pytest.approx(0.1), "... and no more"
 
 
 def test_the_busier_the_loop_is_the_smaller_is_a_share() -> None:

@@ -143,7 +143,7 @@ async def test_a_recogniser_that_has_become_slower_is_found_out() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_an_hour_of_voice_keeps_no_more_than_minutes_of_it() -> None:
+async def test_a_quarter_of_an_hour_of_voice_keeps_no_more_than_minutes_of_it() -> None:
     """A radio beside the telephone: what recognisers keep grows with what one stream of theirs has heard."""
 
     class Keeps:
@@ -165,7 +165,7 @@ async def test_an_hour_of_voice_keeps_no_more_than_minutes_of_it() -> None:
     streams: list[Keeps] = []
     utterance = Utterance("item", 0, 0, 0.0, Keeps(), TurnRecord("turn"), Keeps)
     block, most = np.ones(RATE, np.int16), 0
-    for second in range(3600):
+    for second in range(900):
         utterance.hear(block)
         utterance.guess(f"w{len(streams) - 1}", second * RATE)
         await asyncio.sleep(0)

@@ -2,8 +2,9 @@
 
 import pytest
 
+from voicepipe.bucket import Rate
 from voicepipe.ingress import throttle
-from voicepipe.ingress.throttle import Rate, Throttle
+from voicepipe.ingress.throttle import Throttle
 
 
 def test_a_burst_and_then_a_rate() -> None:

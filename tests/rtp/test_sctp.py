@@ -1,6 +1,7 @@
 """What a peer may do to us through its data channels: by the rules everything, else next to nothing."""
 
 import asyncio
+import math
 import struct
 import time
 from collections.abc import Callable
@@ -11,10 +12,11 @@ from aiortc import RTCDataChannel
 from tests.attacks.sctp_forge import DCEP, FIRST, chunk, data, next_tsn, opening, sack, send
 from tests.rtp.ends import Ends, connected
 from tests.waiting import until
+from voicepipe.bucket import Bucket, Rate
 from voicepipe.rtp import ice, sctp
 from voicepipe.rtp.sctp import MOST_AHEAD, MOST_CHANNELS, MOST_WAITING, WINDOW
 from voicepipe.rtp.sctp_packet import is_fit
-from voicepipe.rtp.share import Bucket, Share
+from voicepipe.rtp.share import Share
 
 HEADER = bytes(12)
 
@@ -22,8 +24,8 @@ HEADER = bytes(12)
 @pytest.fixture
 def all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The processor's time is no limit: what is looked at is what else is."""
-    for limit in ("ALL_PEERS", "ONE_PEER", "SURE"):
-        monkeypatch.setattr(ice, limit, (1e9, 1e9))
+    for limit in ("ONE_PEER", "SURE"):
+        monkeypatch.setattr(ice, limit, Rate(1e9, 1e9))
 
 
 async def settled(ends: Ends) -> None:
@@ -266,10 +268,14 @@ async def test_a_long_message_and_many_short_ones_arrive() -> None:
 # --- the processor's time
 
 
+def of(commons: Bucket, sure: Rate = ice.SURE) -> Share:
+    """One peer's."""
+    return Share(commons, Bucket(ice.ONE_PEER, owes=math.inf), Bucket(sure))
+
+
 def test_a_share_is_ones_own_and_a_little_of_it_is_sure() -> None:
-    commons = Bucket(0.2, 0.2)
-    greedy = [Share(commons, Bucket(0.1, 0.05), Bucket(0.05, 0.005)) for _ in range(4)]
-    modest = Share(commons, Bucket(0.1, 0.05), Bucket(0.05, 0.005))
+    commons = Bucket(Rate(0.2, 0.2))
+    *greedy, modest = [of(commons, Rate(0.05, 0.005)) for _ in range(5)]
     used = 0.0
     for tick in range(2000):
         now = tick * 0.01
@@ -284,13 +290,13 @@ def test_a_share_is_ones_own_and_a_little_of_it_is_sure() -> None:
 
 
 def test_what_the_greedy_took_is_not_owed_by_those_who_come_after_them() -> None:
-    commons = Bucket(*ice.ALL_PEERS)
-    greedy = [Share(commons, Bucket(*ice.ONE_PEER), Bucket(*ice.SURE)) for _ in range(36)]
+    commons = Bucket(ice.ALL_PEERS)
+    greedy = [of(commons) for _ in range(36)]
     for tick in range(6000):
         for one in greedy:
             if one.has(tick * 0.1):
                 one.spent(0.005)
-    honest, heard = Share(commons, Bucket(*ice.ONE_PEER), Bucket(*ice.SURE)), 0
+    honest, heard = of(commons), 0
     for tick in range(6000, 6100):
         if honest.has(tick * 0.1):
             honest.spent(0.004)
@@ -300,15 +306,15 @@ def test_what_the_greedy_took_is_not_owed_by_those_who_come_after_them() -> None
 
 def test_who_costs_more_than_their_share_pays_for_all_of_it() -> None:
     """Otherwise datagrams that take long would take more of the processor than it is worth."""
-    share = Share(Bucket(*ice.ALL_PEERS), Bucket(*ice.ONE_PEER), Bucket(*ice.SURE))
+    share = of(Bucket(ice.ALL_PEERS))
     assert share.has(0.0)
     share.spent(1.0)
     assert not share.has(17.0) and share.has(19.0)
 
 
 def test_what_is_sure_comes_back_soon_to_who_had_more() -> None:
-    commons = Bucket(*ice.ALL_PEERS)
-    share = Share(commons, Bucket(*ice.ONE_PEER), Bucket(*ice.SURE))
+    commons = Bucket(ice.ALL_PEERS, owes=math.inf)
+    share = of(commons)
     for tick in range(6000):
         if share.has(tick * 0.01):
             share.spent(0.0003)
@@ -342,3 +348,10 @@ async def test_who_floods_and_hangs_up_is_gone_soon() -> None:
         await until(lambda: ends.answerer._ice.refused)
         await ends.caller.close()
         await asyncio.wait_for(ends.answerer.gone(), 20)
+
+
+def test_the_peers_of_one_pop_share_what_those_of_another_do_not_take() -> None:
+    one, other = ice.Network(), ice.Network()
+    one.commons.has(1.0)
+    one.commons.take(1.0)
+    assert not one.commons.has(1.0) and other.commons.has(1.0) and one == other

@@ -227,7 +227,7 @@ async def test_the_queue_to_dtls_has_a_bound_for_the_peer_as_well() -> None:
     one._ice.known.add(source)
     for _ in range(2000):
         protocol.datagram_received(b"\x16\xfe\xfd" + bytes(8) + b"\0\x05hello", source)
-    assert one._ice._queue.qsize() <= ice.HANDSHAKE[0] + 5, "before it is up"
+    assert one._ice._queue.qsize() <= ice.HANDSHAKE.burst + 5, "before it is up"
     while not one._ice._queue.empty():
         one._ice._queue.get_nowait()
     one._ice.is_up, before = True, one.invalid
@@ -252,7 +252,7 @@ async def test_strangers_are_dropped_unread_and_get_no_answer() -> None:
         assert not asked and far.refused == before + 10
         for _ in range(1000):
             protocol.datagram_received(_stun(far.user + b"x"), stranger)
-        assert len(asked) <= ice.STRANGE_CHECKS[0] + 5
+        assert len(asked) <= ice.STRANGE_CHECKS.burst + 5
         assert far.known == known, "only who knows the password has an address"
 
 
@@ -261,7 +261,7 @@ async def test_sound_from_elsewhere_is_looked_at_now_and_then_and_the_peers_alwa
         protocol = ends.answerer._ice._protocols[0]
         for _ in range(3000):
             protocol.datagram_received(b"\x80" + bytes(60), ("127.0.0.1", 9))
-        assert ends.answerer._unsigned <= ice.STRANGE_MEDIA[0] + 20
+        assert ends.answerer._unsigned <= ice.STRANGE_MEDIA.burst + 20
         for n in range(300):
             ends.caller.send_rtp(bytes(RtpPacket(96, n, n * 960, 5, b"sound")))
             if n % 25 == 0:
@@ -276,7 +276,7 @@ async def test_a_flood_of_sound_from_the_peer_is_dropped_before_it_is_decrypted(
             if n % 50 == 0:
                 await asyncio.sleep(0)
         await until(lambda: ends.answerer._ice.refused)
-        assert len(ends.heard) <= ice.MEDIA[0] + 20 * ice.MEDIA[1]
+        assert len(ends.heard) <= ice.MEDIA.burst + 20 * ice.MEDIA.per_s
 
 
 async def test_a_peer_that_shows_ever_new_addresses() -> None:

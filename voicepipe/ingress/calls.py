@@ -11,7 +11,8 @@ from typing import Protocol, TypedDict
 
 from voicepipe.call_api import Tenant
 from voicepipe.errors import Draining, UnknownCall
-from voicepipe.ingress.realtime.call import LINGER, RealtimeCall
+from voicepipe.ingress.realtime.call import RealtimeCall
+from voicepipe.ingress.scope import LINGER
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.supervised import supervised
 

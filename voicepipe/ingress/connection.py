@@ -7,7 +7,6 @@ from collections import deque
 from typing import Any
 
 import h11
-from starlette.requests import HTTPConnection
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -15,16 +14,12 @@ from uvicorn.server import ServerState
 from websockets.frames import Frame
 from websockets.http11 import Request
 
+from voicepipe.bucket import Bucket, Rate
 from voicepipe.ingress.accept import TOO_MANY
-from voicepipe.ingress.realtime.call import LINGER
-from voicepipe.ingress.realtime.websocket import PEER
 from voicepipe.ingress.refusals import Refusals
+from voicepipe.ingress.scope import LINGER, PEER, REFUSALS, VISIT
 from voicepipe.ingress.visits import Visit, Visits
 
-VISIT = "voicepipe.visit"
-"""Key of the connection's `Visit` in the ASGI scope's state."""
-REFUSALS = "voicepipe.refusals"
-"""Key of its door's `Refusals` there: the log tells why it was closed."""
 CHECK_S = 1.0
 """How often a connection is asked what it is waiting for."""
 REQUEST_S = 10.0
@@ -43,19 +38,12 @@ FEW_FRAMES = 8
 """In one piece: the next may be larger."""
 SMALL_FRAGMENT = 128
 """Bytes: a client that splits its messages makes larger ones."""
-SPARE_BURST, SPARE_PER_S = 1000.0, 100.0
+SPARE = Rate(1000, 100)
 """Frames that bring next to nothing (pings, pongs, small fragments) at once, and a second: no client needs as many."""
 TOO_MANY_FRAMES = "too many pings or small fragments: send some in a minute"
 
 log = logging.getLogger(__name__)
 log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `Refusals` tells of them
-
-
-def take_visit(connection: HTTPConnection) -> Visit | None:
-    """The visit that a WebSocket belongs to, for who accepts it and knows only later whether its call gets a place: it
-    goes on to be a stranger's until `Visit.accepted`. None: another server than ours asks, such as a test's."""
-    visit: Visit | None = connection.scope.get("state", {}).pop(VISIT, None)
-    return visit
 
 
 class HttpConnection(H11Protocol):
@@ -172,7 +160,7 @@ class HttpConnection(H11Protocol):
 
 
 class StampedWebSocket(WebSocketsSansIOProtocol):
-    """uvicorn's WebSocket, and `realtime.websocket.Peer` for the connection that it serves.
+    """uvicorn's WebSocket, and `scope.Peer` for the connection that it serves.
 
     uvicorn closes a connection once the client has taken everything; one that never reads would stay for ever. It also
     parses all that one read brought, up to 256 kB, in one step: of pings that is a second in which nobody is heard.
@@ -195,8 +183,7 @@ class StampedWebSocket(WebSocketsSansIOProtocol):
         """That bring next to nothing, in this piece."""
         self._messages = 0
         """In this piece."""
-        self._spare = SPARE_BURST
-        self._spare_at = 0.0
+        self._spare = Bucket(SPARE)
         self._feeding: asyncio.Handle | None = None
         """The next piece is on its way; meanwhile the socket is not read."""
 
@@ -231,8 +218,9 @@ class StampedWebSocket(WebSocketsSansIOProtocol):
         super().data_received(piece)
         few = self._frames + self._messages <= FEW_FRAMES
         self._piece = min(LARGEST_PIECE, 2 * self._piece) if few else LEAST_PIECE
-        if self._frames and self._floods():
+        if self._frames and not self._spare.has(self.loop.time()):
             self._fail()
+        self._spare.take(self._frames)
         if self.transport.is_closing():
             self._unread.clear()
         elif self._unread and not self.read_paused:
@@ -247,12 +235,6 @@ class StampedWebSocket(WebSocketsSansIOProtocol):
             self._feed()
         if self._feeding is None and not self.read_paused and not self.transport.is_closing():
             self.transport.resume_reading()
-
-    def _floods(self) -> bool:
-        now = self.loop.time()
-        self._spare = min(SPARE_BURST, self._spare + (now - self._spare_at) * SPARE_PER_S) - self._frames
-        self._spare_at = now
-        return self._spare < 0
 
     def _fail(self) -> None:
         """Hang up, and say why."""

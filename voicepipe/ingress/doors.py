@@ -25,13 +25,13 @@ from voicepipe.errors import (
     Unauthorized,
     UnknownCall,
 )
-from voicepipe.ingress.connection import VISIT
 from voicepipe.ingress.keys import Caller, Secrets, caller, key_of
 from voicepipe.ingress.realtime.errors import WireError, wire_error
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.refusals import Refusals
+from voicepipe.ingress.scope import VISIT
 from voicepipe.ingress.visits import Visit
 from voicepipe.ingress.work import AGAIN_S, Work
 from voicepipe.metered import Metered, Payer

@@ -1,9 +1,9 @@
 """How often one source comes, where many share what there is: whoever has taken least lately goes first. Pure."""
 
-from collections import OrderedDict
 from math import exp, inf
 
-from voicepipe.ingress.throttle import SOURCES, Bucket, Rate
+from voicepipe.bucket import Bucket, Rate
+from voicepipe.ingress.throttle import Remembered
 
 LATELY_S = 60.0
 """What was taken longer ago than this counts a third, and less and less."""
@@ -14,9 +14,9 @@ class _Source:
 
     __slots__ = ("_at", "_taken", "own")
 
-    def __init__(self, rate: Rate, now: float) -> None:
-        self.own = Bucket(rate, now)
-        self._taken, self._at = 0.0, now
+    def __init__(self, rate: Rate) -> None:
+        self.own = Bucket(rate)
+        self._taken = self._at = 0.0
 
     def lately(self, now: float) -> float:
         self._taken *= exp((self._at - now) / LATELY_S)
@@ -35,18 +35,15 @@ class Fair:
 
     def __init__(self, each: Rate, all: Rate) -> None:
         self._each = each
-        self._all = Bucket(all, 0.0)
+        self._all = Bucket(all)
         self._ample = all.burst - each.burst
         """While so much is left nobody is asked what they have taken: one source alone never comes below it."""
-        self._sources: OrderedDict[str, _Source] = OrderedDict()
+        self._sources = Remembered[str, _Source](lambda: _Source(each))
 
     def admits(self, name: str, now: float) -> bool:
         """Whether one more may come from there."""
-        source = self._sources.pop(name, None) or _Source(self._each, now)
-        self._sources[name] = source
-        if len(self._sources) > SOURCES:
-            self._sources.popitem(last=False)
-        if not (source.own.fill(now) and self._all.fill(now)) or source.lately(now) >= self._most():
+        source = self._sources[name]
+        if not (source.own.has(now) and self._all.has(now)) or source.lately(now) >= self._most():
             return False
         source.take()
         self._all.take()
@@ -54,5 +51,5 @@ class Fair:
 
     def _most(self) -> float:
         """Who has taken as much lately has to wait until there is more. Always above 0, so that the new come in."""
-        left = self._all.tokens / self._ample
+        left = self._all.left / self._ample
         return inf if left >= 1 else self._each.burst * left * left

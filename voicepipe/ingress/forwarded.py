@@ -7,8 +7,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from voicepipe.ingress.accept import TOLD
-from voicepipe.ingress.connection import REFUSALS, VISIT
 from voicepipe.ingress.refusals import Refusals
+from voicepipe.ingress.scope import REFUSALS, VISIT
 from voicepipe.ingress.visits import Visit
 
 

@@ -3,7 +3,8 @@
 import logging
 import time
 
-from voicepipe.ingress.throttle import Rate, Throttle
+from voicepipe.bucket import Rate
+from voicepipe.ingress.throttle import Throttle
 
 LINES = Rate(20, 0.5), Rate(100, 5)
 """Refusals that are told one by one, of one address and of all: scanners try every number there is."""

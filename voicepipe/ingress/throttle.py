@@ -1,62 +1,50 @@
 """How often somebody is listened to: a token bucket for each address, and one for all together. Pure."""
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from voicepipe.bucket import Bucket, Rate
 
 SOURCES = 4096
 """Addresses that are remembered; the one that was heard longest ago is forgotten first."""
 NEWS_S = 60.0
 
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """So many at once, and so many a second in the long run."""
-
-    burst: float
-    per_s: float
+K = TypeVar("K")
+T = TypeVar("T")
 
 
-class Bucket:
-    """Tokens at a rate. What a thing costs may be known only afterwards: it may leave a debt, of a burst at most."""
+class Remembered(Generic[K, T]):
+    """Something for each of those who came lately, made when they come first."""
 
-    __slots__ = ("_rate", "_seen", "_tokens")
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._of: OrderedDict[K, T] = OrderedDict()
 
-    def __init__(self, rate: Rate, now: float) -> None:
-        self._rate, self._tokens, self._seen = rate, rate.burst, now
+    def __getitem__(self, who: K) -> T:
+        found = self._of.pop(who, None) or self._make()
+        self._of[who] = found
+        if len(self._of) > SOURCES:
+            self._of.popitem(last=False)
+        return found
 
-    def fill(self, now: float) -> bool:
-        """Whether there is a token."""
-        self._tokens = min(self._rate.burst, self._tokens + (now - self._seen) * self._rate.per_s)
-        self._seen = now
-        return self._tokens >= 1
-
-    @property
-    def tokens(self) -> float:
-        """What there was when it was last filled, without what was taken since."""
-        return self._tokens
-
-    def take(self, tokens: float = 1.0) -> None:
-        self._tokens = max(-self._rate.burst, self._tokens - tokens)
+    def __len__(self) -> int:
+        return len(self._of)
 
 
 class Throttle:
     """`each`: of one address; `all`: of all of them, since addresses can be forged. Times are monotonic seconds."""
 
     def __init__(self, each: Rate, all: Rate) -> None:
-        self._each = each
-        self._all = Bucket(all, 0.0)
-        self._sources: OrderedDict[str, Bucket] = OrderedDict()
+        self._all = Bucket(all)
+        self._sources = Remembered[str, Bucket](lambda: Bucket(each))
         self._refused: dict[str, int] = {}
         """Since the last news."""
         self._told = float("-inf")
 
     def has_room(self, source: str, now: float) -> bool:
         """Whether one more may come from there, without counting one."""
-        bucket = self._sources.pop(source, None) or Bucket(self._each, now)
-        self._sources[source] = bucket
-        if len(self._sources) > SOURCES:
-            self._sources.popitem(last=False)
-        return bucket.fill(now) and self._all.fill(now)
+        return self._sources[source].has(now) and self._all.has(now)
 
     def admits(self, source: str, now: float) -> bool:
         """Whether one more may come from there. Who comes too often takes nothing from the others."""

@@ -13,8 +13,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
+from voicepipe.bucket import Rate
 from voicepipe.ingress.fairness import Fair
-from voicepipe.ingress.throttle import SOURCES, Rate
+from voicepipe.ingress.throttle import SOURCES
 
 EACH = 64
 """Strangers from one address, and requests of one tenant, at a time."""

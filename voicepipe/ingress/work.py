@@ -4,11 +4,10 @@ A WebSocket's messages wait for their turn (`realtime/share.py`). A request that
 says when it may come again: what waits would be held in memory, as many requests as there are connections.
 """
 
-from collections import OrderedDict
-
+from voicepipe.bucket import Bucket, Rate
 from voicepipe.errors import OverShare
 from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.throttle import SOURCES, Bucket, Rate
+from voicepipe.ingress.throttle import Remembered
 
 AGAIN_S = 5
 """A debt that is as large as can be is paid after about so long."""
@@ -23,13 +22,15 @@ class Work:
 
     def __init__(self, percent: int) -> None:
         each = 10.0 * percent
-        self._one, self._many = Rate(ONE_SAVED_MS, each), Rate(MANY_SAVED_MS, MANY * each)
-        self._buckets: OrderedDict[tuple[str, str], Bucket] = OrderedDict()
-        """Milliseconds, by tenant and key. Whose was used longest ago is forgotten first."""
+        one, many = Rate(ONE_SAVED_MS, each), Rate(MANY_SAVED_MS, MANY * each)
+        self._one = Remembered[tuple[str, str], Bucket](lambda: Bucket(one))
+        """Milliseconds, by tenant and `ek_` key."""
+        self._many = Remembered[tuple[str, str], Bucket](lambda: Bucket(many))
+        """By tenant, of its own key and of all of its `ek_` keys."""
 
     def check(self, who: Caller, now: float) -> None:
         """Raises OverShare: what this key has asked for took too much."""
-        if not all(bucket.fill(now) for bucket in self._buckets_of(who, now)):
+        if not all(bucket.has(now) for bucket in self._buckets(who)):
             raise OverShare(
                 "What is asked for with this key takes more of this server's time than its share: ask less often, or "
                 f"with shorter sessions, and again in {AGAIN_S} s."
@@ -37,19 +38,13 @@ class Work:
 
     def took(self, who: Caller, seconds: float, now: float) -> None:
         """Of the processor's time, for what it has asked for."""
-        for bucket in self._buckets_of(who, now):
+        for bucket in self._buckets(who):
+            bucket.has(now)
             bucket.take(1000 * seconds)
 
-    def _buckets_of(self, who: Caller, now: float) -> list[Bucket]:
+    def _buckets(self, who: Caller) -> list[Bucket]:
         """An `ek_` key's own and the one of all of its tenant's, which takes nothing from the tenant's own key."""
         tenant = who.tenant.name
         if not who.secret:
-            return [self._bucket((tenant, ""), self._many, now)]
-        return [self._bucket((tenant, who.secret), self._one, now), self._bucket((tenant, "ek_"), self._many, now)]
-
-    def _bucket(self, name: tuple[str, str], rate: Rate, now: float) -> Bucket:
-        bucket = self._buckets.pop(name, None) or Bucket(rate, now)
-        self._buckets[name] = bucket
-        if len(self._buckets) > SOURCES:
-            self._buckets.popitem(last=False)
-        return bucket
+            return [self._many[tenant, ""]]
+        return [self._one[tenant, who.secret], self._many[tenant, "ek_"]]

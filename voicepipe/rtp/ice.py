@@ -20,11 +20,11 @@ peer sends goes before anything is parsed:
 """
 
 import asyncio
+import math
 import struct
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
 from typing import Any
 
 from aioice import Candidate, Connection
@@ -32,22 +32,23 @@ from aioice.candidate import candidate_foundation, candidate_priority
 from aioice.ice import CandidatePair, ConnectionClosed, ConnectionEvent, StunProtocol
 from aioice.stun import Message, TransactionError
 
+from voicepipe.bucket import Bucket, Rate
 from voicepipe.errors import NoPort
 from voicepipe.rtp.ports import candidates, taken
-from voicepipe.rtp.share import Bucket, Share
+from voicepipe.rtp.share import Share
 
 Address = tuple[str, int]
 """IPv4 address and port."""
 
-MEDIA = 1000, 250
+MEDIA = Rate(1000, 250)
 """Datagrams at once, and a second. A phone sends 50 packets of 20 ms, the shortest that browsers make are 10 ms: 100;
 RTX or FEC at most doubles that, and RTCP is 5 % (RFC 3550, 6.2): 210. 20 s that a network held up may come at once."""
-STRANGE_MEDIA = 50, 100
+STRANGE_MEDIA = Rate(50, 100)
 """A NAT's new mapping is proved by the peer's next check, which libwebrtc sends within 2.5 s: 125 packets of 20 ms."""
-CHECKS = 100, 25
+CHECKS = Rate(100, 25)
 """libwebrtc sends a check each 48 ms over all paths together (WEAK_PING_INTERVAL): 21 a second; RFC 8445 one each 50 ms
 (14.2); stacks that begin with one each 20 ms have checked all pairs, 100 at most (6.1.2.5), after 2 s."""
-STRANGE_CHECKS = 60, 20
+STRANGE_CHECKS = Rate(60, 20)
 """An address is the peer's own from its first authentic check on: these are one or two for each of its addresses, and
 whatever somebody sends who has seen the user name on its way."""
 MOST_QUEUED, MOST_ALERTS = 256, 8
@@ -57,14 +58,14 @@ MOST_RECORDS = 16
 two or three pieces."""
 MOST_REMOTE = 64
 """Addresses of a peer; it may name half of them: ten interfaces with a host, a mapped and a relayed address each."""
-ALL_PEERS = 0.2, 0.2
+ALL_PEERS = Rate(0.2, 0.2)
 """Seconds of the processor at once, and a second, for the DTLS and SCTP of all peers together."""
-ONE_PEER = 0.1, 0.05
+ONE_PEER = Rate(0.1, 0.05)
 """What is taken for a datagram is 0.1 to 0.3 ms on the machines that were measured: 160 to 500 of them a second, 190 to
 600 kB. A Realtime client sends some events for each turn; its sound comes by RTP."""
-SURE = 0.05, 0.01
+SURE = Rate(0.05, 0.01)
 """What each has whatever the others do. An event takes 0.1 to 0.3 ms."""
-HANDSHAKE = 64, 10
+HANDSHAKE = Rate(64, 10)
 """Datagrams of a handshake: its time is not measured, since other tasks' would be measured with it (`recv`). A flight
 has eight at most, and is sent again after 1 s, 2 s, 4 s ... (RFC 6347, 4.2.4.1), by BoringSSL from 50 ms on: seven
 times in 3.2 s."""
@@ -81,7 +82,7 @@ _RECORD = struct.Struct("!11xH")
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Where a call's UDP socket is bound, and what of it is told to the peer."""
+    """One PoP's: where a call's UDP socket is bound, what of it is told to the peer, and what all peers share."""
 
     addresses: tuple[str, ...] = ("127.0.0.1",)
     """Of this machine."""
@@ -89,12 +90,8 @@ class Network:
     """The address that a 1:1 NAT shows for them; empty: there is none."""
     ports: tuple[int, int] = (0, 0)
     """First and last; (0, 0): any."""
-
-
-@cache
-def commons() -> Bucket:
-    """The processor's time for the DTLS and SCTP of all peers of this process."""
-    return Bucket(*ALL_PEERS)
+    commons: Bucket = field(default_factory=lambda: Bucket(ALL_PEERS), compare=False)
+    """The processor's time for the DTLS and SCTP of all peers."""
 
 
 def records(datagram: bytes) -> Iterator[bytes]:
@@ -175,12 +172,12 @@ class IceConnection(Connection):
         self.user = f"{self.local_username}:".encode()
         """What the user name of a request to us begins with."""
         self._network = network
-        self._media, self._strange_media = Bucket(*MEDIA), Bucket(*STRANGE_MEDIA)
-        self._checks, self._strange_checks = Bucket(*CHECKS), Bucket(*STRANGE_CHECKS)
-        self._handshake = Bucket(*HANDSHAKE)
+        self._media, self._strange_media = Bucket(MEDIA), Bucket(STRANGE_MEDIA)
+        self._checks, self._strange_checks = Bucket(CHECKS), Bucket(STRANGE_CHECKS)
+        self._handshake = Bucket(HANDSHAKE)
         self.is_up = False
         """The handshake is over: from now on the peer has a share of the processor's time."""
-        self._share = Share(commons(), Bucket(*ONE_PEER), Bucket(*SURE))
+        self._share = Share(network.commons, Bucket(ONE_PEER, owes=math.inf), Bucket(SURE))
         self._began = self._slice = 0.0
         """When the thread's clock handed out a datagram; what went into datagrams since others had their turn."""
 

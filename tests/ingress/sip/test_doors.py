@@ -10,11 +10,11 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.sip.peer import Phone, calling, phone, sip
+from voicepipe.bucket import Rate
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, TenantConfig
 from voicepipe.errors import ConfigError, Draining, PopFull, TenantFull
 from voicepipe.ingress.sip.gate import Gate
-from voicepipe.ingress.throttle import Rate
 from voicepipe.phone_config import RouteConfig, SipTrunk, SipUser
 
 TRUNK = SipTrunk(name="carrier", addresses=("127.0.0.0/8",))
@@ -106,7 +106,7 @@ async def test_a_user_passes_for_nobody_else() -> None:
 
 
 async def test_guessing_passwords_is_slow(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr("voicepipe.ingress.sip.gate.GUESSES", (Rate(2, 0.001), Rate(100, 1)))
+    monkeypatch.setattr("voicepipe.ingress.sip.gate.GUESSES", (Rate(2, 0), Rate(100, 1)))
     pop = FakePop(sip(users=(DESK,)))
     async with serving(pop):
         for guess, code in (("first", 403), ("second", 403), ("s3cret", 503)):
@@ -118,7 +118,7 @@ async def test_guessing_passwords_is_slow(monkeypatch: pytest.MonkeyPatch, caplo
 async def test_right_passwords_are_not_counted_nor_kept_out_by_wrong_ones_from_elsewhere(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("voicepipe.ingress.sip.gate.GUESSES", (Rate(2, 0.001), Rate(3, 0.001)))
+    monkeypatch.setattr("voicepipe.ingress.sip.gate.GUESSES", (Rate(2, 0), Rate(3, 0)))
     caplog.set_level("INFO")
     pop = FakePop(sip(users=(DESK,)))
     async with serving(pop):

@@ -22,13 +22,12 @@ from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.share import Share
 from voicepipe.ingress.realtime.translate import Translator
+from voicepipe.ingress.scope import LINGER
 from voicepipe.line import Line
 from voicepipe.turn.events import CallEnded, CallEvent
 
 logger = logging.getLogger(__name__)
 
-LINGER = 5.0
-"""Seconds that a call has to end once its caller is gone, and that a client has to take what is left for it."""
 EVERYTHING = Rights()
 MOST_CLIENTS = 16
 """Of one call. They take no slot, and each may keep `limits.unread_bytes` waiting."""

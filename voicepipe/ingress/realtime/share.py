@@ -7,10 +7,12 @@ smaller is the share.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from voicepipe.bucket import Bucket, Rate
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.metered import Metered, Payer, paid_by
 
@@ -30,29 +32,6 @@ TIMER_S = 0.001
 """No shorter time is worth a timer."""
 FAR_OVER_S, TOLD_EVERY_S = 2.0, 30.0
 """Who was held up for so long is told, and not again for a while."""
-
-
-class Budget:
-    """Seconds of the loop's time, which come in at a rate: so many a second. Pure."""
-
-    def __init__(self, rate: float, now: float) -> None:
-        self._rate = rate
-        self._left = 0.0
-        self._at = now
-
-    def set_rate(self, rate: float, now: float) -> None:
-        """They come in so from now on."""
-        self.pay(0.0, now)
-        self._rate = rate
-
-    def pay(self, seconds: float, now: float) -> None:
-        """They were used by the second `now`."""
-        self._left = min(BURST_S, self._left + (now - self._at) * self._rate) - seconds
-        self._at = now
-
-    def wait_s(self, now: float) -> float:
-        """Seconds until what was used too much has come in."""
-        return max(0.0, -self._left / self._rate - (now - self._at))
 
 
 class Load:
@@ -82,7 +61,8 @@ class Share:
         self._percent = percent
         self._clock = clock
         self._busy = busy
-        self._budget = Budget(percent / 100, clock())
+        self._budget = Bucket(Rate(BURST_S, percent / 100), owes=math.inf)
+        self._pay(BURST_S)
         self._load = Load(clock(), busy())
         self._slice = self._own = 0.0
         self._held_up = 0.0
@@ -136,4 +116,8 @@ class Share:
     def _used(self, seconds: float) -> None:
         self._slice += seconds
         self._own += seconds
-        self._budget.pay(seconds, self._clock())
+        self._pay(seconds)
+
+    def _pay(self, seconds: float) -> None:
+        self._budget.has(self._clock())
+        self._budget.take(seconds)

@@ -6,37 +6,21 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Protocol
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from voicepipe.agent import CallSettings
 from voicepipe.call_api import Seat
 from voicepipe.config import LimitsConfig
-from voicepipe.ingress.realtime.call import LINGER, RealtimeCall
+from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.scope import LINGER, PEER, Peer
 from voicepipe.metered import paid_by
 from voicepipe.tasks import TaskGroup
 
 logger = logging.getLogger(__name__)
-
-PEER = "voicepipe.peer"
-"""Key of the `Peer` in the ASGI scope's extensions."""
-
-
-class Peer(Protocol):
-    """What only the server below ASGI knows of a connection and can do to it."""
-
-    received_at: float
-    """Monotonic second at which bytes last arrived."""
-
-    def abort(self) -> None:
-        """Drop the connection without waiting for the client to take what it was sent."""
-
-    def take_at_most(self, message_bytes: int) -> None:
-        """No message may be longer from now on."""
 
 
 async def converse(

@@ -9,9 +9,10 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from voicepipe.bucket import Bucket, Rate
 from voicepipe.ingress.sip.gate import Gate, Refusal
 from voicepipe.ingress.sip.glance import Glance
-from voicepipe.ingress.throttle import Bucket, Rate, Throttle
+from voicepipe.ingress.throttle import Throttle
 
 ANSWERS = Rate(200, 50), Rate(math.inf, 0)
 """To one IP address and to all that are told something without being read: it may have been forged."""
@@ -38,7 +39,7 @@ class _Account:
     def __init__(self, kind: Kind) -> None:
         each, milliseconds = kind.value
         self.messages = Throttle(each, Rate(math.inf, 0))
-        self.milliseconds = Bucket(milliseconds, 0.0)
+        self.milliseconds = Bucket(milliseconds)
 
 
 class Judgement(NamedTuple):
@@ -65,7 +66,7 @@ class Doorkeeper:
         account = self._accounts[kind]
         if kind in _UNKNOWN and seen.method in ("", "ACK"):  # Answers to nothing that we have said.
             return Judgement(kind, read=False)
-        if not account.milliseconds.fill(now):
+        if not account.milliseconds.has(now):
             account.messages.refused(sender)
             return Judgement(kind, read=False)
         refusal = _TOO_LARGE if seen.excessive else None

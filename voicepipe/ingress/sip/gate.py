@@ -9,13 +9,14 @@ from functools import lru_cache
 
 from sippy.SipAuthorization import DigestCalcHA1, DigestCalcResponse, SipAuthorization
 
+from voicepipe.bucket import Rate
 from voicepipe.config import Config, sip_passwords
 from voicepipe.ingress.local import check_phones
 from voicepipe.ingress.sip.glance import Glance
 from voicepipe.ingress.sip.message import Address
 from voicepipe.ingress.sip.nonces import VALID_S, Nonces
 from voicepipe.ingress.sip.stack import Request
-from voicepipe.ingress.throttle import Rate, Throttle
+from voicepipe.ingress.throttle import Throttle
 
 ALGORITHM = "MD5"
 """All telephones know it, and some (libre, up to baresip 1.0) give up over a second challenge by one that they do not.

@@ -18,9 +18,9 @@ import sippy.Time.Timeout
 from sippy.SipConf import SipConf
 from sippy.SipTransactionManager import SipTransactionManager
 
+from voicepipe.bucket import Bucket, Rate
 from voicepipe.ingress.sip.glance import Glance
 from voicepipe.ingress.sip.message import printable
-from voicepipe.ingress.throttle import Bucket, Rate
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class UdpSocket:
         """Ours, in requests of ours."""
         self._received, self._send_to_name = received, send_to_name
         self._socket: socket.socket | None = None
-        self._time = Bucket(READING, 0.0)
+        self._time = Bucket(READING)
         self._resume: asyncio.TimerHandle | None = None
 
     def open(self, bind: Host) -> None:
@@ -133,7 +133,7 @@ class UdpSocket:
             if not all(self._read() for _ in range(TOGETHER)):
                 break
         now = time.monotonic()
-        if self._socket and not self._time.fill(now):
+        if self._socket and not self._time.has(now):
             loop = asyncio.get_running_loop()
             loop.remove_reader(self._socket)
             self._resume = loop.call_later(PAUSE_S, loop.add_reader, self._socket, self._readable)

@@ -13,11 +13,11 @@ from voicepipe.agent import Origin
 from voicepipe.call_api import PopApi
 from voicepipe.errors import Refused
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.connection import take_visit
 from voicepipe.ingress.doors import settle
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.phone import placed
 from voicepipe.ingress.realtime.call import RealtimeCall
+from voicepipe.ingress.scope import take_visit
 from voicepipe.ingress.telephony.dialects import Dialect, Key, Mark, Media, Sound, Start, Stop
 from voicepipe.ingress.telephony.door import Door
 from voicepipe.ingress.telephony.line import StreamLine

@@ -7,11 +7,10 @@ import time
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from voicepipe.config import LimitsConfig
-from voicepipe.ingress.realtime.call import LINGER
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.outbox import Outbox
 from voicepipe.ingress.realtime.share import Share
-from voicepipe.ingress.realtime.websocket import PEER, Peer
+from voicepipe.ingress.scope import LINGER, PEER, Peer
 from voicepipe.ingress.telephony.dialects import BadMessage, Dialect, Start, Told, Trouble
 
 logger = logging.getLogger(__name__)

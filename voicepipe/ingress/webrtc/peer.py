@@ -8,11 +8,12 @@ from contextlib import ExitStack
 from voicepipe.agent import CallSettings
 from voicepipe.call_api import Seat
 from voicepipe.config import Config
-from voicepipe.ingress.realtime.call import LINGER, RealtimeCall
+from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.refusals import Refusals
 from voicepipe.ingress.rtp_line import RtpLine
+from voicepipe.ingress.scope import LINGER
 from voicepipe.ingress.webrtc.channel import ChannelClient
 from voicepipe.ingress.webrtc.conduct import ENDED, LOOK_S, Conduct
 from voicepipe.rtp import sdp

@@ -1,0 +1,36 @@
+"""What the server below ASGI and those above it agree on: keys of a connection's scope, how long its end may take."""
+
+from typing import Protocol
+
+from starlette.requests import HTTPConnection
+
+from voicepipe.ingress.visits import Visit
+
+VISIT = "voicepipe.visit"
+"""Key of the connection's `Visit` in the scope's state."""
+REFUSALS = "voicepipe.refusals"
+"""Key of its door's `Refusals` there: the log tells why it was closed."""
+PEER = "voicepipe.peer"
+"""Key of a WebSocket's `Peer` in the scope's extensions."""
+LINGER = 5.0
+"""Seconds that a call has to end once its caller is gone, and that a client has to take what is left for it."""
+
+
+class Peer(Protocol):
+    """What only the server below ASGI knows of a connection and can do to it."""
+
+    received_at: float
+    """Monotonic second at which bytes last arrived."""
+
+    def abort(self) -> None:
+        """Drop the connection without waiting for the client to take what it was sent."""
+
+    def take_at_most(self, message_bytes: int) -> None:
+        """No message may be longer from now on."""
+
+
+def take_visit(connection: HTTPConnection) -> Visit | None:
+    """The visit that a WebSocket belongs to, for who accepts it and knows only later whether its call gets a place: it
+    goes on to be a stranger's until `Visit.accepted`. None: another server than ours asks, such as a test's."""
+    visit: Visit | None = connection.scope.get("state", {}).pop(VISIT, None)
+    return visit
