@@ -1,5 +1,10 @@
 """When an engine in another process is taken for dead, and that a slow one never is."""
 
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+
 from voicepipe.engines.owing import Owing
 
 
@@ -59,3 +64,49 @@ def test_failures_in_a_row_count_and_refusals_do_not() -> None:
     assert owing.alive and not owing.forgotten
     owing.failed()
     assert not owing.alive and owing.forgotten
+
+
+async def tokens(every_s: float, most: int) -> AsyncGenerator[int, None]:
+    for number in range(most):
+        await asyncio.sleep(every_s)
+        yield number
+
+
+@pytest.mark.virtual_time
+async def test_what_nobody_asks_for_is_not_owed() -> None:
+    """A call on hold takes its reply no further; the engine is well all the same."""
+    owing = Owing(asyncio.get_running_loop().time)
+    stream = tokens(2, 3)
+    while await owing.next(stream, 10) is not None:
+        owing.moved()
+        await asyncio.sleep(60)
+        assert owing.alive and not owing.forgotten
+
+
+@pytest.mark.virtual_time
+async def test_one_that_hangs_in_the_middle_of_a_reply_is_down() -> None:
+    owing = Owing(asyncio.get_running_loop().time)
+    stream = tokens(0.1, 1)
+    assert await owing.next(stream, 10) == 0
+    owing.moved()
+    hangs = tokens(60, 1)
+    waiting = asyncio.create_task(owing.next(hangs, 10))
+    await asyncio.sleep(9)
+    assert owing.alive
+    await asyncio.sleep(2)
+    assert not owing.alive
+    waiting.cancel()
+    await asyncio.wait({waiting})
+    assert owing.forgotten
+
+
+@pytest.mark.virtual_time
+async def test_one_that_answers_another_meanwhile_is_alive() -> None:
+    owing = Owing(asyncio.get_running_loop().time)
+    waiting = asyncio.create_task(owing.next(tokens(60, 1), 10))
+    others = tokens(2, 20)
+    for _ in range(20):
+        await owing.next(others, 10)
+        owing.moved()
+        assert owing.alive
+    waiting.cancel()

@@ -62,9 +62,10 @@ class OpenAiLlm:
         )
 
     async def close(self) -> None:
-        if self._watching:
-            self._watching.cancel()
-            self._watching = None
+        watching, self._watching = self._watching, None
+        if watching:
+            watching.cancel()
+            await asyncio.wait({watching})
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
@@ -109,19 +110,13 @@ class OpenAiLlm:
                 yield delta
 
     async def _deltas(self, body: dict[str, object]) -> AsyncGenerator[Delta, None]:
-        with self._owing.asked(self._config.timeout_ms / 1000):
-            async with aclosing(self._read(body)) as deltas:
-                async for delta in deltas:
-                    yield delta
-
-    async def _read(self, body: dict[str, object]) -> AsyncGenerator[Delta, None]:
-        reply = Reply()
+        reply, within_s = Reply(), self._config.timeout_ms / 1000
         async with aclosing(self._events(body)) as events:
             begun = False
             while True:
                 try:
-                    async with asyncio.timeout(self._config.timeout_ms / 1000):
-                        event = await anext(events, None)
+                    async with asyncio.timeout(within_s):
+                        event = await self._owing.next(events, within_s)
                 except TimeoutError:
                     raise self._late(begun) from None
                 if event is None:

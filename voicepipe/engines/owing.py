@@ -3,15 +3,18 @@
 It is down when it is gone, when FAILURES requests in a row failed, and when it owes something and nothing has come of
 any request for longer than the one it owes most for may take. What a caller gave up it still owes: callers are patient
 for five seconds, and an engine that hangs would never be found out. Whoever owns it then asks for something small.
-What was given up within SOON_S is no debt: guesses at what a caller will say are, all the time.
+What was given up within SOON_S is no debt: guesses at what a caller will say are, all the time. Nor is what nobody asks
+for: while a call is on hold its reply is not taken further.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from voicepipe.engines.life import FAILURES
 
+T = TypeVar("T")
 SOON_S = 1.0
 
 
@@ -23,14 +26,19 @@ class Owing:
         self.gone = False
         """Nobody answers at its address."""
         self.open = 0
-        """Requests that somebody waits for."""
+        """Requests of which somebody waits for more."""
         self._failures = 0
         self._since: float | None = None
         self._within_s = 0.0
 
+    async def next(self, stream: AsyncGenerator[T, Any], within_s: float) -> T | None:
+        """What comes next of a request, which may take so long; None: that was all of it."""
+        with self.asked(within_s):
+            return await anext(stream, None)
+
     @contextmanager
     def asked(self, within_s: float) -> Iterator[None]:
-        """A request that may be without any sign of life for so long."""
+        """Somebody waits, for something that may be without any sign of life for so long."""
         self._since = self._clock() if self._since is None else self._since
         self._within_s = max(self._within_s, within_s)
         self.open += 1
@@ -44,7 +52,7 @@ class Owing:
     def moved(self) -> None:
         """Something came of a request, be it a refusal."""
         self.gone, self._failures = False, 0
-        if self.open > 1:
+        if self.open:
             self._since = self._clock()
         else:
             self._settle()

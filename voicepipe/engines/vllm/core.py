@@ -115,12 +115,13 @@ class VllmCore:
 
     async def _watched(self, outputs: AsyncGenerator[Any, None], chars: int) -> AsyncGenerator[Any, None]:
         """`outputs`; that they come is noted. If they are given up before any came, something small is asked for."""
+        within_s = self._stall_s + CHAR_S * chars
         try:
-            with self._owing.asked(self._stall_s + CHAR_S * chars):
-                async with aclosing(outputs):
-                    async for output in outputs:
-                        self._owing.moved()
-                        yield output
+            async with aclosing(outputs):
+                while (output := await self._owing.next(outputs, within_s)) is not None:
+                    self._owing.moved()
+                    within_s = self._stall_s
+                    yield output
         finally:
             if self._owing.forgotten and self._trial is None:
                 self._trial = asyncio.create_task(self._try(), name="trial of vLLM")
