@@ -15,6 +15,7 @@ from voicepipe.errors import ToolError, VoicepipeError
 from voicepipe.ladder import Ladder
 from voicepipe.speech import Phrase
 from voicepipe.studio import Order, Studio
+from voicepipe.tasks import TaskGroup
 from voicepipe.turn.end_call import END_CALL
 from voicepipe.turn.phrases import Phraser
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
@@ -165,13 +166,14 @@ class Writer:
         if not errands:
             return
         self.talks = any(errand.tool.while_running for errand in errands)
-        talk = asyncio.create_task(self._talk(errands))
         try:
-            with self._ladder.excused():
-                await asyncio.gather(*(errand.wait() for errand in errands))
+            async with TaskGroup() as tasks:
+                talk = tasks.create_task(self._talk(errands))
+                with self._ladder.excused():
+                    await asyncio.gather(*(errand.wait() for errand in errands))
+                talk.cancel()
         finally:
             self.talks = False
-            talk.cancel()
         self.knows += errands
 
     async def _talk(self, errands: Sequence[Errand]) -> None:

@@ -169,3 +169,31 @@ async def test_a_voice_that_fails_in_a_way_nobody_expected_ends_a_phrase_and_is_
     await until(lambda: tts.alive)
     assert (await anext(tts.speak("Hello."))).pcm.size
     await tts.close()
+
+
+@pytest.fixture
+def unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """espeak-ng as if nobody had loaded it yet; the process's own instance is back afterwards."""
+    monkeypatch.setattr(espeak, "_instance", None)
+    monkeypatch.setattr(espeak, "_loaded", 1)
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+async def test_a_voice_that_does_not_say_a_word_is_not_taken_and_leaves_no_thread(
+    unloaded: None, monkeypatch: pytest.MonkeyPatch, hangs: bool
+) -> None:
+    free = threading.Event()
+
+    def mute(*asked: object) -> None:
+        if hangs:
+            free.wait(20)
+        raise EngineError("espeak-ng could not speak")
+
+    monkeypatch.setattr(espeak._Library, "synthesize", mute)
+    monkeypatch.setattr(espeak, "STALL_S", 1.0)
+    before = set(threading.enumerate())
+    with pytest.raises(EngineError, match="did not say a word" if hangs else "could not speak"):
+        await EspeakTts().start()
+    assert espeak._instance is None
+    free.set()
+    await until(lambda: set(threading.enumerate()) <= before)

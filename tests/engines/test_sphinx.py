@@ -285,6 +285,36 @@ async def test_decoders_are_loaded_ahead_and_a_broken_one_is_replaced(monkeypatc
     assert len(freed) == 4, "what comes back after the end is freed too"
 
 
+async def test_a_recogniser_without_a_decoder_is_down_and_begun_anew(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = True
+
+    class Resting:
+        def free(self) -> None: ...
+
+    def load(language: object) -> Resting:
+        if not memory:
+            raise EngineError("no memory is left")
+        return Resting()
+
+    monkeypatch.setattr(sphinx, "_load", load)
+    asr = SphinxAsr(decoders=2)
+    await asr.start()
+    decoders = asr._life.core
+    await until(lambda: len(decoders._free) == 2)
+    memory = False
+    decoders.release("", decoders._free.pop(), broken=True)
+    await until(lambda: not decoders._loading)
+    assert asr.alive, "one is left"
+    decoders.release("", decoders._free.pop(), broken=True)
+    await until(lambda: not asr.alive)
+    assert "0 are left: no memory is left" in caplog.text
+    memory = True
+    await until(lambda: asr.alive)
+    await asr.close()
+
+
 @pytest.mark.engine
 async def test_who_waits_too_long_for_a_decoder_is_told(parking: Pcm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sphinx, "WAIT_S", 0.05)

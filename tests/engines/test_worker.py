@@ -1,13 +1,16 @@
 import asyncio
+import gc
 import os
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from functools import partial
 
 import pytest
 
+from tests.waiting import until
 from voicepipe.engines.fair import Fair, Ring, owned_by
 from voicepipe.engines.worker import EACH, Job, Worker
 from voicepipe.errors import EngineBusy, EngineDead, EngineError
@@ -260,3 +263,64 @@ def test_a_healthy_job_is_not_overdue_for_waiting() -> None:
     assert not job.overdue(1e9)
     job.begin(100.0)
     assert not job.overdue(100.9) and job.overdue(101.1)
+
+
+async def test_two_jobs_of_one_step_wake_two_threads() -> None:
+    worker = Worker("two", 2)
+    await worker.submit(time.sleep, 0)
+    await until(lambda: worker._idle == 1)
+    meet = threading.Barrier(2, timeout=20)
+    await asyncio.gather(worker.submit(meet.wait), worker.submit(meet.wait))
+    worker.close()
+
+
+async def test_a_system_without_threads_is_told_and_another_thread_takes_the_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    none, some = Worker("none", 2), Worker("some", 2)
+    free = threading.Event()
+    busy = some.submit(free.wait, 20)
+
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(EngineBusy, match="cannot have a thread"):
+        none.submit(time.time)
+    waits = some.submit(divmod, 7, 2)
+    free.set()
+    assert await waits == (3, 1) and await busy
+    monkeypatch.undo()
+    assert await none.submit(divmod, 7, 2) == (3, 1)
+    none.close()
+    some.close()
+
+
+async def test_each_who_waits_at_the_end_is_told_by_an_error_of_its_own() -> None:
+    """One that all share would keep what each of them knows, by its traceback."""
+    worker = Worker("ends", 1)
+    free = threading.Event()
+    running = worker.submit(free.wait, 20)
+    await until(lambda: bool(worker._running))
+    waiting = [worker.submit(time.time) for _ in range(3)]
+    worker.close(EngineDead("It is over."))
+    ends = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [str(end) for end in ends] == ["It is over."] * 3 and len(set(map(id, ends))) == 3
+    free.set()
+    await running
+
+
+async def test_what_a_job_knew_is_freed_without_the_garbage_collector(worker: Worker) -> None:
+    class Known:
+        def work(self) -> int:
+            return 7
+
+    gc.disable()
+    try:
+        known = Known()
+        kept = weakref.ref(known)
+        assert await worker.submit(known.work) == 7
+        del known
+        await until(lambda: kept() is None)
+    finally:
+        gc.enable()

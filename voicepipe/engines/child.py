@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 from voicepipe.engines import child_main
 from voicepipe.engines.child_main import MAGIC, SIZES, frame
+from voicepipe.engines.life import FAILURES
 from voicepipe.errors import EngineDead, EngineError, EngineMissing
 
 log = logging.getLogger(__name__)
@@ -84,6 +85,8 @@ class Child:
         self._numbers = count(1)
         self._said: deque[str] = deque(maxlen=LAST_LINES)
         self._answered = False
+        self._failed = 0
+        """Answers in a row."""
         self._life: asyncio.Task[None] | None = None
 
     @property
@@ -147,7 +150,7 @@ class Child:
 
     async def _once(self, ready: "asyncio.Future[None]") -> NoReturn:
         """One process, until it ends, and that raises: EngineMissing or EngineError, once it was ready EngineDead."""
-        self._answered = False
+        self._answered, self._failed = False, 0
         process = await self._spawn()
         assert process.stdin and process.stderr
         self._stdin, self.pid = process.stdin, process.pid
@@ -235,7 +238,11 @@ class Child:
             request.parts.put_nowait((head["part"], data))
             return
         del self._open[request.number]
-        request.parts.put_nowait(EngineError(f"{self._program.name} failed: {head['end']}") if head["end"] else None)
+        failed = bool(head["end"])
+        request.parts.put_nowait(EngineError(f"{self._program.name} failed: {head['end']}") if failed else None)
+        self._failed = self._failed + 1 if failed else 0
+        if self._failed >= FAILURES:
+            raise _Over(f"failed {FAILURES} times in a row")
         self._changed()
 
     def _fail(self, why: str) -> None:

@@ -4,6 +4,7 @@ espeak-ng is one global instance that speaks one text at a time, so one worker t
 while it works. 4 s of speech take about 4 ms.
 """
 
+import asyncio
 import ctypes
 import shutil
 import tempfile
@@ -169,7 +170,7 @@ class _Instance(Speaking):
 
 _instance: _Instance | None = None
 _loaded = 0
-"""Instances so far. espeak-ng cannot be initialised twice, so the next one is of a copy of the library."""
+"""Tries so far. espeak-ng cannot be initialised twice, so the next one is of a copy of the library."""
 
 
 async def _load() -> _Instance:
@@ -177,9 +178,17 @@ async def _load() -> _Instance:
     global _instance, _loaded
     if _instance is None:
         worker = Worker("espeak", nice=0)  # One thread, as there is one espeak-ng.
-        library = await worker.submit(_Library, copy=_loaded > 0)
-        _instance, _loaded = _Instance(worker, library), _loaded + 1
-        await _instance.speak("Hello.", DEFAULT, 165, True)
+        copy, _loaded = _loaded > 0, _loaded + 1
+        try:
+            async with asyncio.timeout(STALL_S):
+                instance = _Instance(worker, await worker.submit(_Library, copy=copy))
+                await instance.speak("Hello.", DEFAULT, 165, True)
+        except BaseException as error:
+            worker.close()
+            if isinstance(error, TimeoutError):
+                raise EngineError(f"espeak-ng did not say a word within {STALL_S:g} s.") from None
+            raise
+        _instance = instance
     return _instance
 
 

@@ -7,6 +7,7 @@ The words of the first pass over all sound go out as a partial before: they ofte
 """
 
 import asyncio
+import logging
 import os
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
@@ -26,6 +27,7 @@ from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineBusy, EngineDead, EngineError
 from voicepipe.turn.patience import Patience
 
+log = logging.getLogger(__name__)
 DECODERS = 8
 WAIT_S = 5.0
 """An utterance that has ended waits so long for a decoder; then the caller is better asked to say it again. As long as
@@ -125,11 +127,13 @@ class Decoders:
         self._waiting: Ring[SphinxStream] = Ring()
         self._failed = 0
         """Decoders in a row that broke."""
+        self._lost = False
+        """None is left, and none can be loaded."""
         self._grow()
 
     @property
     def errored(self) -> bool:
-        return self._failed >= FAILURES or self.hung
+        return self._lost or self._failed >= FAILURES or self.hung
 
     @property
     def hung(self) -> bool:
@@ -153,7 +157,7 @@ class Decoders:
         self.worker.close(EngineDead(ENDED))
         self._loader.close()
         free, self._free = self._free, deque()
-        await asyncio.to_thread(_free, free)
+        await asyncio.to_thread(_free_all, free)
 
     def stream(self, on_partial: OnPartial) -> "SphinxStream":
         stream = SphinxStream(self, on_partial)
@@ -206,16 +210,20 @@ class Decoders:
     def _grown(self, loading: "asyncio.Future[Decoder]") -> None:
         self._loading = False
         if loading.cancelled() or loading.exception():
-            self._loaded -= 1  # no memory, perhaps: streams share the decoders that there are
+            self._loaded -= 1
+            self._lost = not self._loaded
+            if not loading.cancelled():  # No memory, perhaps.
+                why = loading.exception()
+                log.warning("a decoder of the recogniser could not be loaded, %d are left: %s", self._loaded, why)
         elif self._closed:
-            loading.result().free()
+            asyncio.get_running_loop().run_in_executor(None, loading.result().free)
         else:
             self._free.append(loading.result())
             self._hand_out()
             self._grow()
 
 
-def _free(decoders: Iterable[Decoder]) -> None:
+def _free_all(decoders: Iterable[Decoder]) -> None:
     """100 MB each, in small pieces: too long for the event loop."""
     for decoder in decoders:
         decoder.free()

@@ -146,10 +146,11 @@ class Passes:
             reading.add_done_callback(partial(self._done, batch, self._clock()))
 
     def _done(self, batch: "list[tuple[Asking, Passage]]", began: float, done: "asyncio.Future[list[Reading]]") -> None:
+        fails = done.cancelled() or done.exception()
         if self._closed:
             return  # They have been told.
         soon = asyncio.get_running_loop().call_soon  # each for itself: what goes wrong in one call is not another's
-        if done.cancelled() or done.exception():
+        if fails:
             self._failed([who for who, _ in batch], done)
         else:
             self.failures = 0

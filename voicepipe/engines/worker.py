@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
 from voicepipe.engines.fair import Fair, owner
+from voicepipe.engines.starved import Starved
 from voicepipe.errors import EngineBusy, EngineError
 
 Limit = float | Callable[[], float] | None
@@ -37,7 +38,7 @@ EXIT_S = 3.0
 """So long Python waits at its end for jobs that run."""
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class Job:
     """A blocking function that waits for a thread, or runs."""
 
@@ -49,8 +50,7 @@ class Job:
     owner: str = field(default_factory=owner)
     due: float = math.inf
     """Monotonic second by which it ends or hangs, once it runs."""
-    _thread: int = 0
-    _starved_s: float = 0.0
+    _starved: Starved | None = None
     done: "Future[Any]" = field(default_factory=Future)
 
     def run(self) -> None:
@@ -76,23 +76,13 @@ class Job:
 
     def overdue(self, now: float) -> bool:
         """It hangs. On a machine with too few processors it is only slow: the time without one does not count."""
-        return now > self.due and now > self.due + _starved_s(self._thread) - self._starved_s
+        return self._starved is not None and now > self.due and now > self.due + self._starved.seconds()
 
     def begin(self, now: float) -> None:
         """It runs from now on, in this thread."""
         if self.within_s is not None:
-            self._thread = threading.get_native_id()
-            self._starved_s = _starved_s(self._thread)
+            self._starved = Starved()
             self.due = now + (self.within_s() if callable(self.within_s) else self.within_s)
-
-
-def _starved_s(thread: int) -> float:
-    """How long a thread of ours has been ready to run and waited for a processor. Only Linux tells; else 0."""
-    try:
-        with open(f"/proc/self/task/{thread}/schedstat", "rb", buffering=0) as told:
-            return int(told.read(100).split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        return 0.0
 
 
 class Worker:
@@ -143,11 +133,12 @@ class Worker:
             if self._queue.of(job.owner) >= EACH:
                 raise EngineBusy(f"One call has {EACH} jobs waiting at the worker {self.name!r}; it must ask for less.")
             self._queue.put(job, job.owner, urgent=job.urgent)
-            if self._idle:
-                self._more.notify()
-            elif len(self._threads) < self._most:
-                self._begin()
-        job.done.add_done_callback(lambda done: self._drop(job) if done.cancelled() else None)
+            # Threads that were woken, and do not run yet, still count as idle: each has a job that waits.
+            if self._idle < len(self._queue) and len(self._threads) < self._most:
+                self._begin(job)
+            self._more.notify()
+        known = weakref.ref(job)  # The future would keep the job, which keeps the future, until the next collection.
+        job.done.add_done_callback(lambda done: self._drop(known()) if done.cancelled() else None)
 
     def hurry(self, job: Job) -> None:
         """It is urgent from now on, if it does not run yet."""
@@ -177,9 +168,9 @@ class Worker:
             hanging = [job for job in self._running if job.overdue(now)]
             self._more.notify_all()
         for job in waiting:
-            job.drop(error)
+            job.drop(self._over() if error else None)
         for job in hanging:
-            job.give_up(error or self._over())
+            job.give_up(self._over())
 
     def _over(self) -> EngineError:
         """What those are told who ask a closed worker. Each gets its own: a traceback would keep a call."""
@@ -192,10 +183,19 @@ class Worker:
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _begin(self) -> None:
-        name = f"{self.name}_{len(self._threads)}"
-        self._threads.append(threading.Thread(target=self._work, name=name, daemon=True))
-        self._threads[-1].start()
+    def _begin(self, job: Job) -> None:
+        """One more thread. Where none can be had `job` waits for those that there are."""
+        thread = threading.Thread(target=self._work, name=f"{self.name}_{len(self._threads)}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # The system has no more.
+            if not self._threads:
+                self._queue.remove(job)
+                raise EngineBusy(
+                    f"The worker {self.name!r} cannot have a thread: {error}; admit fewer calls."
+                ) from None
+        else:
+            self._threads.append(thread)
 
     def _work(self) -> None:
         self._lower()
@@ -218,10 +218,11 @@ class Worker:
             self._running.add(job)
             return job
 
-    def _drop(self, job: Job) -> None:
+    def _drop(self, job: Job | None) -> None:
         """Nobody waits for it any more."""
-        with self._more:
-            self._queue.remove(job)
+        if job is not None:
+            with self._more:
+                self._queue.remove(job)
 
     def _lower(self) -> None:
         # On Linux a thread has a niceness of its own; elsewhere the threads keep the process's.

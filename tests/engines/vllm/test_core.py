@@ -118,3 +118,30 @@ def test_a_library_that_vllm_lacks_is_named(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setattr("voicepipe.engines.vllm.core.settle_environment", lambda environment: None)
     with pytest.raises(EngineMissing, match=r"cannot be imported \(libcudart"):
         _arguments(VllmConfig(model=str(tmp_path)))
+
+
+@pytest.mark.parametrize("error, dies", [(RuntimeError("CUDA error"), True), (ValueError("too long"), False),
+                                         (Overloaded("full"), False)])  # fmt: skip
+async def test_failures_of_the_engine_in_a_row_are_its_end_and_what_it_refuses_is_not(
+    error: Exception, dies: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*args: Any, **options: Any) -> AsyncIterator[Any]:
+        raise error
+        yield
+
+    made = core()
+    monkeypatch.setattr(made.llm, "generate", fails)
+    for _ in range(3):
+        assert not made.errored
+        with pytest.raises(EngineError):
+            await said(made)
+    assert made.errored == dies
+
+
+async def test_a_template_that_fails_and_fails_is_not_the_engines_end() -> None:
+    """A client's tool can make it fail."""
+    made = core(KeyError("name"))
+    for _ in range(5):
+        with pytest.raises(EngineError):
+            await said(made)
+    assert not made.errored

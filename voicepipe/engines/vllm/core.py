@@ -118,13 +118,24 @@ class VllmCore:
         within_s = self._stall_s + CHAR_S * chars
         try:
             async with aclosing(outputs):
-                while (output := await self._owing.next(outputs, within_s)) is not None:
+                while (output := await self._next(outputs, within_s)) is not None:
                     self._owing.moved()
                     within_s = self._stall_s
                     yield output
         finally:
             if self._owing.forgotten and self._trial is None:
                 self._trial = asyncio.create_task(self._try(), name="trial of vLLM")
+
+    async def _next(self, outputs: AsyncGenerator[Any, None], within_s: float) -> Any | None:
+        from vllm.exceptions import GracefulHTTPError
+
+        try:
+            return await self._owing.next(outputs, within_s)
+        except (ValueError, GracefulHTTPError):
+            raise  # It does not take this prompt, or no more of them.
+        except Exception:
+            self._owing.failed()
+            raise
 
     async def _try(self) -> None:
         try:
