@@ -1,6 +1,7 @@
 """Agent tools: what comes back, and that every failure is a text for the model."""
 
 import asyncio
+import itertools
 import json
 import re
 import sys
@@ -8,6 +9,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import httpx
@@ -23,6 +25,7 @@ from voicepipe.turn.history import History, Ids
 from voicepipe.turn.prompt import ToolCall
 
 HERE = __name__
+USES = itertools.count(100)
 ABOUT = {"id": "rtc_1", "caller": "+4930123456", "called": "", "headers": {"X-Account": "42"}}
 
 
@@ -68,6 +71,11 @@ async def tools() -> AsyncIterator[ToolRunner]:
         yield runner
 
 
+def used(tools: ToolRunner, tool: Tool, call: ToolCall, key: str = "", tenant: str = "acme") -> "asyncio.Task[str]":
+    """Begun for a use of its own, unless `key` names one."""
+    return tools.begin(tool, call, ABOUT, key or f"use_{next(USES)}", tenant)
+
+
 def answering(handler: Callable[[httpx.Request], httpx.Response]) -> ToolRunner:
     return ToolRunner(httpx.MockTransport(handler))
 
@@ -92,7 +100,7 @@ def answering(handler: Callable[[httpx.Request], httpx.Response]) -> ToolRunner:
 )
 async def test_functions(tools: ToolRunner, name: str, arguments: str, result: str) -> None:
     try:
-        got = await tools.run(function(name), call(name, arguments), ABOUT)
+        got = await used(tools, function(name), call(name, arguments))
     except ToolError as error:
         got = str(error)
     assert got == result
@@ -101,20 +109,19 @@ async def test_functions(tools: ToolRunner, name: str, arguments: str, result: s
 @pytest.mark.parametrize("path", ["", "nowhere", "no.such.module:f", ":f", "json:"])
 async def test_a_function_that_is_not_there(tools: ToolRunner, path: str) -> None:
     with pytest.raises(ToolError):
-        await tools.run(Tool("lost", function=path), call("lost"), ABOUT)
+        await used(tools, Tool("lost", function=path), call("lost"))
 
 
 async def test_a_parameter_call_may_be_the_models(tools: ToolRunner) -> None:
     theirs = '{"name": "Ann", "call": {"caller": "Bob", "headers": {"X-Account": "7"}}}'
     tool = Tool("who", function=f"{HERE}:who", parameters={"properties": {"name": {}, "call": {}}})
-    assert await tools.run(tool, call("who", theirs), ABOUT) == "Ann: Bob of account 7"
+    assert await used(tools, tool, call("who", theirs)) == "Ann: Bob of account 7"
 
 
-async def test_a_slow_function_does_not_hold_the_loop(tools: ToolRunner) -> None:
-    begun = time.monotonic()
+async def test_a_slow_function_does_not_hold_the_loop(tools: ToolRunner, hanging: None) -> None:
     with pytest.raises(ToolError, match="longer than 50 ms"):
-        await tools.run(function("sleep_long", 50), call("sleep_long"), ABOUT)
-    assert time.monotonic() - begun < 0.25
+        await used(tools, function("hang", 50), call("hang"))
+    assert tools.hanging() == 1
 
 
 HUNG = threading.Event()
@@ -154,23 +161,21 @@ def hanging() -> Iterator[None]:
 async def test_functions_that_hang_stop_nobody_but_themselves(tools: ToolRunner, hanging: None) -> None:
     """As many as one function may have threads, and many more: others run, also the same one of another tenant."""
     HUNG.set()
-    await tools.run(function("hang"), call("hang"), ABOUT)
+    await used(tools, function("hang"), call("hang"))
     HUNG.clear()
     hung = function("hang", 200)
-    failed = await asyncio.gather(
-        *(tools.run(hung, call("hang"), ABOUT) for _ in range(3 * SHARE)), return_exceptions=True
-    )
+    failed = await asyncio.gather(*(used(tools, hung, call("hang")) for _ in range(3 * SHARE)), return_exceptions=True)
     assert all(isinstance(error, ToolError) for error in failed)
     assert sum(isinstance(error, OutcomeUnknown) for error in failed) == SHARE == tools.hanging()
     with pytest.raises(ToolError, match="hang does not answer at the moment"):
-        await tools.run(hung, call("hang"), ABOUT)
-    assert await tools.run(function("add"), call("add", '{"a": 2}'), ABOUT) == "3"
-    assert await tools.run(function("greet"), call("greet", '{"name": "Ann"}'), ABOUT) == '{"hello":"Ann"}'
+        await used(tools, hung, call("hang"))
+    assert await used(tools, function("add"), call("add", '{"a": 2}')) == "3"
+    assert await used(tools, function("greet"), call("greet", '{"name": "Ann"}')) == '{"hello":"Ann"}'
     with pytest.raises(OutcomeUnknown):
-        await tools.run(hung, call("hang"), ABOUT, tenant="another")
+        await used(tools, hung, call("hang"), tenant="another")
     HUNG.set()
     await until(lambda: not tools.hanging())
-    assert await tools.run(function("hang"), call("hang"), ABOUT) == "late"
+    assert await used(tools, function("hang"), call("hang")) == "late"
 
 
 async def test_what_comes_of_a_function_that_took_too_long_is_told_and_it_is_not_begun_twice(
@@ -179,25 +184,25 @@ async def test_what_comes_of_a_function_that_took_too_long_is_told_and_it_is_not
     """A repeat with the same key waits for the run that there is; one with another key is another use."""
     slow, key = function("hang", 50), "use_7"
     with pytest.raises(OutcomeUnknown) as first:
-        await tools.run(slow, call("hang"), ABOUT, key)
+        await used(tools, slow, call("hang"), key)
     with pytest.raises(OutcomeUnknown) as second:
-        await tools.run(slow, call("hang"), ABOUT, key)
+        await used(tools, slow, call("hang"), key)
     assert tools.hanging() == 1
     assert second.value.later is first.value.later is not None
-    waits = asyncio.create_task(tools.run(function("hang"), call("hang"), ABOUT, key))
-    other = asyncio.create_task(tools.run(function("hang"), call("hang"), ABOUT, "use_8"))
+    waits = used(tools, function("hang"), call("hang"), key)
+    other = used(tools, function("hang"), call("hang"), "use_8")
     await until(lambda: tools.hanging() == 2)
     HUNG.set()
     assert (await first.value.later)() == await waits == await other == "late"
     await until(lambda: not tools.hanging())
-    assert await tools.run(slow, call("hang"), ABOUT, key) == "late"
+    assert await used(tools, slow, call("hang"), key) == "late"
 
 
 async def test_an_async_function_is_stopped_half_way_or_tells_its_result(tools: ToolRunner, hanging: None) -> None:
     with pytest.raises(OutcomeUnknown) as stopped:
-        await tools.run(function("sleep_on_the_loop", 30), call("sleep_on_the_loop"), ABOUT, "use_1")
+        await used(tools, function("sleep_on_the_loop", 30), call("sleep_on_the_loop"), "use_1")
     with pytest.raises(OutcomeUnknown) as goes_on:
-        await tools.run(function("hang_on_the_loop", 30), call("hang_on_the_loop"), ABOUT, "use_2")
+        await used(tools, function("hang_on_the_loop", 30), call("hang_on_the_loop"), "use_2")
     HUNG.set()
     assert goes_on.value.later and stopped.value.later
     assert (await goes_on.value.later)() == ""
@@ -206,7 +211,7 @@ async def test_an_async_function_is_stopped_half_way_or_tells_its_result(tools: 
 
 async def test_an_async_function_that_refuses_to_be_cancelled_is_left_behind(tools: ToolRunner, hanging: None) -> None:
     with pytest.raises(OutcomeUnknown, match="longer than 30 ms; nobody knows whether it was done"):
-        await tools.run(function("hang_on_the_loop", 30), call("hang_on_the_loop"), ABOUT)
+        await used(tools, function("hang_on_the_loop", 30), call("hang_on_the_loop"))
     assert tools.hanging() == 1
     HUNG.set()
     await until(lambda: not tools.hanging())
@@ -215,18 +220,18 @@ async def test_an_async_function_that_refuses_to_be_cancelled_is_left_behind(too
 @pytest.mark.parametrize("name", ["leave", "leave_on_the_loop"])
 async def test_a_function_that_exits_has_failed_and_nothing_else(tools: ToolRunner, name: str) -> None:
     with pytest.raises(ToolError, match=f"^{name} failed$"):
-        await tools.run(function(name), call(name), ABOUT)
+        await used(tools, function(name), call(name))
 
 
 async def test_what_a_function_raised_is_for_the_log_alone(tools: ToolRunner, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(ToolError) as failed:
-        await tools.run(function("fail"), call("fail"), ABOUT)
+        await used(tools, function("fail"), call("fail"))
     assert "no table left" not in str(failed.value) and "no table left" in caplog.text
 
 
 async def test_a_server_that_ends_waits_for_what_was_begun(caplog: pytest.LogCaptureFixture) -> None:
     async with ToolRunner() as runner:
-        task = runner.begin(function("sleep_long"), call("sleep_long"), ABOUT, "use_1")
+        task = used(runner, function("sleep_long"), call("sleep_long"))
         await asyncio.sleep(0.05)
     assert task.result() == ""
     assert "tools still running: sleep_long of rtc_1" in caplog.text
@@ -237,14 +242,14 @@ async def test_a_server_that_ends_says_what_was_left(
 ) -> None:
     monkeypatch.setattr("voicepipe.tools.FINISH_S", 0.05)
     async with ToolRunner() as runner:
-        runner.begin(function("hang"), call("hang"), ABOUT, "use_1")
+        used(runner, function("hang"), call("hang"))
         await asyncio.sleep(0.05)
     assert "hang of rtc_1 was not done when the server ended" in caplog.text
     assert "1 functions of tools hang" in caplog.text
 
 
 async def test_long_results_are_cut(tools: ToolRunner) -> None:
-    assert len(await tools.run(function("talk"), call("talk"), ABOUT)) == RESULT_CHARS
+    assert len(await used(tools, function("talk"), call("talk"))) == RESULT_CHARS
 
 
 async def test_a_webhook_gets_the_call_and_its_answer_is_the_result() -> None:
@@ -256,7 +261,7 @@ async def test_a_webhook_gets_the_call_and_its_answer_is_the_result() -> None:
 
     tool = Tool("book", webhook=Webhook("https://tools.example/book", {"x-key": "secret"}))
     async with answering(handler) as runner:
-        assert await runner.run(tool, call("book", '{"people": 2}'), ABOUT) == "Booked."
+        assert await used(runner, tool, call("book", '{"people": 2}')) == "Booked."
     assert seen == [({"name": "book", "arguments": {"people": 2}, "call_id": "call_1", "call": ABOUT}, "secret")]
 
 
@@ -266,7 +271,7 @@ async def test_a_webhook_that_refuses(status: int) -> None:
         lambda request: httpx.Response(status, headers={"location": "https://other.example"})
     ) as runner:
         with pytest.raises(ToolError, match=f"HTTP status {status}"):
-            await runner.run(Tool("book", webhook=Webhook("https://tools.example")), call("book"), ABOUT)
+            await used(runner, Tool("book", webhook=Webhook("https://tools.example")), call("book"))
 
 
 async def test_a_webhook_that_cannot_be_reached_keeps_its_address_to_itself() -> None:
@@ -275,7 +280,7 @@ async def test_a_webhook_that_cannot_be_reached_keeps_its_address_to_itself() ->
 
     async with answering(handler) as runner:
         with pytest.raises(ToolError) as caught:
-            await runner.run(Tool("book", webhook=Webhook("https://tools.example/?key=secret")), call("book"), ABOUT)
+            await used(runner, Tool("book", webhook=Webhook("https://tools.example/?key=secret")), call("book"))
     assert "secret" not in str(caught.value)
 
 
@@ -310,7 +315,7 @@ async def test_a_server_that_knows_keys_books_once_whatever_became_of_the_first_
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     tool = Tool("book", webhook=Webhook(url), timeout_ms=300)
     async with server, ToolRunner() as runner:
-        errands = Errands(History(), Ids("1"), runner.begin)
+        errands = Errands(History(), Ids("1"), partial(runner.begin, tenant="acme"))
         results = []
         for number in range(3):
             errand = errands.begin(tool, ToolCall(f"c{number}", "book", "{}"), ABOUT, remembered=True)
@@ -333,7 +338,7 @@ async def test_a_server_that_cannot_be_reached_is_tried_once_more_with_the_same_
 
     async with answering(handler) as runner:
         tool = Tool("book", webhook=Webhook("https://tools.example"))
-        assert await runner.run(tool, call("book"), ABOUT, "use_1") == "Booked."
+        assert await used(runner, tool, call("book"), "use_1") == "Booked."
     assert keys == ['"use_1"', '"use_1"']
 
 
@@ -346,7 +351,7 @@ async def test_a_request_that_was_sent_is_not_sent_again() -> None:
 
     async with answering(handler) as runner:
         with pytest.raises(OutcomeUnknown, match="nobody knows whether it was done"):
-            await runner.run(Tool("book", webhook=Webhook("https://tools.example")), call("book"), ABOUT)
+            await used(runner, Tool("book", webhook=Webhook("https://tools.example")), call("book"))
     assert len(seen) == 1
 
 
@@ -358,7 +363,7 @@ async def test_a_tool_s_own_limit_is_the_only_one() -> None:
         return httpx.Response(200)
 
     async with answering(handler) as runner:
-        await runner.run(Tool("book", webhook=Webhook("https://tools.example"), timeout_ms=60_000), call("book"), ABOUT)
+        await used(runner, Tool("book", webhook=Webhook("https://tools.example"), timeout_ms=60_000), call("book"))
     assert set(seen[0].values()) == {None}
 
 
@@ -366,7 +371,7 @@ async def test_a_webhook_without_a_valid_address() -> None:
     async with ToolRunner() as runner:
         for url in ("", "not a url", "ftp://x", "http://[::"):
             with pytest.raises(ToolError):
-                await runner.run(Tool("book", webhook=Webhook(url)), call("book"), ABOUT)
+                await used(runner, Tool("book", webhook=Webhook(url)), call("book"))
 
 
 async def test_a_webhook_that_takes_too_long() -> None:
@@ -376,19 +381,19 @@ async def test_a_webhook_that_takes_too_long() -> None:
 
     async with ToolRunner(httpx.MockTransport(handler)) as runner:
         with pytest.raises(ToolError, match="longer than 30 ms"):
-            await runner.run(Tool("book", webhook=Webhook("https://tools.example"), timeout_ms=30), call("book"), ABOUT)
+            await used(runner, Tool("book", webhook=Webhook("https://tools.example"), timeout_ms=30), call("book"))
 
 
 async def test_an_endless_answer_is_not_read_to_its_end() -> None:
     async with answering(lambda request: httpx.Response(200, content=b"y" * 3_000_000)) as runner:
-        result = await runner.run(Tool("book", webhook=Webhook("https://tools.example")), call("book"), ABOUT)
+        result = await used(runner, Tool("book", webhook=Webhook("https://tools.example")), call("book"))
         assert len(result) == RESULT_CHARS
 
 
 async def test_after_closing_nothing_is_called() -> None:
     runner = ToolRunner()
     with pytest.raises(ToolError):
-        await runner.run(Tool("book", webhook=Webhook("https://tools.example")), call("book"), ABOUT)
+        await used(runner, Tool("book", webhook=Webhook("https://tools.example")), call("book"))
 
 
 def test_no_arguments_are_an_empty_object() -> None:

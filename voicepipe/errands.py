@@ -190,19 +190,16 @@ class Errands:
 
     def _record(self, errand: Errand, item: Item, result: str) -> None:
         """The result stands behind its call. Where the conversation has gone on without it both stand at its end, where
-        the model looks for what it has to answer."""
+        the model looks for what it has to answer. No client can have deleted them: they are hidden."""
         before = errand.result
         output = Item(self._ids.new("item"), "function_call_output", call_id=errand.call.call_id, output=result)
         self._history.hide(output.id)
-        try:
-            if before:
-                self._history.delete(before.id)
-            if before or (not errand.waiting and self._history.items[-1] is not item):
-                self._history.move_to_end(item.id)
-            self._history.add(output, item.id)
-            errand.result = output
-        except ItemUnknown:
-            log.warning("%s is over, and its call was deleted from the conversation", errand.tool.name)
+        if before:
+            self._history.delete(before.id)
+        if before or (not errand.waiting and self._history.items[-1] is not item):
+            self._history.move_to_end(item.id)
+        self._history.add(output, item.id)
+        errand.result = output
 
     def _forget(self) -> None:
         settled = [errand for errand in self._errands if errand.output is not None and not errand.due]

@@ -79,7 +79,7 @@ class PythonTools:
                 return await self._on_loop(tool, ends, _contained(function(**arguments)))
             return await self._in_thread(tool, share, ends, lambda: shorten(text(function(**arguments))))
         except OutcomeUnknown as error:
-            if key and error.later and not error.later.done():
+            if error.later and not error.later.done():
                 self._late[key] = error.later
                 error.later.add_done_callback(lambda _: self._late.pop(key))
             raise

@@ -65,16 +65,14 @@ class ToolRunner:
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
         return httpx.AsyncClient(transport=self._transport, follow_redirects=False, timeout=None, limits=limits)
 
-    def begin(
-        self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tenant: str = ""
-    ) -> "asyncio.Task[str]":
+    def begin(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tenant: str) -> "asyncio.Task[str]":
         """Run it as a task of ours: `errands.BeginTool`. `tenant`: whose call it is for."""
-        task = asyncio.create_task(self.run(tool, call, about, key, tenant))
+        task = asyncio.create_task(self._run(tool, call, about, key, tenant))
         self._begun[task] = f"{tool.name} of {about['id']}"
         task.add_done_callback(self._begun.pop)
         return task
 
-    async def run(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str = "", tenant: str = "") -> str:
+    async def _run(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tenant: str) -> str:
         """The result as text for the model, at most 8000 characters. Takes at most `tool.timeout_ms`. `about` is what
         the tool is told of the phone call, `Studio.about`; `key` as `errands.BeginTool` has it.
 
