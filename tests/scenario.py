@@ -174,7 +174,8 @@ class ScenarioLine:
             if self.ended:
                 return
             due = self.began + (n + 1) * 0.02
-            await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
+            if (early_s := due - asyncio.get_running_loop().time()) > 0:  # What is there is taken without a pause.
+                await asyncio.sleep(early_s)
             if not any(mutes.at_ms <= n * 20 < mutes.at_ms + mutes.for_ms for mutes in self.scenario.mutes):
                 yield Block(self._voice(n * 20), pos, asyncio.get_running_loop().time())
                 pos += BLOCK

@@ -1,6 +1,14 @@
 """How the blocks of a call's sound take turns with all else."""
 
+import asyncio
+
+import pytest
+
+from tests.scenario import Says, Scenario, play
+from tests.virtual_time import VirtualTimeLoop
+from voicepipe.control import Control
 from voicepipe.pace import AHEAD_S, BEHIND_BLOCKS, BEHIND_S, FAST_BLOCK_S, Pace
+from voicepipe.turn.events import ReplyDone, SpeechStarted
 
 
 def pauses(pace: Pace, heard_s: float, now: float) -> list[float | None]:
@@ -21,3 +29,27 @@ def test_who_was_silent_for_minutes_has_nothing_to_make_up_for() -> None:
     pace = Pace(0.0)
     assert None in pauses(pace, 1.0, 600.0)
     assert pauses(pace, 1.0 + BEHIND_S + AHEAD_S + 0.1, 600.0) == [FAST_BLOCK_S] * BEHIND_BLOCKS
+
+
+@pytest.mark.virtual_time
+async def test_a_whole_call_catches_up_after_the_loop_stood_still_and_while_its_turns_take_long() -> None:
+    """One block a turn would be too few: five blocks come while four turns pass."""
+    scenario = Scenario(
+        about="a busy loop", hears=["when are you open"], says=[Says(at_ms=6000, for_ms=1000)], length_ms=10_000,
+        replies={"when are you open": "At noon."},
+    )  # fmt: skip
+
+    async def keep_busy(control: Control) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualTimeLoop)
+        await asyncio.sleep(1)
+        loop.stand_still(1)
+        while True:
+            loop.stand_still(0.025)
+            await asyncio.sleep(0)
+
+    recording = await play(scenario, asks=keep_busy)
+
+    heard_ms = next(at for at, event in recording.events if isinstance(event, SpeechStarted))
+    assert heard_ms == pytest.approx(6100, abs=200), "the second in which it stood still is made up for"
+    assert [event.status for _, event in recording.events if isinstance(event, ReplyDone)] == ["completed"]

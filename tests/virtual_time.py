@@ -28,6 +28,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """Virtual monotonic seconds."""
         return self._jumps.now
 
+    def stand_still(self, seconds: float) -> None:
+        """The step that calls this takes so long: nothing else runs meanwhile."""
+        self._jumps.now += seconds
+
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[*Args], T], *args: *Args
     ) -> "asyncio.Future[T]":
