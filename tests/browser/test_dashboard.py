@@ -24,7 +24,7 @@ pytestmark = pytest.mark.e2e
 expect.set_options(timeout=20_000)  # for slow machines
 
 WIDE, PHONE = {"width": 1680, "height": 1000}, {"width": 390, "height": 844}
-CALLS = 12 if SCREENSHOTS else 3
+CALLS = 12 if SCREENSHOTS else 2
 EVERY_S = 6
 """One call after the other, so that they hardly slow each other down."""
 POINTS = "#latency-chart .scatterlayer .trace:first-child .points path"

@@ -14,7 +14,7 @@ import pytest
 from latency_probes import clips
 from latency_probes.own_server import own_server
 from latency_probes.transcripts import errors, words
-from tests.ingress.sip.baresip import Baresip, baresip
+from tests.ingress.sip.baresip import AUDIBLE, Baresip, baresip
 from tests.ingress.sip.peer import free_port
 from tests.spoken import spoken
 from tests.waiting import PATIENT_POP
@@ -29,8 +29,7 @@ pytestmark = [
 USER = '[[sip.users]]\nname = "ann"\npassword_env = "ANN_PASSWORD"\n'
 LOGIN = "auth_user=ann;auth_pass=s3cret"
 AGENT = Path(__file__).parents[3] / "configs/agents/front-desk.toml"
-GREETING = "Harbour House, good day. How can I help you?"
-REPLY = "We are open Tuesday to Sunday, from noon to ten in the evening. On Mondays we are closed."
+HOURS = "We are open Tuesday to Sunday, from noon to ten in the evening. On Mondays we are closed."
 REPLIES: list[str] = [intent["reply"] for intent in tomllib.loads(AGENT.read_text())["intents"] if "reply" in intent]
 RECEIVES = r"audio=\d+/"
 """Followed by bits a second: the line that it prints time and again."""
@@ -63,7 +62,10 @@ async def calling(port: int, folder: Path, more: str) -> AsyncIterator[Baresip]:
 
 
 async def transcribed(heard: Pcm) -> str:
-    asr = SphinxAsr((GREETING, REPLY), decoders=1)
+    """What was said in it, without the silence around: that takes the recogniser as long as speech."""
+    loud = np.flatnonzero(np.abs(heard) > AUDIBLE)
+    heard = heard[max(0, loud[0] - RATE // 2) : loud[-1] + RATE // 2]
+    asr = SphinxAsr((HOURS,), decoders=1)
     await asr.start()
     try:
         stream = asr.stream(lambda partial: None)
@@ -93,8 +95,8 @@ async def test_a_spoken_question_is_answered_in_every_codec_and_by_srtp(
 ) -> None:
     kinds = {
         name: f"audio_codecs={codec}"
-        for name, codec in (("pcmu", "PCMU/8000/1"), ("pcma", "PCMA/8000/1"), ("g722", "G722/16000/1"),
-                            ("opus", "opus/48000/2"), ("sdes", "PCMU/8000/1;mediaenc=srtp-mand"))
+        for name, codec in (("pcmu", "PCMU/8000/1"), ("g722", "G722/16000/1"), ("opus", "opus/48000/2"),
+                            ("pcma_sdes", "PCMA/8000/1;mediaenc=srtp-mand"))
     }  # fmt: skip
     two = asyncio.Semaphore(2)  # recognising more telephones at a time is too much for a slow machine
 
@@ -103,9 +105,9 @@ async def test_a_spoken_question_is_answered_in_every_codec_and_by_srtp(
             return await transcribed(await answered(port, tmp_path / name, kinds[name.split("-")[0]], question))
 
     texts = dict(zip(kinds, await asyncio.gather(*map(asked, kinds)), strict=True))
-    for name in [name for name, text in texts.items() if likest(text) != REPLY]:  # not heard in time: once more, alone
+    for name in [name for name, text in texts.items() if likest(text) != HOURS]:  # not heard in time: once more, alone
         texts[name] = await asked(f"{name}-again")
-    assert {name: likest(text) for name, text in texts.items()} == dict.fromkeys(kinds, REPLY), texts
+    assert {name: likest(text) for name, text in texts.items()} == dict.fromkeys(kinds, HOURS), texts
 
 
 async def test_a_softphone_on_this_machine_is_heard_as_it_is_installed(
@@ -136,7 +138,7 @@ async def test_a_key_is_answered(port: int, tmp_path: Path) -> None:
         ann.command("sndcode", "1")
         text = await transcribed(await ann.spoken_to(greeting.size))
         await ann.hang_up()
-    assert likest(text) == REPLY, text
+    assert likest(text) == HOURS, text
 
 
 async def test_a_phone_registers_with_its_password(port: int, tmp_path: Path) -> None:
