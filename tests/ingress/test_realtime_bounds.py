@@ -27,6 +27,13 @@ async def error_of(address: str, *messages: str) -> dict[str, str]:
         return {key: event["error"][key] for key in ("code", "param", "message")}
 
 
+async def test_an_append_that_ends_in_no_base64_is_told_of() -> None:
+    append = {"type": "input_audio_buffer.append", "audio": "A" * 64_001, "event_id": "evt_1"}
+    async with serving(FakePop()) as address:
+        error = await error_of(address, json.dumps(append))
+    assert (error["code"], error["param"]) == ("invalid_value", "audio")
+
+
 LIMITS = {"event_bytes": 20_000, "session_bytes": 2000, "item_bytes": 1500, "conversation_bytes": 4000}
 TOOL = {"type": "function", "name": "f", "description": "d" * 1200}
 

@@ -3,6 +3,7 @@
 Decoded strictly by the tag `type`; fields we do not know are ignored.
 """
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -15,6 +16,8 @@ from voicepipe.ingress.realtime.session import MaxTokens, ToolChoice, ToolJson
 Id = Annotated[str, Meta(min_length=1, max_length=512)]
 Ms = Annotated[int, Meta(ge=0, le=86_400_000)]
 Key = Annotated[str, Meta(max_length=64)]
+PIECE = 64_000
+"""Characters of base64, a multiple of four: a second of sound at 24 kHz."""
 Metadata = Annotated[dict[Key, Annotated[str, Meta(max_length=512)]], Meta(max_length=16)]
 
 
@@ -28,8 +31,17 @@ class SessionUpdate(ClientEvent, tag="session.update"):
 
 
 class InputAppend(ClientEvent, tag="input_audio_buffer.append"):
-    audio: bytes
-    """Base64 on the wire, in the session's input format."""
+    audio: str
+    """In base64, in the session's input format."""
+
+    def pieces(self) -> Iterator[bytes]:
+        """It may be minutes of sound, which take the loop's time for milliseconds: so it is decoded as it is taken.
+        Raises WireError where it is no base64, perhaps after pieces that are."""
+        for start in range(0, len(self.audio), PIECE):
+            try:
+                yield msgspec.convert(self.audio[start : start + PIECE], bytes)
+            except msgspec.ValidationError as error:
+                raise wire_error(error, "audio") from None
 
 
 class InputCommit(ClientEvent, tag="input_audio_buffer.commit"):

@@ -96,7 +96,8 @@ class Control:
         self._emit(say.SessionUpdated(session=session))
 
     async def _append(self, event: ask.InputAppend, asked: Asked) -> None:
-        await self._line.append(event.audio, asked.arrived)
+        for piece in event.pieces():
+            await self._line.append(piece, asked.arrived)
 
     async def _commit(self, event: ask.InputCommit, asked: Asked) -> None:
         await self._line.settle()
