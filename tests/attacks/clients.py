@@ -9,6 +9,7 @@ from typing import Any
 
 import websockets
 
+from tests.attacks.connections import again
 from tests.attacks.target import Target
 
 CLOSE_S = 1.0
@@ -48,28 +49,20 @@ async def calling(target: Target, seconds: float, calls: int, behave: Callable[[
 async def _one_after_another(target: Target, until: float, behave: Callable[[Client], Awaitable[None]]) -> None:
     headers = {"Authorization": f"Bearer {target.key}"} if target.key else {}
     url = f"{target.ws}/v1/realtime"
-    while time.monotonic() < until:
-        try:
-            async with websockets.connect(
-                url, additional_headers=headers, proxy=None, max_size=None, close_timeout=CLOSE_S
-            ) as socket:
-                client = Client(socket, target, until)
-                listening = asyncio.create_task(client.listen())
-                try:
-                    await behave(client)
-                finally:
-                    listening.cancel()
-                    await asyncio.wait({listening})
-        except (OSError, websockets.WebSocketException) as error:
-            target.told[_end(error)] += 1
-            await asyncio.sleep(0.1)
 
+    async def once() -> None:
+        async with websockets.connect(
+            url, additional_headers=headers, proxy=None, max_size=None, close_timeout=CLOSE_S
+        ) as socket:
+            client = Client(socket, target, until)
+            listening = asyncio.create_task(client.listen())
+            try:
+                await behave(client)
+            finally:
+                listening.cancel()
+                await asyncio.wait({listening})
 
-def _end(error: Exception) -> str:
-    """As the server put it, where it did."""
-    if isinstance(error, websockets.ConnectionClosed) and error.rcvd:
-        return f"closed: {error.rcvd.code} {error.rcvd.reason}".rstrip()
-    return "closed"
+    await again(target, until, once)
 
 
 def message(text: str) -> dict[str, Any]:

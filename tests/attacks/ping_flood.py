@@ -4,6 +4,7 @@ import asyncio
 import time
 from itertools import repeat
 
+from tests.attacks.connections import one_after_another
 from tests.attacks.target import Attack, Target
 
 PING, PONG, FRAGMENT = b"\x89\x80\0\0\0\0", b"\x8a\x80\0\0\0\0", b"\x00\x80\0\0\0\0"
@@ -28,24 +29,18 @@ async def run(target: Target, seconds: float) -> None:
 async def floods(target: Target, until: float, first: bytes, again: bytes) -> None:
     """One caller after another: the server may end any of them."""
     key = f"Authorization: Bearer {target.key}\r\n" if target.key else ""
-    while time.monotonic() < until:
-        try:
-            reader, writer = await asyncio.open_connection(target.host, target.port, limit=1024)
-        except OSError:
-            await asyncio.sleep(0.1)
-            continue
-        try:
-            writer.write(SHAKE.format(host=target.host, port=target.port, key=key).encode())
-            await reader.readuntil(b"\r\n\r\n")
-            writer.write(first)
-            for said in repeat(again):
-                async with asyncio.timeout(max(0.0, until - time.monotonic())):
-                    writer.write(said)
-                    await writer.drain()
-        except (OSError, EOFError, TimeoutError, RuntimeError, asyncio.LimitOverrunError):
-            await asyncio.sleep(0.1)
-        finally:
-            writer.transport.abort()
+    shake = SHAKE.format(host=target.host, port=target.port, key=key).encode()
+
+    async def caller(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(shake)
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(first)
+        for said in repeat(again):
+            async with asyncio.timeout(max(0.0, until - time.monotonic())):
+                writer.write(said)
+                await writer.drain()
+
+    await one_after_another(target, until, caller, limit=1024)
 
 
 ATTACK = Attack("ping_flood", "three callers that send pings and fragments without end and read nothing", run)

@@ -2,30 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
+from tests.attacks.connections import one_after_another
 from tests.attacks.target import Target
 
 ADDRESSES = tuple(f"127.0.0.{number}" for number in range(2, 52))
 """Not 127.0.0.1, by which a PoP expects its own machine's proxies."""
 
+PAUSE_S = 0.05
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
-
-async def dialled(target: Target, source: str) -> Streams:
-    """A TCP connection to the target's HTTP port from `source`. Raises OSError."""
-    return await asyncio.open_connection(target.host, target.port, local_addr=(source, 0))
-
-
-@contextmanager
-def hung_up(streams: Streams) -> Iterator[Streams]:
-    """Whatever happens to it, the connection is dropped in the end."""
-    try:
-        with suppress(OSError, EOFError, RuntimeError):  # the last by uvloop, for a connection that is closed
-            yield streams
-    finally:
-        streams[1].transport.abort()
 
 
 async def keeps_open(
@@ -40,11 +27,11 @@ async def keeps_open(
 
 
 async def _again(target: Target, source: str, until: float, holds: Callable[[Streams, float], Awaitable[None]]) -> None:
-    while time.monotonic() < until:
-        with suppress(OSError):
-            with hung_up(await dialled(target, source)) as streams:
-                await holds(streams, until)
-        await asyncio.sleep(0.05)
+    async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await holds((reader, writer), until)
+        await asyncio.sleep(PAUSE_S)
+
+    await one_after_another(target, until, hold, source=source, pause_s=PAUSE_S)
 
 
 async def answered(reader: asyncio.StreamReader, until: float) -> bytes:
