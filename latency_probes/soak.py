@@ -16,6 +16,7 @@ from latency_probes.health import figures
 from latency_probes.measure import judge_call
 from latency_probes.misbehaving import SHUT_OUT, Site, dies, floods, pours, stalls
 from latency_probes.plan import CallPlan, Turn
+from latency_probes.records import TurnResult
 from latency_probes.sound import rng_for
 from voicepipe.errors import ProbeError
 
@@ -67,6 +68,8 @@ class Soaked(msgspec.Struct):
     """Heard gaps in ms of well-behaved calls, by door."""
     lost: dict[str, int] = {}
     """Their turns without an answer, or with the fallback in its place, by door."""
+    losses: list[str] = []
+    """What is known of the first of these."""
 
 
 @dataclass(slots=True)
@@ -81,6 +84,7 @@ class Soak:
     seen: Soaked = field(init=False)
     _questions: list[clips.Utterance] = field(default_factory=list)
     _number: int = 0
+    _began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         self.seen = Soaked(self.seconds, self.slots)
@@ -97,7 +101,7 @@ class Soak:
             await self._behaves(door, rng_for(1, door), most=1)
             if self.seen.failures:
                 raise ProbeError(f"by {door}: {self.seen.failures[0]}")
-        began = time.monotonic()
+        began = self._began = time.monotonic()
         until = began + self.seconds
         jobs = [asyncio.create_task(self._slot(until)) for _ in range(self.slots)]
         jobs.append(asyncio.create_task(self._reads(began, until)))
@@ -143,8 +147,14 @@ class Soak:
         for result in await asyncio.to_thread(judge_call, record, {}):
             lost = result.gap_ms is None or result.outcome == "fallback"
             self.seen.lost[door] = self.seen.lost.get(door, 0) + lost
+            self.seen.losses += [self._told(door, result)] * (lost and len(self.seen.losses) < FAILURES)
             if result.gap_ms is not None:
                 self.seen.gaps.setdefault(door, []).append(result.gap_ms)
+
+    def _told(self, door: str, result: TurnResult) -> str:
+        answered = f"answered {result.reply!r}" if result.reply else "without an answer"
+        minutes = (time.monotonic() - self._began) / 60
+        return f"{minutes:.0f} minutes in, by {door}: {result.text!r}, heard as {result.heard!r}, {answered}"
 
     async def _misbehaves(self, kind: str, door: str, rng: np.random.Generator) -> None:
         match kind:

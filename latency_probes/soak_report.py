@@ -37,7 +37,8 @@ def breaches(seen: Soaked) -> list[str]:
     if seen.failed:
         found.append(f"{seen.failed} well-behaved calls failed, as: {seen.failures[0]}")
     if lost := sum(seen.lost.values()):
-        found.append(f"{lost} turns of well-behaved callers were lost")
+        found.append(f"{lost} turns of well-behaved callers were lost:")
+        found += [f"  {loss}" for loss in seen.losses]
     memory = grown(seen, "rss_kb")
     if memory is None:
         found.append("there are too few readings to tell whether it grows")

@@ -51,9 +51,11 @@ def test_what_grows_is_told() -> None:
 def test_lost_turns_and_failed_calls_are_told() -> None:
     seen = soaked()
     seen.failed, seen.failures, seen.lost = 2, ["refused"], {"sip": 1, "webrtc": 2}
+    seen.losses = ["7 minutes in, by sip: 'hello', heard as '', without an answer"]
     assert breaches(seen) == [
         "2 well-behaved calls failed, as: refused",
-        "3 turns of well-behaved callers were lost",
+        "3 turns of well-behaved callers were lost:",
+        "  7 minutes in, by sip: 'hello', heard as '', without an answer",
     ]
 
 

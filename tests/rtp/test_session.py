@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -261,3 +262,37 @@ async def test_one_clock_ticks_all_and_survives_a_failure(caplog: pytest.LogCapt
     assert ticked == stopped
     running.cancel()
     assert "a media stream failed" in caplog.text
+
+
+async def test_calls_tick_in_time_while_the_loop_is_slow() -> None:
+    """One turn a wake-up made speech four times too slow where wake-ups were 20 ms apart."""
+    clock, ticks, steps = MediaClock(), 0, 100
+
+    def tick(now: float) -> None:
+        nonlocal ticks
+        ticks += 1
+
+    clock.add(tick)
+    running = asyncio.create_task(clock.run())
+    for _ in range(steps):
+        time.sleep(0.02)  # noqa: ASYNC251
+        await asyncio.sleep(0)
+    assert ticks > 0.4 * steps
+    running.cancel()
+
+
+async def test_a_stall_is_not_made_up_for() -> None:
+    clock, ticks = MediaClock(), 0
+
+    def tick(now: float) -> None:
+        nonlocal ticks
+        ticks += 1
+
+    clock.add(tick)
+    running = asyncio.create_task(clock.run())
+    await asyncio.sleep(0)
+    time.sleep(0.5)  # noqa: ASYNC251
+    before = time.monotonic()
+    await asyncio.sleep(0.02)
+    assert ticks <= 3 + (time.monotonic() - before) / 0.02
+    running.cancel()

@@ -247,6 +247,19 @@ async def test_a_flood_at_one_port_does_not_starve_another_call() -> None:
         assert callee.heard == [packet(n) for n in range(100)]
 
 
+async def test_a_call_does_not_fall_behind_while_the_loop_is_slow() -> None:
+    """With one datagram a wake-up it did, by seconds, where wake-ups were more than a packet's 20 ms apart."""
+    async with talking() as (caller, callee):
+        for n in range(90):
+            caller.media.send_rtp(packet(n))
+            if n % 3 == 2:
+                time.sleep(0.005)  # noqa: ASYNC251
+                await asyncio.sleep(0)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert len(callee.heard) == 90
+
+
 async def test_after_a_flood_the_call_goes_on() -> None:
     async with talking() as (caller, callee):
         with stranger() as sock:

@@ -30,13 +30,18 @@ class MediaClock:
 
     async def run(self) -> None:
         """Tick until cancelled. A tick that fails is logged: it is one call's, and all of them hang on this."""
-        step = PERIOD_S / PHASES
-        due, turn = time.monotonic(), 0
+        step, turn = PERIOD_S / PHASES, 0
+        due = time.monotonic() + step
         while True:
-            due = max(due + step, time.monotonic() - PERIOD_S)  # Ticks that a stall swallowed are not made up.
-            turn = (turn + 1) % PHASES
             await asyncio.sleep(due - time.monotonic())
-            self._tick(self._phases[turn])
+            due = max(due, time.monotonic() - PERIOD_S)  # Ticks that a stall swallowed are not made up.
+            # Where wake-ups of the loop are further apart than our turns, several turns are due.
+            for _ in range(PHASES):
+                self._tick(self._phases[turn])
+                turn = (turn + 1) % PHASES
+                due += step
+                if due > time.monotonic():
+                    break
 
     @staticmethod
     def _tick(phase: set[Tick]) -> None:
