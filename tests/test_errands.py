@@ -10,10 +10,12 @@ import pytest
 from tests.scenario import Delays, Does, Presses, Recording, Says, Scenario, play
 from voicepipe.agent import Tool
 from voicepipe.engines.base import Message
+from voicepipe.errands import REMEMBERED, Errand, Errands
 from voicepipe.errors import OutcomeUnknown, ToolError
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.translate import Translator
 from voicepipe.turn.events import ReplyDone
+from voicepipe.turn.history import History, Ids
 from voicepipe.turn.prompt import ToolCall
 
 pytestmark = pytest.mark.virtual_time
@@ -199,6 +201,78 @@ async def test_a_model_that_asks_again_for_what_still_runs_does_not_have_it_done
     assert recording.story.count(TOLD) == 1
     assert tools_of(recording)[-2:] == ["calls book", f"-> {BOOKED}"]
     assert tools_of(recording).count(f"-> {BOOKED}") == 1
+
+
+UNSURE = {ASKED: "call:book {}", "please": "call:book {}", f"Error: {LATE}": "I do not know. Really."}
+
+
+async def test_what_comes_after_the_time_limit_of_a_repeat_as_well_is_told_once() -> None:
+    """And whoever asks then is told of it: it is not begun again."""
+    uses = Slow(6.5)
+    hears, says = [ASKED, "please", "once more"], [SPEAKS, Says(5500, 900), Says(14_000, 900)]
+    replies = UNSURE | {BOOKED: "It is booked.", "once more": "As I said."}
+    recording = await play(scenario(hears=hears, says=says, replies=replies, length_ms=18_000), uses)
+    assert uses.names == uses.done == ["book {}"]
+    assert [line for line in recording.story if line.startswith("agent")] == [
+        *["agent (completed): I do not know. Really."] * 2, TOLD, "agent (completed): As I said.",
+    ]  # fmt: skip
+    assert tools_of(recording)[-2:] == ["calls book", f"-> {BOOKED}"]
+    assert tools_of(recording).count(f"-> {BOOKED}") == 1
+
+
+async def test_what_was_repeated_beside_the_conversation_is_told_in_it() -> None:
+    """The reply beside it has gone; the one that the conversation made still wants to know."""
+    uses = Slow(6.0)
+    does = [Does(6000, "respond_beside", ASKED)]
+    recording = await play(scenario(replies=UNSURE | {BOOKED: "It is booked."}, does=does), uses)
+    assert uses.names == uses.done == ["book {}"]
+    assert recording.story.count(TOLD) == 1
+    assert tools_of(recording) == ["calls book", f"-> {BOOKED}"]
+
+
+async def test_who_asks_again_in_the_moment_in_which_it_is_over_gets_its_result() -> None:
+    """The loop has not told anybody yet that it is."""
+    later: asyncio.Future[Callable[[], str]] = asyncio.get_running_loop().create_future()
+    begun: list[str] = []
+
+    async def use(key: str) -> str:
+        begun.append(key)
+        raise OutcomeUnknown(LATE, later)
+
+    errands = Errands(History(), Ids("1"), lambda tool, call, about, key: asyncio.create_task(use(key)))
+
+    async def ask(number: int) -> Errand:
+        errand = errands.begin(Tool("book"), ToolCall(f"c{number}", "book", "{}"), {}, remembered=True)
+        await errand.wait()
+        errands.told([errand])
+        return errand
+
+    await ask(1)
+    await ask(2)
+    later.set_result(lambda: BOOKED)
+    assert (await ask(3)).output == BOOKED
+    assert len(begun) == 2 and len(set(begun)) == 1, "the second one waits for the first one's run"
+    await asyncio.sleep(0)
+    await ask(4)
+    assert len(set(begun)) == 2, "it was told: this is a new wish"
+
+
+async def test_however_much_is_done_meanwhile_what_runs_is_not_forgotten() -> None:
+    later: asyncio.Future[Callable[[], str]] = asyncio.get_running_loop().create_future()
+
+    async def use(name: str) -> str:
+        if name == "book":
+            raise OutcomeUnknown(LATE, later)
+        return "looked"
+
+    errands = Errands(History(), Ids("1"), lambda tool, call, about, key: asyncio.create_task(use(tool.name)))
+    for number, name in enumerate(["book", "book", *["look"] * 2 * REMEMBERED]):
+        errand = errands.begin(Tool(name), ToolCall(f"c{number}", name, "{}"), {}, remembered=True)
+        await errand.wait()
+        errands.told([errand])
+    later.set_result(lambda: BOOKED)
+    await asyncio.sleep(0)
+    assert [errand.output for errand in errands.untold()] == [BOOKED]
 
 
 async def test_what_comes_late_while_the_caller_is_told_that_nobody_knows_is_told_next() -> None:

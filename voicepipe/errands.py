@@ -47,6 +47,8 @@ class Errand:
     output: str | None = None
     """What came of it, as the model reads it; None: it runs."""
     failed: bool = False
+    later: "asyncio.Future[Callable[[], str]] | None" = None
+    """It took longer than its time limit and is not over: where its outcome will be known."""
     due: bool = True
     """The caller has not been told what came of it."""
     answered: bool = False
@@ -84,6 +86,9 @@ class Errands:
         """Begin it, or join the one that is under way for the same wish. `before`: the message that its call stands
         before, that of the reply which asks. Raises ToolError: the call has too many under way."""
         wish = _wish(tool, call)
+        for errand in list(self._errands):
+            if errand.later and errand.later.done():  # In this step of the loop: nobody was told yet.
+                self._came_late(errand)
         if same := self._same(wish, remembered):
             return same
         if sum(errand.output is None for errand in self._errands) >= MOST:
@@ -143,24 +148,29 @@ class Errands:
         return item
 
     def _finished(self, errand: Errand, task: "asyncio.Task[str]") -> None:
-        later = self._take(errand, task.result)
+        errand.later = self._take(errand, task.result)
         if not errand.item:
             errand.due = False
         errand.over.set()
         self._tell(errand)
-        if later:
-            later.add_done_callback(partial(self._came_late, errand))
+        if errand.later:
+            errand.later.add_done_callback(lambda _: self._came_late(errand))
 
-    def _came_late(self, errand: Errand, later: "asyncio.Future[Callable[[], str]]") -> None:
+    def _came_late(self, errand: Errand) -> None:
         """It took longer than its time limit, of which the model and perhaps the caller have been told, and is over
         now. To replies this is another errand: what they told was that nobody knows."""
-        repeated = any(other.key == errand.key for other in self._errands if other is not errand)
-        if later.cancelled() or not errand.item or repeated:  # A repeat waits for the same, and tells of it.
+        later, errand.later = errand.later, None
+        if not later or later.cancelled() or not errand.item or self._repeated(errand):
             return
         known = replace(errand, due=True, answered=False, failed=False)
         self._errands = [other for other in self._errands if other is not errand] + [known]
         self._take(known, later.result())
         self._tell(known)
+
+    def _repeated(self, errand: Errand) -> bool:
+        """The conversation has asked again for the same use: that one waits for the same, and tells of it."""
+        uses = [other for other in self._errands if other.item and other.key == errand.key]
+        return uses[-1] is not errand
 
     def _take(self, errand: Errand, outcome: Callable[[], str]) -> "asyncio.Future[Callable[[], str]] | None":
         """Put down what came of it; returns where that will yet be known, if it is not."""
@@ -202,7 +212,7 @@ class Errands:
         errand.result = output
 
     def _forget(self) -> None:
-        settled = [errand for errand in self._errands if errand.output is not None and not errand.due]
+        settled = [errand for errand in self._errands if errand.output is not None and not (errand.due or errand.later)]
         for errand in settled if len(self._errands) > REMEMBERED else ():
             self._errands.remove(errand)
         while len(self._keys) > REMEMBERED:
