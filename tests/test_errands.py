@@ -1,15 +1,16 @@
 """Tools in calls: each that was begun is finished once and told of, whatever became of its reply. In virtual time."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import msgspec
 import pytest
 
 from tests.scenario import Delays, Does, Presses, Recording, Says, Scenario, play
-from voicepipe.agent import Tool
-from voicepipe.engines.base import Message
+from voicepipe.agent import Agent, Tool
+from voicepipe.engines.base import Delta, Message, Prompt
+from voicepipe.engines.scripted import ScriptedLlm
 from voicepipe.errands import REMEMBERED, Errand, Errands
 from voicepipe.errors import OutcomeUnknown, ToolError
 from voicepipe.ingress.realtime.session import Session
@@ -17,6 +18,7 @@ from voicepipe.ingress.realtime.translate import Translator
 from voicepipe.turn.events import ReplyDone
 from voicepipe.turn.history import History, Ids
 from voicepipe.turn.prompt import ToolCall
+from voicepipe.writer import TOOL_ROUNDS
 
 pytestmark = pytest.mark.virtual_time
 ASKED = "book a table for two"
@@ -151,6 +153,61 @@ async def test_a_client_that_cancels_the_telling_is_not_told_unasked() -> None:
     assert [line for line in recording.story if line.startswith("reply")] == ["reply cancelled client_cancelled"]
     (errand,) = recording.control._errands.untold()
     assert errand.output == BOOKED, "it is told with the next reply"
+
+
+FALLBACK = f"agent (completed): {Agent('any').fallback}"
+
+
+@pytest.mark.parametrize("says_after", ["", "call:book {}"])
+@pytest.mark.parametrize("modality", ["audio", "text"])
+async def test_who_hears_the_fallback_has_not_been_told(says_after: str, modality: str) -> None:
+    """The model says nothing to the result, or asks again and again. The caller says the same once more, as they are
+    asked to; nobody speaks to them unasked in between."""
+    uses = Uses(0.5)
+    replies = {ASKED: "call:book {}", "please": "call:book {}", BOOKED: says_after}
+    says, settings = [SPEAKS, Says(9000, 900)], {"modality": modality}
+    recording = await play(scenario(replies=replies, says=says, settings=settings, length_ms=20_000), uses)
+    assert uses.names == uses.done == ["book {}"]
+    assert [line for line in recording.story if line.startswith(("agent", "user"))] == [
+        f"user: {ASKED}", FALLBACK, "user: please", FALLBACK,
+    ]  # fmt: skip
+    (errand,) = recording.control._errands.untold()
+    assert errand.output == BOOKED
+
+
+class Restless(ScriptedLlm):
+    """Calls a tool with other arguments each time that it is asked."""
+
+    async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        self.prompts.append(prompt)
+        yield ToolCall(f"c{len(self.prompts)}", "book", f'{{"page": {len(self.prompts)}}}')
+
+
+async def test_a_model_that_only_calls_tools_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.scenario.ScriptedLlm", Restless)
+    uses = Uses(0.1)
+    recording = await play(scenario(), uses)
+    assert recording.story.count(FALLBACK) == 1
+    assert len(recording.llm.prompts) == len(uses.done) == len(recording.control._errands.untold()) == TOOL_ROUNDS
+
+
+class Stuck(ScriptedLlm):
+    """Answers everything but a tool's result."""
+
+    async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        if prompt.messages[-1].role == "tool":
+            await asyncio.Event().wait()
+        async for delta in super().generate(prompt):
+            yield delta
+
+
+@pytest.mark.parametrize("modality", ["audio", "text"])
+async def test_the_fallback_of_a_late_answer_tells_nothing(modality: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.scenario.ScriptedLlm", Stuck)
+    recording = await play(scenario(settings={"modality": modality}, length_ms=15_000), Uses(0.5))
+    assert FALLBACK in recording.story
+    (errand,) = recording.control._errands.untold()
+    assert errand.output == BOOKED
 
 
 class Slow(Uses):

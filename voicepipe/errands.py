@@ -52,7 +52,8 @@ class Errand:
     due: bool = True
     """The caller has not been told what came of it."""
     answered: bool = False
-    """A reply was begun for that alone. There is one at most: a model that fails must not be asked for ever."""
+    """No reply is begun for that alone: there was one, since a model that fails must not be asked for ever, or the next
+    one that is asked for tells of it."""
     waiting: int = 0
     """Replies that wait for it."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
@@ -112,8 +113,8 @@ class Errands:
     def bring_up(self, errands: Sequence[Errand]) -> None:
         """A reply is begun for that alone: they stand at the conversation's end, where it looks for what to answer."""
         last = self._history.items[-1] if self._history.items else None
+        self.put_off(errands)
         for errand in errands:
-            errand.answered = True
             if errand.item and last not in [other.result for other in errands]:
                 self._record(errand, errand.item, errand.output or "")
 
@@ -121,6 +122,11 @@ class Errands:
         """A reply that knows what came of them begins to be heard."""
         for errand in errands:
             errand.due = False
+
+    def put_off(self, errands: Iterable[Errand]) -> None:
+        """They are told with the next reply that the caller or the client asks for, and begin none."""
+        for errand in errands:
+            errand.answered = True
 
     def taken_back(self, errands: Iterable[Errand]) -> None:
         """The reply that told of them was a cut-in, or was cut before the caller can have understood it."""

@@ -165,8 +165,7 @@ class Reply:
             if not self.over or heard < self.sent:
                 self._studio.errands.taken_back(self._missed(heard))
         if reason == "client_cancelled":  # Who wants silence is told with the next reply.
-            for errand in self.knows:
-                errand.answered = True
+            self._studio.errands.put_off(self.knows)
         if self._item is not None:
             self._item.status = "incomplete"
             self._studio.emit(ReplyItemDone(self.id, self._item))
@@ -251,7 +250,7 @@ class Reply:
                 self._open_message()
                 await playout.put(piece)
             else:
-                self._text_begins(piece.text)
+                self._text_begins(piece.text, stand_in=piece.stand_in)
         await self._close_message()
 
     def _open_message(self) -> None:
@@ -273,7 +272,9 @@ class Reply:
     def _text_begins(self, text: str, words: int = 0, *, stand_in: bool = False) -> None:
         """`words`: those before it."""
         self._open_message()
-        if not stand_in and not self._failure:
+        if self._writer.gave_up:  # It asks the caller to say it again.
+            self._studio.errands.put_off(self.knows)
+        elif not stand_in and not self._failure:
             new = [errand for errand in self.knows if errand not in self._telling]
             self._telling |= dict.fromkeys(new, words)
             self._studio.errands.told(new)

@@ -56,6 +56,8 @@ class Writer:
         """The tools whose results stand in the prompt, or have come since."""
         self.talks = False
         """Tools run that have something to say meanwhile."""
+        self.gave_up = False
+        """The model says nothing, or asks for one tool after the other: what is said is the fallback, and no answer."""
         self._studio = studio
         self._order = order
         self._record = record
@@ -84,7 +86,8 @@ class Writer:
                 yield text
             if not calls:
                 if not self._ladder.answering:
-                    yield agent.fallback  # The model said nothing.
+                    self.gave_up = True
+                    yield agent.fallback
                 return
             await self._gate.wait()
             more = await self._carry_out(calls)
@@ -93,7 +96,8 @@ class Writer:
                     yield agent.goodbye
                 return
             prompt = self._next(prompt, "".join(said), more)
-        yield agent.fallback  # It asks for one tool after the other.
+        self.gave_up = True
+        yield agent.fallback
 
     def _note_token(self) -> None:
         if not self.over:
@@ -113,9 +117,8 @@ class Writer:
         begun = {index: self._begin(call) for index, call in enumerate(calls) if not self._is_client_s(call)}
         await self._wait([errand for errand in begun.values() if isinstance(errand, Errand)])
         if len(begun) < len(calls):
-            for errand in self.knows:
-                # The reply that the client asks for, once its tools are done, tells of ours as well.
-                errand.answered = True
+            # The reply that the client asks for, once its tools are done, tells of ours as well.
+            self._studio.errands.put_off(self.knows)
             for call in calls:
                 if self._is_client_s(call):
                     await self._pieces.put(call)
