@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -10,6 +12,7 @@ import pytest
 from tests.scenario import Delays, Does, Presses, Recording, Says, Scenario, play
 from voicepipe.agent import Agent, Tool
 from voicepipe.engines.base import Delta, Message, Prompt
+from voicepipe.engines.chat import messages
 from voicepipe.engines.scripted import ScriptedLlm
 from voicepipe.errands import REMEMBERED, Errand, Errands
 from voicepipe.errors import OutcomeUnknown, ToolError
@@ -351,6 +354,53 @@ async def test_all_tools_of_a_reply_run_at_once_and_it_knows_of_each() -> None:
     assert "agent (completed): Let me see. That is all." in recording.story
     messages = recording.control._errands._history.messages("")
     assert [m.text or m.call_id or "call" for m in messages][-1] == "Let me see. That is all."
+
+
+def results_of(recording: Recording) -> list[str]:
+    """What the model's server reads of tools in the last prompt, in order: the call, and the result it has there."""
+    chat = messages(recording.llm.prompts[-1])
+    return [
+        f"{one['tool_calls'][0]['function']['name']} -> {two['content']}"
+        for one, two in pairwise(chat) if "tool_calls" in one and one["tool_calls"][0]["id"] == two["tool_call_id"]
+    ]  # fmt: skip
+
+
+async def test_a_model_that_numbers_its_calls_anew_in_each_answer_reads_each_result_at_its_call() -> None:
+    hears, says = [ASKED, "and a taxi"], [SPEAKS, Says(6000, 900)]
+    agent = {"tools": [{"name": name, "function": "m:f"} for name in ("book", "taxi")]}
+    replies = {ASKED: "call:book {}", "and a taxi": "call:taxi {}", BOOKED: "Booked.", "taxi did {}": "It comes."}
+    recording = await play(scenario(hears=hears, says=says, agent=agent, replies=replies), Uses(0.2))
+    assert results_of(recording) == ["book -> book did {}", "taxi -> taxi did {}"]
+
+
+class Numberless(ScriptedLlm):
+    """All calls have the same id."""
+
+    async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        async for delta in super().generate(prompt):
+            yield replace(delta, call_id="call_0") if isinstance(delta, ToolCall) else delta
+
+
+async def test_a_model_that_gives_all_its_calls_one_id_reads_each_result_at_its_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also at calls of what is not there, and of what has been begun already."""
+    monkeypatch.setattr("tests.scenario.ScriptedLlm", Numberless)
+    replies = {ASKED: "call:fly {} call:book {} call:book {}", "please": "call:book {}", BOOKED: LONG}
+    says, uses = [SPEAKS, Says(CUT, 1500)], Uses(2.5)
+    recording = await play(scenario(replies=replies, says=says, length_ms=25_000), uses)
+    assert uses.names == ["book {}"]
+    booked = f"book -> {BOOKED}"
+    assert results_of(recording) == ["fly -> Error: there is no tool fly", booked, booked]
+
+
+async def test_calls_of_a_client_s_tools_have_ids_of_their_own() -> None:
+    """By which it gives us the results."""
+    hears, says = [ASKED, "please"], [SPEAKS, Says(5000, 900)]
+    replies = {ASKED: "call:show {}", "please": "call:show {}"}
+    recording = await play(scenario(hears=hears, says=says, replies=replies, settings={"tools": ["show"]}), Uses())
+    shown = [item.call_id for _, event in recording.events if isinstance(event, ReplyDone) for item in event.items]
+    assert len(shown) == len(set(shown)) == 2 and shown[0] == "c1"
 
 
 async def test_a_client_s_tools_are_passed_on_beside_ours() -> None:

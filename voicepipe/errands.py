@@ -95,12 +95,14 @@ class Errands:
         if sum(errand.output is None for errand in self._errands) >= MOST:
             raise ToolError("too many tools of this call are still running")
         key = self._keys.setdefault(wish, self._ids.new("use"))
-        if any(errand.call.call_id == call.call_id for errand in self._errands):
-            call = replace(call, call_id=key)  # Some servers number their calls anew in each reply.
         errand = Errand(tool, call, wish, key, self._enter(call, before) if remembered else None)
         self._errands.append(errand)
         self._begin(tool, call, about, key).add_done_callback(partial(self._finished, errand))
         return errand
+
+    def call_ids(self) -> set[str]:
+        """Those of the calls that are remembered, also of those beside the conversation."""
+        return {errand.call.call_id for errand in self._errands}
 
     def untold(self) -> list[Errand]:
         """Those of the conversation that are over and that the caller has not been told of."""

@@ -1,7 +1,7 @@
 """What the replies of one call are made with, and what one of them is asked to be."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -77,6 +77,19 @@ class Studio:
     def about(self, origin: Origin) -> dict[str, Any]:
         """What tools are told of the phone call: {"id", "caller", "called", "headers"}."""
         return {"id": self.call_id, **msgspec.structs.asdict(origin)}
+
+    def named(self, calls: Iterable[ToolCall], prompt: Prompt) -> list[ToolCall]:
+        """The model's calls, each with an id that no other call has: results are known by them, and some servers number
+        their calls anew in each answer. `prompt`: which it answered."""
+        taken = {item.call_id for item in self.history.items} | self.errands.call_ids()
+        taken |= {message.call.call_id for message in prompt.messages if message.call}
+        named = []
+        for call in calls:
+            if call.call_id in taken:
+                call = replace(call, call_id=self.ids.new("call"))
+            taken.add(call.call_id)
+            named.append(call)
+        return named
 
     def used(self, call: ToolCall, result: str) -> None:
         """A tool ran on the server: the conversation holds it, and the client does not see it."""

@@ -90,7 +90,7 @@ class Writer:
                     yield agent.fallback
                 return
             await self._gate.wait()
-            more = await self._carry_out(calls)
+            more = await self._carry_out(self._studio.named(calls, prompt))
             if more is None:
                 if self.hangs_up and not self._ladder.answering and agent.goodbye:
                     yield agent.goodbye
