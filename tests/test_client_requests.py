@@ -1,14 +1,20 @@
 """What a client asks of a call and takes back at once, or asks to do harm: in virtual time."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 
 import pytest
 
 from tests.scenario import Recording, Says, Scenario, play
-from voicepipe.call_api import ReplyRequest
+from voicepipe.agent import Tool
+from voicepipe.call_api import ReplyRequest, Size
 from voicepipe.control import Control
+from voicepipe.engines.base import Delta, Prompt
+from voicepipe.engines.scripted import ScriptedLlm
 from voicepipe.errors import ItemExists, ItemUnknown
 from voicepipe.turn.events import Item, ItemAdded, ReplyDone, SpeechStarted
+from voicepipe.turn.history import MAX_CHARS, item_bytes
+from voicepipe.turn.prompt import ToolCall
 
 pytestmark = pytest.mark.virtual_time
 
@@ -103,3 +109,42 @@ async def test_what_tools_on_the_server_found_cannot_be_read_by_guessing_ids() -
     recording = await play(scenario, asks=guesses)
     hidden = [item.id for item in recording.control._dialogue.studio.history.items if item.kind != "message"]
     assert len(hidden) == 2 and not set(hidden) & set(found)
+
+
+class Asks(ScriptedLlm):
+    """Looks up whatever it is asked, and says that it has."""
+
+    async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        last = prompt.messages[-1]
+        yield ToolCall("c", "look", f'{{"up": "{last.text}"}}') if last.role == "user" else "I have looked."
+
+
+async def test_a_client_can_empty_a_conversation_in_which_tools_ran_on_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is bounded by what it sees, and of what it does not see only what a prompt may still hold is kept."""
+    monkeypatch.setattr("tests.scenario.ScriptedLlm", Asks)
+    sizes, hidden = list[tuple[Size, int]](), list[int]()
+
+    async def looks(tool: Tool, call: ToolCall) -> str:
+        return f"{call.arguments} {'found ' * 1000}"
+
+    async def asks_and_deletes(control: Control) -> None:
+        history = control._dialogue.studio.history
+        for number in range(30):
+            control.add_item(Item(f"asks_{number}", text=f"what is {number}?"), None)
+            control.respond(ReplyRequest(modality="text"))
+            await asyncio.sleep(0.5)
+            sizes.append((control.size(), sum(map(item_bytes, control.items()))))
+            hidden.append(len(history.items) - len(control.items()))
+        for item in list(control.items()):
+            control.delete_item(item.id)
+        sizes.append((control.size(), 0))
+
+    scenario = Scenario(about="Many tools.", hears=[], says=[], length_ms=17_000,
+                        agent={"tools": [{"name": "look", "function": "m:f"}]})  # fmt: skip
+    recording = await play(scenario, looks, asks=asks_and_deletes)
+    assert recording.story.count("agent (completed): I have looked.") == 30
+    assert [size.bytes for size, _ in sizes] == [visible for _, visible in sizes]
+    assert [size.items for size, _ in sizes] == [*range(2, 62, 2), 0]
+    assert max(hidden[10:]) <= 2 * (MAX_CHARS // 6000 + 1), "two items a tool"

@@ -63,7 +63,7 @@ class CallControl(Protocol):
         """The conversation, in order."""
 
     def size(self) -> Size:
-        """Of the conversation, with what tools on the server found."""
+        """Of the conversation as `items` has it."""
 
     def item(self, item_id: str) -> Item:
         """Raises ItemUnknown."""

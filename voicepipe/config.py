@@ -125,7 +125,7 @@ class LimitsConfig(Section, frozen=True):
     item_bytes: Annotated[int, Meta(ge=1024)] = 64 * 1024
     """One entry of a conversation."""
     conversation_bytes: Annotated[int, Meta(ge=1024)] = 1024 * 1024
-    """All of them."""
+    """All of them that the client sees."""
     items: Annotated[int, Meta(ge=1)] = 2000
     client_percent: Annotated[int, Meta(ge=2, le=100)] = 10
     """Of the event loop's time that one client's messages may take for long; what comes faster is carried out later. A

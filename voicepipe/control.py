@@ -60,7 +60,7 @@ class Control:
 
     def size(self) -> Size:
         history = self._dialogue.studio.history
-        return Size(len(history.items), history.bytes)
+        return Size(history.count, history.bytes)
 
     def item(self, item_id: str) -> Item:
         return self._dialogue.studio.history.shown(item_id)

@@ -148,11 +148,10 @@ class Errands:
 
     def _enter(self, call: ToolCall, before: str | None) -> Item:
         item = called(self._ids, call)
-        self._history.hide(item.id)
         try:
-            self._history.add(item, self._history.before(before) if before else None)
+            self._history.add(item, self._history.before(before) if before else None, hidden=True)
         except ItemUnknown:  # A client has deleted the message.
-            self._history.add(item)
+            self._history.add(item, hidden=True)
         return item
 
     def _finished(self, errand: Errand, task: "asyncio.Task[str]") -> None:
@@ -208,15 +207,16 @@ class Errands:
 
     def _record(self, errand: Errand, item: Item, result: str) -> None:
         """The result stands behind its call. Where the conversation has gone on without it both stand at its end, where
-        the model looks for what it has to answer. No client can have deleted them: they are hidden."""
-        before = errand.result
+        the model looks for what it has to answer. No client can have deleted them, but they may have left the prompt
+        and gone."""
+        history, before = self._history, errand.result
         output = Item(self._ids.new("item"), "function_call_output", call_id=errand.call.call_id, output=result)
-        self._history.hide(output.id)
-        if before:
-            self._history.delete(before.id)
-        if before or (not errand.waiting and self._history.items[-1] is not item):
-            self._history.move_to_end(item.id)
-        self._history.add(output, item.id)
+        if before or (not errand.waiting and history.items[-1] is not item):
+            for old in (item, before):
+                if old and old.id in history:
+                    history.delete(old.id)
+            history.add(item, hidden=True)
+        history.add(output, item.id, hidden=True)
         errand.result = output
 
     def _forget(self) -> None:

@@ -95,8 +95,7 @@ class Studio:
         """A tool ran on the server: the conversation holds it, and the client does not see it."""
         output = Item(self.ids.new("item"), "function_call_output", call_id=call.call_id, output=result)
         for item in (called(self.ids, call), output):
-            self.history.add(item)
-            self.history.hide(item.id)
+            self.history.add(item, hidden=True)
 
 
 def _taken(settings: CallSettings) -> set[str]:

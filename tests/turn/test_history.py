@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from voicepipe.errors import ItemExists, ItemMismatch, ItemUnknown
 from voicepipe.turn.events import Item
-from voicepipe.turn.history import ITEM_CHARS, History, Ids, cut_at
+from voicepipe.turn.history import ITEM_CHARS, History, Ids, cut_at, item_bytes
 from voicepipe.turn.prompt import Message, ToolCall
 
 
@@ -88,10 +88,9 @@ def test_only_an_assistants_audio_can_be_cut() -> None:
 
 
 def test_tools_are_rendered_and_server_tools_stay_hidden() -> None:
-    call = Item("f", "function_call", call_id="c1", name="book", arguments="{}")
-    made = history(Item("u", text="book"), call, Item("o", "function_call_output", call_id="c1", output="done"))
-    made.hide("f")
-    made.hide("o")
+    made = history(Item("u", text="book"))
+    made.add(Item("f", "function_call", call_id="c1", name="book", arguments="{}"), hidden=True)
+    made.add(Item("o", "function_call_output", call_id="c1", output="done"), hidden=True)
     assert [item.id for item in made.visible()] == ["u"]
     assert made.last_visible() == "u"
     assert made.messages("")[1:] == (
@@ -109,6 +108,27 @@ def test_a_result_that_comes_after_its_call_was_trimmed_is_left_out() -> None:
     made.add(Item("o", "function_call_output", call_id="c1", output="done"), "f")
     made.add(Item("u", text="hello"))
     assert all(message.role == "user" for message in made.messages(""))
+
+
+def test_what_is_hidden_goes_once_no_prompt_will_hold_it() -> None:
+    """But no call whose result is still to come, and nothing that the client sees."""
+    made = History(max_chars=400)
+    kept: dict[str, str] = {}
+    for n in range(30):
+        made.add(Item(f"u{n}", text=f"say {n}. {'so ' * 20}"))
+        made.add(Item(f"f{n}", "function_call", call_id=f"c{n}", name="look"), hidden=True)
+        if n != 7:
+            result = Item(f"o{n}", "function_call_output", call_id=f"c{n}", output=f"saw {n}.")
+            made.add(result, f"f{n}", hidden=True)
+        prompt = " ".join(message.text for message in made.messages(""))
+        assert f"say {n}." in prompt and (f"saw {n}." in prompt or n == 7)
+        kept = {item.id: item.output for item in made.items if item.id[0] != "u"}
+        assert len(kept) <= 14 and all(made.get(item_id) for item_id in kept)
+    assert "f7" in kept and "f6" not in kept and "o6" not in made and "f8" not in made
+    assert made.count == 30 == len(made.visible())
+    assert made.bytes == sum(map(item_bytes, made.visible()))
+    made.add(Item("o7", "function_call_output", call_id="c7", output="saw 7."), "f7", hidden=True)
+    assert "saw 29." in " ".join(message.text for message in made.messages(""))
 
 
 def test_what_stands_before_an_item() -> None:

@@ -53,8 +53,9 @@ class History:
             raise ItemUnknown(f"The conversation has no item with id {item_id!r}.")
         return self.get(item_id)
 
-    def add(self, item: Item, after: str | None = None) -> str | None:
-        """Insert `item` after the item `after` ("root": first; None: last). Returns the id before it.
+    def add(self, item: Item, after: str | None = None, *, hidden: bool = False) -> str | None:
+        """Insert `item` after the item `after` ("root": first; None: last). Returns the id before it. `hidden`: it is
+        kept for the prompt and from the client, since its tool ran on the server.
 
         Raises ItemExists and ItemUnknown.
         """
@@ -64,7 +65,10 @@ class History:
         self.items.insert(at, item)
         self._by_id[item.id] = item
         self._deleted.discard(item.id)
-        self._growing.append(item)
+        if hidden:
+            self._hidden.add(item.id)
+        else:
+            self._growing.append(item)
         self._trimmed_before += at < self._trimmed_before
         return self.items[at - 1].id if at else None
 
@@ -91,17 +95,14 @@ class History:
         self._growing = [other for other in self._growing if other is not item]
         self._trimmed_before -= at < self._trimmed_before
 
-    def move_to_end(self, item_id: str) -> None:
-        """Raises ItemUnknown."""
-        item, hidden = self.get(item_id), item_id in self._hidden
-        self.delete(item_id)
-        self.add(item)
-        if hidden:
-            self.hide(item_id)
+    @property
+    def count(self) -> int:
+        """Of the items that are not hidden."""
+        return len(self.items) - len(self._hidden)
 
     @property
     def bytes(self) -> int:
-        """What all items take, in UTF-8."""
+        """What these take, in UTF-8."""
         growing = self._growing
         self._growing = [item for item in growing if item.status == "in_progress"]
         for item in growing:
@@ -109,10 +110,6 @@ class History:
                 self._counted[item.id] = item_bytes(item)
                 self._bytes += self._counted[item.id]
         return self._bytes + sum(map(item_bytes, self._growing))
-
-    def hide(self, item_id: str) -> None:
-        """Keep the item for the prompt and from the client: a tool that ran on the server."""
-        self._hidden.add(item_id)
 
     def visible(self) -> list[Item]:
         """The conversation as the client knows it."""
@@ -185,7 +182,20 @@ class History:
         while at < len(items) and items[at].kind == "function_call_output":
             at += 1
         self._trimmed_before += at
+        if at:
+            self._forget()
         return items[at:]
+
+    def _forget(self) -> None:
+        """What is hidden and in no prompt any more goes: no client could delete it. A call waits for its result."""
+        past = self.items[: self._trimmed_before]
+        answered = {item.call_id for item in past if item.kind == "function_call_output"}
+        gone = {item.id for item in past if item.id in self._hidden and item.call_id in answered}
+        past = [item for item in past if item.id not in gone]
+        self.items[: self._trimmed_before], self._trimmed_before = past, len(past)
+        self._hidden -= gone
+        for item_id in gone:
+            del self._by_id[item_id]
 
     def _index(self, item_id: str) -> int:
         item = self.get(item_id)
