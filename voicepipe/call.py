@@ -284,7 +284,7 @@ class Call:
         self._last = last if self.machine.state is State.REPLYING else None  # It may yet be reopened.
         if utterance.announced:
             self.emit(SpeechStopped(utterance.item_id, round(samples_to_ms(self.ear.last_voiced))))
-        self._catch_up()
+        self.catch_up()
 
     def _cut(self) -> None:
         self._announce()
@@ -326,9 +326,10 @@ class Call:
         """No longer wait, and answer what has not been answered meanwhile."""
         self.dialogue.go_on(what)
         self.machine.answers = self.dialogue.answers
-        self._catch_up()
+        self.catch_up()
 
-    def _catch_up(self) -> None:
+    def catch_up(self) -> None:
+        """Begin the reply that is owed, if there is one and nothing is in its way."""
         # A voice that is heard now ends as a turn, whose reply answers everything, or as a cough.
         if not self.utterance and self.dialogue.catch_up():
             self.replying()
@@ -340,7 +341,7 @@ class Call:
             self.ear.forget()
         if self.no_input.goodbye:
             self.spawn(self.hang_up("no_input"))
-        self._catch_up()
+        self.catch_up()
 
     async def hang_up(self, reason: str) -> None:
         """End the call from our side."""

@@ -50,7 +50,7 @@ class Control:
     def _tool_over(self) -> None:
         """The conversation has a result: a reply that is prepared does not know it, and one may be owed for it."""
         self._dialogue.discard()
-        self._call.go_on("tool")
+        self._call.catch_up()
 
     def configure(self, settings: CallSettings) -> None:
         self._call.configure(settings)
