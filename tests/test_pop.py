@@ -62,7 +62,11 @@ async def test_a_call_that_would_be_answered_late_is_refused(make) -> None:  # t
     pop = make(pop={"budget_ms": 300})
     local, agent = pop.tenant(None), pop.agent(None)
     for number in range(20):
-        pop.note("local", ReplyDone(f"resp_{number}", "completed", record={"at_words": 90.0, "compute": 400.0}))
+        pop.note(
+            "local",
+            f"rtc_{number}",
+            ReplyDone(f"resp_{number}", "completed", record={"at_words": 90.0, "compute": 400.0}),
+        )
     with pytest.raises(PopFull, match="after 48[0-9] ms, over this PoP's budget of 300 ms"), pop.admit(local, agent):
         pass
     assert pop.calls == 0
@@ -96,14 +100,14 @@ async def test_failures_of_one_tenant_close_the_pop_to_no_other(make, monkeypatc
     pop = make(tenants=[{"name": "a", "key_env": "KEY_A"}, {"name": "b", "key_env": "KEY_B"}])
     pop.serving.set()
     failed = ReplyDone("resp", "failed", record={"at_words": 90.0})
-    for _ in range(100):
-        pop.note("a", failed)
+    for number in range(100):
+        pop.note("a", f"rtc_{number}", failed)
     with pytest.raises(PopFull, match="over this PoP's budget"), pop.admit(pop.tenant("secret-a"), pop.agent(None)):
         pass
     with pop.admit(pop.tenant("secret-b"), pop.agent(None)):
         pass
-    for _ in range(100):
-        pop.note("b", failed)
+    for number in range(100):
+        pop.note("b", f"rtc_{number}", failed)
     assert pop.health()["status"] == "late"
 
 

@@ -2,13 +2,16 @@
 
 Counting slots does not see a GPU that something else slows down, or turns that are longer than usual. So a PoP also
 predicts the turn latency that one more call would bring, and refuses where that is over its budget: one caller who is
-sent elsewhere rather than all of them waiting. Only the engines' time is counted, never how long callers hesitate.
+sent elsewhere rather than all of them waiting. Only the engines' time is counted, never how long callers hesitate. How
+many calls it holds in time it finds by trying (`call_limit.py`).
 """
 
 import math
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable
+from typing import NamedTuple
 
+from voicepipe.call_limit import CallLimit
 from voicepipe.turn.events import ReplyDone
 
 NOMINAL_MS = 160.0
@@ -16,8 +19,8 @@ NOMINAL_MS = 160.0
 BEFORE_COMPUTE_MS = 80.0
 """From the caller's last voiced sample to *prepare*, with the words of that moment."""
 WINDOW_S = 60.0
-FEWEST = 20
-"""Turns within the window; of fewer, the slowest one in twenty says nothing."""
+FEWEST = 10
+"""Turns within the window; fewer say nothing."""
 SLOWING = 0.25
 """At full load engines take a quarter longer than when idle, growing with the square of the load."""
 
@@ -47,51 +50,96 @@ def engines_ms(reply: ReplyDone, failed_ms: float) -> float | None:
     return compute
 
 
+class Turn(NamedTuple):
+    """One that was answered."""
+
+    at: float
+    tenant: str
+    call: str
+    compute_ms: float
+    """From *prepare* to the first sound of the reply."""
+
+
+class Calls(NamedTuple):
+    """In progress."""
+
+    all: int
+    own: int
+    """Of the tenant in question."""
+
+
 class Admission:
     """What turns cost lately, and whose they were. Times are monotonic seconds, given by who calls; no clock inside.
 
-    A tenant is judged by its own turns and by everybody's. Of the others', those of the one with the slowest are left
-    out: what makes only that tenant's replies late or fail is its own affair, and keeps nobody else out.
+    A tenant is judged by its own turns and by everybody's. Each time the worst is left out: of its own turns those of
+    one call, of everybody's those of one other tenant, or of one call where the PoP has one tenant (`alone`). What
+    makes only that call's or that tenant's replies late or fail is its own affair, and keeps nobody else out.
     """
 
-    def __init__(self, slots: int) -> None:
-        self._slots = slots
-        self._turns: deque[tuple[float, str, float]] = deque()
-        """When each ended, whose it was, and its compute in ms: *prepare* to the first sound of the reply."""
+    def __init__(self, slots: int, budget_ms: float, *, alone: bool = True) -> None:
+        self._slots, self._alone = slots, alone
+        self._turns: deque[Turn] = deque()
         self._computed: dict[str | None, float] = {}
         """What these turns say for a tenant: asked for by every caller and every look at the PoP's health."""
+        self._limit = CallLimit(slots, budget_ms)
+        self._own = defaultdict[str, CallLimit](lambda: CallLimit(slots, budget_ms))
+        """By tenant."""
 
-    def note(self, now: float, tenant: str, compute_ms: float) -> None:
-        """A turn was answered."""
-        self._turns.append((now, tenant, compute_ms))
+    def note(self, turn: Turn, calls: Calls) -> None:
+        """A turn was answered, beside so many calls."""
+        self._turns.append(turn)
         self._computed.clear()
-        self._forget(now)
+        self._forget(turn.at)
+        own = self._own[turn.tenant]
+        for limit, compute_ms, among in (
+            (self._limit, self._shared(None), calls.all),
+            (own, self._owned(turn.tenant), calls.own),
+        ):
+            limit.judge(turn.at, latency_ms(compute_ms) if compute_ms else None, among)
 
-    def predicted_ms(self, now: float, calls: int, tenant: str | None = None) -> float:
+    def predicted_ms(self, now: float, calls: Calls, tenant: str | None = None) -> float:
         """95th percentile of turn latency, in ms, if `tenant` placed one more call beside `calls`; None: a tenant from
         whom no turn is known."""
         self._forget(now)
         compute_ms = self._computed.get(tenant)
         if compute_ms is None:
-            own = _p95(ms for _, whose, ms in self._turns if whose == tenant)
-            compute_ms = self._computed[tenant] = max(own, self._shared(tenant))
-        growth = slowing((calls + 1) / self._slots) / slowing(calls / self._slots)
-        return latency_ms(compute_ms * growth)
+            own_ms = self._owned(tenant) if tenant else 0.0
+            compute_ms = self._computed[tenant] = max(own_ms, self._shared(tenant))
+        growth = slowing((calls.all + 1) / self._slots) / slowing(calls.all / self._slots)
+        own_limit = self._own.get(tenant) if tenant else None
+        least_ms = own_limit.least_ms(now, calls.own) if own_limit else 0.0
+        return max(latency_ms(compute_ms * growth), self._limit.least_ms(now, calls.all), least_ms)
+
+    def _owned(self, tenant: str) -> float:
+        """What a tenant's turns say of it, in ms of compute; 0: nothing."""
+        since = self._own[tenant].since
+        return _without_worst([turn for turn in self._turns if turn.tenant == tenant and turn.at >= since])
 
     def _shared(self, tenant: str | None) -> float:
-        """What everybody's turns say, without those of the worst other tenant; with one tenant alone, all of them."""
-        tenants = {whose for _, whose, _ in self._turns}
-        if len(tenants | {tenant} - {None}) < 2:
-            return _p95(ms for _, _, ms in self._turns)
-        return min(_p95(ms for _, whose, ms in self._turns if whose != other) for other in tenants - {tenant})
+        """What everybody's turns say to `tenant`, in ms of compute; 0: nothing."""
+        turns = [turn for turn in self._turns if turn.at >= self._limit.since]
+        if self._alone:
+            return _without_worst(turns)
+        others = {turn.tenant for turn in turns} - {tenant}
+        return min((_p95(turn.compute_ms for turn in turns if turn.tenant != other) for other in others), default=0.0)
 
     def _forget(self, now: float) -> None:
-        while self._turns and self._turns[0][0] < now - WINDOW_S:
+        while self._turns and self._turns[0].at < now - WINDOW_S:
             self._turns.popleft()
             self._computed.clear()
 
 
+def _without_worst(turns: list[Turn]) -> float:
+    """What they say without the one call that makes them look worst: one of those with a turn among the slowest."""
+    slowest = sorted(turns, key=lambda turn: turn.compute_ms)[-max(1, len(turns) // 20 + 1) :]
+    return min(
+        (_p95(turn.compute_ms for turn in turns if turn.call != worst) for worst in {turn.call for turn in slowest}),
+        default=0.0,
+    )
+
+
 def _p95(computes: Iterable[float]) -> float:
-    """Their 95th percentile; 0: they are too few to say anything."""
+    """Their 95th percentile, and never the slowest one; 0: they are too few to say anything."""
     ordered = sorted(computes)
-    return ordered[math.ceil(0.95 * len(ordered)) - 1] if len(ordered) >= FEWEST else 0.0
+    count = len(ordered)
+    return ordered[min(math.ceil(0.95 * count), count - 1) - 1] if count >= FEWEST else 0.0

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from voicepipe import descriptors, memory
-from voicepipe.admission import Admission, engines_ms
+from voicepipe.admission import Admission, Calls, Turn, engines_ms
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.agent_store import AgentStore, open_agents
 from voicepipe.call import Call
@@ -91,7 +91,7 @@ class _Seat:
         self.watched.answered(call_id, line, time.time(), settings.origin.caller)
 
         def emit(event: CallEvent) -> None:
-            pop.note(self.owner, event)
+            pop.note(self.owner, call_id, event)
             self.watched.note(event, time.time())
             on_event(event)
 
@@ -117,7 +117,7 @@ class Pop:
         self._operator_key = operator_key(config)
         self._calls: dict[str, int] = {}
         """Calls by tenant."""
-        self._admission = Admission(config.pop.slots)
+        self._admission = Admission(config.pop.slots, config.pop.budget_ms, alone=len(config.tenants) < 2)
         self._down: dict[str, float] = {}
         """Engines that do not work, and the monotonic second at which that was seen."""
         self._draining = False
@@ -180,7 +180,9 @@ class Pop:
             mine, all_calls = mine - (leaving.owner == tenant.name), all_calls - 1
         if all_calls >= self.config.pop.slots:
             raise PopFull(f"All {self.config.pop.slots} slots of this PoP are taken; try again later, or another PoP.")
-        if (predicted := self._predicted_ms(tenant.name, all_calls)) > (budget := self.config.pop.budget_ms):
+        if (predicted := self._predicted_ms(tenant.name, Calls(all_calls, mine))) > (
+            budget := self.config.pop.budget_ms
+        ):
             raise PopFull(
                 f"One more call would be answered after {predicted:.0f} ms, over this PoP's budget of {budget} ms; "
                 "try again later, or another PoP."
@@ -196,17 +198,18 @@ class Pop:
     @property
     def predicted_ms(self) -> float:
         """Turn latency, 95th percentile, that one more call would bring, of somebody who has none."""
-        return self._predicted_ms(None, self.calls)
+        return self._predicted_ms(None, Calls(self.calls, 0))
 
-    def _predicted_ms(self, tenant: str | None, calls: int) -> float:
+    def _predicted_ms(self, tenant: str | None, calls: Calls) -> float:
         return self._admission.predicted_ms(time.monotonic(), calls, tenant)
 
-    def note(self, tenant: str, event: CallEvent) -> None:
+    def note(self, tenant: str, call_id: str, event: CallEvent) -> None:
         """A call of this tenant's tells how it is going."""
         if isinstance(event, ReplyDone):
             took_ms = engines_ms(event, max(self.config.ladder.fallback_ms, self.config.pop.budget_ms))
             if took_ms is not None:
-                self._admission.note(time.monotonic(), tenant, took_ms)
+                turn = Turn(time.monotonic(), tenant, call_id, took_ms)
+                self._admission.note(turn, Calls(self.calls, self._calls.get(tenant, 0)))
 
     def health(self) -> dict[str, Any]:
         troubles: dict[str, Any] = {"warning": self._agents.warning} if self._agents.warning else {}
