@@ -219,3 +219,20 @@ async def test_a_reply_beside_the_conversation_leaves_nothing_in_it() -> None:
     uses = Uses(1.0)
     recording = await play(scenario(says=[], does=[Does(500, "respond_beside", ASKED), Does(900, "cancel")]), uses)
     assert uses.done == ["book {}"] and tools_of(recording) == []
+
+
+async def test_a_reply_beside_the_conversation_that_asks_for_what_runs_gets_it_and_tells_nobody() -> None:
+    """Nor is it told instead of the caller."""
+    uses, keys = Uses(3.0), list[str]()
+    recording = await play(scenario(does=[Does(2800, "cancel"), Does(2900, "respond_beside", ASKED)]), uses, keys)
+    assert uses.names == uses.done == ["book {}"]
+    assert recording.story.count(TOLD) == 2, "to the client, and to the caller"
+    assert tools_of(recording) == ["calls book", f"-> {BOOKED}"]
+
+
+async def test_what_a_reply_beside_the_conversation_has_begun_becomes_the_conversation_s() -> None:
+    uses = Uses(3.0)
+    recording = await play(scenario(does=[Does(600, "respond_beside", ASKED), Does(900, "cancel")]), uses)
+    assert uses.names == uses.done == ["book {}"]
+    assert recording.story.count(TOLD) == 1
+    assert tools_of(recording) == ["calls book", f"-> {BOOKED}"]

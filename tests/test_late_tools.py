@@ -1,7 +1,9 @@
 """Functions that go on after their time limit: done once, and told of when they are over. In virtual time."""
 
 import asyncio
+import random
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
@@ -12,7 +14,7 @@ from voicepipe.call_api import ReplyRequest
 from voicepipe.control import Control
 from voicepipe.errands import REMEMBERED, Errand, Errands
 from voicepipe.errors import OutcomeUnknown, ToolError
-from voicepipe.turn.events import Item
+from voicepipe.turn.events import Item, ReplyText
 from voicepipe.turn.history import History, Ids
 from voicepipe.turn.prompt import ToolCall
 
@@ -165,3 +167,24 @@ async def test_what_comes_late_is_told_also_where_the_prompt_no_longer_reaches_b
     recording = await play(scenario(replies=replies), uses, asks=talks_on)
     assert tools_of(recording) == ["calls book", f"-> {BOOKED}"]
     assert recording.story.count(TOLD) == 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_who_asks_at_random_moments_has_it_done_again_only_once_told(seed: int) -> None:
+    """Each run has one result in the conversation, and the caller is told of each."""
+    chance = random.Random(seed)
+    uses = Slow(chance.choice((0.7, 1.3, 2.1, 3.7, 6.0, 9.5)))
+    says, at = [SPEAKS], 1900
+    while at < 20_000:
+        at += chance.choice((600, 1500, 2500, 4000))
+        says.append(Says(at, 900))
+        at += 900
+    replies = UNSURE | {BOOKED: "It is booked."}
+    hears = [ASKED, *["please"] * len(says)]
+    recording = await play(scenario(hears=hears, says=says, replies=replies, length_ms=45_000), uses)
+    assert uses.names == uses.done and uses.done
+    told = [at for at, event in recording.events if isinstance(event, ReplyText) and "booked" in event.delta]
+    begun = [1000 * (at - recording.line.began) for _, at in uses.begun]
+    assert all(any(a < heard < b for heard in told) for a, b in pairwise(begun)), "begun again before it was told"
+    assert tools_of(recording).count(f"-> {BOOKED}") == len(uses.done)
+    assert recording.control._errands.untold() == []

@@ -31,8 +31,8 @@ QUIET_MS = 20_000
 
 
 class Forgetful(ScriptedLlm):
-    """Calls one to three tools for whatever the caller says, as if it had not called them before; then tells every
-    result that it has not said yet. Numbers stand for wishes."""
+    """Calls one to three tools for whatever the caller says, as if it had not called them before, and numbers them anew
+    each time; then tells every result that it has not said yet. Numbers stand for wishes."""
 
     async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         self.prompts.append(prompt)
@@ -50,9 +50,7 @@ class Forgetful(ScriptedLlm):
         if last.role != "user" or not numbers:
             return [" ".join(news) or "Yes?"]
         wish = int(numbers[-1])
-        calls: list[Delta] = [
-            ToolCall(f"call_{len(self.prompts)}_{n}", "book", f'{{"wish": "{wish}-{n}"}}') for n in range(wish % 3 + 1)
-        ]
+        calls: list[Delta] = [ToolCall(f"call_{n}", "book", f'{{"wish": "{wish}-{n}"}}') for n in range(wish % 3 + 1)]
         return ["Let me see. ", *calls] if wish % 2 else calls
 
 
@@ -129,9 +127,10 @@ def result(items: list[Any], index: int) -> str:
 
 
 def in_order(messages: tuple[Message, ...]) -> bool:
-    """Every result stands straight behind its call."""
+    """Every result stands straight behind its call, which no other one is taken for."""
+    ids = [message.call.call_id for message in messages if message.call]
     pairs = zip((None, *messages), messages, strict=False)
-    return all(
+    return len(set(ids)) == len(ids) and all(
         message.role != "tool" or (before and before.call and before.call.call_id == message.call_id)
         for before, message in pairs
     )

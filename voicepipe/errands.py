@@ -41,7 +41,7 @@ class Errand:
     wish: str
     key: str
     item: Item | None
-    """Its call in the conversation; None: it was begun for a reply beside the conversation."""
+    """Its call in the conversation; None: only replies beside the conversation have asked for it."""
     result: Item | None = None
     """What came of it, in the conversation."""
     output: str | None = None
@@ -90,7 +90,9 @@ class Errands:
         for errand in list(self._errands):
             if errand.later and errand.later.done():  # In this step of the loop: nobody was told yet.
                 self._came_late(errand)
-        if same := self._same(wish, remembered):
+        if same := self._same(wish):
+            if remembered and not same.item:
+                same.item = self._enter(same.call, before)
             return same
         if sum(errand.output is None for errand in self._errands) >= MOST:
             raise ToolError("too many tools of this call are still running")
@@ -139,10 +141,9 @@ class Errands:
         """The call has ended; what runs is finished all the same."""
         self._left, self.on_over = True, _nobody
 
-    def _same(self, wish: str, remembered: bool) -> Errand | None:
+    def _same(self, wish: str) -> Errand | None:
         for errand in reversed(self._errands):
-            joins = errand.output is None or (errand.due and not errand.failed)
-            if errand.wish == wish and joins and bool(errand.item) == remembered:
+            if errand.wish == wish and (errand.output is None or (errand.due and not errand.failed)):
                 return errand
         return None
 

@@ -53,7 +53,8 @@ class Writer:
         self.hangs_up = False
         """The call is to be ended then."""
         self.knows: list[Errand] = []
-        """The tools whose results stand in the prompt, or have come since."""
+        """The tools whose results stand in the prompt, or have come since; a reply beside the conversation tells the
+        caller of none."""
         self.talks = False
         """Tools run that have something to say meanwhile."""
         self.gave_up = False
@@ -177,7 +178,8 @@ class Writer:
                 talk.cancel()
         finally:
             self.talks = False
-        self.knows += errands
+        if self._order.remembered:
+            self.knows += errands
 
     async def _talk(self, errands: Sequence[Errand]) -> None:
         """What the caller hears while tools run. Each text is one piece: it is queued as a whole, and then finished."""
