@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import random
+import tracemalloc
 from collections import Counter
 from typing import Any
 
@@ -164,3 +165,28 @@ async def test_audio_huge_and_empty() -> None:
         over.set()
         assert await neighbour >= 1
         assert len(pop.calls[0].blocks) == pytest.approx(15 * 1024 * 1024 / 960, abs=2)
+
+
+MASSES = b"[" + b",".join([b"{}"] * 300_000) + b"]"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b'{"type":"session.update","event_id":' + MASSES + b"}",
+        b'{"type":' + MASSES + b"}",
+        b'{"type":"input_audio_buffer.append","event_id":' + MASSES + b',"audio":""}',
+        b'{"type":"session.update","session":{"a":' + MASSES + b'},"type":"input_audio_buffer.append"}',
+        b'{"type":"input_audio_buffer.append","audio":"","session":{"a":' + MASSES + b'},"type":"session.update"}',
+    ],
+)
+def test_a_message_that_is_too_long_is_not_made_into_objects(message: bytes) -> None:
+    """16 MiB of them stopped the loop for seconds, whatever field they were in."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(WireError):
+            client_events.decode(message, 512 * 1024)
+        client_events.event_id(message)
+        assert tracemalloc.get_traced_memory()[1] < 2 * len(message)  # Each {} is 64 bytes and more.
+    finally:
+        tracemalloc.stop()

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from voicepipe.ingress.realtime.errors import WireError, wire_error
+from voicepipe.ingress.realtime.errors import LONGEST, WireError, wire_error
 from voicepipe.ingress.realtime.items import ItemIn
 from voicepipe.ingress.realtime.session import MaxTokens, ToolChoice, ToolJson
 
@@ -120,11 +120,14 @@ AnyClientEvent = (
 )
 
 _decoder: msgspec.json.Decoder[AnyClientEvent] = msgspec.json.Decoder(AnyClientEvent)
+_append_decoder = msgspec.json.Decoder(InputAppend)
 
 
 class _Envelope(Struct, frozen=True):
-    event_id: Any = None
-    type: Any = None
+    """Raw: skipped and not made. Whoever has masses made stops the loop for seconds, as 16 MiB of `{}` do."""
+
+    event_id: msgspec.Raw = msgspec.Raw(b"null")
+    type: msgspec.Raw = msgspec.Raw(b"null")
 
 
 _envelope = msgspec.json.Decoder(_Envelope)
@@ -133,19 +136,24 @@ _envelope = msgspec.json.Decoder(_Envelope)
 def decode(raw: str | bytes, most: int) -> AnyClientEvent:
     """The event in one message. Raises WireError, also where it is longer than `most` and no audio."""
     try:
-        # Skipping through a message makes nothing of it; decoding one of many small parts takes the loop's time.
-        if len(raw) > most and _envelope.decode(raw).type != "input_audio_buffer.append":
-            too_long = f"The message is {len(raw)} bytes long, and at most {most} are taken unless it appends audio. "
-            raise WireError("invalid_value", f"{too_long}Send less at once.")
-        return _decoder.decode(raw)
+        # Not by the decoder of all events: with two types in it, the message would be the first one's.
+        return _decoder.decode(raw) if len(raw) <= most else _append_decoder.decode(raw)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        if len(raw) > most and _short(raw, "type") != "input_audio_buffer.append":
+            too_long = f"The message is {len(raw)} bytes long, and at most {most} are taken unless it appends audio. "
+            raise WireError("invalid_value", f"{too_long}Send less at once.") from None
         raise wire_error(error) from None
 
 
 def event_id(raw: str | bytes) -> str | None:
     """The `event_id` of a message that could not be decoded, where it has one."""
+    return _short(raw, "event_id")
+
+
+def _short(raw: str | bytes, field: str) -> str | None:
+    """A text of the envelope; None: there is none, or a very long one."""
     try:
-        found = _envelope.decode(raw).event_id
+        found = getattr(_envelope.decode(raw), field)
+        return msgspec.json.decode(found, type=str) if len(bytes(found)) <= LONGEST else None
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return None
-    return found if isinstance(found, str) else None
