@@ -29,9 +29,13 @@ class Client:
 
     async def send(self, kind: str, **fields: Any) -> None:
         """One event; waits while the server does not read, until the time is over."""
+        await self.send_text(json.dumps({"type": kind, **fields}))
+
+    async def send_text(self, message: str) -> None:
+        """As `send`, of a message as it is."""
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.01, self.until - time.monotonic())):
-                await self._socket.send(json.dumps({"type": kind, **fields}))
+                await self._socket.send(message)
                 await asyncio.sleep(0)  # What comes is read, too.
 
     async def listen(self) -> None:

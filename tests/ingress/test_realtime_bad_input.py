@@ -147,7 +147,7 @@ def test_garbage_is_a_wire_error(raw: str | bytes) -> None:
         client_events.decode(raw, 1 << 20)
     except WireError as error:
         assert error.code and error.message and len(error.message) <= 400
-    assert client_events.event_id(raw) is None
+    assert client_events.event_id(raw, 1 << 20) is None
 
 
 async def test_audio_huge_and_empty() -> None:
@@ -178,6 +178,8 @@ MASSES = b"[" + b",".join([b"{}"] * 300_000) + b"]"
         b'{"type":"input_audio_buffer.append","event_id":' + MASSES + b',"audio":""}',
         b'{"type":"session.update","session":{"a":' + MASSES + b'},"type":"input_audio_buffer.append"}',
         b'{"type":"input_audio_buffer.append","audio":"","session":{"a":' + MASSES + b'},"type":"session.update"}',
+        b'{"type":"input_audio_buffer.append","audio":"","x":' + MASSES + b"}",
+        b'{"x":' + MASSES + b',"type":"input_audio_buffer.append","audio":""}',
     ],
 )
 def test_a_message_that_is_too_long_is_not_made_into_objects(message: bytes) -> None:
@@ -186,7 +188,46 @@ def test_a_message_that_is_too_long_is_not_made_into_objects(message: bytes) -> 
     try:
         with pytest.raises(WireError):
             client_events.decode(message, 512 * 1024)
-        client_events.event_id(message)
+        assert client_events.event_id(message, 512 * 1024) is None
         assert tracemalloc.get_traced_memory()[1] < 2 * len(message)  # Each {} is 64 bytes and more.
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("as_bytes", [False, True])
+@pytest.mark.parametrize(
+    "message",
+    [
+        '{"type":"input_audio_buffer.append","event_id":"e1","audio":"%s"}',
+        '{ "audio" : "%s" , "event_id" : "e1", "type" : "input_audio_buffer.append", "more": [1, {"a": "b"}]}',
+    ],
+)
+@pytest.mark.parametrize("escape", [{}, {"/": "\\/"}, {"+": "\\u002B"}])
+def test_a_long_append_is_read_as_a_short_one(message: str, as_bytes: bool, escape: dict[str, str]) -> None:
+    sound = base64.b64encode(bytes(range(256)) * 300).decode()
+    said = sound
+    for plain, escaped in escape.items():
+        said = said.replace(plain, escaped)
+    raw = (message % said).encode() if as_bytes else message % said
+    for most in (1000, 1 << 20):
+        event = client_events.decode(raw, most)
+        assert isinstance(event, client_events.InputAppend)
+        assert (event.audio, event.event_id) == (sound, "e1")
+        assert client_events.event_id(raw, most) == "e1"
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ('{"type":"input_audio_buffer.append","event_id":7,"audio":"%s"}', "invalid_type"),
+        ('{"type":"input_audio_buffer.append","audio":"%s"', "invalid_json"),
+        ('{"type":"input_audio_buffer.append","audio":"\\x%s"}', "invalid_json"),
+        ('{"type":"input_audio_buffer.append","audio":"%s', "invalid_value"),
+        ('{"type":"session.update","session":{"audio":"%s"}}', "invalid_value"),
+        ('{"type":"input_audio_buffer.append","x":{"audio":"%s"}}', "missing_required_parameter"),
+    ],
+)
+def test_a_long_message_with_a_mistake_is_told_of_it(message: str, code: str) -> None:
+    with pytest.raises(WireError) as told:
+        client_events.decode(message % ("A" * 4000), 1000)
+    assert told.value.code == code

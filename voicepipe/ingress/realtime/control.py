@@ -68,7 +68,7 @@ class Control:
         try:
             event = ask.decode(raw, self._limits.event_bytes)
         except WireError as error:
-            return answer(say.ErrorEvent.of(error, ask.event_id(raw)))
+            return answer(say.ErrorEvent.of(error, ask.event_id(raw, self._limits.event_bytes)))
         try:
             await _HANDLERS[type(event)](self, event, Asked(arrived, answer, rights))
         except WireError as error:
