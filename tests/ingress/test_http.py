@@ -17,6 +17,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin, Subprotocol
 
 from tests.ingress.fake_pop import FakePop, limited, serving
+from tests.waiting import until
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, HttpConfig, TenantConfig
 from voicepipe.errors import ConfigError, Draining, EngineDown, PopFull, Unauthorized
@@ -358,3 +359,20 @@ async def test_voices_are_listed_with_their_languages() -> None:
         answer = await client.get("/v1/voices", headers=bearer("sk-acme"))
         data = [{"id": "en-us", "language": "en-us"}, {"id": "de", "language": "de"}]
         assert answer.json() == {"object": "list", "data": data}
+
+
+async def test_a_post_that_is_broken_off_is_no_error_of_ours(caplog: pytest.LogCaptureFixture) -> None:
+    """Anybody can break off a hundred a second; each wrote two tracebacks into the log."""
+    async with serving(FakePop()) as address:
+        host, _, port = address.partition(":")
+        for _ in range(10):
+            _, writer = await asyncio.open_connection(host, int(port))
+            writer.write(
+                b"POST /v1/realtime/client_secrets HTTP/1.1\r\nHost: %b\r\nContent-Length: 100\r\n\r\n{"
+                % address.encode()
+            )
+            await writer.drain()
+            await asyncio.sleep(0.02)
+            writer.close()
+        await until(lambda: "closed before all of the body had come" in caplog.text)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 import msgspec
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
@@ -53,6 +53,10 @@ class UnknownTurn(Refused):
     """No turn that is kept has this id."""
 
 
+class Gone(Refused):
+    """Whoever sent the request has closed the connection: nobody reads the answer."""
+
+
 class UnknownPath(Refused):
     """Nothing is served there."""
 
@@ -65,6 +69,7 @@ _ANSWERS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     UnknownCall: (404, "call_id_not_found", {}),
     UnknownTurn: (404, "turn_not_found", {}),
     UnknownPath: (404, "not_found", {}),
+    Gone: (400, "client_gone", {}),
     PopFull: (503, "pop_full", {"Retry-After": "2"}),
     TenantFull: (503, "pop_full", {"Retry-After": "2"}),
     NoPort: (503, "no_port", {"Retry-After": "2"}),
@@ -200,12 +205,16 @@ def permitted(rights: Rights, before: Session, asked: dict[str, Any], agent: Age
 
 
 async def body(request: Request, most: int = BODY_BYTES) -> bytes:
-    """All of the request's body. Raises WireError: it is over `most` bytes."""
+    """All of the request's body. Raises WireError: it is over `most` bytes; Gone."""
     read = bytearray()
-    async for piece in request.stream():
-        read += piece
-        if len(read) > most:
-            raise WireError("request_too_large", f"The body is over {most} bytes, the most that is taken: shorten it.")
+    try:
+        async for piece in request.stream():
+            read += piece
+            if len(read) > most:
+                too_large = f"The body is over {most} bytes, the most that is taken: shorten it."
+                raise WireError("request_too_large", too_large)
+    except ClientDisconnect:
+        raise Gone("The connection was closed before all of the body had come.") from None
     return bytes(read)
 
 
