@@ -55,6 +55,21 @@ def test_many_ek_keys_get_two_together_and_leave_their_tenant_its_own() -> None:
     assert is_let_in(shares, key("ek_1", tenant="clinic"), 100)
 
 
+def test_a_few_greedy_ek_keys_keep_no_other_out() -> None:
+    shares, now = Work(PERCENT), 0.0
+    greedy = [key(f"ek_{n}") for n in range(4)]
+    for _ in range(1000):
+        for who in greedy:
+            if is_let_in(shares, who, now):
+                shares.took(who, 0.03, now)
+        now += 0.01
+    others = [key(f"ek_other_{n}") for n in range(10)]
+    for who in others:
+        assert is_let_in(shares, who, now)
+        shares.took(who, 0.005, now)
+        assert is_let_in(shares, who, now + 1)
+
+
 def test_who_took_too_much_at_once_is_let_in_again_when_it_was_told() -> None:
     shares, who = Work(PERCENT), key()
     shares.took(who, 60.0, 0.0)

@@ -8,6 +8,7 @@ from voicepipe.bucket import Bucket, Rate
 from voicepipe.errors import OverShare
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.throttle import Remembered
+from voicepipe.rtp.share import Share
 
 AGAIN_S = 5
 """A debt that is as large as can be is paid after about so long."""
@@ -15,6 +16,9 @@ ONE_SAVED_MS, MANY_SAVED_MS = 250.0, 1000.0
 """Of the loop's time that one `ek_` key has saved up at most, and a tenant. A call by WebRTC is placed in 1 to 5 ms."""
 MANY = 2
 """A tenant's own key has so many shares of a client, and so have all of its `ek_` keys together."""
+SURE = Rate(10.0, 2.0)
+"""Milliseconds that an `ek_` key has at once, and a second, though all of its tenant's together have nothing left: who
+has a few of them could otherwise keep every other browser out."""
 
 
 class Work:
@@ -23,14 +27,17 @@ class Work:
     def __init__(self, percent: int) -> None:
         each = 10.0 * percent
         one, many = Rate(ONE_SAVED_MS, each), Rate(MANY_SAVED_MS, MANY * each)
-        self._one = Remembered[tuple[str, str], Bucket](lambda: Bucket(one))
-        """Milliseconds, by tenant and `ek_` key."""
-        self._many = Remembered[tuple[str, str], Bucket](lambda: Bucket(many))
-        """By tenant, of its own key and of all of its `ek_` keys."""
+        self._tenants = Remembered[str, Bucket](lambda: Bucket(many))
+        """Milliseconds, of its own key; in all of these by tenant."""
+        self._commons = Remembered[str, Bucket](lambda: Bucket(many))
+        """Of all its `ek_` keys, which take nothing from its own key."""
+        self._own = Remembered[tuple[str, str], Bucket](lambda: Bucket(one))
+        """By `ek_` key, too."""
+        self._sure = Remembered[tuple[str, str], Bucket](lambda: Bucket(SURE))
 
     def check(self, who: Caller, now: float) -> None:
         """Raises OverShare: what this key has asked for took too much."""
-        if not all(bucket.has(now) for bucket in self._buckets(who)):
+        if not (self._share(who).has(now) if who.secret else self._tenants[who.tenant.name].has(now)):
             raise OverShare(
                 "What is asked for with this key takes more of this server's time than its share: ask less often, or "
                 f"with shorter sessions, and again in {AGAIN_S} s."
@@ -38,13 +45,16 @@ class Work:
 
     def took(self, who: Caller, seconds: float, now: float) -> None:
         """Of the processor's time, for what it has asked for."""
-        for bucket in self._buckets(who):
+        if who.secret:
+            share = self._share(who)
+            share.has(now)
+            share.spent(1000 * seconds)
+        else:
+            bucket = self._tenants[who.tenant.name]
             bucket.has(now)
             bucket.take(1000 * seconds)
 
-    def _buckets(self, who: Caller) -> list[Bucket]:
-        """An `ek_` key's own and the one of all of its tenant's, which takes nothing from the tenant's own key."""
-        tenant = who.tenant.name
-        if not who.secret:
-            return [self._many[tenant, ""]]
-        return [self._one[tenant, who.secret], self._many[tenant, "ek_"]]
+    def _share(self, who: Caller) -> Share:
+        """Of an `ek_` key."""
+        key = who.tenant.name, who.secret
+        return Share(self._commons[who.tenant.name], self._own[key], self._sure[key])

@@ -17,13 +17,13 @@ a time-out, leaves one or two calls waiting behind it; an app that gives one key
 
 class Waiting:
     """Of one PoP. An offer takes a place and costs its sender nothing, and whoever never connects keeps it for
-    `webrtc.connect_ms`: so where several tenants share a PoP none may have half of its places waiting, and the holder
-    of one `ek_` key, such as a browser, no more than a quarter of its tenant's."""
+    `webrtc.connect_ms`: so where several tenants share a PoP none may have more than half of its places waiting. All
+    `ek_` keys of a tenant, such as browsers have, may together have half of the tenant's, and one of them a quarter."""
 
     def __init__(self, config: Config) -> None:
         self._most = max(LEAST, config.pop.slots // 2) if len(config.tenants) > 1 else config.pop.slots
         self._held: Counter[tuple[str, str]] = Counter()
-        """By tenant, and by tenant and `ek_` key."""
+        """By tenant, by tenant and `ek_` key, and of all its `ek_` keys ("ek_")."""
 
     @contextmanager
     def place(self, who: Caller) -> Iterator[None]:
@@ -31,9 +31,10 @@ class Waiting:
         name, most = who.tenant.name, min(self._most, who.tenant.slots or self._most)
         self._check((name, ""), self._most, f"tenant {name}")
         if who.secret:
+            self._check((name, "ek_"), max(LEAST, most // 2), "ek_ keys")
             of_key = max(LEAST_OF_KEY, most // OF_KEY)
             self._check((name, who.secret), max(1, min(of_key, most - 1)), "this ek_ key")  # One is left to others.
-        held = {(name, ""), (name, who.secret)}
+        held = {(name, ""), (name, who.secret), *([(name, "ek_")] if who.secret else [])}
         self._held.update(held)
         try:
             yield
