@@ -136,6 +136,23 @@ async def test_right_passwords_are_not_counted_nor_kept_out_by_wrong_ones_from_e
             assert (await logged_in(ann, "REGISTER")).code == 200
 
 
+async def test_one_telephone_with_an_old_password_keeps_no_other_of_its_building_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They have one address, behind a NAT."""
+    monkeypatch.setattr("voicepipe.ingress.sip.gate.GUESSES", (Rate(2, 0), Rate(100, 1)))
+    monkeypatch.setenv("HALL_PASSWORD", "other")
+    pop = FakePop(sip(users=(DESK, SipUser(name="hall", password_env="HALL_PASSWORD"))))
+    async with serving(pop):
+        async with phone(pop) as ann:
+            assert (await logged_in(ann, "REGISTER")).code == 200
+        for code in (403, 403, 503):
+            async with phone(pop) as old:
+                assert (await logged_in(old, "REGISTER", user="hall", password="old")).code == code
+        async with phone(pop) as ann:
+            assert (await logged_in(ann, "REGISTER")).code == 200
+
+
 @pytest.mark.parametrize("doors", [{"users": (DESK,)}, {"trunks": (ELSEWHERE,)}])
 async def test_a_stranger_gets_one_answer_to_one_invite(doors: dict[str, Any]) -> None:
     """Or who writes another's address on it would have seven sent there."""

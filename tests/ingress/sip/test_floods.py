@@ -25,7 +25,8 @@ from voicepipe.call_api import Seat, Tenant
 from voicepipe.config import PopConfig
 from voicepipe.errors import Draining, PopFull, TenantFull
 from voicepipe.ingress.sip import transactions
-from voicepipe.ingress.sip.gate import Admitted, Refusal
+from voicepipe.ingress.sip.doorkeeper import Doorkeeper
+from voicepipe.ingress.sip.gate import Admitted, Gate, Refusal
 from voicepipe.ingress.sip.glance import LONGEST, glance
 from voicepipe.ingress.sip.lent import Lent
 from voicepipe.ingress.sip.transactions import READING, Transactions, UdpSocket
@@ -332,3 +333,17 @@ async def test_an_acknowledgement_that_comes_late_begins_the_call(monkeypatch: p
         ann.ack()
         await until(ann.heard)
         assert (await ann.hang_up()).code == 200
+
+
+def test_one_sender_takes_nothing_of_the_time_that_others_have() -> None:
+    """What is over its own limit was challenged and charged to all strangers first."""
+    keeper = Doorkeeper(Gate(sip(users=(DESK,))), lambda seen: False)
+    asks = glance(message("REGISTER", "127.0.0.66"))
+    assert asks
+    for number in range(20_000):
+        now = number / 5000
+        judged = keeper.judge(asks, "127.0.0.66", now)
+        keeper.took(judged, 0.05)
+    assert judged.refusal is None
+    others = [keeper.judge(asks, f"127.0.1.{last}", now).refusal for last in range(100)]
+    assert [refusal.code for refusal in others if refusal] == [401] * 100

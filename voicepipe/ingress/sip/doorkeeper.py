@@ -66,14 +66,18 @@ class Doorkeeper:
         account = self._accounts[kind]
         if kind in _UNKNOWN and seen.method in ("", "ACK"):  # Answers to nothing that we have said.
             return Judgement(kind, read=False)
-        if not account.milliseconds.has(now):
+        # Whoever is over their own limit is dropped before anything is made for them at everybody's expense.
+        if not (account.messages.has_room(sender, now) and account.milliseconds.has(now)):
             account.messages.refused(sender)
             return Judgement(kind, read=False)
         refusal = _TOO_LARGE if seen.excessive else None
         if kind in _UNKNOWN:
             refusal = refusal or self._gate.screen(seen, source, now)
-        if not (self._answers if refusal else account.messages).admits(sender, now):
+        if refusal and not self._answers.admits(sender, now):
+            account.messages.admits(sender, now)
             return Judgement(kind, read=False)
+        if refusal is None:
+            account.messages.admits(sender, now)
         return Judgement(kind, read=refusal is None, refusal=refusal)
 
     def _sender(self, seen: Glance, source: str) -> tuple[Kind, str]:
@@ -83,9 +87,11 @@ class Doorkeeper:
             return Kind.TRUSTED, source
         return (Kind.KNOWN if self._gate.knows(source) else Kind.STRANGER), source
 
-    def took(self, kind: Kind, milliseconds: float) -> None:
-        """So much of the event loop's time went into a message."""
-        self._accounts[kind].milliseconds.take(milliseconds)
+    def took(self, judged: Judgement, milliseconds: float) -> None:
+        """So much of the event loop's time went into a message. What was dropped at once is its sender's affair, and
+        not paid for by all of its kind."""
+        if judged.read or judged.refusal:
+            self._accounts[judged.kind].milliseconds.take(milliseconds)
 
     def news(self, now: float) -> str:
         """As `Throttle.news`, of all who sent too much."""

@@ -97,7 +97,7 @@ class SipEdge:
                 self._log(seen.method, source[0], told.code, told.why)
         elif news := self._doorkeeper.news(now):
             logger.warning("SIP messages come in masses and are dropped unread: %s", news)
-        self._doorkeeper.took(judged.kind, (time.thread_time() - began) * 1000)
+        self._doorkeeper.took(judged, (time.thread_time() - began) * 1000)
 
     def _goes_on(self, seen: Glance) -> bool:
         """Whether it belongs to a call or to a transaction that we have."""

@@ -12,7 +12,7 @@ from sippy.SipAuthorization import DigestCalcHA1, DigestCalcResponse, SipAuthori
 from voicepipe.bucket import Rate
 from voicepipe.config import Config, sip_passwords
 from voicepipe.ingress.local import check_phones
-from voicepipe.ingress.sip.glance import Glance
+from voicepipe.ingress.sip.glance import Glance, username
 from voicepipe.ingress.sip.message import Address
 from voicepipe.ingress.sip.nonces import VALID_S, Nonces
 from voicepipe.ingress.sip.stack import Request
@@ -22,7 +22,8 @@ ALGORITHM = "MD5"
 """All telephones know it, and some (libre, up to baresip 1.0) give up over a second challenge by one that they do not.
 Where it would be too weak, sound and all go in the open anyway."""
 GUESSES = Rate(50, 1), Rate(5000, 200)
-"""Wrong passwords from one address and from all, which are none that were forged: each has got a challenge there."""
+"""Wrong passwords from one address and from all, which are none that were forged: each has got a challenge there. From
+an address that is known they count by user as well: one telephone keeps no others of its building out."""
 WAIT_S = "60"
 KNOWN = 4096
 """Addresses from which right passwords came lately: what others send does not keep these out."""
@@ -106,7 +107,8 @@ class Gate:
             return self._challenge(
                 source, now, "its challenge is too old" if again else "it brought no password", again
             )
-        if not self._guesses[self.knows(source)].has_room(source, now):
+        known = self.knows(source)
+        if not self._guesses[known].has_room(_guesser(source, seen.username, known), now):
             why = "too many wrong passwords came from there lately"
             return Unadmitted(503, "Service Unavailable", why, (("Retry-After", WAIT_S),))
         return None
@@ -131,7 +133,8 @@ class Gate:
         except Challenge:
             raise
         except Unadmitted:
-            self._guesses[self.knows(source)].admits(source, now)
+            known = self.knows(source)
+            self._guesses[known].admits(_guesser(source, username(request.header("authorization")), known), now)
             raise
         self._known[source] = None
         self._known.move_to_end(source)
@@ -173,6 +176,11 @@ class Gate:
         nonce = self._nonces.make(source, now)
         challenge = f'Digest realm="{self._realm}",nonce="{nonce}",qop="auth",algorithm={ALGORITHM}{stale}'
         return Challenge(401, "Unauthorized", why, (("WWW-Authenticate", challenge),))
+
+
+def _guesser(source: str, user: str, known: bool) -> str:
+    """Who is counted."""
+    return f"{user!r} at {source}" if known else source
 
 
 def _response(said: SipAuthorization, password: str, request: Request) -> str:

@@ -20,6 +20,7 @@ _CSEQ = re.compile(rb"\ncseq[ \t]*:", re.IGNORECASE)
 _FOLD = re.compile(r"\r?\n[ \t]+")
 _TAG = re.compile(r";\s*tag\s*=\s*([^;,\s]+)", re.IGNORECASE)
 _BRANCH = re.compile(r"^[^,]*?;\s*branch\s*=\s*([^;,\s]+)", re.IGNORECASE)
+_USERNAME = re.compile(r'[\s,]username\s*=\s*"([^"]{1,100})"', re.IGNORECASE)
 _NONCE = re.compile(r'[\s,]nonce\s*=\s*"([^"]{1,100})"', re.IGNORECASE)
 
 
@@ -68,6 +69,16 @@ class Glance(NamedTuple):
     def nonce(self) -> str:
         """Of the challenge that it answers; empty: it answers none."""
         return _found(_NONCE, self.first("Authorization"))
+
+    @property
+    def username(self) -> str:
+        """As `username`."""
+        return username(self.first("Authorization"))
+
+
+def username(authorization: str) -> str:
+    """Whose password this header claims to bring; empty: nobody's."""
+    return _found(_USERNAME, authorization)
 
 
 def glance(data: bytes) -> Glance | None:
