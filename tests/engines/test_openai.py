@@ -363,6 +363,30 @@ async def test_readiness_knows_of_a_server_that_is_there_and_answers_nobody(monk
         await until(lambda: desk.llm.alive)
 
 
+@pytest.mark.parametrize("all_fail", [False, True])
+async def test_failures_in_a_row_close_the_pop_only_if_a_trial_fails_too(
+    all_fail: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client's tool may be one that the server's template fails at."""
+    monkeypatch.setattr(openai, "PROBE_S", 0.01)
+    async with opened() as desk:
+
+        def answer(body: Json) -> list[Event] | Response:
+            return PlainTextResponse("error", 500) if all_fail or body.get("tools") else said("Yes.")
+
+        desk.server.answer = answer
+        tried = len(desk.server.asked)
+        for _ in range(5):
+            with pytest.raises(EngineError):
+                await texts(desk.llm, Prompt(HELLO.messages, (ToolSpec("add"),)))
+        await until(lambda: len(desk.server.asked) > tried + 5)
+        if all_fail:
+            await until(lambda: not desk.llm.alive)
+        else:
+            await asyncio.sleep(0.1)
+            assert desk.llm.alive
+
+
 async def test_nothing_is_answered_once_it_is_closed(desk: Desk) -> None:
     await desk.llm.close()
     with pytest.raises(EngineError, match="closed"):

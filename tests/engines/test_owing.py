@@ -63,7 +63,18 @@ def test_failures_in_a_row_count_and_refusals_do_not() -> None:
         owing.failed()
     assert owing.alive and not owing.forgotten
     owing.failed()
+    assert owing.alive and owing.forgotten, "a trial decides: what it was given may be to blame"
+    owing.moved()
+    owing.tried()
+    assert owing.alive and not owing.forgotten
+    for _ in range(3):
+        owing.failed()
+    owing.tried()
     assert not owing.alive and owing.forgotten
+    owing.failed()
+    assert not owing.alive
+    owing.moved()
+    assert owing.alive and not owing.forgotten
 
 
 async def tokens(every_s: float, most: int) -> AsyncGenerator[int, None]:

@@ -78,6 +78,7 @@ class OpenAiLlm:
             if self._owing.forgotten:
                 with suppress(EngineError):
                     await self.warm(HELLO)
+                self._owing.tried()
             if self.alive != was_alive:
                 was_alive = self.alive
                 log.warning("%s %s", self._server, "is back" if was_alive else "does not work; no calls are taken")

@@ -1,8 +1,9 @@
 """Is an engine alive that works in another process? Pure, but for the clock that it is given.
 
-It is down when it is gone, when FAILURES requests in a row failed, and when it owes something and nothing has come of
-any request for longer than the one it owes most for may take. What a caller gave up it still owes: callers are patient
-for five seconds, and an engine that hangs would never be found out. Whoever owns it then asks for something small.
+It is down when it is gone, when FAILURES requests in a row failed and a trial as well, and when it owes something and
+nothing has come of any request for longer than the one it owes most for may take. What a caller gave up it still owes:
+callers are patient for five seconds, and an engine that hangs would never be found out. Whoever owns it then asks for
+something small, and so it does after failures: one client's tools may have caused them.
 What was given up within SOON_S is no debt: guesses at what a caller will say are, all the time. Nor is what nobody asks
 for: while a call is on hold its reply is not taken further.
 """
@@ -28,6 +29,8 @@ class Owing:
         self.open = 0
         """Requests of which somebody waits for more."""
         self._failures = 0
+        self._broken = False
+        """It failed a trial."""
         self._since: float | None = None
         self._within_s = 0.0
 
@@ -51,7 +54,7 @@ class Owing:
 
     def moved(self) -> None:
         """Something came of a request, be it a refusal."""
-        self.gone, self._failures = False, 0
+        self.gone, self._failures, self._broken = False, 0, False
         if self.open:
             self._since = self._clock()
         else:
@@ -59,9 +62,13 @@ class Owing:
 
     def failed(self) -> None:
         """What came is no answer."""
-        failures = self._failures + 1
+        failures, broken = self._failures + 1, self._broken
         self.moved()
-        self._failures = failures
+        self._failures, self._broken = failures, broken
+
+    def tried(self) -> None:
+        """Something small was asked for, and did not mend what is held against it, or did."""
+        self._broken = self._failures >= FAILURES
 
     @property
     def forgotten(self) -> bool:
@@ -71,7 +78,7 @@ class Owing:
     @property
     def alive(self) -> bool:
         late = self._since is not None and self._clock() - self._since > self._within_s
-        return not (self.gone or late or self._failures >= FAILURES)
+        return not (self.gone or late or self._broken)
 
     def _settle(self) -> None:
         self._since, self._within_s = None, 0.0

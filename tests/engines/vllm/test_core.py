@@ -1,5 +1,6 @@
 """What becomes of vLLM's errors. vLLM is a stand-in."""
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -135,6 +136,8 @@ async def test_failures_of_the_engine_in_a_row_are_its_end_and_what_it_refuses_i
         assert not made.errored
         with pytest.raises(EngineError):
             await said(made)
+    if made._trial:
+        await asyncio.wait({made._trial})
     assert made.errored == dies
 
 

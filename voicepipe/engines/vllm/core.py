@@ -145,6 +145,7 @@ class VllmCore:
         except VoicepipeError as error:
             log.warning("vLLM does not answer a trial: %s", error)
         finally:
+            self._owing.tried()
             self._trial = None
 
     @contextmanager
