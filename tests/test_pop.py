@@ -18,7 +18,17 @@ from voicepipe.engine_config import DelaysConfig
 from voicepipe.engines.base import Delta, Engines
 from voicepipe.engines.delayed import delayed
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.errors import ConfigError, Draining, EngineDown, PopFull, RequestRefused, TenantFull, Unauthorized
+from voicepipe.errors import (
+    ConfigError,
+    Draining,
+    EngineDown,
+    EngineError,
+    OverQueued,
+    PopFull,
+    RequestRefused,
+    TenantFull,
+    Unauthorized,
+)
 from voicepipe.pop import Pop, running
 from voicepipe.runtime import free_port
 from voicepipe.tools import ToolRunner
@@ -76,15 +86,20 @@ async def test_a_call_that_would_be_answered_late_is_refused(make) -> None:  # t
 
 
 class PickyLlm(ScriptedLlm):
+    refusal: EngineError
+
     async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
-        raise RequestRefused("the prompt is too long")
+        raise self.refusal
         yield ""
 
 
 @pytest.mark.virtual_time
-async def test_a_request_that_the_model_does_not_take_says_nothing_of_the_engines(make) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("refusal", [RequestRefused("the prompt is too long"), OverQueued("One call has 64 waiting")])
+async def test_a_request_that_an_engine_does_not_take_says_nothing_of_the_engine(make, refusal) -> None:  # type: ignore[no-untyped-def]
     pop = make()
-    pop.engines = Engines(ScriptedVad(), ScriptedAsr(), PickyLlm(), ScriptedTts())
+    picky = PickyLlm()
+    picky.refusal = refusal
+    pop.engines = Engines(ScriptedVad(), ScriptedAsr(), picky, ScriptedTts())
     events: list[CallEvent] = []
     agent = pop.agent(None)
     with pop.admit(pop.tenant(None), agent) as seat:

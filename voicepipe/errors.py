@@ -5,6 +5,7 @@ VoicepipeError
  +-- EngineError            an engine could not be loaded, or failed during a call
  |    +-- EngineMissing     the library or model behind an engine is not installed: says how to get it
  |    +-- EngineBusy        no worker free within the time that a call can wait
+ |    |    +-- OverQueued    the call itself has too much waiting there
  |    +-- EngineDead        its process ended
  |    +-- EngineStalled     it began to answer and then sent nothing more
  |    +-- RequestRefused    it is well, and does not take this request: too long, or a tool that it cannot read
@@ -63,6 +64,10 @@ class EngineMissing(EngineError):
 
 class EngineBusy(EngineError):
     """No worker became free within the time that a call can wait."""
+
+
+class OverQueued(EngineBusy):
+    """The call itself has too much waiting at the engine, which is well."""
 
 
 class EngineStalled(EngineError):

@@ -13,7 +13,7 @@ import pytest
 from tests.waiting import until
 from voicepipe.engines.fair import Fair, Ring, owned_by
 from voicepipe.engines.worker import EACH, Job, Worker
-from voicepipe.errors import EngineBusy, EngineDead, EngineError
+from voicepipe.errors import EngineBusy, EngineDead, EngineError, OverQueued
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ async def test_a_call_with_a_thousand_jobs_delays_another_calls_one_by_one() -> 
     busy = worker.submit(free.wait, 5)
     with owned_by("flood"):
         flood = [worker.submit(ran.append, "flood") for _ in range(EACH)]
-        with pytest.raises(EngineBusy, match="One call has"):
+        with pytest.raises(OverQueued, match="One call has"):
             worker.submit(ran.append, "flood")
     with owned_by("other"):
         one = worker.submit(ran.append, "other")

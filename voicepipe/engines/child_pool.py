@@ -8,7 +8,7 @@ from typing import Any
 from voicepipe.engines.child import Child, Program, Request
 from voicepipe.engines.fair import Fair, owner
 from voicepipe.engines.worker import EACH
-from voicepipe.errors import EngineBusy, EngineDead, EngineError
+from voicepipe.errors import EngineBusy, EngineDead, EngineError, OverQueued
 
 
 class ChildPool:
@@ -52,7 +52,7 @@ class ChildPool:
         if len(self._waiting) >= self._limit:
             raise EngineBusy(f"{self._name} has {len(self._waiting)} requests waiting; admit fewer calls.")
         if self._waiting.of(owner()) >= EACH:
-            raise EngineBusy(f"One call has {EACH} requests waiting at {self._name}; it must ask for less.")
+            raise OverQueued(f"One call has {EACH} requests waiting at {self._name}; it must ask for less.")
         request = Request(head, data)
         self._waiting.put(request, owner(), urgent=first)
         self._hand_out()

@@ -26,7 +26,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from voicepipe.engines.fair import Fair, owner
 from voicepipe.engines.starved import Starved
-from voicepipe.errors import EngineBusy, EngineError
+from voicepipe.errors import EngineBusy, EngineError, OverQueued
 
 Limit = float | Callable[[], float] | None
 """Seconds that a job may run; asked when it begins, if it is to be asked: by then there may be more to do."""
@@ -131,7 +131,7 @@ class Worker:
             if (waiting := len(self._queue) + len(self._running)) >= self._limit:
                 raise EngineBusy(f"The worker {self.name!r} has {waiting} jobs waiting; admit fewer calls.")
             if self._queue.of(job.owner) >= EACH:
-                raise EngineBusy(f"One call has {EACH} jobs waiting at the worker {self.name!r}; it must ask for less.")
+                raise OverQueued(f"One call has {EACH} jobs waiting at the worker {self.name!r}; it must ask for less.")
             self._queue.put(job, job.owner, urgent=job.urgent)
             # Threads that were woken, and do not run yet, still count as idle: each has a job that waits.
             if self._idle < len(self._queue) and len(self._threads) < self._most:
