@@ -12,6 +12,7 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop
 from voicepipe.ingress import dashboard
+from voicepipe.ingress.doors import Doors
 from voicepipe.turn.timing import Hop, TurnRecord
 
 WEB = Path(__file__).parent.parent / "voicepipe" / "web"
@@ -49,7 +50,8 @@ class Page(HTMLParser):
 
 
 PAGES = {path.name: Page(path) for path in FILES if path.suffix == ".html"}
-SERVED = {getattr(route, "path", "") for route in dashboard.routes(FakePop(), WEB)} | {"/"}
+POP = FakePop()
+SERVED = {getattr(route, "path", "") for route in dashboard.routes(POP, Doors(POP), WEB)} | {"/"}
 """What pages may name beside the files here."""
 each_page = pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 

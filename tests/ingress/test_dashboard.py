@@ -1,13 +1,16 @@
 """Who may read the dashboard, and what is said to those who ask wrongly."""
 
 import re
+from typing import Any
 
 import pytest
 
 from tests.ingress.fake_pop import OPERATOR_KEY, FakePop
 from tests.ingress.test_http import bearer, keyed, requests
+from voicepipe.ingress import server, work
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
+from voicepipe.ingress.visits import Visits
 from voicepipe.turn.events import Item, ItemAdded, ReplyDone, ReplyStarted
 
 LINE = WebSocketLine(PcmFormat(), PcmFormat())
@@ -77,3 +80,34 @@ async def test_the_page_and_the_script_that_draws_its_charts() -> None:
         assert re.match(r"text/javascript|application/javascript", script.headers["Content-Type"])
         assert int(script.headers["Cache-Control"].partition("max-age=")[2]) >= 86_400
         assert b"plotly.js" in script.content[:200]
+
+
+async def test_who_asks_without_end_is_told_to_wait_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures of three hours take the loop's time for each request."""
+    monkeypatch.setattr(work, "MANY_SAVED_MS", 1.0)
+    pop = keyed()
+    for _ in range(500):
+        answered(pop, "acme")
+    async with requests(pop) as client:
+        for minutes in range(5, 181):
+            answer = await client.get(f"/v1/dashboard?minutes={minutes}", headers=bearer("sk-acme"))
+            if answer.status_code == 429:
+                break
+        assert answer.status_code == 429 and answer.headers["Retry-After"]
+        for key in ("sk-clinic", OPERATOR_KEY):
+            assert (await client.get("/v1/dashboard", headers=bearer(key))).status_code == 200
+
+
+async def test_who_looks_at_the_dashboard_is_no_stranger(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = list[Visits]()
+
+    def recorded(*room: Any) -> Visits:
+        made.append(Visits(*room))
+        return made[-1]
+
+    monkeypatch.setattr(server, "Visits", recorded)
+    async with requests(keyed()) as client:
+        assert (await client.get("/v1/dashboard", headers=bearer("sk-wrong"))).status_code == 401
+        assert not made[0]._paying
+        assert (await client.get("/v1/dashboard", headers=bearer("sk-acme"))).status_code == 200
+        assert made[0]._paying

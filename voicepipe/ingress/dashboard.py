@@ -9,20 +9,23 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from voicepipe.call_api import PopApi
-from voicepipe.ingress.doors import UnknownTurn
-from voicepipe.ingress.keys import key_of
+from voicepipe.call_api import PopApi, Tenant
+from voicepipe.ingress.doors import Doors, UnknownTurn
+from voicepipe.ingress.keys import Caller, key_of
 from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.scope import pays
 
 MINUTES = range(5, 181)
 DEFAULT_MINUTES = "15"
+OPERATOR = "(operator)"
+"""On whose account those ask who may see everything."""
 A_WEEK = {"Cache-Control": "public, max-age=604800"}
 
 Answer = Callable[[Request, str | None], msgspec.Struct]
 """What a request gets; the second argument is whose calls may be seen, as `PopApi.viewer` says it."""
 
 
-def routes(pop: PopApi, web: Path) -> list[BaseRoute]:
+def routes(pop: PopApi, doors: Doors, web: Path) -> list[BaseRoute]:
     """What one PoP serves of its dashboard; `web` is the folder of the pages."""
 
     async def page(request: Request) -> Response:
@@ -39,20 +42,25 @@ def routes(pop: PopApi, web: Path) -> list[BaseRoute]:
 
     served: list[BaseRoute] = [
         Route("/dashboard", page),
-        Route("/v1/dashboard", answering(pop, view)),
-        Route("/v1/dashboard/turns/{turn_id}", answering(pop, turn)),
+        Route("/v1/dashboard", answering(pop, doors, view)),
+        Route("/v1/dashboard/turns/{turn_id}", answering(pop, doors, turn)),
     ]
     if script := plotly():
         served.append(Route("/vendor/plotly.min.js", lambda request: FileResponse(script, headers=A_WEEK)))
     return served
 
 
-def answering(pop: PopApi, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
-    """An endpoint for those who may see something."""
+def answering(pop: PopApi, doors: Doors, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+    """An endpoint for those who may see something, on their key's account: figures are made anew for each request."""
 
     async def endpoint(request: Request) -> Response:
-        found = answer(request, pop.viewer(key_of(request.headers.get("authorization"), [])))
-        body = msgspec.json.encode(found)
+        viewer = pop.viewer(key_of(request.headers.get("authorization"), []))
+        pays(request)
+
+        async def made() -> bytes:
+            return msgspec.json.encode(answer(request, viewer))
+
+        body = await doors.carry_out(Caller(Tenant(OPERATOR if viewer is None else viewer)), made())
         return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
 
     return endpoint

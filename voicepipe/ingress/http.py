@@ -128,7 +128,7 @@ def app(pop: PopApi, calls: Calls, network: Network, providers: telephony.Provid
         *providers.routes(),
         Route("/healthz", healthz),
         Route("/readyz", readyz),
-        *dashboard.routes(pop, WEB),
+        *dashboard.routes(pop, doors, WEB),
         Mount("/v1", nowhere),
     ]
     if WEB.is_dir():

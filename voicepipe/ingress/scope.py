@@ -29,6 +29,13 @@ class Peer(Protocol):
         """No message may be longer from now on."""
 
 
+def pays(connection: HTTPConnection) -> None:
+    """As `Visit.pays`, of the visit that this belongs to; without one, such as in a test, nothing."""
+    visit: Visit | None = connection.scope.get("state", {}).get(VISIT)
+    if visit:
+        visit.pays()
+
+
 def take_visit(connection: HTTPConnection) -> Visit | None:
     """The visit that a WebSocket belongs to, for who accepts it and knows only later whether its call gets a place: it
     goes on to be a stranger's until `Visit.accepted`. None: another server than ours asks, such as a test's."""

@@ -68,6 +68,10 @@ class Visit:
         """The request that is being answered came with this tenant's key."""
         self._visits.known(self, tenant)
 
+    def pays(self) -> None:
+        """The request brought a secret of ours, such as a provider's signature: its address is no stranger's."""
+        self._visits.pays(self.client)
+
     def accepted(self) -> None:
         """It is a WebSocket that was let in: it counts as its call does, and no more as a connection."""
         self._visits.accepted(self)
@@ -143,7 +147,7 @@ class Visits:
 
     def known(self, visit: Visit, tenant: str) -> None:
         """As `Visit.known`. More requests of one tenant than `Room.each` are served, and may be dropped."""
-        self._pays(visit.client)
+        self.pays(visit.client)
         if self._requests[tenant] < self._room.each and visit.tenant is None and self._remove(visit):
             self._requests[tenant] += 1
             visit.tenant = tenant
@@ -151,7 +155,7 @@ class Visits:
 
     def accepted(self, visit: Visit) -> None:
         """As `Visit.accepted`."""
-        self._pays(visit.client)
+        self.pays(visit.client)
         if self._remove(visit):
             self._known.add(visit)
 
@@ -160,7 +164,8 @@ class Visits:
         self._remove(visit)
         visit.drop, visit.over = _nothing, True
 
-    def _pays(self, source: str) -> None:
+    def pays(self, source: str) -> None:
+        """As `Visit.pays`."""
         self._paying.pop(source, None)
         self._paying[source] = None
         if len(self._paying) > SOURCES:

@@ -22,6 +22,7 @@ from voicepipe.call_api import PopApi
 from voicepipe.errors import TransferFailed
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import body
+from voicepipe.ingress.scope import pays
 from voicepipe.ingress.telephony import signatures
 from voicepipe.ingress.telephony.dialects import TELNYX, Sound, Start
 from voicepipe.ingress.telephony.door import WEBHOOK_BYTES, Door
@@ -106,6 +107,7 @@ class Telnyx:
             signatures.telnyx(self._key, data, request.headers, time.time())
         except Forbidden as error:
             return self._door.forbid(request, "a webhook", error)
+        pays(request)
         try:
             said = msgspec.json.decode(data, type=_Webhook).data
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:

@@ -15,6 +15,7 @@ from voicepipe.call_api import PopApi
 from voicepipe.errors import TransferFailed
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import body
+from voicepipe.ingress.scope import pays
 from voicepipe.ingress.telephony import signatures, twiml
 from voicepipe.ingress.telephony.dialects import TWILIO, Sound, Start
 from voicepipe.ingress.telephony.door import WEBHOOK_BYTES, Door
@@ -118,7 +119,9 @@ class Twilio:
         if text.count("&") >= FIELDS:
             raise Forbidden(f"it has over {FIELDS} fields")
         fields = parse_qsl(text, keep_blank_values=True)
-        return dict(fields), signatures.twilio(self._token, self._url(request), fields, request.headers)
+        url = signatures.twilio(self._token, self._url(request), fields, request.headers)
+        pays(request)
+        return dict(fields), url
 
     def _url(self, asked: HTTPConnection) -> str:
         """The address that was asked, as the configuration says it or else as the request does."""
