@@ -12,9 +12,10 @@ import pytest
 from tests.ingress.fake_pop import FakePop
 from voicepipe.agent import CallSettings, Origin
 from voicepipe.call_api import Tenant
-from voicepipe.errors import TransferFailed
+from voicepipe.errors import TransferFailed, UnknownCall
 from voicepipe.ingress import http
 from voicepipe.ingress.calls import Calls
+from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.line import WebSocketLine
@@ -53,7 +54,7 @@ async def holding(pop: FakePop, *lines: WebSocketLine) -> AsyncIterator[tuple[ht
     await asyncio.sleep(0)
     held = [PhoneCall(pop, line, ORIGIN) for line in lines]
     for call in held:
-        calls.hold(call, ACME, ExitStack())
+        calls.hold(call, Caller(ACME), ExitStack())
     await asyncio.sleep(0.01)
     app = await asyncio.to_thread(http.app, pop, calls, Network(("127.0.0.1",)), Providers(pop, calls))
     transport = httpx.ASGITransport(app)
@@ -212,3 +213,17 @@ async def test_keys_are_told_to_programs_beside_the_call(pop: FakePop) -> None:
         while (message := await beside.get()) is not None:
             told.append(msgspec.json.decode(message))
         assert (told[-1]["type"], told[-1]["event"]) == ("input_audio_buffer.dtmf_event_received", "5")
+
+
+async def test_an_ek_key_finds_only_the_calls_that_were_placed_with_it(pop: FakePop) -> None:
+    """Whoever learns a call's id, such as Twilio's, could otherwise listen in on a stranger's call, or end it."""
+    calls, placed = Calls(), PhoneCall(pop, PhoneLine(PcmFormat(), PcmFormat()), ORIGIN).realtime
+    mine, another = (Caller(ACME, "front-desk", secret=secret) for secret in ("ek_1", "ek_2"))
+    with calls.known(mine, placed, "CA1") as call_id:
+        for who in (mine, Caller(ACME)):
+            assert calls.find(call_id, who) is calls.find("CA1", who) is placed
+        for who in (another, Caller(OTHER)):
+            with pytest.raises(UnknownCall):
+                calls.find("CA1", who)
+    with calls.known(Caller(ACME), placed) as call_id, pytest.raises(UnknownCall):
+        calls.find(call_id, mine)

@@ -12,13 +12,15 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
 from tests.ingress.fake_pop import FakeCall, FakePop, limited, serving
-from voicepipe.agent import Agent, Part, Tool
+from voicepipe.agent import Agent, CallSettings, Part, Tool
 from voicepipe.call_api import Tenant
 from voicepipe.errors import TooManySecrets, Unauthorized
 from voicepipe.ingress import keys, server
 from voicepipe.ingress.keys import Caller, Secrets
+from voicepipe.ingress.realtime.client_events import ResponseParams
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.rights import Rights
+from voicepipe.ingress.realtime.session import Session
 from voicepipe.turn.events import Item
 
 BOOK = Tool("book", webhook=None, function="a:b")
@@ -144,6 +146,19 @@ async def test_a_short_lived_key_forces_no_tool_of_the_agent_s(event: dict[str, 
             await socket.send('{"type":"conversation.item.delete","item_id":"none"}')
             *_, error = await answers(socket, {"type": "response.cancel"}, "error")
             assert error["error"]["code"] == "item_delete_invalid_item_id", "the tenant's own key may"
+
+
+@pytest.mark.parametrize(
+    ("agent", "tool"),
+    [(Agent("desk", end_call=True), "end_call"), (Agent("desk", transfer={"bar": "tel:+1"}), "transfer_call")],
+)
+def test_what_the_server_does_by_itself_is_forced_no_more_than_the_agent_s_tools(agent: Agent, tool: str) -> None:
+    session = Session.of(CallSettings.of(agent), id="sess_1", expires_at=0)
+    for choice in ("required", {"type": "function", "name": tool}):
+        asked = msgspec.convert({"tool_choice": choice}, ResponseParams)
+        with pytest.raises(WireError, match=tool):
+            Rights(own_tools=False).check_response(asked, session, agent)
+        Rights(own_tools=True).check_response(asked, session, agent)
 
 
 async def test_a_tool_of_the_client_s_that_shadows_one_cannot_be_taken_from_under_the_choice() -> None:

@@ -11,6 +11,7 @@ from typing import Protocol, TypedDict
 
 from voicepipe.call_api import Tenant
 from voicepipe.errors import Draining, UnknownCall
+from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.scope import LINGER
 from voicepipe.rtp.clock import MediaClock
@@ -32,7 +33,7 @@ class HeldCall(Protocol):
 class _Known:
     """A call, and whose it is."""
 
-    tenant: Tenant
+    who: Caller
     realtime: RealtimeCall
     since: int
     """Unix seconds."""
@@ -79,28 +80,28 @@ class Calls:
         if self._holding:
             await asyncio.wait(self._holding, timeout=LINGER)
 
-    def hold(self, call: HeldCall, tenant: Tenant, place: ExitStack) -> str:
+    def hold(self, call: HeldCall, who: Caller, place: ExitStack) -> str:
         """Run the call; its id. `place`, the caller's in this PoP, is ours from then on. Raises Draining."""
         if self._tasks is None:
             raise Draining("This PoP is being shut down and takes no new calls; try another one.")
         call_id = call.realtime.id
-        task = self._tasks.create_task(self._run(call, tenant, place.pop_all()))
+        task = self._tasks.create_task(self._run(call, who, place.pop_all()))
         self._holding.add(task)
         task.add_done_callback(self._holding.discard)
-        self._know(tenant, call.realtime)  # It may be asked for before its task begins.
+        self._know(who, call.realtime)  # It may be asked for before its task begins.
         return call_id
 
-    async def _run(self, call: HeldCall, tenant: Tenant, place: ExitStack) -> None:
-        with place, self.known(tenant, call.realtime) as call_id:
+    async def _run(self, call: HeldCall, who: Caller, place: ExitStack) -> None:
+        with place, self.known(who, call.realtime) as call_id:
             try:
                 await call.run(call_id, self._clock)
             except Exception:  # One call's failure is never another's, and all of them hang on this group of tasks.
                 logger.exception("%s: failed", call_id)
 
     @contextmanager
-    def known(self, tenant: Tenant, realtime: RealtimeCall, provider_id: str = "") -> Iterator[str]:
+    def known(self, who: Caller, realtime: RealtimeCall, provider_id: str = "") -> Iterator[str]:
         """Within the context the call is found by its id, which is given, and by the one that its provider gave it."""
-        self._know(tenant, realtime)
+        self._know(who, realtime)
         if provider_id:
             self._by_provider[provider_id] = realtime.id
         try:
@@ -109,19 +110,19 @@ class Calls:
             del self._known[realtime.id]
             self._by_provider.pop(provider_id, None)  # A provider may send two streams of one call.
 
-    def _know(self, tenant: Tenant, realtime: RealtimeCall) -> None:
-        self._known.setdefault(realtime.id, _Known(tenant, realtime, int(time.time())))
+    def _know(self, who: Caller, realtime: RealtimeCall) -> None:
+        self._known.setdefault(realtime.id, _Known(who, realtime, int(time.time())))
 
-    def find(self, call_id: str, tenant: Tenant) -> RealtimeCall:
-        """This tenant's call. Raises UnknownCall."""
+    def find(self, call_id: str, who: Caller) -> RealtimeCall:
+        """Their call: any of their tenant's, or with an `ek_` key one that was placed with it. Raises UnknownCall."""
         known = self._known.get(self._by_provider.get(call_id, call_id))
-        if known is None or known.tenant.name != tenant.name:
+        if known is None or known.who.tenant.name != who.tenant.name or who.secret not in ("", known.who.secret):
             raise UnknownCall(f"No call has the id {call_id!r}.")
         return known.realtime
 
     def rows(self, tenant: Tenant) -> list[CallRow]:
         """This tenant's calls, in the order in which they came."""
-        return [_row(known) for known in self._known.values() if known.tenant.name == tenant.name]
+        return [_row(known) for known in self._known.values() if known.who.tenant.name == tenant.name]
 
 
 def _row(known: _Known) -> CallRow:

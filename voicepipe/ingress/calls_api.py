@@ -50,12 +50,12 @@ class CallsInProgress:
     async def hang_up(self, request: Request) -> Response:
         """DELETE, or POST to /hangup: end the call. 200 also while it is ending; 404 once it has ended."""
         who = self._doors.caller(request)
-        self._calls.find(request.path_params["call_id"], who.tenant).end("agent")
+        self._calls.find(request.path_params["call_id"], who).end("agent")
         return Response()
 
     async def refer(self, request: Request) -> Response:
         """POST {"target_uri": "sip:..." or "tel:..."}: 200 once the transfer has begun, 400 where it cannot be."""
-        call = self._calls.find(request.path_params["call_id"], self._owner(request).tenant)
+        call = self._calls.find(request.path_params["call_id"], self._owner(request))
         target = _target(await body(request))
         try:
             call.transfer(target)
@@ -66,7 +66,7 @@ class CallsInProgress:
     async def dtmf(self, request: Request) -> Response:
         """POST {"digits": "12#"}: 200, and they are pressed one after another, a quarter of a second each, in place of
         what the agent says meanwhile; 400 where no keys can be sent."""
-        call = self._calls.find(request.path_params["call_id"], self._owner(request).tenant)
+        call = self._calls.find(request.path_params["call_id"], self._owner(request))
         call.send_keys(_digits(await body(request)))
         return Response()
 

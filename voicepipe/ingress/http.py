@@ -67,7 +67,7 @@ class Realtime:
             try:
                 who = self._doors.caller(socket)
                 if (call_id := socket.query_params.get("call_id")) is not None:
-                    call = self._calls.find(call_id, who.tenant)
+                    call = self._calls.find(call_id, who)
                     return await listen_in(socket, call, _subprotocol(socket), who.rights(call.answering))
                 agent = find_agent(self._pop, who.tenant, who.agent or socket.query_params.get("model"))
                 seat = place.enter_context(self._pop.admit(who.tenant, agent))
@@ -77,7 +77,7 @@ class Realtime:
             except WireError as error:  # A key's session asks for what its agent has locked since.
                 return await socket.send_denial_response(mistake(error))
             await socket.accept(_subprotocol(socket))
-            known = partial(self._calls.known, who.tenant)
+            known = partial(self._calls.known, who)
             await converse(socket, seat, session, settings, limits, known, who.rights(agent))
 
     async def _settled(self, agent: Agent, who: Caller) -> tuple[Session, CallSettings]:

@@ -16,7 +16,9 @@ from voicepipe.agent import Agent, Part
 from voicepipe.ingress.realtime.client_events import ResponseParams
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.session import AudioInput, AudioOutput, NamedTool, Session, ToolChoice, ToolJson
+from voicepipe.turn.end_call import END_CALL
 from voicepipe.turn.events import Item
+from voicepipe.turn.transfer import TRANSFER_TOOL
 
 _PATHS: dict[Part, str] = {
     "instructions": "instructions",
@@ -105,7 +107,9 @@ class Rights:
 
 
 def _own(agent: Agent) -> set[str]:
-    return {tool.name for tool in agent.tools}
+    """What runs on the server."""
+    ours = {END_CALL: agent.end_call, TRANSFER_TOOL: bool(agent.transfer)}
+    return {tool.name for tool in agent.tools} | {name for name, given in ours.items() if given}
 
 
 def _said(item: Item) -> bool:

@@ -248,7 +248,7 @@ class SipEdge:
             self._refuse(invite, error)
 
     def _accept(self, invite: Request, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
-        call_id = self._calls.hold(call, wanted.tenant, place)
+        call_id = self._calls.hold(call, Caller(wanted.tenant), place)
         self._dialogs[call.dialog.id] = call
         try:
             call.accept(invite, sdp, call_id)

@@ -123,7 +123,7 @@ class Streams:
                 lambda target: provider.transfer(start, target, ring_s),
             )
             call = RealtimeCall(line, seat, session, settings, limits)
-            place.enter_context(self._calls.known(tenant, call, start.call_id))
+            place.enter_context(self._calls.known(Caller(tenant), call, start.call_id))
             async with TaskGroup() as tasks:
                 writer = tasks.create_task(wire.write())
                 reader = tasks.create_task(self._feed(wire, line, call))

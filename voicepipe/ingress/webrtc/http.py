@@ -115,7 +115,7 @@ class CallsApi:
             try:
                 answer = await call.answer()
                 call.waits = waits.pop_all()
-                return self._calls.hold(call, who.tenant, place), answer
+                return self._calls.hold(call, who, place), answer
             except BaseException:
                 await call.close()
                 raise
