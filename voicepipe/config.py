@@ -128,8 +128,8 @@ class LimitsConfig(Section, frozen=True):
     """All of them that the client sees."""
     items: Annotated[int, Meta(ge=1)] = 2000
     client_percent: Annotated[int, Meta(ge=2, le=100)] = 10
-    """Of the event loop's time that one client's messages may take for long; what comes faster is carried out later. A
-    key's HTTP requests (`client_secrets`, calls) have a share of their own; above it they get 429."""
+    """Of the event loop's time that the messages of a call's clients may take for long; what comes faster is carried
+    out later. A key's HTTP requests (`client_secrets`, calls) have a share of their own; above it they get 429."""
     unread_bytes: Annotated[int, Meta(ge=65_536)] = 8 * 1024 * 1024
     """Sent and not taken by the client; a client that reads so slowly is hung up."""
 

@@ -27,8 +27,8 @@ PAUSE_S = 0.1
 """Nothing is taken for so long where there is no descriptor for it; callers wait in the system's queue."""
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 TOLD = (
-    b'{"error": {"type": "invalid_request_error", "code": "too_many_requests", "message": "Too many connections or '
-    b'requests without a key come from your address: wait, and keep connections open.", "param": null}}'
+    b'{"error": {"type": "invalid_request_error", "code": "too_many_requests", "message": "This server is asked too '
+    b'often, by your address or by all together: try again in 2 s, and keep connections open.", "param": null}}'
 )
 TOO_MANY = (
     b"HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nRetry-After: 2\r\nConnection: close\r\n\r\n"
@@ -97,7 +97,7 @@ class Acceptor:
     def _come(self, connection: socket.socket, source: str) -> None:
         connection.setblocking(False)
         if not self._visits.listens(source, time.monotonic()):
-            return self._turn_away(connection, source, "too many come from there")
+            return self._turn_away(connection, source, "too many come from there, or in all")
         task = self._loop.create_task(self._serve(connection, source))
         self._opening.add(task)
         task.add_done_callback(self._opening.discard)

@@ -75,6 +75,7 @@ class Realtime:
             except Refused as error:
                 return await socket.send_denial_response(self._doors.refuse(socket, error))
             except WireError as error:  # A key's session asks for what its agent has locked since.
+                self._doors.tell(socket, 400, error)
                 return await socket.send_denial_response(mistake(error))
             await socket.accept(_subprotocol(socket))
             known = partial(self._calls.known, who)
