@@ -10,17 +10,16 @@ import httpx
 import msgspec
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidStatus
 
 from tests.ingress.fake_pop import FakeCall, FakePop, limited, serving
-from voicepipe.agent import Agent, CallSettings, Part, Tool
+from voicepipe.agent import Agent, Part, Tool
 from voicepipe.call_api import Tenant
 from voicepipe.errors import TooManySecrets, Unauthorized
 from voicepipe.ingress import keys, server
 from voicepipe.ingress.keys import Caller, Secrets
-from voicepipe.ingress.realtime.client_events import ResponseParams
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.rights import Rights
-from voicepipe.ingress.realtime.session import Session
 from voicepipe.turn.events import Item
 
 BOOK = Tool("book", webhook=None, function="a:b")
@@ -148,19 +147,6 @@ async def test_a_short_lived_key_forces_no_tool_of_the_agent_s(event: dict[str, 
             assert error["error"]["code"] == "item_delete_invalid_item_id", "the tenant's own key may"
 
 
-@pytest.mark.parametrize(
-    ("agent", "tool"),
-    [(Agent("desk", end_call=True), "end_call"), (Agent("desk", transfer={"bar": "tel:+1"}), "transfer_call")],
-)
-def test_what_the_server_does_by_itself_is_forced_no_more_than_the_agent_s_tools(agent: Agent, tool: str) -> None:
-    session = Session.of(CallSettings.of(agent), id="sess_1", expires_at=0)
-    for choice in ("required", {"type": "function", "name": tool}):
-        asked = msgspec.convert({"tool_choice": choice}, ResponseParams)
-        with pytest.raises(WireError, match=tool):
-            Rights(own_tools=False).check_response(asked, session, agent)
-        Rights(own_tools=True).check_response(asked, session, agent)
-
-
 async def test_a_tool_of_the_client_s_that_shadows_one_cannot_be_taken_from_under_the_choice() -> None:
     async with serving(shop()) as address:
         key = (await secret(address)).json()["value"]
@@ -173,6 +159,24 @@ async def test_a_tool_of_the_client_s_that_shadows_one_cannot_be_taken_from_unde
             error, updated = await answers(socket, update(tools=[]), "session.updated")
             assert error["error"]["param"] == "session.tool_choice"
             assert updated["session"]["tool_choice"]["name"] == "book" and updated["session"]["tools"], "as it was"
+
+
+async def test_a_browser_whose_session_is_locked_since_is_turned_away_and_the_log_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pop = shop()
+    async with serving(pop) as address:
+        key = (await secret(address, session={"type": "realtime", "instructions": "Sell shoes."})).json()["value"]
+        pop.known["front-desk"] = shop("instructions").known["front-desk"]
+        with pytest.raises(InvalidStatus):
+            async with page(address, key):
+                pass
+        async with httpx.AsyncClient(headers={"Authorization": f"Bearer {key}"}, trust_env=False) as client:
+            sdp = {"Content-Type": "application/sdp"}
+            answer = await client.post(f"http://{address}/v1/realtime/calls", content="v=0", headers=sdp)
+            assert answer.json()["error"]["code"] == "locked"
+    told = [line for line in caplog.messages if "refused with 400: 'instructions' is locked" in line]
+    assert ["/calls" in line for line in told] == [False, True]
 
 
 async def test_a_choice_that_is_locked_stays_whatever_else_a_client_changes() -> None:

@@ -16,9 +16,7 @@ from voicepipe.agent import Agent, Part
 from voicepipe.ingress.realtime.client_events import ResponseParams
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.session import AudioInput, AudioOutput, NamedTool, Session, ToolChoice, ToolJson
-from voicepipe.turn.end_call import END_CALL
 from voicepipe.turn.events import Item
-from voicepipe.turn.transfer import TRANSFER_TOOL
 
 _PATHS: dict[Part, str] = {
     "instructions": "instructions",
@@ -107,9 +105,7 @@ class Rights:
 
 
 def _own(agent: Agent) -> set[str]:
-    """What runs on the server."""
-    ours = {END_CALL: agent.end_call, TRANSFER_TOOL: bool(agent.transfer)}
-    return {tool.name for tool in agent.tools} | {name for name, given in ours.items() if given}
+    return {tool.name for tool in agent.tools}
 
 
 def _said(item: Item) -> bool:

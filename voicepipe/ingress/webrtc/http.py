@@ -103,7 +103,11 @@ class CallsApi:
         model = asked.get("model")
         named = model if isinstance(model, str) else request.query_params.get("model")
         agent = find_agent(self._pop, who.tenant, who.agent or named)
-        session, settings = settle(agent, who, int(time.time() + self._pop.config.limits.call_ms / 1000))
+        try:
+            session, settings = settle(agent, who, int(time.time() + self._pop.config.limits.call_ms / 1000))
+        except WireError as error:  # A key's session asks for what its agent has locked since.
+            self._doors.tell(request, 400, error)
+            raise
         rights = who.rights(agent)
         session = permitted(rights, session, asked, agent)
         check_session(session, self._pop.config.limits)
