@@ -1,8 +1,7 @@
 """ONE call: the main path. The caller's sound goes to the ear, its facts to the turn machine; actions are done here.
 
 Read `line.py`, `turn/machine.py`, this file, `dialogue.py`, `reply.py` and `playout.py`, in this order. All of it
-happens on one event loop, and `_feed` is synchronous: a fact and what follows from it are never interleaved with
-another.
+happens on one event loop, and `_feed` is synchronous: what follows from one fact comes before the next.
 """
 
 import asyncio

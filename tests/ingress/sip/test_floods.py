@@ -224,9 +224,13 @@ async def test_forged_invites_take_half_of_the_places_and_others_come_in(caplog:
     most = pop.config.pop.slots // 2
     async with serving(pop), phone(pop, "127.0.0.9") as eve, phone(pop, "127.0.0.8") as ann:
         eve.answers = False
-        await forge(eve, most + 5)
-        await until(lambda: "has not acknowledged yet" in caplog.text)
+        async with asyncio.timeout(60):
+            while (
+                "has not acknowledged yet" not in caplog.text
+            ):  # Those that a slow machine has no time for are dropped.
+                await forge(eve, most // 2)
         assert pop.live == most
+        await asyncio.sleep(1)  # What trunks may take of the time has come in again.
         answer = await ann.dial()
         assert answer.code == 200, "another trunk's call takes the place of one of theirs"
         assert (await ann.hang_up()).code == 200
