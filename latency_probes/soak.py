@@ -65,7 +65,7 @@ class Soaked(msgspec.Struct):
     failures: list[str] = []
     """Why, of the first ones."""
     gaps: dict[str, list[float]] = {}
-    """Heard gaps in ms of well-behaved calls, by door."""
+    """Heard gaps in ms of well-behaved calls' turns that were not lost, by door."""
     lost: dict[str, int] = {}
     """Their turns without an answer, or with the fallback in its place, by door."""
     losses: list[str] = []
@@ -148,7 +148,7 @@ class Soak:
             lost = result.gap_ms is None or result.outcome == "fallback"
             self.seen.lost[door] = self.seen.lost.get(door, 0) + lost
             self.seen.losses += [self._told(door, result)] * (lost and len(self.seen.losses) < FAILURES)
-            if result.gap_ms is not None:
+            if not lost:
                 self.seen.gaps.setdefault(door, []).append(result.gap_ms)
 
     def _told(self, door: str, result: TurnResult) -> str:

@@ -15,6 +15,8 @@ HELD = {
     "codecs": "Opus coders",
 }
 """Figures of /healthz that could grow."""
+OURS = {"calls": "calls", "decoders": "decoders in use", "codecs": "Opus coders in use"}
+"""Figures of /healthz that are 0 once all calls are over."""
 MOST_MB = 1.0
 """An hour."""
 HOUR_S = 3600.0
@@ -45,6 +47,10 @@ def breaches(seen: Soaked) -> list[str]:
     elif memory.high > MOST_MB:
         found.append(f"memory may grow by {memory.high:.1f} MB an hour (upper end of 95 %; at most {MOST_MB:.0f}): "
                      "a longer soak says it more closely")  # fmt: skip
+    if seen.seconds >= seen.planned_s and not seen.after:
+        found.append("the server told nothing of itself once all calls were over: see whether it still runs")
+    found += [f"{seen.after[key]:.0f} {name} are left when all calls are over"
+              for key, name in OURS.items() if seen.seconds >= seen.planned_s and seen.after.get(key)]  # fmt: skip
     for key, name in HELD.items():
         slope = grown(seen, key)
         more = seen.after.get(key, 0) - seen.before.get(key, 0)
@@ -94,7 +100,7 @@ def heard(seen: Soaked) -> Table:
     for column in ("turns", "p50", "p95", "p99", "lost"):
         table.add_column(column, justify="right", no_wrap=True)
     for door in sorted({*seen.gaps, *seen.lost}):
-        gaps = seen.gaps.get(door, [])
+        gaps, lost = seen.gaps.get(door, []), seen.lost.get(door, 0)
         figures = ["-" if (ms := percentile(gaps, percent)) is None else f"{ms:.0f}" for percent in (50, 95, 99)]
-        table.add_row(door, str(len(gaps)), *figures, str(seen.lost.get(door, 0)))
+        table.add_row(door, str(len(gaps) + lost), *figures, str(lost))
     return table

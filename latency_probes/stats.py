@@ -48,26 +48,31 @@ class Interval:
     high: float
 
 
-def growth(times: Sequence[float], values: Sequence[float]) -> Interval | None:
-    """Slope of `values` over `times` by least squares; None for fewer than four.
+STRETCHES = 7
+"""So few that the mean of one says little of the next one's, and enough for an interval."""
 
-    What a process holds now it mostly also held a moment ago, so values are not independent, and the textbook's
-    interval is too narrow. Theirs is that of fewer values: as many as are independent by the correlation of each
-    residual with the next one.
+
+def growth(times: Sequence[float], values: Sequence[float]) -> Interval | None:
+    """Slope of `values` over ascending `times`, by least squares over the means of `STRETCHES` equal stretches of
+    time; None for fewer than four of them.
+
+    What a process holds now it mostly also held a moment ago, so single values are not independent, and the interval
+    of a textbook would be too narrow (Law and Kelton, Simulation Modeling and Analysis: batch means).
     """
-    count = len(values)
+    if len(values) < 4 or times[0] == times[-1]:
+        return None
+    at, found = np.asarray(times, np.float64), np.asarray(values, np.float64)
+    stretch = np.minimum((at - at[0]) / (at[-1] - at[0]) * STRETCHES, STRETCHES - 1).astype(int)
+    filled = np.unique(stretch)
+    count = len(filled)
     if count < 4:
         return None
-    at = np.asarray(times, np.float64) - np.mean(times)
-    found = np.asarray(values, np.float64)
+    at, found = (np.array([each[stretch == number].mean() for number in filled]) for each in (at, found))
+    at -= at.mean()
     spread = float(at @ at)
     slope = float(at @ found) / spread
     rest = found - found.mean() - slope * at
-    power = float(rest @ rest)
-    alike = max(0.0, float(rest[1:] @ rest[:-1]) / power) if power else 0.0
-    independent = max(4.0, count * (1 - alike) / (1 + alike))
-    error = math.sqrt(power / (count - 2) / spread * count / independent)
-    wide = student(independent - 2) * error
+    wide = student(count - 2) * math.sqrt(float(rest @ rest) / (count - 2) / spread)
     return Interval(slope, slope - wide, slope + wide)
 
 

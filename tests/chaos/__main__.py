@@ -37,6 +37,8 @@ class Outcome:
     """After the end of the fault until /readyz answered 200; None: it never did."""
     newcomer: str = "refused"
     """What a caller heard who came while it lasted."""
+    unanswered: int = 0
+    """How often /readyz gave no answer at all while it lasted."""
     began: float = 0.0
     """Monotonic seconds; 0: it has not begun."""
 
@@ -50,6 +52,8 @@ class Outcome:
             found.append("503 though it serves")
         if self.fault.down_s is not None and (self.down_s is None or self.down_s > self.fault.down_s):
             found.append(f"no 503 within {self.fault.down_s:.0f} s")
+        if self.unanswered:
+            found.append("/readyz without an answer")
         if self.back_s is None:
             found.append("not back")
         if self.newcomer == "nothing":
@@ -115,8 +119,12 @@ def _question() -> Pcm:
 async def _watch(where: Site, outcome: Outcome) -> None:
     while outcome.down_s is None:
         await asyncio.sleep(POLL_S)
-        if await asyncio.to_thread(where.status) != 200 and outcome.began:
+        status = await asyncio.to_thread(where.status)
+        if not outcome.began:
+            continue
+        if status == 503:
             outcome.down_s = time.monotonic() - outcome.began
+        outcome.unanswered += status == 0
 
 
 async def _back(where: Site) -> float | None:

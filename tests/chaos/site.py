@@ -86,7 +86,7 @@ class Site:
     def status(self) -> int:
         """What /readyz answers; 0: nothing."""
         try:
-            with urllib.request.urlopen(f"{self.pop.url}/readyz", timeout=2) as answer:
+            with urllib.request.urlopen(f"{self.pop.url}/readyz", timeout=5) as answer:
                 return int(answer.status)
         except urllib.error.HTTPError as error:
             return error.code

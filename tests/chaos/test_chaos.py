@@ -2,11 +2,14 @@
 
 import io
 import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
+from tests.chaos import __main__ as chaos
 from tests.chaos.__main__ import Outcome, run, show
 from tests.chaos.caller import Heard
 from tests.chaos.faults import FAULTS, Fault
@@ -41,6 +44,19 @@ def test_outcomes_are_judged() -> None:
         "no answer afterwards",
     ]
     assert told(slow, [ANSWER, FALLBACK, ANSWER], down_s=1.0) == ["503 though it serves", "not all answered"]
+
+
+async def test_no_answer_is_no_503(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A PoP whose loop stands still tells a load balancer nothing."""
+    answers = iter([200, 0, 0, 503])
+    where = SimpleNamespace(status=lambda: next(answers))
+    monkeypatch.setattr(chaos, "POLL_S", 0.0)
+    outcome = Outcome(BY_NAME["model-killed"], [FALLBACK, FALLBACK, ANSWER], back_s=0.0, began=time.monotonic())
+
+    await chaos._watch(where, outcome)  # type: ignore[arg-type]
+
+    assert (outcome.unanswered, outcome.down_s is not None) == (2, True)
+    assert outcome.wrong == ["/readyz without an answer"]
 
 
 def test_a_call_hangs_until_its_switch_is_off(tmp_path: Path) -> None:

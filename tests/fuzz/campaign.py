@@ -63,6 +63,8 @@ class Tally:
     """Of the process's resident memory, since a tenth of the inputs were run."""
     kept: int = 0
     reached: int = 0
+    over: bool = False
+    """Nothing more comes."""
 
 
 class Hang(BaseException):
@@ -108,6 +110,7 @@ def run(
     tally.grown_mb = (_resident() - resident) / 1e6
     if leak := _leak(tally.blocks):
         tally.findings.append(Finding("leak", "leak", b"", leak))
+    tally.over = True
     return tally
 
 

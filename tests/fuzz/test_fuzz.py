@@ -88,6 +88,20 @@ def test_memory_that_grows_with_the_inputs_is_found() -> None:
     assert [found.kind for found in tally.findings] == ["leak"]
 
 
+def test_a_word_of_progress_is_not_taken_for_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have all inputs, and not yet what they left behind."""
+    monkeypatch.setattr(campaign, "TELL_S", 0.0)
+    told: list[tuple[int, bool]] = []
+    over = campaign.run(
+        Target("planted", "", lambda data: None, _seeds),
+        5,
+        "1",
+        progress=lambda so_far: told.append((so_far.inputs, so_far.over)),
+    )
+    assert told[-1] == (5, False)
+    assert over.over
+
+
 def test_a_process_of_its_own_tells_what_it_did(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["phrases", "--inputs", "40", "--processes", "1"]) == 0
     assert "phrases" in capsys.readouterr().out

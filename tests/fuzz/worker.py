@@ -32,7 +32,7 @@ class Worker:
         """Take what it sent: it has something, or is over."""
         try:
             self.tally = self.results.recv()
-            self.done = self.tally.inputs == self.inputs
+            self.done = self.tally.over
         except EOFError:
             self.done = self.died = True
             self._process.join()

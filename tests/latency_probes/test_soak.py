@@ -48,6 +48,22 @@ def test_what_grows_is_told() -> None:
     assert line.endswith("35 are left when all calls are over")
 
 
+def test_a_call_that_never_ends_is_told() -> None:
+    seen = soaked()
+    seen.after = {**seen.after, "calls": 2.0, "decoders": 0.0, "codecs": 1.0}
+    assert breaches(seen) == [
+        "2 calls are left when all calls are over",
+        "1 Opus coders in use are left when all calls are over",
+    ]
+
+
+def test_a_server_that_tells_nothing_at_the_end_is_told() -> None:
+    seen = soaked()
+    seen.after = {}
+    (line,) = breaches(seen)
+    assert line.startswith("the server told nothing of itself")
+
+
 def test_lost_turns_and_failed_calls_are_told() -> None:
     seen = soaked()
     seen.failed, seen.failures, seen.lost = 2, ["refused"], {"sip": 1, "webrtc": 2}

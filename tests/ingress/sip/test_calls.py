@@ -64,6 +64,16 @@ async def test_an_invite_that_comes_again_is_the_same_call(acknowledged: bool) -
         assert len(pop.calls) == 1
 
 
+async def test_an_invite_that_comes_twice_at_once_is_one_call() -> None:
+    pop = FakePop(sip())
+    async with calling(pop) as ann:
+        ann.sip.sendto(ann.invite(), ann.server)
+        ann.took(await ann.final("INVITE"))
+        ann.ack()
+        await ann.hang_up()
+        assert len(pop.calls) == 1
+
+
 async def test_a_description_of_more_than_ascii() -> None:
     async with calling(FakePop(sip())) as ann:
         answer = await ann.dial(ann.sdp().replace("s=-", "s=Zoë"), [("X-Name", "Zoë")])

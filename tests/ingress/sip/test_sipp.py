@@ -29,7 +29,7 @@ async def place(pop: FakePop, scenario: str, folder: Path, *options: str, calls:
         await settled(pop)
 
 
-@pytest.mark.parametrize("scenario", ["call", "twice", "hold", "late_offer"])
+@pytest.mark.parametrize("scenario", ["call", "hold", "late_offer"])
 async def test_a_call(scenario: str, tmp_path: Path) -> None:
     pop = FakePop(sip())
     await place(pop, scenario, tmp_path)
