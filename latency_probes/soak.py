@@ -16,8 +16,9 @@ from latency_probes.health import figures
 from latency_probes.measure import judge_call
 from latency_probes.misbehaving import SHUT_OUT, Site, dies, floods, pours, stalls
 from latency_probes.plan import CallPlan, Turn
-from latency_probes.records import TurnResult
+from latency_probes.records import Said, TurnResult
 from latency_probes.sound import rng_for
+from latency_probes.timeline import Timeline
 from voicepipe.errors import ProbeError
 
 KINDS = {"behaves": 0.7, "dies": 0.12, "stalls": 0.06, "floods": 0.06, "pours": 0.06}
@@ -144,17 +145,20 @@ class Soak:
         if record.failure:
             self.seen.failed += 1
             self.seen.failures += [record.failure] * (len(self.seen.failures) < FAILURES)
-        for result in await asyncio.to_thread(judge_call, record, {}):
+        results = await asyncio.to_thread(judge_call, record, {})
+        for said, result in zip(record.said, results, strict=True):
             lost = result.gap_ms is None or result.outcome == "fallback"
             self.seen.lost[door] = self.seen.lost.get(door, 0) + lost
-            self.seen.losses += [self._told(door, result)] * (lost and len(self.seen.losses) < FAILURES)
-            if not lost:
+            self.seen.losses += [self._told(door, result, story(said, record.timeline))] * (
+                lost and len(self.seen.losses) < FAILURES
+            )
+            if result.gap_ms is not None and not lost:
                 self.seen.gaps.setdefault(door, []).append(result.gap_ms)
 
-    def _told(self, door: str, result: TurnResult) -> str:
+    def _told(self, door: str, result: TurnResult, events: str) -> str:
         answered = f"answered {result.reply!r}" if result.reply else "without an answer"
         minutes = (time.monotonic() - self._began) / 60
-        return f"{minutes:.0f} minutes in, by {door}: {result.text!r}, heard as {result.heard!r}, {answered}"
+        return f"{minutes:.0f} minutes in, by {door}: {result.text!r}, heard as {result.heard!r}, {answered}; {events}"
 
     async def _misbehaves(self, kind: str, door: str, rng: np.random.Generator) -> None:
         match kind:
@@ -191,6 +195,17 @@ class Soak:
     @staticmethod
     def _count(counts: dict[str, int], what: str) -> None:
         counts[what] = counts.get(what, 0) + 1
+
+
+def story(said: Said, line: Timeline) -> str:
+    """What the server told of this turn, by seconds from the caller's last word."""
+    began, ended = (line.sent_at(said.start + at) for at in (said.speech.voiced[0], said.speech.voiced[1] - 1))
+    told = [(reply.first_audible.arrived, "audible") for reply in line.replies.values() if reply.first_audible]
+    for event in line.events:
+        details = event.data.get("response", {}).get("status_details") or {}
+        if not event.type.endswith(".delta"):
+            told.append((event.arrived, f"{event.type} {details.get('reason', '')}".rstrip()))
+    return ", ".join(f"{at - ended:+.2f} {what}" for at, what in sorted(told) if began < at <= said.until)
 
 
 def counted(seen: Soaked) -> Sequence[Reading]:

@@ -109,6 +109,18 @@ async def test_calls_of_every_kind_are_placed_and_counted(monkeypatch: pytest.Mo
     assert seen.after["fds"] == 9
 
 
+@pytest.mark.usefixtures("hello")
+async def test_of_a_lost_turn_it_is_told_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("latency_probes.conversation.MISSED_S", 0.5)
+    async with fake_server(Script(greeting=False, answers=False)) as url:
+        soaking = Soak(
+            Site(url), {"websocket": lambda plan: RealtimeCaller(url, plan.noise, 1)}, 1, 0.1, lambda seen: None
+        )
+        seen = await soaking.run()
+    assert "without an answer; " in seen.losses[0]
+    assert " conversation.item.input_audio_transcription.completed" in seen.losses[0]
+
+
 @pytest.mark.parametrize("kind", ["dies", "stalls", "floods"])
 async def test_who_misbehaves_ends(kind: str, hello: clips.Utterance, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(misbehaving, "DIES_S", (0.1, 0.2))
