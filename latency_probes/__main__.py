@@ -251,15 +251,18 @@ def soaking(console: Console, seconds: float) -> Iterator[Callable[[Soaked], Non
     """A bar that moves with the time; where the output is no terminal a line now and then."""
     columns = (TextColumn("{task.description}"), *Progress.get_default_columns()[1:2], TimeElapsedColumn())
     lines = Console(stderr=True, highlight=False)
-    shown = 0.0
+    shown, losses = 0.0, 0
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("soak", total=seconds)
 
         def told(seen: Soaked) -> None:
-            nonlocal shown
+            nonlocal shown, losses
             turns = sum(len(gaps) for gaps in seen.gaps.values())
             said = f"{turns} turns, {sum(seen.lost.values())} lost, {seen.failed} calls failed"
             bar.update(task, completed=seen.seconds, description=said)
+            for loss in seen.losses[losses:]:
+                lines.print(f"a turn was lost {loss}", style="red")
+            losses = len(seen.losses)
             if not console.is_terminal and seen.seconds >= shown:
                 shown += seconds / 20
                 lines.print(f"{seen.seconds / 60:.0f} of {seconds / 60:.0f} minutes: {said}")
