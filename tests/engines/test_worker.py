@@ -12,6 +12,7 @@ import pytest
 
 from tests.waiting import until
 from voicepipe.engines.fair import Fair, Ring, owned_by
+from voicepipe.engines.starved import Starved
 from voicepipe.engines.worker import EACH, Job, Worker
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, OverQueued
 
@@ -256,6 +257,27 @@ async def test_a_job_that_hangs_is_told_and_left_behind() -> None:
     free.set()  # What it brings in the end interests nobody.
     await asyncio.to_thread(worker.join, 5)
     assert not worker.overdue()
+
+
+async def test_where_one_thread_hangs_who_waits_for_another_is_told_too() -> None:
+    """A library that hangs as a whole holds up all threads; their limits end at other moments."""
+    worker = Worker("hangs", 2)
+    free = threading.Event()
+    first, other = worker.ask(free.wait, within_s=0.05), worker.ask(free.wait, within_s=600)
+    await until(lambda: len(worker._running) == 2 and worker.overdue())
+    worker.close(EngineDead("it hangs"))
+    ends = await asyncio.wait_for(asyncio.gather(first, other, return_exceptions=True), 20)
+    free.set()
+    assert [str(end) for end in ends] == ["it hangs"] * 2
+
+
+def test_what_was_found_to_hang_is_not_well_again_while_its_engine_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = Job(lambda: None, within_s=1.0)
+    job.begin(100.0)
+    monkeypatch.setattr(Starved, "seconds", lambda starved: 0.0)
+    assert job.overdue(101.1)
+    monkeypatch.setattr(Starved, "seconds", lambda starved: 60.0)
+    assert job.overdue(101.2)
 
 
 def test_a_healthy_job_is_not_overdue_for_waiting() -> None:

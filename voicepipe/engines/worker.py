@@ -50,6 +50,8 @@ class Job:
     owner: str = field(default_factory=owner)
     due: float = math.inf
     """Monotonic second by which it ends or hangs, once it runs."""
+    hangs: bool = False
+    """It was found overdue: for good, or its engine would be ended for a hang and then not cleared away as one."""
     _starved: Starved | None = None
     done: "Future[Any]" = field(default_factory=Future)
 
@@ -76,7 +78,9 @@ class Job:
 
     def overdue(self, now: float) -> bool:
         """It hangs. On a machine with too few processors it is only slow: the time without one does not count."""
-        return self._starved is not None and now > self.due and now > self.due + self._starved.seconds()
+        if self._starved is not None and now > self.due and now > self.due + self._starved.seconds():
+            self.hangs = True
+        return self.hangs
 
     def begin(self, now: float) -> None:
         """It runs from now on, in this thread."""
@@ -157,7 +161,8 @@ class Worker:
             return any(job.overdue(now) for job in self._running)
 
     def close(self, error: EngineError | None = None) -> None:
-        """Drop what waits; jobs that run end by themselves, those that hang are given up. Safe to call twice.
+        """Drop what waits; jobs that run end by themselves, but where one hangs all are given up: its library may hold
+        up the others, and nobody looks at them any more. Safe to call twice.
 
         `error`: what those who wait are told, where the engine ends and they do not; else they are cancelled.
         """
@@ -165,7 +170,7 @@ class Worker:
         with self._more:
             self._closed, self._error = True, error
             waiting = list(iter(self._queue.pop, None))
-            hanging = [job for job in self._running if job.overdue(now)]
+            hanging = list(self._running) if any(job.overdue(now) for job in self._running) else []
             self._more.notify_all()
         for job in waiting:
             job.drop(self._over() if error else None)
