@@ -1,33 +1,65 @@
-"""For how long a thread of ours could have run and had no processor: one that waits for a processor is slow and does
-not hang. Only Linux tells; elsewhere it is 0."""
+"""For how long threads of ours could have run and had no processor: a job that waits for a processor is slow and does
+not hang. Only Linux tells; elsewhere it is 0.
+
+Which threads compute for a job nobody knows: those of CTranslate2 and onnxruntime do, while the job's own thread sleeps.
+They are as nice as the thread that made them, a worker's. So of all threads that are as nice as the job's own the one
+that waited longest counts, which errs on the side of patience.
+"""
 
 import os
+import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from typing import Generic, TypeVar
 
 STEAL = 8
 """Column of /proc/stat (proc_stat(5)): what a virtual machine's host kept for others."""
 MOST = 65_536
 """Bytes of it that are read: its processors, which come first."""
 FRESH_S = 1.0
-"""/proc/stat is read no more often than this for threads that begin something; it takes a thirtieth of a ms."""
+"""All is read no more often than this for jobs that begin, since it takes a ms. What has come since an older reading
+counts as well: patience again."""
+T = TypeVar("T")
 
 
 class Starved:
-    """The thread that makes it, from now on."""
+    """A job of the thread that makes it, from now on."""
 
-    __slots__ = ("_stolen", "_thread", "_waited_s")
+    __slots__ = ("_stolen", "_waited")
 
     def __init__(self) -> None:
-        self._thread = threading.get_native_id()
-        self._waited_s = _waited_s(self._thread)
-        self._stolen = _lately.stolen()
+        own = threading.get_native_id()
+        self._stolen, self._waited = _stolen.told(), _waited(_niceness(own)).told()
+        if own not in self._waited:  # It is new.
+            self._waited = self._waited | waited_s((own,))
 
     def seconds(self) -> float:
-        """It has waited among the machine's own threads, or its processor was with the host's others. Which processor
-        it had nobody knows: the worst one counts."""
-        return _waited_s(self._thread) - self._waited_s + worst(self._stolen, stolen_s())
+        """Threads that may work for it waited among the machine's own, or their processor was with the host's others.
+        Which processor they had nobody knows: the worst one counts."""
+        return longest(self._waited, waited_s(self._waited)) + worst(self._stolen, stolen_s())
+
+
+class Kept(Generic[T]):
+    """What `read` told, FRESH_S ago at most."""
+
+    def __init__(self, read: Callable[[], T]) -> None:
+        self._read = read
+        self._last: tuple[float, T] | None = None
+
+    def told(self) -> T:
+        """May be called by any thread; two at once read it twice."""
+        now, last = time.monotonic(), self._last
+        if last is None or now - last[0] >= FRESH_S:
+            last = self._last = now, self._read()
+        return last[1]
+
+
+def longest(before: Mapping[int, float], after: Mapping[int, float]) -> float:
+    """Pure: what that thread waited that waited most. One that ended meanwhile does not count."""
+    return max((waited - before[thread] for thread, waited in after.items()), default=0.0)
 
 
 def worst(before: Iterable[float], after: Iterable[float]) -> float:
@@ -50,27 +82,34 @@ def steals(stat: str, ticks: int) -> tuple[float, ...]:
     return tuple(int(line.split()[STEAL]) / ticks for line in lines)
 
 
-def _waited_s(thread: int) -> float:
-    """How long it has been ready to run and waited for a processor."""
-    try:
-        with open(f"/proc/self/task/{thread}/schedstat", "rb", buffering=0) as told:
-            return int(told.read(100).split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        return 0.0
+def waited_s(threads: Iterable[int]) -> dict[int, float]:
+    """How long each of them, of this process, has been ready to run and waited for a processor."""
+    waited: dict[int, float] = {}
+    for thread in threads:
+        with (
+            suppress(OSError, ValueError, IndexError),  # It ended, or nobody tells.
+            open(f"/proc/self/task/{thread}/schedstat", "rb", buffering=0) as told,
+        ):
+            waited[thread] = int(told.read(100).split()[1]) / 1e9
+    return waited
 
 
-class _Lately:
-    """What was stolen, FRESH_S ago at most: too much counts as stolen then, which errs on the side of patience."""
-
-    def __init__(self) -> None:
-        self._at = -FRESH_S
-        self._stolen: tuple[float, ...] = ()
-
-    def stolen(self) -> tuple[float, ...]:
-        now = time.monotonic()
-        if now - self._at >= FRESH_S:
-            self._at, self._stolen = now, stolen_s()
-        return self._stolen
+def _as_nice(nice: int) -> Iterator[int]:
+    """Threads of this process. Reads a folder: not for the event loop."""
+    with suppress(OSError):
+        for thread in map(int, os.listdir("/proc/self/task")):
+            with suppress(OSError):  # It ended.
+                if _niceness(thread) == nice:
+                    yield thread
 
 
-_lately = _Lately()
+def _niceness(thread: int) -> int:
+    return os.getpriority(os.PRIO_PROCESS, thread) if sys.platform == "linux" else 0
+
+
+_stolen = Kept(stolen_s)
+
+
+@cache
+def _waited(nice: int) -> Kept[dict[int, float]]:
+    return Kept(lambda: waited_s(_as_nice(nice)))

@@ -49,7 +49,8 @@ class Job:
     """One that runs for longer hangs; None: it may take as long as it likes."""
     owner: str = field(default_factory=owner)
     due: float = math.inf
-    """Monotonic second by which it ends or hangs, once it runs."""
+    """Monotonic second by which it ends or hangs, once it runs; later as soon as it is seen to have been starved."""
+    _limit: float = 0.0
     hangs: bool = False
     """It was found overdue: for good, or its engine would be ended for a hang and then not cleared away as one."""
     _starved: Starved | None = None
@@ -78,15 +79,16 @@ class Job:
 
     def overdue(self, now: float) -> bool:
         """It hangs. On a machine with too few processors it is only slow: the time without one does not count."""
-        if self._starved is not None and now > self.due and now > self.due + self._starved.seconds():
-            self.hangs = True
+        if self._starved is not None and now > self.due:
+            self.due = self._limit + self._starved.seconds()
+            self.hangs = self.hangs or now > self.due
         return self.hangs
 
     def begin(self, now: float) -> None:
         """It runs from now on, in this thread."""
         if self.within_s is not None:
             self._starved = Starved()
-            self.due = now + (self.within_s() if callable(self.within_s) else self.within_s)
+            self.due = self._limit = now + (self.within_s() if callable(self.within_s) else self.within_s)
 
 
 class Worker:
