@@ -287,6 +287,32 @@ def test_a_healthy_job_is_not_overdue_for_waiting() -> None:
     assert not job.overdue(100.9) and job.overdue(101.1)
 
 
+async def test_the_loop_does_not_wait_for_a_job_that_begins(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads files first."""
+    begins, free, freed = threading.Event(), threading.Event(), []
+
+    class Slow(Starved):
+        def __init__(self) -> None:
+            begins.set()
+            freed.append(free.wait(20))
+            super().__init__()
+
+    monkeypatch.setattr("voicepipe.engines.worker.Starved", Slow)
+    slow = worker.ask(time.time, within_s=60)
+    await asyncio.to_thread(begins.wait, 20)
+    other = worker.submit(divmod, 7, 2)
+    free.set()
+    assert await other == (3, 1) and await slow and freed == [True]
+
+
+async def test_a_limit_that_cannot_be_told_fails_its_job_alone() -> None:
+    worker = Worker("limit", 1)
+    with pytest.raises(ZeroDivisionError):
+        await asyncio.wait_for(worker.ask(time.time, within_s=lambda: 1 / 0), 20)
+    assert await worker.submit(divmod, 7, 2) == (3, 1)
+    worker.close()
+
+
 async def test_two_jobs_of_one_step_wake_two_threads() -> None:
     worker = Worker("two", 2)
     await worker.submit(time.sleep, 0)

@@ -60,6 +60,7 @@ class Job:
         if self.done.set_running_or_notify_cancel():
             with contextlib.suppress(InvalidStateError):  # whoever waited was told that it hangs
                 try:
+                    self.begin(time.monotonic())
                     self.done.set_result(self.fn())
                 except BaseException as error:
                     self.done.set_exception(error)
@@ -85,7 +86,7 @@ class Job:
         return self.hangs
 
     def begin(self, now: float) -> None:
-        """It runs from now on, in this thread."""
+        """It runs from now on, in this thread. Reads files: not while others wait for this thread."""
         if self.within_s is not None:
             self._starved = Starved()
             self.due = self._limit = now + (self.within_s() if callable(self.within_s) else self.within_s)
@@ -221,7 +222,6 @@ class Worker:
                 self._idle += 1
                 self._more.wait()
                 self._idle -= 1
-            job.begin(time.monotonic())
             self._running.add(job)
             return job
 
