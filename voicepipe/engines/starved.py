@@ -1,7 +1,7 @@
 """For how long threads of ours could have run and had no processor: a job that waits for a processor is slow and does
 not hang. Only Linux tells; elsewhere it is 0.
 
-Which threads compute for a job nobody knows: those of CTranslate2 and onnxruntime do, while the job's own thread sleeps.
+Which threads compute for a job nobody knows: those of CTranslate2 and onnxruntime do, while its own thread sleeps.
 They are as nice as the thread that made them, a worker's. So of all threads that are as nice as the job's own the one
 that waited longest counts, which errs on the side of patience.
 """
