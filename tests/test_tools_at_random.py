@@ -19,7 +19,7 @@ from tests.scenario import Delays, Does, Mutes, Presses, Recording, Says, Scenar
 from voicepipe.agent import Tool
 from voicepipe.engines.base import Delta, Prompt
 from voicepipe.engines.scripted import ScriptedLlm, pause, tokens
-from voicepipe.errors import OutcomeUnknown, ToolError
+from voicepipe.errors import EngineDead, OutcomeUnknown, ToolError
 from voicepipe.turn.events import ReplyDone, ReplyText
 from voicepipe.turn.prompt import Message, ToolCall
 
@@ -34,13 +34,25 @@ class Forgetful(ScriptedLlm):
     """Calls one to three tools for whatever the caller says, as if it had not called them before, and numbers them anew
     each time; then tells every result that it has not said yet. Numbers stand for wishes."""
 
+    breaks_off = 0.0
+    """How often it stops, or fails, after some words."""
+    chance = random.Random(0)
+
     async def generate(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         self.prompts.append(prompt)
         if len(self.prompts) <= self._fails:
             raise ToolError("the model fails")
-        for token in tokens(self._deltas(prompt)):
+        goes_on = self.chance.randrange(1, 12) if self.chance.random() < self.breaks_off else None
+        for number, token in enumerate(tokens(self._deltas(prompt))):
             await pause(self._token_ms)
+            if number == goes_on:
+                await self._break_off()
             yield token
+
+    async def _break_off(self) -> None:
+        if self.chance.random() < 0.5:
+            raise EngineDead("the model's server is gone")
+        await asyncio.Event().wait()
 
     def _deltas(self, prompt: Prompt) -> list[Delta]:
         said = " ".join(message.text for message in prompt.messages if message.role == "assistant")
@@ -83,7 +95,7 @@ class Uses:
         if use.failed:
             kind = self.chance.choice((ToolError, OutcomeUnknown))
             raise kind(f"f{number}.")
-        return f"r{number}."
+        return f"For you a table was booked, r{number}."
 
 
 def conversation(chance: random.Random, *, stays: bool) -> Scenario:
@@ -137,10 +149,13 @@ def in_order(messages: tuple[Message, ...]) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(NUMBER))
+@pytest.mark.parametrize("breaks_off", [0.0, 0.25])
 async def test_each_begun_tool_ran_once_and_the_conversation_says_so(
-    seed: int, monkeypatch: pytest.MonkeyPatch
+    seed: int, breaks_off: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.scenario.ScriptedLlm", Forgetful)
+    monkeypatch.setattr(Forgetful, "breaks_off", breaks_off)
+    monkeypatch.setattr(Forgetful, "chance", random.Random(seed))
     chance = random.Random(seed)
     stays = chance.random() < 0.6
     uses = Uses(chance)
@@ -156,9 +171,9 @@ async def test_each_begun_tool_ran_once_and_the_conversation_says_so(
     assert len(set(results)) == len(results) == sum(item.kind == "function_call_output" for item in items)
     assert all(in_order(prompt.messages) for prompt in recording.llm.prompts)
     _begun_again_only_if_told(recording, uses)
-    if stays and not silenced(recording):
+    if stays and not breaks_off and not silenced(recording):
         assert not any(errand.due for errand in recording.control._errands._errands)
-    if stays and not recording.scenario.does and not recording.scenario.keys:
+    if stays and not breaks_off and not recording.scenario.does and not recording.scenario.keys:
         heard = told(recording)
         assert not [said for said in results if said.split()[-1] not in heard], "the caller was told what came of each"
 
@@ -170,11 +185,13 @@ def silenced(recording: Recording) -> bool:
 
 
 def _begun_again_only_if_told(recording: Recording, uses: Uses) -> None:
-    """Of the same wish a second use begins only when the first has failed, or its result was begun to be told."""
+    """Of the same wish a second use begins only when the first has failed, or an answer that knew its
+    result said a whole sentence."""
     began = recording.line.began
-    deltas = [(began + at / 1000, e.delta) for at, e in recording.events if isinstance(e, ReplyText)]
+    texts = [(began + at / 1000, event.delta) for at, event in recording.events if isinstance(event, ReplyText)]
+    ends = [at for at, text in texts if re.search(r"[rf]\d+\.", text)]
     for number, use in enumerate(uses.uses):
         for later in uses.uses[number + 1 :]:
             if later.wish == use.wish and not use.failed:
                 assert use.ended is not None and use.ended <= later.began, "at the same time as the first"
-                assert any(use.ended <= at <= later.began for at, _ in deltas), "nothing was said since"
+                assert any(use.ended <= at <= later.began for at in ends), "no sentence that tells results was said"

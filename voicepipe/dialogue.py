@@ -13,6 +13,7 @@ from voicepipe.audio import ms_to_samples, samples_to_ms
 from voicepipe.errors import EngineError, ItemMismatch
 from voicepipe.reply import Reply
 from voicepipe.studio import Order, Studio
+from voicepipe.telling import Telling
 from voicepipe.turn.events import Item, ItemAdded, ItemDeleted, ItemTruncated
 from voicepipe.turn.history import cut_at
 from voicepipe.turn.prompt import Prompt, ToolCall
@@ -33,6 +34,7 @@ class Spoken:
     words: tuple[tuple[str, int], ...]
     sent: int
     """Samples at the line's rate."""
+    telling: Telling
 
 
 class Dialogue:
@@ -274,7 +276,10 @@ class Dialogue:
         sent_ms = round(samples_to_ms(spoken.sent, rate))
         if audio_end_ms > sent_ms:
             raise ItemMismatch(f"Audio content of {sent_ms}ms is already shorter than {audio_end_ms}ms")
-        text = cut_at(spoken.words, ms_to_samples(audio_end_ms, rate))
+        heard = ms_to_samples(audio_end_ms, rate)
+        if audio_end_ms < sent_ms:  # As after a cancel, what is owed is told with the next reply.
+            self.studio.errands.put_off(spoken.telling.broke_off(heard))
+        text = cut_at(spoken.words, heard)
         self._read()
         if self.studio.history.heard(item_id, text, audio_end_ms):
             self.discard()  # It answers words that nobody has heard.
@@ -335,7 +340,7 @@ class Dialogue:
 
     def _remember(self, reply: Reply) -> None:
         if item_id := reply.spoken_item:
-            self._spoken.setdefault(item_id, Spoken(tuple(reply.words), reply.sent))
+            self._spoken.setdefault(item_id, Spoken(tuple(reply.words), reply.sent, reply.telling))
             while len(self._spoken) > REMEMBERED_REPLIES:
                 del self._spoken[next(iter(self._spoken))]
 

@@ -20,6 +20,7 @@ from voicepipe.shown import shown
 from voicepipe.speech import Phrase
 from voicepipe.studio import Order, Studio
 from voicepipe.tasks import TaskGroup
+from voicepipe.telling import Telling
 from voicepipe.turn.events import (
     Item,
     ReplyDone,
@@ -30,7 +31,7 @@ from voicepipe.turn.events import (
     ReplyText,
 )
 from voicepipe.turn.history import cut_at
-from voicepipe.turn.phrases import SENTENCE_END, sentences
+from voicepipe.turn.phrases import ends_sentence, sentences
 from voicepipe.turn.prompt import ToolCall
 from voicepipe.turn.timing import Hop, TurnRecord
 from voicepipe.writer import Writer
@@ -59,8 +60,7 @@ class Reply:
         """What the caller heard of it, once it was stopped."""
         self.message: str | None = None
         """Id of the message that was or is being said, or written."""
-        self._telling: dict[Errand, int] = {}
-        """Results that it tells, and how many words it had said before."""
+        self.telling = Telling(studio.errands)
         self._item: Item | None = None
         self._place: int | None = None
         """Where on the line it begins."""
@@ -68,7 +68,7 @@ class Reply:
         self._gate = asyncio.Event()
         self._ladder = Ladder(studio.ladder, record, studio.clock)
         self._pieces: asyncio.Queue[Phrase | ToolCall | None] = asyncio.Queue(READY_PIECES)
-        self._writer = Writer(studio, order, record, self._ladder, self._gate, self._pieces)
+        self._writer = Writer(studio, order, record, self.telling, self._ladder, self._gate, self._pieces)
         self._items: list[Item] = []
         self._failure = ""
 
@@ -90,7 +90,7 @@ class Reply:
     @property
     def knows(self) -> Sequence[Errand]:
         """Tools whose results it answers."""
-        return self._writer.knows
+        return self.telling.knows
 
     @property
     def committed(self) -> bool:
@@ -140,6 +140,7 @@ class Reply:
             ladder.cancel()
         limit = self.order.settings.max_tokens
         if self._failure:
+            self.telling.broke_off(self.sent)
             self._finish("failed", self._failure)
         elif limit is not None and self._writer.tokens >= limit:
             self._finish("incomplete", "max_output_tokens")
@@ -163,7 +164,9 @@ class Reply:
             self.heard_ms = self._ms(heard)
             self._cut_message(heard)
             if not self.over or heard < self.sent:
-                self._studio.errands.taken_back(self._missed(heard))
+                self.telling.broke_off(heard)
+        elif not self.over:
+            self.telling.broke_off(self.sent)
         if reason == "client_cancelled":  # Who wants silence is told with the next reply.
             self._studio.errands.put_off(self.knows)
         if self._item is not None:
@@ -178,11 +181,6 @@ class Reply:
         if message is not None and (message is self._item or heard < self.sent):
             message.status = "incomplete"
             message.text, message.audio_ms = cut_at(self.words, heard), self._ms(heard)
-
-    def _missed(self, heard: int) -> list[Errand]:
-        """The results of whose telling no whole sentence was heard."""
-        ends = [at for at, (word, end) in enumerate(self.words) if end <= heard and SENTENCE_END.search(word)]
-        return [errand for errand, begins in self._telling.items() if not ends or ends[-1] < begins]
 
     def _ms(self, samples: int) -> int:
         return round(samples_to_ms(samples, self._studio.speaker.out_rate))
@@ -219,7 +217,7 @@ class Reply:
                 if self.spoken:
                     self._stamp("speech")
                 self._ladder.answering = True
-                await self._pieces.put(phrase)
+                await self._pieces.put(replace(phrase, stand_in=at_once, answer=self.telling.answer))
 
     async def _voiced(self, text: str, first: bool, *, at_once: bool = False) -> AsyncGenerator[Phrase, None]:
         """`at_once`: something is amiss. Another voice or speed, the agent's own, is better than to wait."""
@@ -250,7 +248,8 @@ class Reply:
                 self._open_message()
                 await playout.put(piece)
             else:
-                self._text_begins(piece.text, stand_in=piece.stand_in)
+                self._text_begins(piece)
+                self._tells(piece, [(piece.text.rstrip(), 0)])
         await self._close_message()
 
     def _open_message(self) -> None:
@@ -269,25 +268,29 @@ class Reply:
             self._writer.message = self.message
         self._studio.emit(ReplyItemAdded(self.id, item, previous))
 
-    def _text_begins(self, text: str, words: int = 0, *, stand_in: bool = False) -> None:
-        """`words`: those before it."""
+    def _text_begins(self, phrase: Phrase) -> None:
         self._open_message()
-        if self._writer.gave_up:  # It asks the caller to say it again.
-            self._studio.errands.put_off(self.knows)
-        elif not stand_in and not self._failure:
-            new = [errand for errand in self.knows if errand not in self._telling]
-            self._telling |= dict.fromkeys(new, words)
-            self._studio.errands.told(new)
         assert self._item is not None
-        self._item.text += text
+        self._item.text += phrase.text
         self.record.answer = self._item.text
-        self._studio.emit(ReplyText(self.id, self._item.id, text))
+        self._studio.emit(ReplyText(self.id, self._item.id, phrase.text))
 
     def _phrase_begins(self, phrase: Phrase, start: int) -> None:
-        before = len(self.words)
-        self.words += [(word, start + end) for word, end in phrase.words]
+        words = [(word, start + end) for word, end in phrase.words]
+        self.words += words
         if phrase.text:
-            self._text_begins(phrase.text, before, stand_in=phrase.stand_in)
+            self._text_begins(phrase)
+        self._tells(phrase, words)
+
+    def _tells(self, phrase: Phrase, words: Sequence[tuple[str, int]]) -> None:
+        """`words`: its own, and the samples by which they are heard."""
+        if self._writer.gave_up:  # It asks the caller to say it again.
+            self._studio.errands.put_off(self.knows)
+        elif not phrase.stand_in:
+            followed = zip(words, [*words[1:], ("", 0)], strict=True)
+            self.telling.says(
+                phrase.answer, [end for (word, end), (following, _) in followed if ends_sentence(word, following)]
+            )
 
     def _audible(self) -> None:
         self._stamp("audible")

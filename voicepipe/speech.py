@@ -24,7 +24,9 @@ class Phrase:
     words: tuple[tuple[str, int], ...] = ()
     """The written words and the sample of this piece at which each has been heard."""
     stand_in: bool = False
-    """Said while the answer is waited for; it is not the answer."""
+    """Said while the answer is waited for, or in its place; it is not the answer."""
+    answer: int = 0
+    """The number of the model's answer that it is of: the model answers again after each of its calls of tools."""
 
 
 class Speaker:

@@ -16,6 +16,7 @@ from voicepipe.ladder import Ladder
 from voicepipe.speech import Phrase
 from voicepipe.studio import Order, Studio
 from voicepipe.tasks import TaskGroup
+from voicepipe.telling import Telling
 from voicepipe.turn.end_call import END_CALL
 from voicepipe.turn.phrases import Phraser
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
@@ -29,13 +30,14 @@ FIRST_TELL = "not done, since other tools were called with it; tell the caller w
 
 
 class Writer:
-    """Made for one reply, whose gate, ladder and queue of pieces it shares."""
+    """Made for one reply, whose telling, gate, ladder and queue of pieces it shares."""
 
     def __init__(
         self,
         studio: Studio,
         order: Order,
         record: TurnRecord,
+        telling: Telling,
         ladder: Ladder,
         gate: asyncio.Event,
         pieces: "asyncio.Queue[Phrase | ToolCall | None]",
@@ -52,9 +54,6 @@ class Writer:
         """The caller is to be put through once the reply was heard."""
         self.hangs_up = False
         """The call is to be ended then."""
-        self.knows: list[Errand] = []
-        """The tools whose results stand in the prompt, or have come since; a reply beside the conversation tells the
-        caller of none."""
         self.talks = False
         """Tools run that have something to say meanwhile."""
         self.gave_up = False
@@ -62,6 +61,7 @@ class Writer:
         self._studio = studio
         self._order = order
         self._record = record
+        self._telling = telling
         self._ladder = ladder
         self._gate = gate
         self._pieces = pieces
@@ -69,7 +69,7 @@ class Writer:
     async def texts(self) -> AsyncGenerator[str, None]:
         """Phrases to be said, in order."""
         prompt, agent = self._order.prompt, self._order.settings.agent
-        self.knows = self._studio.errands.untold() if self._order.remembered else []
+        self._telling.knows = self._studio.errands.untold() if self._order.remembered else []
         for _ in range(TOOL_ROUNDS):
             calls: list[ToolCall] = []
             said: list[str] = []
@@ -115,11 +115,12 @@ class Writer:
         """What the model reads next; None: it is not asked again."""
         if len(calls) == 1 and self._takes_leave(calls[0]):
             return None
+        self._telling.calls_tools()
         begun = {index: self._begin(call) for index, call in enumerate(calls) if not self._is_client_s(call)}
         await self._wait([errand for errand in begun.values() if isinstance(errand, Errand)])
         if len(begun) < len(calls):
             # The reply that the client asks for, once its tools are done, tells of ours as well.
-            self._studio.errands.put_off(self.knows)
+            self._studio.errands.put_off(self._telling.knows)
             for call in calls:
                 if self._is_client_s(call):
                     await self._pieces.put(call)
@@ -179,7 +180,7 @@ class Writer:
         finally:
             self.talks = False
         if self._order.remembered:
-            self.knows += errands
+            self._telling.knows += errands
 
     async def _talk(self, errands: Sequence[Errand]) -> None:
         """What the caller hears while tools run. Each text is one piece: it is queued as a whole, and then finished."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.turn.phrases import SENTENCES, PhraseConfig, Phraser
+from voicepipe.turn.phrases import SENTENCES, PhraseConfig, Phraser, ends_sentence
 
 WORDS = (
     "we are open until ten, on Friday. Dr. Smith paid $4.50 e.g. for 3.5 kg at 7:30 p.m. No. 5 - item **bold text** "
@@ -171,3 +171,17 @@ def test_a_text_that_is_there_as_a_whole_is_cut_into_sentences() -> None:
     cutter = Phraser(SENTENCES)
     cut = [*cutter.push(f"Good evening. {long}tell us now. How can I help you?"), *cutter.flush()]
     assert cut == ["Good evening. ", long, "tell us now. ", "How can I help you?"]
+
+
+@pytest.mark.parametrize(
+    ("word", "following", "ends"),
+    [
+        ("seven.", "Is", True),
+        ('really?"', "", True),
+        ("Dr.", "Miller", False),
+        ("Dr.", "", False),
+        ("p.m.", "on", False),
+    ],
+)
+def test_where_a_sentence_ends(word: str, following: str, ends: bool) -> None:
+    assert ends_sentence(word, following) is ends

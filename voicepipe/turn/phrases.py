@@ -147,7 +147,7 @@ class Phraser:
             return True
         if self._held.open or LIST_MARK.match(word):
             return False
-        if gap.count("\n") > 1 or (SENTENCE_END.search(word) and not _abbreviates(word, following)):
+        if gap.count("\n") > 1 or ends_sentence(word, following):
             return True
         if _joined(word, following):
             return False
@@ -160,6 +160,11 @@ class Phraser:
         if clause:
             return count >= least
         return word.lower() not in DANGLING and count >= (least if following.lower() in CONJUNCTIONS else most)
+
+
+def ends_sentence(word: str, following: str = "") -> bool:
+    """Whether a sentence ends with `word`; `following` is the word after it, if that is known."""
+    return bool(SENTENCE_END.search(word)) and not _abbreviates(word, following)
 
 
 def sentences(text: str) -> Iterator[str]:
