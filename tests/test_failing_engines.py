@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from tests.waiting import until
 from voicepipe.agent import CallSettings
 from voicepipe.agent_store import AgentStore
 from voicepipe.config import Config, LadderConfig
-from voicepipe.engines.base import Engines
+from voicepipe.engines.base import Engines, Prompt
 from voicepipe.engines.scripted import ScriptedVad
 from voicepipe.first_words import get_to_know
 from voicepipe.pop import Pop
@@ -159,3 +159,23 @@ async def test_a_hang_is_heard_of_told_with_its_engine_and_over_by_itself(site: 
         fault.end()
         await until(lambda: site.status == "ok", 30)
         assert "down" not in site.pop.health()
+
+
+async def test_a_model_that_never_reads_an_agent_does_not_keep_later_edits_out(
+    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    edits, warmed = ["first", "second"], list[str]()
+
+    async def never(prompt: Prompt) -> None:
+        warmed.append(prompt.agent.name if prompt.agent else "")
+        await asyncio.Event().wait()
+
+    async def reread(refresh: Callable[[], bool]) -> bool:
+        return bool(edits and edits.pop())
+
+    monkeypatch.setattr(asyncio, "to_thread", reread)
+    monkeypatch.setattr(site.pop.engines.llm, "warm", never)
+    rereading = asyncio.ensure_future(site.pop.reread_agents())
+    await asyncio.sleep(600)
+    rereading.cancel()
+    assert warmed == ["front-desk"] * 2 and caplog.text.count("agent front-desk is not warmed up") == 2

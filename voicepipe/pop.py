@@ -41,6 +41,8 @@ SOON_S = 1
 """Calls that end within this are not worth a word."""
 NOTICE = f"calls still going on: %d; they have {DRAIN_S} s to end, a second signal ends them now"
 AGENTS_EVERY_S = 1.0
+WARM_S = 120.0
+"""An edited agent's prompt is read ahead within this, or not: its calls come behind others', and later edits wait."""
 
 
 @asynccontextmanager
@@ -265,6 +267,9 @@ class Pop:
 
     async def _warm(self, agent: Agent) -> None:
         try:
-            await self.engines.llm.warm(beginning(agent))
+            async with asyncio.timeout(WARM_S):
+                await self.engines.llm.warm(beginning(agent))
+        except TimeoutError:
+            log.error("agent %s is not warmed up: its prompt was not read within %g s", agent.name, WARM_S)
         except EngineError as error:
             log.error("agent %s is not warmed up: %s", agent.name, error)

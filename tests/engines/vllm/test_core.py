@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import until
 from voicepipe.engine_config import VllmConfig
 from voicepipe.engines.base import Message, Prompt
 from voicepipe.engines.vllm.core import CONFIRMED, VllmCore, _arguments
@@ -22,11 +23,25 @@ class Overloaded(Exception):
 
 
 class FakeLlm:
+    """As AsyncLLM: who waits for output waits at a queue, of which nothing else knows."""
+
     errored = False
-    output_handler = None
+    output_handler: "asyncio.Task[None] | None" = None
+
+    def __init__(self) -> None:
+        self.output_processor = self
+        self.hangs = False
+        self._queues: list[asyncio.Queue[Exception]] = []
 
     async def generate(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
+        if self.hangs:
+            self._queues.append(asyncio.Queue())
+            raise await self._queues[-1].get()
         yield SimpleNamespace(outputs=["Hi."])
+
+    def propagate_error(self, error: Exception) -> None:
+        for queue in self._queues:
+            queue.put_nowait(error)
 
     def shutdown(self) -> None:
         raise RuntimeError("it hangs together with others")
@@ -64,8 +79,10 @@ class FakeChats:
 def _vllm(monkeypatch: pytest.MonkeyPatch) -> None:
     exceptions = ModuleType("vllm.exceptions")
     exceptions.GracefulHTTPError = Overloaded  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "vllm", ModuleType("vllm"))
-    monkeypatch.setitem(sys.modules, "vllm.exceptions", exceptions)
+    engine = ModuleType("vllm.v1.engine.exceptions")
+    engine.EngineDeadError = RuntimeError  # type: ignore[attr-defined]
+    for module in (*map(ModuleType, ("vllm", "vllm.v1", "vllm.v1.engine")), exceptions, engine):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
 
 
 def core(error: Exception | None = None, *, at_once: bool = False) -> VllmCore:
@@ -107,6 +124,21 @@ async def test_its_processes_are_ended_when_it_cannot_be_shut_down() -> None:
     ended = core()
     await ended.close()
     assert isinstance(ended._guard, FakeGuard) and ended._guard.ended
+
+
+async def test_who_waits_for_one_that_hangs_is_told_when_it_is_ended() -> None:
+    """A handler that is cancelled tells nobody: an agent that was being warmed up was waited for until a restart."""
+    made = core()
+    llm: FakeLlm = made.llm  # type: ignore[assignment]
+    llm.hangs = True
+    llm.output_handler = asyncio.create_task(asyncio.sleep(600))
+    waiting = asyncio.create_task(said(made))
+    await until(lambda: llm._queues)
+    llm.errored = True
+    await made.close()
+    with pytest.raises(EngineDead):
+        await asyncio.wait_for(waiting, 20)
+    assert llm.output_handler.cancelled()
 
 
 def test_a_library_that_vllm_lacks_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -74,9 +74,16 @@ class VllmCore:
         ending = threading.Thread(target=self._shut_down, name="vllm-shutdown", daemon=True)
         ending.start()
         try:
+            self._give_up()
             await asyncio.to_thread(ending.join, SHUTDOWN_S)
         finally:
             await asyncio.to_thread(self._end)
+
+    def _give_up(self) -> None:
+        """Tell all who wait for something. vLLM's handler does so when its process ends, but not when it is cancelled."""
+        from vllm.v1.engine.exceptions import EngineDeadError
+
+        self.llm.output_processor.propagate_error(EngineDeadError())
 
     def _shut_down(self) -> None:
         try:
