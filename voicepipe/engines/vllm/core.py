@@ -80,7 +80,7 @@ class VllmCore:
             await asyncio.to_thread(self._end)
 
     def _give_up(self) -> None:
-        """Tell all who wait for something. vLLM's handler does so when its process ends, but not when it is cancelled."""
+        """Tell all who wait. vLLM's handler does so when its process ends, but not when it is cancelled."""
         from vllm.v1.engine.exceptions import EngineDeadError
 
         self.llm.output_processor.propagate_error(EngineDeadError())
