@@ -129,7 +129,7 @@ async def test_its_processes_are_ended_when_it_cannot_be_shut_down() -> None:
 async def test_who_waits_for_one_that_hangs_is_told_when_it_is_ended() -> None:
     """A handler that is cancelled tells nobody: an agent that was being warmed up was waited for until a restart."""
     made = core()
-    llm: FakeLlm = made.llm  # type: ignore[assignment]
+    llm: FakeLlm = made.llm
     llm.hangs = True
     llm.output_handler = asyncio.create_task(asyncio.sleep(600))
     waiting = asyncio.create_task(said(made))
