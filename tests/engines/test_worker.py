@@ -1,5 +1,6 @@
 import asyncio
 import gc
+import math
 import os
 import sys
 import threading
@@ -285,6 +286,25 @@ def test_a_healthy_job_is_not_overdue_for_waiting() -> None:
     assert not job.overdue(1e9)
     job.begin(100.0)
     assert not job.overdue(100.9) and job.overdue(101.1)
+
+
+def test_a_process_that_was_stopped_does_not_wake_up_to_jobs_that_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped_s, real = 0.0, time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: real() + stopped_s)
+    worker, free = Worker("stopped", 1), threading.Event()
+    job = Job(lambda: free.wait(60), within_s=10.0)
+    worker.add(job)
+    while job.due == math.inf:
+        time.sleep(0.01)
+    assert not worker.overdue()
+    stopped_s = 15.0
+    assert not worker.overdue(), "it had no time to end"
+    for _ in range(100):
+        stopped_s += 0.9
+        worker.overdue()
+    assert worker.overdue(), "whoever looks again and again finds it"
+    free.set()
+    worker.close()
 
 
 async def test_the_loop_does_not_wait_for_a_job_that_begins(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
 from voicepipe.engines.fair import Fair, owner
+from voicepipe.engines.lived import Lived
 from voicepipe.engines.starved import Starved
 from voicepipe.errors import EngineBusy, EngineError, OverQueued
 
@@ -49,18 +50,18 @@ class Job:
     """One that runs for longer hangs; None: it may take as long as it likes."""
     owner: str = field(default_factory=owner)
     due: float = math.inf
-    """Monotonic second by which it ends or hangs, once it runs; later as soon as it is seen to have been starved."""
+    """Second of the worker's clock by which it ends or hangs, once it runs. It is later where it was starved."""
     _limit: float = 0.0
     hangs: bool = False
     """It was found overdue: for good, or its engine would be ended for a hang and then not cleared away as one."""
     _starved: Starved | None = None
     done: "Future[Any]" = field(default_factory=Future)
 
-    def run(self) -> None:
+    def run(self, clock: Callable[[], float]) -> None:
         if self.done.set_running_or_notify_cancel():
             with contextlib.suppress(InvalidStateError):  # whoever waited was told that it hangs
                 try:
-                    self.begin(time.monotonic())
+                    self.begin(clock())
                     self.done.set_result(self.fn())
                 except BaseException as error:
                     self.done.set_exception(error)
@@ -104,6 +105,7 @@ class Worker:
         self._limit = limit
         self._nice = nice
         self._most = threads
+        self._clock = Lived()
         self._closed = False
         self._error: EngineError | None = None
         """What it was closed with."""
@@ -158,8 +160,8 @@ class Worker:
         return Lane(self)
 
     def overdue(self) -> bool:
-        """A job that runs is not coming back."""
-        now = time.monotonic()
+        """A job that runs is not coming back. Whoever asks this asks it again and again (`lived.py`)."""
+        now = self._clock()
         with self._more:
             return any(job.overdue(now) for job in self._running)
 
@@ -169,7 +171,7 @@ class Worker:
 
         `error`: what those who wait are told, where the engine ends and they do not; else they are cancelled.
         """
-        now = time.monotonic()
+        now = self._clock()
         with self._more:
             self._closed, self._error = True, error
             waiting = list(iter(self._queue.pop, None))
@@ -208,7 +210,7 @@ class Worker:
     def _work(self) -> None:
         self._lower()
         while (job := self._next()) is not None:
-            job.run()
+            job.run(self._clock)
             with self._more:
                 self._running.discard(job)
             del job  # or it would be kept, with all that its function knows, until the next one comes

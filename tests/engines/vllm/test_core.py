@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -118,6 +119,21 @@ async def test_what_is_known_keeps_its_name() -> None:
     dead.llm.errored = True
     with pytest.raises(EngineDead):
         await said(dead)
+
+
+def test_a_pop_that_was_stopped_does_not_wake_up_to_one_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its processes are killed for that, and loading it takes minutes."""
+    stopped_s, real = 0.0, time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: real() + stopped_s)
+    made = core()
+    with made._owing.asked(10):
+        assert not made.errored
+        stopped_s = 15.0
+        assert not made.errored
+        for _ in range(100):
+            stopped_s += 0.9
+            made._owing.alive  # noqa: B018
+        assert made.errored
 
 
 async def test_its_processes_are_ended_when_it_cannot_be_shut_down() -> None:

@@ -15,6 +15,7 @@ from voicepipe.config import settle_environment
 from voicepipe.engine_config import VllmConfig
 from voicepipe.engines import models
 from voicepipe.engines.base import Delta, Message, Prompt
+from voicepipe.engines.lived import Lived
 from voicepipe.engines.owing import Owing
 from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.vllm.arguments import arguments, check_parser
@@ -46,7 +47,7 @@ class VllmCore:
 
     def __init__(self, llm: "AsyncLLM", chats: "Chats", start: Start[Any], stall_s: float = STALL_S) -> None:
         self._stall_s = stall_s
-        self._owing = Owing()
+        self._owing = Owing(Lived())
         self._trial: asyncio.Task[None] | None = None
         self.llm = llm
         self.chats = chats
