@@ -9,6 +9,7 @@ from voicepipe.engines.life import IN_PROCESS, LEFT_BEHIND, Life
 from voicepipe.errors import EngineDead, EngineError
 
 CLOSE_S = 0.1
+HANGS_S = 7200.0
 pytestmark = pytest.mark.virtual_time
 
 
@@ -31,11 +32,14 @@ class Maker:
     def __init__(self) -> None:
         self.made: list[FakeCore] = []
         self.tried_at: list[float] = []
-        self.failing = 0
+        self.failing = self.hanging = 0
         self.error: Exception = EngineError("There is no GPU.")
 
     async def __call__(self) -> FakeCore:
         self.tried_at.append(asyncio.get_running_loop().time())
+        if self.hanging:
+            self.hanging -= 1
+            await asyncio.sleep(HANGS_S)
         if self.failing:
             self.failing -= 1
             raise self.error
@@ -158,6 +162,60 @@ async def test_what_hangs_again_and_again_is_left_to_whoever_can_restart_the_pop
         await until(lambda: not life.alive)
     await asyncio.sleep(1000)
     assert not life.alive and len(maker.made) == LEFT_BEHIND + 1 and "restart this PoP" in caplog.text
+    await life.close()
+
+
+async def test_a_start_that_hangs_after_a_hang_is_left_behind_too(caplog: pytest.LogCaptureFixture) -> None:
+    """What held up a call into the library mostly holds up the next start: nobody was ever told to restart the PoP."""
+    maker = Maker()
+    life = Life("recogniser", maker)
+    await life.start()
+    maker.hanging = LEFT_BEHIND
+    maker.made[-1].errored = maker.made[-1].hung = True
+    await asyncio.sleep(HANGS_S)
+    assert not life.alive and len(maker.tried_at) == 1 + LEFT_BEHIND
+    assert caplog.text.count("was not ready within 300 s") == LEFT_BEHIND and "restart this PoP" in caplog.text
+    await life.close()
+
+
+async def test_a_start_that_hangs_once_is_followed_by_another(caplog: pytest.LogCaptureFixture) -> None:
+    maker = Maker()
+    life = Life("recogniser", maker)
+    await life.start()
+    maker.hanging = 1
+    maker.made[-1].errored = True
+    await asyncio.sleep(HANGS_S / 2)
+    assert life.alive and "restart this PoP" not in caplog.text
+    await life.close()
+
+
+async def test_who_knows_itself_how_long_a_start_takes_is_waited_for() -> None:
+    maker = Maker()
+    life = Life("language model", maker, start_s=None)
+    maker.hanging = 1
+    await life.start()
+    maker.hanging = 1
+    maker.made[-1].errored = True
+    await asyncio.sleep(HANGS_S + 60)
+    assert life.alive and len(maker.made) == 2
+    await life.close()
+
+
+async def test_a_library_that_does_not_come_back_is_told_at_the_start_and_counted_later(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    maker = Maker()
+    maker.error = TimeoutError("It did not say a word.")
+    life = Life("speech synthesis", maker)
+    maker.failing = 1
+    with pytest.raises(EngineError, match="did not say a word"):
+        await life.start()
+    await life.start()
+    maker.failing = 100
+    maker.made[-1].errored = True
+    await asyncio.sleep(HANGS_S)
+    assert maker.failing == 100 - LEFT_BEHIND - 1 and "did not say a word" in caplog.text
+    assert "hung 4 times: restart this PoP" in caplog.text
     await life.close()
 
 

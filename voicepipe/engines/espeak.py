@@ -186,7 +186,7 @@ async def _load() -> _Instance:
         except BaseException as error:
             worker.close()
             if isinstance(error, TimeoutError):
-                raise EngineError(f"espeak-ng did not say a word within {STALL_S:g} s.") from None
+                raise TimeoutError(f"espeak-ng did not say a word within {STALL_S:g} s.") from None
             raise
         _instance = instance
     return _instance

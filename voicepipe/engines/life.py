@@ -23,6 +23,9 @@ CLEAR_S = 15.0
 LEFT_BEHIND = 3
 """So many times an engine whose library hangs is left behind, with its threads and its memory, and made anew; the
 next time the PoP must be restarted, which alone frees them."""
+START_S = 300.0
+"""A core that is loaded again and is not ready by then hangs; the slowest disk brings a model sooner. Nobody watches
+then: a first start takes as long as it takes."""
 SETTLED_S = 60.0
 """Who has lived for so long does not die of its start: the next pause is the first again."""
 
@@ -46,14 +49,23 @@ C = TypeVar("C", bound=Core)
 
 
 class Life(Generic[C]):
-    """`load` makes one core, ready for calls, or raises; cancelled, it leaves nothing behind.
+    """`load` makes one core, ready for calls, or raises; TimeoutError: a call into the library does not come back.
 
-    `name` is what the log calls the engine; `hint`, what it says of starts that fail and fail.
+    `name` is what the log calls the engine; `hint`, what it says of starts that fail and fail. `start_s`: see START_S;
+    None: `load` has a limit of its own, and ends what it began.
     """
 
-    def __init__(self, name: str, load: Callable[[], Coroutine[Any, Any, C]], hint: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        load: Callable[[], Coroutine[Any, Any, C]],
+        hint: str = "",
+        *,
+        start_s: float | None = START_S,
+    ) -> None:
         self._name = name
         self._hint = hint
+        self._start_s = start_s
         self._load = load
         self._core: C | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -74,7 +86,10 @@ class Life(Generic[C]):
     async def start(self) -> None:
         """Raises EngineError; a first start that fails is not tried again."""
         if self._watching is None:
-            self._core = await self._load()
+            try:
+                self._core = await self._load()
+            except TimeoutError as error:
+                raise EngineError(str(error)) from None
             self._watching = asyncio.create_task(self._watch(self._core), name=f"life of the {self._name}")
 
     async def close(self) -> None:
@@ -100,13 +115,20 @@ class Life(Generic[C]):
             hung = core.hung
             log.error("the %s %s; no calls are taken until it is back", self._name, "hangs" if hung else "ended")
             await self._clear(core)
-            self._left_behind += hung
-            if self._left_behind > LEFT_BEHIND:
-                log.critical("the %s hung %d times: restart this PoP", self._name, self._left_behind)
+            if hung and self._leave_behind():
                 return
-            core, pause_s = await self._again(pause_s)
+            if (again := await self._again(pause_s)) is None:
+                return
+            core, pause_s = again
             self._core = core
             log.warning("the %s is back", self._name)
+
+    def _leave_behind(self) -> bool:
+        """A thread of its library, with what it holds. Whether that was once too often."""
+        self._left_behind += 1
+        if too_often := self._left_behind > LEFT_BEHIND:
+            log.critical("the %s hung %d times: restart this PoP", self._name, self._left_behind)
+        return too_often
 
     async def _clear(self, core: C) -> None:
         """Close it. Whoever waits for this may be cancelled: it goes on, and `close` waits for its end."""
@@ -117,15 +139,20 @@ class Life(Generic[C]):
         elif error := self._clearing.exception():
             log.error("what is left of the %s could not be cleared away", self._name, exc_info=error)
 
-    async def _again(self, pause_s: float) -> tuple[C, float]:
-        """The next core, and the pause before another."""
+    async def _again(self, pause_s: float) -> tuple[C, float] | None:
+        """The next core, and the pause before another; None: there will be none."""
         failed = 0
         while True:
             log.info("the %s is started again in %.0f s", self._name, pause_s)
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
             try:
-                return await self._load(), pause_s
+                async with asyncio.timeout(self._start_s):
+                    return await self._load(), pause_s
+            except TimeoutError as error:
+                log.error("%s", str(error) or f"the {self._name} was not ready within {self._start_s:g} s")
+                if self._leave_behind():
+                    return None
             except EngineError as error:
                 log.error("%s", error)
             except Exception:

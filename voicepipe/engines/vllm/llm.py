@@ -29,7 +29,7 @@ class VllmLlm:
     def __init__(self, config: VllmConfig, *, reads: bool = False) -> None:
         """`reads`: `ends` will be asked, and is warmed up as well."""
         self._reads = reads
-        self._life: Life[VllmCore] = Life("language model", partial(load, config, self._ready))
+        self._life: Life[VllmCore] = Life("language model", partial(load, config, self._ready), start_s=None)
         self._beginnings: dict[str, Prompt] = {}
         """By agent: what its prompts begin with."""
 
