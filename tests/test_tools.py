@@ -37,6 +37,19 @@ async def greet(name: str) -> dict[str, str]:
     return {"hello": name}
 
 
+def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+    """By a decorator that knows nothing of async functions."""
+    return lambda name: function(name)
+
+
+greet_decorated = decorated(greet)
+
+
+@decorated
+async def leave_decorated(name: str) -> None:
+    sys.exit(name)
+
+
 def who(name: str, call: dict[str, Any]) -> str:
     return f"{name}: {call['caller']} of account {call['headers']['X-Account']}"
 
@@ -86,6 +99,8 @@ def answering(handler: Callable[[httpx.Request], httpx.Response]) -> ToolRunner:
         ("add", '{"a": 2, "b": 3}', "5"),
         ("add", '{"a": 2}', "3"),
         ("greet", '{"name": "Ann"}', '{"hello":"Ann"}'),
+        ("greet_decorated", '{"name": "Ann"}', '{"hello":"Ann"}'),
+        ("leave_decorated", '{"name": "Ann"}', "leave_decorated failed"),
         ("who", '{"name": "Ann"}', "Ann: +4930123456 of account 42"),
         ("who", '{"name": "Ann", "call": {"caller": "me"}}', "Ann: +4930123456 of account 42"),
         ("fail", "{}", "fail failed"),

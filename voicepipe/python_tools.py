@@ -10,7 +10,7 @@ import importlib
 import inspect
 import logging
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -77,7 +77,8 @@ class PythonTools:
         try:
             if inspect.iscoroutinefunction(function):
                 return await self._on_loop(tool, ends, _contained(function(**arguments)))
-            return await self._in_thread(tool, share, ends, lambda: shorten(text(function(**arguments))))
+            loop = asyncio.get_running_loop()
+            return await self._in_thread(tool, share, ends, lambda: _answer(function(**arguments), loop))
         except OutcomeUnknown as error:
             if error.later and not error.later.done():
                 self._late[key] = error.later
@@ -224,12 +225,19 @@ def _outcome(tool: Tool, outcome: Callable[[], T]) -> T:
         raise ToolError(f"{tool.name} failed") from None
 
 
-async def _contained(job: Coroutine[Any, Any, Any]) -> str:
+async def _contained(job: Awaitable[Any]) -> str:
     """`sys.exit` in a function is that function's failure, and not the server's end."""
     try:
         return shorten(text(await job))
     except (SystemExit, KeyboardInterrupt) as error:
         raise RuntimeError(f"it ended with {type(error).__name__}") from error
+
+
+def _answer(result: Any, loop: asyncio.AbstractEventLoop) -> str:
+    """In a thread. A plain function may return what is yet to be awaited: an async function in a decorator does."""
+    if inspect.isawaitable(result):
+        return asyncio.run_coroutine_threadsafe(_contained(result), loop).result()
+    return shorten(text(result))
 
 
 def _back(share: _Share, ran: "asyncio.Future[Any]") -> None:
