@@ -2,12 +2,11 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from voicepipe.agent import CallSettings
 from voicepipe.call_api import Seat
@@ -16,7 +15,7 @@ from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
-from voicepipe.ingress.scope import LINGER, PEER, Peer
+from voicepipe.ingress.sender import Sender
 from voicepipe.metered import paid_by
 from voicepipe.tasks import TaskGroup
 
@@ -43,7 +42,7 @@ async def converse(
         with known(call):
             await call.run()
         reader.cancel()
-        await client.flush(writer)
+        await client.sender.flush(writer)
 
 
 async def _until_gone(client: "_Client", call: RealtimeCall) -> None:
@@ -65,7 +64,7 @@ async def listen_in(socket: WebSocket, call: RealtimeCall, subprotocol: str | No
             await asyncio.wait({writer, reader}, return_when=asyncio.FIRST_COMPLETED)
             call.leave(client.outbox)
             reader.cancel()
-            await client.flush(writer)
+            await client.sender.flush(writer)
     finally:
         call.leave(client.outbox)
 
@@ -76,7 +75,7 @@ class _Client:
     ) -> None:
         self._rights = rights
         self._socket = socket
-        self._peer: Peer | None = socket.scope.get("extensions", {}).get(PEER)
+        self.sender = Sender(socket)
         self._call = call
         self._idle_s = idle_s
         self._on_full = on_full
@@ -85,8 +84,7 @@ class _Client:
 
     async def accept(self, subprotocol: str | None) -> None:
         """As a listener, which brings no sound: its messages are short."""
-        if self._peer is not None:
-            self._peer.take_at_most(self._call.limits.event_bytes)
+        self.sender.take_at_most(self._call.limits.event_bytes)
         await self._socket.accept(subprotocol)
 
     async def read(self) -> str:
@@ -106,31 +104,14 @@ class _Client:
         if message["type"] == "websocket.disconnect":
             self._gone = True
             return
-        arrived = self._peer.received_at if self._peer else time.monotonic()
         raw = message.get("text") or message.get("bytes") or b""
-        await self._call.handle(raw, arrived, self.outbox, self._rights)
+        await self._call.handle(raw, self.sender.received_at, self.outbox, self._rights)
 
     async def write(self) -> None:
         """Send until the outbox is closed and empty, then close the socket."""
-        try:
-            while (message := await self.outbox.get()) is not None:
-                await self._socket.send_text(message.decode())
-            await self._socket.close(self._call.goodbye.close)
-        except (WebSocketDisconnect, RuntimeError):  # gone; Starlette raises the second after a close
-            self.outbox.close()
-
-    async def flush(self, writer: "asyncio.Task[None]") -> None:
-        """Let the client take what is left for it, for a while."""
-        done, _ = await asyncio.wait({writer}, timeout=LINGER)
-        if not done:
-            writer.cancel()
-            self._abort()
+        await self.sender.write(self.outbox, lambda: self._call.goodbye.close)
 
     def _full(self) -> None:
         logger.warning("a client is dropped that does not take what it is sent")
-        self._abort()
+        self.sender.abort()
         self._on_full()
-
-    def _abort(self) -> None:
-        if self._peer is not None:
-            self._peer.abort()

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -10,7 +9,7 @@ from voicepipe.config import LimitsConfig
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.outbox import Outbox
 from voicepipe.ingress.realtime.share import Share
-from voicepipe.ingress.scope import LINGER, PEER, Peer
+from voicepipe.ingress.sender import Sender
 from voicepipe.ingress.telephony.dialects import BadMessage, Dialect, Start, Told, Trouble
 
 logger = logging.getLogger(__name__)
@@ -28,7 +27,7 @@ class Wire:
     def __init__(self, socket: WebSocket, dialect: Dialect, limits: LimitsConfig) -> None:
         self._socket = socket
         self._dialect = dialect
-        self._peer: Peer | None = socket.scope.get("extensions", {}).get(PEER)
+        self._sender = Sender(socket)
         self._stream_id = ""
         self._bad = self._troubles = 0
         self._outbox = Outbox(limits.unread_bytes, self._full)
@@ -51,7 +50,7 @@ class Wire:
             message = await self._socket.receive()
             if message["type"] == "websocket.disconnect":
                 return None
-            arrived = self._peer.received_at if self._peer else time.monotonic()
+            arrived = self._sender.received_at
             try:
                 told = self._checked(message.get("text") or message.get("bytes") or b"")
                 if told is not None:
@@ -96,12 +95,7 @@ class Wire:
 
     async def write(self) -> None:
         """Send until `flush` and until all is sent, then close the socket."""
-        try:
-            while (message := await self._outbox.get()) is not None:
-                await self._socket.send_text(message.decode())
-            await self._socket.close()
-        except (WebSocketDisconnect, RuntimeError):  # gone; Starlette raises the second after a close
-            self._outbox.close()
+        await self._sender.write(self._outbox)
 
     async def refuse(self, code: int) -> None:
         """Close a socket on which nothing was written, with this WebSocket close code."""
@@ -113,21 +107,14 @@ class Wire:
     async def flush(self, writer: "asyncio.Task[None]") -> None:
         """Let the provider take what is left for it, for a while."""
         self._outbox.close()
-        done, _ = await asyncio.wait({writer}, timeout=LINGER)
-        if not done:
-            writer.cancel()
-            self._abort()
+        await self._sender.flush(writer)
 
     def _full(self) -> None:
         logger.warning(
             "%s: stream %r is dropped: it does not take what it is sent", self._dialect.kind, self._stream_id
         )
-        self._abort()
+        self._sender.abort()
 
     def held_up(self, error: WireError) -> None:
         """The provider, or who plays it, sends more than its share."""
         logger.warning("%s: stream %r is slowed: %s", self._dialect.kind, self._stream_id, error.message)
-
-    def _abort(self) -> None:
-        if self._peer is not None:
-            self._peer.abort()

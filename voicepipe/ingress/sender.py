@@ -1,0 +1,50 @@
+"""What a WebSocket is sent: an outbox's messages, and its end. Whoever does not take them is cut off."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from voicepipe.ingress.realtime.outbox import Outbox
+from voicepipe.ingress.scope import LINGER, PEER, Peer
+
+
+class Sender:
+    """Of one socket that is accepted, or about to be."""
+
+    def __init__(self, socket: WebSocket) -> None:
+        self._socket = socket
+        self._peer: Peer | None = socket.scope.get("extensions", {}).get(PEER)
+
+    async def write(self, outbox: Outbox, code: Callable[[], int] = lambda: 1000) -> None:
+        """Send until the outbox is closed and empty, then close the socket with the close code of RFC 6455 that `code`
+        gives by then."""
+        try:
+            while (message := await outbox.get()) is not None:
+                await self._socket.send_text(message.decode())
+            await self._socket.close(code())
+        except (WebSocketDisconnect, RuntimeError):  # gone; Starlette raises the second after a close
+            outbox.close()
+
+    async def flush(self, writer: "asyncio.Task[None]") -> None:
+        """Let the other side take what is left for it, for a while. `writer` runs `write`, whose outbox is closed."""
+        done, _ = await asyncio.wait({writer}, timeout=LINGER)
+        if not done:
+            writer.cancel()
+            self.abort()
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        if self._peer is not None:
+            self._peer.abort()
+
+    def take_at_most(self, size: int) -> None:
+        """A message of more bytes than this ends the connection."""
+        if self._peer is not None:
+            self._peer.take_at_most(size)
+
+    @property
+    def received_at(self) -> float:
+        """The monotonic second at which its last message reached us."""
+        return self._peer.received_at if self._peer else time.monotonic()
