@@ -315,6 +315,39 @@ async def test_a_recogniser_without_a_decoder_is_down_and_begun_anew(
     await asr.close()
 
 
+@pytest.mark.parametrize("hangs", ["load", "free"])
+async def test_a_loader_that_hangs_is_left_behind_as_well(monkeypatch: pytest.MonkeyPatch, hangs: str) -> None:
+    """Decoders that broke were never replaced, down to none, and the PoP was well all the time."""
+    stuck, free = threading.Event(), threading.Event()
+
+    class Resting:
+        def free(self) -> None:
+            if hangs == "free" and stuck.is_set():
+                free.wait(60)
+
+    def load(language: object) -> Resting:
+        if hangs == "load" and stuck.is_set():
+            free.wait(60)
+        return Resting()
+
+    monkeypatch.setattr(sphinx, "_load", load)
+    asr = SphinxAsr(decoders=2)
+    await asr.start()
+    decoders = asr._life.core
+    await until(lambda: len(decoders._free) == 2)
+    stuck.set()
+    monkeypatch.setattr(sphinx, "LOAD_S", 0.05)
+    decoders.release("", decoders._free.pop(), broken=True)
+    await until(lambda: not asr.alive)
+    assert decoders.hung
+    stuck.clear()
+    monkeypatch.setattr(sphinx, "LOAD_S", 60.0)
+    await until(lambda: asr.alive)
+    assert asr._life.core is not decoders
+    free.set()
+    await asr.close()
+
+
 @pytest.mark.engine
 async def test_who_waits_too_long_for_a_decoder_is_told(parking: Pcm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sphinx, "WAIT_S", 0.05)

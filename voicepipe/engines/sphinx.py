@@ -39,6 +39,8 @@ STALL_S, SLOWEST, SEARCH = 10.0, 5.0, 0.2
 heard for its best words. One that takes SLOWEST and SEARCH, and STALL_S besides, hangs; ..."""
 LEAST_S = 3.0
 """... where jobs mostly take less than a quarter of it, this is enough besides."""
+LOAD_S = 60.0
+"""A decoder takes half a second to load, and a twentieth to free: one that takes so long hangs."""
 ENDED = "The recogniser failed and is being loaded again: see the log."
 
 
@@ -137,7 +139,7 @@ class Decoders:
 
     @property
     def hung(self) -> bool:
-        return self.worker.overdue()
+        return self.worker.overdue() or self._loader.overdue()
 
     def took(self, seconds: float) -> None:
         """A job was done after so long."""
@@ -150,7 +152,8 @@ class Decoders:
         return self._loaded - self._loading - len(self._free)
 
     async def close(self) -> None:
-        """Who hears and who waits is told; decoders in use are freed by nobody if they hang."""
+        """Who hears and who waits is told. If a thread hangs, decoders in use free themselves as soon as none is in
+        them."""
         self._closed, self._left_behind = True, self.hung
         while (stream := self._waiting.pop()) is not None:
             stream.fail()
@@ -184,7 +187,8 @@ class Decoders:
         if broken:
             self._failed += 1
             self._loaded -= 1
-            self._loader.submit(decoder.free)
+            freeing = self._loader.ask(decoder.free, within_s=LOAD_S)
+            freeing.add_done_callback(lambda freed: freed.cancelled() or freed.exception())  # `hung` tells of it.
             self._grow()
             return
         self._failed = 0
@@ -205,7 +209,8 @@ class Decoders:
         if not (self._closed or self._loading) and self._loaded < self._most:
             self._loaded += 1
             self._loading = True
-            self._loader.submit(_load, self._language).add_done_callback(self._grown)
+            loading = self._loader.ask(partial(_load, self._language), within_s=LOAD_S)
+            loading.add_done_callback(self._grown)
 
     def _grown(self, loading: "asyncio.Future[Decoder]") -> None:
         self._loading = False
