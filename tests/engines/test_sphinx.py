@@ -6,6 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import numpy as np
 import psutil
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.waiting import until
 from voicepipe.audio import RATE, Pcm, Resampler, dbfs, ms_to_samples
-from voicepipe.engines import sphinx
+from voicepipe.engines import sphinx, sphinx_decoder
 from voicepipe.engines.base import Hypothesis
 from voicepipe.engines.denoise import FRAME, HOP, Denoiser
 from voicepipe.engines.espeak import EspeakTts
@@ -78,7 +79,27 @@ def test_a_decoder_leaves_no_memory_behind() -> None:
         if number % 2:
             decoder.free()
         del decoder  # also where nobody is left who could have freed it
+    for thread in threading.enumerate():
+        if thread.name == "sphinx-free":
+            thread.join()
     assert rss_mb() - before < 100, "one decoder has 100 MB; its language models alone were 37"
+
+
+@pytest.mark.engine
+async def test_a_decoder_that_is_forgotten_does_not_hold_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes 50 ms, and those in use when a thread hangs are forgotten all at once."""
+    frees: list[threading.Thread] = []
+    free = sphinx_decoder._free
+
+    def noted(*freed: Any) -> None:
+        free(*freed)
+        frees.append(threading.current_thread())
+
+    monkeypatch.setattr(sphinx_decoder, "_free", noted)
+    decoder = await asyncio.to_thread(Decoder, Language(PHRASES))
+    del decoder
+    await until(lambda: frees)
+    assert threading.current_thread() not in frees
 
 
 @pytest.mark.engine

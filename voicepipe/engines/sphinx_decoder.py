@@ -8,7 +8,9 @@ import ctypes
 import functools
 import importlib.util
 import math
+import sys
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -211,15 +213,15 @@ class Decoder:
         return logprob * LOG10_OF_BASE
 
     def free(self) -> None:
-        """Give the memory back; the decoder must not be used again. One that nobody knows any more does so itself."""
+        """Give the memory back, which takes 50 ms; the decoder must not be used again."""
         decoder, lm, self._decoder, self._lm = self._decoder, self._lm, None, None
-        if decoder:
-            self._c.ps_free(decoder)
-        if lm:
-            self._c.ngram_model_free(lm)
+        _free(self._c, decoder, lm)
 
     def __del__(self) -> None:
-        self.free()
+        """One that nobody knows any more does so itself; on a thread, for the event loop may be who forgot it."""
+        if self._decoder and not sys.is_finalizing():
+            freed = self._c, self._decoder, self._lm
+            threading.Thread(target=_free, args=freed, name="sphinx-free", daemon=True).start()
 
     def _adapt(self, config: int, arpa: str) -> None:
         """Interpolate the model's language model with `arpa`."""
@@ -248,3 +250,10 @@ class Decoder:
     def _check(self, result: int) -> None:
         if result < 0:
             raise EngineError("pocketsphinx failed; its log says why at log level ERROR.")
+
+
+def _free(c: ctypes.CDLL, decoder: int | None, lm: int | None) -> None:
+    if decoder:
+        c.ps_free(decoder)
+    if lm:
+        c.ngram_model_free(lm)
