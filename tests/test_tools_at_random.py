@@ -26,7 +26,7 @@ from voicepipe.turn.prompt import Message, ToolCall
 pytestmark = pytest.mark.virtual_time
 NUMBER = int(os.environ.get("TOOL_CONVERSATIONS", "12"))
 TALK_MS = 24_000
-QUIET_MS = 20_000
+QUIET_MS = 40_000
 """A caller who stays says nothing for so long at the end: all that is owed has been told by then."""
 
 

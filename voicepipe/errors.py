@@ -6,7 +6,7 @@ VoicepipeError
  |    +-- EngineMissing     the library or model behind an engine is not installed: says how to get it
  |    +-- EngineBusy        no worker free within the time that a call can wait
  |    |    +-- OverQueued    the call itself has too much waiting there
- |    +-- EngineDead        its process ended
+ |    +-- EngineDead        it does not work at present: it ended, hangs or fails
  |    +-- EngineStalled     it began to answer and then sent nothing more
  |    +-- RequestRefused    it is well, and does not take this request: too long, or a tool that it cannot read
  +-- Refused                a call or a request that is turned away
@@ -14,7 +14,7 @@ VoicepipeError
  |    +-- PopFull           every slot is taken, or one more call would miss the budget
  |    |    +-- TenantFull   every slot of the caller's tenant is taken
  |    +-- Draining          the PoP takes no new calls
- |    +-- EngineDown        an engine is being started again
+ |    +-- EngineDown        an engine does not work at present
  |    +-- NoPort            no network port can be had for a call's sound
  |    +-- TooManySecrets   a tenant has as many short-lived keys as it may have
  |    +-- OverShare        what a key has asked for took more of the event loop than its share
@@ -79,7 +79,7 @@ class RequestRefused(EngineError):
 
 
 class EngineDead(EngineError):
-    """The engine's process ended; what was on it is lost."""
+    """The engine does not work at present: it ended, hangs or fails. What was on it is lost."""
 
 
 class Refused(VoicepipeError):

@@ -176,7 +176,7 @@ class Pop:
         if self._draining:
             raise Draining("This PoP is being shut down and takes no new calls; try another one.")
         if not self.engines.alive:
-            raise EngineDown("An engine of this PoP ended and is being started again; try another PoP, or again soon.")
+            raise EngineDown("An engine of this PoP does not work at present; try another PoP, or again soon.")
         mine, all_calls = self._calls.get(tenant.name, 0), self.calls
         if leaving:
             mine, all_calls = mine - (leaving.owner == tenant.name), all_calls - 1

@@ -32,7 +32,7 @@ _SAID: tuple[tuple[type[BaseException], str], ...] = (
     (NoPort, "This server has no network port left for a call's sound; try again later, or another one."),
     (EngineBusy, "This server has more to do than it can at the moment; try again."),
     (EngineStalled, "A part of this server began to answer and then sent nothing more; try again."),
-    (EngineDead, "A part of this server ended and is being started again; try again soon."),
+    (EngineDead, "A part of this server does not work at present; try again soon."),
     (RequestRefused, "The language model does not take this request; shorten the conversation, or look at its tools."),
     (EngineError, "A part of this server failed; try again."),
 )

@@ -30,7 +30,7 @@ POLL_S = 0.1
 class Outcome:
     fault: Fault
     turns: list[Heard] = field(default_factory=list)
-    """One in whose middle it happened, two while it lasted, one after."""
+    """One in whose middle it happened, two while it lasted, one after; none: the PoP took no call before it."""
     down_s: float | None = None
     """After which /readyz answered 503."""
     back_s: float | None = None
@@ -45,10 +45,12 @@ class Outcome:
     @property
     def wrong(self) -> list[str]:
         """What callers or a load balancer should not have seen."""
+        if not self.turns:
+            return ["no call was taken before it"]
         found = [f"turn {number} unheard" for number, turn in enumerate(self.turns, 1) if not turn.served]
         if any(turn.lost for turn in self.turns):
             found = ["call lost"]
-        if self.fault.down_s is None and not self.fault.failing and self.down_s is not None:
+        if self.fault.down_s is None and self.down_s is not None:
             found.append("503 though it serves")
         if self.fault.down_s is not None and (self.down_s is None or self.down_s > self.fault.down_s):
             found.append(f"no 503 within {self.fault.down_s:.0f} s")
@@ -71,7 +73,7 @@ async def tried(fault: Fault, where: Site) -> Outcome:
     question = await asyncio.to_thread(_question) if fault.hears else None
     async with call(where.pop.url) as caller:
         if caller is None:
-            raise RuntimeError(f"{fault.name}: the PoP took no call before it began")
+            return outcome
         await _turn(caller, question)
         watching = asyncio.create_task(_watch(where, outcome))
         try:
@@ -157,7 +159,7 @@ def show(outcomes: Sequence[Outcome], console: Console) -> None:
         "broken", "in a turn's middle", "the next turns", "a new call", "/readyz 503", "200 again", "after it", "wrong"
     )
     for outcome in outcomes:
-        first, *meanwhile, last = [turn.what for turn in outcome.turns]
+        first, *meanwhile, last = [turn.what for turn in outcome.turns] or ["-", "-"]
         down = "no" if outcome.down_s is None else f"after {outcome.down_s:.1f} s"
         back = "never" if outcome.back_s is None else f"after {outcome.back_s:.1f} s"
         wrong = ", ".join(outcome.wrong) or "-"

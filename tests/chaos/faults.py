@@ -16,8 +16,6 @@ class Fault:
     end: Callable[[Site], None]
     down_s: float | None = None
     """/readyz is to answer 503 so soon; None: it is to stay 200, for the PoP can serve."""
-    failing: bool = False
-    """Each answer fails: /readyz may tell of it after three (D62)."""
     answers: bool = False
     """Turns are answered all the same, not by the fallback."""
     hears: bool = False
@@ -47,17 +45,20 @@ MODEL_LIMIT_S = 4.0
 VOICE_S, HEARING_S = 12.0, 14.0
 """The limit of espeak-ng, and the longest of pocketsphinx for a piece of sound; and two seconds."""
 
+FAILING_S = 25.0
+"""Callers' turns bring three answers that fail, and then a trial fails as well (D62)."""
+
 FAULTS = (
     Fault("model-killed", "the language model's server is killed", partial(_signalled, signal.SIGKILL),
           lambda site: site.model.start(), KILLED),
     Fault("model-stopped", "it hangs (SIGSTOP): connections are taken, nothing is answered",
           partial(_signalled, signal.SIGSTOP), partial(_signalled, signal.SIGCONT), MODEL_LIMIT_S + 2),
     _switch("model-slow", "it is slow: 1.5 s to the first word", answers=True),
-    _switch("model-garbage", "it breaks off with bytes that are no JSON", failing=True),
-    _switch("model-page", "a proxy's page comes in place of replies", failing=True),
-    _switch("model-refuses", "it refuses every request with status 500", failing=True),
+    _switch("model-garbage", "it breaks off with bytes that are no JSON", down_s=FAILING_S),
+    _switch("model-page", "a proxy's page comes in place of replies", down_s=FAILING_S),
+    _switch("model-refuses", "it refuses every request with status 500", down_s=FAILING_S),
     _switch("voice-hangs", "a call into espeak-ng does not come back", down_s=VOICE_S),
-    _switch("voice-fails", "every call into espeak-ng fails, in a way that nobody expected", failing=True),
+    _switch("voice-fails", "every call into espeak-ng fails, in a way that nobody expected", down_s=FAILING_S),
     _switch("voice-slow", "every phrase takes 400 ms longer", answers=True),
     _switch("disk-full", "the log's device is full, and no file can grow", answers=True),
     _switch("clock-forward", "the clock is set forward by a day", answers=True),

@@ -14,17 +14,17 @@ BETWEEN_S = 0.15
 
 def answer(switches: Switches, body: Json) -> list[Event] | Response:
     """The same sentence each time, over two seconds; or what a switch says."""
-    if body.get("max_tokens") == 1:
-        return said("We")
     if switches.on("model-refuses"):
         return refusal(500, "CUDA error: an illegal memory access was encountered")
     if switches.on("model-page"):
         return HTMLResponse("<html>502 Bad Gateway</html>")
-    events = said(*WORDS)
     if switches.on("model-garbage"):
         return StreamingResponse(
             iter((b'data: {"choices": [{"delta": {"content": "We \xff\xc0', b"\n\ndata: null\n\n"))
         )
+    if body.get("max_tokens") == 1:
+        return said("We")
+    events = said(*WORDS)
     slowed: list[Event] = [1.5] if switches.on("model-slow") else []
     for event in events:
         slowed += [event, BETWEEN_S]

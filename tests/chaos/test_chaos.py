@@ -46,6 +46,13 @@ def test_outcomes_are_judged() -> None:
     assert told(slow, [ANSWER, FALLBACK, ANSWER], down_s=1.0) == ["503 though it serves", "not all answered"]
 
 
+def test_a_pop_that_takes_no_call_is_no_end_of_the_table() -> None:
+    outcome = Outcome(BY_NAME["model-killed"])
+    console = Console(file=io.StringIO(), width=200)
+    show([outcome], console)
+    assert outcome.wrong == ["no call was taken before it"]
+
+
 async def test_no_answer_is_no_503(monkeypatch: pytest.MonkeyPatch) -> None:
     """A PoP whose loop stands still tells a load balancer nothing."""
     answers = iter([200, 0, 0, 503])
@@ -89,7 +96,8 @@ def test_the_model_answers_as_its_switches_say(tmp_path: Path) -> None:
     switches = Switches(tmp_path)
     assert isinstance(answer(switches, {"max_tokens": 50}), list)
     switches.set("model-refuses")
-    assert getattr(answer(switches, {"max_tokens": 50}), "status_code", 0) == 500
+    for tokens in (1, 50):
+        assert getattr(answer(switches, {"max_tokens": tokens}), "status_code", 0) == 500
 
 
 @pytest.mark.e2e

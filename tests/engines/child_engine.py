@@ -7,6 +7,9 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+broken: list[bool] = []
+"""Whatever is asked fails from now on."""
+
 
 def load(settings: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     print("loading")
@@ -22,7 +25,16 @@ def load(settings: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         case "hangs":
             os.write(2, b"waiting for the GPU\n")
             time.sleep(60)
-    return {"rate": 16_000, "pid": os.getpid()}, answer
+    return {"rate": 16_000, "pid": os.getpid(), "trial": {"do": "count", "to": 1}}, perhaps
+
+
+def perhaps(head: dict[str, Any], data: bytes) -> Iterator[tuple[dict[str, Any], bytes]]:
+    if head["do"] == "break":
+        broken.append(True)
+        return iter(())
+    if broken:
+        raise RuntimeError("CUDA error")
+    return answer(head, data)
 
 
 def answer(head: dict[str, Any], data: bytes) -> Iterator[tuple[dict[str, Any], bytes]]:

@@ -166,20 +166,27 @@ async def test_who_waits_while_one_of_two_is_replaced_is_answered_by_the_new_one
     await pool.close()
 
 
-async def test_one_that_fails_and_fails_is_replaced(pool: ChildPool, caplog: pytest.LogCaptureFixture) -> None:
-    """Some errors stay with a process, as CUDA's do. One answer between them shows that these do not."""
+async def test_one_that_fails_whatever_it_is_asked_is_replaced(
+    pool: ChildPool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Some errors stay with a process, as CUDA's do."""
     pid = pool._children[0].pid
-    for then in ("count", "fail"):
-        for _ in range(2):
-            with pytest.raises(EngineError, match="it did not work"):
-                await asked(pool, "fail")
-        if then == "count":
-            assert await asked(pool, "count", to=1) and pool.alive
-    with pytest.raises(EngineError, match="it did not work"):
-        await asked(pool, "fail")
+    await asked(pool, "break")
+    for _ in range(3):
+        with pytest.raises(EngineError, match="CUDA error"):
+            await asked(pool, "count", to=1)
     await until(lambda: pool.alive and pool._children[0].pid != pid)
     assert await asked(pool, "count", to=1)
-    assert "coqui's process failed 3 times in a row" in caplog.text
+    assert "coqui's process failed again and again, and at a trial as well" in caplog.text
+
+
+async def test_one_caller_s_words_that_it_fails_at_are_not_its_end(pool: ChildPool) -> None:
+    pid = pool._children[0].pid
+    for _ in range(10):
+        with pytest.raises(EngineError, match="it did not work"):
+            await asked(pool, "fail")
+    assert await asked(pool, "count", to=1)
+    assert pool.alive and pool._children[0].pid == pid
 
 
 async def test_whatever_goes_wrong_another_is_started(

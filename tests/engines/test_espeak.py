@@ -14,7 +14,7 @@ from tests.waiting import until
 from voicepipe.audio import dbfs
 from voicepipe.engines import espeak
 from voicepipe.engines.espeak import EspeakTts
-from voicepipe.engines.life import FAILURES
+from voicepipe.engines.failures import FAILURES
 from voicepipe.engines.shaping import AUDIBLE, PAUSE_MS
 from voicepipe.errors import EngineDead, EngineError
 
@@ -165,9 +165,29 @@ async def test_a_voice_that_fails_in_a_way_nobody_expected_ends_a_phrase_and_is_
     for _ in range(FAILURES):
         with pytest.raises(EngineError, match="nobody expected"):
             await anext(tts.speak("Hello."))
-    assert not tts.alive
+    await until(lambda: not tts.alive)
     await until(lambda: tts.alive)
     assert (await anext(tts.speak("Hello."))).pcm.size
+    await tts.close()
+
+
+async def test_a_text_that_cannot_be_spoken_is_not_the_voice_s_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client's text comes as often as it likes."""
+    tts = EspeakTts()
+    await tts.start()
+    core = tts._life.core
+    speaks = core.library.synthesize
+
+    def fails(text: str, voice: str, words_per_minute: int) -> object:
+        if "unsayable" in text:
+            raise RuntimeError("nobody expected this")
+        return speaks(text, voice, words_per_minute)
+
+    monkeypatch.setattr(core.library, "synthesize", fails)
+    for _ in range(3 * FAILURES):
+        with pytest.raises(EngineError, match="nobody expected"):
+            await anext(tts.speak("unsayable"))
+    assert tts.alive and (await anext(tts.speak("Hello."))).pcm.size and tts._life.core is core
     await tts.close()
 
 

@@ -387,6 +387,37 @@ async def test_failures_in_a_row_close_the_pop_only_if_a_trial_fails_too(
             assert desk.llm.alive
 
 
+async def test_replies_that_begin_well_and_break_off_close_the_pop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai, "PROBE_S", 0.01)
+    async with opened() as desk:
+        desk.answers(*said("We are", "open.")[:2])
+        for _ in range(3):
+            with pytest.raises(EngineDead, match="broke off"):
+                await texts(desk.llm, HELLO)
+        await until(lambda: not desk.llm.alive)
+        desk.answers(*said("Yes."))
+        await until(lambda: desk.llm.alive)
+
+
+async def test_a_server_that_loads_its_model_is_not_back_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answers 503 until it has."""
+    monkeypatch.setattr(openai, "PROBE_S", 0.01)
+    server = Server(model)
+    async with serving(server) as url:
+        port = int(url.split(":")[2].split("/")[0])
+        llm = OpenAiLlm(OpenAiConfig(base_url=url))
+        await llm.start()
+    await until(lambda: not llm.alive)
+    server.answer = lambda body: PlainTextResponse("loading model", 503)
+    asked = len(server.asked)
+    async with serving(server, port):
+        await until(lambda: len(server.asked) > asked + 3)
+        assert not llm.alive
+        server.answer = model
+        await until(lambda: llm.alive)
+    await llm.close()
+
+
 async def test_nothing_is_answered_once_it_is_closed(desk: Desk) -> None:
     await desk.llm.close()
     with pytest.raises(EngineError, match="closed"):

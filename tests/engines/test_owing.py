@@ -59,22 +59,34 @@ def test_failures_in_a_row_count_and_refusals_do_not() -> None:
     for _ in range(2):
         owing.failed()
     owing.moved()
-    for _ in range(2):
-        owing.failed()
-    assert owing.alive and not owing.forgotten
+    assert not owing.forgotten
     owing.failed()
-    assert owing.alive and owing.forgotten, "a trial decides: what it was given may be to blame"
-    owing.moved()
+    assert owing.alive and owing.forgotten, "replies that begin well and break off are failures; a trial decides"
+    owing.worked()
     owing.tried()
     assert owing.alive and not owing.forgotten
     for _ in range(3):
         owing.failed()
     owing.tried()
     assert not owing.alive and owing.forgotten
-    owing.failed()
-    assert not owing.alive
     owing.moved()
+    assert not owing.alive, "a reply that begins is not one that is complete"
+    owing.worked()
     assert owing.alive and not owing.forgotten
+
+
+def test_under_load_one_that_hangs_is_found_within_its_own_limit() -> None:
+    """And not within that of the longest prompt that there ever was."""
+    clock = Clock()
+    owing = Owing(clock)
+    with owing.asked(10):
+        with owing.asked(46):
+            owing.moved()
+        clock.now += 1
+        owing.moved()
+        with owing.asked(10):
+            clock.now += 10.1
+            assert not owing.alive
 
 
 async def tokens(every_s: float, most: int) -> AsyncGenerator[int, None]:

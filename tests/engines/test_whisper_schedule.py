@@ -123,7 +123,7 @@ class Caller:
 async def spoken(callers: int) -> tuple[list[Caller], FakeWorker]:
     worker = FakeWorker()
     clock = asyncio.get_running_loop().time
-    passes = Passes(worker, lambda given: [Reading(())] * len(given), 8, clock)  # type: ignore[arg-type]
+    passes = Passes(worker, lambda given: [Reading(())] * len(given), 8, clock, Passage(np.zeros(0, np.int16)))  # type: ignore[arg-type]
     calls = [Caller(passes) for _ in range(callers)]
 
     async def join(number: int, call: Caller) -> None:
@@ -149,7 +149,7 @@ async def test_under_load_there_are_fewer_partials_and_final_words_are_as_soon_a
 async def test_who_took_part_in_a_pass_that_failed_is_told_and_the_next_pass_runs() -> None:
     worker = FakeWorker()
     clock = asyncio.get_running_loop().time
-    passes = Passes(worker, lambda given: [Reading(())] * len(given), 8, clock)  # type: ignore[arg-type]
+    passes = Passes(worker, lambda given: [Reading(())] * len(given), 8, clock, Passage(np.zeros(0, np.int16)))  # type: ignore[arg-type]
     caller, other = Caller(passes), Caller(passes)
     worker.fails = True
     passes.ask(caller, urgent=True)
@@ -170,7 +170,7 @@ async def test_one_that_cannot_be_read_is_no_matter_of_the_others_of_its_pass() 
         return [Reading(())] * len(given)
 
     worker = FakeWorker()
-    passes = Passes(worker, read, 8, asyncio.get_running_loop().time)  # type: ignore[arg-type]
+    passes = Passes(worker, read, 8, asyncio.get_running_loop().time, Passage(np.zeros(0, np.int16)))  # type: ignore[arg-type]
     callers = [Caller(passes) for _ in range(5)]
     callers[2]._fed = 13
     for caller in callers:
@@ -179,4 +179,25 @@ async def test_one_that_cannot_be_read_is_no_matter_of_the_others_of_its_pass() 
     assert worker.batches == [1, 4, 1, 1, 1, 1]
     assert [caller.partials for caller in callers] == [1, 1, 0, 1, 1]
     assert [len(caller.errors) for caller in callers] == [0, 0, 1, 0, 0]
-    assert passes.failures == 0
+    assert not passes.failures.broken
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("all_fail", [False, True])
+async def test_passes_that_fail_in_a_row_are_the_model_s_end_only_if_a_trial_fails_too(all_fail: bool) -> None:
+    """One caller's sound may be to blame."""
+
+    def read(given: list[Passage]) -> list[Reading]:
+        if all_fail or any(passage.upto == 13 for passage in given):
+            raise RuntimeError("no such sound")
+        return [Reading(())] * len(given)
+
+    clock = asyncio.get_running_loop().time
+    passes = Passes(FakeWorker(), read, 8, clock, Passage(np.zeros(0, np.int16)))  # type: ignore[arg-type]
+    caller = Caller(passes)
+    caller._fed = 13
+    for _ in range(5):
+        passes.ask(caller, urgent=True)
+        await asyncio.sleep(1)
+    assert len(caller.errors) == 5
+    assert passes.failures.broken is all_fail

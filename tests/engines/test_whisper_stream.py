@@ -61,7 +61,7 @@ def spoken(words: int, first: int = 10) -> Any:
 
 def opened(model: FakeModel) -> tuple[WhisperStream, list[Hypothesis]]:
     partials: list[Hypothesis] = []
-    passes = Passes(model, model.read, 8, asyncio.get_running_loop().time)  # type: ignore[arg-type]
+    passes = Passes(model, model.read, 8, asyncio.get_running_loop().time, Passage(np.zeros(0, np.int16)))  # type: ignore[arg-type]
     return WhisperStream(passes, partials.append, "en", EVERY), partials
 
 
@@ -160,7 +160,7 @@ async def test_a_partial_that_fails_is_missed_by_nobody_and_a_settle_says_so() -
 async def test_a_call_that_fails_over_its_partial_is_no_matter_of_the_others() -> None:
     model, broken = FakeModel(), []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: broken.append(context["exception"]))
-    passes = Passes(model, model.read, 8, asyncio.get_running_loop().time)  # type: ignore[arg-type]
+    passes = Passes(model, model.read, 8, asyncio.get_running_loop().time, Passage(np.zeros(0, np.int16)))  # type: ignore[arg-type]
 
     def fail(partial: Hypothesis) -> None:
         raise ZeroDivisionError

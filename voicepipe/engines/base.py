@@ -32,8 +32,8 @@ class Engine(Protocol):
 
 @runtime_checkable
 class Mortal(Protocol):
-    """An engine that may break for good while others work, since its process ends or its model only fails: until it
-    has started or loaded that again, which it does by itself, requests raise EngineError (EngineDead: a process)."""
+    """An engine that may break for good while others work: its process ends, a call into it hangs, or it only fails.
+    Until it works again, to which it sees by itself, requests raise EngineError, mostly EngineDead."""
 
     @property
     def alive(self) -> bool:

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from voicepipe.engines import child_main
 from voicepipe.engines.child_main import MAGIC, SIZES, frame
-from voicepipe.engines.life import FAILURES
+from voicepipe.engines.failures import Failures
 from voicepipe.errors import EngineDead, EngineError, EngineMissing
 
 log = logging.getLogger(__name__)
@@ -85,8 +85,9 @@ class Child:
         self._numbers = count(1)
         self._said: deque[str] = deque(maxlen=LAST_LINES)
         self._answered = False
-        self._failed = 0
-        """Answers in a row."""
+        self._failures = Failures()
+        self._tried: Request | None = None
+        """The trial, while it is asked."""
         self._life: asyncio.Task[None] | None = None
 
     @property
@@ -150,7 +151,7 @@ class Child:
 
     async def _once(self, ready: "asyncio.Future[None]") -> NoReturn:
         """One process, until it ends, and that raises: EngineMissing or EngineError, once it was ready EngineDead."""
-        self._answered, self._failed = False, 0
+        self._answered, self._failures, self._tried = False, Failures(), None
         process = await self._spawn()
         assert process.stdin and process.stderr
         self._stdin, self.pid = process.stdin, process.pid
@@ -240,10 +241,20 @@ class Child:
         del self._open[request.number]
         failed = bool(head["end"])
         request.parts.put_nowait(EngineError(f"{self._program.name} failed: {head['end']}") if failed else None)
-        self._failed = self._failed + 1 if failed else 0
-        if self._failed >= FAILURES:
-            raise _Over(f"failed {FAILURES} times in a row")
+        self._judge(request, failed=failed)
         self._changed()
+
+    def _judge(self, request: Request, *, failed: bool) -> None:
+        """Raises _Over: it works no more."""
+        (self._failures.failed if failed else self._failures.worked)()
+        if request is self._tried:
+            self._tried = None
+            self._failures.tried()
+        if self._failures.broken:
+            raise _Over("failed again and again, and at a trial as well")
+        if self._failures.suspect and self._tried is None:
+            self._tried = Request(self.about["trial"], b"")
+            self.send(self._tried)
 
     def _fail(self, why: str) -> None:
         """Whoever waits for an answer gets none."""

@@ -5,8 +5,9 @@ nothing but the standard library and what that library needs. ENGINE.py has a fu
 
     load(settings) -> (about, answer)
 
-`about` is what the parent is told of the engine; `answer(head, data)` yields the parts of one answer, each a dict and
-bytes. Between two parts a request may be cancelled: the generator is closed.
+`about` is what the parent is told of the engine, and in `trial` a head that it answers whenever it works. `answer(head,
+data)` yields the parts of one answer, each a dict and bytes. Between two parts a request may be cancelled: the
+generator is closed.
 
 A frame, either way: the sizes of head and data as two little-endian uint32, the head as JSON, the data. Parent: first
 {settings, parallel}, then {id, ask} with data, {cancel: id}. Child: after MAGIC {ready: about}, {missing: why} or

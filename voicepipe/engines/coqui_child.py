@@ -25,8 +25,8 @@ WARMING = ("Hello.", "A table for two, on Friday at seven.", "We are open from T
 def load(settings: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """`settings`: model (a directory), device (auto, cpu, cuda, cuda:1), threads (of a CPU).
 
-    `about`: rate in Hz, voices (name -> language). An answer to {text, voice, speed} is one part: the sound as int16,
-    and {symbols, begins}: what the model read, a character each, and the sample at which it says it.
+    `about`: rate in Hz, voices (name -> language), trial. An answer to {text, voice, speed} is one part: the sound as
+    int16, and {symbols, begins}: what the model read, a character each, and the sample at which it says it.
     """
     logging.getLogger("TTS").setLevel(logging.WARNING)  # else it notes every text
     torch.set_num_threads(settings["threads"])
@@ -37,7 +37,9 @@ def load(settings: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     def answer(head: dict[str, Any], data: bytes) -> Iterator[tuple[dict[str, Any], bytes]]:
         yield voice.speak(head["text"], head["voice"], head["speed"])
 
-    return {"rate": voice.rate, "voices": {name: language for name, (_, language) in voice.voices.items()}}, answer
+    voices = {name: language for name, (_, language) in voice.voices.items()}
+    trial = {"text": WARMING[0], "voice": next(iter(voices)), "speed": 1.0}
+    return {"rate": voice.rate, "voices": voices, "trial": trial}, answer
 
 
 def device(name: str) -> str:

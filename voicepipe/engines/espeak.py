@@ -17,6 +17,7 @@ import numpy as np
 
 from voicepipe.audio import Pcm
 from voicepipe.engines.base import Speech
+from voicepipe.engines.failures import HELLO
 from voicepipe.engines.life import IN_PROCESS, Life
 from voicepipe.engines.shaping import pieces, shape
 from voicepipe.engines.speaking import Speaking
@@ -153,7 +154,7 @@ class _Instance(Speaking):
     """espeak-ng in this process, and the one thread that owns it. Implements `life.Core`."""
 
     def __init__(self, worker: Worker, library: _Library) -> None:
-        super().__init__("espeak-ng", worker)
+        super().__init__("espeak-ng", worker, partial(_speech, library, HELLO, DEFAULT, 165), STALL_S)
         self.library = library
 
     async def speak(self, text: str, voice: str, words_per_minute: int, first: bool) -> Speech:
@@ -182,7 +183,7 @@ async def _load() -> _Instance:
         try:
             async with asyncio.timeout(STALL_S):
                 instance = _Instance(worker, await worker.submit(_Library, copy=copy))
-                await instance.speak("Hello.", DEFAULT, 165, True)
+                await instance.speak(HELLO, DEFAULT, 165, True)
         except BaseException as error:
             worker.close()
             if isinstance(error, TimeoutError):

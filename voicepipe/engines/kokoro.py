@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from voicepipe.engine_config import KokoroConfig
 from voicepipe.engines import models
 from voicepipe.engines.base import Speech
+from voicepipe.engines.failures import HELLO
 from voicepipe.engines.life import IN_PROCESS, Life
 from voicepipe.engines.shaping import pieces, shape, word_starts
 from voicepipe.engines.speaking import Speaking
@@ -47,7 +48,7 @@ class Voice(Speaking):
     """A loaded model and its threads. Implements `life.Core`."""
 
     def __init__(self, worker: Worker, model: "_Model", stall_s: float) -> None:
-        super().__init__("kokoro", worker)
+        super().__init__("kokoro", worker, partial(model.speak, HELLO, "", 1.0), stall_s)
         self._stall_s = stall_s
         self._model: _Model | None = model
 

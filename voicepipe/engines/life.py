@@ -13,9 +13,6 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """Before a new start; doubled each time."""
 STAYS = 3
 """So many failed starts, and more, hint at what does not go away by itself."""
-FAILURES = 3
-"""Answers in a row that fail: a model in our own process is broken, and not what it was given. Some errors of CUDA
-stay."""
 IN_PROCESS = "errors that stay with a process, as CUDA's do, end with the restart of the PoP"
 """What is then said of a model that lives in our own process."""
 CLEAR_S = 15.0
@@ -35,7 +32,7 @@ class Core(Protocol):
 
     @property
     def errored(self) -> bool:
-        """It has ended, it has failed FAILURES times in a row, or what it owes is overdue: it will work no more."""
+        """It has ended, it fails (`failures.py`), or what it owes is overdue: it will work no more."""
 
     @property
     def hung(self) -> bool:
@@ -80,7 +77,7 @@ class Life(Generic[C]):
     def core(self) -> C:
         """What lives now. Raises EngineDead."""
         if self._core is None or self._core.errored:
-            raise EngineDead(f"The {self._name} ended and is being started again: see the log.")
+            raise EngineDead(f"The {self._name} does not work at present: see the log.")
         return self._core
 
     async def start(self) -> None:

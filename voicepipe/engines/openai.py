@@ -12,19 +12,22 @@ import httpx
 
 from voicepipe.engine_config import OpenAiConfig
 from voicepipe.engines.base import Delta, Message, Prompt
+from voicepipe.engines.failures import HELLO
 from voicepipe.engines.openai_wire import Lines, Reply, complaint, names, request
 from voicepipe.engines.owing import Owing
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
 from voicepipe.supervised import supervised
 
 log = logging.getLogger(__name__)
-HELLO = Prompt((Message("user", "Hello."),))
+TRIAL = Prompt((Message("user", HELLO),))
 KEEP_ALIVE_S = 4.0
 """An unused connection is given up before the servers do, which is after 5 s: none closes under a request."""
 CONNECT_S = 2.0
 CHAT = "/chat/completions"
 NOT_TAKEN = {400, 413, 422}
 """Statuses of a server that is well and cannot use a request: too long, a tool that it cannot read."""
+FULL = {429, 503}
+"""Those of a server that takes no more, or not yet."""
 
 
 PROBE_S = 1.0
@@ -56,7 +59,7 @@ class OpenAiLlm:
         if self._client is None:
             self._client = await asyncio.to_thread(self._connected)
         self._model = self._model or await self._only_model()
-        await self.warm(HELLO)
+        await self.warm(TRIAL)
         self._watching = self._watching or asyncio.create_task(
             supervised("watching the language model's server", self._watch)
         )
@@ -77,7 +80,7 @@ class OpenAiLlm:
             self._owing.gone = self._owing.gone or not await self._there()
             if self._owing.forgotten:
                 with suppress(EngineError):
-                    await self.warm(HELLO)
+                    await self.warm(TRIAL)
                 self._owing.tried()
             if self.alive != was_alive:
                 was_alive = self.alive
@@ -135,7 +138,9 @@ class OpenAiLlm:
             self._owing.failed()
             raise EngineError(f"{self._server} does not stream replies: look whether openai.base_url is right.")
         if not reply.over:
+            self._owing.failed()
             raise EngineDead(f"{self._server} broke off in the middle of a reply: see its log.")
+        self._owing.worked()
         for delta in reply.rest():
             yield delta
 
@@ -170,8 +175,7 @@ class OpenAiLlm:
         try:
             async with self._client.stream(method, self._url + path, json=body) as response:
                 if not response.is_success:
-                    fails = response.status_code >= 500 and response.status_code != 503
-                    (self._owing.failed if fails else self._owing.moved)()
+                    self._judge(response.status_code)
                     raise await self._refused(response, path)
                 yield response
         except (httpx.ConnectError, httpx.ConnectTimeout):
@@ -185,6 +189,14 @@ class OpenAiLlm:
             self._owing.failed()
             raise EngineDead(f"{self._server} broke off ({type(error).__name__}): see its log.") from None
 
+    def _judge(self, status: int) -> None:
+        """A server that refuses requests may be well. One that has too much to do, or is loading its model, answers
+        others or it does not work."""
+        if status in NOT_TAKEN:
+            self._owing.moved()
+        elif status not in FULL:
+            self._owing.failed()
+
     async def _refused(self, response: httpx.Response, path: str) -> EngineError:
         """What a status other than 2xx means, for whoever runs the PoP."""
         said, status = complaint(await response.aread()), response.status_code
@@ -194,7 +206,7 @@ class OpenAiLlm:
             return EngineError(f"{self._server} does not let us in: {todo} ({said}).")
         if status == 404:
             return EngineError(await self._not_found(path, said))
-        if status in (429, 503):
+        if status in FULL:
             return EngineBusy(f"{self._server} is full ({said}): let it take more, or lower pop.slots.")
         kind = RequestRefused if status in NOT_TAKEN and path == CHAT else EngineError
         return kind(f"{self._server} refused the request with status {status}: {said}")

@@ -1,11 +1,15 @@
 """Is an engine alive that works in another process? Pure, but for the clock that it is given.
 
-It is down when it is gone, when FAILURES requests in a row failed and a trial as well, and when it owes something and
-nothing has come of any request for longer than the one it owes most for may take. What a caller gave up it still owes:
-callers are patient for five seconds, and an engine that hangs would never be found out. Whoever owns it then asks for
-something small, and so it does after failures: one client's tools may have caused them.
-What was given up within SOON_S is no debt: guesses at what a caller will say are, all the time. Nor is what nobody asks
-for: while a call is on hold its reply is not taken further.
+It is down
+
+- when nobody answers at its address;
+- when answers in a row failed, and a trial as well (`failures.py`);
+- when somebody waits, or gave up waiting, and for too long nothing has come of any request. How long depends on what is
+  asked for; of several requests the longest counts.
+
+What a caller gave up it still owes: callers are patient for five seconds, and an engine that hangs would never be found
+out. Whoever owns it then asks for something small. What was given up within SOON_S is no debt: guesses at what a caller
+will say are, all the time. Nor is what nobody asks for: while a call is on hold its reply is not taken further.
 """
 
 import time
@@ -13,7 +17,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from voicepipe.engines.life import FAILURES
+from voicepipe.engines.failures import Failures
 
 T = TypeVar("T")
 SOON_S = 1.0
@@ -26,13 +30,13 @@ class Owing:
         self._clock = clock
         self.gone = False
         """Nobody answers at its address."""
-        self.open = 0
-        """Requests of which somebody waits for more."""
-        self._failures = 0
-        self._broken = False
-        """It failed a trial."""
+        self._failures = Failures()
         self._since: float | None = None
-        self._within_s = 0.0
+        """It owes something, and nothing has come since."""
+        self._open: list[float] = []
+        """How many seconds each request may take of which somebody waits for more."""
+        self._given_up_s = 0.0
+        """The longest of those that were given up since."""
 
     async def next(self, stream: AsyncGenerator[T, Any], within_s: float) -> T | None:
         """What comes next of a request, which may take so long; None: that was all of it."""
@@ -43,42 +47,40 @@ class Owing:
     def asked(self, within_s: float) -> Iterator[None]:
         """Somebody waits, for something that may be without any sign of life for so long."""
         self._since = self._clock() if self._since is None else self._since
-        self._within_s = max(self._within_s, within_s)
-        self.open += 1
+        self._open.append(within_s)
         try:
             yield
         finally:
-            self.open -= 1
-            if not self.open and self._since is not None and self._clock() - self._since < SOON_S:
-                self._settle()
+            self._open.remove(within_s)
+            self._given_up_s = max(self._given_up_s, within_s)
+            if not self._open and self._since is not None and self._clock() - self._since < SOON_S:
+                self._since = None
 
     def moved(self) -> None:
-        """Something came of a request, be it a refusal."""
-        self.gone, self._failures, self._broken = False, 0, False
-        if self.open:
-            self._since = self._clock()
-        else:
-            self._settle()
+        """Something came of a request: a piece of the answer, or a refusal."""
+        self.gone, self._given_up_s = False, 0.0
+        self._since = self._clock() if self._open else None
+
+    def worked(self) -> None:
+        """An answer is complete."""
+        self.moved()
+        self._failures.worked()
 
     def failed(self) -> None:
-        """What came is no answer."""
-        failures, broken = self._failures + 1, self._broken
+        """What came is no answer, or broke off."""
         self.moved()
-        self._failures, self._broken = failures, broken
+        self._failures.failed()
 
     def tried(self) -> None:
-        """Something small was asked for, and did not mend what is held against it, or did."""
-        self._broken = self._failures >= FAILURES
+        """Something small was asked for; if that worked, it was told before."""
+        self._failures.tried()
 
     @property
     def forgotten(self) -> bool:
         """It owes something that nobody waits for any more, or may be down: ask for something small."""
-        return self.gone or self._failures >= FAILURES or (self._since is not None and not self.open)
+        return self.gone or self._failures.suspect or (self._since is not None and not self._open)
 
     @property
     def alive(self) -> bool:
-        late = self._since is not None and self._clock() - self._since > self._within_s
-        return not (self.gone or late or self._broken)
-
-    def _settle(self) -> None:
-        self._since, self._within_s = None, 0.0
+        late = self._since is not None and self._clock() - self._since > max([*self._open, self._given_up_s])
+        return not (self.gone or late or self._failures.broken)

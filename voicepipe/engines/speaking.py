@@ -3,23 +3,22 @@
 from collections.abc import Callable
 
 from voicepipe.engines.base import Speech
-from voicepipe.engines.life import FAILURES
+from voicepipe.engines.failures import Tried
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineDead, EngineError
 
 
 class Speaking:
-    """All of `life.Core` but `close`. `name`: as errors call the library."""
+    """All of `life.Core` but `close`. `name`: as errors call the library; `trial` speaks something short."""
 
-    def __init__(self, name: str, worker: Worker) -> None:
+    def __init__(self, name: str, worker: Worker, trial: Callable[[], Speech], stall_s: float) -> None:
         self._name = name
         self.worker = worker
-        self._failed = 0
-        """Phrases in a row."""
+        self._failures = Tried(lambda: worker.ask(trial, urgent=True, within_s=stall_s))
 
     @property
     def errored(self) -> bool:
-        return self._failed >= FAILURES or self.hung
+        return self._failures.broken or self.hung
 
     @property
     def hung(self) -> bool:
@@ -34,9 +33,9 @@ class Speaking:
         except EngineDead:
             raise  # It was closed, or hung: that was seen.
         except Exception as error:  # also what nobody expected: it must end a phrase and not the call
-            self._failed += 1
+            self._failures.failed()
             if isinstance(error, EngineError):
                 raise
             raise EngineError(f"{self._name} failed: {error!r}") from error
-        self._failed = 0
+        self._failures.worked()
         return speech

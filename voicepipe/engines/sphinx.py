@@ -18,8 +18,9 @@ import numpy as np
 
 from voicepipe.audio import RATE, Pcm
 from voicepipe.engines.base import Hypothesis, OnPartial
+from voicepipe.engines.failures import Tried
 from voicepipe.engines.fair import Ring, owner
-from voicepipe.engines.life import FAILURES, IN_PROCESS, Life
+from voicepipe.engines.life import IN_PROCESS, Life
 from voicepipe.engines.sphinx_decoder import Decoder
 from voicepipe.engines.sphinx_language import Language
 from voicepipe.engines.sphinx_recognition import CHUNK, PIECE, Recognition
@@ -127,15 +128,14 @@ class Decoders:
         self._loaded = 1
         self._loading = self._closed = self._left_behind = False
         self._waiting: Ring[SphinxStream] = Ring()
-        self._failed = 0
-        """Decoders in a row that broke."""
+        self._failures = Tried(self._try)
         self._lost = False
         """None is left, and none can be loaded."""
         self._grow()
 
     @property
     def errored(self) -> bool:
-        return self._lost or self._failed >= FAILURES or self.hung
+        return self._lost or self._failures.broken or self.hung
 
     @property
     def hung(self) -> bool:
@@ -185,15 +185,20 @@ class Decoders:
                 asyncio.get_running_loop().run_in_executor(None, decoder.free)
             return
         if broken:
-            self._failed += 1
+            self._failures.failed()
             self._loaded -= 1
             freeing = self._loader.ask(decoder.free, within_s=LOAD_S)
             freeing.add_done_callback(lambda freed: freed.cancelled() or freed.exception())  # `hung` tells of it.
             self._grow()
             return
-        self._failed = 0
+        self._failures.worked()
         self._free.append(decoder)
         self._hand_out()
+
+    async def _try(self) -> None:
+        """A decoder of its own, which hears something."""
+        decoder = await self._loader.ask(partial(_load, self._language), within_s=LOAD_S)
+        self._loader.ask(decoder.free, within_s=LOAD_S)
 
     def _hand_out(self) -> None:
         while self._free and (stream := self._waiting.pop(self._may)):

@@ -9,11 +9,13 @@ import asyncio
 import time
 from bisect import bisect_right
 
-from voicepipe.audio import Pcm, ms_to_samples
+import numpy as np
+
+from voicepipe.audio import RATE, Pcm, ms_to_samples
 from voicepipe.engine_config import WhisperConfig
 from voicepipe.engines.base import Hypothesis, OnPartial
 from voicepipe.engines.fair import owner
-from voicepipe.engines.life import FAILURES, IN_PROCESS, Life
+from voicepipe.engines.life import IN_PROCESS, Life
 from voicepipe.engines.whisper_model import LONGEST, Model, Passage, Reading
 from voicepipe.engines.whisper_schedule import Passes
 from voicepipe.engines.whisper_sound import Sound
@@ -31,13 +33,14 @@ class Recogniser:
     """A loaded model and whose turn it is. Implements `life.Core`."""
 
     def __init__(self, worker: Worker, model: Model, stall_s: float) -> None:
-        self.passes = Passes(worker, model.read, model.batch, time.monotonic, stall_s)
+        silence = Passage(np.zeros(RATE, np.int16))
+        self.passes = Passes(worker, model.read, model.batch, time.monotonic, silence, stall_s)
         self._worker = worker
         self._model = model
 
     @property
     def errored(self) -> bool:
-        return self.passes.failures >= FAILURES or self.hung
+        return self.passes.failures.broken or self.hung
 
     @property
     def hung(self) -> bool:

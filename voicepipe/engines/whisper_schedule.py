@@ -14,6 +14,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from voicepipe.engines.failures import Tried
 from voicepipe.engines.fair import Ring
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineDead, EngineError
@@ -95,10 +96,8 @@ class Asking(Protocol):
 
 
 class Passes:
-    """Runs `read` on the worker's thread, one pass at a time; one that takes `stall_s` longer than its sound hangs."""
-
-    failures = 0
-    """Passes in a row that have failed, up to the latest."""
+    """Runs `read` on the worker's thread, one pass at a time; one that takes `stall_s` longer than its sound hangs.
+    `trial`: what every healthy model reads."""
 
     def __init__(
         self,
@@ -106,8 +105,10 @@ class Passes:
         read: "Callable[[list[Passage]], list[Reading]]",
         batch: int,
         clock: Callable[[], float],
+        trial: "Passage",
         stall_s: float = STALL_S,
     ) -> None:
+        self.failures = Tried(lambda: worker.ask(partial(read, [trial]), within_s=stall_s + trial.seconds))
         self._worker = worker
         self._read = read
         self._clock = clock
@@ -153,7 +154,7 @@ class Passes:
         if fails:
             self._failed([who for who, _ in batch], done)
         else:
-            self.failures = 0
+            self.failures.worked()
             self._schedule.took(len(batch), self._clock() - began)
             for (who, given), made in zip(batch, done.result(), strict=True):
                 soon(who.made, given, made)
@@ -163,7 +164,7 @@ class Passes:
         if done.cancelled():
             error = EngineError("The recogniser was closed.")
         else:
-            self.failures += 1
+            self.failures.failed()
             error = EngineError(f"Whisper failed: {str(done.exception()).strip()}")
             log.warning("%s (%d utterances)", error, len(batch))
             if len(batch) > 1:

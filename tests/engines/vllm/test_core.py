@@ -196,3 +196,18 @@ async def test_a_template_that_fails_and_fails_is_not_the_engines_end() -> None:
         with pytest.raises(EngineError):
             await said(made)
     assert not made.errored
+
+
+@pytest.mark.parametrize("trial_works", [True, False])
+async def test_replies_that_vllm_gives_up_itself_are_failures(trial_works: bool) -> None:
+    made = core(EngineError("vLLM gave a reply up (error): its log says why."))
+    chats: FakeChats = made.chats  # type: ignore[assignment]
+    for number in range(3):
+        if number == 2 and trial_works:
+            asyncio.get_running_loop().call_soon(setattr, chats, "error", None)
+        assert not made.errored
+        with pytest.raises(EngineError, match="gave a reply up"):
+            await said(made)
+    if made._trial:
+        await asyncio.wait({made._trial})
+    assert made.errored is not trial_works

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from vllm.v1.engine.async_llm import AsyncLLM
 
     from voicepipe.engines.vllm.chats import Chats
+    from voicepipe.engines.vllm.reading import Output, Reading
 
 log = logging.getLogger(__name__)
 STALL_S, CHAR_S = 10.0, 0.002
-"""Without a token of any request for STALL_S, and so much for each character of the prompt that is read, it hangs."""
+"""Without a token of any request for STALL_S, and so much for each character that is read (of the prompt and of its
+tools), it hangs."""
 SHUTDOWN_S = 10.0
 """vLLM has so long to end by itself; then its processes are killed."""
 CONFIRMED, SPECULATIVE, WARM = 0, 1, 2
@@ -101,9 +103,9 @@ class VllmCore:
         with self._explained():
             request = await self.chats.request(prompt)
             asked = self._asked(request.inputs, request.params, priority)
-            async with aclosing(self._watched(asked, len(str(prompt.messages)))) as outputs:
+            async with aclosing(self._watched(asked, len(f"{prompt.messages}{prompt.tools}"))) as outputs:
                 async for output in outputs:
-                    for delta in request.reading.take(output.outputs[0]):
+                    for delta in self._read(request.reading, output.outputs[0]):
                         yield delta
 
     async def ends(self, prompt: Prompt) -> float:
@@ -130,9 +132,17 @@ class VllmCore:
                     self._owing.moved()
                     within_s = self._stall_s
                     yield output
+            self._owing.worked()
         finally:
             if self._owing.forgotten and self._trial is None:
                 self._trial = asyncio.create_task(self._try(), name="trial of vLLM")
+
+    def _read(self, reading: "Reading", output: "Output") -> Iterator[Delta]:
+        try:
+            yield from reading.take(output)
+        except EngineError:  # vLLM says itself that it failed.
+            self._owing.failed()
+            raise
 
     async def _next(self, outputs: AsyncGenerator[Any, None], within_s: float) -> Any | None:
         from vllm.exceptions import GracefulHTTPError

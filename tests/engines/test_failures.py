@@ -1,0 +1,59 @@
+"""Failures in a row, and the trial that decides whose fault they are."""
+
+import asyncio
+
+from tests.waiting import until
+from voicepipe.engines.failures import FAILURES, Failures, Tried
+from voicepipe.engines.fair import owned_by, owner
+
+
+def test_failures_count_in_a_row_and_a_trial_decides() -> None:
+    failures = Failures()
+    for _ in range(2):
+        for _ in range(FAILURES - 1):
+            failures.failed()
+        assert not failures.suspect
+        failures.worked()
+    for _ in range(FAILURES):
+        failures.failed()
+    assert failures.suspect and not failures.broken, "it may have been what it was given"
+    failures.tried()
+    assert failures.broken
+    failures.failed()
+    assert failures.broken
+    failures.worked()
+    assert not (failures.suspect or failures.broken), "back by itself"
+
+
+class Engine:
+    def __init__(self) -> None:
+        self.works = True
+        self.trials: list[str] = []
+
+    async def trial(self) -> None:
+        self.trials.append(owner())
+        await asyncio.sleep(0)
+        if not self.works:
+            raise RuntimeError("CUDA error")
+
+
+async def test_one_caller_s_words_are_not_an_engine_s_end() -> None:
+    engine = Engine()
+    tried = Tried(engine.trial)
+    with owned_by("rtc_1"):
+        for _ in range(4 * FAILURES):
+            tried.failed()
+            await asyncio.sleep(0.001)
+    assert not tried.broken
+    assert set(engine.trials) == {""}, "not in the caller's name, who may have too much waiting"
+
+
+async def test_one_that_fails_at_a_trial_is_broken() -> None:
+    engine = Engine()
+    engine.works = False
+    tried = Tried(engine.trial)
+    for _ in range(FAILURES):
+        assert not tried.broken
+        tried.failed()
+    await until(lambda: tried.broken)
+    assert len(engine.trials) == 1
