@@ -137,7 +137,7 @@ class CoquiConfig(Section, frozen=True):
     """Processes, each with the model; one speaks one phrase at a time."""
     start_timeout_s: Timeout = 120
     stall_s: Stall = 30
-    """A phrase has up to 300 characters."""
+    """A phrase has up to 300 letters."""
 
 
 class ScriptedConfig(Section, frozen=True):

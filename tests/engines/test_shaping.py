@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.engines.shaping import MAX_CHARS, pieces, shape, word_starts
+from voicepipe.engines.shaping import MAX_LETTERS, letters, pieces, shape, word_starts
 
 RATE = 22_050
 
@@ -13,8 +13,15 @@ RATE = 22_050
 @given(st.text(max_size=2000))
 def test_pieces_are_short_clean_and_complete(text: str) -> None:
     parts = pieces(text)
-    assert all(0 < len(part) <= MAX_CHARS for part in parts)
+    assert all(0 < len(part) <= letters(part) <= MAX_LETTERS for part in parts)
     assert all(sign.isprintable() for part in parts for sign in part)
+
+
+def test_signs_that_are_read_out_as_words_are_spoken_in_shorter_pieces() -> None:
+    """300 times "percent" would take a voice three minutes, and all that while other callers had half of it."""
+    assert len(pieces(150 * "1%")) == 9
+    assert len(pieces(149 * "a " + "a.")) == 1
+    assert len(pieces(300 * "好")) == 4
 
 
 @given(st.lists(st.sampled_from(["word", "longer-word", "end."]), max_size=300))

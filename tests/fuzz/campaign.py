@@ -18,6 +18,8 @@ from tests.fuzz.target import Target
 
 HANGS_S = 20
 """Processor time after which an input is given up."""
+WAITS_S = 300
+"""Time after which one that waits is: a slow machine does not take so long."""
 TRIES = 4
 """Of a slow input: it counts only if each was slow."""
 WATCHED = 8
@@ -132,7 +134,9 @@ def _one(
             else:
                 target.run(data)
     except Hang:
-        return False, Finding("slow", slow, data, f"took over {HANGS_S} s\n{traceback.format_exc()}")
+        return False, Finding(
+            "slow", slow, data, f"took over {HANGS_S} s, or waited for {WAITS_S}\n{traceback.format_exc()}"
+        )
     except Exception as error:
         return new, Finding("crash", _where(error), data, traceback.format_exc())
     took = time.process_time() - began
@@ -166,14 +170,17 @@ def _fastest(target: Target, data: bytes, limit_s: float) -> float:
 
 @contextmanager
 def _given_up() -> Iterator[None]:
-    """Raises Hang inside after `HANGS_S` of processor time."""
-    before = signal.signal(signal.SIGPROF, _hang)
-    signal.setitimer(signal.ITIMER_PROF, HANGS_S)
+    """Raises Hang inside after `HANGS_S` of processor time, or `WAITS_S` of any."""
+    limits = ((signal.SIGPROF, signal.ITIMER_PROF, HANGS_S), (signal.SIGALRM, signal.ITIMER_REAL, WAITS_S))
+    before = [signal.signal(number, _hang) for number, _, _ in limits]
+    for _, timer, seconds in limits:
+        signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
+        for (number, timer, _), handler in zip(limits, before, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)
 
 
 def _hang(number: int, frame: object) -> None:

@@ -4,6 +4,7 @@ should."""
 import multiprocessing
 import signal
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -74,6 +75,12 @@ def test_an_input_that_takes_long_is_found() -> None:
     assert tally.slowest.startswith(b"ss")
 
 
+def test_an_input_that_waits_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "WAITS_S", 0.2)
+    tally = campaign.run(Target("planted", "", lambda data: Event().wait(60) and None, lambda: [b"w"]), 1, "1")
+    assert [found.kind for found in tally.findings] == ["slow"]
+
+
 def test_inputs_that_reach_new_code_are_kept() -> None:
     tally = campaign.run(targets()["phrases"], 800, "1", patience=PATIENT)
 
@@ -138,4 +145,5 @@ def test_a_part_whose_process_died_goes_on_by_its_own_seed(monkeypatch: pytest.M
 
 def test_the_fuzzer_leaves_no_signal_handler_behind() -> None:
     assert campaign.outcome(targets()["phrases"], b"one", PATIENT) is None
-    assert signal.getsignal(signal.SIGPROF) is not campaign._hang
+    for number in (signal.SIGPROF, signal.SIGALRM):
+        assert signal.getsignal(number) is not campaign._hang

@@ -70,7 +70,7 @@ class CoquiTts:
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
     ) -> AsyncGenerator[Speech, None]:
-        """Speech for `text`, one piece for each 300 characters; `speed` 0.5..2 where the model has a measure of it.
+        """Speech for `text`, one piece for each 300 letters; `speed` 0.5..2 where the model has a measure of it.
 
         Raises EngineError: not started, or it failed; EngineDead: the process ended.
         """

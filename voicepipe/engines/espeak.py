@@ -65,7 +65,7 @@ class _Voice(ctypes.Structure):
 
 DEFAULT = "gmw/en-US"
 STALL_S = 10.0
-"""A piece of up to 300 characters takes some 20 ms; one that takes so long hangs."""
+"""A piece of up to 300 letters takes some 20 ms; one that takes so long hangs."""
 ENDED = "espeak-ng hangs or failed and is being loaded again: see the log."
 
 _Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event))
@@ -228,7 +228,7 @@ class EspeakTts:
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
     ) -> AsyncGenerator[Speech, None]:
-        """Speech for `text`, one piece for each 300 characters. `speed` 0.5..2 scales the rate of speaking.
+        """Speech for `text`, one piece for each 300 letters. `speed` 0.5..2 scales the rate of speaking.
 
         Raises EngineError before `start`, EngineDead while it is loaded again.
         """

@@ -20,7 +20,7 @@ from voicepipe.engines import models
 from voicepipe.engines.base import Speech
 from voicepipe.engines.failures import HELLO
 from voicepipe.engines.life import IN_PROCESS, Life
-from voicepipe.engines.shaping import pieces, shape, word_starts
+from voicepipe.engines.shaping import letters, pieces, shape, word_starts
 from voicepipe.engines.speaking import Speaking
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineDead, EngineError, EngineMissing
@@ -39,7 +39,7 @@ ESPEAK = {"zh": "cmn"}
 WARMING = ("Hello.", "A table for two, on Friday at seven.", "We are open from Tuesday to Sunday, from noon to ten.")
 """Short and long: a GPU chooses its kernels by length."""
 SLOWEST = 0.2
-"""Seconds that a character may take, three times what it takes to say it: a phrase that takes longer by kokoro.stall_s
+"""Seconds that a letter may take, three times what it takes to say it: a phrase that takes longer by kokoro.stall_s
 hangs."""
 ENDED = "kokoro's model failed and is being loaded again: see the log."
 
@@ -56,7 +56,7 @@ class Voice(Speaking):
         if self._model is None:
             raise EngineDead(ENDED)
         speak = partial(self._model.speak, piece, voice, speed)
-        return await self.ask(speak, first=first, within_s=self._stall_s + SLOWEST * len(piece))
+        return await self.ask(speak, first=first, within_s=self._stall_s + SLOWEST * letters(piece))
 
     async def close(self) -> None:
         if self._model is not None:
@@ -94,7 +94,7 @@ class KokoroTts:
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
     ) -> AsyncGenerator[Speech, None]:
-        """Speech for `text`, one piece for each 300 characters; `speed` 0.5..2. Raises EngineError before `start`."""
+        """Speech for `text`, one piece for each 300 letters; `speed` 0.5..2. Raises EngineError before `start`."""
         if not self._languages:
             raise EngineError("KokoroTts has not been started")
         speaker = self._life.core

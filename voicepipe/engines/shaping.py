@@ -20,8 +20,13 @@ PEAK = 32767 * 10 ** (-4 / 20)
 MAX_GAIN = 4.0
 """... but never raised by more than this, which would only lift the breath of a near-silent phrase."""
 
-MAX_CHARS = 300
-"""A longer text is spoken in pieces: about 20 s of speech each."""
+MAX_LETTERS = 300
+"""A text that lasts longer than so many letters is spoken in pieces: about 20 s of speech each."""
+SYLLABLE, WORD = 4, 8
+"""A sign of a script without letters, and a digit or another sign that is read out as a word, last as long as so many
+letters: "%" is "percent"."""
+SILENT = frozenset(" .,;:!?'\"()-–—…’“”")
+"""These are not read out."""
 
 PAUSE_MS = {".": 220, "!": 220, "?": 220, ":": 160, ";": 160, ",": 110}
 """Silence after a phrase that ends in this sign."""
@@ -30,20 +35,42 @@ PAUSE_DEFAULT_MS = 60
 
 
 def pieces(text: str) -> list[str]:
-    """`text` without control characters (espeak obeys Ctrl-A as a command), in pieces of at most 300 characters.
+    """`text` without control characters (espeak obeys Ctrl-A as a command), in pieces of at most 300 letters.
 
     A piece without a letter or a digit is left out: there is nothing in it to say.
     """
     clean = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text)
     clean = " ".join(clean.split())
     result: list[str] = []
-    while len(clean) > MAX_CHARS:
-        head = clean[:MAX_CHARS]
+    while (fits := _fitting(clean)) < len(clean):
+        head = clean[:fits]
         sentence = max(head.rfind(mark) for mark in (". ", "! ", "? "))
-        cut = sentence + 1 if sentence > 0 else head.rfind(" ") if " " in head else MAX_CHARS
+        cut = sentence + 1 if sentence > 0 else head.rfind(" ") if " " in head else fits
         result.append(clean[:cut].strip())
         clean = clean[cut:].strip()
     return [piece for piece in [*result, clean] if any(c.isalnum() for c in piece)]
+
+
+def letters(text: str) -> int:
+    """As how many letters it lasts."""
+    return sum(map(_letters, text))
+
+
+def _letters(sign: str) -> int:
+    if sign in SILENT:
+        return 1
+    kind = unicodedata.category(sign)
+    return SYLLABLE if kind == "Lo" else 1 if kind[0] in "LM" else WORD
+
+
+def _fitting(text: str) -> int:
+    """How many characters of `text` one piece holds."""
+    last = 0
+    for at, sign in enumerate(text):
+        last += _letters(sign)
+        if last > MAX_LETTERS:
+            return max(1, at)
+    return len(text)
 
 
 def word_starts(text: str, symbols: str, begins: Sequence[int]) -> list[tuple[int, int]]:
