@@ -39,7 +39,7 @@ class _Known:
     """Unix seconds."""
 
 
-class CallRow(TypedDict):
+class ListedCall(TypedDict):
     """A call as it is listed."""
 
     id: str
@@ -120,12 +120,12 @@ class Calls:
             raise UnknownCall(f"No call has the id {call_id!r}.")
         return known.realtime
 
-    def rows(self, tenant: Tenant) -> list[CallRow]:
+    def rows(self, tenant: Tenant) -> list[ListedCall]:
         """This tenant's calls, in the order in which they came."""
         return [_row(known) for known in self._known.values() if known.who.tenant.name == tenant.name]
 
 
-def _row(known: _Known) -> CallRow:
+def _row(known: _Known) -> ListedCall:
     call = known.realtime
     return {"id": call.id, "kind": call.kind, "agent": call.agent, "caller": call.origin.caller,
             "called": call.origin.called, "since": known.since}  # fmt: skip

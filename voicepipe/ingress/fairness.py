@@ -28,7 +28,7 @@ class _Source:
         self._taken += 1
 
 
-class Fair:
+class FairRate:
     """`each`: of one source; `all`: of all of them. The less there is left for all, the less may a source have taken
     lately to get more. Sources that cannot be forged, since those that are made up are all new. Times are monotonic
     seconds."""

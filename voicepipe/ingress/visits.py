@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from voicepipe.bucket import Rate
-from voicepipe.ingress.fairness import Fair
+from voicepipe.ingress.fairness import FairRate
 from voicepipe.ingress.throttle import SOURCES
 
 EACH = 64
@@ -94,7 +94,7 @@ class Visits:
         self._known: set[Visit] = set()
         self._requests: Counter[str] = Counter()
         """Known ones by tenant, without WebSockets."""
-        self._newcomers, self._customers, self._proxied = Fair(*NEWCOMERS), Fair(*CUSTOMERS), Fair(*PROXIED)
+        self._newcomers, self._customers, self._proxied = FairRate(*NEWCOMERS), FairRate(*CUSTOMERS), FairRate(*PROXIED)
         self._paying: OrderedDict[str, None] = OrderedDict()
         """Addresses from which a key was seen."""
 

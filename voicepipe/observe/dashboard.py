@@ -10,7 +10,7 @@ import msgspec
 
 from voicepipe.config import PopConfig
 from voicepipe.observe.calls import CallRow, LiveCall, LiveCalls
-from voicepipe.observe.figures import Bucket, Figures, axis, figures, over_time, share, upper_bound
+from voicepipe.observe.figures import Figures, Stretch, axis, figures, over_time, share, upper_bound
 from voicepipe.observe.turns import FullTurn, Turn, Turns
 
 LISTED = 300
@@ -54,7 +54,7 @@ class View(msgspec.Struct, kw_only=True):
     """Calls that were not admitted since the time axis begins."""
     totals: Figures
     shares: Shares
-    buckets: list[Bucket]
+    buckets: list[Stretch]
     turns: list[Turn]
     """Newest first."""
     calls: list[CallRow]

@@ -34,7 +34,7 @@ class Figures(msgspec.Struct, kw_only=True):
     """Drafts that were dropped."""
 
 
-class Bucket(msgspec.Struct, kw_only=True):
+class Stretch(msgspec.Struct, kw_only=True):
     """A stretch of the time axis."""
 
     at: float
@@ -64,7 +64,7 @@ def figures(turns: Sequence[Turn]) -> Figures:
     )
 
 
-def over_time(entries: Iterable[Entry], start: float, width_s: float) -> list[Bucket]:
+def over_time(entries: Iterable[Entry], start: float, width_s: float) -> list[Stretch]:
     """`BUCKETS` times `width_s` from `start` on; turns outside of that are left out."""
     buckets: list[list[Entry]] = [[] for _ in range(BUCKETS)]
     for entry in entries:
@@ -72,7 +72,7 @@ def over_time(entries: Iterable[Entry], start: float, width_s: float) -> list[Bu
         if 0 <= number < BUCKETS:
             buckets[number].append(entry)
     return [
-        Bucket(
+        Stretch(
             at=start + number * width_s,
             figures=figures([entry.turn for entry in bucket]),
             stages=medians([entry.stages for entry in bucket]),
