@@ -78,6 +78,16 @@ def became_audible(line: Timeline, after: float, until: float) -> list[Reply]:
     return [reply for reply in replies if reply.first_audible and after < reply.first_audible.arrived <= until]
 
 
+def went_on(said: Said, line: Timeline) -> bool:
+    """Whether an answer that began before the caller's last word was still to be heard after it."""
+    began, ended = (line.sent_at(said.start + at) for at in (said.speech.voiced[0], said.speech.voiced[1] - 1))
+    return any(
+        _last_audible(reply) > ended + REPAIR_S
+        for reply in became_audible(line, began, ended)
+        if not is_acknowledgement(reply.text)
+    )
+
+
 def outcome(answer: Reply | None, replies: list[Reply], expect: list[str]) -> str:
     """See TurnResult.outcome. What counts is everything said in the response that answered."""
     if answer is None:
@@ -104,9 +114,12 @@ def pause_of(said: Said) -> int:
 
 def silenced(said: Said, line: Timeline, reply: Reply) -> bool:
     """Whether the reply that cut in was silent 250 ms after the caller went on."""
-    resumed = line.sent_at(said.start + said.speech.resumed)
-    audible = reply.frame_times()[0][frame_levels(reply.pcm) > AUDIBLE_DBFS]
-    return float(audible[-1]) <= resumed + REPAIR_S
+    return _last_audible(reply) <= line.sent_at(said.start + said.speech.resumed) + REPAIR_S
+
+
+def _last_audible(reply: Reply) -> float:
+    """Second at which the last audible frame of a reply that was heard arrived."""
+    return float(reply.frame_times()[0][frame_levels(reply.pcm) > AUDIBLE_DBFS][-1])
 
 
 def understood(said: Said, heard: str) -> bool:

@@ -13,7 +13,7 @@ from latency_probes import clips
 from latency_probes.caller import Caller
 from latency_probes.conversation import converse
 from latency_probes.health import figures
-from latency_probes.measure import judge_call
+from latency_probes.measure import judge_call, went_on
 from latency_probes.misbehaving import SHUT_OUT, Site, dies, floods, pours, stalls
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.records import Said, TurnResult
@@ -67,6 +67,9 @@ class Soaked(msgspec.Struct):
     """Why, of the first ones."""
     gaps: dict[str, list[float]] = {}
     """Heard gaps in ms of well-behaved calls' turns that were not lost, by door."""
+    early: dict[str, int] = {}
+    """Their turns whose answer began before they had finished, and went on: what a scripted recogniser hears may be
+    over before the question is."""
     lost: dict[str, int] = {}
     """Their turns without an answer, or with the fallback in its place, by door."""
     losses: list[str] = []
@@ -147,7 +150,9 @@ class Soak:
             self.seen.failures += [record.failure] * (len(self.seen.failures) < FAILURES)
         results = await asyncio.to_thread(judge_call, record, {})
         for said, result in zip(record.said, results, strict=True):
-            lost = result.gap_ms is None or result.outcome == "fallback"
+            early = result.gap_ms is None and went_on(said, record.timeline)
+            lost = (result.gap_ms is None and not early) or result.outcome == "fallback"
+            self.seen.early[door] = self.seen.early.get(door, 0) + early
             self.seen.lost[door] = self.seen.lost.get(door, 0) + lost
             self.seen.losses += [self._told(door, result, story(said, record.timeline))] * (
                 lost and len(self.seen.losses) < FAILURES

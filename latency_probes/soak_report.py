@@ -95,12 +95,12 @@ def held(seen: Soaked) -> Table:
 
 
 def heard(seen: Soaked) -> Table:
-    """What well-behaved callers heard."""
+    """What well-behaved callers heard; the gaps are those of answers that were neither early nor lost."""
     table = Table("well-behaved callers by", title="their turns, heard gap in ms")
-    for column in ("turns", "p50", "p95", "p99", "lost"):
+    for column in ("turns", "p50", "p95", "p99", "early", "lost"):
         table.add_column(column, justify="right", no_wrap=True)
     for door in sorted({*seen.gaps, *seen.lost}):
-        gaps, lost = seen.gaps.get(door, []), seen.lost.get(door, 0)
+        gaps, early, lost = seen.gaps.get(door, []), seen.early.get(door, 0), seen.lost.get(door, 0)
         figures = ["-" if (ms := percentile(gaps, percent)) is None else f"{ms:.0f}" for percent in (50, 95, 99)]
-        table.add_row(door, str(len(gaps) + lost), *figures, str(lost))
+        table.add_row(door, str(len(gaps) + early + lost), *figures, str(early), str(lost))
     return table

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from latency_probes.measure import judge
+from latency_probes.measure import judge, went_on
 from latency_probes.timeline import Timeline
 from tests.latency_probes.fake_server import tone
 from tests.latency_probes.made import Made, said, silence, utterance
@@ -30,6 +30,13 @@ def test_a_reply_that_is_audible_before_the_end_of_the_utterance_cuts_in() -> No
     result = judge(said(), line)
     assert result.cut_in
     assert result.gap_ms == pytest.approx(220), "the gap is that of the answer, which came later"
+
+
+def test_an_early_answer_goes_on_or_is_cut() -> None:
+    assert went_on(said(), Made().reply(1.5, tone(1), paced=True).line)
+    assert not went_on(said(), Made().reply(1.5, tone(0.3), paced=True).line), "cut, since the caller went on"
+    assert not went_on(said(), Made().reply(1.5, tone(1), "One moment, please.", paced=True).line)
+    assert not went_on(said(), Made().reply(2.0, tone(1), paced=True).line), "in time"
 
 
 def test_the_reply_before_the_utterance_is_no_cut_in() -> None:

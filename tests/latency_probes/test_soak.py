@@ -79,7 +79,7 @@ def test_the_table_tells_growth_with_its_interval() -> None:
     console = Console(width=200, file=StringIO(), record=True)
     assert show(soaked(), console) == []
     shown = console.export_text()
-    for expected in ("memory, MB", " to +", "sip", "18 slots"):
+    for expected in ("early", "memory, MB", " to +", "sip", "18 slots"):
         assert expected in shown
 
 
