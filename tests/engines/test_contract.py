@@ -62,6 +62,11 @@ class TestSphinxAsr(AsrContract):
     def speech(cls) -> None:
         cls.sound = asyncio.run(_spoken("hello, what are your opening hours?"))
 
+    @pytest.fixture(autouse=True)
+    def patient(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A slow machine loads its second decoder in more than five seconds."""
+        monkeypatch.setattr("voicepipe.engines.sphinx.WAIT_S", 120.0)
+
     @staticmethod
     def factory() -> Asr:
         from voicepipe.engines.sphinx import SphinxAsr

@@ -108,7 +108,7 @@ class Passes:
         trial: "Passage",
         stall_s: float = STALL_S,
     ) -> None:
-        self.failures = Tried(lambda: worker.ask(partial(read, [trial]), within_s=stall_s + trial.seconds))
+        self.failures = Tried(lambda: worker.ask(partial(self._read, [trial]), within_s=stall_s + trial.seconds))
         self._worker = worker
         self._read = read
         self._clock = clock
