@@ -62,19 +62,20 @@ class Visit:
 
     def asks(self, client: str, now: float) -> bool:
         """A request from `client` has come: whether it is answered. Those that no proxy has passed on were counted."""
-        return self._visits.asks(self, client, now)
+        return self._visits._asks(self, client, now)
 
     def known(self, tenant: str) -> None:
-        """The request that is being answered came with this tenant's key."""
-        self._visits.known(self, tenant)
+        """The request that is being answered came with this tenant's key. More requests of one tenant than `Room.each`
+        are served, and may be dropped."""
+        self._visits._known_by(self, tenant)
 
     def pays(self) -> None:
         """The request brought a secret of ours, such as a provider's signature: its address is no stranger's."""
-        self._visits.pays(self.client)
+        self._visits._pays(self.client)
 
     def accepted(self) -> None:
         """It is a WebSocket that was let in: it counts as its call does, and no more as a connection."""
-        self._visits.accepted(self)
+        self._visits._accepted(self)
 
     def left(self) -> None:
         """The connection is closed."""
@@ -106,21 +107,6 @@ class Visits:
         requests count by whom they are for (`asks`)."""
         return source in self._proxies or self._admits(network(source), now)
 
-    def asks(self, visit: Visit, client: str, now: float) -> bool:
-        """As `Visit.asks`."""
-        if visit.source not in self._proxies:
-            return True
-        try:
-            visit.client = visit.source if client in self._proxies else network(client)
-        except ValueError:  # Whatever the proxy has named, it is no address.
-            visit.client = visit.source
-        return self._admits(visit.client, now)
-
-    def _admits(self, client: str, now: float) -> bool:
-        if client in self._proxies:
-            return self._proxied.admits(client, now)
-        return (self._customers if client in self._paying else self._newcomers).admits(client, now)
-
     def come(self, source: str, drop: Callable[[], None]) -> Visit | None:
         """A connection, for which another may have been dropped; None: no room, every connection belongs to a key
         holder."""
@@ -145,31 +131,44 @@ class Visits:
         if self._remove(visit):
             self._add(visit)
 
-    def known(self, visit: Visit, tenant: str) -> None:
-        """As `Visit.known`. More requests of one tenant than `Room.each` are served, and may be dropped."""
-        self.pays(visit.client)
-        if self._requests[tenant] < self._room.each and visit.tenant is None and self._remove(visit):
-            self._requests[tenant] += 1
-            visit.tenant = tenant
-            self._known.add(visit)
-
-    def accepted(self, visit: Visit) -> None:
-        """As `Visit.accepted`."""
-        self.pays(visit.client)
-        if self._remove(visit):
-            self._known.add(visit)
-
     def gone(self, visit: Visit) -> None:
         """It is closed, whoever did it."""
         self._remove(visit)
         visit.drop, visit.over = _nothing, True
 
-    def pays(self, source: str) -> None:
-        """As `Visit.pays`."""
+    # What visits tell of themselves.
+
+    def _asks(self, visit: Visit, client: str, now: float) -> bool:
+        if visit.source not in self._proxies:
+            return True
+        try:
+            visit.client = visit.source if client in self._proxies else network(client)
+        except ValueError:  # Whatever the proxy has named, it is no address.
+            visit.client = visit.source
+        return self._admits(visit.client, now)
+
+    def _known_by(self, visit: Visit, tenant: str) -> None:
+        self._pays(visit.client)
+        if self._requests[tenant] < self._room.each and visit.tenant is None and self._remove(visit):
+            self._requests[tenant] += 1
+            visit.tenant = tenant
+            self._known.add(visit)
+
+    def _accepted(self, visit: Visit) -> None:
+        self._pays(visit.client)
+        if self._remove(visit):
+            self._known.add(visit)
+
+    def _pays(self, source: str) -> None:
         self._paying.pop(source, None)
         self._paying[source] = None
         if len(self._paying) > SOURCES:
             self._paying.popitem(last=False)
+
+    def _admits(self, client: str, now: float) -> bool:
+        if client in self._proxies:
+            return self._proxied.admits(client, now)
+        return (self._customers if client in self._paying else self._newcomers).admits(client, now)
 
     def _add(self, visit: Visit) -> None:
         self._strangers.setdefault(visit.counted, {})[visit] = None
