@@ -180,6 +180,24 @@ async def test_one_that_fails_whatever_it_is_asked_is_replaced(
     assert "coqui's process failed again and again, and at a trial as well" in caplog.text
 
 
+async def test_what_is_given_up_between_failures_does_not_hide_them(pool: ChildPool, tmp_path: Path) -> None:
+    """A reply that fails gives its next phrase up, which the process ends without an error."""
+    before, free = pool._children[0].pid, tmp_path / "free"
+    await asked(pool, "break")
+    for _ in range(3):
+        with pytest.raises(EngineError, match="CUDA error"):
+            await asked(pool, "count", to=1)
+        parts = pool.ask({"do": "wait", "until": str(free)})
+        if pool.alive and pool._children[0].pid == before:
+            with contextlib.suppress(EngineDead):  # The third time the trial ends the process.
+                await anext(parts)
+        await parts.aclose()
+        free.touch()
+        await until(lambda: not pool._children[0]._open)
+        free.unlink()
+    await until(lambda: pool.alive and pool._children[0].pid != before)
+
+
 async def test_one_caller_s_words_that_it_fails_at_are_not_its_end(pool: ChildPool) -> None:
     pid = pool._children[0].pid
     for _ in range(10):

@@ -61,6 +61,8 @@ class Request:
     data: bytes
     parts: "asyncio.Queue[tuple[dict[str, Any], bytes] | EngineError | None]" = field(default_factory=asyncio.Queue)
     """None: it is complete. Not bounded: an answer is as long as its question makes it."""
+    given_up: bool = False
+    """Nobody waits for it any more. That the process ends it then without an error does not say that it works."""
     child: "Child | None" = None
     """The one that works on it."""
     number: int = 0
@@ -119,6 +121,7 @@ class Child:
     def cancel(self, request: Request) -> None:
         """Nobody waits for it any more. The process is free again once it has noticed."""
         if request.number in self._open:
+            request.given_up = True
             self._write({"cancel": request.number})
 
     # Life and death.
@@ -246,7 +249,10 @@ class Child:
 
     def _judge(self, request: Request, *, failed: bool) -> None:
         """Raises _Over: it works no more."""
-        (self._failures.failed if failed else self._failures.worked)()
+        if failed:
+            self._failures.failed()
+        elif not request.given_up:
+            self._failures.worked()
         if request is self._tried:
             self._tried = None
             self._failures.tried()
