@@ -399,8 +399,9 @@ async def test_replies_that_begin_well_and_break_off_close_the_pop(monkeypatch: 
         await until(lambda: desk.llm.alive)
 
 
-async def test_a_server_that_loads_its_model_is_not_back_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It answers 503 until it has."""
+@pytest.mark.parametrize("status", [503, 500, 404])
+async def test_a_server_that_loads_its_model_is_not_back_yet(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answers so until it has."""
     monkeypatch.setattr(openai, "PROBE_S", 0.01)
     server = Server(model)
     async with serving(server) as url:
@@ -408,7 +409,7 @@ async def test_a_server_that_loads_its_model_is_not_back_yet(monkeypatch: pytest
         llm = OpenAiLlm(OpenAiConfig(base_url=url))
         await llm.start()
     await until(lambda: not llm.alive)
-    server.answer = lambda body: PlainTextResponse("loading model", 503)
+    server.answer = lambda body: PlainTextResponse("loading model", status)
     asked = len(server.asked)
     async with serving(server, port):
         await until(lambda: len(server.asked) > asked + 3)

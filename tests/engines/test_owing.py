@@ -89,6 +89,25 @@ def test_under_load_one_that_hangs_is_found_within_its_own_limit() -> None:
             assert not owing.alive
 
 
+def test_a_guess_that_was_given_up_lends_its_limit_to_nobody() -> None:
+    clock = Clock()
+    owing = Owing(clock)
+    with owing.asked(46):
+        clock.now += 0.3
+    with owing.asked(10):
+        clock.now += 10.1
+        assert not owing.alive
+
+
+def test_one_that_was_gone_is_back_when_it_has_answered() -> None:
+    owing = Owing(Clock())
+    owing.gone = True
+    owing.failed()
+    assert not owing.alive and owing.forgotten, "somebody is there again, and fails"
+    owing.worked()
+    assert owing.alive and not owing.forgotten
+
+
 async def tokens(every_s: float, most: int) -> AsyncGenerator[int, None]:
     for number in range(most):
         await asyncio.sleep(every_s)

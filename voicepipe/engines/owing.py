@@ -29,7 +29,7 @@ class Owing:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self.gone = False
-        """Nobody answers at its address."""
+        """Nobody answered at its address, and no answer was complete since: one that is loading its model may fail."""
         self._failures = Failures()
         self._since: float | None = None
         """It owes something, and nothing has come since."""
@@ -54,16 +54,16 @@ class Owing:
             self._open.remove(within_s)
             self._given_up_s = max(self._given_up_s, within_s)
             if not self._open and self._since is not None and self._clock() - self._since < SOON_S:
-                self._since = None
+                self._since, self._given_up_s = None, 0.0
 
     def moved(self) -> None:
         """Something came of a request: a piece of the answer, or a refusal."""
-        self.gone, self._given_up_s = False, 0.0
-        self._since = self._clock() if self._open else None
+        self._since, self._given_up_s = self._clock() if self._open else None, 0.0
 
     def worked(self) -> None:
         """An answer is complete."""
         self.moved()
+        self.gone = False
         self._failures.worked()
 
     def failed(self) -> None:
