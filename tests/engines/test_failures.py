@@ -5,6 +5,7 @@ import asyncio
 from tests.waiting import until
 from voicepipe.engines.failures import FAILURES, Failures, Tried
 from voicepipe.engines.fair import owned_by, owner
+from voicepipe.errors import EngineBusy
 
 
 def test_failures_count_in_a_row_and_a_trial_decides() -> None:
@@ -28,11 +29,14 @@ def test_failures_count_in_a_row_and_a_trial_decides() -> None:
 class Engine:
     def __init__(self) -> None:
         self.works = True
+        self.full = False
         self.trials: list[str] = []
 
     async def trial(self) -> None:
         self.trials.append(owner())
         await asyncio.sleep(0)
+        if self.full:
+            raise EngineBusy("1024 jobs wait")
         if not self.works:
             raise RuntimeError("CUDA error")
 
@@ -46,6 +50,20 @@ async def test_one_caller_s_words_are_not_an_engine_s_end() -> None:
             await asyncio.sleep(0.001)
     assert not tried.broken
     assert set(engine.trials) == {""}, "not in the caller's name, who may have too much waiting"
+
+
+async def test_one_that_has_no_room_for_a_trial_is_tried_again() -> None:
+    """It has too much to do, which is no sign that it is broken; the next failure has it tried again."""
+    engine = Engine()
+    engine.full = True
+    tried = Tried(engine.trial)
+    for _ in range(FAILURES):
+        tried.failed()
+    await until(lambda: tried._trying is None)
+    assert not tried.broken and len(engine.trials) == 1
+    engine.full = engine.works = False
+    tried.failed()
+    await until(lambda: tried.broken)
 
 
 async def test_one_that_fails_at_a_trial_is_broken() -> None:

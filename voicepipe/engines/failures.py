@@ -6,9 +6,9 @@ after FAILURES in a row something small is tried, which every healthy engine ans
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 
 from voicepipe.engines.fair import owned_by
+from voicepipe.errors import EngineBusy
 
 FAILURES = 3
 """In a row; then a trial decides."""
@@ -36,7 +36,7 @@ class Failures:
         self._count += 1
 
     def tried(self) -> None:
-        """The trial is over; if it was answered, that was told before (`worked`)."""
+        """The trial is over; if it was answered, that was told before (`worked`). Not where it found no room."""
         self.broken = self.suspect
 
 
@@ -64,9 +64,11 @@ class Tried:
 
     async def _try(self) -> None:
         try:
-            with suppress(Exception):
-                await self._trial()
-                self._failures.worked()
-        finally:
+            await self._trial()
+            self._failures.worked()
+        except EngineBusy:
+            pass  # It had no room for it, which decides nothing: the next failure has it tried again.
+        except Exception:
             self._failures.tried()
+        finally:
             self._trying = None

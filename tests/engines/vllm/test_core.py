@@ -198,6 +198,23 @@ async def test_a_template_that_fails_and_fails_is_not_the_engines_end() -> None:
     assert not made.errored
 
 
+async def test_a_trial_that_finds_vllm_full_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be killed for having much to do, and loading it takes minutes."""
+    errors = [RuntimeError(), RuntimeError(), RuntimeError(), Overloaded("full"), RuntimeError(), RuntimeError()]
+
+    async def fails(*args: Any, **options: Any) -> AsyncIterator[Any]:
+        raise errors.pop(0)
+        yield
+
+    made = core()
+    monkeypatch.setattr(made.llm, "generate", fails)
+    for left, dies in ((5, False), (4, False), (2, False), (0, True)):
+        with pytest.raises(EngineError):
+            await said(made)
+        await until(lambda: made._trial is None)
+        assert len(errors) == left and made.errored == dies
+
+
 @pytest.mark.parametrize("trial_works", [True, False])
 async def test_replies_that_vllm_gives_up_itself_are_failures(trial_works: bool) -> None:
     made = core(EngineError("vLLM gave a reply up (error): its log says why."))

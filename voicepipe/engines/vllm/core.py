@@ -162,8 +162,9 @@ class VllmCore:
                     pass
         except VoicepipeError as error:
             log.warning("vLLM does not answer a trial: %s", error)
+            if not isinstance(error, EngineBusy):
+                self._owing.tried()
         finally:
-            self._owing.tried()
             self._trial = None
 
     @contextmanager
