@@ -8,17 +8,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.admission import FEWEST, NOMINAL_MS, WINDOW_S, Admission, Calls, Turn, engines_ms, latency_ms
+from voicepipe.admission import (
+    FEWEST,
+    NOMINAL_MS,
+    WINDOW_S,
+    Admission,
+    Calls,
+    Turn,
+    engines_ms,
+    is_broken,
+    latency_ms,
+)
+from voicepipe.call_limit import CallLimit
 from voicepipe.turn.events import ReplyDone
 
 BUDGET_MS = 300
 
 
 def note(
-    admission: Admission, compute_ms: float, tenant: str = "a", at: float = 0.0, call: str = "", calls: int = 5
-) -> None:
+    admission: Admission, compute_ms: float, tenant: str = "a", at: float = 0.0, call: str = "", calls: int = 5,
+    broken: bool = False,
+) -> None:  # fmt: skip
     """A turn; each of another call, unless told."""
-    admission.note(Turn(at, tenant, call or f"{tenant}{next(numbers)}", compute_ms), Calls(calls, calls))
+    admission.note(Turn(at, tenant, call or f"{tenant}{next(numbers)}", compute_ms, broken), Calls(calls, calls))
 
 
 def predicted(admission: Admission, now: float, calls: int, tenant: str | None = "a") -> float:
@@ -54,13 +66,75 @@ def test_one_slow_turn_refuses_nobody() -> None:
 
 def test_one_call_with_slow_turns_refuses_nobody() -> None:
     """Its own tools and instructions may make its prompts slow."""
-    admission = after(*[20.0] * 40)
+    admission = after()
+    for number in range(40):
+        note(admission, 20.0, call=f"honest{number % 8}")
     for _ in range(200):
         note(admission, 5000.0, call="greedy")
     assert predicted(admission, 0, 9) == NOMINAL_MS
     for _ in range(20):
         note(admission, 5000.0, call="another")
     assert predicted(admission, 0, 9) > 5000
+
+
+def test_a_tenth_of_the_calls_with_slow_turns_refuses_nobody() -> None:
+    """Two or three browsers with prompts of their own must not close a PoP to all."""
+    admission = Admission(40, BUDGET_MS)
+    honest, slow = [f"honest{n}" for n in range(30)], ["slow1", "slow2", "slow3"]
+    for _ in range(6):
+        for call in honest:
+            note(admission, 20.0, call=call, calls=33)
+        for call in slow * 2:
+            note(admission, 900.0, call=call, calls=33)
+    assert predicted(admission, 0, 33) == NOMINAL_MS
+    for _ in range(12):
+        note(admission, 900.0, call="slow4", calls=34)
+    assert predicted(admission, 0, 34) > BUDGET_MS, "more than a tenth"
+
+
+def test_turns_that_are_late_in_every_call_count_as_ever() -> None:
+    admission = Admission(40, BUDGET_MS)
+    for turn in range(10):
+        for call in range(30):
+            note(admission, 900.0 if (turn + call) % 10 == 0 else 20.0, call=f"call{call}", calls=30)
+    assert predicted(admission, 0, 30) > BUDGET_MS
+
+
+def test_engines_that_fail_say_nothing_of_how_many_calls_they_hold() -> None:
+    admission = Admission(36, BUDGET_MS)
+    for second in range(6):
+        for call in ("one", "two", "three"):
+            note(admission, 20.0, at=second, call=call, calls=3)
+    for call in ("one", "two", "three"):
+        note(admission, 5000.0, at=6, call=call, calls=3, broken=True)
+    assert predicted(admission, 7, 3) > BUDGET_MS, "nobody comes to an engine that fails"
+    for second in range(12, 12 + FEWEST):
+        note(admission, 20.0, at=second, call="one", calls=3)
+        note(admission, 20.0, at=second, call="two", calls=3)
+    for calls in (3, 20, 35):
+        assert predicted(admission, 40, calls) == NOMINAL_MS
+
+
+def test_slow_turns_among_failures_lower_the_limit_all_the_same() -> None:
+    admission = Admission(10, BUDGET_MS)
+    for number in range(2 * FEWEST):
+        failed = number % 4 == 0
+        note(admission, 5000.0 if failed else 900.0, calls=10, broken=failed)
+    for second in range(6, 8 + FEWEST):
+        note(admission, 20.0, at=second, calls=7)
+    assert predicted(admission, 20, 7) == NOMINAL_MS
+    assert predicted(admission, 20, 8) > BUDGET_MS
+
+
+def test_trouble_among_few_calls_is_made_up_for_within_minutes() -> None:
+    limit = CallLimit(36, BUDGET_MS)
+    limit.judge(0, 900.0, 3)
+    assert limit.calls == 2
+    minutes = 0
+    while limit.calls < 36:
+        minutes += 1
+        limit.judge(60.0 * minutes, 160.0, limit.calls)
+    assert minutes <= 8
 
 
 def test_what_is_over_is_forgotten() -> None:
@@ -165,3 +239,10 @@ def test_only_answers_to_callers_that_ran_no_tool_tell_of_the_engines() -> None:
     assert engines_ms(ReplyDone("r", "failed", record=heard), 5000) == 5000, "what was quick was the fallback"
     assert engines_ms(ReplyDone("r", "failed", record={**heard, "refused": True}), 5000) is None, "the engine is well"
     assert engines_ms(ReplyDone("r", "completed", record={**heard, "ladder": "fallback"}), 5000) == 5000
+
+
+def test_an_engine_that_is_full_is_not_broken() -> None:
+    assert is_broken(ReplyDone("r", "failed", record={"broken": True}))
+    assert is_broken(ReplyDone("r", "completed", record={"ladder": "fallback"}))
+    assert not is_broken(ReplyDone("r", "failed", record={}))
+    assert not is_broken(ReplyDone("r", "completed", record={"ladder": "acknowledge"}))

@@ -7,8 +7,9 @@ many calls it holds in time it finds by trying (`call_limit.py`).
 """
 
 import math
-from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from voicepipe.call_limit import CallLimit
@@ -50,6 +51,11 @@ def engines_ms(reply: ReplyDone, failed_ms: float) -> float | None:
     return compute
 
 
+def is_broken(reply: ReplyDone) -> bool:
+    """Whether an engine failed, or was given up, rather than having too much to do."""
+    return bool(reply.record.get("broken")) or reply.record.get("ladder") == "fallback"
+
+
 class Turn(NamedTuple):
     """One that was answered."""
 
@@ -58,6 +64,8 @@ class Turn(NamedTuple):
     call: str
     compute_ms: float
     """From *prepare* to the first sound of the reply."""
+    broken: bool = False
+    """Its engine failed."""
 
 
 class Calls(NamedTuple):
@@ -72,12 +80,13 @@ class Admission:
     """What turns cost lately, and whose they were. Times are monotonic seconds, given by who calls; no clock inside.
 
     A tenant is judged by its own turns and by everybody's. Each time the worst is left out: of its own turns those of
-    one call, of everybody's those of one other tenant, or of one call where the PoP has one tenant (`alone`). What
-    makes only that call's or that tenant's replies late or fail is its own affair, and keeps nobody else out.
+    one call, and of a tenth of its calls where those are mostly late; of everybody's those of one other tenant, or of
+    such calls where the PoP has one tenant (`alone`). What makes only their replies late or fail is their own affair,
+    and keeps nobody else out.
     """
 
     def __init__(self, slots: int, budget_ms: float, *, alone: bool = True) -> None:
-        self._slots, self._alone = slots, alone
+        self._slots, self._budget_ms, self._alone = slots, budget_ms, alone
         self._turns: deque[Turn] = deque()
         self._computed: dict[str | None, float] = {}
         """What these turns say for a tenant: asked for by every caller and every look at the PoP's health."""
@@ -91,11 +100,18 @@ class Admission:
         self._computed.clear()
         self._forget(turn.at)
         own = self._own[turn.tenant]
-        for limit, compute_ms, among in (
-            (self._limit, self._shared(None), calls.all),
-            (own, self._owned(turn.tenant), calls.own),
-        ):
-            limit.judge(turn.at, latency_ms(compute_ms) if compute_ms else None, among)
+        mine = [other for other in self._turns if other.tenant == turn.tenant]
+        self._judge(self._limit, turn.at, calls.all, self._turns, self._shared(None))
+        self._judge(own, turn.at, calls.own, mine, self._owned(turn.tenant))
+
+    def _judge(self, limit: CallLimit, now: float, calls: int, turns: Iterable[Turn], compute_ms: float) -> None:
+        """`turns` say `compute_ms`; 0: they are too few to tell."""
+        late = [turn for turn in turns if turn.at >= limit.since and self._is_late(turn)]
+        broken = 2 * sum(turn.broken for turn in late) > len(late)
+        limit.judge(now, latency_ms(compute_ms) if compute_ms else None, calls, broken=broken)
+
+    def _is_late(self, turn: Turn) -> bool:
+        return latency_ms(turn.compute_ms) > self._budget_ms
 
     def predicted_ms(self, now: float, calls: Calls, tenant: str | None = None) -> float:
         """95th percentile of turn latency, in ms, if `tenant` placed one more call beside `calls`; None: a tenant from
@@ -113,15 +129,31 @@ class Admission:
     def _owned(self, tenant: str) -> float:
         """What a tenant's turns say of it, in ms of compute; 0: nothing."""
         since = self._own[tenant].since
-        return _without_worst([turn for turn in self._turns if turn.tenant == tenant and turn.at >= since])
+        return self._without_worst([turn for turn in self._turns if turn.tenant == tenant and turn.at >= since])
 
     def _shared(self, tenant: str | None) -> float:
         """What everybody's turns say to `tenant`, in ms of compute; 0: nothing."""
         turns = [turn for turn in self._turns if turn.at >= self._limit.since]
         if self._alone:
-            return _without_worst(turns)
-        others = {turn.tenant for turn in turns} - {tenant}
-        return min((_p95(turn.compute_ms for turn in turns if turn.tenant != other) for other in others), default=0.0)
+            return self._without_worst(turns)
+        slowest, others = _slowest_first(turns), {turn.tenant for turn in turns} - {tenant}
+        return min((_p95([turn for turn in slowest if turn.tenant != other]) for other in others), default=0.0)
+
+    def _without_worst(self, turns: Sequence[Turn]) -> float:
+        """What they say without the tenth of the calls, one at least, that makes them look worst: those whose turns are
+        mostly late, and one of those with a turn among the slowest. Their own prompts may be what makes them slow."""
+        mostly = self._mostly_late(turns)
+        slowest = _slowest_first(turn for turn in turns if turn.call not in mostly)
+        counts = Counter(turn.call for turn in slowest)
+        suspects = {turn.call for turn in slowest[: len(slowest) // 20 + 1]}
+        return min((_p95(slowest, call, counts[call]) for call in suspects), default=0.0)
+
+    def _mostly_late(self, turns: Sequence[Turn]) -> set[str]:
+        """Calls most of whose turns were late: one fewer than a tenth of all calls, at most."""
+        all_turns = Counter(turn.call for turn in turns)
+        late = Counter(turn.call for turn in turns if self._is_late(turn))
+        mostly = [call for call, number in late.most_common() if 2 * number > all_turns[call]]
+        return set(mostly[: max(0, len(all_turns) // 10 - 1)])
 
     def _forget(self, now: float) -> None:
         while self._turns and self._turns[0].at < now - WINDOW_S:
@@ -129,17 +161,15 @@ class Admission:
             self._computed.clear()
 
 
-def _without_worst(turns: list[Turn]) -> float:
-    """What they say without the one call that makes them look worst: one of those with a turn among the slowest."""
-    slowest = sorted(turns, key=lambda turn: turn.compute_ms)[-max(1, len(turns) // 20 + 1) :]
-    return min(
-        (_p95(turn.compute_ms for turn in turns if turn.call != worst) for worst in {turn.call for turn in slowest}),
-        default=0.0,
-    )
+def _slowest_first(turns: Iterable[Turn]) -> list[Turn]:
+    return sorted(turns, key=lambda turn: -turn.compute_ms)
 
 
-def _p95(computes: Iterable[float]) -> float:
-    """Their 95th percentile, and never the slowest one; 0: they are too few to say anything."""
-    ordered = sorted(computes)
-    count = len(ordered)
-    return ordered[min(math.ceil(0.95 * count), count - 1) - 1] if count >= FEWEST else 0.0
+def _p95(slowest_first: Sequence[Turn], without: str = "", turns: int = 0) -> float:
+    """The 95th percentile of their compute, and never the slowest; 0: they are too few to say anything. `without` one
+    call, which has so many `turns`. Only the slowest are looked at, since this is asked about many a call."""
+    count = len(slowest_first) - turns
+    if count < FEWEST:
+        return 0.0
+    others = (turn for turn in slowest_first if turn.call != without)
+    return next(islice(others, count - min(math.ceil(0.95 * count), count - 1), None)).compute_ms

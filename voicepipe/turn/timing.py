@@ -39,6 +39,8 @@ class TurnRecord:
     """The lowest rung that a late stage needed: "short", "acknowledge", "fallback", "stall"."""
     refused: bool = False
     """The engine does not take such a request: nothing is wrong with the engine."""
+    broken: bool = False
+    """An engine failed, rather than having too much to do."""
     tool: bool = False
     """A tool of the agent's was run: its time is not the engines'."""
     unpaced: bool = False
@@ -94,6 +96,7 @@ class TurnRecord:
             "discarded": self.discarded,
             "ladder": self.ladder,
             "refused": self.refused,
+            "broken": self.broken,
             "tool": self.tool,
             "unpaced": self.unpaced,
             "by_request": self.by_request,
