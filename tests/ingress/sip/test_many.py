@@ -12,7 +12,8 @@ from tests.ingress.sip.test_strangers import stack
 from tests.waiting import until
 from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.sip.call import SipCall
-from voicepipe.ingress.sip.stack import Request, Stack
+from voicepipe.ingress.sip.names import Names
+from voicepipe.ingress.sip.stack import Request
 from voicepipe.rtp.session import RtpSession
 
 CALLS, AT_A_TIME = 200, 10
@@ -76,7 +77,7 @@ def counted() -> tuple[int, int, int]:
 
 @pytest.mark.usefixtures("hasty")
 async def test_two_hundred_calls_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Stack, "_resolve", lambda *_: None)
+    monkeypatch.setattr(Names, "send", lambda *_: None)
     pop = FakePop(sip(silent_ms=1000))
     async with serving(pop):
         before = counted()

@@ -15,7 +15,7 @@ from tests.ingress.sip.torture import answerable, read
 from tests.waiting import until
 from voicepipe.ingress.sip.glance import glance
 from voicepipe.ingress.sip.message import Address, SipError
-from voicepipe.ingress.sip.stack import Stack
+from voicepipe.ingress.sip.names import Names
 from voicepipe.ingress.sip.stateless import answer
 from voicepipe.rtp.packet import RtpPacket
 
@@ -50,7 +50,7 @@ changed = st.builds(
 async def test_noise_at_the_sip_port(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, noise: list[bytes]
 ) -> None:
-    monkeypatch.setattr(Stack, "_resolve", lambda *_: None)
+    monkeypatch.setattr(Names, "send", lambda *_: None)
     pop = FakePop(sip())
     async with serving(pop), phone(pop) as ann:
         await ann.dial()

@@ -1,6 +1,5 @@
 """Requests in, answers and requests out: SIP's transport and transactions as the rest of `sip/` knows them."""
 
-import asyncio
 import ipaddress
 import logging
 import secrets
@@ -19,6 +18,7 @@ from voicepipe.errors import ConfigError
 from voicepipe.ingress.sip import stateless
 from voicepipe.ingress.sip.glance import Glance, glance
 from voicepipe.ingress.sip.message import Address, Message, Response
+from voicepipe.ingress.sip.names import Names
 from voicepipe.ingress.sip.stateless import DEFAULT_PORT
 from voicepipe.ingress.sip.transactions import Host, Transactions, UdpSocket, prepare
 from voicepipe.rtp.ports import taken
@@ -97,9 +97,9 @@ class Stack:
         self._public = public
         self._on_request = on_request
         self._on_message = on_message
-        self._socket = UdpSocket(self._received, self._resolve)
+        self._names = Names(lambda data, address: self._socket.send(data, address))
+        self._socket = UdpSocket(self._received, self._names.send)
         self._transactions: Any = None
-        self._resolving: set[asyncio.Task[None]] = set()
 
     def open(self) -> None:
         """Listen, on the event loop that runs. Raises ConfigError."""
@@ -122,8 +122,7 @@ class Stack:
         self._socket.close()
         if self._transactions:
             self._transactions.shutdown()
-        for task in self._resolving:
-            task.cancel()
+        self._names.close()
 
     def local(self, peer: str) -> str:
         """The address by which `peer`, an IPv4 address, reaches us."""
@@ -200,22 +199,6 @@ class Stack:
         request = SipRequest(f"{first}\r\n{line}{rest}Content-Length: 0\r\n\r\n")
         request.setTarget((address, "udp"))
         self._transactions.newTransaction(request, lambda said: on_response(_response(said)), userv=self._socket)
-
-    def _resolve(self, data: bytes, address: Host) -> None:
-        """Send to a host that has a name."""
-        task = asyncio.get_running_loop().create_task(self._send_to_name(data, address))
-        self._resolving.add(task)
-        task.add_done_callback(self._resolving.discard)
-
-    async def _send_to_name(self, data: bytes, address: Host) -> None:
-        try:
-            found = await asyncio.get_running_loop().getaddrinfo(
-                *address, family=socket.AF_INET, type=socket.SOCK_DGRAM
-            )
-        except (OSError, UnicodeError) as error:  # UnicodeError: no name at all
-            logger.warning("%r has no address (%s)", address[0], error)
-        else:
-            self._socket.send(data, found[0][4][:2])  # type: ignore[arg-type]
 
 
 def _response(message: SipResponse) -> Response:

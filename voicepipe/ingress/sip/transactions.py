@@ -162,7 +162,7 @@ class UdpSocket:
     def send_to(self, data: str | bytes, address: Host) -> None:
         raw = data if isinstance(data, bytes) else data.encode()
         try:
-            socket.inet_aton(address[0])
+            socket.inet_pton(socket.AF_INET, address[0])
         except (OSError, ValueError):  # ValueError: there is a NUL in it
             self._send_to_name(raw, address)
         else:
