@@ -42,3 +42,8 @@ class Providers:
         """End Telnyx's calls that an earlier run of this PoP has left behind. Raises CommandFailed."""
         if self._telnyx and (application := self._pop.config.telnyx.application_id):
             await self._telnyx.end_left_behind(application)
+
+    async def close(self) -> None:
+        """No call goes on any more."""
+        if self._telnyx:
+            await self._telnyx.close()

@@ -30,6 +30,7 @@ from voicepipe.ingress.telephony.signatures import Forbidden, Tokens
 from voicepipe.ingress.telephony.stream import Arrival, Streams
 from voicepipe.ingress.telephony.telnyx_api import CommandFailed, TelnyxApi
 from voicepipe.ingress.telephony.telnyx_boot import Boot
+from voicepipe.ingress.telephony.telnyx_hangups import HangUps
 from voicepipe.ingress.telephony.telnyx_legs import Legs
 from voicepipe.phone_config import TelnyxConfig
 from voicepipe.turn.targets import number
@@ -83,7 +84,7 @@ class Telnyx:
         self._pop = pop
         self._door = Door(pop, self.dialect.kind)
         self._streams = Streams(pop, calls, self, self._door)
-        self._api = api
+        self._api, self._hangups = api, HangUps(api)
         self._tokens = Tokens[str](time.monotonic)
         self._ringing: dict[str, _Ringing] = {}
         self._boot = Boot(pop.config, calls.boot)
@@ -131,6 +132,10 @@ class Telnyx:
             logger.error("telnyx: calls that an earlier run has left behind are not hung up: %s", error)
             self._looked.discard(application)
 
+    async def close(self) -> None:
+        """What is not hung up by now is left as it is."""
+        await self._hangups.close()
+
     async def end_left_behind(self, application: str) -> None:
         """Hang up the calls that an earlier run of this PoP has left behind when it died. Raises CommandFailed."""
         for call_id in self._boot.left_behind(await self._api.active_calls(application)):
@@ -176,7 +181,7 @@ class Telnyx:
                 **parameters,
             )
         except CommandFailed:
-            await self._api.command(call.call_control_id, "hangup")
+            await self._hangups.hang_up(call.call_control_id)
             raise
 
     async def _bridged(self, call: Payload, asked: str) -> None:
@@ -185,15 +190,16 @@ class Telnyx:
     async def _hung_up(self, call: Payload, asked: str) -> None:
         self._ringing.pop(call.call_control_id, None)
         self._taken_up.discard(call.call_control_id)
+        self._hangups.over(call.call_control_id)
         if self._boot.is_dead(call.client_state):  # Who was put through to them is alone now.
             self._looked.clear()
         if left := self._legs.hung_up(call.call_control_id, call.client_state or "", call.hangup_cause or ""):
-            await self._api.command(left, "hangup")
+            await self._hangups.hang_up(left)
 
     async def _not_streamed(self, call: Payload, asked: str) -> None:
         logger.error("telnyx: %s cannot be streamed to this server: %s", call.call_control_id,
                      call.failure_reason or "Telnyx does not say why")  # fmt: skip
-        await self._api.command(call.call_control_id, "hangup")
+        await self._hangups.hang_up(call.call_control_id)
 
     # stream.Provider
 
@@ -232,10 +238,7 @@ class Telnyx:
         up. A call that somebody else is to have ends with theirs."""
         if self._legs.keep(call_id, transferred=reason == "transferred"):
             return
-        try:
-            await self._api.command(call_id, "hangup")
-        except CommandFailed as error:
-            logger.error("telnyx: %s is not hung up: %s", call_id, error)
+        await self._hangups.hang_up(call_id)
 
 
 _TOLD: dict[str, Callable[[Telnyx, Payload, str], Awaitable[None]]] = {
