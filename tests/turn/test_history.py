@@ -110,6 +110,48 @@ def test_a_result_that_comes_after_its_call_was_trimmed_is_left_out() -> None:
     assert all(message.role == "user" for message in made.messages(""))
 
 
+def test_a_result_longer_than_the_prompt_keeps_its_call_and_what_was_asked() -> None:
+    """Nothing was left but the instructions: the agent greeted anew and had forgotten everything."""
+    made = History(max_chars=200)
+    made.add(Item("a", role="assistant", text="Good evening."))
+    made.add(Item("u", text="look it up"))
+    made.add(Item("f", "function_call", "assistant", call_id="c1", name="look"))
+    made.add(Item("o", "function_call_output", call_id="c1", output="x" * 1000))
+    for _ in range(2):
+        assert [message.role for message in made.messages("Be kind.")][-3:] == ["user", "assistant", "tool"]
+    made.add(Item("b", role="assistant", text="Found."))
+    assert [message.text for message in made.messages("")] == ["Found."], "it goes as soon as something follows"
+
+
+@pytest.mark.parametrize("length", [10, 60, 80, 95, 120, 300])
+def test_no_result_of_parallel_calls_stands_without_its_call(length: int) -> None:
+    made = History(max_chars=400)
+    for n in range(6):
+        made.add(Item(f"u{n}", role="user" if n % 2 else "assistant", text="so " * 10))
+    for n in range(3):
+        made.add(Item(f"f{n}", "function_call", "assistant", call_id=f"c{n}", name="look"))
+    for n in range(3):
+        made.add(Item(f"o{n}", "function_call_output", call_id=f"c{n}", output="x" * length))
+    messages = made.messages("")
+    calls = [message.call.call_id for message in messages if message.call]
+    assert [message.call_id for message in messages if message.role == "tool"] == calls
+    assert calls and calls[-1] == "c2"
+    assert any(message.role == "user" for message in messages)
+
+
+def test_calls_too_long_for_the_prompt_are_not_all_kept_for_their_results() -> None:
+    made = History(max_chars=400)
+    made.add(Item("u", text="look"))
+    for n in range(20):
+        arguments = "x" * 1000
+        made.add(Item(f"f{n}", "function_call", "assistant", call_id=f"c{n}", name="look", arguments=arguments))
+    for n in range(20):
+        made.add(Item(f"o{n}", "function_call_output", call_id=f"c{n}", output="done"))
+    messages = made.messages("")
+    assert [message.call.call_id for message in messages if message.call] == ["c19"]
+    assert [message.call_id for message in messages if message.role == "tool"] == ["c19"]
+
+
 def test_what_is_hidden_goes_once_no_prompt_will_hold_it() -> None:
     """But no call whose result is still to come, and nothing that the client sees."""
     made = History(max_chars=400)
@@ -193,17 +235,27 @@ def test_the_conversation_is_measured_as_it_grows_and_shrinks() -> None:
 def test_a_client_cannot_take_the_ids_that_we_give() -> None:
     ids = Ids("abc")
     made = History(ids=ids)
-    made.check_id("mine")
+    made.check_theirs(Item("mine"))
     ours = ids.new("item")
     for taken in (ours, "item_abc_99"):
         with pytest.raises(ItemExists, match="given by the server"):
-            made.check_id(taken)
+            made.check_theirs(Item(taken))
     made.add(Item(ours))
     made.delete(ours)
-    made.check_id(ours)  # Some clients mend an item by making it anew.
+    made.check_theirs(Item(ours))  # Some clients mend an item by making it anew.
     made.add(Item(ours))
     with pytest.raises(ItemExists):
-        made.check_id(ours)
+        made.check_theirs(Item(ours))
+
+
+def test_a_client_writes_no_result_of_a_tool_that_runs_on_the_server() -> None:
+    made = History()
+    made.add(Item("f", "function_call", call_id="c1", name="book"), hidden=True)
+    made.add(Item("g", "function_call", call_id="c2", name="show"))
+    for kind in ("function_call", "function_call_output"):
+        with pytest.raises(ItemMismatch, match="the server's own"):
+            made.check_theirs(Item("o", kind, call_id="c1"))
+    made.check_theirs(Item("o", "function_call_output", call_id="c2"))
 
 
 def test_text_is_cut_at_the_last_word_that_was_heard() -> None:

@@ -4,17 +4,19 @@ Prompts are made of it over and over, so nothing here walks through the whole of
 are lengths of strings, and a prompt costs what the newest items cost that fit into it.
 """
 
-from collections.abc import Iterable
-from itertools import count
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count, islice
 
 from voicepipe.errors import ItemExists, ItemMismatch, ItemUnknown
 from voicepipe.turn.events import Item, Role
 from voicepipe.turn.prompt import Message, ToolCall
 
 MAX_CHARS = 18_000
-"""Of the items in a prompt: 3,000 words of English."""
+"""Of the items in a prompt, beside the newest: 3,000 words of English."""
 ITEM_CHARS = 24
 """What an item takes beside its text."""
+LOOKED_BACK = 100
+"""Items before the cut among which the caller's words that results answer are looked for."""
 KEEP = 0.5
 """Share of the limit that trimming leaves, so that the prompt's beginning then stands still for many turns."""
 
@@ -27,6 +29,8 @@ class History:
         self._max_chars = max_chars
         self._ids = ids
         self._by_id: dict[str, Item] = {}
+        self._calls: dict[str, Item] = {}
+        """Tools' calls, by the ids that their results name."""
         self._repaired: set[str] = set()
         self._hidden: set[str] = set()
         self._deleted: set[str] = set()
@@ -45,40 +49,48 @@ class History:
         try:
             return self._by_id[item_id]
         except KeyError:
-            raise ItemUnknown(f"The conversation has no item with id {item_id!r}.") from None
+            raise _unknown(item_id) from None
 
     def shown(self, item_id: str) -> Item:
         """The item, for a client: one that is hidden is unknown to it. Raises ItemUnknown."""
         if item_id in self._hidden:
-            raise ItemUnknown(f"The conversation has no item with id {item_id!r}.")
+            raise _unknown(item_id)
         return self.get(item_id)
 
     def add(self, item: Item, after: str | None = None, *, hidden: bool = False) -> str | None:
-        """Insert `item` after the item `after` ("root": first; None: last). Returns the id before it. `hidden`: it is
-        kept for the prompt and from the client, since its tool ran on the server.
+        """Insert `item` after the item `after` ("root": first; None: last). Returns the id before it of those that are
+        not hidden. `hidden`: it is kept for the prompt and from the client, since its tool ran on the server.
 
-        Raises ItemExists and ItemUnknown.
+        Raises ItemExists and ItemUnknown, also if `after` is hidden and `item` is not.
         """
         if item.id in self._by_id:
             raise ItemExists(f"The conversation already has an item with id {item.id!r}.")
+        if after in self._hidden and not hidden:
+            raise _unknown(after)
         at = len(self.items) if after is None else 0 if after == "root" else self._index(after) + 1
         self.items.insert(at, item)
         self._by_id[item.id] = item
+        if item.kind == "function_call":
+            self._calls[item.call_id] = item
         self._deleted.discard(item.id)
         if hidden:
             self._hidden.add(item.id)
         else:
             self._growing.append(item)
         self._trimmed_before += at < self._trimmed_before
-        return self.items[at - 1].id if at else None
+        return self._visible_before(at)
 
     def before(self, item_id: str) -> str:
         """What `add` takes as `after` for an item that is to stand before this one. Raises ItemUnknown."""
         at = self._index(item_id)
         return self.items[at - 1].id if at else "root"
 
-    def check_id(self, item_id: str) -> None:
-        """Raises ItemExists: this id is one that we give, to an item that may still be on its way."""
+    def check_theirs(self, item: Item) -> None:
+        """An item that a client makes. Raises ItemExists: its id is one that we give, to an item that may still be on
+        its way; ItemMismatch: it would be the call or the result of a tool that runs on the server."""
+        if item.call_id and item.call_id in {self._by_id[hidden].call_id for hidden in self._hidden}:
+            raise ItemMismatch(f"The call {item.call_id!r} is the server's own: it writes its result itself.")
+        item_id = item.id
         if self._ids and self._ids.gives(item_id) and item_id not in self._deleted:
             raise ItemExists(f"Item ids like {item_id!r} are given by the server; leave the id out, or use another.")
 
@@ -87,6 +99,7 @@ class History:
         item = self.get(item_id)
         at = self._index(item_id)
         del self.items[at], self._by_id[item_id]
+        self._forget_call(item)
         if item_id in self._hidden:
             self._hidden.discard(item_id)  # No client knew of it, and none may take its id.
         elif self._ids and self._ids.gives(item_id):
@@ -116,7 +129,10 @@ class History:
         return [item for item in self.items if item.id not in self._hidden]
 
     def last_visible(self) -> str | None:
-        return next((item.id for item in reversed(self.items) if item.id not in self._hidden), None)
+        return self._visible_before(len(self.items))
+
+    def _visible_before(self, at: int) -> str | None:
+        return next((self.items[n].id for n in range(at - 1, -1, -1) if self.items[n].id not in self._hidden), None)
 
     def heard(self, item_id: str, text: str, audio_ms: int) -> bool:
         """Cut an assistant's item at what the caller heard. Returns whether its words are others now. Raises
@@ -151,10 +167,11 @@ class History:
         return wordless
 
     def messages(self, instructions: str, extra: Iterable[Item] = ()) -> tuple[Message, ...]:
-        """The prompt. The caller's items that nothing stands between are one message; trimmed to `max_chars`."""
+        """The prompt. The caller's items that nothing stands between are one message; trimmed to `max_chars` beside the
+        newest item."""
         messages = [Message("system", instructions)] if instructions else []
         said: list[str] = []
-        for item in [*self._recent(), *extra]:
+        for item in self._paired([*self._recent(), *extra]):
             if self._left_out(item):
                 continue
             message = _message(item)
@@ -167,40 +184,99 @@ class History:
         return tuple(messages)
 
     def _left_out(self, item: Item) -> bool:
-        return item.id in self._repaired or (not item.text and item.kind == "message")
+        if item.kind == "message":
+            return item.id in self._repaired or not item.text
+        # Models refuse a result without its call.
+        return item.kind == "function_call_output" and item.call_id not in self._calls
 
     def _recent(self) -> list[Item]:
-        """The newest items that fit. The cut moves rarely and far, so a cached prefix lives on between two cuts."""
+        """The newest items that fit. The cut moves rarely and far, so a cached prefix lives on between two cuts.
+
+        The newest item stays, however long, and takes no room from those before it. Of results that nothing has
+        followed yet as many stay as the limit allows: they are what the reply answers.
+        """
         items = self.items[self._trimmed_before :]
-        chars = [_chars(item) for item in items]
-        left, at = sum(chars), 0
+        chars = self._chars(items)
+        newest = next((at for at in range(len(items) - 1, -1, -1) if chars[at]), 0)
+        left, at = sum(chars[:newest]), 0
         if left > self._max_chars:
-            while at < len(items) - 1 and left > self._max_chars * KEEP:
+            unanswered = newest
+            while unanswered and items[newest].kind != "message" and items[unanswered - 1].kind != "message":
+                unanswered -= 1
+            while at < newest and left > self._max_chars * (KEEP if at < unanswered else 1):
                 left -= chars[at]
                 at += 1
-        # Not between a tool's call and its result: models refuse a result without its call.
-        while at < len(items) and items[at].kind == "function_call_output":
-            at += 1
         self._trimmed_before += at
         if at:
             self._forget()
-        return items[at:]
+        return [*self._asked(items[at:]), *items[at:]]
+
+    def _asked(self, recent: list[Item]) -> list[Item]:
+        """What the caller had said before results from which the cut parts it: tools alone answer nobody."""
+        if not recent or recent[0].kind == "message" or any(map(_is_users, recent)):
+            return []
+        past = self.items[max(0, self._trimmed_before - LOOKED_BACK) : self._trimmed_before]
+        said = (item for item in reversed(past) if _is_users(item) and not self._left_out(item))
+        return [item for item in islice(said, 1) if _chars(item) <= self._max_chars]
+
+    def _chars(self, items: Sequence[Item]) -> list[int]:
+        """What each takes in the prompt. A result takes what its call does, too: it brings it along."""
+        chars: list[int] = []
+        brought: set[str] = set()
+        for item in reversed(items):
+            call = self._calls.get(item.call_id) if item.kind != "message" else None
+            if self._left_out(item) or (call is item and item.call_id in brought):
+                chars.append(0)
+            elif item.kind == "function_call_output" and call and item.call_id not in brought:
+                brought.add(item.call_id)
+                chars.append(_chars(item) + _chars(call))
+            else:
+                chars.append(_chars(item))
+        return chars[::-1]
+
+    def _paired(self, items: Iterable[Item]) -> Iterator[Item]:
+        """A result comes behind its call, also one whose call was trimmed."""
+        called: set[str] = set()
+        brought: set[str] = set()
+        for item in items:
+            if item.kind == "function_call_output" and item.call_id not in called and item.call_id in self._calls:
+                call = self._calls[item.call_id]
+                brought.add(call.id)
+                called.add(call.call_id)
+                yield call
+            elif item.kind == "function_call":
+                called.add(item.call_id)
+            if item.id not in brought:
+                yield item
 
     def _forget(self) -> None:
         """What is hidden and in no prompt any more goes: no client could delete it. A call waits for its result."""
         past = self.items[: self._trimmed_before]
-        answered = {item.call_id for item in past if item.kind == "function_call_output"}
-        gone = {item.id for item in past if item.id in self._hidden and item.call_id in answered}
+        hidden = [item for item in past if item.id in self._hidden]
+        answered = {item.call_id for item in hidden if item.kind == "function_call_output"}
+        gone = {item.id for item in hidden if item.call_id in answered}
         past = [item for item in past if item.id not in gone]
         self.items[: self._trimmed_before], self._trimmed_before = past, len(past)
         self._hidden -= gone
         for item_id in gone:
-            del self._by_id[item_id]
+            self._forget_call(self._by_id.pop(item_id))
+
+    def _forget_call(self, item: Item) -> None:
+        if self._calls.get(item.call_id) is item:
+            del self._calls[item.call_id]
 
     def _index(self, item_id: str) -> int:
         item = self.get(item_id)
         # From the end: what clients name is mostly new.
         return next(at for at in range(len(self.items) - 1, -1, -1) if self.items[at] is item)
+
+
+def _is_users(item: Item) -> bool:
+    return item.kind == "message" and item.role == "user"
+
+
+def _unknown(item_id: str | None) -> ItemUnknown:
+    return ItemUnknown(f"The conversation has no item with id {item_id!r}.")
 
 
 def item_bytes(item: Item) -> int:
