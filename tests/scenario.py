@@ -370,9 +370,9 @@ async def _do(does: Does, number: int, control: Control, refused: list[str]) -> 
             case "message":
                 control.add_item(Item(f"client_{does.at_ms}", text=does.text), None)
             case "output":
-                control.add_item(
-                    Item(f"client_{does.at_ms}", "function_call_output", call_id="c1", output=does.text), None
-                )
+                called = [item.call_id for item in control.items() if item.kind == "function_call"]
+                output = Item(f"client_{does.at_ms}", "function_call_output", call_id=called[-1], output=does.text)
+                control.add_item(output, None)
             case "truncate_first" | "truncate_last":
                 spoken = [item for item in control.items() if item.role == "assistant"] or [Item("nothing was said")]
                 control.truncate(spoken[0 if does.what == "truncate_first" else -1].id, does.ms)

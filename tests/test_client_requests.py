@@ -12,7 +12,7 @@ from voicepipe.control import Control
 from voicepipe.engines.base import Delta, Prompt
 from voicepipe.engines.scripted import ScriptedLlm
 from voicepipe.errors import ItemExists, ItemUnknown
-from voicepipe.turn.events import Item, ItemAdded, ReplyDone, SpeechStarted
+from voicepipe.turn.events import Item, ItemAdded, ReplyDone, ReplyItemAdded, SpeechStarted
 from voicepipe.turn.history import MAX_CHARS, item_bytes
 from voicepipe.turn.prompt import ToolCall
 
@@ -148,3 +148,24 @@ async def test_a_client_can_empty_a_conversation_in_which_tools_ran_on_the_serve
     assert [size.bytes for size, _ in sizes] == [visible for _, visible in sizes]
     assert [size.items for size, _ in sizes] == [*range(2, 62, 2), 0]
     assert max(hidden[10:]) <= 2 * (MAX_CHARS // 6000 + 1), "two items a tool"
+
+
+async def test_no_event_names_an_item_that_a_client_cannot_see() -> None:
+    """A tool of ours runs while the caller's next turn comes."""
+    scenario = Scenario(
+        about="", hears=["look it up", "are you there"], says=[Says(500, 900), Says(4000, 1000)], length_ms=12_000,
+        replies={"look it up": "call:look {}"},
+        agent={"tools": [{"name": "look", "function": "a:b"}], "acknowledgement": ""},
+    )  # fmt: skip
+
+    async def looks(tool: Tool, call: ToolCall) -> str:
+        await asyncio.sleep(6)
+        return "found"
+
+    recording = await play(scenario, looks)
+    added = [event for _, event in recording.events if isinstance(event, ItemAdded | ReplyItemAdded)]
+    known: list[str | None] = [None]
+    for event in added:
+        assert event.previous_id == known[-1]
+        known.append(event.item.id)
+    assert len(added) >= 4

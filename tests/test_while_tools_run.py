@@ -91,4 +91,4 @@ async def test_keys_while_a_text_is_said_end_it_and_not_the_tool() -> None:
     recording = await play(scenario(agent=agent, replies=replies, keys=[Presses(3000, "1")]), uses)
     assert uses.names == uses.done == ["book {}"]
     told = [line for line in recording.story if line.startswith("agent (completed)")]
-    assert told == ["agent (completed): Hello!", TOLD]
+    assert told == ["agent (completed): Hello!", "agent (completed): Still looking.", TOLD]

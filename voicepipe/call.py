@@ -338,9 +338,10 @@ class Call:
         self._feed(ReplyEnded())
         if not self.utterance:
             self.ear.forget()
-        if self.no_input.goodbye:
-            self.spawn(self.hang_up("no_input"))
         self.catch_up()
+        # What came of a tool during the goodbye is told first.
+        if self.no_input.goodbye and not (self.dialogue.reply or self.dialogue.works):
+            self.spawn(self.hang_up("no_input"))
 
     async def hang_up(self, reason: str) -> None:
         """End the call from our side."""
@@ -357,11 +358,9 @@ class Call:
             self.replying()
 
     def _watch_quiet(self) -> None:
-        settings = self.dialogue.settings
-        if self.dialogue.reply or self.utterance or self.dialogue.waiting or settings.turn_detection is None:
+        if self.utterance:
             self.no_input.wait(self.ear.now)
-        elif line := self.no_input.line(self.ear.now, settings.agent):
-            self.dialogue.say(line)
+        elif self.dialogue.fill_silence(self.no_input, self.ear.now):
             self.replying()
 
     async def _mind_gaps(self) -> None:

@@ -66,7 +66,7 @@ class Control:
         return self._dialogue.studio.history.shown(item_id)
 
     def add_item(self, item: Item, previous_id: str | None) -> None:
-        self._dialogue.studio.history.check_id(item.id)
+        self._dialogue.studio.history.check_theirs(item)
         self._dialogue.add(item, previous_id)
         self._dialogue.discard()
 

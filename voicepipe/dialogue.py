@@ -10,12 +10,14 @@ import msgspec
 
 from voicepipe.agent import CallSettings, SemanticVad
 from voicepipe.audio import ms_to_samples, samples_to_ms
+from voicepipe.errands import Errand, bridged, talkative
 from voicepipe.errors import EngineError, ItemMismatch
 from voicepipe.reply import Reply
 from voicepipe.studio import Order, Studio
 from voicepipe.telling import Telling
 from voicepipe.turn.events import Item, ItemAdded, ItemDeleted, ItemTruncated
 from voicepipe.turn.history import cut_at
+from voicepipe.turn.no_input import NoInput
 from voicepipe.turn.prompt import Prompt, ToolCall
 from voicepipe.turn.timing import TurnRecord
 from voicepipe.turn.words import plain
@@ -231,7 +233,7 @@ class Dialogue:
     def catch_up(self) -> bool:
         """Begin the reply that is owed, if there is one and nothing is in its way: also one that tells what came of a
         tool which the caller has not been told of."""
-        results = self.studio.errands.owed() if self._answers_unasked and not self._client_works() else []
+        results = self._results_owed()
         if not (self._owed or results) or self.waiting or self.reply:
             return False
         settings = self.settings
@@ -239,9 +241,43 @@ class Dialogue:
             settings = msgspec.structs.replace(settings, tool_choice="none")
         elif results and settings.tool_choice != "none":  # Nobody has said anything that a tool could be forced upon.
             settings = msgspec.structs.replace(settings, tool_choice="auto")
-        self.studio.errands.bring_up(results)
-        self.begin(self.studio.order(settings))
+        errands = self.studio.errands
+        errands.bring_up(results)
+        order = self.studio.order(settings)
+        if results:  # One reply for each; what the prompt has no room for is brought up after it.
+            errands.put_off(errands.known(order.prompt))
+        self.begin(order)
         return True
+
+    @property
+    def works(self) -> bool:
+        """A tool of ours runs, or a reply is owed for what came of one: it is not for the caller to speak."""
+        return bool(self.studio.errands.running() or self._results_owed())
+
+    def fill_silence(self, no_input: NoInput, now: int) -> bool:
+        """The caller says nothing at the sample `now`: say what is to be said then. Returns whether something is."""
+        if self.reply or self.waiting or self.settings.turn_detection is None:
+            no_input.wait(now)
+            return False
+        line = self._bridge(no_input.work(now)) if self.works else no_input.line(now, self.settings.agent)
+        if line:
+            self.say(line)
+        return bool(line)
+
+    def _bridge(self, quiet_ms: float) -> str:
+        """While a tool runs that no reply waits for, since the caller interrupted that one: its next text, due after so
+        much silence; "" for none."""
+        running = self.studio.errands.running()
+        errand = talkative(running)
+        audible = self.settings.modality == "audio" and self.studio.playout.line.listens
+        if not (errand and audible and self._answers_unasked) or quiet_ms < errand.tool.while_running_every_ms:
+            return ""
+        text = errand.bridge
+        bridged(running)
+        return text
+
+    def _results_owed(self) -> list[Errand]:
+        return self.studio.errands.owed() if self._answers_unasked and not self._client_works() else []
 
     def _client_works(self) -> bool:
         """A tool of the client's has been called: the client asks for the next reply itself, perhaps at once."""
@@ -269,7 +305,7 @@ class Dialogue:
         if any(reply.spoken_item == item_id for reply in self._sounding()):
             self._take_back("client_cancelled")  # What was heard of it is the client's to say.
             self._on_ended()
-        self.studio.history.get(item_id)
+        self.studio.history.shown(item_id)
         spoken = self._spoken.get(item_id)
         if spoken is None:
             raise ItemMismatch(f"Item {item_id!r} has no audio that could be truncated.")

@@ -17,13 +17,14 @@ from voicepipe.agent import Tool
 from voicepipe.errors import ItemUnknown, OutcomeUnknown, ToolError
 from voicepipe.turn.events import Item
 from voicepipe.turn.history import History, Ids
-from voicepipe.turn.prompt import ToolCall
+from voicepipe.turn.prompt import Prompt, ToolCall
 
 log = logging.getLogger(__name__)
 MOST = 16
 """Tools of one call that run at a time."""
 REMEMBERED = 64
-"""Errands that are kept: those that the caller may still have to be told of, and keys that a repeat uses again."""
+"""Errands of one call that are kept, and keys that a repeat uses again. No tool is begun while a reply is owed for as
+many errands."""
 
 
 class BeginTool(Protocol):
@@ -51,12 +52,25 @@ class Errand:
     """It took longer than its time limit and is not over: where its outcome will be known."""
     due: bool = True
     """The caller has not been told what came of it."""
-    answered: bool = False
+    put_off: bool = False
     """No reply is begun for that alone: there was one, since a model that fails must not be asked for ever, or the next
     one that is asked for tells of it."""
     waiting: int = 0
     """Replies that wait for it."""
+    bridged: int = 0
+    """Texts that the caller heard while it ran."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def spare(self) -> bool:
+        """It is over for good, and no reply is owed for it."""
+        return self.output is not None and not self.later and (self.put_off or not self.due)
+
+    @property
+    def bridge(self) -> str:
+        """What the caller hears next while it runs; "" for nothing."""
+        texts = self.tool.while_running
+        return texts[min(self.bridged, len(texts) - 1)] if texts and self.output is None else ""
 
     async def wait(self) -> None:
         """Until it is over. To be cancelled here does nothing to the errand."""
@@ -96,6 +110,8 @@ class Errands:
             return same
         if sum(errand.output is None for errand in self._errands) >= MOST:
             raise ToolError("too many tools of this call are still running")
+        if sum(not errand.spare for errand in self._errands) >= REMEMBERED:
+            raise ToolError("the caller has not been told yet what came of many other tools; tell them that first")
         key = self._keys.setdefault(wish, self._ids.new("use"))
         errand = Errand(tool, call, wish, key, self._enter(call, before) if remembered else None)
         self._errands.append(errand)
@@ -106,18 +122,26 @@ class Errands:
         """Those of the calls that are remembered, also of those beside the conversation."""
         return {errand.call.call_id for errand in self._errands}
 
+    def running(self) -> list[Errand]:
+        """Those of the conversation that are not over."""
+        return [errand for errand in self._errands if errand.item and errand.output is None]
+
     def untold(self) -> list[Errand]:
         """Those of the conversation that are over and that the caller has not been told of."""
         return [errand for errand in self._errands if errand.item and errand.output is not None and errand.due]
 
     def owed(self) -> list[Errand]:
         """Those of them for which no reply has been begun yet."""
-        return [errand for errand in self.untold() if not errand.answered]
+        return [errand for errand in self.untold() if not errand.put_off]
+
+    def known(self, prompt: Prompt) -> list[Errand]:
+        """The untold ones whose results a model reads in this prompt."""
+        read = {(message.call_id, message.text) for message in prompt.messages if message.role == "tool"}
+        return [errand for errand in self.untold() if (errand.call.call_id, errand.output) in read]
 
     def bring_up(self, errands: Sequence[Errand]) -> None:
         """A reply is begun for that alone: they stand at the conversation's end, where it looks for what to answer."""
         last = self._history.items[-1] if self._history.items else None
-        self.put_off(errands)
         for errand in errands:
             if errand.item and last not in [other.result for other in errands]:
                 self._record(errand, errand.item, errand.output or "")
@@ -130,7 +154,7 @@ class Errands:
     def put_off(self, errands: Iterable[Errand]) -> None:
         """They are told with the next reply that the caller or the client asks for, and begin none."""
         for errand in errands:
-            errand.answered = True
+            errand.put_off = True
 
     def taken_back(self, errands: Iterable[Errand]) -> None:
         """The reply that told of them was a cut-in, or was cut before the caller can have understood it."""
@@ -170,7 +194,7 @@ class Errands:
         later, errand.later = errand.later, None
         if not later or later.cancelled() or not errand.item or self._repeated(errand):
             return
-        known = replace(errand, due=True, answered=False, failed=False)
+        known = replace(errand, due=True, put_off=False, failed=False)
         self._errands = [other for other in self._errands if other is not errand] + [known]
         self._take(known, later.result())
         self._tell(known)
@@ -221,11 +245,23 @@ class Errands:
         errand.result = output
 
     def _forget(self) -> None:
-        settled = [errand for errand in self._errands if errand.output is not None and not (errand.due or errand.later)]
-        for errand in settled if len(self._errands) > REMEMBERED else ():
+        """The oldest go, first of those that the caller was told of."""
+        spare = sorted((errand for errand in self._errands if errand.spare), key=lambda errand: errand.due)
+        for errand in spare[: max(0, len(self._errands) - REMEMBERED)]:
             self._errands.remove(errand)
         while len(self._keys) > REMEMBERED:
             del self._keys[next(iter(self._keys))]
+
+
+def talkative(errands: Iterable[Errand]) -> Errand | None:
+    """The first of those that still run which has something to say."""
+    return next((errand for errand in errands if errand.bridge), None)
+
+
+def bridged(errands: Iterable[Errand]) -> None:
+    """The caller hears a text while these run."""
+    for errand in errands:
+        errand.bridged += errand.output is None
 
 
 def called(ids: Ids, call: ToolCall) -> Item:

@@ -20,8 +20,9 @@ class HangUp:
     async def _run(self) -> None:
         call, dialogue = self._call, self._call.dialogue
         last = dialogue.studio.history.last_visible()
-        # A voice over the last words becomes a turn, which is answered, or it was nothing.
-        while call.utterance:  # noqa: ASYNC110
+        # A voice over the last words becomes a turn, which is answered, or it was nothing. What comes of a tool that
+        # runs is told.
+        while call.utterance or dialogue.works:  # noqa: ASYNC110
             await asyncio.sleep(LOOK_S)
         if not (dialogue.reply or dialogue.waiting) and dialogue.studio.history.last_visible() == last:
             await call.hang_up("agent")

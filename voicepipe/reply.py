@@ -14,7 +14,7 @@ import numpy as np
 
 from voicepipe.audio import samples_to_ms
 from voicepipe.errands import Errand, called
-from voicepipe.errors import OverQueued, RequestRefused
+from voicepipe.errors import EngineBusy, OverQueued, RequestRefused
 from voicepipe.ladder import Ladder, Rungs
 from voicepipe.shown import shown
 from voicepipe.speech import Phrase
@@ -196,6 +196,7 @@ class Reply:
         except Exception as error:  # Also one that no engine should raise: it ends this reply, and not the call.
             self._failure = shown(error, f"reply {self.id}")
             self.record.refused = isinstance(error, RequestRefused | OverQueued)
+            self.record.broken = not isinstance(error, RequestRefused | EngineBusy)
             with suppress(Exception):  # The voice itself may be what failed.
                 await self._say(self.order.settings.agent.fallback, at_once=True)
         await self._pieces.put(None)

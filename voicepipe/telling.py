@@ -14,8 +14,8 @@ class Telling:
 
     def __init__(self, errands: Errands) -> None:
         self.knows: list[Errand] = []
-        """The tools whose results stand in the prompt, or have come since; a reply beside the conversation tells the
-        caller of none."""
+        """The untold tools whose results stand in the prompt, or have come since; a reply beside the conversation tells
+        the caller of none."""
         self.answer = 0
         """The number of the model's answer that is made."""
         self._errands = errands

@@ -11,15 +11,23 @@ class NoInput:
         self.goodbye = False
         """The last line has been asked for: the call ends once it was said, unless the caller comes back."""
         self._since = 0
+        self._spoke = 0
+        """Up to when somebody spoke, or was about to."""
         self._asked = 0
 
     def wait(self, now: int) -> None:
         """Nobody can be expected to speak up to the sample `now`."""
+        self._since = self._spoke = now
+
+    def work(self, now: int) -> float:
+        """Likewise, since the caller waits for us in silence. Returns for how many ms there has been silence."""
         self._since = now
+        return samples_to_ms(now - self._spoke)
 
     def back(self, now: int) -> None:
         """The caller is there."""
-        self._since, self._asked, self.goodbye = now, 0, False
+        self._asked, self.goodbye = 0, False
+        self.wait(now)
 
     def line(self, now: int, agent: Agent) -> str:
         """What is to be said at the sample `now`; "" for nothing."""
