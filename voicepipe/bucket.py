@@ -25,7 +25,8 @@ class Bucket:
 
     def has(self, now: float) -> bool:
         """Whether anything is left."""
-        self._left = min(self._burst, self._left + (now - self._seen) * self._per_s)
+        left = self._left + (now - self._seen) * self._per_s
+        self._left = left if left < self._burst else self._burst  # Cheaper than `min`: asked for each packet.
         self._seen = now
         return self._left > 0
 
@@ -40,12 +41,9 @@ class Bucket:
 
     def admits(self, now: float) -> bool:
         """Takes one if anything is left."""
-        left = self._left + (now - self._seen) * self._per_s  # As `has`, at half the price.
-        self._seen = now
-        self._left = left = left if left < self._burst else self._burst
-        if left <= 0:
+        if not self.has(now):
             return False
-        self._left = left - 1
+        self._left -= 1
         return True
 
     def set_rate(self, per_s: float, now: float) -> None:
@@ -57,3 +55,27 @@ class Bucket:
         """Seconds until all that is owed has come in."""
         self.has(now)
         return max(0.0, -self._left / self._per_s)
+
+
+class Allowance:
+    """What one of many may have of something that all of them share, in whatever unit its buckets count.
+
+    `commons` is what all may have together. Who needs little never depends on it: `sure` is theirs alone. `own` is the
+    most that they may have. How much is owed of each, its bucket says. What is `sure` to all can be more than the
+    commons have, so those should owe a burst at most: who needs little would wait for minutes until more is paid.
+    """
+
+    __slots__ = ("_commons", "_own", "_sure")
+
+    def __init__(self, commons: Bucket, own: Bucket, sure: Bucket) -> None:
+        self._commons, self._own, self._sure = commons, own, sure
+
+    def has(self, now: float) -> bool:
+        """Whether they may have more now."""
+        sure, commons = self._sure.has(now), self._commons.has(now)
+        return self._own.has(now) and (sure or commons)
+
+    def take(self, amount: float) -> None:
+        """They had so much."""
+        for bucket in (self._own, self._commons, self._sure):
+            bucket.take(amount)

@@ -18,7 +18,10 @@ class Dtmf:
         self._call = call
         self._commits = commits
         self._keypad = Keypad()
-        self._presses = 0
+        self._ends_at = 0.0
+        """The loop's second at which the turn is over if no further key is pressed."""
+        self._minded = False
+        """A task waits for that."""
 
     def press(self, key: str) -> None:
         call, agent = self._call, self._call.dialogue.settings.agent
@@ -27,16 +30,21 @@ class Dtmf:
             return
         call.wait(WHAT)
         call.dialogue.interrupt()
-        self._presses += 1
         if self._keypad.complete(agent.keys) or not agent.key_pause_ms:
-            self._end()
-        else:
-            call.spawn(self._end_after(agent.key_pause_ms, self._presses))
+            return self._end()
+        self._ends_at = asyncio.get_running_loop().time() + agent.key_pause_ms / 1000
+        if not self._minded:
+            self._minded = True
+            call.spawn(self._mind_pause())
 
-    async def _end_after(self, pause_ms: int, presses: int) -> None:
-        # Not in the caller's sound: telephones may send none while a key is held.
-        await asyncio.sleep(pause_ms / 1000)
-        if self._presses == presses:
+    async def _mind_pause(self) -> None:
+        """One task for all keys, however many are pressed. Not in the caller's sound: telephones may send none while a
+        key is held."""
+        loop = asyncio.get_running_loop()
+        while (left_s := self._ends_at - loop.time()) > 0:  # noqa: ASYNC110 - each key moves it
+            await asyncio.sleep(left_s)
+        self._minded = False
+        if self._keypad.keys:
             self._end()
 
     def _end(self) -> None:

@@ -3,7 +3,7 @@
 Lengths are those of UTF-8.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -14,6 +14,8 @@ from voicepipe.ingress.realtime.session import Session, ToolJson
 from voicepipe.turn.events import Item
 from voicepipe.turn.history import item_bytes, utf8_bytes
 
+SOUND_BYTES = 8 * 1024
+"""Of a session's `audio`, as JSON: formats, voice, what is recognised and how. Clients send some hundred."""
 DELETE = "Delete items that are not needed any more."
 
 
@@ -31,6 +33,13 @@ def check_room(have: Size, limits: LimitsConfig) -> None:
     _check(have.bytes, limits.conversation_bytes, f"The conversation is full: %s. {DELETE}")
 
 
+def check_number(items: Sequence[object], limits: LimitsConfig) -> None:
+    """Raises WireError: what a reply is to be made of has more entries than a conversation may have."""
+    if len(items) > limits.items:
+        too_many = f"The input has {len(items)} items, and {limits.items} are taken at most. Leave some out."
+        raise WireError("invalid_value", too_many, "response.input")
+
+
 def check_input(items: Iterable[Item], limits: LimitsConfig) -> None:
     """Raises WireError: what a reply is to be made of is too long."""
     size = sum(_checked(item, limits, f"response.input[{n}]") for n, item in enumerate(items))
@@ -40,8 +49,12 @@ def check_input(items: Iterable[Item], limits: LimitsConfig) -> None:
 
 
 def check_session(session: Session, limits: LimitsConfig) -> None:
-    """Raises WireError: its instructions and tools are too long."""
+    """Raises WireError: its instructions and tools are too long, or what it says of sound is."""
     check_words("session", session.instructions, session.tools, limits)
+    # A voice's and a model's name, a prompt for the recogniser: all of it is told anew with each `session.updated`.
+    said_of_sound = len(msgspec.json.encode(session.audio))
+    too_long = "What the session says of its sound is too long: %s. Shorten its texts."
+    _check(said_of_sound, SOUND_BYTES, too_long, "session.audio")
 
 
 def check_words(what: str, instructions: str | None, tools: Iterable[ToolJson] | None, limits: LimitsConfig) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from voicepipe.agent import CallSettings, Origin
+from voicepipe.bucket import Bucket, Rate
 from voicepipe.call_api import Seat
 from voicepipe.config import LimitsConfig
 from voicepipe.errors import PopFull, TransferFailed
@@ -25,10 +26,14 @@ from voicepipe.ingress.realtime.translate import Translator
 from voicepipe.ingress.scope import LINGER
 from voicepipe.line import Line
 from voicepipe.turn.events import CallEnded, CallEvent
+from voicepipe.turn.keypad import MOST as MOST_KEYS
 
 logger = logging.getLogger(__name__)
 
 EVERYTHING = Rights()
+KEYS = Rate(MOST_KEYS, 20)
+"""Of the telephone, at once and a second. A telephone system that dials for its caller presses 10 to 12 a second (tones
+of 40 ms, pauses as long); what a network has held up comes at once."""
 MOST_CLIENTS = 16
 """Of one call. They take no slot, and each may keep `limits.unread_bytes` waiting."""
 
@@ -88,6 +93,10 @@ class RealtimeCall:
         self.ended = asyncio.Event()
         """Somebody has hung up, though what is left to be said may still be."""
         self._closed = False
+        self._keys = Bucket(KEYS)
+        self._early_keys = ""
+        """Pressed before the call runs."""
+        self._too_many_keys = False
         self._line = line
         self._clients: list[Outbox] = []
         self._event_prefix = fresh_id("event")
@@ -135,9 +144,24 @@ class RealtimeCall:
         await self._control.handle(raw, arrived, lambda event: asker.put(self._numbered(event)), rights)
 
     def press(self, key: str) -> None:
-        """The caller pressed a key of their telephone."""
-        if not self._closed:
+        """The caller pressed a key of their telephone. Keys that come in masses are dropped. A telephone system may
+        dial for its caller before the call runs, since sound can overtake an ACK: such keys wait for it."""
+        if self._closed:
+            return
+        if not self._keys.admits(asyncio.get_running_loop().time()):
+            if not self._too_many_keys:
+                logger.warning("%s: more than %d keys a second are pressed: some are dropped", self.id, KEYS.per_s)
+            self._too_many_keys = True
+        elif self.running.is_set() and not self._early_keys:
             self._call.press(key)
+        elif len(self._early_keys) < MOST_KEYS:
+            self._early_keys += key
+
+    def _press_early(self) -> None:
+        keys, self._early_keys = self._early_keys, ""
+        for key in keys:
+            if not self._closed:
+                self._call.press(key)
 
     def transfer(self, target: str) -> None:
         """Begin to send the caller to `target`. Raises TransferFailed: it cannot be begun."""
@@ -161,6 +185,7 @@ class RealtimeCall:
         length, began = loop.call_later(self.limits.call_ms / 1000, self.end, "max_length"), loop.time()
         logger.info("%s: %s call%s, answered by %s", self.id, self.kind, _parties(self.origin), self.agent)
         self.running.set()
+        loop.call_soon(self._press_early)  # Then the call has begun.
         try:
             async with asyncio.timeout(None) as self._grace:
                 await self._call.run()

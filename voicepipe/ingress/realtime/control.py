@@ -10,7 +10,14 @@ from voicepipe.config import LimitsConfig
 from voicepipe.errors import CallError, InputEmpty, ItemExists, ItemMismatch, ItemUnknown, NoReply, ReplyActive
 from voicepipe.ingress.realtime import client_events as ask
 from voicepipe.ingress.realtime import server_events as say
-from voicepipe.ingress.realtime.bounds import check_input, check_item, check_room, check_session, check_words
+from voicepipe.ingress.realtime.bounds import (
+    check_input,
+    check_item,
+    check_number,
+    check_room,
+    check_session,
+    check_words,
+)
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.items import ItemIn, ReferenceIn, item_of, wire_item
 from voicepipe.ingress.realtime.rights import Rights
@@ -118,7 +125,7 @@ class Control:
 
     async def _item_create(self, event: ask.ItemCreate, asked: Asked) -> None:
         item = item_of(event.item)
-        asked.rights.check_item(item, self._translator.session, self._agent, "item")
+        asked.rights.check_item(item, self._agent, "item")
         check_item(item, self._call.size(), self._limits)
         self._call.add_item(item, event.previous_item_id)
 
@@ -142,10 +149,11 @@ class Control:
         check_room(self._call.size(), self._limits)
         params = event.response or ask.ResponseParams()
         asked.rights.check_response(params, self._translator.session, self._agent)
+        check_number(params.input or (), self._limits)
         request = self._request(params)
         check_input(request.input or (), self._limits)
         for n, item in enumerate(request.input or ()):
-            asked.rights.check_item(item, self._translator.session, self._agent, f"response.input[{n}]")
+            asked.rights.check_item(item, self._agent, f"response.input[{n}]")
         self._call.respond(request)
 
     async def _response_cancel(self, event: ask.ResponseCancel, asked: Asked) -> None:

@@ -77,14 +77,14 @@ class Rights:
         tools = session.tools if asked.tools is None else asked.tools
         self._check_choice(choice, tools, agent, "response")
 
-    def check_item(self, item: Item, session: Session, agent: Agent, param: str) -> None:
+    def check_item(self, item: Item, agent: Agent, param: str) -> None:
         """Raises WireError: the model would take it for instructions, or for what the agent did, and that is locked."""
         if item.role == "system" and "instructions" in self.locked:
             raise _locked("instructions", f"{param}.role")
         if "conversation" in self.locked and not _said(item):
             raise _locked("conversation", f"{param}.role" if item.kind == "message" else f"{param}.type")
-        theirs = {tool.name for tool in session.tools}
-        if not self.own_tools and item.kind == "function_call" and item.name in _own(agent) - theirs:
+        # A tool of the holder's own may have that name now. The conversation outlives it, and would lie then.
+        if not self.own_tools and item.kind == "function_call" and item.name in _own(agent):
             forged = f"Only the server can say that {item.name!r} was called, a tool of the agent's. Leave it out."
             raise WireError("invalid_value", forged, f"{param}.name")
 
