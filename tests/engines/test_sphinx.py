@@ -1,6 +1,7 @@
+"""pocketsphinx: what it hears, and what becomes of calls into it that hang."""
+
 import asyncio
 import ctypes
-import math
 import sys
 import threading
 import time
@@ -11,18 +12,15 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.waiting import until
-from voicepipe.audio import RATE, Pcm, Resampler, dbfs, ms_to_samples
+from voicepipe.audio import RATE, Pcm, Resampler, ms_to_samples
 from voicepipe.engines import sphinx, sphinx_decoder
 from voicepipe.engines.base import Hypothesis
-from voicepipe.engines.denoise import FRAME, HOP, Denoiser
 from voicepipe.engines.espeak import EspeakTts
-from voicepipe.engines.sphinx import SphinxAsr, SphinxStream
+from voicepipe.engines.sphinx import SphinxAsr
 from voicepipe.engines.sphinx_decoder import Decoder
-from voicepipe.engines.sphinx_language import Language, SentenceEnds, arpa, as_heard, ordinary
+from voicepipe.engines.sphinx_language import Language
 from voicepipe.engines.sphinx_recognition import BEGINNING_MOST, Recognition
 from voicepipe.errors import EngineBusy, EngineDead, EngineError
 
@@ -253,122 +251,6 @@ async def test_sound_waits_for_a_decoder(parking: Pcm) -> None:
     await asr.close()
 
 
-async def test_the_decoder_that_was_used_last_is_used_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Taking turns would touch the memory of all decoders where one is enough."""
-
-    class Resting:
-        def free(self) -> None: ...
-
-    monkeypatch.setattr(sphinx, "_load", lambda language: Resting())
-    asr = SphinxAsr(decoders=4)
-    await asr.start()
-    given: list[object] = []
-    monkeypatch.setattr(SphinxStream, "begin", lambda stream, decoder: given.append(decoder))
-    decoders = asr._life.core
-    for _ in range(5):
-        while decoders._loading:  # noqa: ASYNC110
-            await asyncio.sleep(0)
-        asr.stream(ignore)
-        decoders.release("", given[-1])  # type: ignore[arg-type]
-    assert len(set(given[1:])) == 1
-    await asr.close()
-
-
-async def test_decoders_are_loaded_ahead_and_a_broken_one_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    freed: list[object] = []
-
-    class Resting:
-        def free(self) -> None:
-            freed.append(self)
-
-    monkeypatch.setattr(sphinx, "_load", lambda language: Resting())
-    asr = SphinxAsr(decoders=3)
-    await asr.start()
-
-    decoders = asr._life.core
-
-    async def loaded() -> int:
-        while decoders._loading:  # noqa: ASYNC110
-            await asyncio.sleep(0)
-        return len(decoders._free)
-
-    assert await loaded() == 3
-    broken = decoders._free.pop()
-    decoders.release("", broken, broken=True)
-    assert await loaded() == 3
-    assert freed == [broken]
-    assert asr.lent == 0
-    lent = decoders._free.pop()
-    assert asr.lent == 1
-    await asr.close()
-    decoders.release("", lent)
-    await asyncio.sleep(0.05)
-    assert len(freed) == 4, "what comes back after the end is freed too"
-
-
-async def test_a_recogniser_without_a_decoder_is_down_and_begun_anew(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    memory = True
-
-    class Resting:
-        def free(self) -> None: ...
-
-    def load(language: object) -> Resting:
-        if not memory:
-            raise EngineError("no memory is left")
-        return Resting()
-
-    monkeypatch.setattr(sphinx, "_load", load)
-    asr = SphinxAsr(decoders=2)
-    await asr.start()
-    decoders = asr._life.core
-    await until(lambda: len(decoders._free) == 2)
-    memory = False
-    decoders.release("", decoders._free.pop(), broken=True)
-    await until(lambda: not decoders._loading)
-    assert asr.alive, "one is left"
-    decoders.release("", decoders._free.pop(), broken=True)
-    await until(lambda: not asr.alive)
-    assert "0 are left: no memory is left" in caplog.text
-    memory = True
-    await until(lambda: asr.alive)
-    await asr.close()
-
-
-@pytest.mark.parametrize("hangs", ["load", "free"])
-async def test_a_loader_that_hangs_is_left_behind_as_well(monkeypatch: pytest.MonkeyPatch, hangs: str) -> None:
-    """Decoders that broke were never replaced, down to none, and the PoP was well all the time."""
-    stuck, free = threading.Event(), threading.Event()
-
-    class Resting:
-        def free(self) -> None:
-            if hangs == "free" and stuck.is_set():
-                free.wait(60)
-
-    def load(language: object) -> Resting:
-        if hangs == "load" and stuck.is_set():
-            free.wait(60)
-        return Resting()
-
-    monkeypatch.setattr(sphinx, "_load", load)
-    asr = SphinxAsr(decoders=2)
-    await asr.start()
-    decoders = asr._life.core
-    await until(lambda: len(decoders._free) == 2)
-    stuck.set()
-    monkeypatch.setattr(sphinx, "LOAD_S", 0.05)
-    decoders.release("", decoders._free.pop(), broken=True)
-    await until(lambda: not asr.alive)
-    assert decoders.hung
-    stuck.clear()
-    monkeypatch.setattr(sphinx, "LOAD_S", 60.0)
-    await until(lambda: asr.alive)
-    assert asr._life.core is not decoders
-    free.set()
-    await asr.close()
-
-
 @pytest.mark.engine
 async def test_who_waits_too_long_for_a_decoder_is_told(parking: Pcm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sphinx, "WAIT_S", 0.05)
@@ -479,79 +361,3 @@ async def test_a_hang_is_told_within_seconds_where_jobs_are_short(asr: SphinxAsr
         decoders.took(60)
     assert stream._piece_within_s(recognition) < 13, "and never given more than is configured"
     stream.cancel()
-
-
-# --- noise ------------------------------------------------------------------------------------------------------
-
-
-def test_noise_is_taken_out_and_the_tone_stays() -> None:
-    noise = np.random.default_rng(0).normal(0, 300, 3 * RATE)
-    tone = np.where(np.arange(3 * RATE) < RATE, 0, 6000 * np.sin(np.arange(3 * RATE) * 2 * math.pi * 440 / RATE))
-    clean = Denoiser().clean((noise + tone).astype(np.int16))
-    assert dbfs(clean[RATE // 2 : RATE - FRAME]) < dbfs(noise[:RATE].astype(np.int16)) - 12
-    assert abs(dbfs(clean[2 * RATE :]) - dbfs(tone[2 * RATE :].astype(np.int16))) < 1
-
-
-def test_a_telephone_line_is_told_from_a_full_band() -> None:
-    sound = np.random.default_rng(0).normal(0, 2000, RATE).astype(np.int16)
-    down, up = Resampler(RATE, 8000), Resampler(8000, RATE)
-    telephone = np.concatenate([up(np.concatenate([down(sound), down.flush()])), up.flush()])
-    for pcm, narrow in ((sound, False), (telephone, True), (np.zeros(RATE, np.int16), None)):
-        denoiser = Denoiser()
-        denoiser.clean(pcm)
-        assert denoiser.narrow is narrow
-
-
-@given(st.lists(st.integers(0, 3000), max_size=8))
-def test_chunks_of_any_size_give_the_same_sound(sizes: list[int]) -> None:
-    noise = np.random.default_rng(0).normal(0, 300, sum(sizes)).astype(np.int16)
-    chunked = Denoiser()
-    pieces = [chunked.clean(piece) for piece in np.split(noise, np.cumsum(sizes))]
-    together = np.concatenate([*pieces, chunked.clean(np.empty(0, np.int16), last=True)])
-    assert together.size == max(0, (noise.size + FRAME - HOP - FRAME) // HOP + 1) * HOP
-    whole = Denoiser()
-    expected = np.concatenate([whole.clean(noise), whole.clean(np.empty(0, np.int16), last=True)])
-    np.testing.assert_array_equal(together, expected)
-
-
-# --- language ---------------------------------------------------------------------------------------------------
-
-sentences = st.lists(st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=5).map(" ".join), min_size=1)
-
-
-@given(sentences)
-def test_the_probabilities_of_a_model_sum_to_one(sentences: list[str]) -> None:
-    model = arpa(sentences)
-    sections = [part.splitlines()[1:] for part in model.split("-grams:")[1:]]
-    probability, backoff = {}, {}
-    for line in (line for section in sections for line in section if "\t" in line):
-        logprob, gram, *rest = line.split("\t")
-        probability[tuple(gram.split())] = 10 ** float(logprob)
-        backoff[tuple(gram.split())] = 10 ** float(rest[0]) if rest else 1.0
-
-    def p(gram: tuple[str, ...]) -> float:
-        return probability.get(gram) or backoff.get(gram[:-1], 1.0) * p(gram[1:])
-
-    words = [gram[0] for gram in probability if len(gram) == 1]
-    for history in [gram for gram in probability if len(gram) < 3 and gram[-1] != "</s>"]:
-        if any(p((*history, word)) > 0 for word in words):
-            assert sum(p((*history, word)) for word in words) == pytest.approx(1, abs=0.02)
-
-
-@given(sentences, st.floats(-9, 0))
-def test_the_end_of_a_turn_has_a_probability(sentences: list[str], model: float) -> None:
-    ends = SentenceEnds(sentences)
-    for text in (*sentences, "unheard of", "what are your", ""):
-        assert 0 <= ends.probability(text, model) <= 1
-
-
-def test_what_was_always_a_whole_sentence_ends() -> None:
-    ends = SentenceEnds(["do you have a table", "is there a bus"] * 9)
-    assert ends.probability("do you have a table", -2) > 0.6
-    assert ends.probability("do you have a", -2) < 0.02
-    assert ends.probability("can i come at seven") > 0.7  # nothing was counted: it may end
-
-
-def test_phrases_are_written_as_they_are_heard() -> None:
-    assert as_heard(["I'd like a table, please!", "?", "Are you open?"]) == ["i'd like a table please", "are you open"]
-    assert all(as_heard([sentence]) == [sentence] for sentence in ordinary())
