@@ -9,8 +9,7 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from itertools import count
 
-from voicepipe.agent import Tool
-from voicepipe.errands import Errand
+from voicepipe.errands import Errand, bridged, talkative
 from voicepipe.errors import ToolError, VoicepipeError
 from voicepipe.ladder import Ladder
 from voicepipe.speech import Phrase
@@ -69,7 +68,7 @@ class Writer:
     async def texts(self) -> AsyncGenerator[str, None]:
         """Phrases to be said, in order."""
         prompt, agent = self._order.prompt, self._order.settings.agent
-        self._telling.knows = self._studio.errands.untold() if self._order.remembered else []
+        self._telling.knows = self._studio.errands.known(prompt) if self._order.remembered else []
         for _ in range(TOOL_ROUNDS):
             calls: list[ToolCall] = []
             said: list[str] = []
@@ -189,15 +188,15 @@ class Writer:
         clock, quiet = self._studio.clock, self._studio.playout.quiet
         since, soonest = self._record.stamps.get("voice_ended", clock()), clock() + AT_ONCE_MS / 1000
         for number in count():
-            tool = _talkative(errands)
-            if tool is None:
+            errand = talkative(errands)
+            if errand is None:
                 return
-            texts = tool.while_running
-            phrase = await self._whole(f"{texts[min(number, len(texts) - 1)]} ")
+            tool, phrase = errand.tool, await self._whole(f"{errand.bridge} ")
             if not number:
                 await asyncio.sleep(soonest - clock())
             await quiet(tool.while_running_every_ms if number else tool.while_running_after_ms, since)
-            if phrase and _talkative(errands):
+            if phrase and talkative(errands):
+                bridged(errands)
                 await self._pieces.put(phrase)
             since = clock()
 
@@ -207,8 +206,3 @@ class Writer:
             phrase = await speaker.whole(text, voice=settings.voice, speed=settings.speed)
             return phrase and replace(phrase, stand_in=True)
         return None
-
-
-def _talkative(errands: Sequence[Errand]) -> Tool | None:
-    """The first of those that still run which has something to say."""
-    return next((errand.tool for errand in errands if errand.output is None and errand.tool.while_running), None)

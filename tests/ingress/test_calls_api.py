@@ -10,7 +10,9 @@ import msgspec
 import pytest
 
 from tests.ingress.fake_pop import FakePop
+from tests.waiting import until
 from voicepipe.agent import CallSettings, Origin
+from voicepipe.bucket import Rate
 from voicepipe.call_api import Tenant
 from voicepipe.errors import TransferFailed, UnknownCall
 from voicepipe.ingress import http
@@ -23,6 +25,7 @@ from voicepipe.ingress.realtime.session import PcmFormat, Session
 from voicepipe.ingress.telephony.http import Providers
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.transport import Network
+from voicepipe.turn.keypad import MOST
 
 ACME, OTHER = Tenant("acme"), Tenant("other")
 ORIGIN = Origin("+4930123456", "+4930999", {"X-Account": "42"})
@@ -215,6 +218,25 @@ async def test_keys_are_told_to_programs_beside_the_call(pop: FakePop) -> None:
         assert (told[-1]["type"], told[-1]["event"]) == ("input_audio_buffer.dtmf_event_received", "5")
 
 
+async def test_keys_before_a_call_runs_are_pressed_then_as_many_as_one_turn_has(
+    pop: FakePop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("voicepipe.ingress.realtime.call.KEYS", Rate(1000, 0))
+    call = PhoneCall(pop, line(), ORIGIN)
+    beside = call.realtime.join(lambda: None)
+    for key in "12" * MOST:
+        call.realtime.press(key)
+    running = asyncio.create_task(call.realtime.run())
+    await asyncio.sleep(0.01)
+    call.realtime.press("#")
+    call.realtime.end("caller")
+    await running
+    told = []
+    while (message := await beside.get()) is not None:
+        told.append(msgspec.json.decode(message).get("event"))
+    assert "".join(filter(None, told)) == "12" * (MOST // 2) + "#"
+
+
 async def test_an_ek_key_finds_only_the_calls_that_were_placed_with_it(pop: FakePop) -> None:
     """Whoever learns a call's id, such as Twilio's, could otherwise listen in on a stranger's call, or end it."""
     calls, placed = Calls(), PhoneCall(pop, PhoneLine(PcmFormat(), PcmFormat()), ORIGIN).realtime
@@ -227,3 +249,22 @@ async def test_an_ek_key_finds_only_the_calls_that_were_placed_with_it(pop: Fake
                 calls.find("CA1", who)
     with calls.known(Caller(ACME), placed) as call_id, pytest.raises(UnknownCall):
         calls.find(call_id, mine)
+
+
+async def test_a_call_that_cannot_even_end_ends_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    """All held calls hang on one group of tasks."""
+    pop, calls = FakePop(), Calls()
+    running = asyncio.create_task(calls.run())
+    await asyncio.sleep(0)
+    broken, well = PhoneCall(pop, line(), ORIGIN), PhoneCall(pop, line(), ORIGIN)
+    place = ExitStack()
+    place.callback(lambda: 1 / 0)
+    calls.hold(broken, Caller(ACME), place)
+    calls.hold(well, Caller(ACME), ExitStack())
+    await asyncio.sleep(0.01)
+    broken.realtime.end("agent")
+    await until(lambda: "failed" in caplog.text)
+    assert not running.done()
+    assert calls.find(well.realtime.id, Caller(ACME)) is well.realtime
+    running.cancel()
+    await asyncio.wait({running})

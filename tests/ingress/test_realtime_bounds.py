@@ -46,6 +46,7 @@ def create(**response: Any) -> str:
     return json.dumps({"type": "response.create", "response": response})
 
 
+SHORT = {"type": "message", "role": "user", "content": []}
 LONG = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "a" * 1501}]}
 
 
@@ -56,6 +57,7 @@ LONG = {"type": "message", "role": "user", "content": [{"type": "input_text", "t
         ([said("a" * 1400)] * 3, "item", "Delete items"),
         ([update(instructions="a" * 2001)], "session.instructions", "Shorten"),
         ([update(instructions="a" * 1000, tools=[TOOL])], "session.tools", "fewer"),
+        ([update(audio={"input": {"transcription": {"prompt": "a" * 9000}}})], "session.audio", "Shorten"),
         ([create(instructions="a" * 2001)], "response.instructions", "Shorten"),
         ([create(tools=[TOOL, TOOL])], "response.tools", "fewer"),
         ([create(input=[LONG])], "response.input[0]", "several items"),
@@ -66,6 +68,16 @@ async def test_what_is_too_long_is_refused_with_what_to_do(messages: list[str], 
     async with serving(FakePop(limited(**LIMITS))) as address:
         error = await error_of(address, *messages)
     assert error["param"] == param and advice in error["message"], error
+
+
+async def test_a_response_is_made_of_no_more_items_than_a_conversation_may_have() -> None:
+    """Thousands of empty ones took the loop for a second."""
+    pop = FakePop(limited(items=3))
+    async with serving(pop) as address:
+        error = await error_of(address, create(conversation="none", input=[SHORT] * 4))
+        assert (error["code"], error["param"]) == ("invalid_value", "response.input")
+        assert "4 items, and 3 are taken at most" in error["message"]
+        assert not pop.calls[0].requests
 
 
 async def test_sound_may_be_longer_than_other_messages() -> None:

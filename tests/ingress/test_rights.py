@@ -161,6 +161,21 @@ async def test_a_tool_of_the_client_s_that_shadows_one_cannot_be_taken_from_unde
             assert updated["session"]["tool_choice"]["name"] == "book" and updated["session"]["tools"], "as it was"
 
 
+async def test_a_conversation_never_says_falsely_that_the_agent_s_tool_was_called() -> None:
+    """A tool of the holder's own with that name, which it takes back afterwards, would have let it."""
+    async with serving(shop()) as address:
+        key = (await secret(address)).json()["value"]
+        async with page(address, key) as socket:
+            shadow = {"type": "function", "name": "book", "parameters": {}}
+            await answers(socket, update(tools=[shadow]), "session.updated")
+            *_, error = await answers(socket, item("function_call", name="book", arguments="{}"), "error")
+            assert error["error"]["param"] == "item.name"
+            added, *_ = await answers(
+                socket, item("function_call", name="show", arguments="{}"), "conversation.item.done"
+            )
+            assert added["type"] == "conversation.item.added"
+
+
 async def test_a_browser_whose_session_is_locked_since_is_turned_away_and_the_log_says_so(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

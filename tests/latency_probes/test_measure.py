@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from latency_probes.measure import judge, went_on
+from latency_probes.measure import answered_late, judge, went_on
 from latency_probes.timeline import Timeline
 from tests.latency_probes.fake_server import tone
 from tests.latency_probes.made import Made, said, silence, utterance
@@ -62,6 +62,18 @@ def test_an_acknowledgement_is_not_the_answer() -> None:
     result = judge(said(), line)
     assert result.outcome == "right"
     assert result.gap_ms == pytest.approx(1120)
+
+
+def test_an_answer_behind_its_own_acknowledgement_is_late() -> None:
+    one_reply = Made().reply(3.0, tone(3), "One moment, please. On Mondays we are closed.").line
+    assert judge(said(), one_reply).outcome == "acknowledged"
+    assert answered_late(said(), one_reply)
+    for text in (
+        "One moment, please.",
+        "One moment, please. Sorry, I did not catch that.",
+        "On Mondays we are closed.",
+    ):
+        assert not answered_late(said(), Made().reply(3.0, tone(1), text).line), text
 
 
 def test_no_answer_within_four_seconds_is_none() -> None:

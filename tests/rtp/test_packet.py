@@ -52,6 +52,13 @@ REPORT = rtcp.Report(7, 0.25, -3, 65600, 480, 0xABCD, 1.5)
 SENDER = rtcp.SenderInfo(rtcp.ntp(1_700_000_000.5), 4_000_000_000, 100, 8000)
 
 
+def test_a_clock_past_2036_makes_reports_too() -> None:
+    """NTP's 32 bits of seconds begin anew then."""
+    sender = rtcp.SenderInfo(rtcp.ntp(2_100_000_000.0), 0, 0, 0)
+    assert rtcp.build(1, "a", sender, (), goodbye=False)
+    assert rtcp.ntp(2_085_978_496.0) == 0
+
+
 @pytest.mark.parametrize("sender", [None, SENDER])
 @pytest.mark.parametrize("reports", [(), (REPORT,), (REPORT, REPORT)])
 @pytest.mark.parametrize("goodbye", [False, True])

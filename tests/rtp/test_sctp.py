@@ -12,11 +12,10 @@ from aiortc import RTCDataChannel
 from tests.attacks.sctp_forge import DCEP, FIRST, chunk, data, next_tsn, opening, sack, send
 from tests.rtp.ends import Ends, connected
 from tests.waiting import until
-from voicepipe.bucket import Bucket, Rate
+from voicepipe.bucket import Allowance, Bucket, Rate
 from voicepipe.rtp import ice, sctp
 from voicepipe.rtp.sctp import MOST_AHEAD, MOST_CHANNELS, MOST_WAITING, WINDOW
 from voicepipe.rtp.sctp_packet import is_fit
-from voicepipe.rtp.share import Share
 
 HEADER = bytes(12)
 
@@ -268,9 +267,9 @@ async def test_a_long_message_and_many_short_ones_arrive() -> None:
 # --- the processor's time
 
 
-def of(commons: Bucket, sure: Rate = ice.SURE) -> Share:
+def of(commons: Bucket, sure: Rate = ice.SURE) -> Allowance:
     """One peer's."""
-    return Share(commons, Bucket(ice.ONE_PEER, owes=math.inf), Bucket(sure))
+    return Allowance(commons, Bucket(ice.ONE_PEER, owes=math.inf), Bucket(sure))
 
 
 def test_a_share_is_ones_own_and_a_little_of_it_is_sure() -> None:
@@ -281,11 +280,11 @@ def test_a_share_is_ones_own_and_a_little_of_it_is_sure() -> None:
         now = tick * 0.01
         for one in greedy:
             while one.has(now):
-                one.spent(0.005)
+                one.take(0.005)
                 used += 0.005
         assert modest.has(now)
         if tick % 100 == 0:
-            modest.spent(0.004)
+            modest.take(0.004)
     assert used < 0.4 + 20 * 0.25, "20 s: what all have at once, and a quarter of the processor"
 
 
@@ -295,11 +294,11 @@ def test_what_the_greedy_took_is_not_owed_by_those_who_come_after_them() -> None
     for tick in range(6000):
         for one in greedy:
             if one.has(tick * 0.1):
-                one.spent(0.005)
+                one.take(0.005)
     honest, heard = of(commons), 0
     for tick in range(6000, 6100):
         if honest.has(tick * 0.1):
-            honest.spent(0.004)
+            honest.take(0.004)
             heard += 1
     assert heard > 80, "what all of them owed is paid within a second or two"
 
@@ -308,7 +307,7 @@ def test_who_costs_more_than_their_share_pays_for_all_of_it() -> None:
     """Otherwise datagrams that take long would take more of the processor than it is worth."""
     share = of(Bucket(ice.ALL_PEERS))
     assert share.has(0.0)
-    share.spent(1.0)
+    share.take(1.0)
     assert not share.has(17.0) and share.has(19.0)
 
 
@@ -317,7 +316,7 @@ def test_what_is_sure_comes_back_soon_to_who_had_more() -> None:
     share = of(commons)
     for tick in range(6000):
         if share.has(tick * 0.01):
-            share.spent(0.0003)
+            share.take(0.0003)
     commons.take(1e9)
     assert share.has(66.0)
 
@@ -329,8 +328,8 @@ async def test_who_has_used_their_share_up_waits_and_is_heard() -> None:
     try:
         await ends.connect()
         await until(lambda: channel.readyState == "open")
-        ends.answerer._ice._share.spent(0.2)
-        assert not ends.answerer._ice._share.has(time.monotonic())
+        ends.answerer._ice._allowance.take(0.2)
+        assert not ends.answerer._ice._allowance.has(time.monotonic())
         channel.send("late")
         await until(lambda: said == ["late"])
     finally:
@@ -340,7 +339,7 @@ async def test_who_has_used_their_share_up_waits_and_is_heard() -> None:
 async def test_who_floods_and_hangs_up_is_gone_soon() -> None:
     async with connected() as ends:
         await established(ends)
-        ends.answerer._ice._share.spent(0.15)
+        ends.answerer._ice._allowance.take(0.15)
         for n in range(2000):
             await send(ends.caller, chunk(4, b"\0\1\0\x08" + bytes(4)))
             if n % 20 == 0:

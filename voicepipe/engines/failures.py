@@ -36,7 +36,8 @@ class Failures:
         self._count += 1
 
     def tried(self) -> None:
-        """The trial is over; if it was answered, that was told before (`worked`). Not where it found no room."""
+        """The trial is over; if it was answered, that was told before (`worked`). A trial for which the engine had no
+        room decides nothing: do not tell of it."""
         self.broken = self.suspect
 
 

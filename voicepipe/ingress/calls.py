@@ -92,11 +92,11 @@ class Calls:
         return call_id
 
     async def _run(self, call: HeldCall, who: Caller, place: ExitStack) -> None:
-        with place, self.known(who, call.realtime) as call_id:
-            try:
+        try:
+            with place, self.known(who, call.realtime) as call_id:
                 await call.run(call_id, self._clock)
-            except Exception:  # One call's failure is never another's, and all of them hang on this group of tasks.
-                logger.exception("%s: failed", call_id)
+        except Exception:  # One call's failure is never another's, and all of them hang on this group of tasks.
+            logger.exception("%s: failed", call.realtime.id)
 
     @contextmanager
     def known(self, who: Caller, realtime: RealtimeCall, provider_id: str = "") -> Iterator[str]:

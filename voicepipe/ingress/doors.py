@@ -124,7 +124,7 @@ def find_agent(pop: PopApi, tenant: Tenant, name: str | None) -> Agent:
         agent = pop.agent(name) if name else _default_agent(pop, tenant)
     except ConfigError:
         agent = _default_agent(pop, tenant)
-        logger.info("no agent is called %r: %s answers", name, agent.name)
+        logger.info("no agent is called %r: %s answers", name[:100] if name else name, agent.name)
     if tenant.agents and agent.name not in tenant.agents:
         raise UnknownModel(f"The key's owner has no agent {agent.name!r}.")
     return agent

@@ -171,3 +171,4 @@ async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:
             for job in jobs:
                 job.cancel()
             await asyncio.wait(jobs)
+            await providers.close()

@@ -4,11 +4,10 @@ A WebSocket's messages wait for their turn (`realtime/share.py`). A request that
 says when it may come again: what waits would be held in memory, as many requests as there are connections.
 """
 
-from voicepipe.bucket import Bucket, Rate
+from voicepipe.bucket import Allowance, Bucket, Rate
 from voicepipe.errors import OverShare
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.throttle import Remembered
-from voicepipe.rtp.share import Share
 
 AGAIN_S = 5
 """A debt that is as large as can be is paid after about so long."""
@@ -37,7 +36,7 @@ class Work:
 
     def check(self, who: Caller, now: float) -> None:
         """Raises OverShare: what this key has asked for took too much."""
-        if not (self._share(who).has(now) if who.secret else self._tenants[who.tenant.name].has(now)):
+        if not (self._allowance(who).has(now) if who.secret else self._tenants[who.tenant.name].has(now)):
             raise OverShare(
                 "What is asked for with this key takes more of this server's time than its share: ask less often, or "
                 f"with shorter sessions, and again in {AGAIN_S} s."
@@ -46,15 +45,15 @@ class Work:
     def took(self, who: Caller, seconds: float, now: float) -> None:
         """Of the processor's time, for what it has asked for."""
         if who.secret:
-            share = self._share(who)
-            share.has(now)
-            share.spent(1000 * seconds)
+            allowance = self._allowance(who)
+            allowance.has(now)
+            allowance.take(1000 * seconds)
         else:
             bucket = self._tenants[who.tenant.name]
             bucket.has(now)
             bucket.take(1000 * seconds)
 
-    def _share(self, who: Caller) -> Share:
-        """Of an `ek_` key."""
+    def _allowance(self, who: Caller) -> Allowance:
+        """Of an `ek_` key, in milliseconds."""
         key = who.tenant.name, who.secret
-        return Share(self._commons[who.tenant.name], self._own[key], self._sure[key])
+        return Allowance(self._commons[who.tenant.name], self._own[key], self._sure[key])

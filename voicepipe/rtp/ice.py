@@ -13,7 +13,7 @@ peer sends goes before anything is parsed:
   (`STRANGE_MEDIA`): it has a signature.
 - *The queue to DTLS*, which has no bound and which nobody reads before ICE is done: `MOST_QUEUED`. A datagram with many
   records is taken apart, since of each datagram only one is read, and the rest would stay in OpenSSL's memory.
-- *The processor's time* for DTLS and SCTP: what a peer sends when its `Share` is used up waits in that queue, and what
+- *The processor's time* for DTLS and SCTP: what a peer sends when its `Allowance` is used up waits in that queue. What
   finds it full is dropped, for SCTP to send it again. Whatever a peer finds to keep aiortc or OpenSSL busy with (a new
   handshake, a SACK for a large window) ends there. An alert, by which it hangs up, has room in the queue all the same.
 - *Addresses*: a peer that shows ever new ones has the oldest forgotten (`MOST_REMOTE`).
@@ -32,10 +32,9 @@ from aioice.candidate import candidate_foundation, candidate_priority
 from aioice.ice import CandidatePair, ConnectionClosed, ConnectionEvent, StunProtocol
 from aioice.stun import Message, TransactionError
 
-from voicepipe.bucket import Bucket, Rate
+from voicepipe.bucket import Allowance, Bucket, Rate
 from voicepipe.errors import NoPort
 from voicepipe.rtp.ports import candidates, taken
-from voicepipe.rtp.share import Share
 
 Address = tuple[str, int]
 """IPv4 address and port."""
@@ -177,7 +176,8 @@ class IceConnection(Connection):
         self._handshake = Bucket(HANDSHAKE)
         self.is_up = False
         """The handshake is over: from now on the peer has a share of the processor's time."""
-        self._share = Share(network.commons, Bucket(ONE_PEER, owes=math.inf), Bucket(SURE))
+        self._allowance = Allowance(network.commons, Bucket(ONE_PEER, owes=math.inf), Bucket(SURE))
+        """Of the processor's time, in seconds. A peer owes all that it had beyond its own."""
         self._began = self._slice = 0.0
         """When the thread's clock handed out a datagram; what went into datagrams since others had their turn."""
 
@@ -213,12 +213,12 @@ class IceConnection(Connection):
         if self._began:
             spent = time.thread_time() - self._began
             self._began = 0.0
-            self._share.spent(spent)
+            self._allowance.take(spent)
             self._slice += spent
         if self._slice > SLICE_S:
             self._slice = 0.0
             await asyncio.sleep(0)
-        while not self._share.has(time.monotonic()):  # noqa: ASYNC110 - time alone fills it
+        while not self._allowance.has(time.monotonic()):  # noqa: ASYNC110 - time alone fills it
             await asyncio.sleep(PAUSE_S)
         data = await super().recv()
         self._began = time.thread_time() if self.is_up else 0.0

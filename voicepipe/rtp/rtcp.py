@@ -54,8 +54,8 @@ class Rtcp:
 
 
 def ntp(unix: float) -> int:
-    """NTP's 64 bits for a Unix second."""
-    return int((unix + _TO_1900) * 2**32)
+    """NTP's 64 bits for a Unix second. They begin anew in 2036, and a clock that is wrong may be there already."""
+    return int((unix + _TO_1900) * 2**32) & (2**64 - 1)
 
 
 def middle(ntp_time: int) -> int:

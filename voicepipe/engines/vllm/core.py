@@ -15,6 +15,7 @@ from voicepipe.config import settle_environment
 from voicepipe.engine_config import VllmConfig
 from voicepipe.engines import models
 from voicepipe.engines.base import Delta, Message, Prompt
+from voicepipe.engines.failures import HELLO
 from voicepipe.engines.lived import Lived
 from voicepipe.engines.owing import Owing
 from voicepipe.engines.packages import INSTALLS
@@ -157,7 +158,7 @@ class VllmCore:
 
     async def _try(self) -> None:
         try:
-            async with aclosing(self.reply(Prompt((Message("user", "Hello."),), max_tokens=1), CONFIRMED)) as deltas:
+            async with aclosing(self.reply(Prompt((Message("user", HELLO),), max_tokens=1), CONFIRMED)) as deltas:
                 async for _ in deltas:
                     pass
         except VoicepipeError as error:
