@@ -257,7 +257,7 @@ def soaking(console: Console, seconds: float) -> Iterator[Callable[[Soaked], Non
 
         def told(seen: Soaked) -> None:
             nonlocal shown, losses
-            turns = sum(len(gaps) for gaps in seen.gaps.values())
+            turns = sum(map(seen.turns, seen.lost))
             said = f"{turns} turns, {sum(seen.lost.values())} lost, {seen.failed} calls failed"
             bar.update(task, completed=seen.seconds, description=said)
             for loss in seen.losses[losses:]:

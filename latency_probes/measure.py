@@ -14,7 +14,14 @@ from latency_probes import clips
 from latency_probes.barge_in import judge_over
 from latency_probes.records import MISSED_S, CallRecord, Said, TurnResult
 from latency_probes.timeline import AUDIBLE_DBFS, WIRE_RATE, Reply, Timeline, frame_levels
-from latency_probes.transcripts import contains, is_acknowledgement, is_fallback, matches, word_error_rate
+from latency_probes.transcripts import (
+    after_acknowledgement,
+    contains,
+    is_acknowledgement,
+    is_fallback,
+    matches,
+    word_error_rate,
+)
 from voicepipe.audio import Pcm, samples_to_ms
 
 RECORD = "voicepipe.turn"
@@ -86,6 +93,13 @@ def went_on(said: Said, line: Timeline) -> bool:
         for reply in became_audible(line, began, ended)
         if not is_acknowledgement(reply.text)
     )
+
+
+def answered_late(said: Said, line: Timeline) -> bool:
+    """Whether a reply acknowledged first and then answered. When the answer began nobody can tell: it is one sound."""
+    ended = line.sent_at(said.start + said.speech.voiced[1] - 1)
+    replies = became_audible(line, ended, min(said.until, ended + MISSED_S))
+    return any(after_acknowledgement(reply.text) and not is_fallback(reply.text) for reply in replies)
 
 
 def outcome(answer: Reply | None, replies: list[Reply], expect: list[str]) -> str:

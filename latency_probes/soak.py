@@ -13,7 +13,7 @@ from latency_probes import clips
 from latency_probes.caller import Caller
 from latency_probes.conversation import converse
 from latency_probes.health import figures
-from latency_probes.measure import judge_call, went_on
+from latency_probes.measure import answered_late, judge_call, went_on
 from latency_probes.misbehaving import SHUT_OUT, Site, dies, floods, pours, stalls
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.records import Said, TurnResult
@@ -70,10 +70,16 @@ class Soaked(msgspec.Struct):
     early: dict[str, int] = {}
     """Their turns whose answer began before they had finished, and went on: what a scripted recogniser hears may be
     over before the question is."""
+    late: dict[str, int] = {}
+    """Their turns in which the server acknowledged first, and answered in the same reply."""
     lost: dict[str, int] = {}
     """Their turns without an answer, or with the fallback in its place, by door."""
     losses: list[str] = []
     """What is known of the first of these."""
+
+    def turns(self, door: str) -> int:
+        """Of well-behaved calls, also those whose answer was early, late or lost."""
+        return len(self.gaps.get(door, [])) + sum(count.get(door, 0) for count in (self.early, self.late, self.lost))
 
 
 @dataclass(slots=True)
@@ -151,8 +157,10 @@ class Soak:
         results = await asyncio.to_thread(judge_call, record, {})
         for said, result in zip(record.said, results, strict=True):
             early = result.gap_ms is None and went_on(said, record.timeline)
-            lost = (result.gap_ms is None and not early) or result.outcome == "fallback"
+            late = result.gap_ms is None and not early and answered_late(said, record.timeline)
+            lost = (result.gap_ms is None and not early and not late) or result.outcome == "fallback"
             self.seen.early[door] = self.seen.early.get(door, 0) + early
+            self.seen.late[door] = self.seen.late.get(door, 0) + late
             self.seen.lost[door] = self.seen.lost.get(door, 0) + lost
             self.seen.losses += [self._told(door, result, story(said, record.timeline))] * (
                 lost and len(self.seen.losses) < FAILURES
@@ -205,7 +213,8 @@ class Soak:
 def story(said: Said, line: Timeline) -> str:
     """What the server told of this turn, by seconds from the caller's last word."""
     began, ended = (line.sent_at(said.start + at) for at in (said.speech.voiced[0], said.speech.voiced[1] - 1))
-    told = [(reply.first_audible.arrived, "audible") for reply in line.replies.values() if reply.first_audible]
+    heard = [reply for reply in line.replies.values() if reply.first_audible]
+    told = [(reply.first_audible.arrived, f"audible: {reply.text!r}") for reply in heard if reply.first_audible]
     for event in line.events:
         details = event.data.get("response", {}).get("status_details") or {}
         if not event.type.endswith(".delta"):

@@ -47,16 +47,21 @@ def breaches(seen: Soaked) -> list[str]:
     elif memory.high > MOST_MB:
         found.append(f"memory may grow by {memory.high:.1f} MB an hour (upper end of 95 %; at most {MOST_MB:.0f}): "
                      "a longer soak says it more closely")  # fmt: skip
-    if seen.seconds >= seen.planned_s and not seen.after:
-        found.append("the server told nothing of itself once all calls were over: see whether it still runs")
-    found += [f"{seen.after[key]:.0f} {name} are left when all calls are over"
-              for key, name in OURS.items() if seen.seconds >= seen.planned_s and seen.after.get(key)]  # fmt: skip
+    if seen.seconds >= seen.planned_s:  # Of one that was stopped, calls were still going on.
+        found += _left(seen)
     for key, name in HELD.items():
         slope = grown(seen, key)
         more = seen.after.get(key, 0) - seen.before.get(key, 0)
         if key != "rss_kb" and slope and slope.low > 0 and more > 0:
             found.append(f"{name} grow: {slope.value:+.1f} an hour, and {more:.0f} are left when all calls are over")
     return found
+
+
+def _left(seen: Soaked) -> list[str]:
+    if not seen.after:
+        return ["the server told nothing of itself once all calls were over: see whether it still runs"]
+    kept = [(seen.after.get(key, 0), name) for key, name in OURS.items()]
+    return [f"{count:.0f} {name} are left when all calls are over" for count, name in kept if count]
 
 
 def show(seen: Soaked, console: Console) -> list[str]:
@@ -95,12 +100,12 @@ def held(seen: Soaked) -> Table:
 
 
 def heard(seen: Soaked) -> Table:
-    """What well-behaved callers heard; the gaps are those of answers that were neither early nor lost."""
+    """What well-behaved callers heard; the gaps are those of answers that were neither early, late nor lost."""
     table = Table("well-behaved callers by", title="their turns, heard gap in ms")
-    for column in ("turns", "p50", "p95", "p99", "early", "lost"):
+    for column in ("turns", "p50", "p95", "p99", "early", "late", "lost"):
         table.add_column(column, justify="right", no_wrap=True)
     for door in sorted({*seen.gaps, *seen.lost}):
-        gaps, early, lost = seen.gaps.get(door, []), seen.early.get(door, 0), seen.lost.get(door, 0)
+        gaps, others = seen.gaps.get(door, []), [count.get(door, 0) for count in (seen.early, seen.late, seen.lost)]
         figures = ["-" if (ms := percentile(gaps, percent)) is None else f"{ms:.0f}" for percent in (50, 95, 99)]
-        table.add_row(door, str(len(gaps) + early + lost), *figures, str(early), str(lost))
+        table.add_row(door, str(seen.turns(door)), *figures, *map(str, others))
     return table

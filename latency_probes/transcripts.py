@@ -77,6 +77,12 @@ def is_acknowledgement(reply: str) -> bool:
     return bool(ACKNOWLEDGEMENT.match(reply) or HOLLOW.fullmatch(reply))
 
 
+def after_acknowledgement(reply: str) -> str:
+    """What `reply` goes on to say, where it acknowledges first; empty: nothing, or it does not."""
+    acknowledged, *rest = re.split(r"(?<=[.!?])\s+", reply, maxsplit=1)
+    return rest[0] if rest and is_acknowledgement(acknowledged) else ""
+
+
 def is_fallback(reply: str) -> bool:
     """Whether `reply` asks again or apologises instead of answering."""
     return bool(FALLBACK.search(reply))
