@@ -100,7 +100,7 @@ async def test_our_end_hangs_up_since_telnyx_would_hold_the_call() -> None:
         await until(lambda: api.did("hangup"))
 
 
-@pytest.mark.parametrize("way", ["gone", "nonsense"])
+@pytest.mark.parametrize("way", ["gone", "nonsense", "a huge message"])
 async def test_a_stream_that_breaks_leaves_nobody_in_silence(way: str) -> None:
     async with telnyx() as (pop, api, address):
         await call(address)
@@ -108,6 +108,8 @@ async def test_a_stream_that_breaks_leaves_nobody_in_silence(way: str) -> None:
             await until(lambda: pop.live)
             if way == "gone":
                 socket.transport.abort()
+            elif way == "a huge message":
+                await socket.send(json.dumps({"event": "dtmf", "more": "x" * pop.config.limits.event_bytes}))
             else:
                 for _ in range(10):
                     await socket.send("{")

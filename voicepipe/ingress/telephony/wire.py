@@ -28,6 +28,7 @@ class Wire:
         self._socket = socket
         self._dialect = dialect
         self._sender = Sender(socket)
+        self._sender.take_at_most(limits.event_bytes)  # A packet of sound takes a hundredth of that.
         self._stream_id = ""
         self._bad = self._troubles = 0
         self._outbox = Outbox(limits.unread_bytes, self._full)
