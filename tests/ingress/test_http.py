@@ -24,12 +24,12 @@ from voicepipe.errors import ConfigError, Draining, EngineDown, PopFull, Unautho
 from voicepipe.ingress import http, local, server
 from voicepipe.ingress.keys import Caller, Secrets
 
-KEYED = msgspec.structs.replace(Config(), tenants=(TenantConfig(name="acme", key_env="ACME_KEY"),))
+TENANTS = (TenantConfig(name="acme", key_env="ACME_KEY"),)
 KEYS = {"sk-acme": Tenant("acme"), "sk-clinic": Tenant("clinic", agents=("clinic",))}
 
 
-def keyed() -> FakePop:
-    return FakePop(KEYED, KEYS)
+def keyed(**limits: int) -> FakePop:
+    return FakePop(msgspec.structs.replace(limited(**limits), tenants=TENANTS), KEYS)
 
 
 @asynccontextmanager
@@ -235,7 +235,7 @@ def test_a_public_address_needs_keys() -> None:
     public = msgspec.structs.replace(Config(), http=HttpConfig(host="0.0.0.0"))
     with pytest.raises(ConfigError, match="no tenant has a key"):
         local.check_exposure(public)
-    local.check_exposure(msgspec.structs.replace(public, tenants=KEYED.tenants))
+    local.check_exposure(msgspec.structs.replace(public, tenants=TENANTS))
     for host in ("127.0.0.1", "127.8.8.8", "::1", "localhost"):
         local.check_exposure(msgspec.structs.replace(Config(), http=HttpConfig(host=host)))
 
