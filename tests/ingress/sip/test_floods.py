@@ -298,6 +298,29 @@ async def test_who_is_refused_costs_nobody_a_place(change: dict[str, Any], code:
         hang_all_up(eve)
 
 
+async def test_refusals_that_nobody_acknowledges_take_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few are remembered and sent again; the others are where their INVITE comes again."""
+    monkeypatch.setattr(transactions, "MOST_REFUSED", 5)
+    kept = list[Transactions]()
+    begin = Transactions.__init__
+
+    def begun(self: Transactions, *args: Any) -> None:
+        kept.append(self)
+        begin(self, *args)
+
+    monkeypatch.setattr(Transactions, "__init__", begun)
+    pop = FakePop(sip(trunks=(CARRIER,)))
+    pop.refuse = Draining("This PoP is being shut down.")
+    async with serving(pop), phone(pop, "127.0.0.9") as eve, phone(pop, "127.0.0.9") as ann:
+        invites = [invite("127.0.0.9") for _ in range(20)]
+        for sent in invites:
+            assert await insists(eve, sent) == 503
+        assert len(kept[0].tserver) == 5
+        assert (await ann.dial()).code == 503
+        ann.ack()
+        await until(lambda: len(kept[0].tserver) == 4)
+
+
 async def test_who_never_acknowledges_holds_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("voicepipe.ingress.sip.call.ACK_S", 0.7)
     pop = FakePop(sip())

@@ -178,6 +178,8 @@ class Stack:
         """As `Request.respond`."""
         acknowledged = (lambda message: on_ack(Message(message))) if on_ack else None
         self._transactions.sendResponse(response, transaction, ack_cb=acknowledged)
+        if transaction.needack and response.getSCode()[0] >= 300:
+            self._transactions.refused(transaction)
         if once:
             self._transactions.not_again(transaction)
 

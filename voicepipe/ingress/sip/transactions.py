@@ -10,6 +10,7 @@ import re
 import socket
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,8 @@ READING = Rate(20, 500)
 MOST_BYTES = 65_536
 WAITING_BYTES = 1 << 20
 """Of datagrams in the socket, where the system lets us: a burst of calls waits there, and is not lost."""
+MOST_REFUSED = 256
+"""Refused INVITEs whose ACK is waited for. Each takes 13 kB, and sippy would keep it for 32 s."""
 _SECRETS = re.compile(r"(inline:|response=|authorization: )[^\r\n]*", re.IGNORECASE)
 
 
@@ -195,6 +198,8 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
         self.model_udp_server = (lambda config, options: server), (lambda address, handle: _Options())
         config = {"_sip_address": server.address[0], "_sip_port": server.address[1], "_sip_logger": _Log()}
         super().__init__(config, on_request)
+        self._refused = deque[Any]()
+        """Refused INVITEs, the oldest first; most of them were acknowledged."""
 
     def incomingRequest(self, msg: Any, checksum: bytes, tids: Any, server: UdpSocket) -> None:
         """A transaction begins only with what can be answered, or it would never end. Raises ValueError, and whatever
@@ -215,13 +220,19 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
         last = seen.to_tag if seen.method == "ACK" else seen.branch
         return bool(last) and (seen.call_id, seen.from_tag, number, last) in self.tserver
 
+    def refused(self, transaction: Any) -> None:
+        """An INVITE has its final response, whose ACK is waited for unless there are MOST_REFUSED newer ones."""
+        self._refused.append(transaction)
+        if len(self._refused) > MOST_REFUSED:
+            self.forget(self._refused.popleft())
+
     def not_again(self, transaction: Any) -> None:
         """Its final response is not sent again before the INVITE is."""
         if transaction.teA:
             transaction.teA.cancel()
 
     def forget(self, transaction: Any) -> None:
-        """One that has failed to be answered."""
+        """It is over: nothing is sent again, and an ACK is none of it. Safe for one that has ended."""
         self.tserver.pop(transaction.tid, None)
         _stop(transaction)
         transaction.cleanup()
