@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -259,6 +260,20 @@ async def test_a_process_that_hangs_is_killed_and_replaced() -> None:
     assert pool.alive, "one that is asked nothing owes nothing"
     pool._children[0]._program = program()
     assert await asked(pool, "count", to=1)
+    await pool.close()
+
+
+async def test_a_process_owes_nothing_for_the_time_in_which_we_stood_still() -> None:
+    """As after SIGSTOP or `docker pause`, which stop the process as well."""
+    pool = ChildPool(program(stall_s=4.0))
+    await pool.start()
+    asking = asyncio.create_task(asked(pool, "hang"))
+    await asyncio.sleep(0.1)
+    time.sleep(5.5)
+    await asyncio.sleep(0.2)
+    assert pool.alive and not asking.done()
+    with pytest.raises(EngineDead, match="sent nothing for 4 s"):
+        await asking
     await pool.close()
 
 

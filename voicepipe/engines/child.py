@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 from voicepipe.engines import child_main
 from voicepipe.engines.child_main import MAGIC, SIZES, frame
 from voicepipe.engines.failures import Failures
+from voicepipe.engines.lived import LOOK_S, Lived
 from voicepipe.errors import EngineDead, EngineError, EngineMissing
 
 log = logging.getLogger(__name__)
@@ -82,7 +83,9 @@ class Child:
         self._program = program
         self._changed = changed
         self._stdin: asyncio.StreamWriter | None = None
-        self._patience: asyncio.Timeout | None = None
+        self._lived = Lived()
+        self._due = 0.0
+        """Second of that clock by which something more comes, or it hangs."""
         self._open: dict[int, Request] = {}
         self._numbers = count(1)
         self._said: deque[str] = deque(maxlen=LAST_LINES)
@@ -216,23 +219,28 @@ class Child:
 
     async def _listen(self, process: Process) -> None:
         """Take answers, until the process ends or hangs. Raises _Over."""
+        self._changed()  # not earlier: whoever is sent something now expects an answer
+        while True:
+            self._take(*await self._next(process))
+            self._expect()
+
+    async def _next(self, process: Process) -> tuple[dict[str, Any], bytes]:
+        """The next frame. Raises _Over: there is none, or it is overdue."""
+        reading = asyncio.ensure_future(_read(process))
         try:
-            async with asyncio.timeout(None) as self._patience:
-                self._changed()  # not earlier: whoever is sent something now expects an answer
-                while True:
-                    head, data = await _read(process)
-                    self._answered = True
-                    self._take(head, data)
-                    self._patience.reschedule(None)
-                    if self._open:
-                        self._expect()
-        except TimeoutError:
-            raise _Over(f"sent nothing for {self._program.stall_s:g} s while it was asked") from None
+            while not reading.done():
+                await asyncio.wait({reading}, timeout=LOOK_S / 2)
+                if self._open and not reading.done() and self._lived() > self._due:
+                    raise _Over(f"sent nothing for {self._program.stall_s:g} s while it was asked")
+            frame_read = reading.result()
+            self._answered = True
+            return frame_read
+        finally:
+            reading.cancel()
 
     def _expect(self) -> None:
-        """Something more is due from now on."""
-        assert self._patience, "nothing is sent before somebody listens"
-        self._patience.reschedule(asyncio.get_running_loop().time() + self._program.stall_s)
+        """Something is due from now on, if anything was asked."""
+        self._due = self._lived() + self._program.stall_s
 
     def _take(self, head: dict[str, Any], data: bytes) -> None:
         request = self._open.get(head.get("id", 0))
