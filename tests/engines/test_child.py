@@ -269,7 +269,7 @@ async def test_a_process_owes_nothing_for_the_time_in_which_we_stood_still() -> 
     await pool.start()
     asking = asyncio.create_task(asked(pool, "hang"))
     await asyncio.sleep(0.1)
-    time.sleep(5.5)
+    time.sleep(5.5)  # noqa: ASYNC251
     await asyncio.sleep(0.2)
     assert pool.alive and not asking.done()
     with pytest.raises(EngineDead, match="sent nothing for 4 s"):
