@@ -37,7 +37,8 @@ class Bucket:
 
     def take(self, amount: float = 1.0) -> None:
         """Of what `has` told."""
-        self._left = max(-self._owes, self._left - amount)
+        left = self._left - amount
+        self._left = left if left > -self._owes else -self._owes
 
     def admits(self, now: float) -> bool:
         """Takes one if anything is left."""

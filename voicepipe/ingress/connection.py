@@ -205,6 +205,8 @@ class StampedWebSocket(WebSocketsSansIOProtocol):
 
     def data_received(self, data: bytes) -> None:
         self.received_at = time.monotonic()
+        if not self._unread and self._feeding is None and len(data) <= self._piece:
+            return self._parse(data)
         self._unread += data
         if self._feeding is None:
             self._feed()
@@ -214,13 +216,19 @@ class StampedWebSocket(WebSocketsSansIOProtocol):
         self._feeding = None
         piece = bytes(self._unread[: self._piece])
         del self._unread[: len(piece)]
+        self._parse(piece)
+
+    def _parse(self, piece: bytes) -> None:
         self._frames = self._messages = 0
         super().data_received(piece)
-        few = self._frames + self._messages <= FEW_FRAMES
-        self._piece = min(LARGEST_PIECE, 2 * self._piece) if few else LEAST_PIECE
-        if self._frames and not self._spare.has(self.loop.time()):
-            self._fail()
-        self._spare.take(self._frames)
+        if self._frames + self._messages > FEW_FRAMES:
+            self._piece = LEAST_PIECE
+        elif self._piece < LARGEST_PIECE:
+            self._piece *= 2
+        if self._frames:
+            if not self._spare.has(self.loop.time()):
+                self._fail()
+            self._spare.take(self._frames)
         if self.transport.is_closing():
             self._unread.clear()
         elif self._unread and not self.read_paused:

@@ -14,7 +14,7 @@ from typing import Any
 
 from voicepipe.bucket import Bucket, Rate
 from voicepipe.ingress.realtime.errors import WireError
-from voicepipe.metered import Metered, Payer, paid_by
+from voicepipe.metered import Metered, PaidBy, Payer
 
 BURST_S = 0.1
 """Of the loop's time that a call can save up at most. It begins with nothing saved: who places call after call would
@@ -75,7 +75,7 @@ class Share:
     async def spend(self, asked: Coroutine[Any, Any, None], tell: Callable[[WireError], None]) -> None:
         """Carry out one message; returns when the next one may be. `tell` gets the error that its client is to read."""
         payer = self.payer()
-        with paid_by(payer):
+        with PaidBy(payer):
             await Metered(asked, payer)
         if self._slice >= SLICE_S:
             await self.rest(tell)

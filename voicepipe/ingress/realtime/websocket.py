@@ -16,7 +16,7 @@ from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.sender import Sender
-from voicepipe.metered import paid_by
+from voicepipe.metered import PaidBy
 from voicepipe.tasks import TaskGroup
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ async def listen_in(socket: WebSocket, call: RealtimeCall, subprotocol: str | No
     try:
         await client.accept(subprotocol)
         async with TaskGroup() as tasks:
-            with paid_by(call.share.payer()):  # Each event is written to each of them once more.
+            with PaidBy(call.share.payer()):  # Each event is written to each of them once more.
                 writer = tasks.create_task(client.write())
             reader = tasks.create_task(client.read())
             await asyncio.wait({writer, reader}, return_when=asyncio.FIRST_COMPLETED)
@@ -80,7 +80,6 @@ class _Client:
         self._idle_s = idle_s
         self._on_full = on_full
         self.outbox = call.join(self._full)
-        self._gone = False
 
     async def accept(self, subprotocol: str | None) -> None:
         """As a listener, which brings no sound: its messages are short."""
@@ -89,23 +88,18 @@ class _Client:
 
     async def read(self) -> str:
         """Carry out what the client asks until it is gone; why it is: "caller" or "idle"."""
-        await self._call.running.wait()
-        try:
-            while not self._gone:
-                await self._call.share.spend(self._heed(), partial(self._call.tell, self.outbox))
-        except TimeoutError:
-            return "idle"
-        return "caller"
-
-    async def _heed(self) -> None:
-        """Carry out the next message."""
-        async with asyncio.timeout(self._idle_s):
-            message = await self._socket.receive()
-        if message["type"] == "websocket.disconnect":
-            self._gone = True
-            return
-        raw = message.get("text") or message.get("bytes") or b""
-        await self._call.handle(raw, self.sender.received_at, self.outbox, self._rights)
+        call, tell = self._call, partial(self._call.tell, self.outbox)
+        await call.running.wait()
+        while True:
+            try:
+                async with asyncio.timeout(self._idle_s):
+                    message = await self._socket.receive()
+            except TimeoutError:
+                return "idle"
+            if message["type"] == "websocket.disconnect":
+                return "caller"
+            raw = message.get("text") or message.get("bytes") or b""
+            await call.share.spend(call.handle(raw, self.sender.received_at, self.outbox, self._rights), tell)
 
     async def write(self) -> None:
         """Send until the outbox is closed and empty, then close the socket."""
