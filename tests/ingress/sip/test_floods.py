@@ -26,9 +26,8 @@ from voicepipe.config import PopConfig
 from voicepipe.errors import Draining, PopFull, TenantFull
 from voicepipe.ingress.sip import transactions
 from voicepipe.ingress.sip.doorkeeper import Doorkeeper
-from voicepipe.ingress.sip.gate import Admitted, Gate, Refusal
+from voicepipe.ingress.sip.gate import Gate
 from voicepipe.ingress.sip.glance import LONGEST, glance
-from voicepipe.ingress.sip.lent import Lent
 from voicepipe.ingress.sip.transactions import READING, Transactions, UdpSocket
 from voicepipe.phone_config import SipTrunk, SipUser
 
@@ -179,32 +178,6 @@ async def test_datagrams_that_come_one_by_one_have_half_of_the_time_as_well(monk
 # --- who does not acknowledge
 
 
-class Call:
-    settled = False
-
-
-A, B = Admitted(trunk="a"), Admitted(trunk="b")
-
-
-def test_half_of_the_places_are_lent_and_the_greediest_gives_way() -> None:
-    lent = Lent[Call](4, 0.5)
-    of_b, *of_a = [Call() for _ in range(4)]
-    lent.lend(of_b, B, 0.0)
-    for call in of_a:
-        assert lent.in_the_way(A, 1.0) is None
-        lent.lend(call, A, 1.0)
-    assert lent.in_the_way(B, 1.1) is of_a[0], "to somebody else at once"
-    with pytest.raises(Refusal, match="3 calls whose answers"):
-        lent.in_the_way(A, 1.4)
-    assert lent.in_the_way(A, 1.6) is of_a[0], "to their own once it had its time"
-    of_a[1].settled = True
-    assert lent.in_the_way(A, 1.4) is None
-    lent.lend(of_a[1], A, 1.4)
-    lent.end(of_a[0])
-    lent.end(of_a[0])
-    assert lent.in_the_way(A, 1.4) is None
-
-
 async def forge(eve: Phone, count: int) -> None:
     for _ in range(count):
         eve.call_id, eve.to_tag = secrets.token_hex(6), ""
@@ -292,15 +265,14 @@ async def test_who_is_refused_costs_nobody_a_place(change: dict[str, Any], code:
         await forge(eve, most)
         await until(lambda: pop.live == most)
         pop.refuse, ann.contact = change.get("refuse"), change.get("contact", "")
-        ann.invite(change.get("body"))
-        assert (await ann.final("INVITE")).code == code
+        assert await insists(ann, ann.invite(change.get("body"))) == code
         assert pop.live == most and not [said for said in eve.said if said.method == "BYE"]
         hang_all_up(eve)
 
 
 async def test_refusals_that_nobody_acknowledges_take_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few are remembered and sent again; the others are where their INVITE comes again."""
-    monkeypatch.setattr(transactions, "MOST_REFUSED", 5)
+    monkeypatch.setattr(transactions, "MOST_DOUBTFUL", 5)
     kept = list[Transactions]()
     begin = Transactions.__init__
 

@@ -62,6 +62,8 @@ class SipCall:
         self._refreshed = 0.0
         self._settled = asyncio.Event()
         """The INVITE's answer was acknowledged, or never will be."""
+        self.on_acknowledged: Callable[[SipCall], object] | None = None
+        """So was our answer to an INVITE: the one that began the call, or a later one."""
         self._gone = False
         """The far end has hung up."""
         self._answered = False
@@ -109,10 +111,9 @@ class SipCall:
 
     def _unacknowledged(self) -> None:
         """It ends at once: whether anybody is there to hear our BYE is not waited for."""
-        self._warn_unacknowledged()
         if self._invite:
             self._invite.forget()
-        self.dialog.send("BYE", lambda response: None)
+        self.dialog.send("BYE", lambda response: None, doubtful=True)
         self.give_up()
 
     def give_up(self) -> None:
@@ -136,6 +137,8 @@ class SipCall:
         """`answered`: the ACK that answers an offer of ours, for which an INVITE from `signalled` has asked."""
         self._settled.set()
         self._invite = None
+        if self.on_acknowledged:
+            self.on_acknowledged(self)
         if answered is not None:
             try:
                 self._media.accept(answered.body, signalled)
@@ -248,6 +251,7 @@ class SipCall:
                 async with asyncio.timeout(ACK_S):
                     await self._settled.wait()
             if not self.settled:
+                self._warn_unacknowledged()
                 self._unacknowledged()
             if not self.realtime.ended.is_set():
                 await self._converse(clock)

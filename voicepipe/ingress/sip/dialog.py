@@ -74,8 +74,8 @@ class Dialog:
         port = self._target.port
         return f"{self._target.host}:{port}" if port else self._target.host
 
-    def send(self, method: str, on_response: OnResponse, headers: Headers = ()) -> int:
-        """Send a request within the dialog; its number."""
+    def send(self, method: str, on_response: OnResponse, headers: Headers = (), *, doubtful: bool = False) -> int:
+        """Send a request within the dialog; its number. `doubtful`: as `Stack.send`."""
         self._seq += 1
         uri, routes = self._target.uri, [f"<{route.uri}>" for route in self._routes]
         if self._routes and not self._routes[0].loose:
@@ -93,7 +93,7 @@ class Dialog:
             *(f"{name}: {value}" for name, value in headers),
         ]
         head = "".join(f"{line}\r\n" for line in lines)
-        self._stack.send(head, self.local, self._next_hop(), on_response)
+        self._stack.send(head, self.local, self._next_hop(), on_response, doubtful=doubtful)
         return self._seq
 
     def _next_hop(self) -> Host:

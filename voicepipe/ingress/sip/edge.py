@@ -25,7 +25,7 @@ from voicepipe.ingress.sip.dialog import Dialog, DialogId, new_call
 from voicepipe.ingress.sip.doorkeeper import Doorkeeper
 from voicepipe.ingress.sip.gate import Admitted, Challenge, Gate, Refusal, Unadmitted
 from voicepipe.ingress.sip.glance import Glance
-from voicepipe.ingress.sip.lent import T1_S, Lent
+from voicepipe.ingress.sip.lent import Lent
 from voicepipe.ingress.sip.media import SDP, SipMedia, read_sdp
 from voicepipe.ingress.sip.message import Address, SipError, printable
 from voicepipe.ingress.sip.stack import Request, Stack
@@ -69,7 +69,7 @@ class SipEdge:
         self._held: Counter[Admitted] = Counter()
         """Calls by who has them."""
         self._ring_s = sip.ring_ms / 1000
-        self._lent = Lent[SipCall](max(LEAST_LENT, pop.config.pop.slots // 2), self._ring_s + T1_S)
+        self._lent = Lent[SipCall](max(LEAST_LENT, pop.config.pop.slots // 2), self._ring_s)
         self._ringing: dict[asyncio.Task[None], Request] = {}
 
     def open(self) -> None:
@@ -219,7 +219,7 @@ class SipEdge:
         expires = int(time.time() + config.limits.call_ms / 1000)
         session, settings = settle(wanted.agent, Caller(wanted.tenant), expires)
         settings = msgspec.structs.replace(settings, origin=wanted.origin)
-        seat = self._seated(wanted, place)
+        seat = self._seated(wanted, invite.source[0], place)
         host, signalled = self._stack.address[0], invite.source[0]
         media, sdp = SipMedia.opened(config.sip, dialog.local, host, signalled, said)
         place.callback(media.close)
@@ -228,15 +228,21 @@ class SipEdge:
         place.callback(self._dialogs.pop, dialog.id, None)
         self._lent.lend(call, wanted.who, time.monotonic())
         place.callback(self._lent.end, call)
+        call.on_acknowledged = self._acknowledged
         return call, sdp
 
-    def _seated(self, wanted: _Wanted, place: ExitStack) -> Seat:
+    def _acknowledged(self, call: SipCall) -> None:
+        self._lent.acknowledged(call, time.monotonic())
+
+    def _seated(self, wanted: _Wanted, source: str, place: ExitStack) -> Seat:
         """After all else that may keep the caller out: it may cost another one theirs. Raises Refused, Refusal."""
         late = self._lent.in_the_way(wanted.who, time.monotonic())
         seat = place.enter_context(self._pop.admit(wanted.tenant, wanted.agent, late.seat if late else None))
         place.enter_context(_counted(self._held, wanted.who))
         if late:
             late.give_way()
+            text = "%s: not acknowledged yet, and a call of %s takes its place"
+            self._refusals.tell(source, text, late.realtime.id, wanted.who)
         return seat
 
     async def _ring(self, invite: Request, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:

@@ -7,6 +7,10 @@ from voicepipe.ingress.sip.gate import Admitted, Refusal
 
 T1_S = 0.5
 """RFC 3261, 17: what a way there and back takes at most. Our answer is sent again then."""
+LEAST_S = 0.04
+"""An ACK may wait for half of this in our own socket, where a flood pauses the reading."""
+FORGETS = 32
+"""So many calls that were acknowledged sooner make us forget two thirds of what one took longer."""
 WAIT_S = "1"
 
 
@@ -23,16 +27,30 @@ T = TypeVar("T", bound=Awaited)
 
 class Lent(Generic[T]):
     """At most `most` of a PoP's places. Where all are lent, whoever has most of them gives one up to somebody else, and
-    to themselves those that have had `patience_s` to be acknowledged. Times are monotonic seconds."""
+    to themselves those that have had twice the time that their calls take to be acknowledged. A call is answered
+    `ring_s` after it came. Times are monotonic seconds."""
 
-    def __init__(self, most: int, patience_s: float) -> None:
-        self._most, self._patience_s = most, patience_s
+    def __init__(self, most: int, ring_s: float = 0.0) -> None:
+        self._most, self._ring_s = most, ring_s
         self._lent: dict[T, tuple[Admitted, float]] = {}
         """Since when; the oldest first."""
+        self._took_s: dict[Admitted, float] = {}
+        """The longest from our answer to their ACK lately. They are trunks and users of the configuration, so it does
+        not grow."""
 
     def lend(self, call: T, who: Admitted, now: float) -> None:
         """`who` has it until it is settled, or `end`."""
         self._lent[call] = who, now
+
+    def acknowledged(self, call: T, now: float) -> None:
+        """Our answer was. Only who received it can do that: its tag is a secret."""
+        if call not in self._lent:
+            return
+        who, since = self._lent.pop(call)
+        took_s = now - since - self._ring_s
+        if took_s < T1_S:  # A later one tells of a packet that was lost, since our answer was sent again.
+            known_s = self._took_s.get(who, took_s)
+            self._took_s[who] = max(took_s, known_s + (took_s - known_s) / FORGETS)
 
     def end(self, call: T) -> None:
         """It is over."""
@@ -46,7 +64,11 @@ class Lent(Generic[T]):
         count = Counter(holder for holder, _ in self._lent.values())
         worst = max(count, key=lambda holder: (count[holder], holder == who))
         call, since = next((call, since) for call, (holder, since) in self._lent.items() if holder == worst)
-        if worst == who and now - since < self._patience_s:
+        if worst == who and now - since < self._patience_s(who):
             why = f"{who} has {count[who]} calls whose answers it has not acknowledged yet"
             raise Refusal(503, "Service Unavailable", why, (("Retry-After", WAIT_S),))
         return call
+
+    def _patience_s(self, who: Admitted) -> float:
+        """From an INVITE of theirs until another one of theirs may take its place."""
+        return self._ring_s + min(T1_S, max(LEAST_S, 2 * self._took_s.get(who, T1_S)))

@@ -179,7 +179,7 @@ class Stack:
         acknowledged = (lambda message: on_ack(Message(message))) if on_ack else None
         self._transactions.sendResponse(response, transaction, ack_cb=acknowledged)
         if transaction.needack and response.getSCode()[0] >= 300:
-            self._transactions.refused(transaction)
+            self._transactions.doubt(transaction)
         if once:
             self._transactions.not_again(transaction)
 
@@ -192,15 +192,20 @@ class Stack:
         """A body as sippy has it."""
         return MsgBody(body)
 
-    def send(self, head: str, via: str, address: Host, on_response: OnResponse) -> None:
+    def send(self, head: str, via: str, address: Host, on_response: OnResponse, *, doubtful: bool = False) -> None:
         """Send a request without a body: its first line and headers without Via, each line with its end. `on_response`
-        gets every response, 408 if none comes within 32 s."""
+        gets every response, 408 if none comes within 32 s. `doubtful`: there may be nobody who answers it, and what is
+        kept of such requests is bounded."""
         branch = f"z9hG4bK{secrets.token_hex(12)}"
         first, _, rest = head.partition("\r\n")
         line = f"Via: SIP/2.0/UDP {via}:{self.address[1]};branch={branch};rport\r\n"
         request = SipRequest(f"{first}\r\n{line}{rest}Content-Length: 0\r\n\r\n")
         request.setTarget((address, "udp"))
-        self._transactions.newTransaction(request, lambda said: on_response(_response(said)), userv=self._socket)
+        transaction = self._transactions.newTransaction(
+            request, lambda said: on_response(_response(said)), userv=self._socket
+        )
+        if doubtful:
+            self._transactions.doubt(transaction)
 
 
 def _response(message: SipResponse) -> Response:

@@ -36,8 +36,9 @@ READING = Rate(20, 500)
 MOST_BYTES = 65_536
 WAITING_BYTES = 1 << 20
 """Of datagrams in the socket, where the system lets us: a burst of calls waits there, and is not lost."""
-MOST_REFUSED = 256
-"""Refused INVITEs whose ACK is waited for. Each takes 13 kB, and sippy would keep it for 32 s."""
+MOST_DOUBTFUL = 256
+"""Refused INVITEs whose ACK is waited for, and BYEs of calls that were never acknowledged. sippy would keep an INVITE
+for 32 s, in 13 kB, and a BYE for 64 s."""
 _SECRETS = re.compile(r"(inline:|response=|authorization: )[^\r\n]*", re.IGNORECASE)
 
 
@@ -198,8 +199,8 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
         self.model_udp_server = (lambda config, options: server), (lambda address, handle: _Options())
         config = {"_sip_address": server.address[0], "_sip_port": server.address[1], "_sip_logger": _Log()}
         super().__init__(config, on_request)
-        self._refused = deque[Any]()
-        """Refused INVITEs, the oldest first; most of them were acknowledged."""
+        self._doubtful = deque[Any]()
+        """The oldest first; most of them were answered."""
 
     def incomingRequest(self, msg: Any, checksum: bytes, tids: Any, server: UdpSocket) -> None:
         """A transaction begins only with what can be answered, or it would never end. Raises ValueError, and whatever
@@ -220,11 +221,11 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
         last = seen.to_tag if seen.method == "ACK" else seen.branch
         return bool(last) and (seen.call_id, seen.from_tag, number, last) in self.tserver
 
-    def refused(self, transaction: Any) -> None:
-        """An INVITE has its final response, whose ACK is waited for unless there are MOST_REFUSED newer ones."""
-        self._refused.append(transaction)
-        if len(self._refused) > MOST_REFUSED:
-            self.forget(self._refused.popleft())
+    def doubt(self, transaction: Any) -> None:
+        """The other end may not be there: it is waited for unless there are MOST_DOUBTFUL newer ones."""
+        self._doubtful.append(transaction)
+        if len(self._doubtful) > MOST_DOUBTFUL:
+            self.forget(self._doubtful.popleft())
 
     def not_again(self, transaction: Any) -> None:
         """Its final response is not sent again before the INVITE is."""
@@ -233,7 +234,8 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
 
     def forget(self, transaction: Any) -> None:
         """It is over: nothing is sent again, and an ACK is none of it. Safe for one that has ended."""
-        self.tserver.pop(transaction.tid, None)
+        for those in (self.tserver, self.tclient):  # Theirs differ in length.
+            those.pop(transaction.tid, None)
         _stop(transaction)
         transaction.cleanup()
 

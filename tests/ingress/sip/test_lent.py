@@ -1,0 +1,192 @@
+"""Who gives up a place whose answer was not acknowledged yet, and how soon: callers of a forged trunk come in."""
+
+import asyncio
+from collections import Counter
+
+import msgspec
+import pytest
+
+from tests.attacks.sip_messages import invite, pour
+from tests.attacks.target import Target
+from tests.ingress.fake_pop import FakePop, serving
+from tests.ingress.sip.peer import SECONDS, Phone, Said, phone, sip
+from tests.waiting import until
+from voicepipe.config import PopConfig
+from voicepipe.ingress.sip import transactions
+from voicepipe.ingress.sip.gate import Admitted, Refusal
+from voicepipe.ingress.sip.lent import FORGETS, LEAST_S, T1_S, Lent
+from voicepipe.ingress.sip.transactions import Transactions
+from voicepipe.phone_config import SipTrunk
+
+CARRIER = SipTrunk(name="carrier", addresses=("127.0.0.9",))
+FORGED_PER_S, SLOTS = 200, 60
+"""Half of the slots are enough for them where each is had for 0.15 s, and not where for 0.5 s."""
+A, B = Admitted(trunk="a"), Admitted(trunk="b")
+
+
+class Call:
+    settled = False
+
+
+def acknowledged(lent: Lent[Call], who: Admitted, *took_s: float) -> None:
+    """Calls of theirs, so long after our answers."""
+    for each_s in took_s:
+        call = Call()
+        lent.lend(call, who, 10.0)
+        lent.acknowledged(call, 10.0 + each_s)
+
+
+def patience_s(lent: Lent[Call], who: Admitted) -> float:
+    """How old a place of theirs must be before they get it themselves. Room for two is in `lent`, and none is taken."""
+    calls = [Call(), Call()]
+    for call in calls:
+        lent.lend(call, who, 0.0)
+    try:
+        for age_ms in range(10_000):
+            try:
+                assert lent.in_the_way(who, age_ms / 1000) is calls[0], "the oldest"
+            except Refusal:
+                continue
+            return age_ms / 1000
+        raise AssertionError("never")
+    finally:
+        for call in calls:
+            lent.end(call)
+
+
+def test_half_of_the_places_are_lent_and_the_greediest_gives_way() -> None:
+    lent = Lent[Call](4)
+    of_b, *of_a = [Call() for _ in range(4)]
+    lent.lend(of_b, B, 0.0)
+    for call in of_a:
+        assert lent.in_the_way(A, 1.0) is None
+        lent.lend(call, A, 1.0)
+    assert lent.in_the_way(B, 1.1) is of_a[0], "to somebody else at once"
+    with pytest.raises(Refusal, match="3 calls whose answers"):
+        lent.in_the_way(A, 1.4)
+    assert lent.in_the_way(A, 1.6) is of_a[0], "to their own once it had its time"
+    of_a[1].settled = True
+    assert lent.in_the_way(A, 1.4) is None
+    lent.lend(of_a[1], A, 1.4)
+    lent.end(of_a[0])
+    lent.end(of_a[0])
+    assert lent.in_the_way(A, 1.4) is None
+
+
+def test_a_place_is_given_up_after_twice_the_time_that_its_senders_calls_take_to_be_acknowledged() -> None:
+    lent = Lent[Call](2)
+    assert patience_s(lent, A) == pytest.approx(T1_S, abs=0.002), "nothing is known of them yet"
+    acknowledged(lent, A, 0.08)
+    assert patience_s(lent, A) == pytest.approx(0.16, abs=0.002)
+    assert patience_s(lent, B) == pytest.approx(T1_S, abs=0.002), "that says nothing of others"
+
+
+def test_one_slow_call_counts_at_once_and_for_long() -> None:
+    lent = Lent[Call](2)
+    acknowledged(lent, A, 0.03, 0.2)
+    assert patience_s(lent, A) == pytest.approx(0.4, abs=0.002)
+    acknowledged(lent, A, *[0.03] * (FORGETS // 4))
+    assert patience_s(lent, A) > 0.3
+    acknowledged(lent, A, *[0.03] * (5 * FORGETS))
+    assert patience_s(lent, A) == pytest.approx(0.06, abs=0.005)
+
+
+@pytest.mark.parametrize(("took_s", "patient_s"), [(0.0, LEAST_S), (0.001, LEAST_S), (0.3, T1_S), (0.499, T1_S)])
+def test_patience_has_bounds(took_s: float, patient_s: float) -> None:
+    lent = Lent[Call](2)
+    acknowledged(lent, A, took_s)
+    assert patience_s(lent, A) == pytest.approx(patient_s, abs=0.002)
+
+
+@pytest.mark.parametrize("took_s", [T1_S, T1_S + 0.03, 3.5])
+def test_what_was_acknowledged_when_our_answer_had_been_sent_again_tells_nothing(took_s: float) -> None:
+    """A packet was lost. It would keep a trunk's places for 0.5 s each, where few of its packets are."""
+    lent = Lent[Call](2)
+    acknowledged(lent, A, took_s)
+    assert patience_s(lent, A) == pytest.approx(T1_S, abs=0.002)
+    acknowledged(lent, A, 0.03, took_s)
+    assert patience_s(lent, A) == pytest.approx(0.06, abs=0.002)
+
+
+def test_a_call_that_rings_before_it_is_answered_has_that_time_as_well() -> None:
+    lent = Lent[Call](2, ring_s=2.0)
+    assert patience_s(lent, A) == pytest.approx(2.0 + T1_S, abs=0.002)
+    acknowledged(lent, A, 2.1)
+    assert patience_s(lent, A) == pytest.approx(2.2, abs=0.002)
+
+
+def test_what_is_acknowledged_again_or_after_its_end_tells_nothing() -> None:
+    lent, call = Lent[Call](2), Call()
+    lent.lend(call, A, 0.0)
+    lent.acknowledged(call, 0.03)
+    lent.acknowledged(call, 0.4)
+    assert patience_s(lent, A) == pytest.approx(0.06, abs=0.002)
+    lent.lend(call, A, 0.0)
+    lent.end(call)
+    lent.acknowledged(call, 0.4)
+    assert patience_s(lent, A) == pytest.approx(0.06, abs=0.002)
+
+
+def test_a_caller_who_lost_a_packet_keeps_the_place_while_there_is_room_or_an_older_one() -> None:
+    lent = Lent[Call](3)
+    acknowledged(lent, A, 0.03)
+    forged, honest = Call(), Call()
+    lent.lend(forged, A, 0.0)
+    lent.lend(honest, A, 0.1)
+    assert lent.in_the_way(A, 0.6) is None
+    lent.lend(Call(), A, 0.6)
+    assert lent.in_the_way(A, 0.7) is forged
+
+
+async def answered(ann: Phone) -> Said:
+    """Call like a trunk, which acknowledges at once and sends its INVITE again where there is no answer."""
+    sent = ann.invite()
+    async with asyncio.timeout(SECONDS):
+        while True:
+            try:
+                async with asyncio.timeout(T1_S):
+                    answer = await ann.final("INVITE")
+            except TimeoutError:
+                ann.send(sent)
+            else:
+                ann.took(answer)
+                ann.ack()
+                return answer
+
+
+async def test_calls_of_a_trunk_in_whose_name_invites_are_forged_are_all_answered(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever forges its address gets nothing of what we answer, and acknowledges nothing. Little is kept of them."""
+    monkeypatch.setattr("voicepipe.ingress.sip.call.ACK_S", 2.0)
+    monkeypatch.setattr(transactions, "MOST_DOUBTFUL", 20)
+    kept = list[Transactions]()
+    begin = Transactions.__init__
+
+    def begun(self: Transactions, *args: object) -> None:
+        kept.append(self)
+        begin(self, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Transactions, "__init__", begun)
+    config = sip(trunks=(CARRIER,))
+    pop = FakePop(msgspec.structs.replace(config, pop=PopConfig(slots=SLOTS)))
+    target = Target("127.0.0.1", 1, sip_port=pop.config.sip.port)
+    told, ended = Counter[int](), Counter[int]()
+    async with serving(pop):
+        async with phone(pop, "127.0.0.9") as ann:
+            assert (await answered(ann)).code == 200
+            assert (await ann.hang_up()).code == 200
+        forging = asyncio.ensure_future(
+            pour(target, 6.0, ["127.0.0.9"], FORGED_PER_S, lambda host, number: invite(host))
+        )
+        await until(lambda: pop.live == SLOTS // 2)
+        while not forging.done():
+            async with phone(pop, "127.0.0.9") as ann:
+                told[(await answered(ann)).code] += 1
+                await asyncio.sleep(0.1)
+                ended[(await ann.hang_up()).code] += 1
+        assert pop.live <= SLOTS // 2
+        assert len(kept[0].tclient) <= 20
+    assert told.keys() == ended.keys() == {200}, f"{told}; hung up: {ended}"
+    assert told.total() >= 3
+    assert caplog.text.count("not acknowledge") < 100, "a log that can be read"
