@@ -73,6 +73,22 @@ def test_half_of_the_places_are_lent_and_the_greediest_gives_way() -> None:
     assert lent.in_the_way(A, 1.4) is None
 
 
+def test_who_has_all_the_calls_that_they_may_have_gives_up_one_of_their_own() -> None:
+    """`calls` of a trunk: who forges its address cannot keep its callers out by that either."""
+    lent, busy = Lent[Call](10), Refusal(486, "Busy Here", "all of its calls")
+    of_a, of_b = Call(), Call()
+    lent.lend(of_b, B, 0.0)
+    with pytest.raises(Refusal, match="all of its calls"):
+        lent.in_the_way(A, 5.0, busy)
+    lent.lend(of_a, A, 5.0)
+    with pytest.raises(Refusal, match="all of its calls"):
+        lent.in_the_way(A, 5.4, busy)
+    assert lent.in_the_way(A, 5.6, busy) is of_a
+    of_a.settled = True
+    with pytest.raises(Refusal, match="all of its calls"):
+        lent.in_the_way(A, 5.6, busy)
+
+
 def test_a_place_is_given_up_after_twice_the_time_that_its_senders_calls_take_to_be_acknowledged() -> None:
     lent = Lent[Call](2)
     assert patience_s(lent, A) == pytest.approx(T1_S, abs=0.002), "nothing is known of them yet"
@@ -190,3 +206,16 @@ async def test_calls_of_a_trunk_in_whose_name_invites_are_forged_are_all_answere
     assert told.keys() == ended.keys() == {200}, f"{told}; hung up: {ended}"
     assert told.total() >= 3
     assert caplog.text.count("not acknowledge") < 100, "a log that can be read"
+
+
+async def test_a_trunks_limit_of_calls_is_not_used_up_by_who_forges_its_address() -> None:
+    pop = FakePop(sip(trunks=(msgspec.structs.replace(CARRIER, calls=2),)))
+    async with serving(pop), phone(pop, "127.0.0.9") as eve, phone(pop, "127.0.0.9") as ann:
+        eve.answers = False
+        for _ in range(2):
+            eve.send(invite("127.0.0.9"))
+        await until(lambda: pop.live == 2)
+        await asyncio.sleep(T1_S)
+        assert (await ann.dial()).code == 200
+        await until(lambda: pop.live == 2)
+        await ann.hang_up()

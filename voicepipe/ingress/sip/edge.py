@@ -208,8 +208,6 @@ class SipEdge:
         # Who knows one password is not to pass for somebody else.
         origin = Origin(who.user or _caller(invite, trusted=bool(who.trunk)), uri.user, invite.extra())
         logger.debug("a call from %r to %r, by %s at %s", origin.caller, origin.called, who, invite.source[0])
-        if self._held[who] >= self._gate.most(who):
-            raise Refusal(486, "Busy Here", f"{who} has as many calls as it may have at a time ({self._held[who]})")
         return _Wanted(who, tenant, agent, origin)
 
     def _prepared(self, invite: Request, wanted: _Wanted, place: ExitStack) -> tuple[SipCall, str]:
@@ -236,7 +234,7 @@ class SipEdge:
 
     def _seated(self, wanted: _Wanted, source: str, place: ExitStack) -> Seat:
         """After all else that may keep the caller out: it may cost another one theirs. Raises Refused, Refusal."""
-        late = self._lent.in_the_way(wanted.who, time.monotonic())
+        late = self._lent.in_the_way(wanted.who, time.monotonic(), self._busy(wanted.who))
         seat = place.enter_context(self._pop.admit(wanted.tenant, wanted.agent, late.seat if late else None))
         place.enter_context(_counted(self._held, wanted.who))
         if late:
@@ -244,6 +242,11 @@ class SipEdge:
             text = "%s: not acknowledged yet, and a call of %s takes its place"
             self._refusals.tell(source, text, late.realtime.id, wanted.who)
         return seat
+
+    def _busy(self, who: Admitted) -> Refusal | None:
+        if (held := self._held[who]) < self._gate.most(who):
+            return None
+        return Refusal(486, "Busy Here", f"{who} has as many calls as it may have at a time ({held})")
 
     async def _ring(self, invite: Request, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
         """Cancelled if the caller gives up."""

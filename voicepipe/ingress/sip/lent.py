@@ -56,17 +56,21 @@ class Lent(Generic[T]):
         """It is over."""
         self._lent.pop(call, None)
 
-    def in_the_way(self, who: Admitted, now: float) -> T | None:
-        """The call that has to end before `who` gets another place; None: there is room. Raises Refusal."""
+    def in_the_way(self, who: Admitted, now: float, busy: Refusal | None = None) -> T | None:
+        """The call that has to end before `who` gets another place; None: there is room. Raises Refusal.
+
+        `busy`: `who` has all calls that they may have, and is told so unless one of theirs gives way."""
         self._lent = {call: lent for call, lent in self._lent.items() if not call.settled}
-        if len(self._lent) < self._most:
+        if len(self._lent) < self._most and not busy:
             return None
         count = Counter(holder for holder, _ in self._lent.values())
-        worst = max(count, key=lambda holder: (count[holder], holder == who))
+        if busy and not count[who]:
+            raise busy
+        worst = who if busy else max(count, key=lambda holder: (count[holder], holder == who))
         call, since = next((call, since) for call, (holder, since) in self._lent.items() if holder == worst)
         if worst == who and now - since < self._patience_s(who):
             why = f"{who} has {count[who]} calls whose answers it has not acknowledged yet"
-            raise Refusal(503, "Service Unavailable", why, (("Retry-After", WAIT_S),))
+            raise busy or Refusal(503, "Service Unavailable", why, (("Retry-After", WAIT_S),))
         return call
 
     def _patience_s(self, who: Admitted) -> float:
