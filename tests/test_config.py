@@ -1,6 +1,7 @@
 """Configuration files: what they may say, and what is said about the wrong ones."""
 
 import re
+import time
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from voicepipe import config
+from voicepipe import config, toml_file
 from voicepipe.agent_store import open_agents
 from voicepipe.config import Config, TenantConfig
 from voicepipe.errors import ConfigError
@@ -293,3 +294,48 @@ def test_tables_and_lists_without_end_are_told(tmp_path: Path, text: str) -> Non
 
     with pytest.raises(ConfigError, match="deep inside one another; is a bracket missing"):
         config.load(file)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a." * 12_000 + "a = 1",
+        "[" + "a." * 12_000 + "a]",
+        "\"a\" . 'a' ." * 2_400 + "a = 1",
+        "[a" + ".a" * 6_000 + "]\n" + "\n".join(f"k{n} = 1" for n in range(1_300)),
+        "a = 'x' # y\nb = \"\"\"it's\"\"\"\"\"\nc = '''a\n\"'''\n" + "a." * 12_000 + "a = 1",
+    ],
+)
+def test_a_key_of_many_parts_takes_no_time(tmp_path: Path, text: str) -> None:
+    """tomllib's time and memory grow with their square: 24 KB took a second, and agents are read beside calls."""
+    file = tmp_path / "voicepipe.toml"
+    file.write_text(text)
+    began = time.process_time()
+
+    with pytest.raises(ConfigError, match="deep inside one another"):
+        config.load(file)
+
+    assert time.process_time() - began < 0.3
+
+
+@pytest.mark.parametrize("dots", ["a." * 100, ".a" * 100, "." * 100])
+def test_dots_in_texts_and_comments_are_no_keys(tmp_path: Path, dots: str) -> None:
+    file = tmp_path / "voicepipe.toml"
+    texts = (f'"{dots}"', f"'{dots}'", f'"""\n{dots} "" \\""" {dots}"""', f"'''\n{dots} '' {dots}'''", f'"\\" {dots}"')
+    file.write_text(f"# {dots}\n[http]\norigins = [{', '.join(texts)}] # {dots}\n")
+
+    assert all(dots in origin for origin in config.load(file).http.origins)
+
+
+def test_of_a_file_that_is_none_of_ours_the_first_problems_are_told(write: Any) -> None:
+    """Each takes another look at all of the file."""
+    lines = problem(write("\n".join(f"k{n} = 1" for n in range(2000)))).splitlines()
+    assert len(lines) == toml_file.MOST_TOLD + 1
+    assert "k0: there is no such key" in lines[0]
+    assert "there may be more" in lines[-1]
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "0x" + "f" * 4000], ids=["decimal", "hexadecimal"])
+@pytest.mark.parametrize("key", ["slots", "id", "new"])
+def test_a_number_too_long_to_be_shown(write: Any, key: str, number: str) -> None:
+    assert problem(write(f"[pop]\n{key} = {number}"))

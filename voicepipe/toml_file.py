@@ -23,6 +23,23 @@ Key = str | int
 DEEPEST = 30
 """Tables and lists inside one another. No key of ours has more than six, and what reads them does so by recursion."""
 TOO_DEEP = f"has tables or lists more than {DEEPEST} deep inside one another; is a bracket missing?"
+WIDEST = 1024
+"""Bits of a whole number. Python refuses to write one with thousands, so a message could not show it."""
+TOO_WIDE = "has a whole number of hundreds of digits; are its quotes missing?"
+MOST_TOLD = 50
+"""Problems of one file. Each takes another look at all of it, and who has more has another kind of file."""
+
+_TOKEN = re.compile(
+    r"""(?x) (?P<dot> \. ) | (?P<end> \# [^\n]* | [^ \t.\w"'\#-]+ ) | (?P<text> \""" | \''' | ["'] ) | [\w-]+"""
+)
+"""Of TOML: a key's dots, what ends a key, what begins a text (it may be part of a key), and the other parts of one."""
+_TEXT_END = {
+    '"': re.compile(r'(?s)\\.|(["\n])'),
+    "'": re.compile(r"(['\n])"),
+    '"""': re.compile(r'(?s)\\.|("{3,5})'),
+    "'''": re.compile(r"('{3,5})"),
+}
+"""By what begins a text: what must be skipped in it, and in a group its end."""
 
 
 def read(path: Path, shape: type[T]) -> T:
@@ -33,28 +50,53 @@ def read(path: Path, shape: type[T]) -> T:
 def tables(path: Path) -> dict[str, Any]:
     """The file's plain content, not checked. Raises ConfigError if it cannot be read or is no TOML."""
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}; give the path of a TOML file") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: is not UTF-8 text; save it as UTF-8") from error
+    if _has_a_deep_key(text):
+        raise ConfigError(f"{path}: {TOO_DEEP}")
+    try:
+        found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: is not TOML: {error}") from error
     except RecursionError:
         raise ConfigError(f"{path}: {TOO_DEEP}") from None
-    if _deep(found):
-        raise ConfigError(f"{path}: {TOO_DEEP}")
+    except ValueError:  # What int() says of thousands of digits.
+        raise ConfigError(f"{path}: {TOO_WIDE}") from None
+    if problem := _excess(found):
+        raise ConfigError(f"{path}: {problem}")
     return found
 
 
-def _deep(data: object) -> bool:
-    """Whether anything lies below `DEEPEST`. Goes level by level: recursion is what it is there to prevent."""
+def _has_a_deep_key(text: str) -> bool:
+    """Whether one dotted key alone goes deeper than `DEEPEST`. tomllib takes time and memory by the square of its
+    parts: 24 KB took a second, and agents' files are read beside calls."""
+    at = dots = 0
+    while token := _TOKEN.search(text, at):
+        at = token.end()
+        if token["text"]:
+            at = next((found.end() for found in _TEXT_END[token[0]].finditer(text, at) if found[1]), len(text))
+        elif token["end"]:
+            dots = 0
+        elif token["dot"]:
+            dots += 1
+            if dots >= DEEPEST:
+                return True
+    return False
+
+
+def _excess(data: object) -> str:
+    """What is too deep or too wide; empty: nothing. Goes level by level: recursion is what it is there to prevent."""
     level: list[object] = [data]
     for _ in range(DEEPEST):
         level = [inner for outer in level for inner in _inside(outer)]
         if not level:
-            return False
-    return True
+            return ""
+        if any(isinstance(value, int) and value.bit_length() > WIDEST for value in level):
+            return TOO_WIDE
+    return TOO_DEEP
 
 
 def _inside(data: object) -> Iterable[object]:
@@ -62,12 +104,13 @@ def _inside(data: object) -> Iterable[object]:
 
 
 def convert(data: dict[str, Any], shape: type[T], source: object) -> T:
-    """`data` as a `shape`. Raises ConfigError with one line for each problem, all of them where they can be told apart.
+    """`data` as a `shape`. Raises ConfigError with one line for each problem, `MOST_TOLD` of them where they can be
+    told apart.
 
     msgspec stops at the first problem, so each one found is taken out and the rest is tried again.
     """
     rest, problems = copy.deepcopy(data), list[str]()
-    while True:
+    while len(problems) < MOST_TOLD:
         try:
             value = msgspec.convert(rest, shape)
         except msgspec.ValidationError as error:
@@ -76,6 +119,8 @@ def convert(data: dict[str, Any], shape: type[T], source: object) -> T:
             if _removed(rest, place):
                 continue
         break
+    else:
+        problems.append(f"{source}: there may be more; the first {MOST_TOLD} problems are told")
     if problems:
         raise ConfigError("\n".join(problems))
     return value

@@ -28,7 +28,7 @@ class Target:
     share: float = 1.0
     """Of the inputs of a whole run, beside the other targets'. A target whose inputs are slow takes less than 1."""
     limit_s: float = 0.1
-    """Processor time that one input may take: more only where an input is a whole call, with seconds of sound."""
+    """Processor time that one input may take."""
     largest: int = 65_536
     """Bytes of an input: no more comes off this wire at once."""
 

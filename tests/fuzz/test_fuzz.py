@@ -1,6 +1,7 @@
 """Every target: what was found once stays mended, and some thousand inputs do no harm. The fuzzer itself finds what it
 should."""
 
+import gc
 import multiprocessing
 import signal
 from pathlib import Path
@@ -73,6 +74,30 @@ def test_an_input_that_takes_long_is_found() -> None:
 
     assert [found.kind for found in tally.findings] == ["slow"]
     assert tally.slowest.startswith(b"ss")
+
+
+def test_a_pause_that_does_not_come_again_is_not_the_inputs() -> None:
+    runs = 0
+
+    def pauses_once(data: bytes) -> None:
+        nonlocal runs
+        runs += 1
+        if runs == 30:
+            sum(range(10_000_000))
+
+    tally = campaign.run(Target("planted", "", pauses_once, lambda: [b"s"], limit_s=10), 60, "1")
+
+    assert runs > 60
+    assert tally.slowest_s < 0.05
+
+
+def test_no_input_pays_for_a_look_at_all_that_was_imported() -> None:
+    frozen: list[int] = []
+
+    campaign.run(Target("planted", "", lambda data: frozen.append(gc.get_freeze_count()), lambda: [b"s"]), 10, "1")
+
+    assert min(frozen) > 10_000
+    assert gc.get_freeze_count() == 0
 
 
 def test_an_input_that_waits_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -207,7 +207,6 @@ TARGETS = (
         _any_order,
         WORDS,
         share=0.2,
-        limit_s=0.4,
         largest=16_384,
     ),
 )

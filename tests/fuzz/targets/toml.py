@@ -10,8 +10,10 @@ from voicepipe.agent_store import load_agent
 from voicepipe.config import check_together, data_directory, parse
 from voicepipe.errors import ConfigError
 
-WORDS = tuple(
-    b"[ ] [[ ]] = . , ' \" ''' \"\"\" # true false nan inf 0x_ 1979-05-27 1e400 \\u0000 \\U00110000 {} {a={}}".split()
+WORDS = (
+    *b"[ ] [[ ]] = . , ' \" ''' \"\"\" # true false nan inf 0x_ 1979-05-27 1e400 \\u0000 \\U00110000 {} {a={}}".split(),
+    b"9" * 4301,  # Python does not read a whole number of so many digits,
+    b"0x" + b"f" * 3600,  # nor does it write one.
 )
 
 
@@ -62,8 +64,8 @@ def _agents() -> list[bytes]:
 
 
 def _nested(random: Random) -> bytes:
-    """Brackets in brackets, tables in tables: readers go down by recursion."""
-    depth = random.choice((5, 50, 300))
+    """Brackets in brackets, tables in tables, keys without end: readers recurse, or begin anew for each part."""
+    depth = random.choice((5, 50, 300, 5000))
     opening, closing = random.choice(((b"[", b"]"), (b"{a=", b"}"), (b"a.", b"")))
     if not closing:
         return opening * depth + b"a = 1"
@@ -72,6 +74,6 @@ def _nested(random: Random) -> bytes:
 
 
 TARGETS = (
-    Target("config", "a PoP's configuration", config, _configs, _nested, WORDS, share=0.1, limit_s=0.5, largest=24_576),
-    Target("agent", "an agent's file", agent, _agents, _nested, WORDS, share=0.1, limit_s=0.5, largest=24_576),
+    Target("config", "a PoP's configuration", config, _configs, _nested, WORDS, share=0.1, largest=24_576),
+    Target("agent", "an agent's file", agent, _agents, _nested, WORDS, share=0.1, largest=24_576),
 )
