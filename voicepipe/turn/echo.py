@@ -19,7 +19,7 @@ def likeness(near: Pcm, far: Pcm) -> float:
         return 0.0
     a = np.diff(near.astype(np.float64))
     b = np.diff(far.astype(np.float64))
-    size = 1 << int(a.size + b.size).bit_length()
+    size = 1 << int(b.size - 1).bit_length()  # It wraps around at delays alone that are cut off.
     products = np.fft.irfft(np.fft.rfft(b, size) * np.conj(np.fft.rfft(a, size)), size)[: b.size - a.size + 1]
     energy = np.concatenate(([0.0], np.cumsum(b * b)))
     norms = np.sqrt((energy[a.size :] - energy[: -a.size]) * np.dot(a, a))
