@@ -29,6 +29,7 @@ from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.process import Watch
 from voicepipe.rehearsed import Rehearsed
 from voicepipe.supervised import supervised
+from voicepipe.tasks import TaskGroup
 from voicepipe.tools import ToolRunner
 from voicepipe.turn.end_call import END_CALL_TOOL
 from voicepipe.turn.events import CallEvent, ReplyDone
@@ -42,7 +43,7 @@ SOON_S = 1
 NOTICE = f"calls still going on: %d; they have {DRAIN_S} s to end, a second signal ends them now"
 AGENTS_EVERY_S = 1.0
 WARM_S = 120.0
-"""An edited agent's prompt is read ahead within this, or not: its calls come behind others', and later edits wait."""
+"""An edited agent's prompt is read ahead within this, or not: its calls come behind others'."""
 
 
 @asynccontextmanager
@@ -257,15 +258,23 @@ class Pop:
 
     async def reread_agents(self) -> None:
         """Take over edited agent files; live calls keep the agent that they began with."""
-        while True:
-            await asyncio.sleep(AGENTS_EVERY_S)
-            self._look()
-            if await asyncio.to_thread(self._agents.refresh):
-                self.rehearsed.learn(self._agents)
-                for agent in self._agents:
-                    await self._warm(agent)
+        async with TaskGroup() as tasks:
+            warming: asyncio.Task[None] | None = None
+            while True:
+                await asyncio.sleep(AGENTS_EVERY_S)
+                self._look()
+                if await asyncio.to_thread(self._agents.refresh):
+                    self.rehearsed.learn(self._agents)
+                    if warming:
+                        warming.cancel()
+                    # Beside the rereading: a busy model takes minutes for many agents, and the next edit may mend one.
+                    warming = tasks.create_task(self._warm(*self._agents))
 
-    async def _warm(self, agent: Agent) -> None:
+    async def _warm(self, *agents: Agent) -> None:
+        for agent in agents:
+            await self._warm_one(agent)
+
+    async def _warm_one(self, agent: Agent) -> None:
         try:
             async with asyncio.timeout(WARM_S):
                 await self.engines.llm.warm(beginning(agent))
