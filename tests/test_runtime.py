@@ -4,13 +4,19 @@ import asyncio
 import os
 import signal
 import socket
+import time
 
 import pytest
 
+from tests.name_server import HERE, KNOWN, NOBODY, SLOW, name_server
+from tests.waiting import until
 from voicepipe import runtime
+from voicepipe.agent import Tool, Webhook
 from voicepipe.config import Config, HttpConfig
-from voicepipe.errors import ConfigError, EngineError
+from voicepipe.errors import ConfigError, EngineError, OutcomeUnknown, ToolError
 from voicepipe.phone_config import SipConfig
+from voicepipe.tools import ToolRunner
+from voicepipe.turn.prompt import ToolCall
 
 
 def test_urls_are_those_that_this_machine_can_open() -> None:
@@ -74,6 +80,58 @@ def test_a_mistake_of_ours_is_not_hidden() -> None:
 
     with pytest.raises(ExceptionGroup):
         runtime.run(command())
+
+
+async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone")
+    writer.close()
+
+
+def test_a_webhook_whose_name_server_does_not_answer_delays_no_other() -> None:
+    """Nor a provider's commands or a model's server: all ask by httpx, and httpx asks the loop."""
+
+    async def command() -> int:
+        server = await asyncio.start_server(answer, HERE, 0)
+        port = server.sockets[0].getsockname()[1]
+
+        def begin(host: str, timeout_ms: int = 60_000) -> "asyncio.Task[str]":
+            tool = Tool("book", webhook=Webhook(f"http://{host}:{port}"), timeout_ms=timeout_ms)
+            return tools.begin(tool, ToolCall("c1", "book", "{}"), {"id": "rtc_1"}, "use_1", "acme")
+
+        async with server, ToolRunner() as tools:
+            hung = [begin(SLOW, 1000) for _ in range(20)] + [begin(f"{n}.invalid", 1000) for n in range(10)]
+            await until(lambda: names.now == 11)
+            assert await asyncio.gather(*(begin(KNOWN) for _ in range(20))) == ["done"] * 20
+            for error in await asyncio.gather(*hung, return_exceptions=True):
+                assert isinstance(error, ToolError) and not isinstance(error, OutcomeUnknown)
+                assert str(error) == "book could not be reached within 1000 ms; nothing was sent"
+            assert await begin(KNOWN) == "done", "the lookups go on, though nobody waits for them"
+            assert names.now == 11 and names.asked.count(SLOW) == 1
+            with pytest.raises(ToolError, match="^book could not be reached$"):
+                await begin(NOBODY)
+        return 0
+
+    with name_server() as names:
+        began = time.monotonic()
+        assert runtime.run(command()) == 0
+        assert names.now == 11, "the command ends all the same"
+        assert time.monotonic() - began < 30
+
+
+def test_hosts_have_addresses_of_the_kind_asked_for() -> None:
+    async def command() -> int:
+        loop = asyncio.get_running_loop()
+        kind = socket.SOCK_STREAM
+        for host in ("127.0.0.1", b"127.0.0.1", "::1", "localhost", b"localhost", None):
+            found = await loop.getaddrinfo(host, 5060, type=kind)
+            assert found == socket.getaddrinfo(host, 5060, type=kind)
+        for port, number in ((1, 1), (2, 2), ("http", 80)):
+            found = await loop.getaddrinfo("localhost", port, family=socket.AF_INET, type=kind)
+            assert [info[4] for info in found] == [("127.0.0.1", number)]
+        return 0
+
+    assert runtime.run(command()) == 0
 
 
 def test_any_free_port() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import ipaddress
 import signal
 import socket
 from collections.abc import Coroutine
@@ -13,8 +14,48 @@ import uvloop
 from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import ConfigError, VoicepipeError, cause
 from voicepipe.ingress.local import is_loopback, sip_host
+from voicepipe.lookups import Limits, Lookups
 
 SIP_PORT = 5060
+LOOKUPS = Limits(
+    threads=32,  # So many names at a time may have a name server that does not answer.
+    line=256,
+    wait_s=1.0,  # Where lookups succeed, a thread is free much sooner.
+    found_s=5.0,  # A server that moved is soon found again.
+    missing_s=2.0,  # So is one that is new.
+)
+
+
+class Loop(uvloop.Loop):
+    """uvloop, but a name whose name server does not answer delays no other: httpx asks the loop where hosts are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lookups = Lookups("names", LOOKUPS)
+
+    async def getaddrinfo(
+        self,
+        host: str | bytes | None,
+        port: str | bytes | int | None,
+        *,
+        family: int = 0,
+        type: int = 0,
+        proto: int = 0,
+        flags: int = 0,
+    ) -> list[Any]:
+        name = host.decode("ascii", "replace") if isinstance(host, bytes) else host
+        if not name or _is_address(name) or not isinstance(port, int):
+            return await super().getaddrinfo(host, port, family=family, type=type, proto=proto, flags=flags)
+        found = await self._lookups.find((name, family, type, proto, flags))
+        return [(*info, (address[0], port, *address[2:])) for *info, address in found]
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def run(command: Coroutine[Any, Any, int]) -> int:
@@ -24,7 +65,7 @@ def run(command: Coroutine[Any, Any, int]) -> int:
     second signal cancels the draining too. Raises VoicepipeError as such, not in the group of a TaskGroup.
     """
     try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with asyncio.Runner(loop_factory=Loop) as runner:
             return runner.run(_until_signal(command))
     except BaseExceptionGroup as group:
         ours, others = group.split(VoicepipeError)

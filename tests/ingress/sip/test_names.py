@@ -1,64 +1,21 @@
 """Hosts that a caller names, and whose name server never answers: nobody else waits, and little is asked."""
 
-import socket
 import threading
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from tests.ingress.fake_pop import FakePop, settled
 from tests.ingress.sip.peer import calling, phone, sip
+from tests.name_server import HERE, KNOWN, NOBODY, SLOW, NameServer, name_server
 from tests.waiting import until
-from voicepipe.ingress.sip.names import (
-    FOUND_S,
-    MISSING_S,
-    MOST_DATAGRAMS,
-    MOST_KNOWN,
-    MOST_NAMES,
-    THREADS,
-    WAIT_S,
-    Names,
-)
-
-SLOW, KNOWN, NOBODY = "slow.invalid", "known.invalid", "nobody.invalid"
-HERE = "127.0.0.9"
-
-
-class NameServer:
-    """In place of the system's: answers for KNOWN, knows nothing of NOBODY, is silent about other such names."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-        self.now = self.most = 0
-        """Lookups at a time."""
-        self.go_on = threading.Event()
-        self._lock, self._real = threading.Lock(), socket.getaddrinfo
-
-    def look_up(self, host: Any, *more: Any, **named: Any) -> list[Any]:
-        if not str(host).endswith(".invalid"):
-            return self._real(host, *more, **named)
-        with self._lock:
-            self.asked.append(host)
-            self.now += 1
-            self.most = max(self.most, self.now)
-        try:
-            if host not in (KNOWN, NOBODY):
-                self.go_on.wait(60)
-            if host == NOBODY:
-                raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-            return [(socket.AF_INET, socket.SOCK_DGRAM, 17, "", (HERE, 0))]
-        finally:
-            with self._lock:
-                self.now -= 1
+from voicepipe.ingress.sip.names import LIMITS, MOST_DATAGRAMS, Names
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameServer]:
-    made = NameServer()
-    monkeypatch.setattr(socket, "getaddrinfo", made.look_up)
-    yield made
-    made.go_on.set()
+def server() -> Iterator[NameServer]:
+    with name_server() as made:
+        yield made
 
 
 class Sent:
@@ -91,15 +48,11 @@ async def test_only_so_many_names_are_looked_up_at_a_time_and_wait(server: NameS
     sent = Sent()
     for n in range(1000):
         sent.names.send(b"BYE", (f"{n}.invalid", 5060))
-    await until(lambda: server.now == THREADS)
-    assert len(sent.names._asked) == THREADS + MOST_NAMES
-    sent.now += WAIT_S + 1
+    await until(lambda: server.now == LIMITS.threads)
+    assert len(sent.names._waiting) == LIMITS.threads + LIMITS.line
     server.go_on.set()
-    await until(lambda: not sent.names._asked)
-    assert server.most == THREADS
-    assert len(server.asked) == len(sent.all) == THREADS, "nobody waits any longer for the others"
-    sent.names.send(b"BYE", (KNOWN, 5060))
-    await until(lambda: sent.all[-1] == (b"BYE", (HERE, 5060)) and len(sent.all) == THREADS + 1)
+    await until(lambda: len(sent.all) == LIMITS.threads + LIMITS.line)
+    assert server.most == LIMITS.threads and not sent.names._waiting and not sent.names._datagrams
 
 
 async def test_what_is_sent_again_waits_once_and_only_so_much_waits(server: NameServer) -> None:
@@ -115,39 +68,30 @@ async def test_what_is_sent_again_waits_once_and_only_so_much_waits(server: Name
 
 async def test_an_address_is_kept_and_so_is_that_there_is_none(server: NameServer) -> None:
     sent = Sent()
-    for name, kept_s in ((KNOWN, FOUND_S), (NOBODY, MISSING_S)):
+    for name, kept_s in ((KNOWN, LIMITS.found_s), (NOBODY, LIMITS.missing_s)):
         server.asked.clear()
         for _ in range(2):
             for _ in range(20):
                 sent.names.send(b"BYE", (name, 5060))
-                await until(lambda: not sent.names._asked)
+                await until(lambda: not sent.names._waiting)
             sent.now += kept_s + 0.1
         assert server.asked == [name, name]
     assert sent.all == [(b"BYE", (HERE, 5060))] * 40
-
-
-async def test_only_so_many_addresses_are_kept(server: NameServer) -> None:
-    sent = Sent()
-    server.go_on.set()
-    for n in range(MOST_KNOWN + 10):
-        sent.names.send(b"BYE", (f"{n}.invalid", 5060))
-        await until(lambda: not sent.names._asked)
-    assert len(sent.names._known) == MOST_KNOWN and f"{MOST_KNOWN + 9}.invalid" in sent.names._known
 
 
 @pytest.mark.parametrize("host", ["", "a b", "[::1]", "::1", "1.2.3.4 x.invalid", "\0", "ö.invalid", "a" * 300, "-x"])
 async def test_what_is_no_host_is_not_looked_up(server: NameServer, host: str) -> None:
     sent = Sent()
     sent.names.send(b"BYE", (host, 5060))
-    assert not sent.names._asked and not server.asked
+    assert not sent.names._waiting and not server.asked
 
 
 async def test_once_closed_nothing_is_sent(server: NameServer) -> None:
     sent = Sent()
-    for n in range(2 * THREADS):
+    for n in range(2 * LIMITS.threads):
         sent.names.send(b"BYE", (f"{n}.invalid", 5060))
-    await until(lambda: server.now == THREADS)
+    await until(lambda: server.now == LIMITS.threads)
     sent.names.close()
     server.go_on.set()
-    await until(lambda: not sent.names._running)
-    assert not sent.all and len(server.asked) == THREADS
+    await until(lambda: not sent.names._lookups._running)
+    assert not sent.all and len(server.asked) == LIMITS.threads
