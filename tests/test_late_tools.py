@@ -98,6 +98,28 @@ async def test_what_was_repeated_beside_the_conversation_is_told_in_it() -> None
     assert tools_of(recording) == ["calls book", f"-> {BOOKED}"]
 
 
+async def test_what_a_reply_beside_the_conversation_began_and_is_over_late_is_told_to_the_next_that_asks(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Once. The log has it from the moment in which it is over."""
+    uses = Slow(3.0)
+    does = [Does(at, "respond_beside", ASKED) for at in (500, 5000, 7000)]
+    recording = await play(scenario(says=[], replies=UNSURE | {BOOKED: "It is booked."}, does=does), uses)
+    assert f"a tool is over that no reply waits for: book: {BOOKED}" in caplog.text
+    assert len(uses.names) == 2, "the second one reads it, the third one wishes for another"
+    assert recording.story.count(TOLD) == 1 and tools_of(recording) == []
+
+
+async def test_what_is_over_late_beside_the_conversation_is_told_to_the_caller_who_wants_the_same() -> None:
+    uses = Slow(2.0)
+    does, says = [Does(500, "respond_beside", ASKED)], [Says(5000, 1400)]
+    recording = await play(scenario(says=says, replies=UNSURE | {BOOKED: "It is booked."}, does=does), uses)
+    assert uses.names == uses.done == ["book {}"]
+    assert recording.story.count(TOLD) == 1 and recording.control._errands.untold() == []
+    assert tools_of(recording) == ["calls book", f"-> {BOOKED}"]
+    assert last_prompt(recording) == [f"user: {ASKED}", "calls book", f"tool: {BOOKED}"]
+
+
 async def test_who_asks_again_in_the_moment_in_which_it_is_over_gets_its_result() -> None:
     """The loop has not told anybody yet that it is."""
     later: asyncio.Future[Callable[[], str]] = asyncio.get_running_loop().create_future()

@@ -399,6 +399,40 @@ async def test_a_webhook_that_takes_too_long() -> None:
             await used(runner, Tool("book", webhook=Webhook("https://tools.example"), timeout_ms=30), call("book"))
 
 
+async def test_a_server_that_shakes_no_hands_was_sent_nothing(tools: ToolRunner) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        with pytest.raises(ToolError, match="^book could not be reached within 200 ms; nothing was sent$") as caught:
+            await used(tools, Tool("book", webhook=Webhook(f"https://{address}"), timeout_ms=200), call("book"))
+        assert not isinstance(caught.value, OutcomeUnknown)
+        with pytest.raises(OutcomeUnknown, match="longer than 200 ms; nobody knows"):
+            await used(tools, Tool("book", webhook=Webhook(f"http://{address}"), timeout_ms=200), call("book"))
+
+
+async def test_a_connection_that_is_used_again_was_sent_something(tools: ToolRunner) -> None:
+    connections = 0
+
+    async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone")
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(once, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        tool = Tool("book", webhook=Webhook(url), timeout_ms=200)
+        assert await used(tools, tool, call("book")) == "done"
+        with pytest.raises(OutcomeUnknown, match="longer than 200 ms; nobody knows"):
+            await used(tools, tool, call("book"))
+    assert connections == 1
+
+
 async def test_an_endless_answer_is_not_read_to_its_end() -> None:
     async with answering(lambda request: httpx.Response(200, content=b"y" * 3_000_000)) as runner:
         result = await used(runner, Tool("book", webhook=Webhook("https://tools.example")), call("book"))

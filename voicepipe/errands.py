@@ -2,7 +2,8 @@
 conversation says so, whatever has become of that reply.
 
 Until the caller has been told what came of it, the same wish (the tool and its arguments) is the same errand: a model
-that asks again, since its reply was cut or the turn goes on, gets what is under way or has come already.
+that asks again, since its reply was cut or the turn goes on, gets what is under way or has come already. A wish of
+which nobody knows whether it was done may be tried again, as a repeat of the first request.
 """
 
 import asyncio
@@ -23,24 +24,51 @@ log = logging.getLogger(__name__)
 MOST = 16
 """Tools of one call that run at a time."""
 REMEMBERED = 64
-"""Errands of one call that are kept, and keys that a repeat uses again. No tool is begun while a reply is owed for as
+"""Errands of one call that are kept, and wishes of which nobody knows. No tool is begun while a reply is owed for as
 many errands."""
+UNKNOWN = "; nobody knows whether an earlier try was done"
 
 
 class BeginTool(Protocol):
     def __call__(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str) -> "asyncio.Task[str]":
         """Run it, whatever becomes of who asked; the result is text for the model. The task may fail with ToolError.
-        `key`: what this use of the tool is known by to a server that is asked twice."""
+        `key`: what this use of the tool is known by to a server that is asked twice. The same key comes with the same
+        `call` and `about`."""
+
+
+@dataclass(eq=False, slots=True)
+class Wish:
+    """What is asked of a tool, from the first try until it is known what came of every try."""
+
+    text: str
+    key: str
+    call: ToolCall
+    about: Mapping[str, Any]
+    """As in the first try: a server may refuse a key that comes with another request."""
+    lost: bool = False
+    """A try is over, and we shall not learn whether it was done."""
+    later: "asyncio.Future[Callable[[], str]] | None" = None
+    """A try took longer than its time limit and is not over: where its outcome will be known."""
+
+    @property
+    def unknown(self) -> bool:
+        """Nobody knows what came of an earlier try."""
+        return self.lost or self.later is not None
+
+    def over(self) -> None:
+        """A try may be over that took longer than its time limit."""
+        if self.later and self.later.done():
+            self.lost |= self.later.cancelled()
+            self.later = None
 
 
 @dataclass(eq=False, slots=True)
 class Errand:
-    """A tool that was begun."""
+    """A tool that was begun: one try of a wish."""
 
     tool: Tool
     call: ToolCall
-    wish: str
-    key: str
+    wish: Wish
     item: Item | None
     """Its call in the conversation; None: only replies beside the conversation have asked for it."""
     result: Item | None = None
@@ -48,10 +76,8 @@ class Errand:
     output: str | None = None
     """What came of it, as the model reads it; None: it runs."""
     failed: bool = False
-    later: "asyncio.Future[Callable[[], str]] | None" = None
-    """It took longer than its time limit and is not over: where its outcome will be known."""
     due: bool = True
-    """The caller has not been told what came of it."""
+    """The caller has not been told what came of it. Beside the conversation: no reply has read it."""
     put_off: bool = False
     """No reply is begun for that alone: there was one, since a model that fails must not be asked for ever, or the next
     one that is asked for tells of it."""
@@ -64,7 +90,7 @@ class Errand:
     @property
     def spare(self) -> bool:
         """It is over for good, and no reply is owed for it."""
-        return self.output is not None and not self.later and (self.put_off or not self.due)
+        return self.output is not None and not self.wish.later and (self.put_off or not self.due)
 
     @property
     def bridge(self) -> str:
@@ -77,6 +103,8 @@ class Errand:
         self.waiting += 1
         try:
             await self.over.wait()
+            if not self.item:
+                self.due = False
         finally:
             self.waiting -= 1
 
@@ -91,8 +119,8 @@ class Errands:
         self._ids = ids
         self._begin = begin
         self._errands: list[Errand] = []
-        self._keys: dict[str, str] = {}
-        """Wish -> the key of the last use whose outcome nobody knows."""
+        self._wishes: dict[str, Wish] = {}
+        """By their texts: those that are tried now, and those of which nobody knows."""
         self._left = False
 
     def begin(
@@ -100,22 +128,23 @@ class Errands:
     ) -> Errand:
         """Begin it, or join the one that is under way for the same wish. `before`: the message that its call stands
         before, that of the reply which asks. Raises ToolError: the call has too many under way."""
-        wish = _wish(tool, call)
-        for errand in list(self._errands):
-            if errand.later and errand.later.done():  # In this step of the loop: nobody was told yet.
-                self._came_late(errand)
-        if same := self._same(wish):
+        text = _text(tool, call)
+        if wish := self._wishes.get(text):
+            self._came_late(wish)  # In this step of the loop: nobody was told yet.
+        if same := self._same(text):
             if remembered and not same.item:
-                same.item = self._enter(same.call, before)
+                self._adopt(same, before)
             return same
         if sum(errand.output is None for errand in self._errands) >= MOST:
             raise ToolError("too many tools of this call are still running")
         if sum(not errand.spare for errand in self._errands) >= REMEMBERED:
             raise ToolError("the caller has not been told yet what came of many other tools; tell them that first")
-        key = self._keys.setdefault(wish, self._ids.new("use"))
-        errand = Errand(tool, call, wish, key, self._enter(call, before) if remembered else None)
+        wish = self._wishes.pop(text, None) or Wish(text, self._ids.new("use"), call, about)
+        self._wishes[text] = wish
+        item = self._enter(call, before) if remembered else None
+        errand = Errand(tool, call, wish, item, put_off=not remembered)
         self._errands.append(errand)
-        self._begin(tool, call, about, key).add_done_callback(partial(self._finished, errand))
+        self._begin(tool, wish.call, wish.about, wish.key).add_done_callback(partial(self._finished, errand))
         return errand
 
     def call_ids(self) -> set[str]:
@@ -163,11 +192,16 @@ class Errands:
 
     def leave(self) -> None:
         """The call has ended; what runs is finished all the same."""
+        if self._left:
+            return
         self._left, self.on_over = True, _nobody
+        for errand in self._errands:
+            if errand.due and not errand.item and errand.output is not None:
+                log.warning("no reply has read what came of a tool: %s: %s", errand.tool.name, errand.output[:200])
 
-    def _same(self, wish: str) -> Errand | None:
+    def _same(self, text: str) -> Errand | None:
         for errand in reversed(self._errands):
-            if errand.wish == wish and (errand.output is None or (errand.due and not errand.failed)):
+            if errand.wish.text == text and (errand.output is None or (errand.due and not errand.failed)):
                 return errand
         return None
 
@@ -179,50 +213,72 @@ class Errands:
             self._history.add(item, hidden=True)
         return item
 
+    def _adopt(self, errand: Errand, before: str | None) -> None:
+        """Only replies beside the conversation have asked for it; now the conversation does."""
+        errand.item, errand.put_off = self._enter(errand.call, before), False
+        if errand.output is not None:
+            self._answer(errand, errand.item, errand.output)
+
     def _finished(self, errand: Errand, task: "asyncio.Task[str]") -> None:
-        errand.later = self._take(errand, task.result)
-        if not errand.item:
-            errand.due = False
+        self._take(errand, task.result)
         errand.over.set()
         self._tell(errand)
-        if errand.later:
-            errand.later.add_done_callback(lambda _: self._came_late(errand))
+        self._came_late(errand.wish)
 
-    def _came_late(self, errand: Errand) -> None:
-        """It took longer than its time limit, of which the model and perhaps the caller have been told, and is over
-        now. To replies this is another errand: what they told was that nobody knows."""
-        later, errand.later = errand.later, None
-        if not later or later.cancelled() or not errand.item or self._repeated(errand):
+    def _came_late(self, wish: Wish) -> None:
+        """If a try is over that took longer than its time limit. The model and perhaps the caller have been told that
+        nobody knows; to replies the outcome is another errand."""
+        later = wish.later
+        if not later or not later.done():
             return
-        known = replace(errand, due=True, put_off=False, failed=False)
+        tries = [errand for errand in self._errands if errand.wish is wish]
+        errand = next((errand for errand in reversed(tries) if errand.item), tries[-1])
+        if errand.output is None:  # A repeat, which waits for the same.
+            return
+        wish.over()
+        if later.cancelled():  # It was stopped half-way.
+            return
+        known = replace(errand, due=True, put_off=not errand.item)
         self._errands = [other for other in self._errands if other is not errand] + [known]
         self._take(known, later.result())
         self._tell(known)
+        if not known.item and not self._left:
+            log.warning("a tool is over that no reply waits for: %s: %s", known.tool.name, str(known.output)[:200])
 
-    def _repeated(self, errand: Errand) -> bool:
-        """The conversation has asked again for the same use: that one waits for the same, and tells of it."""
-        uses = [other for other in self._errands if other.item and other.key == errand.key]
-        return uses[-1] is not errand
-
-    def _take(self, errand: Errand, outcome: Callable[[], str]) -> "asyncio.Future[Callable[[], str]] | None":
-        """Put down what came of it; returns where that will yet be known, if it is not."""
-        unknown, later = False, None
+    def _take(self, errand: Errand, outcome: Callable[[], str]) -> None:
+        """Put down what came of it."""
+        wish, errand.failed = errand.wish, True
         try:
-            errand.output = outcome()
+            errand.output, errand.failed = outcome(), False
+        except OutcomeUnknown as error:
+            errand.output = f"Error: {error}"
+            self._unknown(wish, error.later)
         except ToolError as error:
-            errand.output, errand.failed = f"Error: {error}", True
-            if isinstance(error, OutcomeUnknown):
-                unknown, later = True, error.later
+            wish.over()  # It was a repeat, perhaps, which waited for the same.
+            # The answer to a repeat says nothing of the try before it: its server is down now, still works on it (409),
+            # or finds in the way what that try has booked.
+            errand.output = f"Error: {error}{UNKNOWN if wish.unknown else ''}"
         except asyncio.CancelledError:
-            errand.output, errand.failed, unknown = "Error: it was stopped before it was done", True, True
+            errand.output = "Error: it was stopped before it was done"
+            self._unknown(wish)
         except Exception:
             log.exception("the tool %s failed", errand.tool.name)
-            errand.output, errand.failed, unknown = f"Error: {errand.tool.name} failed", True, True
-        if not unknown and self._keys.get(errand.wish) == errand.key:
-            del self._keys[errand.wish]
+            errand.output = f"Error: {errand.tool.name} failed"
+            self._unknown(wish)
+        if not errand.failed or not wish.unknown:
+            wish.later = None
+            if self._wishes.get(wish.text) is wish:
+                del self._wishes[wish.text]
         if errand.item:
             self._record(errand, errand.item, errand.output)
-        return later
+
+    def _unknown(self, wish: Wish, later: "asyncio.Future[Callable[[], str]] | None" = None) -> None:
+        """Nobody knows what came of a try. `later`: where that will yet be known."""
+        if later is None:
+            wish.lost = True
+        elif later is not wish.later:
+            wish.later = later
+            later.add_done_callback(lambda _: self._came_late(wish))
 
     def _tell(self, errand: Errand) -> None:
         self._forget()
@@ -235,13 +291,17 @@ class Errands:
         the model looks for what it has to answer. No client can have deleted them, but they may have left the prompt
         and gone."""
         history, before = self._history, errand.result
-        output = Item(self._ids.new("item"), "function_call_output", call_id=errand.call.call_id, output=result)
         if before or (not errand.waiting and history.items[-1] is not item):
             for old in (item, before):
                 if old and old.id in history:
                     history.delete(old.id)
             history.add(item, hidden=True)
-        history.add(output, item.id, hidden=True)
+        self._answer(errand, item, result)
+
+    def _answer(self, errand: Errand, item: Item, result: str) -> None:
+        """The result is put behind its call."""
+        output = Item(self._ids.new("item"), "function_call_output", call_id=errand.call.call_id, output=result)
+        self._history.add(output, item.id, hidden=True)
         errand.result = output
 
     def _forget(self) -> None:
@@ -249,8 +309,9 @@ class Errands:
         spare = sorted((errand for errand in self._errands if errand.spare), key=lambda errand: errand.due)
         for errand in spare[: max(0, len(self._errands) - REMEMBERED)]:
             self._errands.remove(errand)
-        while len(self._keys) > REMEMBERED:
-            del self._keys[next(iter(self._keys))]
+        lost = [text for text, wish in self._wishes.items() if wish.lost and not wish.later]
+        for text in lost[: max(0, len(self._wishes) - REMEMBERED)]:
+            del self._wishes[text]
 
 
 def talkative(errands: Iterable[Errand]) -> Errand | None:
@@ -272,7 +333,7 @@ def called(ids: Ids, call: ToolCall) -> Item:
     )  # fmt: skip
 
 
-def _wish(tool: Tool, call: ToolCall) -> str:
+def _text(tool: Tool, call: ToolCall) -> str:
     """The tool and its arguments, however the model spelt them."""
     try:
         arguments = json.dumps(json.loads(call.arguments or "{}"), sort_keys=True)

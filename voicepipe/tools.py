@@ -24,6 +24,8 @@ FINISH_S = 10.0
 """Tools that still run when the last call has ended may run for so long once the PoP is shut down."""
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL)
 """Nothing of the request has left us."""
+PERHAPS_DONE = (303, 408)
+"""Statuses below 500 after which nobody knows: what came of it stands elsewhere, and a time limit within the server."""
 
 
 class ToolRunner:
@@ -82,33 +84,38 @@ class ToolRunner:
         if tool.webhook is None:
             return await self._functions.call(tool, arguments, about, tenant, key)
         body = {"name": call.name, "arguments": arguments, "call_id": call.call_id, "call": about}
+        way = _Way()
         try:
             async with asyncio.timeout(tool.timeout_ms / 1000):
-                return shorten(await self._ask(tool.name, tool.webhook, body, key))
+                return shorten(await self._ask(tool.name, tool.webhook, body, key, way))
         except TimeoutError:
-            raise too_long(tool) from None
+            if way.sent:
+                raise too_long(tool) from None
+            log.error("%s could not be reached within %d ms", tool.name, tool.timeout_ms)
+            raise ToolError(f"{tool.name} could not be reached within {tool.timeout_ms} ms; nothing was sent") from None
 
-    async def _ask(self, name: str, webhook: Webhook, body: dict[str, Any], key: str) -> str:
+    async def _ask(self, name: str, webhook: Webhook, body: dict[str, Any], key: str, way: "_Way") -> str:
         """A server that cannot be reached is tried once more: nothing was sent."""
         try:
-            return await self._post(name, webhook, body, key)
+            return await self._post(name, webhook, body, key, way)
         except NOT_SENT:
             pass
         try:
-            return await self._post(name, webhook, body, key)
+            return await self._post(name, webhook, body, key, way)
         except NOT_SENT as error:
             # The URL may hold a secret: the log and the model get the kind of failure, not the address.
             log.error("%s could not be reached (%s)", name, type(error).__name__)
             raise ToolError(f"{name} could not be reached") from None
 
-    async def _post(self, name: str, webhook: Webhook, body: dict[str, Any], key: str) -> str:
+    async def _post(self, name: str, webhook: Webhook, body: dict[str, Any], key: str, way: "_Way") -> str:
         if self._client is None:
             raise ToolError(f"{name} cannot be called: the server is being shut down")
         # A string in quotes: draft-ietf-httpapi-idempotency-key-header, section 2.1.
         headers = {**webhook.headers, "Idempotency-Key": f'"{key}"'}
+        request = self._client.stream("POST", webhook.url, json=body, headers=headers, extensions={"trace": way.trace})
         try:
-            async with self._client.stream("POST", webhook.url, json=body, headers=headers) as response:
-                if response.is_server_error:
+            async with request as response:
+                if response.is_server_error or response.status_code in PERHAPS_DONE:
                     raise OutcomeUnknown(f"{name} answered with HTTP status {response.status_code}")
                 if not response.is_success:
                     raise ToolError(f"{name} answered with HTTP status {response.status_code}")
@@ -118,6 +125,20 @@ class ToolRunner:
         except httpx.HTTPError as error:
             log.error("the connection to %s broke (%s)", name, type(error).__name__)
             raise OutcomeUnknown(f"the connection to {name} broke; nobody knows whether it was done") from None
+
+
+class _Way:
+    """How far a request has come, by what httpx tells of it."""
+
+    def __init__(self) -> None:
+        self.sent = True
+        """Something of it may have left us; not as long as the host is looked up, connected to, or shakes hands."""
+
+    async def trace(self, event: str, _: Mapping[str, Any]) -> None:
+        if event == "connection.connect_tcp.started":
+            self.sent = False
+        elif event.endswith(".send_request_headers.started"):
+            self.sent = True
 
 
 async def _read(response: httpx.Response) -> bytes:
