@@ -3,6 +3,7 @@
 import asyncio
 import json
 import tomllib
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from tests.engines.contract import texts
 from voicepipe.agent import Agent, Intent, Origin, ToolSpec
 from voicepipe.engines.base import Message, Prompt, ToolCall
-from voicepipe.engines.frontdesk import FrontdeskLlm
+from voicepipe.engines.frontdesk import FrontdeskLlm, steps
 from voicepipe.engines.frontdesk.dialogue import ACCEPT, MARGIN, Dialogue, State
 from voicepipe.engines.frontdesk.llm import reply
 from voicepipe.engines.frontdesk.matcher import Match
@@ -296,7 +297,7 @@ def test_the_open_question_is_the_one_that_was_really_asked(desk: Dialogue) -> N
         Message("assistant", "Hm. And at what time?"),
         Message("user", "eight"),
     )
-    state, _ = desk.hear(desk.fold(messages[:-1]), "eight")
+    state, _ = desk.hear(reduce(desk.after, messages[:-1], State()), "eight")
     assert state.values == {"people": "2", "time": "8 o'clock"}
 
 
@@ -385,7 +386,8 @@ def test_any_conversation_is_answered(desk: Dialogue, said: list[str]) -> None:
         assert answer.text.strip()
 
 
-async def test_others_get_the_loop_while_a_long_conversation_is_read() -> None:
+async def test_others_get_the_loop_while_a_long_conversation_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "BREATH_S", 0)
     llm, turns = FrontdeskLlm(), 0
     await llm.start()
     said = [Message("user" if n % 2 else "assistant", f"what about number {n} " * 200) for n in range(20)]

@@ -27,6 +27,12 @@ TOOLS: tuple[dict[str, Any], ...] = (
     {"name": "transfer_call", "parameters": {"type": "object", "properties": {"to": {"type": "string"}}}},
     {"name": "end_call"},
 )  # fmt: skip
+PIECES = ("a ", "in ", "for ", "I", "A ", "“", '"', "1", "say ", "greet the ", "!", " ", "day ", "two ", "please", "\n")
+"""Said many times over: what a pattern may look at again from every place."""
+KINDS: tuple[dict[str, Any], ...] = (
+    {"type": "string"}, {"type": "number"}, {"type": "boolean"}, {"enum": ["aaab", "aab", "b"]}, {"anyOf": [{}]},
+)  # fmt: skip
+MOST_NAMES = 4000
 WORDS = tuple(word.encode() for saying in SAYINGS for word in saying.split())
 
 
@@ -54,10 +60,32 @@ def _prompt(sayings: list[str], tools: list[dict[str, Any]], choice: str = "auto
 
 
 def _seeds() -> list[bytes]:
-    return [_prompt([saying], list(TOOLS)) for saying in SAYINGS] + [_prompt(list(SAYINGS), list(TOOLS), "required")]
+    names = {"type": "object", "required": [f"{number:x}" for number in range(300)]}
+    return [
+        *[_prompt([saying], list(TOOLS)) for saying in SAYINGS],
+        _prompt(list(SAYINGS), list(TOOLS), "required"),
+        _prompt(["a " * 240], [{"name": "fill_in", "parameters": names}], "required"),
+    ]
+
+
+def _much(random: Random) -> bytes:
+    """A client that makes the most of its limits: many names, long texts."""
+    names = [f"{number:x}" for number in range(random.choice((10, 300, MOST_NAMES)))]
+    schema: dict[str, Any] = random.choice((
+        {"type": "object", "required": names},
+        {"type": "object", "properties": dict.fromkeys(names, random.choice(KINDS))},
+        {"type": "object", "properties": {"a": {"enum": names}}},
+        {"type": "object", "properties": {"a": {"enum": ["a" * 40 + name for name in names]}}},
+    ))  # fmt: skip
+    many = [{"name": f"tool_{name}", "description": f"Tells of {name}."} for name in names[:300]]
+    tools = random.choice(([{"name": "fill_in", "parameters": schema}], many))
+    said = random.choice(PIECES) * random.randint(1, 3000) + random.choice(("", "?" * 2000, "b", "Z "))
+    return _prompt([said] * random.choice((1, 1, 50)), tools, random.choice(("auto", "required", "fill_in")))
 
 
 def _any_talk(random: Random) -> bytes:
+    if random.random() < 0.05:
+        return _much(random)
     words = " ".join(random.choice(SAYINGS) for _ in range(3)).split()
     sayings = [" ".join(random.choices(words, k=random.randint(1, 20))) for _ in range(random.randint(1, 8))]
     choice = random.choice(("auto", "auto", "none", "required", "get_weather", "nobody"))
@@ -66,6 +94,6 @@ def _any_talk(random: Random) -> bytes:
 
 TARGETS = (
     Target(
-        "frontdesk", "a prompt to the embedded language engine", answer, _seeds, _any_talk, WORDS, 0.3, largest=8192
+        "frontdesk", "a prompt to the embedded language engine", answer, _seeds, _any_talk, WORDS, 0.3, largest=131_072
     ),
 )

@@ -83,21 +83,11 @@ class Dialogue:
             self._matches[text] = self._matcher.match(text)
         return self._matches[text]
 
-    def reads(self, text: str) -> bool:
-        """Match `text` ahead of `hear`; False: it was matched before."""
-        new = text[:MAX_CHARS] not in self._matches
-        self.match(text[:MAX_CHARS])
-        return new
-
-    def fold(self, messages: tuple[Message, ...]) -> State:
-        """Where the conversation stands after `messages`."""
-        state = State()
-        for message in messages:
-            if message.role == "user":
-                state, _ = self.hear(state, as_digits(message.text))
-            elif message.role == "assistant" and message.text:
-                state = self._said(state, message.text)
-        return state
+    def after(self, state: State, message: Message) -> State:
+        """Where the conversation stands after one more message."""
+        if message.role == "user":
+            return self.hear(state, as_digits(message.text))[0]
+        return self._said(state, message.text) if message.role == "assistant" and message.text else state
 
     def hear(self, state: State, text: str) -> tuple[State, Answer]:
         """The caller says `text`: the new state, and the answer."""

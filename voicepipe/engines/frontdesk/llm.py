@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Sequence
+from itertools import islice
 from typing import Any
 from uuid import uuid4
 
@@ -11,13 +12,14 @@ from voicepipe.agent import Agent, ToolSpec
 from voicepipe.engines.base import Delta, Message, Prompt, ToolCall
 from voicepipe.engines.frontdesk import guess
 from voicepipe.engines.frontdesk.dialogue import ACCEPT, MAX_CHARS, Answer, Dialogue, State, fill
+from voicepipe.engines.frontdesk.steps import Steps, at_once, unhurried
 from voicepipe.turn.end_call import END_CALL
 from voicepipe.turn.keypad import as_digits
 from voicepipe.turn.origin import without_origin
 from voicepipe.turn.transfer import TRANSFER_TOOL
 
 OBEYED = re.compile(
-    r"^\W*(?:please\s+|just\s+|now\s+)*"
+    r"\W*+(?:please\s+|just\s+|now\s+)*"
     r"(?:say|speak|repeat|(?:greet|reply|respond|answer|tell)\b[^:\"“]{0,40}\b(?:with|exactly|only|saying|this|that))\b"
     r"[^:\"“]{0,60}[:\"“]\s*(.+)",
     re.IGNORECASE | re.DOTALL,
@@ -30,6 +32,9 @@ GREET = re.compile(
     re.IGNORECASE,
 )
 """The whole instructions are to greet. "Greet callers and take their orders" is a job, not a sentence to say."""
+
+WORDS = 64
+"""After so many words of a reply the others get their turn: a client can have 60,000 of them said."""
 
 NOBODY = Agent(name="", greeting="Hello, how can I help you?")
 """Answers where a prompt names no agent."""
@@ -57,17 +62,16 @@ class FrontdeskLlm:
         """The reply word by word, each with the space before it, then the tool call if there is one."""
         dialogue = await self._dialogue(prompt.agent or NOBODY)
         left = prompt.max_tokens
-        for message in prompt.messages:
-            # A long conversation that is new to us takes a while to be read: the others get their turn in between.
-            if message.role == "user" and dialogue.reads(as_digits(message.text)):
-                await asyncio.sleep(0)
-        for delta in reply(dialogue, prompt):
+        for delta in await unhurried(work(dialogue, prompt)):
             if isinstance(delta, ToolCall):
                 yield delta
                 continue
-            for word in re.findall(r"\s*\S+", delta)[:left]:
-                yield word
+            # Without the spaces at its end: each of them would be looked at as the beginning of a word.
+            for number, word in enumerate(islice(re.finditer(r"\s*\S+", delta.rstrip()), left), 1):
+                yield word[0]
                 left = None if left is None else left - 1
+                if number % WORDS == 0:
+                    await asyncio.sleep(0)
 
     async def _dialogue(self, agent: Agent) -> Dialogue:
         """The agent's rules. Agents are immutable and re-made on change, so identity is the key."""
@@ -81,8 +85,17 @@ class FrontdeskLlm:
 
 
 def reply(dialogue: Dialogue, prompt: Prompt) -> list[Delta]:
-    """The whole reply to a prompt."""
-    news = _news(dialogue, prompt.messages)
+    """The whole reply to a prompt, at once."""
+    return at_once(work(dialogue, prompt))
+
+
+def work(dialogue: Dialogue, prompt: Prompt) -> Steps[list[Delta]]:
+    """The whole reply to a prompt. Clients may send much that is to be read for it: a message or a tool is a step."""
+    states = [State()]
+    for message in prompt.messages[:-1]:
+        states.append(dialogue.after(states[-1], message))
+        yield
+    news = yield from _news(dialogue, prompt.messages, states)
     if prompt.messages and prompt.messages[-1].role == "tool":
         return [" ".join(news)]
     last = next(
@@ -94,8 +107,9 @@ def reply(dialogue: Dialogue, prompt: Prompt) -> list[Delta]:
     text = text[:MAX_CHARS]
     if last < 0:
         return [dialogue.agent.greeting or NOBODY.greeting]
-    state, answer = dialogue.hear(dialogue.fold(prompt.messages[:last]), text)
-    if call := _foreign_call(dialogue, prompt, state, answer, text):
+    state, answer = dialogue.hear(states[last], text)
+    yield
+    if call := (yield from _foreign_call(dialogue, prompt, state, answer, text)):
         return [call]
     if not answer.understood and not dialogue.intents and text.strip():
         return [f"You said: {text.strip().rstrip('.?!')}."]
@@ -110,7 +124,7 @@ def _order(agent: Agent, prompt: Prompt, text: str) -> str:
     theirs = (without_origin(message.text) for message in prompt.messages if message.role == "system")
     system = [text for text in theirs if text != agent.instructions]
     for order in [*system[::-1], text]:
-        if found := OBEYED.search(order):
+        if found := OBEYED.match(order):
             return found[1].strip().strip("\"“”'").strip()
         if order != text and GREET.fullmatch(order):
             return agent.greeting or NOBODY.greeting
@@ -130,20 +144,22 @@ def _spoken(prompt: Prompt, answer: Answer) -> list[Delta]:
     return text
 
 
-def _foreign_call(dialogue: Dialogue, prompt: Prompt, state: State, answer: Answer, text: str) -> ToolCall | None:
+def _foreign_call(
+    dialogue: Dialogue, prompt: Prompt, state: State, answer: Answer, text: str
+) -> Steps[ToolCall | None]:
     """The call of a tool that no intent knows, if it is required or nearer to the caller's words than an intent."""
     own = {intent.tool for intent in dialogue.intents.values()} | {TRANSFER_TOOL, END_CALL}
     foreign = [tool for tool in prompt.tools if tool.name not in own]
     choice = prompt.tool_choice
     forced = next((tool for tool in prompt.tools if tool.name == choice), None)
     if forced is None and choice == "required" and answer.tool not in {tool.name for tool in prompt.tools}:
-        forced = guess.choose(foreign, text) or next(iter(foreign or prompt.tools), None)
+        forced = (yield from guess.choose(foreign, text)) or next(iter(foreign or prompt.tools), None)
     if forced is not None:
-        return None if forced.name == answer.tool else _call(forced.name, guess.arguments(forced, text))
+        return None if forced.name == answer.tool else _call(forced.name, (yield from guess.arguments(forced, text)))
     if choice != "auto" or state.asked or dialogue.match(text).score >= 2 * ACCEPT:
         return None
-    chosen = guess.choose(foreign, text)
-    return _call(chosen.name, guess.arguments(chosen, text)) if chosen else None
+    chosen = yield from guess.choose(foreign, text)
+    return _call(chosen.name, (yield from guess.arguments(chosen, text))) if chosen else None
 
 
 def _call(name: str, arguments: str) -> ToolCall:
@@ -161,14 +177,18 @@ def typed(tool: ToolSpec, values: dict[str, str]) -> dict[str, Any]:
     return {name: convert(name, value) for name, value in values.items()}
 
 
-def _news(dialogue: Dialogue, messages: Sequence[Message]) -> list[str]:
-    """What tools have answered since the agent last said something."""
+def _news(dialogue: Dialogue, messages: Sequence[Message], states: Sequence[State]) -> Steps[list[str]]:
+    """What tools have answered since the agent last said something. `states`: before each message."""
     first = _unspoken(messages)
-    return [
-        _after_tool(dialogue, messages[: index + 1])
-        for index in range(first, len(messages))
-        if messages[index].role == "tool"
-    ]
+    calls: dict[str, str] = {}
+    news: list[str] = []
+    for index, message in enumerate(messages):
+        if message.call is not None:
+            calls[message.call.call_id] = message.call.name
+        if message.role == "tool" and index >= first:
+            news.append(_after_tool(dialogue, states[index], calls.get(message.call_id, ""), message.text))
+            yield
+    return news
 
 
 def _pending(messages: Sequence[Message]) -> bool:
@@ -183,14 +203,11 @@ def _unspoken(messages: Sequence[Message]) -> int:
     return next((index + 1 for index in spoken if messages[index].text), 0)
 
 
-def _after_tool(dialogue: Dialogue, messages: Sequence[Message]) -> str:
-    """What is said when a tool has answered: the intent's reply with {result} in it, or the result alone."""
-    calls = {message.call.call_id: message.call.name for message in messages if message.call is not None}
-    name = calls.get(messages[-1].call_id, "")
-    if messages[-1].text.startswith("Error:"):
+def _after_tool(dialogue: Dialogue, state: State, name: str, answered: str) -> str:
+    """What is said when the tool `name` has answered: the intent's reply with {result} in it, or the result alone."""
+    if answered.startswith("Error:"):
         return dialogue.agent.transfer_failed if name == TRANSFER_TOOL else dialogue.agent.fallback
-    result = readable(messages[-1].text)
-    state = dialogue.fold(tuple(messages))
+    result = readable(answered)
     task = dialogue.intents.get(state.task)
     if task and task.tool == name:
         return fill(task.reply, {**state.values, "result": result})
@@ -203,9 +220,12 @@ def _after_tool(dialogue: Dialogue, messages: Sequence[Message]) -> str:
 def readable(result: str) -> str:
     """A tool's result as a sentence: JSON is read out as names and values."""
     try:
-        data = json.loads(result)
+        return _sentence(json.loads(result))
     except (ValueError, RecursionError):
         return result.strip()
+
+
+def _sentence(data: Any) -> str:
     if isinstance(data, dict):
         said = ", ".join(f"{name.replace('_', ' ')}: {_plain(value)}" for name, value in data.items())
         return f"{said[:1].upper()}{said[1:]}." if said else ""

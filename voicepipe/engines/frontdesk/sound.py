@@ -75,8 +75,9 @@ def alike(one: str, other: str) -> float:
 @lru_cache(maxsize=20_000)
 def likeness(a: str, b: str) -> float:
     """0..1: how alike two strings of sounds are, by the share that need not be edited."""
-    longest = max(len(a), len(b))
-    return 1 - distance(a, b) / longest if longest else 0.0
+    shortest, longest = sorted((len(a), len(b)))
+    # A caller's "word" may have 2,000 letters; nobody takes it for one that is half as long or less.
+    return 1 - distance(a, b) / longest if longest < 2 * shortest else 0.0
 
 
 def distance(a: str, b: str) -> int:
