@@ -1,4 +1,4 @@
-"""10 Mbit/s of what is no HTTP, or is HTTP without end, from 50 addresses."""
+"""10 Mbit/s of what is no HTTP, or is HTTP without end or costs much to parse, from 50 addresses."""
 
 import asyncio
 import random
@@ -19,7 +19,11 @@ SEEDS = (
     b"A" * 70_000,
     b"GET /" + b"a" * 60_000 + b" HTTP/1.1\r\n",
     b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 5000,
+    b"GET / HTTP/1.1\r\nHost: a\r\n" + b"a:\r\n" * 16_000 + b"\r\n",
 )
+ENDLESS = b"POST /nowhere HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+CHUNKS = b"1\r\nx\r\n" * 10_000
+"""Said again and again by a third of them: a body whose parts are as small as can be, for what is answered at once."""
 
 
 async def run(target: Target, seconds: float) -> None:
@@ -28,9 +32,12 @@ async def run(target: Target, seconds: float) -> None:
 
     async def shouts(streams: Streams, until: float) -> None:
         reader, writer = streams
+        endless = rng.random() < 1 / 3
+        if endless:
+            writer.write(ENDLESS)
         while time.monotonic() < until and not reader.at_eof():
-            said = bytearray(rng.choice(SEEDS))
-            if rng.random() < 0.5:
+            said = bytearray(CHUNKS if endless else rng.choice(SEEDS))
+            if not endless and rng.random() < 0.5:
                 said[rng.randrange(len(said))] = rng.randrange(256)
             writer.write(said)
             await writer.drain()

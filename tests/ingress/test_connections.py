@@ -15,15 +15,14 @@ import msgspec
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
-from websockets.frames import Frame
 
-from tests.attacks import garbage_http, half_handshakes, idle_connections, ping_flood, slow_bodies, slow_headers
+from tests.attacks import garbage_http, half_handshakes, idle_connections, slow_bodies, slow_headers
 from tests.attacks.target import Attack, Target
 from tests.ingress.fake_pop import FakePop, serving
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, HttpConfig, TenantConfig
 from voicepipe.ingress import accept, connection, server
-from voicepipe.ingress.connection import HttpConnection, StampedWebSocket
+from voicepipe.ingress.connection import HttpConnection
 from voicepipe.ingress.visits import STRANGERS, Room, Visits
 from voicepipe.lan import certificate
 
@@ -167,6 +166,27 @@ async def test_each_request_is_waited_for_anew(monkeypatch: pytest.MonkeyPatch) 
     assert len(set(waited_for)) == 3
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        half_handshakes.UPGRADE.replace(b"GET ", b"POST "),
+        half_handshakes.UPGRADE + b"X: y\r\n" * 140,
+        half_handshakes.UPGRADE + b"X: " + b"y" * 9000 + b"\r\n",
+        half_handshakes.UPGRADE.replace(b"/v1/", b"/v1/" + b"y" * 9000),
+        half_handshakes.UPGRADE + b"Content-Length: 5\r\n",
+    ],
+    ids=["POST", "many headers", "a long header", "a long address", "a body"],
+)
+async def test_a_handshake_that_the_library_refuses_is_answered_and_hung_up(
+    said: bytes, caplog: pytest.LogCaptureFixture, visits: list[Visits]
+) -> None:
+    async with serving(FakePop()) as address, raw(address, said + b"\r\n") as streams:
+        answer = await ended(streams)
+        await eventually(lambda: not visits[0])
+    assert answer.startswith(b"HTTP/1.1 4") and b"Connection: close" in answer and len(answer.split(b"\r\n\r\n")[1])
+    assert b" 405 " in answer or "a WebSocket handshake from 127.0.0.9 is refused: " in caplog.text
+
+
 # --- too many
 
 
@@ -283,118 +303,6 @@ async def test_what_is_no_http_is_told_by_a_throttled_log(caplog: pytest.LogCapt
             async with raw(address, b"\x00\x01\x02\r\n\r\n") as streams:
                 assert b" 400 " in await ended(streams)
     assert len(caplog.records) <= 25 and set(caplog.messages[:20]) == {"a request from 127.0.0.9 is no HTTP"}
-
-
-# --- frames
-
-
-async def test_a_flood_of_pings_gets_small_pieces_of_the_loop_and_keeps_no_pongs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    frames: list[int] = []
-    kept: list[int] = []
-    ours: set[StampedWebSocket] = set()
-    feed = StampedWebSocket._feed
-
-    def fed(self: StampedWebSocket) -> None:
-        feed(self)
-        ours.add(self)
-        frames.append(self._frames)
-
-    monkeypatch.setattr(StampedWebSocket, "_feed", fed)
-    pop = FakePop()
-    async with serving(pop) as address:
-        attack = asyncio.ensure_future(ping_flood.ATTACK.run(target(address), 3))
-        while not attack.done():
-            kept += [protocol.transport.get_write_buffer_size() + len(protocol._unread) for protocol in ours]
-            await asyncio.sleep(0.01)
-        await attack
-    assert max(frames) <= 2 * connection.LEAST_PIECE / len(ping_flood.PING) + 1, "in one step of the loop"
-    assert len(ours) > 3 and sum(frames) <= len(ours) * 2 * connection.SPARE.burst, "hung up soon"
-    assert max(kept) < 1_000_000
-
-
-async def test_who_floods_us_with_pings_is_told_why() -> None:
-    pop = FakePop()
-    async with (
-        serving(pop) as address,
-        connect(f"ws://{address}/v1/realtime", proxy=None, ping_interval=None) as socket,
-    ):
-        await socket.recv()
-        socket.transport.write(ping_flood.PING * 3000)
-        async with asyncio.timeout(20):
-            await socket.wait_closed()
-        assert (socket.close_code, socket.close_reason) == (1008, connection.TOO_MANY_FRAMES)
-
-
-async def test_honest_pings_are_answered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with serving(FakePop()) as address, connect(f"ws://{address}/v1/realtime", proxy=None) as socket:
-        async with asyncio.timeout(20):
-            for _ in range(200):
-                await (await socket.ping())
-
-
-async def test_large_messages_arrive_whole_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with serving(FakePop()) as address, connect(f"ws://{address}/v1/realtime", proxy=None) as socket:
-        for number in range(30):
-            text = "x" * (7 ** (number % 6))
-            item = {
-                "id": f"item_{number}",
-                "type": "message",
-                "role": "user",
-                "content": [{"type": "input_text", "text": text}],
-            }
-            await socket.send(msgspec.json.encode({"type": "conversation.item.create", "item": item}).decode())
-        seen: list[tuple[str, int]] = []
-        async with asyncio.timeout(20):
-            while len(seen) < 30:
-                event = msgspec.json.decode(await socket.recv())
-                if event["type"] == "conversation.item.added":
-                    seen.append((event["item"]["id"], len(event["item"]["content"][0]["text"])))
-        assert seen == [(f"item_{number}", 7 ** (number % 6)) for number in range(30)]
-
-
-async def test_a_pong_that_we_have_not_read_yet_is_not_missed() -> None:
-    """While the call is busy with what a client sent, nothing more is read, its pongs neither."""
-    pop = FakePop()
-    async with serving(pop) as address, connect(f"ws://{address}/v1/realtime", proxy=None) as socket:
-        await socket.recv()
-        [ours] = _websockets()
-        ours.transport.pause_reading()
-        ours.read_paused = True
-        ours.keepalive_timeout()
-        assert not ours.transport.is_closing()
-        ours.read_paused = False
-        ours.transport.resume_reading()
-        await (await socket.ping())
-
-
-async def test_nothing_of_its_messages_stays_with_a_connection_that_is_lost() -> None:
-    """Nor do they wait for the collector. One had come, another was on its way."""
-    size = 1_000_000
-    header = b"\x81\xff" + size.to_bytes(8) + bytes(4)
-    async with serving(FakePop()) as address, connect(f"ws://{address}/v1/realtime", proxy=None) as socket:
-        await socket.recv()
-        [ours] = _websockets()
-        gc.disable()
-        try:
-            socket.transport.write(header + b" " * size + header + b" " * (size - 1))
-            await eventually(lambda: _held(ours) == (size, size - 1))
-            socket.transport.abort()
-            await eventually(lambda: ours.disconnected)
-            assert _held(ours) == (0, 0)
-        finally:
-            gc.enable()
-
-
-def _held(ours: StampedWebSocket) -> tuple[int, int]:
-    """Bytes of large messages that a parser has brought, and of what the one of this connection has not."""
-    frames = [found for found in gc.get_objects() if type(found) is Frame and len(found.data) > 1000]
-    return sum(len(frame.data) for frame in frames), len(ours.conn.reader.buffer)
-
-
-def _websockets() -> list[StampedWebSocket]:
-    return [found for found in gc.get_objects() if type(found) is StampedWebSocket and not found.disconnected]
 
 
 # --- attacks

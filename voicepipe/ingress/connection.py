@@ -1,23 +1,22 @@
-"""uvicorn's connections with limits: of time for who sends or takes a request slowly, of work for frames."""
+"""uvicorn's HTTP with limits: of time for who sends or takes a request slowly, of work for what is parsed."""
 
 import asyncio
 import logging
 import time
-from collections import deque
 from typing import Any
 
 import h11
 from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
-from websockets.frames import Frame
-from websockets.http11 import Request
 
 from voicepipe.bucket import Bucket, Rate
 from voicepipe.ingress.accept import TOO_MANY
+from voicepipe.ingress.pieces import LARGEST_PIECE, LEAST_PIECE, Pieces
 from voicepipe.ingress.refusals import Refusals
-from voicepipe.ingress.scope import LINGER, PEER, REFUSALS, VISIT
+from voicepipe.ingress.requests import TOO_MANY_CHUNKS, TOO_MANY_LINES, Rein, Requests
+from voicepipe.ingress.scope import LINGER, REFUSALS, VISIT
 from voicepipe.ingress.visits import Visit, Visits
 
 CHECK_S = 1.0
@@ -29,34 +28,37 @@ BODY_S = 30.0
 TAKEN_S = 30.0
 """For the client to take something of an answer that waits for it."""
 TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-READ_AHEAD, PER_MESSAGE = 1024 * 1024, 1024
-"""Bytes of messages that may wait for their turn before nothing more is read, and what each takes beside its text."""
-LEAST_PIECE, LARGEST_PIECE = 512, 4096
-"""Bytes that the parser of frames gets in one step of the loop. A frame can be 6 bytes; its cost hardly depends on its
-length."""
-FEW_FRAMES = 8
-"""In one piece: the next may be larger."""
-SMALL_FRAGMENT = 128
-"""Bytes: a client that splits its messages makes larger ones."""
-SPARE = Rate(1000, 100)
-"""Frames that bring next to nothing (pings, pongs, small fragments) at once, and a second: no client needs as many."""
-TOO_MANY_FRAMES = "too many pings or small fragments: send some in a minute"
+FEW_LINES = 64
+"""In one piece of HTTP: with more of them it is a small one."""
+MOST_LINES = 128
+"""Of headers or of trailers. websockets takes as many headers."""
+CHUNKS = Rate(200, 100)
+"""Chunks of a request's body that bring next to nothing, at once, and a second."""
 
 log = logging.getLogger(__name__)
 log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `Refusals` tells of them
 
 
-class HttpConnection(H11Protocol):
-    """uvicorn's HTTP connection. One timer asks once a second how long it has been waiting, and for what."""
+class HttpConnection(Pieces, H11Protocol):
+    """uvicorn's HTTP connection. One timer asks once a second how long it has been waiting, and for what. The parser
+    gets small pieces, and nothing more once an answer has come before its request's end."""
 
     def __init__(self, config: Config, state: ServerState, visit: Visit, visits: Visits, refusals: Refusals) -> None:
-        super().__init__(config, state, {VISIT: visit, REFUSALS: refusals}, asyncio.get_running_loop())
+        Pieces.__init__(self)
+        H11Protocol.__init__(self, config, state, {VISIT: visit, REFUSALS: refusals}, asyncio.get_running_loop())
+        self.conn: Requests = Requests()
         self.logger = log
         self._visit = visit
         self._visits = visits
         self._refusals = refusals
         self._requests = 0
         """Have come on this connection."""
+        self._asked = False
+        """The next request has begun and was counted."""
+        self._over = False
+        """Nothing more is parsed: it ends once the client has its answer, or it is a WebSocket's."""
+        self._chunks = Bucket(CHUNKS)
+        self._rein: Rein
         self._check: asyncio.TimerHandle | None = None
         self._phase: tuple[object, ...] = ()
         self._since = 0.0
@@ -65,6 +67,8 @@ class HttpConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._rein = Rein(transport, self._settle, self._close)
+        self.flow = FlowControl(self._rein)  # type: ignore[arg-type]
         if self._visit.over:
             return transport.abort()
         self._visit.drop = transport.abort
@@ -73,24 +77,53 @@ class HttpConnection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._visits.gone(self._visit)
-        self._stop()
+        self._leave()
+
+    # --- what comes
+
+    def data_received(self, data: bytes) -> None:
+        if not self._over:
+            self._came(data)
+
+    def _held(self) -> bool:
+        return self.flow.read_paused
+
+    def _size(self) -> int:
+        many_lines = not self.conn.in_plain_body and self._unread.count(b"\n", 0, LARGEST_PIECE) > FEW_LINES
+        return LEAST_PIECE if many_lines else LARGEST_PIECE
+
+    def _parse(self, piece: bytes) -> None:
+        if self.cycle is not None and self.cycle.response_complete and not self._asked:
+            if not self._may_ask():
+                return
+            self._asked = True
+        super().data_received(piece)
+        self._judge()
+
+    def _settle(self) -> None:
+        if not self._over:
+            super()._settle()
 
     def handle_events(self) -> None:
         before = self.cycle
         super().handle_events()
         if self.cycle is not before:
+            self.cycle.transport = self._rein  # type: ignore[assignment]
+            self._asked = False
             self._requests += 1
             self._visits.progress(self._visit)
 
-    def data_received(self, data: bytes) -> None:
-        if self.cycle is None or not self.cycle.response_complete or self._may_ask():
-            super().data_received(data)
-
-    def on_response_complete(self) -> None:
-        self._visits.progress(self._visit)
-        pipelined, _ = self.conn.trailing_data
-        if not pipelined or self._may_ask():
-            super().on_response_complete()
+    def _judge(self) -> None:
+        """Refuse what costs much more to parse than to send."""
+        if self._over or self.transport.is_closing():
+            return
+        if self.conn.lines_waiting() > MOST_LINES:
+            return self._refuse(TOO_MANY_LINES, "has too many headers")
+        if chunks := self.conn.small_chunks:
+            self.conn.small_chunks = 0
+            if not self._chunks.has(self.loop.time()):
+                return self._refuse(TOO_MANY_CHUNKS, "has too many small chunks")
+            self._chunks.take(chunks)
 
     def _may_ask(self) -> bool:
         """Whether another request is read on this connection, whose first one was counted with it."""
@@ -101,19 +134,64 @@ class HttpConnection(H11Protocol):
         self.transport.close()
         return False
 
+    def handle_websocket_upgrade(self, event: Any) -> None:
+        self._leave()  # The connection is the WebSocket's from here on.
+        super().handle_websocket_upgrade(event)
+
+    # --- answers
+
+    def on_response_complete(self) -> None:
+        self._visits.progress(self._visit)
+        if self._over:
+            return
+        pipelined, _ = self.conn.trailing_data
+        if not pipelined or self._may_ask():
+            self._asked = bool(pipelined)
+            super().on_response_complete()
+            self._judge()
+
     def send_400_response(self, msg: str) -> None:
         self._refusals.tell(self._visit.source, "a request from %s is no HTTP", self._visit.source)
-        if self.cycle and not self.cycle.response_complete:  # The application's answer has nowhere to go any more.
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+        self._give_up_answer()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
         else:
             self.transport.abort()
 
-    def handle_websocket_upgrade(self, event: Any) -> None:
-        self._stop()  # The connection is the WebSocket's from here on.
-        super().handle_websocket_upgrade(event)
+    def _refuse(self, answer: bytes, why: str) -> None:
+        self._refusals.tell(self._visit.source, "a request from %s %s", self._visit.source, why)
+        self._give_up_answer()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.write(answer)
+            self._linger()
+        else:
+            self.transport.abort()
+
+    def _give_up_answer(self) -> None:
+        """The application's has nowhere to go any more."""
+        if self.cycle and not self.cycle.response_complete:
+            self.cycle.disconnected, self.cycle.waiting_for_100_continue = True, False
+            self.cycle.message_event.set()
+
+    def _close(self) -> None:
+        """An answer was the last one."""
+        if self.cycle.more_body:
+            self._linger()
+        else:
+            self.transport.close()
+
+    def _linger(self) -> None:
+        """End it, but not at once: as long as its client sends, the system would answer with a reset, and who gets that
+        may never see what we have said. What comes is thrown away."""
+        if self._over or self.transport.is_closing():
+            return
+        self._over = True
+        self._forget()
+        self.transport.resume_reading()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+
+    # --- time
 
     def resume_writing(self) -> None:
         self._takes += 1
@@ -131,7 +209,7 @@ class HttpConnection(H11Protocol):
     def _waiting_for(self) -> tuple[tuple[object, ...], float]:
         """What this connection waits for, different each time that it gets it, and how many seconds it may."""
         number = self._requests
-        if self.transport.is_closing():
+        if self._over or self.transport.is_closing():
             return ("close",), LINGER
         if self.cycle is None or self.cycle.response_complete:
             return ("request", number), REQUEST_S
@@ -153,182 +231,11 @@ class HttpConnection(H11Protocol):
         else:
             self.transport.abort()
 
-    def _stop(self) -> None:
+    def _leave(self) -> None:
+        """It is not ours any more."""
+        self._over = True
+        self._forget()
+        self._rein.drop()
         if self._check:
             self._check.cancel()
             self._check = None
-
-
-class StampedWebSocket(WebSocketsSansIOProtocol):
-    """uvicorn's WebSocket, and `scope.Peer` for the connection that it serves.
-
-    uvicorn closes a connection once the client has taken everything; one that never reads would stay for ever. It also
-    parses all that one read brought, up to 256 kB, in one step: of pings that is a second in which nobody is heard.
-    Here the parser gets small pieces, and a client that floods us with frames is hung up.
-    """
-
-    received_at = 0.0
-
-    def __init__(self, config: Config, server_state: ServerState, app_state: dict[str, Any]) -> None:
-        super().__init__(config, server_state, app_state, asyncio.get_running_loop())
-        self.logger = log
-        self._visit: Visit = app_state[VISIT]
-        self._refusals: Refusals = app_state[REFUSALS]
-        self._sizes: deque[int] = deque()
-        """Of the messages that wait for their turn."""
-        self._waiting = 0
-        self._unread = bytearray()
-        self._piece = LEAST_PIECE
-        self._frames = 0
-        """That bring next to nothing, in this piece."""
-        self._messages = 0
-        """In this piece."""
-        self._spare = Bucket(SPARE)
-        self._feeding: asyncio.Handle | None = None
-        """The next piece is on its way; meanwhile the socket is not read."""
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self._visit.drop = transport.abort
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self._visit.left()
-        self._unread.clear()
-        if self._feeding:
-            self._feeding.cancel()
-        # Otherwise the parser keeps its last message and the beginning of the next until the collector finds it.
-        self.conn.reader.discard()
-        self.conn.parser.close()
-
-    # --- what comes
-
-    def data_received(self, data: bytes) -> None:
-        self.received_at = time.monotonic()
-        if not self._unread and self._feeding is None and len(data) <= self._piece:
-            return self._parse(data)
-        self._unread += data
-        if self._feeding is None:
-            self._feed()
-
-    def _feed(self) -> None:
-        """Give the parser one piece; the rest in other steps of the loop, once its messages were taken."""
-        self._feeding = None
-        piece = bytes(self._unread[: self._piece])
-        del self._unread[: len(piece)]
-        self._parse(piece)
-
-    def _parse(self, piece: bytes) -> None:
-        self._frames = self._messages = 0
-        super().data_received(piece)
-        if self._frames + self._messages > FEW_FRAMES:
-            self._piece = LEAST_PIECE
-        elif self._piece < LARGEST_PIECE:
-            self._piece *= 2
-        if self._frames:
-            if not self._spare.has(self.loop.time()):
-                self._fail()
-            self._spare.take(self._frames)
-        if self.transport.is_closing():
-            self._unread.clear()
-        elif self._unread and not self.read_paused:
-            self.transport.pause_reading()
-            self._feeding = self.loop.call_soon(self._go_on)
-
-    def _go_on(self) -> None:
-        self._feeding = None
-        if self.read_paused:  # `receive` goes on.
-            return
-        if self._unread:
-            self._feed()
-        if self._feeding is None and not self.read_paused and not self.transport.is_closing():
-            self.transport.resume_reading()
-
-    def _fail(self) -> None:
-        """Hang up, and say why."""
-        source = self._visit.source
-        self._refusals.tell(source, "a WebSocket from %s is closed: %s", source, TOO_MANY_FRAMES)
-        self.conn.fail(1008, TOO_MANY_FRAMES)
-        self.transport.write(b"".join(self.conn.data_to_send()))
-        self.close_sent = True
-        self.transport.close()
-        self.loop.call_later(LINGER, self.abort)
-
-    def send_receive_event_to_app(self) -> None:
-        """A message is complete. uvicorn reads nothing while one waits; but a minute of sound takes its time, and who
-        does not read sees neither pings nor the answers to its own."""
-        size, before = sum(map(len, self.frames)) + PER_MESSAGE, self.queue.qsize()
-        super().send_receive_event_to_app()
-        self._messages += 1
-        if self.queue.qsize() > before:
-            self._sizes.append(size)
-            self._waiting += size
-            self._read_on()
-
-    def _read_on(self) -> None:
-        if self.read_paused and self._waiting <= READ_AHEAD and not self.transport.is_closing():
-            self.read_paused = False
-            self.transport.resume_reading()
-
-    async def receive(self) -> Any:
-        message = await super().receive()
-        if message["type"] == "websocket.receive":
-            self._waiting -= self._sizes.popleft()
-            self._read_on()
-        if (self._unread or self._feeding) and not self.read_paused and not self.transport.is_closing():
-            self.transport.pause_reading()  # Reading has just been resumed.
-            if self._feeding is None:
-                self._feeding = self.loop.call_soon(self._go_on)
-        return message
-
-    def handle_ping(self) -> None:
-        self._frames += 1
-        if self.writable.is_set():
-            super().handle_ping()
-        else:
-            self.conn.data_to_send()  # Thrown away: a client that takes nothing gets no pongs (RFC 6455, 5.5.3).
-
-    def handle_pong(self, event: Frame) -> None:
-        self._frames += 1
-        super().handle_pong(event)
-
-    def handle_cont(self, event: Frame) -> None:
-        self._frames += len(event.data) < SMALL_FRAGMENT and not event.fin
-        super().handle_cont(event)
-
-    # --- the connection
-
-    def handle_connect(self, event: Request) -> None:
-        super().handle_connect(event)
-        if self.response.status_code == 101:
-            self.scope["extensions"][PEER] = self  # type: ignore[assignment]
-        else:
-            self.loop.call_later(LINGER, self.abort)
-
-    def keepalive_timeout(self) -> None:
-        if (self.read_paused or self._feeding) and self.ping_timeout:  # Its answer may be among what we have not read.
-            self.pong_timer = self.loop.call_later(self.ping_timeout, self.keepalive_timeout)
-            return
-        super().keepalive_timeout()
-        self.abort()
-
-    async def send(self, message: Any) -> None:
-        await super().send(message)
-        if message["type"] == "websocket.http.response.body":
-            self.handshake_complete = True  # A refusal is an answer, too: uvicorn would log a failure.
-        elif message["type"] == "websocket.accept":
-            if VISIT in self.scope["state"]:  # Otherwise somebody has taken it (`take_visit`).
-                self._visit.accepted()
-        elif message["type"] == "websocket.close" and self._unread and self._feeding is None:
-            self._feeding = self.loop.call_soon(self._go_on)  # The client's own goodbye may be among it.
-
-    async def run_asgi(self) -> None:
-        await super().run_asgi()
-        self.scope["extensions"].pop(PEER, None)  # We know the scope, so it must not know us for longer than the call.
-        self.loop.call_later(LINGER, self.abort)
-
-    def take_at_most(self, message_bytes: int) -> None:
-        self.conn.max_message_size = message_bytes
-
-    def abort(self) -> None:
-        self.transport.abort()

@@ -14,8 +14,9 @@ from voicepipe import descriptors
 from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.accept import Acceptor
-from voicepipe.ingress.connection import HttpConnection, StampedWebSocket
+from voicepipe.ingress.connection import HttpConnection
 from voicepipe.ingress.forwarded import Forwarded
+from voicepipe.ingress.frames import StampedWebSocket
 from voicepipe.ingress.refusals import Refusals
 from voicepipe.ingress.visits import Room, Visit, Visits
 

@@ -1,0 +1,208 @@
+"""uvicorn's WebSockets with limits: of work for what is parsed, of time for who answers nothing or takes nothing."""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from typing import Any
+
+from uvicorn.config import Config
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from uvicorn.server import ServerState
+from websockets.frames import Frame
+from websockets.http11 import Request
+
+from voicepipe.bucket import Bucket, Rate
+from voicepipe.ingress.pieces import LARGEST_PIECE, LEAST_PIECE, Pieces
+from voicepipe.ingress.refusals import Refusals
+from voicepipe.ingress.scope import LINGER, PEER, REFUSALS, VISIT
+from voicepipe.ingress.visits import Visit
+
+READ_AHEAD, PER_MESSAGE = 1024 * 1024, 1024
+"""Bytes of messages that may wait for their turn before nothing more is read, and what each takes beside its text."""
+FEW_FRAMES = 8
+"""In one piece: the next may be larger."""
+SMALL_FRAGMENT = 128
+"""Bytes: a client that splits its messages makes larger ones."""
+SPARE = Rate(1000, 100)
+"""Frames that bring next to nothing (pings, pongs, small fragments) at once, and a second: no client needs as many."""
+SLOWEST = 1000
+"""Bytes a second: who sends as much is not dead, although no answer to our ping has come. Sound takes eight times as
+much. A letter now and then is not enough: it would hold the place of a call, and the beginning of a large message."""
+TOO_MANY_FRAMES = "too many pings or small fragments: send some in a minute"
+
+log = logging.getLogger(__name__)
+log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `Refusals` tells of them
+
+
+class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
+    """uvicorn's WebSocket, and `scope.Peer` for the connection that it serves.
+
+    uvicorn closes a connection once the client has taken everything; one that never reads would stay for ever. It also
+    parses all that one read brought, up to 256 kB, in one step: of pings that is a second in which nobody is heard.
+    Here the parser gets small pieces, and a client that floods us with frames is hung up.
+    """
+
+    received_at = 0.0
+
+    def __init__(self, config: Config, server_state: ServerState, app_state: dict[str, Any]) -> None:
+        Pieces.__init__(self)
+        WebSocketsSansIOProtocol.__init__(self, config, server_state, app_state, asyncio.get_running_loop())
+        self.logger = log
+        self._visit: Visit = app_state[VISIT]
+        self._refusals: Refusals = app_state[REFUSALS]
+        self._sizes: deque[int] = deque()
+        """Of the messages that wait for their turn."""
+        self._waiting = 0
+        self._piece = LEAST_PIECE
+        self._frames = 0
+        """That bring next to nothing, in this piece."""
+        self._messages = 0
+        """In this piece."""
+        self._spare = Bucket(SPARE)
+        self._received = self._looked = 0
+        """Bytes: in all, and when our ping was sent or its answer was missed last."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._visit.drop = transport.abort
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._visit.left()
+        self._forget()
+        # Otherwise the parser keeps its last message and the beginning of the next until the collector finds it.
+        self.conn.reader.discard()
+        self.conn.parser.close()
+
+    # --- what comes
+
+    def data_received(self, data: bytes) -> None:
+        self.received_at = time.monotonic()
+        self._received += len(data)
+        if self._unread or self._feeding or len(data) > self._piece:
+            return self._came(data)
+        self._parse(data)
+        self._settle()
+
+    def _held(self) -> bool:
+        """uvicorn reads nothing while one message waits; but a minute of sound takes its time, and who does not read
+        sees neither pings nor the answers to its own."""
+        return self._waiting > READ_AHEAD and not self.close_sent
+
+    def _size(self) -> int:
+        return self._piece
+
+    def _parse(self, piece: bytes) -> None:
+        self._frames = self._messages = 0
+        super().data_received(piece)
+        if self._frames + self._messages > FEW_FRAMES:
+            self._piece = LEAST_PIECE
+        elif self._piece < LARGEST_PIECE:
+            self._piece *= 2
+        if self._frames:
+            if not self._spare.has(self.loop.time()):
+                self._fail()
+            self._spare.take(self._frames)
+        if self.conn.handshake_exc and not self.transport.is_closing():
+            self._refuse_handshake(self.conn.handshake_exc)
+
+    def _fail(self) -> None:
+        """Hang up, and say why."""
+        source = self._visit.source
+        self._refusals.tell(source, "a WebSocket from %s is closed: %s", source, TOO_MANY_FRAMES)
+        self.conn.fail(1008, TOO_MANY_FRAMES)
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = True
+        self.transport.close()
+        self.loop.call_later(LINGER, self.abort)
+
+    def send_receive_event_to_app(self) -> None:
+        size, before = sum(map(len, self.frames)) + PER_MESSAGE, self.queue.qsize()
+        self.read_paused = True  # Or uvicorn would stop reading; `_settle` does, where enough waits.
+        super().send_receive_event_to_app()
+        self.read_paused = False
+        self._messages += 1
+        if self.queue.qsize() > before:
+            self._sizes.append(size)
+            self._waiting += size
+
+    async def receive(self) -> Any:
+        message = await super().receive()
+        if message["type"] == "websocket.receive":
+            held = self._held()
+            self._waiting -= self._sizes.popleft()
+            if held:
+                self._settle()
+        return message
+
+    def handle_ping(self) -> None:
+        self._frames += 1
+        if self.writable.is_set():
+            super().handle_ping()
+        else:
+            self.conn.data_to_send()  # Thrown away: a client that takes nothing gets no pongs (RFC 6455, 5.5.3).
+
+    def handle_pong(self, event: Frame) -> None:
+        self._frames += 1
+        super().handle_pong(event)
+
+    def handle_cont(self, event: Frame) -> None:
+        self._frames += len(event.data) < SMALL_FRAGMENT and not event.fin
+        super().handle_cont(event)
+
+    # --- the connection
+
+    def handle_connect(self, event: Request) -> None:
+        super().handle_connect(event)
+        if self.response.status_code == 101:
+            self.scope["extensions"][PEER] = self  # type: ignore[assignment]
+        else:
+            self.loop.call_later(LINGER, self.abort)
+
+    def _refuse_handshake(self, error: Exception) -> None:
+        """websockets finds it wrong: uvicorn would neither say so nor close the connection."""
+        source = self._visit.source
+        self._refusals.tell(source, "a WebSocket handshake from %s is refused: %s", source, error)
+        answer = b"".join(self.conn.data_to_send())  # Empty, unless a line was too long or there were too many.
+        self.transport.write(answer or self.conn.reject(400, f"{error}.\n").serialize())
+        self.transport.close()
+        self.loop.call_later(LINGER, self.abort)
+
+    def send_keepalive_ping(self) -> None:
+        super().send_keepalive_ping()
+        self._looked = self._received
+
+    def keepalive_timeout(self) -> None:
+        if self.ping_timeout and self._may_answer_yet(self.ping_timeout):
+            self.pong_timer = self.loop.call_later(self.ping_timeout, self.keepalive_timeout)
+            return
+        super().keepalive_timeout()
+        self.abort()
+
+    def _may_answer_yet(self, seconds: float) -> bool:
+        """An answer to our ping has not come for so long: it may be among what we have not read, or wait at the
+        client's end of a slow line until a large message has gone out."""
+        since, self._looked = self._received - self._looked, self._received
+        return since >= SLOWEST * seconds or self._held() or bool(self._unread)
+
+    async def send(self, message: Any) -> None:
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body":
+            self.handshake_complete = True  # A refusal is an answer, too: uvicorn would log a failure.
+        elif message["type"] == "websocket.accept":
+            if VISIT in self.scope["state"]:  # Otherwise somebody has taken it (`take_visit`).
+                self._visit.accepted()
+        elif message["type"] == "websocket.close":
+            self._settle()  # The client's own goodbye may be among what waits.
+
+    async def run_asgi(self) -> None:
+        await super().run_asgi()
+        self.scope["extensions"].pop(PEER, None)  # We know the scope, so it must not know us for longer than the call.
+        self.loop.call_later(LINGER, self.abort)
+
+    def take_at_most(self, message_bytes: int) -> None:
+        self.conn.max_message_size = message_bytes
+
+    def abort(self) -> None:
+        self.transport.abort()

@@ -1,0 +1,74 @@
+"""h11, and a transport, for uvicorn's HTTP connection: what h11 has to do is counted, and nobody closes too early."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import h11
+
+SMALL_CHUNK = 128
+"""Bytes: a client that splits its body makes larger ones."""
+TOO_MANY_LINES = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain\r\nContent-Length: 38\r\n"
+    b"Connection: close\r\n\r\nToo many headers: send 100 at the most"
+)
+TOO_MANY_CHUNKS = (
+    b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 39\r\n"
+    b"Connection: close\r\n\r\nToo many small chunks: send larger ones"
+)
+
+
+class Requests(h11.Connection):
+    """Reads requests and writes their answers. An answer that begins before its request's body is complete ends the
+    connection, and says so: to keep it, we would have to parse a body that nobody wants."""
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER)
+        self.small_chunks = 0
+        """Have come since somebody looked last."""
+        self._chunked = False
+        """The body of the latest request."""
+
+    def next_event(self) -> Any:
+        event = super().next_event()
+        if type(event) is h11.Request:
+            self._chunked = any(name == b"transfer-encoding" for name, _ in event.headers)
+        elif type(event) is h11.Data and event.chunk_start and event.chunk_end and len(event.data) < SMALL_CHUNK:
+            self.small_chunks += 1
+        return event
+
+    def send(self, event: Any) -> Any:
+        if type(event) is h11.Response and self.their_state is h11.SEND_BODY:
+            headers = [*event.headers, (b"Connection", b"close")]
+            event = h11.Response(status_code=event.status_code, headers=headers, reason=event.reason)
+        return super().send(event)
+
+    @property
+    def in_plain_body(self) -> bool:
+        """What comes next is taken as it is, whatever it is."""
+        return self.their_state is h11.SEND_BODY and not self._chunked
+
+    def lines_waiting(self) -> int:
+        """Of headers or trailers that are not complete: those cost nothing before their end has come, all at once."""
+        if self.their_state not in (h11.IDLE, h11.SEND_BODY):  # Then it is the next request, and waits for its turn.
+            return 0
+        waiting, _ = self.trailing_data
+        return waiting.count(b"\n")
+
+
+class Rein:
+    """A transport for uvicorn's answers: whether it is read, and how it is closed, its connection decides."""
+
+    def __init__(self, transport: asyncio.Transport, settle: Callable[[], None], close: Callable[[], None]) -> None:
+        self.write = transport.write
+        self.is_closing = transport.is_closing
+        self.pause_reading = self.resume_reading = settle
+        self.close = close
+
+    def drop(self) -> None:
+        """The connection has gone, and must not be kept by its last answer until the collector comes."""
+        self.pause_reading = self.resume_reading = self.close = _nothing
+
+
+def _nothing() -> None:
+    """What is left to decide."""
