@@ -5,6 +5,7 @@ time limit, and a PoP that is shut down waits a while for what still runs.
 """
 
 import asyncio
+import codecs
 import json
 import logging
 from collections.abc import Mapping
@@ -20,6 +21,10 @@ from voicepipe.turn.prompt import ToolCall
 log = logging.getLogger(__name__)
 BODY_BYTES = 256 * 1024
 """A webhook's answer is not read any further than this."""
+AT_A_TIME = 32
+"""Pieces of an answer after which others have their turn: one read may hold thousands."""
+NO_CHARSETS = {"punycode", "idna"}
+"""For host names. Of a long text punycode takes a time that grows by the square."""
 FINISH_S = 10.0
 """Tools that still run when the last call has ended may run for so long once the PoP is shut down."""
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL)
@@ -65,7 +70,11 @@ class ToolRunner:
         # In a thread: reading the certificate store takes 20-50 ms. Redirects could lead to hosts nobody configured.
         # A tool's own time limit is the only one, and one agent's slow servers may not take all connections.
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
-        return httpx.AsyncClient(transport=self._transport, follow_redirects=False, timeout=None, limits=limits)
+        # A compressed answer may become a thousand times as long at one stroke.
+        headers = {"Accept-Encoding": "identity", "Content-Type": "application/json"}
+        return httpx.AsyncClient(
+            transport=self._transport, follow_redirects=False, timeout=None, limits=limits, headers=headers
+        )
 
     def begin(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tenant: str) -> "asyncio.Task[str]":
         """Run it as a task of ours: `errands.BeginTool`. `tenant`: whose call it is for."""
@@ -78,12 +87,13 @@ class ToolRunner:
         """The result as text for the model, at most 8000 characters. Takes at most `tool.timeout_ms`. `about` is what
         the tool is told of the phone call, `Studio.about`; `key` as `errands.BeginTool` has it.
 
-        Raises ToolError when the arguments are no JSON object, the tool fails, or it takes too long.
+        Raises ToolError when the arguments are no JSON object, or none that a webhook can be sent, the tool fails, or
+        it takes too long.
         """
         arguments = parse(call.arguments)
         if tool.webhook is None:
             return await self._functions.call(tool, arguments, about, tenant, key)
-        body = {"name": call.name, "arguments": arguments, "call_id": call.call_id, "call": about}
+        body = _encoded({"name": call.name, "arguments": arguments, "call_id": call.call_id, "call": about})
         way = _Way()
         try:
             async with asyncio.timeout(tool.timeout_ms / 1000):
@@ -94,7 +104,7 @@ class ToolRunner:
             log.error("%s could not be reached within %d ms", tool.name, tool.timeout_ms)
             raise ToolError(f"{tool.name} could not be reached within {tool.timeout_ms} ms; nothing was sent") from None
 
-    async def _ask(self, name: str, webhook: Webhook, body: dict[str, Any], key: str, way: "_Way") -> str:
+    async def _ask(self, name: str, webhook: Webhook, body: bytes, key: str, way: "_Way") -> str:
         """A server that cannot be reached is tried once more: nothing was sent."""
         try:
             return await self._post(name, webhook, body, key, way)
@@ -107,19 +117,25 @@ class ToolRunner:
             log.error("%s could not be reached (%s)", name, type(error).__name__)
             raise ToolError(f"{name} could not be reached") from None
 
-    async def _post(self, name: str, webhook: Webhook, body: dict[str, Any], key: str, way: "_Way") -> str:
+    async def _post(self, name: str, webhook: Webhook, body: bytes, key: str, way: "_Way") -> str:
         if self._client is None:
             raise ToolError(f"{name} cannot be called: the server is being shut down")
         # A string in quotes: draft-ietf-httpapi-idempotency-key-header, section 2.1.
         headers = {**webhook.headers, "Idempotency-Key": f'"{key}"'}
-        request = self._client.stream("POST", webhook.url, json=body, headers=headers, extensions={"trace": way.trace})
+        request = self._client.stream(
+            "POST", webhook.url, content=body, headers=headers, extensions={"trace": way.trace}
+        )
         try:
             async with request as response:
                 if response.is_server_error or response.status_code in PERHAPS_DONE:
                     raise OutcomeUnknown(f"{name} answered with HTTP status {response.status_code}")
                 if not response.is_success:
                     raise ToolError(f"{name} answered with HTTP status {response.status_code}")
-                return (await _read(response)).decode(response.encoding or "utf-8", "replace")
+                coding = response.headers.get("content-encoding", "identity")
+                if coding.lower() != "identity":
+                    log.error("%s encodes its answers (%s), although it is asked not to", name, coding)
+                    raise OutcomeUnknown(f"the answer of {name} cannot be read; nobody knows whether it was done")
+                return _decoded(await _read(response), response.charset_encoding)
         except NOT_SENT:
             raise
         except httpx.HTTPError as error:
@@ -142,12 +158,35 @@ class _Way:
 
 
 async def _read(response: httpx.Response) -> bytes:
-    body = b""
+    body = bytearray()
+    number = 0
     async for chunk in response.aiter_bytes():
         body += chunk
         if len(body) >= BODY_BYTES:
             break
-    return body[:BODY_BYTES]
+        number += 1
+        if number % AT_A_TIME == 0:
+            await asyncio.sleep(0)
+    return bytes(body[:BODY_BYTES])
+
+
+def _decoded(body: bytes, charset: str | None) -> str:
+    """As UTF-8 where the charset is none."""
+    try:
+        if charset and codecs.lookup(charset).name not in NO_CHARSETS:
+            return body.decode(charset, "replace")
+    except (LookupError, ValueError):
+        pass
+    return body.decode("utf-8", "replace")
+
+
+def _encoded(body: dict[str, Any]) -> bytes:
+    """A webhook's body. Python reads numbers and halves of characters out of JSON that no JSON can hold.
+    Raises ToolError: nothing was sent."""
+    try:
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        raise ToolError("the arguments hold what JSON cannot; nothing was sent") from None
 
 
 def parse(arguments: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import httpx
 from voicepipe.engine_config import OpenAiConfig
 from voicepipe.engines.base import Delta, Message, Prompt
 from voicepipe.engines.failures import HELLO
-from voicepipe.engines.openai_wire import Lines, Reply, complaint, names, request
+from voicepipe.engines.openai_wire import LONGEST_ANSWER, Lines, Reply, complaint, names, request
 from voicepipe.engines.owing import Owing
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
 from voicepipe.supervised import supervised
@@ -28,8 +28,8 @@ NOT_TAKEN = {400, 413, 422}
 """Statuses of a server that is well and cannot use a request: too long, a tool that it cannot read."""
 FULL = {429, 503}
 """Those of a server that takes no more, or not yet."""
-
-
+AT_A_TIME = 32
+"""Pieces of an answer, or events of a piece, after which others have their turn: one read may hold thousands."""
 PROBE_S = 1.0
 """So often the server is asked whether it is there."""
 
@@ -91,7 +91,8 @@ class OpenAiLlm:
         assert self._client
         try:
             async with asyncio.timeout(self._config.timeout_ms / 1000):
-                await self._client.get(f"{self._url}/models")
+                async with self._client.stream("GET", f"{self._url}/models") as response:
+                    await _whole(response)  # so that the connection can be used again
         except (TimeoutError, httpx.HTTPError):
             return False
         return True
@@ -147,9 +148,12 @@ class OpenAiLlm:
     async def _events(self, body: dict[str, object]) -> AsyncGenerator[bytes, None]:
         lines = Lines()
         async with self._asked("POST", CHAT, body) as response:
-            async for piece in response.aiter_bytes():
-                for event in lines.feed(piece):
-                    yield event
+            async with aclosing(_pieces(response)) as pieces:
+                async for piece in pieces:
+                    for number, event in enumerate(lines.feed(piece), 1):
+                        yield event
+                        if number % AT_A_TIME == 0:
+                            await asyncio.sleep(0)
 
     async def _only_model(self) -> str:
         found = await self._models()
@@ -161,7 +165,7 @@ class OpenAiLlm:
     async def _models(self) -> list[str]:
         try:
             async with asyncio.timeout(self._config.timeout_ms / 1000), self._asked("GET", "/models") as response:
-                return names(await response.aread())
+                return names(await _whole(response))
         except TimeoutError:
             raise self._late(begun=False) from None
 
@@ -177,6 +181,9 @@ class OpenAiLlm:
                 if not response.is_success:
                     self._judge(response.status_code)
                     raise await self._refused(response, path)
+                if coding := _coding(response):
+                    self._owing.failed()
+                    raise EngineError(f"{self._server} encodes its answers ({coding}): have it or its proxy not do so.")
                 yield response
         except (httpx.ConnectError, httpx.ConnectTimeout):
             self._owing.gone = True
@@ -199,7 +206,8 @@ class OpenAiLlm:
 
     async def _refused(self, response: httpx.Response, path: str) -> EngineError:
         """What a status other than 2xx means, for whoever runs the PoP."""
-        said, status = complaint(await response.aread()), response.status_code
+        coding, status = _coding(response), response.status_code
+        said = f"encoded as {coding}" if coding else complaint(await _whole(response))
         if status in (401, 403):
             key = self._config.api_key_env
             todo = f"look at the key in the variable {key}" if key else "name its key's variable in openai.api_key_env"
@@ -226,8 +234,36 @@ class OpenAiLlm:
     def _connected(self) -> httpx.AsyncClient:
         """In a thread: reading the certificate store takes 20-50 ms. Proxies of the environment are not asked."""
         return httpx.AsyncClient(
-            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
+            # A compressed answer may become a thousand times as long at one stroke.
+            headers={"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {self._key}"} if self._key else {}),
             timeout=httpx.Timeout(None, connect=CONNECT_S),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEEP_ALIVE_S),
             trust_env=False,
         )
+
+
+def _coding(response: httpx.Response) -> str:
+    """How the body is compressed, although we ask for none of it."""
+    coding = response.headers.get("content-encoding", "")
+    return "" if coding.lower() == "identity" else coding
+
+
+async def _pieces(response: httpx.Response) -> AsyncGenerator[bytes, None]:
+    """The body as it comes, nothing decoded."""
+    number = 0
+    async for piece in response.aiter_raw():
+        yield piece
+        number += 1
+        if number % AT_A_TIME == 0:
+            await asyncio.sleep(0)
+
+
+async def _whole(response: httpx.Response) -> bytes:
+    """A body that is no stream; of a longer one the beginning."""
+    body = bytearray()
+    async with aclosing(_pieces(response)) as pieces:
+        async for piece in pieces:
+            body += piece
+            if len(body) >= LONGEST_ANSWER:
+                break
+    return bytes(body[:LONGEST_ANSWER])

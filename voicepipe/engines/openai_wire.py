@@ -14,9 +14,16 @@ from voicepipe.engines.base import Delta, Prompt
 from voicepipe.engines.called import Called
 from voicepipe.engines.spoken import Spoken
 from voicepipe.errors import EngineError
+from voicepipe.foreign_json import decode
 
 LONGEST_EVENT = 1 << 20
 """Bytes; no token is as long."""
+LONGEST_ANSWER = 1 << 16
+"""Bytes of an answer that is read as a whole: a refusal, a list of models."""
+LONGEST_TEXT = 1 << 18
+"""Characters of one reply, thoughts too: hours of speech."""
+MOST_SILENT = 10_000
+"""Events in a row that say nothing: thoughts, or a server that went wild."""
 SHOWN = 300
 """Characters of a server's own words in our message."""
 NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
@@ -78,11 +85,16 @@ class Lines:
     """Bytes as they come -> the data of server-sent events. Not by `aiter_lines`, which also breaks at U+2028."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
         """The events that are complete. Raises EngineError: this is no stream of events."""
-        *lines, self._rest = (self._rest + piece).split(b"\n")
+        # Only the new piece is searched, and what came before is copied once: a line may come a byte at a time.
+        lines: list[bytes] = []
+        if (end := piece.rfind(b"\n")) >= 0:
+            lines = bytes(self._rest + piece[:end]).split(b"\n")
+            self._rest = bytearray()
+        self._rest += piece[end + 1 :]
         if len(self._rest) > LONGEST_EVENT:
             raise EngineError("The language model's server sends no events: look whether openai.base_url is right.")
         for line in lines:
@@ -98,14 +110,20 @@ class Reply:
         """The server said that it is complete."""
         self._spoken = Spoken()
         self._called = Called()
+        self._length = 0
+        self._silent = 0
 
     def take(self, event: bytes) -> str:
-        """What the event adds to what is said, perhaps nothing. Raises EngineError: it reports one, or babbles."""
+        """What the event adds to what is said, perhaps nothing. Raises EngineError: it reports one, babbles, or does
+        not end."""
+        self._silent += 1
+        if self._silent > MOST_SILENT:
+            raise EngineError(f"The language model's server sent {MOST_SILENT} events that say nothing: see its log.")
         if event == b"[DONE]":
             self.over = True
             return ""
         try:
-            chunk = msgspec.json.decode(event, type=_Chunk)
+            chunk = decode(event, _Chunk)
         except NOT_JSON as error:
             raise EngineError(f"The language model's server sent what is no chat completion: {error}.") from None
         if chunk.error or chunk.object == "error":
@@ -116,8 +134,16 @@ class Reply:
             for fragment in choice.delta.tool_calls or ():
                 function = fragment.function
                 self._called.add(fragment.index, fragment.id, function.name, function.arguments)
+                if function.arguments:
+                    self._silent = 0
             self.over |= choice.finish_reason is not None
-        return self._spoken.push(text)
+        self._length += len(text)
+        if self._length > LONGEST_TEXT:
+            raise EngineError(f"A reply of the language model has more than {LONGEST_TEXT} characters: see its log.")
+        said = self._spoken.push(text)
+        if said:
+            self._silent = 0
+        return said
 
     def rest(self) -> Iterator[Delta]:
         """Once the stream has ended: text that was held back, and the tools that it calls, whole, in order."""
@@ -128,19 +154,21 @@ class Reply:
 
 def complaint(body: bytes) -> str:
     """A server's own words about what went wrong, on one line."""
+    body = body[:LONGEST_ANSWER]
     try:
-        found = msgspec.json.decode(body)
+        found = decode(body)
     except NOT_JSON:
         found = body.decode("utf-8", "replace")
     while isinstance(found, dict):
-        found = next((found[key] for key in ("error", "message", "detail") if found.get(key)), str(found))
+        inner = next((found[key] for key in ("error", "message", "detail") if found.get(key)), None)
+        found = str(found) if inner is None else inner  # The text of each level would be the square of the depth.
     return " ".join(str(found).split())[:SHOWN]
 
 
 def names(body: bytes) -> list[str]:
     """The models of an answer to GET /models; none if it is not one."""
     try:
-        return [model.id for model in msgspec.json.decode(body, type=_Models).data]
+        return [model.id for model in decode(body, _Models).data]
     except NOT_JSON:
         return []
 
