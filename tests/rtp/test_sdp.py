@@ -1,12 +1,13 @@
 """What browsers and others offer, and what we make of it."""
 
 import re
+import time
 
 import pytest
 
 from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import G722, OPUS, PCMA, PCMU, Codec
-from voicepipe.rtp.sdp_text import SdpError
+from voicepipe.rtp.sdp_text import LONGEST, SdpError
 from voicepipe.rtp.transport import Network, Transport
 
 ICE = "a=ice-ufrag:abcd\r\na=ice-pwd:abcdefghijklmnopqrstuvwx\r\n"
@@ -107,3 +108,81 @@ async def test_without_bundle_there_is_sound_alone() -> None:
 def test_what_a_call_cannot_do_without(gone: str, said: str) -> None:
     with pytest.raises(SdpError, match=said):
         sdp.read(re.sub(gone, "m=audio 0" if "audio" in gone else "", BROWSER))
+
+
+MINIMAL = (
+    f"v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 0\r\nc=IN IP4 0.0.0.0\r\n"
+    f"{ICE}{DTLS}a=mid:0\r\na=rtpmap:0 PCMU/8000\r\n"
+)
+
+
+def filled(*units: str, start: str = MINIMAL, end: str = "\r\n") -> str:
+    """As many of each as fit in, all of the first before those of the second. `@`: a number, `#`: a payload type."""
+    many = (LONGEST - len(start)) // sum(len(unit) + 3 + len(end) for unit in units)
+    return start + "".join(
+        unit.replace("@", str(n)).replace("#", str(1 + n % 60)) + end for unit in units for n in range(many)
+    )
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n", "\r", "\v", "\x85", "\u2028"])
+@pytest.mark.parametrize(
+    "units",
+    [
+        ("a=rtpmap:1 a/1", "a=rtcp-fb:* a"), ("a=rtpmap:# a/1", "a=rtcp-fb:1 a"), ("a=rtpmap:@ a/1", "a=fmtp:@ a"),
+        ("a=rtpmap:# a/1", "a=fmtp:# a;b;c"), ("m=a 9 U 0",), ("m=audio 9 U 0",), ("a=rtpmap:@ a/1",),
+        ("m=audio 9 U 0", "a=rtpmap:# a/1"), ("a=ssrc:@ a:b",), ("a=ssrc-group:FID 1 2",), ("a=extmap:@ u",),
+        ("a=candidate:@ 1 udp 1 127.0.0.1 9 typ host",), ("a=fingerprint:sha-256 A",), ("a=setup:active",),
+        ("a=group:BUNDLE 0 @",), ("a=msid:a b",), ("a=rid:a send",), ("c=IN IP4 a",), ("a=sctpmap:@ a",), ("",),
+    ],
+)  # fmt: skip
+def test_an_offer_as_long_as_allowed_costs_little(units: tuple[str, ...], end: str) -> None:
+    """Processor time, so that a busy machine does no harm."""
+    text = filled(*units, end=end)
+    before = time.thread_time()
+    try:
+        sdp.read(text)
+    except SdpError:
+        pass
+    assert time.thread_time() - before < 0.05, "it was up to 460 ms"
+
+
+def test_more_media_or_formats_than_anybody_offers_are_refused() -> None:
+    assert len(sdp.read(MINIMAL + "m=audio 9 U 0\r\n" * 31).session.media) == 32
+    with pytest.raises(SdpError, match="33 media; at most 32"):
+        sdp.read(MINIMAL + "m=audio 9 U 0\r\n" * 32)
+    maps = "".join(f"a=rtpmap:{n} a/8000\r\n" for n in range(1, 128))
+    for media in (MINIMAL, f"{MINIMAL}{maps}m=video 9 U 0\r\n{maps}"):  # Each medium has numbers of its own.
+        assert sdp.read(media).codec is PCMU
+    with pytest.raises(SdpError, match="over 128 a=rtpmap"):
+        sdp.read(f"{MINIMAL}{maps}a=rtpmap:0 PCMU/8000\r\n")
+
+
+def video(mid: int, codecs: int) -> str:
+    """As browsers offer it: each codec with its retransmissions and all that may be fed back."""
+    numbers = [*range(96, 128), *range(35, 64)][: 2 * codecs]
+    lines = [
+        f"m=video 9 UDP/TLS/RTP/SAVPF {' '.join(map(str, numbers))}", "c=IN IP4 0.0.0.0", "a=rtcp:9 IN IP4 0.0.0.0",
+        *(ICE + DTLS).splitlines(), f"a=mid:{mid}", *(f"a=extmap:{n} urn:3gpp:{n}" for n in range(1, 15)), "a=recvonly",
+        "a=rtcp-mux", "a=rtcp-rsize",
+    ]  # fmt: skip
+    for codec, again in zip(numbers[::2], numbers[1::2], strict=True):
+        lines += [f"a=rtpmap:{codec} H264/90000"]
+        lines += [f"a=rtcp-fb:{codec} {what}" for what in ("goog-remb", "transport-cc", "ccm fir", "nack", "nack pli")]
+        lines += [f"a=fmtp:{codec} level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"]
+        lines += [f"a=rtpmap:{again} rtx/90000", f"a=fmtp:{again} apt={codec}"]
+    sources = "a=ssrc-group:FID 11 12\r\n" + "".join(f"a=ssrc:{n} cname:x\r\na=ssrc:{n} msid:s t\r\n" for n in (11, 12))
+    return "\r\n".join(lines) + "\r\n" + sources
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n"])
+async def test_a_browsers_offer_with_much_video_is_answered_as_the_one_without(end: str) -> None:
+    offer = BROWSER.replace("BUNDLE 0 1", "BUNDLE 0 1 2 3") + video(2, 28) + video(3, 10)
+    offer = offer.replace("\r\n", end)
+    assert 12_000 < len(offer) < LONGEST and offer.count("a=rtpmap") > 76
+    transport = Transport(Network(), controlling=False)
+    try:
+        candidates = await transport.gather()
+        plain, full = (sdp.answer(sdp.read(one), transport, candidates, 4711) for one in (BROWSER, offer))
+    finally:
+        await transport.close()
+    assert full.partition("m=video")[0] == plain and full.count("m=video 0 ") == 2

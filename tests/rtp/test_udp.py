@@ -18,7 +18,8 @@ from voicepipe.rtp.codec import PCMU
 from voicepipe.rtp.packet import RtpPacket, is_rtcp
 from voicepipe.rtp.ports import candidates
 from voicepipe.rtp.sdes import Srtp, offered
-from voicepipe.rtp.udp import LONGEST, MOST, WINDOW_S, UdpMedia
+from voicepipe.rtp.session import RtpSession
+from voicepipe.rtp.udp import LONGEST, MOST, REPORTS, WINDOW_S, UdpMedia
 
 HOST = "127.0.0.1"
 
@@ -245,6 +246,47 @@ async def test_a_flood_at_one_port_does_not_starve_another_call() -> None:
         assert await flooder > read
         assert 0 < read <= 3 * MOST * (windows + 2)  # timers are late, and windows begin with a datagram
         assert callee.heard == [packet(n) for n in range(100)]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+async def test_a_flood_of_reports_is_read_no_further_than_any_phone_sends_them(which: int) -> None:
+    """At both ports together; sound goes on beside it."""
+    async with talking() as (caller, callee):
+        session = RtpSession(PCMU, 0, callee.media, lambda *_: None)
+        callee.media.on_media = session.datagram
+        costly = rtcp.build(7, "name", None, (), goodbye=False) + bytes([0x80, 205, 0, 0]) * 350
+        sock, source, began = callee.media._sockets[which], (HOST, caller.port), time.monotonic()
+        before = time.thread_time()
+        for n in range(100):  # Of these windows each is full: 2 s.
+            for _ in range(MOST):
+                sock._on_datagram(costly, source, began + n * WINDOW_S)
+        took_s = time.thread_time() - before
+        assert callee.media.invalid >= 100 * MOST - REPORTS.burst - 2 * REPORTS.per_s - 1
+        assert took_s < 0.2, "it was 0.9 s"
+        for n in range(10):
+            caller.media.send_rtp(packet(n))
+        await until(lambda: session.statistics().received == 10)
+
+
+@pytest.mark.parametrize("mux", [False, True])
+async def test_a_report_each_100_ms_and_what_comes_in_one_go_is_read(mux: bool) -> None:
+    async with talking(mux=mux) as (caller, callee):
+        data, source, began = rtcp.build(7, "name", None, (), goodbye=True), (HOST, caller.port), time.monotonic()
+        sock = callee.media._sockets[0 if mux else 1]
+        for n in range(600):
+            sock._on_datagram(data, source, began + n * 0.1)
+        for _ in range(40):
+            sock._on_datagram(data, source, began + 60.0)
+        assert len(callee.heard) == 640 and callee.media.invalid == 0
+
+
+async def test_strangers_reports_take_nothing_from_the_peers() -> None:
+    async with talking() as (caller, callee):
+        data, now = rtcp.build(7, "name", None, (), goodbye=False), time.monotonic()
+        for _ in range(1000):
+            callee.media._sockets[1]._on_datagram(data, ("192.0.2.1", 9), now)
+        callee.media._sockets[1]._on_datagram(data, (HOST, caller.port + 1), now)
+        assert callee.heard == [data] and callee.media.invalid == 1000
 
 
 async def test_a_call_does_not_fall_behind_while_the_loop_is_slow() -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from voicepipe.rtp.packet import PacketError
 
 SENDER, RECEIVER, DESCRIPTION, GOODBYE = 200, 201, 202, 203
+MOST_PACKETS = 16
+"""Of a compound. Peers send a report, a description, a goodbye and some feedback; what is behind that is not read."""
 _HEAD = struct.Struct("!BBHI")
 _SENDER = struct.Struct("!QIII")
 _BLOCK = struct.Struct("!IIIIII")
@@ -76,10 +78,12 @@ def build(ssrc: int, cname: str, sender: SenderInfo | None, reports: tuple[Repor
 
 
 def parse(data: bytes) -> Rtcp:
-    """A compound packet. Raises PacketError."""
+    """A compound packet, up to `MOST_PACKETS`. Raises PacketError."""
     ssrc, sender, reports = 0, None, list[Report]()
     start = 0
-    while start < len(data):
+    for _ in range(MOST_PACKETS):
+        if start >= len(data):
+            break
         if len(data) < start + 4:
             raise PacketError("the RTCP header is cut off")
         flags, kind, words = data[start], data[start + 1], int.from_bytes(data[start + 2 : start + 4])

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 
 import pylibsrtp
 
+from voicepipe.bucket import Bucket, Rate
 from voicepipe.errors import NoPort
 from voicepipe.rtp.latch import Address, Latch
 from voicepipe.rtp.packet import HEADER, is_rtcp
@@ -25,6 +26,9 @@ LONGEST = 1500
 WINDOW_S, MOST = 0.020, 50
 """More datagrams than these in that time, fifty times those of a call, wait in the socket until it is over; what does
 not fit in there is dropped by the system. What a stall of the network held back is still read in no time."""
+REPORTS = Rate(50, 20)
+"""Datagrams of RTCP at once, and a second, at both ports together. Phones send one in 5 s (RFC 3550, 6.2), FreeSWITCH
+one each 100 ms if it is told to (`rtcp-audio-interval-msec`). What a network held up for some seconds comes at once."""
 EXPEDITED = 0xB8
 """Type of service of voice (DSCP EF, RFC 4594): routers that know of it let it pass first."""
 _SEQ_SSRC = struct.Struct("!2xH4xI")
@@ -47,6 +51,7 @@ class UdpMedia:
         self._srtp: Srtp | None = None
         self._mux = self._held = False
         self._said_rtcp = self._rtcp_to = (_NOWHERE, 0)
+        self._reports = Bucket(REPORTS)
         self._sockets: tuple[_Socket, ...] = ()
 
     def open(self) -> int:
@@ -123,6 +128,8 @@ class UdpMedia:
     def _rtcp(self, data: bytes, source: Address, arrived: float) -> None:
         latch = self._latch
         if latch is None or not latch.acceptable(source) or len(data) < 8:
+            return self._refuse(source)
+        if not self._reports.admits(arrived):
             return self._refuse(source)
         try:
             media = self._srtp.inbound.unprotect_rtcp(data) if self._srtp else data

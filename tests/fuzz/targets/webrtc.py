@@ -273,6 +273,7 @@ def _stream(random: Random) -> bytes:
             bytes(RtpPacket(random.choice((96, 96, 96, 101, 13)), seq & 0xFFFF, stamp & 0xFFFFFFFF,
                             random.choice((5, 5, 5, 6)), payload)),
             rtcp.build(5, "x", rtcp.SenderInfo(random.getrandbits(64), 9, 1, 1), (report,), goodbye=True),
+            rtcp.build(5, "x", None, (report,), goodbye=False) + bytes((0x80, 205, 0, 0)) * random.randrange(350),
         )))  # fmt: skip
     return framed(*packets)
 
@@ -280,9 +281,8 @@ def _stream(random: Random) -> bytes:
 SDP_WORDS = tuple(
     b"m=audio 9|m=application 9|a=mid:|a=group:BUNDLE|a=candidate:1 1 udp 1 127.0.0.1 9 typ host|a=setup:active|"
     b"a=fingerprint:sha-256 |a=ice-ufrag:|a=ice-pwd:|a=ice-lite|a=rtpmap:|a=fmtp:|a=ssrc:1 cname:|a=sctp-port:|"
-    b"a=max-message-size:0|a=sctpmap:5000|a=sendonly|a=rtcp:|a=extmap:|a=simulcast|IN IP6|webrtc-datachannel".split(
-        b"|"
-    )
+    b"a=max-message-size:0|a=sctpmap:5000|a=sendonly|a=rtcp:|a=rtcp-fb:* nack|a=extmap:|a=simulcast|IN IP6|"
+    b"webrtc-datachannel".split(b"|")
 )
 
 TARGETS = (
