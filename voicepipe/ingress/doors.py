@@ -25,6 +25,7 @@ from voicepipe.errors import (
     Unauthorized,
     UnknownCall,
 )
+from voicepipe.foreign_json import decode
 from voicepipe.ingress.keys import Caller, Secrets, caller, key_of
 from voicepipe.ingress.realtime.errors import WireError, wire_error
 from voicepipe.ingress.realtime.items import fresh_id
@@ -221,6 +222,6 @@ async def body(request: Request, most: int = BODY_BYTES) -> bytes:
 def decoded(said: bytes | msgspec.Raw, shape: type[T], where: str = "") -> T:
     """JSON of a client's; `where` is the path of what is decoded. Raises WireError."""
     try:
-        return msgspec.json.decode(said, type=shape)
+        return decode(said, shape)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise wire_error(error, where) from None

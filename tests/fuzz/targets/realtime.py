@@ -193,7 +193,7 @@ def converse(data: bytes) -> None:
 
 
 WORDS = tuple(
-    b'"type" null "audio" "item" $ITEM $RESPONSE "root" "" {} [] "none" "inf" ~0 ~50 ~1500 -1 1e3 true'.split()
+    b'"type" null "audio" "item" $ITEM $RESPONSE "root" "" {} [] "none" "inf" ~0 ~50 ~1500 -1 9e303 9e-310 true'.split()
 )
 TARGETS = (
     Target(

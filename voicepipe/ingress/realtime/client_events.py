@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from voicepipe.foreign_json import decoder
 from voicepipe.ingress.realtime.errors import LONGEST, WireError, wire_error
 from voicepipe.ingress.realtime.items import ItemIn
 from voicepipe.ingress.realtime.session import MaxTokens, ToolChoice, ToolJson
@@ -120,7 +121,7 @@ AnyClientEvent = (
     | ResponseCancel
 )
 
-_decoder: msgspec.json.Decoder[AnyClientEvent] = msgspec.json.Decoder(AnyClientEvent)
+_decoder: msgspec.json.Decoder[AnyClientEvent] = decoder(AnyClientEvent)
 
 
 class _Envelope(Struct, frozen=True):
@@ -128,7 +129,7 @@ class _Envelope(Struct, frozen=True):
     """Raw: skipped and not made."""
 
 
-_envelope = msgspec.json.Decoder(_Envelope)
+_envelope = decoder(_Envelope)
 _SOUND = re.compile(r'"audio"\s*:\s*"')
 
 

@@ -202,7 +202,7 @@ def voice_name(value: Any) -> Any:
 
 def _one_modality(value: Any) -> Any:
     """Audio comes with its transcript, so asking for both is asking for audio."""
-    return ["audio"] if isinstance(value, list) and sorted(map(str, value)) == ["audio", "text"] else value
+    return ["audio"] if value in (["audio", "text"], ["text", "audio"]) else value
 
 
 _COERCED: dict[str, Callable[[Any], Any]] = {

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from voicepipe.audio import Pcm, g711
+from voicepipe.foreign_json import decode
 
 Encoding = Literal["pcmu", "pcma", "l16"]
 MESSAGE_BYTES = 64 * 1024
@@ -107,7 +108,7 @@ class Dialect:
         if len(raw) > MESSAGE_BYTES:
             raise BadMessage(f"is of {len(raw)} bytes, where {MESSAGE_BYTES} are allowed")
         try:
-            message = msgspec.json.decode(raw)
+            message = decode(raw)
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
             raise BadMessage(f"is no JSON ({error})") from None
         if not isinstance(message, dict):
@@ -140,7 +141,7 @@ class Dialect:
         rate = _number(form, self.rate)
         if encoding is None or rate not in ((8000, 16_000) if encoding == "l16" else (8000,)):
             allowed = ", ".join(self.encodings)
-            raise BadMessage(f"offers sound as {named or 'nothing'} at {rate} Hz; what can be taken is {allowed}")
+            raise BadMessage(f"offers sound as {named[:80] or 'nothing'} at {rate} Hz; what can be taken is {allowed}")
         parameters = {name: value for name, value in _table(start, self.parameters).items() if isinstance(value, str)}
         call_id = _text(start, self.call_id)
         stream_id = _text(message, self.stream_id)

@@ -20,6 +20,7 @@ from starlette.websockets import WebSocket
 from voicepipe.agent import Origin
 from voicepipe.call_api import PopApi
 from voicepipe.errors import TransferFailed
+from voicepipe.foreign_json import decode
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import body
 from voicepipe.ingress.scope import pays
@@ -110,7 +111,7 @@ class Telnyx:
             return self._door.forbid(request, "a webhook", error)
         pays(request)
         try:
-            said = msgspec.json.decode(data, type=_Webhook).data
+            said = decode(data, _Webhook).data
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
             logger.warning("telnyx: a webhook is not about a call and is ignored (%s)", error)
             return Response()

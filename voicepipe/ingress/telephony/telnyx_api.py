@@ -6,6 +6,7 @@ import httpx
 import msgspec
 
 from voicepipe.errors import VoicepipeError
+from voicepipe.foreign_json import decode
 from voicepipe.ingress.telephony.telnyx_boot import ActiveCall
 from voicepipe.phone_config import TelnyxConfig
 
@@ -69,7 +70,7 @@ class TelnyxApi:
         for _ in range(PAGES):
             body = await self._asked("GET", path, "active_calls", params={"page[after]": after} if after else {})
             try:
-                page = msgspec.json.decode(body, type=_Page)
+                page = decode(body, _Page)
             except (msgspec.DecodeError, UnicodeError) as error:
                 raise CommandFailed(f"active_calls: Telnyx's list cannot be read ({error})") from error
             found += page.data
@@ -100,6 +101,6 @@ class TelnyxApi:
 
 def _problems(body: bytes) -> list[_Problem]:
     try:
-        return msgspec.json.decode(body, type=_Problems).errors
+        return decode(body, _Problems).errors
     except (msgspec.DecodeError, UnicodeError):
         return []

@@ -19,6 +19,7 @@ from voicepipe.audio import opus
 from voicepipe.call_api import PopApi
 from voicepipe.config import Config, turn_secret
 from voicepipe.errors import ConfigError
+from voicepipe.foreign_json import decode
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS
 from voicepipe.ingress.doors import Doors, body, find_agent, permitted, settle
@@ -152,7 +153,7 @@ async def _offer(headers: Headers, sent: bytes, most: int) -> tuple[str, dict[st
         too_long = f"The part 'session' is over {most} bytes, the most that is taken: shorten it."
         raise WireError("invalid_value", too_long, "session")
     try:
-        return parts["sdp"], msgspec.json.decode(session, type=dict[str, Any])
+        return parts["sdp"], decode(session, dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as error:
         raise WireError("invalid_json", f"The part 'session' is no JSON object: {error}.", "session") from None
 
