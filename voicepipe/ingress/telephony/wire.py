@@ -58,10 +58,10 @@ class Wire:
                     return told, arrived
             except BadMessage as error:
                 self._bad += 1
-                logger.warning("%s: a message of stream %r %s", self._dialect.kind, self._stream_id, error)
+                logger.warning("%s: a message of stream %.80r %s", self._dialect.kind, self._stream_id, error)
             await self.share.rest(self.held_up)
         logger.warning(
-            "%s: stream %r is given up after %d such messages", self._dialect.kind, self._stream_id, MOST_BAD
+            "%s: stream %.80r is given up after %d such messages", self._dialect.kind, self._stream_id, MOST_BAD
         )
         return None
 
@@ -88,7 +88,7 @@ class Wire:
         self._troubles += 1
         if self._troubles <= MOST_BAD:
             kind, stream_id = self._dialect.kind, self._stream_id
-            logger.error("%s: the provider says about stream %r: %.300s", kind, stream_id, told.text)
+            logger.error("%s: the provider says about stream %.80r: %.300s", kind, stream_id, told.text)
 
     def say(self, message: bytes) -> None:
         """Queue a message for the provider."""
@@ -112,10 +112,10 @@ class Wire:
 
     def _full(self) -> None:
         logger.warning(
-            "%s: stream %r is dropped: it does not take what it is sent", self._dialect.kind, self._stream_id
+            "%s: stream %.80r is dropped: it does not take what it is sent", self._dialect.kind, self._stream_id
         )
         self._sender.abort()
 
     def held_up(self, error: WireError) -> None:
         """The provider, or who plays it, sends more than its share."""
-        logger.warning("%s: stream %r is slowed: %s", self._dialect.kind, self._stream_id, error.message)
+        logger.warning("%s: stream %.80r is slowed: %s", self._dialect.kind, self._stream_id, error.message)
