@@ -158,12 +158,13 @@ async def test_datagrams_that_come_one_by_one_have_half_of_the_time_as_well(monk
     """Each is all that waits in the socket, so that no portion of them ends by its time."""
     worked_s = 0.0
 
-    def works(data: bytes, source: tuple[str, int]) -> None:
+    def works(data: bytes, source: tuple[str, int]) -> bool:
         nonlocal worked_s
         worked_s += 0.0009
+        return False
 
     monkeypatch.setattr(transactions, "time", SimpleNamespace(thread_time=lambda: worked_s, monotonic=lambda: 1.0))
-    ours = UdpSocket(works, works)
+    ours = UdpSocket(works, lambda data, address: None)
     ours.open(("127.0.0.1", 0))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as theirs:
         for _ in range(100):

@@ -33,8 +33,9 @@ ACK_S = 10.0
 whoever has written another's address on an INVITE never does, and holds a place."""
 LOOK_S = 1.0
 """Between looks at whether the caller is still there."""
-_KEY = re.compile(r"^\s*(?:Signal\s*=\s*)?([0-9*#A-D])\s*$", re.IGNORECASE | re.MULTILINE)
-"""Of an INFO's body: "Signal=5", or the key alone."""
+_KEY = re.compile(r"^[ \t]*(?:Signal[ \t]*=[ \t]*)?([0-9*#A-D])[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
+"""Of an INFO's body: "Signal=5", or the key alone. Blanks are not `\\s`, which goes on over the ends of lines: a body
+of empty lines would take 0.7 s."""
 _STATUS = re.compile(r"^SIP/2\.0 (\d{3}) ?(.*)$", re.MULTILINE)
 
 _REFER_ID = re.compile(r";\s*id\s*=\s*([0-9]{1,10})", re.IGNORECASE)
@@ -100,21 +101,35 @@ class SipCall:
     def give_way(self) -> None:
         """Somebody else needs the place of a caller who has not acknowledged our answer, and may have it now: the
         call's task, which closes its place as well, runs later."""
-        if self._answered:
-            self._unacknowledged()
-        else:
-            if self._invite:
-                self._invite.respond(503, "Service Unavailable")
-                self._invite.cancelled()
-            self.give_up()
-        self._place.close()
+        try:
+            if self._answered:
+                self._unacknowledged()
+            else:
+                self._turned_away()
+        finally:
+            self._place.close()
 
     def _unacknowledged(self) -> None:
-        """It ends at once: whether anybody is there to hear our BYE is not waited for."""
-        if self._invite:
-            self._invite.forget()
-        self.dialog.send("BYE", lambda response: None, doubtful=True)
+        """It ends at once: whether anybody is there to hear our BYE is not waited for, nor whether it can be sent."""
         self.give_up()
+        try:
+            if self._invite:
+                self._invite.forget()
+            self.dialog.send("BYE", lambda response: None, doubtful=True)
+        except Exception:
+            logger.exception("%s: its BYE cannot be sent", self.realtime.id)
+
+    def _turned_away(self) -> None:
+        """It rang until now."""
+        self.give_up()
+        if not self._invite:
+            return
+        try:
+            self._invite.respond(503, "Service Unavailable")
+        except Exception:
+            logger.exception("%s: its caller cannot be told that it is over", self.realtime.id)
+        finally:
+            self._invite.cancelled()
 
     def give_up(self) -> None:
         """It could not be answered, and is not to be."""

@@ -50,6 +50,7 @@ class Dialog:
         proxy between us, which does not stay there unless it says so (Record-Route)."""
         self._seq = secrets.randbelow(2**16)
         self._their_seq = invite.cseq[0]
+        self._reached(self._target)
 
     def in_order(self, request: Request) -> bool:
         """Whether it comes after the ones before (RFC 3261, 12.2.2)."""
@@ -62,7 +63,16 @@ class Dialog:
     def target(self, request: Request) -> Address:
         """Where the peer wants to be reached from a re-INVITE or UPDATE on, once that is accepted. Raises SipError."""
         contact = request.header("contact")
-        return Address.of(contact) if contact else self._target
+        return self._reached(Address.of(contact)) if contact else self._target
+
+    def _reached(self, target: Address) -> Address:
+        """It, if requests can be sent there. Found out before anything is promised: a call that cannot be hung up would
+        keep its place. Raises SipError."""
+        try:
+            self._stack.check(self._head("BYE", target), self.local)
+        except Exception as error:  # sippy's parser has many ways of not understanding.
+            raise SipError(f"no request can be sent to {target.uri[:80]!r}") from error
+        return target
 
     def moved(self, target: Address, source: Host) -> None:
         """As `target`, in a request from `source`."""
@@ -77,9 +87,15 @@ class Dialog:
     def send(self, method: str, on_response: OnResponse, headers: Headers = (), *, doubtful: bool = False) -> int:
         """Send a request within the dialog; its number. `doubtful`: as `Stack.send`."""
         self._seq += 1
-        uri, routes = self._target.uri, [f"<{route.uri}>" for route in self._routes]
+        head = self._head(method, self._target, headers)
+        self._stack.send(head, self.local, self._next_hop(), on_response, doubtful=doubtful)
+        return self._seq
+
+    def _head(self, method: str, target: Address, headers: Headers = ()) -> str:
+        """As `Stack.send` has it."""
+        uri, routes = target.uri, [f"<{route.uri}>" for route in self._routes]
         if self._routes and not self._routes[0].loose:
-            uri, routes = self._routes[0].uri, [*routes[1:], f"<{self._target.uri}>"]
+            uri, routes = self._routes[0].uri, [*routes[1:], f"<{target.uri}>"]
         lines = [
             f"{method} {uri} SIP/2.0",
             *(f"Route: {route}" for route in routes),
@@ -92,9 +108,7 @@ class Dialog:
             "User-Agent: voicepipe",
             *(f"{name}: {value}" for name, value in headers),
         ]
-        head = "".join(f"{line}\r\n" for line in lines)
-        self._stack.send(head, self.local, self._next_hop(), on_response, doubtful=doubtful)
-        return self._seq
+        return "".join(f"{line}\r\n" for line in lines)
 
     def _next_hop(self) -> Host:
         if not self._routes and self._symmetric:

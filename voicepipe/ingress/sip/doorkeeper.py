@@ -1,7 +1,8 @@
 """Which SIP messages are read, and on whose account: what strangers send is never paid for by callers.
 
-Everybody has two limits: messages of one sender, and the event loop's time for all senders of a kind. What is junk, or
-can be answered without the parser, is not counted as a message at all. Pure.
+Everybody has two limits: messages of one sender, and the event loop's time for all senders of a kind; each call has a
+limit of time for itself instead. What is junk, or can be answered without the parser, is not counted as a message at
+all. Pure.
 """
 
 import enum
@@ -12,17 +13,20 @@ from typing import NamedTuple
 from voicepipe.bucket import Bucket, Rate
 from voicepipe.ingress.sip.gate import Gate, Refusal
 from voicepipe.ingress.sip.glance import Glance
-from voicepipe.ingress.throttle import Throttle
+from voicepipe.ingress.throttle import Remembered, Throttle
 
 ANSWERS = Rate(200, 50), Rate(math.inf, 0)
 """To one IP address and to all that are told something without being read: it may have been forged."""
+CALLS_OWN, CALL_OWES_MS = Rate(100, 50), 1000
+"""Milliseconds of the event loop's for the messages of one call, at once and a second: an honest message takes 1 ms.
+What is owed is paid in 20 s at most, and a BYE is sent again for 32 s."""
 
 
 class Kind(enum.Enum):
     """Senders. Messages of one at once and a second; milliseconds of the event loop for all of them, likewise."""
 
     CALL = Rate(100, 10), Rate(math.inf, 0)
-    """Of a call, or of a transaction, that goes on: its tags and branches are secrets."""
+    """Of a call, or of a transaction, that goes on: its tags and branches are secrets. Each has `CALLS_OWN`."""
     TRUSTED = Rate(1000, 400), Rate(100, 300)
     """A trunk's IP address, or this machine."""
     KNOWN = Rate(200, 50), Rate(50, 150)
@@ -40,6 +44,21 @@ class _Account:
         each, milliseconds = kind.value
         self.messages = Throttle(each, Rate(math.inf, 0))
         self.milliseconds = Bucket(milliseconds)
+        self._own: Remembered[str, Bucket] | None = None
+        if kind is Kind.CALL:
+            self._own = Remembered(lambda: Bucket(CALLS_OWN, owes=CALL_OWES_MS))
+
+    def has_room(self, sender: str, now: float) -> bool:
+        """Whether one more message of theirs may be looked at."""
+        if self._own is not None and not self._own[sender].has(now):
+            return False
+        return self.messages.has_room(sender, now) and self.milliseconds.has(now)
+
+    def took(self, sender: str, milliseconds: float) -> None:
+        """So much of the event loop's time went into it."""
+        self.milliseconds.take(milliseconds)
+        if self._own is not None:
+            self._own[sender].take(milliseconds)
 
 
 class Judgement(NamedTuple):
@@ -49,6 +68,8 @@ class Judgement(NamedTuple):
     read: bool
     refusal: Refusal | None = None
     """What its sender is told instead."""
+    sender: str = ""
+    """By what they are known among their kind."""
 
 
 class Doorkeeper:
@@ -67,7 +88,7 @@ class Doorkeeper:
         if kind in _UNKNOWN and seen.method in ("", "ACK"):  # Answers to nothing that we have said.
             return Judgement(kind, read=False)
         # Whoever is over their own limit is dropped before anything is made for them at everybody's expense.
-        if not (account.messages.has_room(sender, now) and account.milliseconds.has(now)):
+        if not account.has_room(sender, now):
             account.messages.refused(sender)
             return Judgement(kind, read=False)
         refusal = _TOO_LARGE if seen.excessive else None
@@ -78,7 +99,7 @@ class Doorkeeper:
             return Judgement(kind, read=False)
         if refusal is None:
             account.messages.admits(sender, now)
-        return Judgement(kind, read=refusal is None, refusal=refusal)
+        return Judgement(kind, read=refusal is None, refusal=refusal, sender=sender)
 
     def _sender(self, seen: Glance, source: str) -> tuple[Kind, str]:
         if self._goes_on(seen):
@@ -91,7 +112,7 @@ class Doorkeeper:
         """So much of the event loop's time went into a message. What was dropped at once is its sender's affair, and
         not paid for by all of its kind."""
         if judged.read or judged.refusal:
-            self._accounts[judged.kind].milliseconds.take(milliseconds)
+            self._accounts[judged.kind].took(judged.sender, milliseconds)
 
     def news(self, now: float) -> str:
         """As `Throttle.news`, of all who sent too much."""

@@ -89,15 +89,17 @@ class SipEdge:
         """A message that is not parsed yet, and may not be."""
         began, now = time.thread_time(), time.monotonic()
         judged = self._doorkeeper.judge(seen, source[0], now)
-        if judged.read:
-            self._stack.read(seen, source)
-        elif told := judged.refusal:
-            self._stack.tell(seen, source, told.code, told.reason, told.headers)
-            if not isinstance(told, Challenge):  # That somebody is asked for a password is no news.
-                self._log(seen.method, source[0], told.code, told.why)
-        elif news := self._doorkeeper.news(now):
-            logger.warning("SIP messages come in masses and are dropped unread: %s", news)
-        self._doorkeeper.took(judged, (time.thread_time() - began) * 1000)
+        try:
+            if judged.read:
+                self._stack.read(seen, source)
+            elif told := judged.refusal:
+                self._stack.tell(seen, source, told.code, told.reason, told.headers)
+                if not isinstance(told, Challenge):  # That somebody is asked for a password is no news.
+                    self._log(seen.method, source[0], told.code, told.why)
+            elif news := self._doorkeeper.news(now):
+                logger.warning("SIP messages come in masses and are dropped unread: %s", news)
+        finally:
+            self._doorkeeper.took(judged, (time.thread_time() - began) * 1000)
 
     def _goes_on(self, seen: Glance) -> bool:
         """Whether it belongs to a call or to a transaction that we have."""

@@ -9,8 +9,10 @@ from sippy.SipAddress import SipAddress
 _COMPACT = {"allow-events": "u", "content-encoding": "e", "event": "o", "refer-to": "r", "referred-by": "b",
             "session-expires": "x", "subject": "s", "supported": "k"}  # fmt: skip
 """Short names that sippy leaves as they are (RFC 3261, 20)."""
-_UNFIT = re.compile(r"[\x00-\x20\x7f<>\"]")
-"""What is in no URI, and would make another request of ours than was meant."""
+_UNFIT = re.compile(r"[^!-~]|[<>\"]")
+"""What is in no URI, and would make another request of ours than was meant. URIs are ASCII (RFC 3261, 25.1), and sippy
+splits lines at other white space, too. A user's name has its other letters escaped by now; a display name is no part
+of it."""
 
 
 class SipError(ValueError):

@@ -134,10 +134,12 @@ class Stack:
             probe.connect((peer, DEFAULT_PORT))
             return str(probe.getsockname()[0])
 
-    def _received(self, data: bytes, address: Host) -> None:
-        """A datagram."""
+    def _received(self, data: bytes, address: Host) -> bool:
+        """A datagram: whether it was more than junk."""
         if len(data) >= _SHORTEST and (seen := glance(data)):
             self._on_message(seen, address)
+            return True
+        return False
 
     def read(self, seen: Glance, address: Host) -> None:
         """Have it parsed and its transaction see it."""
@@ -196,16 +198,26 @@ class Stack:
         """Send a request without a body: its first line and headers without Via, each line with its end. `on_response`
         gets every response, 408 if none comes within 32 s. `doubtful`: there may be nobody who answers it, and what is
         kept of such requests is bounded."""
-        branch = f"z9hG4bK{secrets.token_hex(12)}"
-        first, _, rest = head.partition("\r\n")
-        line = f"Via: SIP/2.0/UDP {via}:{self.address[1]};branch={branch};rport\r\n"
-        request = SipRequest(f"{first}\r\n{line}{rest}Content-Length: 0\r\n\r\n")
+        request = self._made(head, via)
         request.setTarget((address, "udp"))
         transaction = self._transactions.newTransaction(
             request, lambda said: on_response(_response(said)), userv=self._socket
         )
         if doubtful:
             self._transactions.doubt(transaction)
+
+    def check(self, head: str, via: str) -> None:
+        """Raises whatever `send` would: all that it does is done, but nothing is sent or kept."""
+        request = self._made(head, via)
+        request.getTId(True, True)
+        request.genResponse(408, "Request Timeout")
+        request.localStr(self._socket.getSIPaddr())
+
+    def _made(self, head: str, via: str) -> SipRequest:
+        branch = f"z9hG4bK{secrets.token_hex(12)}"
+        first, _, rest = head.partition("\r\n")
+        line = f"Via: SIP/2.0/UDP {via}:{self.address[1]};branch={branch};rport\r\n"
+        return SipRequest(f"{first}\r\n{line}{rest}Content-Length: 0\r\n\r\n")
 
 
 def _response(message: SipResponse) -> Response:

@@ -6,6 +6,7 @@ of asyncio's here. All that is used of sippy and not promised by it stands in th
 
 import asyncio
 import logging
+import math
 import re
 import socket
 import sys
@@ -26,19 +27,26 @@ from voicepipe.ingress.sip.message import printable
 logger = logging.getLogger(__name__)
 
 Host = tuple[str, int]
-Receive = Callable[[bytes, Host], None]
+Receive = Callable[[bytes, Host], bool]
+"""Whether the datagram was more than junk."""
+Send = Callable[[bytes, Host], None]
 PORTION_S, PAUSE_S = 0.001, 0.020
-"""So long datagrams are read before other work has its turn; and so long they wait once `READING` is used up."""
+"""So long datagrams are read before other work has its turn; and so long they wait at least once `READING` is used
+up."""
 TOGETHER = 4
-"""Datagrams between looks at the clock, which takes as long as one that is junk."""
+"""Datagrams of junk between looks at the clock, which takes as long as one of them."""
 READING = Rate(20, 500)
-"""Milliseconds of the event loop's, at once and a second."""
+"""Milliseconds of the event loop's, at once and a second. What is used beyond that is owed in full: after one datagram
+that took a second the socket rests for a second."""
 MOST_BYTES = 65_536
 WAITING_BYTES = 1 << 20
 """Of datagrams in the socket, where the system lets us: a burst of calls waits there, and is not lost."""
 MOST_DOUBTFUL = 256
 """Refused INVITEs whose ACK is waited for, and BYEs of calls that were never acknowledged. sippy would keep an INVITE
 for 32 s, in 13 kB, and a BYE for 64 s."""
+CACHED_BYTES, ENTRY_BYTES = 4_000_000, 900
+"""Of answers that are remembered for messages that come again, half of what there may be at a time; and what each takes
+besides its text. Some 2,500 answers of the usual size; sippy would keep all of the last 32 to 64 s."""
 _SECRETS = re.compile(r"(inline:|response=|authorization: )[^\r\n]*", re.IGNORECASE)
 
 
@@ -108,13 +116,13 @@ class UdpSocket:
 
     transport = "udp"
 
-    def __init__(self, received: Receive, send_to_name: Receive) -> None:
+    def __init__(self, received: Receive, send_to_name: Send) -> None:
         self.uopts = self
         self.address: Host = "", 0
         """Ours, in requests of ours."""
         self._received, self._send_to_name = received, send_to_name
         self._socket: socket.socket | None = None
-        self._time = Bucket(READING)
+        self._time = Bucket(READING, owes=math.inf)
         self._resume: asyncio.TimerHandle | None = None
 
     def open(self, bind: Host) -> None:
@@ -133,26 +141,35 @@ class UdpSocket:
     def _readable(self) -> None:
         """A portion. The thread's own time counts, so that a busy machine does not make us deaf."""
         began = time.thread_time()
-        while self._socket and time.thread_time() - began < PORTION_S:
-            if not all(self._read() for _ in range(TOGETHER)):
-                break
+        self._time.has(time.monotonic())  # What came in before is at most a burst, and pays for no more than that.
+        try:
+            while time.thread_time() - began < PORTION_S and self._read():
+                pass
+        finally:
+            self._time.take((time.thread_time() - began) * 1000)
+            self._rest()
+
+    def _rest(self) -> None:
+        """Until what was used is paid. While it was used more came in, so that comes to as long again at most."""
         now = time.monotonic()
         if self._socket and not self._time.has(now):
             loop = asyncio.get_running_loop()
             loop.remove_reader(self._socket)
-            self._resume = loop.call_later(PAUSE_S, loop.add_reader, self._socket, self._readable)
-        self._time.take((time.thread_time() - began) * 1000)
+            wait_s = max(PAUSE_S, self._time.wait_s(now))
+            self._resume = loop.call_later(wait_s, loop.add_reader, self._socket, self._readable)
 
     def _read(self) -> bool:
-        """Whether there was a datagram."""
-        if self._socket is None:
-            return False
-        try:
-            data, address = self._socket.recvfrom(MOST_BYTES)
-        except OSError:  # Nothing more, or what is told of one that we have sent: transactions time out.
-            return False
-        self._received(data, address)
-        return True
+        """`TOGETHER` datagrams, or up to the first that is more than junk; whether there may be another."""
+        for _ in range(TOGETHER):
+            if self._socket is None:
+                return False
+            try:
+                data, address = self._socket.recvfrom(MOST_BYTES)
+            except OSError:  # Nothing more, or what is told of one that we have sent: transactions time out.
+                return False
+            if self._received(data, address):
+                break
+        return self._socket is not None
 
     def isWildCard(self) -> bool:
         return False
@@ -192,6 +209,19 @@ class UdpSocket:
         """sippy tries a port by opening and closing it; ours is open."""
 
 
+class _Answers(dict[bytes, Any]):
+    """sippy's cache: what was answered, by the digest of the message. `bytes`: what it takes, nearly."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = 0
+
+    def __setitem__(self, digest: bytes, answer: Any) -> None:
+        host = answer.address[0] if answer.address else ""
+        self.bytes += ENTRY_BYTES + sys.getsizeof(answer.data) + sys.getsizeof(host)
+        super().__setitem__(digest, answer)
+
+
 class Transactions(SipTransactionManager):  # type: ignore[misc]
     """Of one stack: its socket is the only one."""
 
@@ -199,8 +229,28 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
         self.model_udp_server = (lambda config, options: server), (lambda address, handle: _Options())
         config = {"_sip_address": server.address[0], "_sip_port": server.address[1], "_sip_logger": _Log()}
         super().__init__(config, on_request)
+        self.l1rcache = _Answers()
         self._doubtful = deque[Any]()
         """The oldest first; most of them were answered."""
+
+    def handleIncoming(self, data: str, source: Any, server: UdpSocket, now: Any) -> None:
+        """As sippy, which purges its answers every 32 s only, however many there are. Raises what the parser does."""
+        if self.l1rcache.bytes > CACHED_BYTES:
+            self.rCachePurge()
+        super().handleIncoming(data, source, server, now)
+
+    def rCachePurge(self) -> None:
+        """Those since the last time are kept, older ones are not."""
+        super().rCachePurge()
+        self.l1rcache = _Answers()
+
+    def doCancel(self, t: Any, rtime: Any = None, req: Any = None) -> None:
+        """sippy sends 487 by itself, to a CANCEL and when an INVITE expires: one more refusal whose ACK may never
+        come."""
+        super().doCancel(t, rtime, req)
+        if t.needack:
+            self.doubt(t)
+            self.not_again(t)
 
     def incomingRequest(self, msg: Any, checksum: bytes, tids: Any, server: UdpSocket) -> None:
         """A transaction begins only with what can be answered, or it would never end. Raises ValueError, and whatever
