@@ -1,6 +1,5 @@
 """Webhooks that answer in ways which cost much or cannot be read, and arguments that cannot be sent to them."""
 
-import asyncio
 import gzip
 from collections.abc import AsyncIterator, Iterator
 from itertools import repeat
@@ -9,6 +8,7 @@ from time import thread_time
 import httpx
 import pytest
 
+from tests.stopwatch import watched
 from voicepipe.agent import Tool, Webhook
 from voicepipe.errors import OutcomeUnknown, ToolError
 from voicepipe.tools import BODY_BYTES, ToolRunner
@@ -65,22 +65,11 @@ async def test_an_answer_that_says_it_is_not_encoded() -> None:
 async def test_an_answer_in_bytes_lets_others_run() -> None:
     """A piece costs little, whatever came before it."""
     stream = Stream(repeat(b"x"))
-    longest, began = 0.0, thread_time()
-
-    async def others() -> None:
-        nonlocal longest, began
-        while True:
-            now = thread_time()
-            longest, began = max(longest, now - began), now
-            await asyncio.sleep(0)
-
-    beside = asyncio.create_task(others())
-    result = await used(
-        Web(httpx.Response(200, stream=stream)), tool=Tool("book", webhook=BOOK.webhook, timeout_ms=30_000)
-    )
-    beside.cancel()
+    webhook = Web(httpx.Response(200, stream=stream))
+    async with watched() as longest:
+        result = await used(webhook, tool=Tool("book", webhook=BOOK.webhook, timeout_ms=30_000))
     assert result.startswith("xxx") and stream.read == BODY_BYTES
-    assert longest < SMALL_S
+    assert longest.step_s < SMALL_S
 
 
 @pytest.mark.parametrize(

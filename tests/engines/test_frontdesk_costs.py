@@ -3,17 +3,16 @@
 The bounds are generous: a step takes 20 ms at most on a small machine, and took seconds where it was not bounded.
 """
 
-import asyncio
 import json
 import string
 from collections.abc import Callable, Iterator
 from itertools import islice, product
-from time import thread_time
 from typing import Any
 
 import pytest
 
 from tests.engines.test_frontdesk import AGENT
+from tests.stopwatch import watched
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.config import LimitsConfig
 from voicepipe.engines.base import Message, Prompt, ToolCall
@@ -31,22 +30,10 @@ Made = tuple[str | ToolCall, ...]
 
 async def longest_step(llm: FrontdeskLlm, prompt: Prompt) -> tuple[float, Made]:
     """Processor time for which the front desk kept the loop from others, and what it said."""
-    longest, began = 0.0, thread_time()
-
-    async def others() -> None:
-        nonlocal longest, began
-        while True:
-            now = thread_time()
-            longest, began = max(longest, now - began), now
-            await asyncio.sleep(0)
-
     await llm.warm(prompt)
-    began = thread_time()
-    beside = asyncio.create_task(others())
-    made = tuple([delta async for delta in llm.generate(prompt)])
-    await asyncio.sleep(0)
-    beside.cancel()
-    return longest, made
+    async with watched() as longest:
+        made = tuple([delta async for delta in llm.generate(prompt)])
+    return longest.step_s, made
 
 
 def names(number: int) -> list[str]:

@@ -11,6 +11,7 @@ from time import thread_time
 
 import pytest
 
+from tests.stopwatch import watched
 from voicepipe.engine_config import OpenAiConfig
 from voicepipe.engines import openai
 from voicepipe.engines.base import Message, Prompt
@@ -168,26 +169,15 @@ async def wild() -> AsyncIterator[tuple[Wild, OpenAiLlm]]:
 
 async def longest_step(llm: OpenAiLlm, seconds: float = 5.0) -> tuple[float, str]:
     """Processor time for which the loop was kept from others, and how the reply ended."""
-    longest, began = 0.0, thread_time()
-
-    async def others() -> None:
-        nonlocal longest, began
-        while True:
-            now = thread_time()
-            longest, began = max(longest, now - began), now
-            await asyncio.sleep(0)
-
-    beside = asyncio.create_task(others())
-    try:
-        async with asyncio.timeout(seconds):
-            async for _ in llm.generate(HELLO):
-                pass
-        ended = "well"
-    except (EngineError, TimeoutError) as error:
-        ended = f"{type(error).__name__} {error}"
-    finally:
-        beside.cancel()
-    return longest, ended
+    async with watched() as longest:
+        try:
+            async with asyncio.timeout(seconds):
+                async for _ in llm.generate(HELLO):
+                    pass
+            ended = "well"
+        except (EngineError, TimeoutError) as error:
+            ended = f"{type(error).__name__} {error}"
+    return longest.step_s, ended
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,32 @@
+"""For how long the event loop is kept from others."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from time import thread_time
+
+
+class Longest:
+    """Step so far, in seconds of this thread's processor time: a machine that is busy makes it no longer."""
+
+    step_s = 0.0
+
+
+@asynccontextmanager
+async def watched() -> AsyncIterator[Longest]:
+    """What is done within this context, and beside it."""
+    longest, began = Longest(), thread_time()
+
+    async def others() -> None:
+        nonlocal began
+        while True:
+            now = thread_time()
+            longest.step_s, began = max(longest.step_s, now - began), now
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
+    try:
+        yield longest
+        await asyncio.sleep(0)  # The last step counts, too.
+    finally:
+        beside.cancel()
