@@ -15,7 +15,7 @@ from voicepipe.tools import BODY_BYTES, ToolRunner
 from voicepipe.turn.prompt import ToolCall
 
 BOOK = Tool("book", webhook=Webhook("https://tools.example"))
-SMALL_S = 0.15
+SMALL_S = 0.6
 
 
 class Stream(httpx.AsyncByteStream):
@@ -46,16 +46,29 @@ async def used(web: Web, arguments: str = "{}", tool: Tool = BOOK) -> str:
         return await runner.begin(tool, ToolCall("call_1", tool.name, arguments), {"id": "rtc_1"}, "use_1", "acme")
 
 
-async def test_nothing_compressed_is_asked_for_or_read(caplog: pytest.LogCaptureFixture) -> None:
-    """What came of it is unknown to the model, so a repeat has the same key."""
-    bomb = Stream(iter([gzip.compress(bytes(66_000_000))]))
+async def test_of_what_is_compressed_no_more_than_that_is_read() -> None:
+    bomb = Stream(iter([gzip.compress(b"a" * 66_000_000)]))
     web = Web(httpx.Response(200, headers={"content-encoding": "gzip"}, stream=bomb))
-    began = thread_time()
+    async with watched() as longest:
+        assert (await used(web)).startswith("aaa")
+    assert longest.step_s < SMALL_S
+    assert web.asked[0].headers["accept-encoding"] == "identity"
+
+
+@pytest.mark.parametrize("coding", ["br", "zstd", "gzip, gzip", "gzip"])
+async def test_what_cannot_be_read(coding: str, caplog: pytest.LogCaptureFixture) -> None:
+    """What came of it is unknown to the model, so a repeat has the same key."""
+    web = Web(httpx.Response(200, headers={"content-encoding": coding}, stream=Stream(iter([b"no gzip"]))))
     with pytest.raises(OutcomeUnknown, match="^the answer of book cannot be read; nobody knows whether it was done$"):
         await used(web)
-    assert thread_time() - began < SMALL_S
-    assert bomb.read == 0 and "book encodes its answers (gzip)" in caplog.text
-    assert web.asked[0].headers["accept-encoding"] == "identity"
+    assert "the answer of book cannot be read" in caplog.text
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "UTF-8", "", "none", "8bit", "aws-chunked"])
+async def test_what_is_no_compression_changes_nothing(coding: str) -> None:
+    """Servers write charsets there."""
+    web = Web(httpx.Response(200, headers={"content-encoding": coding}, stream=Stream(iter([b"Booked."]))))
+    assert await used(web) == "Booked."
 
 
 async def test_an_answer_that_says_it_is_not_encoded() -> None:

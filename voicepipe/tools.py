@@ -17,20 +17,20 @@ from voicepipe.agent import Tool, Webhook
 from voicepipe.errors import OutcomeUnknown, ToolError
 from voicepipe.python_tools import PythonTools, shorten, too_long
 from voicepipe.turn.prompt import ToolCall
+from voicepipe.web_answer import PLAIN, whole
 
 log = logging.getLogger(__name__)
 BODY_BYTES = 256 * 1024
 """A webhook's answer is not read any further than this."""
-AT_A_TIME = 32
-"""Pieces of an answer after which others have their turn: one read may hold thousands."""
 NO_CHARSETS = {"punycode", "idna"}
 """For host names. Of a long text punycode takes a time that grows by the square."""
 FINISH_S = 10.0
 """Tools that still run when the last call has ended may run for so long once the PoP is shut down."""
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL)
 """Nothing of the request has left us."""
-PERHAPS_DONE = (303, 408)
-"""Statuses below 500 after which nobody knows: what came of it stands elsewhere, and a time limit within the server."""
+PERHAPS_DONE = (302, 303, 408)
+"""Statuses below 500 after which nobody knows: what came of it stands elsewhere (web frameworks redirect so once a form
+was taken), or the server has a time limit of its own."""
 
 
 class ToolRunner:
@@ -71,7 +71,7 @@ class ToolRunner:
         # A tool's own time limit is the only one, and one agent's slow servers may not take all connections.
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
         # A compressed answer may become a thousand times as long at one stroke.
-        headers = {"Accept-Encoding": "identity", "Content-Type": "application/json"}
+        headers = {**PLAIN, "Content-Type": "application/json"}
         return httpx.AsyncClient(
             transport=self._transport, follow_redirects=False, timeout=None, limits=limits, headers=headers
         )
@@ -131,11 +131,10 @@ class ToolRunner:
                     raise OutcomeUnknown(f"{name} answered with HTTP status {response.status_code}")
                 if not response.is_success:
                     raise ToolError(f"{name} answered with HTTP status {response.status_code}")
-                coding = response.headers.get("content-encoding", "identity")
-                if coding.lower() != "identity":
-                    log.error("%s encodes its answers (%s), although it is asked not to", name, coding)
-                    raise OutcomeUnknown(f"the answer of {name} cannot be read; nobody knows whether it was done")
-                return _decoded(await _read(response), response.charset_encoding)
+                return _decoded(await whole(response, BODY_BYTES), response.charset_encoding)
+        except httpx.DecodingError as error:
+            log.error("the answer of %s cannot be read: %s, although it was asked not to be", name, error)
+            raise OutcomeUnknown(f"the answer of {name} cannot be read; nobody knows whether it was done") from None
         except NOT_SENT:
             raise
         except httpx.HTTPError as error:
@@ -155,19 +154,6 @@ class _Way:
             self.sent = False
         elif event.endswith(".send_request_headers.started"):
             self.sent = True
-
-
-async def _read(response: httpx.Response) -> bytes:
-    body = bytearray()
-    number = 0
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) >= BODY_BYTES:
-            break
-        number += 1
-        if number % AT_A_TIME == 0:
-            await asyncio.sleep(0)
-    return bytes(body[:BODY_BYTES])
 
 
 def _decoded(body: bytes, charset: str | None) -> str:

@@ -13,10 +13,11 @@ import httpx
 from voicepipe.engine_config import OpenAiConfig
 from voicepipe.engines.base import Delta, Message, Prompt
 from voicepipe.engines.failures import HELLO
-from voicepipe.engines.openai_wire import LONGEST_ANSWER, Lines, Reply, complaint, names, request
+from voicepipe.engines.openai_wire import LONGEST_ANSWER, LONGEST_EVENT, Lines, Reply, complaint, names, request
 from voicepipe.engines.owing import Owing
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
 from voicepipe.supervised import supervised
+from voicepipe.web_answer import AT_A_TIME, PLAIN, coding, pieces, whole
 
 log = logging.getLogger(__name__)
 TRIAL = Prompt((Message("user", HELLO),))
@@ -28,8 +29,6 @@ NOT_TAKEN = {400, 413, 422}
 """Statuses of a server that is well and cannot use a request: too long, a tool that it cannot read."""
 FULL = {429, 503}
 """Those of a server that takes no more, or not yet."""
-AT_A_TIME = 32
-"""Pieces of an answer, or events of a piece, after which others have their turn: one read may hold thousands."""
 PROBE_S = 1.0
 """So often the server is asked whether it is there."""
 
@@ -92,7 +91,7 @@ class OpenAiLlm:
         try:
             async with asyncio.timeout(self._config.timeout_ms / 1000):
                 async with self._client.stream("GET", f"{self._url}/models") as response:
-                    await _whole(response)  # so that the connection can be used again
+                    await whole(response, LONGEST_EVENT)  # so that the connection can be used again
         except (TimeoutError, httpx.HTTPError):
             return False
         return True
@@ -115,7 +114,7 @@ class OpenAiLlm:
                 yield delta
 
     async def _deltas(self, body: dict[str, object]) -> AsyncGenerator[Delta, None]:
-        reply, within_s = Reply(), self._config.timeout_ms / 1000
+        reply, within_s = Reply(self._config.max_tokens), self._config.timeout_ms / 1000
         async with aclosing(self._events(body)) as events:
             begun = False
             while True:
@@ -148,8 +147,11 @@ class OpenAiLlm:
     async def _events(self, body: dict[str, object]) -> AsyncGenerator[bytes, None]:
         lines = Lines()
         async with self._asked("POST", CHAT, body) as response:
-            async with aclosing(_pieces(response)) as pieces:
-                async for piece in pieces:
+            if how := coding(response):
+                self._owing.failed()
+                raise EngineError(f"{self._server} compresses its replies ({how}): have it or its proxy not do so.")
+            async with aclosing(pieces(response)) as found:
+                async for piece in found:
                     for number, event in enumerate(lines.feed(piece), 1):
                         yield event
                         if number % AT_A_TIME == 0:
@@ -165,7 +167,7 @@ class OpenAiLlm:
     async def _models(self) -> list[str]:
         try:
             async with asyncio.timeout(self._config.timeout_ms / 1000), self._asked("GET", "/models") as response:
-                return names(await _whole(response))
+                return names(await whole(response, LONGEST_EVENT))
         except TimeoutError:
             raise self._late(begun=False) from None
 
@@ -181,9 +183,6 @@ class OpenAiLlm:
                 if not response.is_success:
                     self._judge(response.status_code)
                     raise await self._refused(response, path)
-                if coding := _coding(response):
-                    self._owing.failed()
-                    raise EngineError(f"{self._server} encodes its answers ({coding}): have it or its proxy not do so.")
                 yield response
         except (httpx.ConnectError, httpx.ConnectTimeout):
             self._owing.gone = True
@@ -206,8 +205,7 @@ class OpenAiLlm:
 
     async def _refused(self, response: httpx.Response, path: str) -> EngineError:
         """What a status other than 2xx means, for whoever runs the PoP."""
-        coding, status = _coding(response), response.status_code
-        said = f"encoded as {coding}" if coding else complaint(await _whole(response))
+        said, status = complaint(await whole(response, LONGEST_ANSWER)), response.status_code
         if status in (401, 403):
             key = self._config.api_key_env
             todo = f"look at the key in the variable {key}" if key else "name its key's variable in openai.api_key_env"
@@ -234,36 +232,8 @@ class OpenAiLlm:
     def _connected(self) -> httpx.AsyncClient:
         """In a thread: reading the certificate store takes 20-50 ms. Proxies of the environment are not asked."""
         return httpx.AsyncClient(
-            # A compressed answer may become a thousand times as long at one stroke.
-            headers={"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {self._key}"} if self._key else {}),
+            headers=PLAIN | ({"Authorization": f"Bearer {self._key}"} if self._key else {}),
             timeout=httpx.Timeout(None, connect=CONNECT_S),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEEP_ALIVE_S),
             trust_env=False,
         )
-
-
-def _coding(response: httpx.Response) -> str:
-    """How the body is compressed, although we ask for none of it."""
-    coding = response.headers.get("content-encoding", "")
-    return "" if coding.lower() == "identity" else coding
-
-
-async def _pieces(response: httpx.Response) -> AsyncGenerator[bytes, None]:
-    """The body as it comes, nothing decoded."""
-    number = 0
-    async for piece in response.aiter_raw():
-        yield piece
-        number += 1
-        if number % AT_A_TIME == 0:
-            await asyncio.sleep(0)
-
-
-async def _whole(response: httpx.Response) -> bytes:
-    """A body that is no stream; of a longer one the beginning."""
-    body = bytearray()
-    async with aclosing(_pieces(response)) as pieces:
-        async for piece in pieces:
-            body += piece
-            if len(body) >= LONGEST_ANSWER:
-                break
-    return bytes(body[:LONGEST_ANSWER])

@@ -19,7 +19,7 @@ from voicepipe.foreign_json import decode
 LONGEST_EVENT = 1 << 20
 """Bytes; no token is as long."""
 LONGEST_ANSWER = 1 << 16
-"""Bytes of an answer that is read as a whole: a refusal, a list of models."""
+"""Bytes of a refusal that are read."""
 LONGEST_TEXT = 1 << 18
 """Characters of one reply, thoughts too: hours of speech."""
 MOST_SILENT = 10_000
@@ -103,9 +103,10 @@ class Lines:
 
 
 class Reply:
-    """One reply, put together from its events."""
+    """One reply of at most `max_tokens`, thoughts too, put together from its events."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_tokens: int = 0) -> None:
+        self._most_silent = max(MOST_SILENT, max_tokens)
         self.over = False
         """The server said that it is complete."""
         self._spoken = Spoken()
@@ -117,8 +118,8 @@ class Reply:
         """What the event adds to what is said, perhaps nothing. Raises EngineError: it reports one, babbles, or does
         not end."""
         self._silent += 1
-        if self._silent > MOST_SILENT:
-            raise EngineError(f"The language model's server sent {MOST_SILENT} events that say nothing: see its log.")
+        if self._silent > self._most_silent:
+            raise EngineError(f"The language model's server sent {self._silent} events that say nothing: see its log.")
         if event == b"[DONE]":
             self.over = True
             return ""

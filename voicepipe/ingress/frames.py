@@ -74,6 +74,8 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
         # Otherwise the parser keeps its last message and the beginning of the next until the collector finds it.
         self.conn.reader.discard()
         self.conn.parser.close()
+        if self.conn.handshake_exc:
+            self.conn.handshake_exc.__traceback__ = None  # Its frames know this connection.
 
     # --- what comes
 

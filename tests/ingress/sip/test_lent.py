@@ -73,20 +73,23 @@ def test_half_of_the_places_are_lent_and_the_greediest_gives_way() -> None:
     assert lent.in_the_way(A, 1.4) is None
 
 
-def test_who_has_all_the_calls_that_they_may_have_gives_up_one_of_their_own() -> None:
+def test_who_has_all_the_calls_that_they_may_have_gives_up_one_where_most_are_not_acknowledged() -> None:
     """`calls` of a trunk: who forges its address cannot keep its callers out by that either."""
     lent, busy = Lent[Call](10), Refusal(486, "Busy Here", "all of its calls")
     of_a, of_b = Call(), Call()
     lent.lend(of_b, B, 0.0)
-    with pytest.raises(Refusal, match="all of its calls"):
-        lent.in_the_way(A, 5.0, busy)
+
+    def is_busy(now: float, held: int) -> None:
+        with pytest.raises(Refusal, match="all of its calls"):
+            lent.in_the_way(A, now, busy, held)
+
+    is_busy(5.0, held=1)
     lent.lend(of_a, A, 5.0)
-    with pytest.raises(Refusal, match="all of its calls"):
-        lent.in_the_way(A, 5.4, busy)
-    assert lent.in_the_way(A, 5.6, busy) is of_a
+    is_busy(5.4, held=1)
+    assert lent.in_the_way(A, 5.6, busy, 1) is of_a
+    is_busy(5.6, held=2)  # A trunk in its busy hour, and a caller who lost a packet.
     of_a.settled = True
-    with pytest.raises(Refusal, match="all of its calls"):
-        lent.in_the_way(A, 5.6, busy)
+    is_busy(5.6, held=1)
 
 
 def test_a_place_is_given_up_after_twice_the_time_that_its_senders_calls_take_to_be_acknowledged() -> None:
@@ -203,8 +206,9 @@ async def test_calls_of_a_trunk_in_whose_name_invites_are_forged_are_all_answere
                 ended[(await ann.hang_up()).code] += 1
         assert pop.live <= SLOTS // 2
         assert len(kept[0].tclient) <= 20
-    assert told.keys() == ended.keys() == {200}, f"{told}; hung up: {ended}"
-    assert told.total() >= 3
+    assert told.keys() == {200} and told.total() >= 3, told
+    # A busy machine may take longer to acknowledge than the flood leaves: such a call is lost.
+    assert ended[200] >= 0.8 * ended.total(), ended
     assert caplog.text.count("not acknowledge") < 100, "a log that can be read"
 
 

@@ -236,7 +236,8 @@ class SipEdge:
 
     def _seated(self, wanted: _Wanted, source: str, place: ExitStack) -> Seat:
         """After all else that may keep the caller out: it may cost another one theirs. Raises Refused, Refusal."""
-        late = self._lent.in_the_way(wanted.who, time.monotonic(), self._busy(wanted.who))
+        who = wanted.who
+        late = self._lent.in_the_way(who, time.monotonic(), self._busy(who), self._held[who])
         seat = place.enter_context(self._pop.admit(wanted.tenant, wanted.agent, late.seat if late else None))
         place.enter_context(_counted(self._held, wanted.who))
         if late:

@@ -56,15 +56,17 @@ class Lent(Generic[T]):
         """It is over."""
         self._lent.pop(call, None)
 
-    def in_the_way(self, who: Admitted, now: float, busy: Refusal | None = None) -> T | None:
+    def in_the_way(self, who: Admitted, now: float, busy: Refusal | None = None, held: int = 0) -> T | None:
         """The call that has to end before `who` gets another place; None: there is room. Raises Refusal.
 
-        `busy`: `who` has all calls that they may have, and is told so unless one of theirs gives way."""
+        `busy`: they have all calls that they may have, which are `held`, and are told so. Where most of these are not
+        acknowledged, somebody forges their address, and one of them gives way. Otherwise it may be that of a caller
+        who lost a packet."""
         self._lent = {call: lent for call, lent in self._lent.items() if not call.settled}
         if len(self._lent) < self._most and not busy:
             return None
         count = Counter(holder for holder, _ in self._lent.values())
-        if busy and not count[who]:
+        if busy and 2 * count[who] <= held:
             raise busy
         worst = who if busy else max(count, key=lambda holder: (count[holder], holder == who))
         call, since = next((call, since) for call, (holder, since) in self._lent.items() if holder == worst)

@@ -250,7 +250,6 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
         super().doCancel(t, rtime, req)
         if t.needack:
             self.doubt(t)
-            self.not_again(t)
 
     def incomingRequest(self, msg: Any, checksum: bytes, tids: Any, server: UdpSocket) -> None:
         """A transaction begins only with what can be answered, or it would never end. Raises ValueError, and whatever
