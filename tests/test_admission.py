@@ -10,16 +10,15 @@ from hypothesis import strategies as st
 
 from voicepipe.admission import (
     FEWEST,
-    NOMINAL_MS,
     WINDOW_S,
     Admission,
     Calls,
     Turn,
     engines_ms,
     is_broken,
-    latency_ms,
 )
 from voicepipe.call_limit import CallLimit
+from voicepipe.prediction import NOMINAL_MS, latency_ms
 from voicepipe.turn.events import ReplyDone
 
 BUDGET_MS = 300

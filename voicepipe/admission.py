@@ -13,27 +13,12 @@ from itertools import islice
 from typing import NamedTuple
 
 from voicepipe.call_limit import CallLimit
+from voicepipe.prediction import latency_ms, slowing
 from voicepipe.turn.events import ReplyDone
 
-NOMINAL_MS = 160.0
-"""Turn latency when the engines are fast enough: the silence that a complete sentence requires, and handing over."""
-BEFORE_COMPUTE_MS = 80.0
-"""From the caller's last voiced sample to *prepare*, with the words of that moment."""
 WINDOW_S = 60.0
 FEWEST = 10
 """Turns within the window; fewer say nothing."""
-SLOWING = 0.25
-"""At full load engines take a quarter longer than when idle, growing with the square of the load."""
-
-
-def slowing(load: float) -> float:
-    """How much longer engines take at `load` (calls per slot) than when idle: a factor of 1 or more."""
-    return 1 + SLOWING * load * load
-
-
-def latency_ms(compute_ms: float) -> float:
-    """The turn latency that so much compute makes: the wait for a turn's end hides most of it."""
-    return max(NOMINAL_MS, BEFORE_COMPUTE_MS + compute_ms)
 
 
 def engines_ms(reply: ReplyDone, failed_ms: float) -> float | None:

@@ -18,6 +18,7 @@ VoicepipeError
  |    +-- NoPort            no network port can be had for a call's sound
  |    +-- TooManySecrets   a tenant has as many short-lived keys as it may have
  |    +-- OverShare        what a key has asked for took more of the event loop than its share
+ |    +-- NoPop            no PoP can take the call that a directory is asked to place
  |    +-- UnknownCall       no call has this id, or it is somebody else's
  +-- CallError               a request about a call that it cannot carry out
  |    +-- InputEmpty         nothing to commit
@@ -116,6 +117,10 @@ class TooManySecrets(Refused):
 
 class OverShare(Refused):
     """What a key has asked for by HTTP took more of the event loop's time than its share."""
+
+
+class NoPop(Refused):
+    """No PoP can take the call that a directory was asked to place."""
 
 
 class UnknownCall(Refused):

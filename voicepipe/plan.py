@@ -11,10 +11,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from voicepipe.admission import BEFORE_COMPUTE_MS, NOMINAL_MS, latency_ms
 from voicepipe.config import PopConfig
 from voicepipe.engines import hub
 from voicepipe.errors import ConfigError, EngineMissing
+from voicepipe.prediction import BEFORE_COMPUTE_MS, NOMINAL_MS, latency_ms
 from voicepipe.sizing import gpus as data_sheets
 from voicepipe.sizing import memory, shapes
 from voicepipe.sizing.gpus import GIB

@@ -12,7 +12,6 @@ from itertools import takewhile
 
 import pytest
 
-from voicepipe.admission import latency_ms
 from voicepipe.bench.engines import figures
 from voicepipe.bench.engines.figures import Result, Samples, percentile
 from voicepipe.bench.engines.load import LATER, PASSES_A_SECOND, PHRASES, TRAFFIC, schedule
@@ -20,6 +19,7 @@ from voicepipe.bench.engines.play import Engines, capacity, play
 from voicepipe.bench.engines.readings import Readings
 from voicepipe.bench.engines.report import Report
 from voicepipe.cli import main
+from voicepipe.prediction import latency_ms
 from voicepipe.sizing.host import LATER_PHRASE_S, Traffic
 from voicepipe.sizing.shapes import ASRS, LLMS
 

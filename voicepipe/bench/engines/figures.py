@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from voicepipe.admission import latency_ms
+from voicepipe.prediction import latency_ms
 
 ASR_PARTIAL = "ASR, partial"
 ASR_FINAL = "ASR, final"

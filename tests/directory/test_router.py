@@ -1,0 +1,173 @@
+"""Which PoP a call goes to."""
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.directory.reports import FRANKFURT, LONDON, TOKYO, VIRGINIA, seen
+from voicepipe.directory.places import Place
+from voicepipe.directory.router import BAND_MS, CANDIDATES, FARTHEST_MS, PLAYOUT_MS, Choice, Wanted, choose
+from voicepipe.directory.view import Seen
+from voicepipe.errors import NoPop
+
+FRA, LHR = seen("fra", place=FRANKFURT), seen("lhr", place=LONDON, zone="uk")
+IAD, NRT = seen("iad", place=VIRGINIA, zone="us"), seen("nrt", place=TOKYO, zone="jp")
+ALL = [FRA, LHR, IAD, NRT]
+
+
+def chosen(pops: list[Seen], seed: int = 0, **asked: Any) -> Choice:
+    return choose(pops, Wanted(kind="websocket", **{"place": FRANKFURT, **asked}), Random(seed))
+
+
+def order(choice: Choice) -> list[str]:
+    return [candidate.seen.pop for candidate in choice.candidates]
+
+
+def test_the_nearest_takes_the_call_and_the_next_ones_are_alternates() -> None:
+    choice = chosen(ALL)
+    assert order(choice) == ["fra", "lhr", "iad"]
+    assert not choice.degraded
+
+
+def test_a_round_trip_that_was_measured_counts_before_geography() -> None:
+    assert order(chosen(ALL, rtt_ms={"lhr": 9.0}))[0] == "lhr"
+
+
+def test_without_a_place_what_was_measured_decides() -> None:
+    assert order(chosen(ALL, place=None, rtt_ms={"nrt": 80.0}))[0] == "nrt"
+
+
+def test_a_pop_that_would_answer_late_gives_way_to_one_that_is_in_time() -> None:
+    assert order(chosen([seen("fra", predicted_ms=310.0), LHR])) == ["lhr", "fra"]
+    assert order(chosen([seen("fra", status="late", predicted_ms=300.0), LHR])) == ["lhr", "fra"]
+
+
+def test_calls_on_their_way_count_as_load_and_make_answers_later() -> None:
+    busy = seen("fra", slots=10, calls=3, pending=6, predicted_ms=290.0)
+    candidate = chosen([busy]).candidates[0]
+    assert candidate.load == 1.0
+    assert candidate.predicted_ms > 300
+    assert order(chosen([busy, LHR]))[0] == "lhr"
+
+
+def test_old_reports_are_trusted_less() -> None:
+    assert order(chosen([seen("fra", predicted_ms=295.0, age_s=4.0), LHR]))[0] == "lhr"
+
+
+def test_if_none_is_in_time_the_nearest_takes_the_call_and_the_answer_says_so() -> None:
+    choice = chosen([IAD, NRT])
+    assert order(choice) == ["iad", "nrt"]
+    assert choice.degraded
+
+
+def test_a_much_quicker_one_is_better_than_the_nearest_where_none_is_in_time() -> None:
+    slow = seen("fra", predicted_ms=900.0)
+    assert order(chosen([slow, IAD])) == ["iad", "fra"]
+
+
+def test_who_probably_refuses_comes_last() -> None:
+    late = seen("fra", status="late")
+    silent = seen("lhr", place=LONDON, silent=True)
+    assert order(chosen([late, silent, NRT])) == ["nrt", "fra", "lhr"]
+
+
+@pytest.mark.parametrize("status", ["full", "draining", "engine_down", "starting"])
+def test_a_pop_that_takes_no_calls_is_no_candidate(status: str) -> None:
+    with pytest.raises(NoPop, match="room"):
+        chosen([seen("fra", status=status)])
+
+
+def test_a_pop_whose_places_are_promised_is_no_candidate() -> None:
+    with pytest.raises(NoPop, match="room"):
+        chosen([seen("fra", slots=4, calls=1, pending=3)])
+
+
+def test_a_call_that_may_not_leave_its_zone_is_refused_rather_than_placed_elsewhere() -> None:
+    assert order(chosen(ALL, zone="us")) == ["iad"]
+    with pytest.raises(NoPop, match="'eu'"):
+        chosen([LHR, IAD, NRT], zone="eu")
+
+
+@pytest.mark.parametrize(("asked", "said"), [
+    ({"agent": "clinic"}, "agent 'clinic'"), ({"language": "de"}, "speaks 'de'"), ({"model": "llama"}, "'llama'"),
+])  # fmt: skip
+def test_who_cannot_do_what_is_asked_gets_no_call(asked: dict[str, Any], said: str) -> None:
+    able = seen("nrt", place=TOKYO, agents={"clinic": "de"}, model="llama")
+    assert order(chosen([*ALL[:3], able], **asked)) == ["nrt"]
+    with pytest.raises(NoPop, match=said):
+        chosen(ALL, **asked)
+
+
+def test_a_kind_of_call_needs_an_address_for_it() -> None:
+    with pytest.raises(NoPop, match="takes calls by 'sip'"):
+        choose(ALL, Wanted(kind="sip"), Random(0))
+
+
+def test_those_that_were_tried_are_left_out() -> None:
+    assert order(chosen(ALL, tried=frozenset({"fra"})))[0] == "lhr"
+    with pytest.raises(NoPop, match="tried"):
+        chosen([FRA], tried=frozenset({"fra"}))
+
+
+def test_a_pop_that_fills_shares_with_those_nearly_as_near() -> None:
+    filling = [seen("fra1", calls=30), seen("fra2", calls=12), IAD]
+    counts = Counter(order(chosen(filling, seed))[0] for seed in range(200))
+    assert counts["fra2"] > 100
+    assert counts["fra1"] > 0
+    assert counts["iad"] == 0
+    few = Counter(order(chosen([seen("fra1", calls=12), seen("fra2")], seed))[0] for seed in range(50))
+    assert few == {"fra1": 50}
+
+
+def test_weight_says_how_much_of_a_crowd_one_has() -> None:
+    pops = [seen("one", calls=27, weight=0.1), seen("two", calls=27), seen("three", calls=28)]
+    counts = Counter(order(chosen(pops, seed))[0] for seed in range(300))
+    assert counts["one"] < counts["two"] / 2
+
+
+def pops(names: tuple[str, ...] = ("a", "b", "c", "d", "e", "f")) -> st.SearchStrategy[list[Seen]]:
+    return st.tuples(*(st.builds(seen, st.just(name), **FIELDS) for name in names)).map(list)
+
+
+FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    "age_s": st.floats(0, 5),
+    "pending": st.integers(0, 4),
+    "silent": st.booleans(),
+    "slots": st.integers(1, 8),
+    "calls": st.integers(0, 8),
+    "predicted_ms": st.floats(160, 500),
+    "status": st.sampled_from(["ok", "ok", "ok", "late", "full", "draining"]),
+    "zone": st.sampled_from(["eu", "us"]),
+    "place": st.builds(Place, st.floats(-90, 90), st.floats(-180, 180)),
+    "weight": st.floats(0.1, 3),
+}
+
+
+@given(pops(), st.sampled_from(["", "eu"]), st.integers(0, 99))
+def test_whatever_is_known_the_choice_keeps_every_promise(known: list[Seen], zone: str, seed: int) -> None:
+    def able(one: Seen) -> bool:
+        has_room = one.report.calls + one.pending < one.report.slots
+        return has_room and one.report.status in ("ok", "late") and zone in ("", one.report.zone)
+
+    try:
+        choice = chosen(known, seed, zone=zone)
+    except NoPop:
+        assert not any(map(able, known))
+        return
+    first, *others = choice.candidates
+    assert len({candidate.seen.pop for candidate in choice.candidates}) == len(choice.candidates) <= CANDIDATES
+    assert all(able(candidate.seen) for candidate in choice.candidates)
+    assert len(choice.candidates) == min(CANDIDATES, sum(map(able, known)))
+    assert choice.degraded is not first.in_time
+    every = [choose([one], Wanted(kind="websocket", place=FRANKFURT), Random(0)).candidates[0] for one in known
+             if able(one)]  # fmt: skip
+    in_time = [candidate.near_ms for candidate in every if candidate.in_time]
+    assert choice.degraded is not bool(in_time)
+    if in_time:
+        assert first.near_ms <= min(in_time) + BAND_MS
+        assert first.near_ms <= FARTHEST_MS
+    assert all(candidate.near_ms >= PLAYOUT_MS["websocket"] for candidate in (first, *others))

@@ -1,0 +1,60 @@
+"""What a PoP says of itself, once a second. Whose report it is says the subject that it came by, never its content."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from voicepipe.directory.places import Place
+
+Epoch = int
+"""Of one run of a PoP: the Unix millisecond at which it began."""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One moment of one run of a PoP. It is about 600 bytes of JSON, and 40 more for each agent."""
+
+    epoch: Epoch
+    seq: int
+    """Of this run's reports; the first is 0."""
+    uptime_s: float
+    """Seconds of a clock that is never set, by which reports of one run are told early from late."""
+    clock_s: float
+    """Unix seconds by the PoP's own clock, which may be wrong."""
+    status: str
+    """As /healthz has it: "ok" while calls are taken."""
+    slots: Annotated[int, Meta(ge=1)]
+    calls: Annotated[int, Meta(ge=0)]
+    predicted_ms: float
+    """Turn latency, 95th percentile, with one more call."""
+    budget_ms: float
+    region: str
+    zone: str = ""
+    """Where the law says that its data are, such as "eu"; empty: nowhere in particular."""
+    place: Place | None = None
+    urls: dict[str, str] = {}
+    """Where callers reach it, by kind of call: "websocket", "webrtc"."""
+    agents: dict[str, str] = {}
+    """Names of those that answer here, and the language of each."""
+    model: str = ""
+    """The language model, by its name."""
+    weight: Annotated[float, Meta(gt=0)] = 1.0
+    """How much of a crowd it is to have, beside others as near."""
+    price: float = 0.0
+    """Of an hour, in whatever currency its operator counts. It is shown, and changes no choice."""
+    begun: tuple[str, ...] = ()
+    """Assigned calls that began here lately, by their ids: a directory waits for them no longer."""
+
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(Report)
+
+
+def encoded(report: Report) -> bytes:
+    """As it travels."""
+    return _ENCODER.encode(report)
+
+
+def decoded(data: bytes) -> Report:
+    """Raises msgspec.DecodeError: it is no report."""
+    return _DECODER.decode(data)

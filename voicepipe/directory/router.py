@@ -1,0 +1,176 @@
+"""Which PoP a call goes to. A pure function of what is known of the PoPs, of the request, and of drawn lots.
+
+First what must be: the zone that the law asks for, an agent and a language, a free place. Of these PoPs those are in
+time that are near enough and would answer this call within their budget. The nearest takes it. Where that one has begun
+to fill, others that are nearly as near share: two are drawn, and the emptier one wins. Figures are up to a second old,
+and the one that seems the emptiest of all would be overrun; a choice of two is hardly worse on old figures than on new
+ones (Mitzenmacher, "How useful is old information?", 2000). If none is in time, the nearest with a free place takes the
+call, and the answer says so. A PoP has the last word: it may refuse, and the caller goes on to the next candidate.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from voicepipe.directory.places import Place, reckoned_rtt_ms
+from voicepipe.directory.view import Seen
+from voicepipe.errors import NoPop
+from voicepipe.prediction import with_more
+
+PLAYOUT_MS = {"websocket": 40.0, "webrtc": 40.0, "sip": 60.0}
+"""What a caller's own end holds back, by kind of call."""
+FARTHEST_MS = 150.0
+"""Round trip and playout; from farther away no answer is in time, however quick the PoP."""
+STALE_S = 2.5
+STALE_MS_PER_S = 10.0
+"""A report older than that is trusted less: its PoP counts as so much later for each second."""
+FILLING = 0.75
+"""Of its slots, with this call: from here on the nearest shares with others."""
+BAND_MS = 25.0
+"""Those share that are no farther than this behind the nearest."""
+MUCH_SHORTER_MS = 60.0
+CANDIDATES = 3
+"""Of an answer."""
+TAKES = ("ok", "late")
+"""What a PoP says of itself that may take a call. One that is late may be in time again when the caller comes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a caller asks for."""
+
+    kind: str
+    """ "websocket" or "webrtc"."""
+    place: Place | None = None
+    """Where they are; None: nobody knows."""
+    rtt_ms: Mapping[str, float] = field(default_factory=dict)
+    """Round trips that they measured, by PoP."""
+    zone: str = ""
+    """Their call may not leave it."""
+    agent: str = ""
+    """By its name; empty: the default one."""
+    language: str = ""
+    model: str = ""
+    tried: frozenset[str] = frozenset()
+    """PoPs that refused them or did not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A PoP that could take the call."""
+
+    seen: Seen
+    near_ms: float
+    """Round trip and playout."""
+    predicted_ms: float
+    """Turn latency with this call, calls on their way and the report's age counted."""
+    load: float
+    """Of its slots, with this call."""
+
+    @property
+    def doubtful(self) -> bool:
+        """It will probably refuse, being late, or not answer at all. Still, it is worth a try when all others have."""
+        return self.seen.report.status != "ok" or self.seen.silent
+
+    @property
+    def in_time(self) -> bool:
+        """Whether its answers would be heard in time."""
+        in_budget = self.predicted_ms <= self.seen.report.budget_ms
+        return in_budget and self.near_ms <= FARTHEST_MS and not self.doubtful
+
+    @property
+    def turn_ms(self) -> float:
+        """From the caller's last word to what they hear of the answer."""
+        return self.near_ms + self.predicted_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The best first, `CANDIDATES` of them at most."""
+
+    candidates: tuple[Candidate, ...]
+    degraded: bool
+    """The first one is not in time."""
+
+
+def choose(pops: Sequence[Seen], wanted: Wanted, lots: Random) -> Choice:
+    """Raises NoPop: none can take the call."""
+    possible = [_candidate(seen, wanted) for seen in _fit(pops, wanted) if _has_room(seen)]
+    if not possible:
+        raise NoPop(f"No PoP{_in_zone(wanted)} has room for this call at present; try again later.")
+    near = sorted(possible, key=lambda candidate: (candidate.doubtful, candidate.near_ms, candidate.seen.pop))
+    in_time = [candidate for candidate in near if candidate.in_time]
+    first = _first(in_time, lots) if in_time else _least_bad(near)
+    others = sorted(near, key=lambda candidate: not candidate.in_time)  # It keeps the order of those that are alike.
+    ranked = (first, *(candidate for candidate in others if candidate is not first))
+    return Choice(ranked[:CANDIDATES], degraded=not in_time)
+
+
+def _fit(pops: Sequence[Seen], wanted: Wanted) -> list[Seen]:
+    """Those that may take such a call at all. Raises NoPop, which says what none has."""
+    left = [seen for seen in pops if seen.pop not in wanted.tried]
+    if wanted.zone:
+        left = [seen for seen in left if seen.report.zone == wanted.zone]
+    if not left:
+        untried = " that has not been tried" if wanted.tried else ""
+        raise NoPop(f"No PoP{_in_zone(wanted)}{untried} answers at present; try again later.")
+    for what, asked, able in (
+        ("takes calls by", wanted.kind, lambda seen: wanted.kind in seen.report.urls),
+        ("has the agent", wanted.agent, lambda seen: wanted.agent in seen.report.agents),
+        ("speaks", wanted.language, lambda seen: wanted.language in seen.report.agents.values()),
+        ("has the model", wanted.model, lambda seen: seen.report.model == wanted.model),
+    ):
+        if asked:
+            left = [seen for seen in left if able(seen)]
+        if not left:
+            raise NoPop(f"No PoP{_in_zone(wanted)} {what} {asked!r}; correct the request, or try again later.")
+    return left
+
+
+def _in_zone(wanted: Wanted) -> str:
+    return f" of zone {wanted.zone!r}" if wanted.zone else ""
+
+
+def _has_room(seen: Seen) -> bool:
+    report = seen.report
+    return report.status in TAKES and report.calls + seen.pending < report.slots
+
+
+def _candidate(seen: Seen, wanted: Wanted) -> Candidate:
+    report = seen.report
+    near_ms = _rtt_ms(seen, wanted) + PLAYOUT_MS.get(wanted.kind, 0.0)
+    predicted_ms = with_more(report.predicted_ms, (report.calls + 1) / report.slots, seen.pending / report.slots)
+    predicted_ms += STALE_MS_PER_S * max(0.0, seen.age_s - STALE_S)
+    return Candidate(seen, near_ms, predicted_ms, (report.calls + seen.pending + 1) / report.slots)
+
+
+def _rtt_ms(seen: Seen, wanted: Wanted) -> float:
+    measured = wanted.rtt_ms.get(seen.pop)
+    if measured is not None:
+        return measured
+    if wanted.place and seen.report.place:
+        return reckoned_rtt_ms(wanted.place, seen.report.place)
+    return FARTHEST_MS  # Nobody knows: behind all that are known to be nearer.
+
+
+def _first(in_time: Sequence[Candidate], lots: Random) -> Candidate:
+    nearest = in_time[0]
+    if nearest.load < FILLING:
+        return nearest
+    band = [candidate for candidate in in_time if candidate.near_ms <= nearest.near_ms + BAND_MS]
+    drawn = lots.choices(band, [_pull(candidate) for candidate in band], k=2)
+    return min(drawn, key=lambda candidate: candidate.load)
+
+
+def _pull(candidate: Candidate) -> float:
+    """Its share of the lots: the places that are free, this call's own among them."""
+    report = candidate.seen.report
+    return report.weight * (report.slots - report.calls - candidate.seen.pending)
+
+
+def _least_bad(near: Sequence[Candidate]) -> Candidate:
+    """The nearest, unless the whole turn of another, which is no more doubtful, would be much shorter."""
+    nearest = near[0]
+    alike = (candidate for candidate in near if candidate.doubtful == nearest.doubtful)
+    quickest = min(alike, key=lambda candidate: candidate.turn_ms)
+    return quickest if quickest.turn_ms <= nearest.turn_ms - MUCH_SHORTER_MS else nearest

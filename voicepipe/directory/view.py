@@ -1,0 +1,123 @@
+"""What one directory knows of the PoPs. Pure: monotonic seconds of the directory are given by who calls.
+
+A PoP is alive for `LEASE_S` after its last report was sent. Leases count on the directory's own monotonic clock, so
+clocks that are set wrong end none. A report may have lain about, in the buffers of a process that was stopped (SIGSTOP)
+or on a network that was cut. By how much it came later than others of its run, it was sent earlier.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from voicepipe.directory.report import Epoch, Report
+
+LEASE_S = 5.0
+KNOWN_S = 60.0
+"""A PoP that was heard of within this time is counted when a directory asks itself whether it is cut off."""
+AT_ONCE_S = 3.0
+"""PoPs that fall silent within this time of one another fell silent together."""
+FEWEST = 3
+"""PoPs known; of fewer it cannot be said whether they or the directory are cut off."""
+DRIFT = 0.1
+"""By so much of the time that passes, a lasting delay is no longer held against a PoP: a virtual machine that was
+paused, and whose clock stood still, is believed again after a minute."""
+PENDING_S = 5.0
+"""A call that was assigned and has not begun by then went elsewhere, or nowhere."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """One run of a PoP."""
+
+    report: Report
+    sent_at: float
+    """When its last report was sent, as far as can be told; on the directory's clock."""
+    least_offset: float
+    """Of the directory's clock and the PoP's `uptime_s`, when a report was quickest."""
+    heard_at: float
+    pending: dict[str, float] = field(default_factory=dict)
+    """Calls assigned to it that it has not told of, and when each was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A PoP that takes part in choices."""
+
+    pop: str
+    report: Report
+    age_s: float
+    """Since its report was sent."""
+    pending: int
+    """Calls that were assigned to it since."""
+    silent: bool = False
+    """Its lease is over: it is here because the directory may be what is cut off."""
+
+
+class View:
+    """Of all PoPs, by their reports. Only `heard`, `left` and `assigned` change it."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Known] = {}
+
+    def heard(self, pop: str, report: Report, now: float) -> bool:
+        """A report has come. Whether it counts: one of an earlier run does not, nor one that another has overtaken."""
+        known = self._known.get(pop)
+        if known and known.report.epoch == report.epoch:
+            if report.seq <= known.report.seq:
+                return False
+            offset = now - report.uptime_s
+            known.least_offset = min(offset, known.least_offset + DRIFT * (now - known.heard_at))
+            known.sent_at = max(known.sent_at, now - (offset - known.least_offset))
+            known.report, known.heard_at = report, now
+        elif known and report.epoch < known.report.epoch and _alive(known, now):
+            return False  # A run that was stopped, has been replaced, and goes on: a ghost.
+        else:
+            known = self._known[pop] = _Known(report, now, now - report.uptime_s, now)
+        for call in report.begun:
+            known.pending.pop(call, None)
+        return True
+
+    def left(self, pop: str, epoch: Epoch) -> None:
+        """This run of the PoP says that it ends."""
+        known = self._known.get(pop)
+        if known and known.report.epoch == epoch:
+            del self._known[pop]
+
+    def assigned(self, pop: str, call: str, now: float) -> None:
+        """A call was sent there, by this directory or another."""
+        if known := self._known.get(pop):
+            known.pending.pop(call, None)
+            known.pending[call] = now
+
+    def alive(self, now: float) -> list[Seen]:
+        """The PoPs whose leases hold, in the order of their names. A directory that is cut off goes on with what it
+        knew last, for `KNOWN_S`."""
+        kept = self.cut_off(now)
+        return [
+            Seen(pop, known.report, now - known.sent_at, _pending(known, now), not _alive(known, now))
+            for pop, known in sorted(self._recent(now))
+            if kept or _alive(known, now)
+        ]
+
+    def cut_off(self, now: float) -> bool:
+        """Whether it is this directory, and not the PoPs, whose network is cut: more than half of them fell silent,
+        and all of those at once."""
+        known = [known for _, known in self._recent(now)]
+        silent = [known.sent_at for known in known if not _alive(known, now)]
+        if len(known) < FEWEST or 2 * len(silent) <= len(known):
+            return False
+        return max(silent) - min(silent) <= AT_ONCE_S
+
+    def _recent(self, now: float) -> Iterator[tuple[str, _Known]]:
+        return ((pop, known) for pop, known in self._known.items() if now - known.sent_at < KNOWN_S)
+
+
+def _alive(known: _Known, now: float) -> bool:
+    return now - known.sent_at < LEASE_S
+
+
+def _pending(known: _Known, now: float) -> int:
+    over = list(takewhile(lambda call: now - known.pending[call] >= PENDING_S, known.pending))  # The oldest come first.
+    for call in over:
+        del known.pending[call]
+    return len(known.pending)
