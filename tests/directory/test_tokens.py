@@ -1,0 +1,147 @@
+"""Tokens that directories sign and PoPs take."""
+
+import base64
+import json
+from dataclasses import dataclass
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voicepipe.directory.tokens import LEEWAY_S, PREFIX, VALID_S, Gate, Grant, Signer, audience
+from voicepipe.errors import Unauthorized
+
+KEY = Ed25519PrivateKey.generate()
+SIGNER = Signer("2026-11", KEY)
+GRANT = Grant(id="call_1", tenant="acme", agents=("front-desk",), slots=4)
+
+
+@dataclass
+class Clock:
+    """Unix seconds, as the PoP has them."""
+
+    now: float = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def gate(clock: Clock | None = None) -> Gate:
+    return Gate(audience("fra", 7), {"2026-11": KEY.public_key()}, clock or Clock())
+
+
+def signed(grant: Grant = GRANT, pop: str = "fra", epoch: int = 7, signer: Signer = SIGNER) -> str:
+    return signer.sign(grant, pop, epoch, Clock().now)
+
+
+def test_a_token_says_to_its_pop_what_it_allows() -> None:
+    assert gate().read(signed()) == GRANT
+
+
+def test_a_token_is_short_enough_for_an_address() -> None:
+    assert len(signed()) < 500
+
+
+@pytest.mark.parametrize(("pop", "epoch"), [("iad", 7), ("fra", 6)])
+def test_another_pops_token_is_refused_and_one_of_an_earlier_run(pop: str, epoch: int) -> None:
+    with pytest.raises(Unauthorized, match="another PoP"):
+        gate().read(signed(pop=pop, epoch=epoch))
+
+
+def test_a_token_expires_by_the_pops_own_clock() -> None:
+    clock = Clock()
+    ours, token = gate(clock), signed()
+    clock.now += VALID_S + LEEWAY_S - 0.1
+    assert ours.read(token) == GRANT
+    clock.now += 0.2
+    with pytest.raises(Unauthorized, match="expired"):
+        ours.read(token)
+
+
+def test_a_token_is_used_once() -> None:
+    ours, token = gate(), signed()
+    first, second = ours.read(token), ours.read(token)
+    ours.use(first)
+    with pytest.raises(Unauthorized, match="used already"):
+        ours.use(second)
+    with pytest.raises(Unauthorized, match="used already"):
+        ours.read(token)
+
+
+def test_what_was_used_is_forgotten_only_once_it_has_expired() -> None:
+    clock = Clock()
+    ours = gate(clock)
+    ours.use(GRANT)
+    token = signed()
+    while True:
+        clock.now += 10
+        ours.use(Grant(id=f"call at {clock.now}", tenant="acme"))
+        with pytest.raises(Unauthorized) as refused:
+            ours.read(token)
+        if "expired" in str(refused.value):
+            break
+    for _ in range(100):
+        clock.now += 10
+        ours.use(Grant(id=f"call at {clock.now}", tenant="acme"))
+    assert len(ours._used) < 20
+
+
+def test_what_is_no_new_call_may_be_asked_for_more_than_once() -> None:
+    grant = Grant(id="r1", tenant="acme", once=False)
+    ours, token = gate(), signed(grant)
+    assert ours.read(token) == ours.read(token) == grant
+
+
+def test_a_key_may_be_exchanged_while_tokens_of_the_old_one_are_about() -> None:
+    new = Ed25519PrivateKey.generate()
+    ours = gate()
+    ours.keys = {"2026-11": KEY.public_key(), "2026-12": new.public_key()}
+    assert ours.read(signed()) == ours.read(signed(signer=Signer("2026-12", new)))
+    ours.keys = {"2026-12": new.public_key()}
+    with pytest.raises(Unauthorized, match="does not know"):
+        ours.read(signed())
+
+
+def part(token: str, number: int) -> bytes:
+    encoded = token.removeprefix(PREFIX).split(".")[number]
+    return base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
+
+
+def forged() -> dict[str, str]:
+    """Tokens that nobody with the key has signed."""
+    payload = part(signed(), 1)
+    claims = json.loads(payload)
+    head, body, signature = signed().split(".")
+    public = KEY.public_key().public_bytes_raw().hex()
+    richer = base64.urlsafe_b64encode(payload.replace(b"acme", b"evil")).decode().rstrip("=")
+    return {
+        "somebody else's key": signed(signer=Signer("2026-11", Ed25519PrivateKey.generate())),
+        "no signature": PREFIX + jwt.encode(claims, "", "none", {"kid": "2026-11"}),
+        "the public key for a secret": PREFIX + jwt.encode(claims, public, "HS256", {"kid": "2026-11"}),
+        "another tenant": f"{head}.{richer}.{signature}",
+        "cut off": f"{head}.{body}",
+        "no token": "vp_hello",
+        "nothing": PREFIX,
+        "not ASCII": PREFIX + "ä.ö.ü",
+        "no claims of ours": PREFIX + jwt.encode({"aud": "fra.7"}, KEY, "EdDSA", {"kid": "2026-11"}),
+        "a key that nobody has": PREFIX + jwt.api_jws.encode(payload, KEY, "EdDSA", {"kid": "x"}),
+    }
+
+
+@pytest.mark.parametrize("token", forged().values(), ids=forged().keys())
+def test_what_no_directory_signed_is_refused(token: str) -> None:
+    with pytest.raises(Unauthorized):
+        gate().read(token)
+
+
+@given(st.text(), st.integers(0, 400), st.binary(min_size=1, max_size=3))
+def test_no_token_breaks_a_gate(text: str, at: int, put: bytes) -> None:
+    bent = bytearray(signed().encode())
+    bent[at : at + len(put)] = put
+    for token in (text, PREFIX + text, bent.decode(errors="replace")):
+        try:
+            assert gate().read(token) == GRANT  # Bits that base64 does not use may be bent.
+        except Unauthorized:
+            pass
