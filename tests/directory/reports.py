@@ -5,19 +5,15 @@ from typing import Any
 import msgspec
 
 from voicepipe.directory.places import Place
-from voicepipe.directory.report import Report
+from voicepipe.directory.report import Condition, Report
 from voicepipe.directory.view import Seen
 
 FRANKFURT, LONDON, VIRGINIA, TOKYO = Place(50.1, 8.7), Place(51.5, -0.1), Place(39.0, -77.5), Place(35.7, 139.7)
 
 
-def report(seq: int = 0, *, epoch: int = 1_700_000_000_000, uptime_s: float | None = None, **changes: Any) -> Report:
-    """One of a PoP in Frankfurt that has nothing to do; the n-th was made after n seconds."""
-    made = Report(
-        epoch=epoch,
-        seq=seq,
-        uptime_s=float(seq) if uptime_s is None else uptime_s,
-        clock_s=epoch / 1000 + seq,
+def condition(**changes: Any) -> Condition:
+    """Of a PoP in Frankfurt that has nothing to do."""
+    idle = Condition(
         status="ok",
         slots=36,
         calls=0,
@@ -29,7 +25,15 @@ def report(seq: int = 0, *, epoch: int = 1_700_000_000_000, uptime_s: float | No
         urls={"websocket": "wss://fra.example/v1/realtime", "webrtc": "https://fra.example/v1/realtime/calls"},
         agents={"front-desk": "en"},
     )
-    return msgspec.structs.replace(made, **changes)
+    return msgspec.structs.replace(idle, **changes)
+
+
+def report(seq: int = 0, *, epoch: int = 1_700_000_000_000, begun: tuple[str, ...] = (), **changes: Any) -> Report:
+    """The n-th of its run was made after n seconds."""
+    return Report(
+        epoch=epoch, seq=seq, uptime_s=float(seq), clock_s=epoch / 1000 + seq, condition=condition(**changes),
+        begun=begun,
+    )  # fmt: skip
 
 
 def seen(pop: str, *, age_s: float = 0.5, pending: int = 0, silent: bool = False, **changes: Any) -> Seen:

@@ -150,8 +150,8 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
 @given(pops(), st.sampled_from(["", "eu"]), st.integers(0, 99))
 def test_whatever_is_known_the_choice_keeps_every_promise(known: list[Seen], zone: str, seed: int) -> None:
     def able(one: Seen) -> bool:
-        has_room = one.report.calls + one.pending < one.report.slots
-        return has_room and one.report.status in ("ok", "late") and zone in ("", one.report.zone)
+        has_room = one.condition.calls + one.pending < one.condition.slots
+        return has_room and one.condition.status in ("ok", "late") and zone in ("", one.condition.zone)
 
     try:
         choice = chosen(known, seed, zone=zone)

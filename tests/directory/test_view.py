@@ -31,7 +31,7 @@ def test_what_one_report_overtook_does_not_count() -> None:
     view = View()
     assert view.heard("fra", report(2, calls=2), 100.0)
     assert not view.heard("fra", report(1, calls=1), 100.1)
-    assert view.alive(100.2)[0].report.calls == 2
+    assert view.alive(100.2)[0].condition.calls == 2
 
 
 def test_a_report_that_lay_about_renews_no_lease() -> None:

@@ -11,16 +11,9 @@ Epoch = int
 """Of one run of a PoP: the Unix millisecond at which it began."""
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One moment of one run of a PoP. It is about 600 bytes of JSON, and 40 more for each agent."""
+class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a PoP is at a moment, and what it can do."""
 
-    epoch: Epoch
-    seq: int
-    """Of this run's reports; the first is 0."""
-    uptime_s: float
-    """Seconds of a clock that is never set, by which reports of one run are told early from late."""
-    clock_s: float
-    """Unix seconds by the PoP's own clock, which may be wrong."""
     status: str
     """As /healthz has it: "ok" while calls are taken."""
     slots: Annotated[int, Meta(ge=1)]
@@ -42,6 +35,19 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How much of a crowd it is to have, beside others as near."""
     price: float = 0.0
     """Of an hour, in whatever currency its operator counts. It is shown, and changes no choice."""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One moment of one run of a PoP. It is about 600 bytes of JSON, and 40 more for each agent."""
+
+    epoch: Epoch
+    seq: int
+    """Of this run's reports; the first is 0."""
+    uptime_s: float
+    """Seconds of a clock that is never set, by which reports of one run are told early from late."""
+    clock_s: float
+    """Unix seconds by the PoP's own clock, which may be wrong."""
+    condition: Condition
     begun: tuple[str, ...] = ()
     """Assigned calls that began here lately, by their ids: a directory waits for them no longer."""
 

@@ -70,12 +70,12 @@ class Candidate:
     @property
     def doubtful(self) -> bool:
         """It will probably refuse, being late, or not answer at all. Still, it is worth a try when all others have."""
-        return self.seen.report.status != "ok" or self.seen.silent
+        return self.seen.condition.status != "ok" or self.seen.silent
 
     @property
     def in_time(self) -> bool:
         """Whether its answers would be heard in time."""
-        in_budget = self.predicted_ms <= self.seen.report.budget_ms
+        in_budget = self.predicted_ms <= self.seen.condition.budget_ms
         return in_budget and self.near_ms <= FARTHEST_MS and not self.doubtful
 
     @property
@@ -110,15 +110,15 @@ def _fit(pops: Sequence[Seen], wanted: Wanted) -> list[Seen]:
     """Those that may take such a call at all. Raises NoPop, which says what none has."""
     left = [seen for seen in pops if seen.pop not in wanted.tried]
     if wanted.zone:
-        left = [seen for seen in left if seen.report.zone == wanted.zone]
+        left = [seen for seen in left if seen.condition.zone == wanted.zone]
     if not left:
         untried = " that has not been tried" if wanted.tried else ""
         raise NoPop(f"No PoP{_in_zone(wanted)}{untried} answers at present; try again later.")
     for what, asked, able in (
-        ("takes calls by", wanted.kind, lambda seen: wanted.kind in seen.report.urls),
-        ("has the agent", wanted.agent, lambda seen: wanted.agent in seen.report.agents),
-        ("speaks", wanted.language, lambda seen: wanted.language in seen.report.agents.values()),
-        ("has the model", wanted.model, lambda seen: seen.report.model == wanted.model),
+        ("takes calls by", wanted.kind, lambda seen: wanted.kind in seen.condition.urls),
+        ("has the agent", wanted.agent, lambda seen: wanted.agent in seen.condition.agents),
+        ("speaks", wanted.language, lambda seen: wanted.language in seen.condition.agents.values()),
+        ("has the model", wanted.model, lambda seen: seen.condition.model == wanted.model),
     ):
         if asked:
             left = [seen for seen in left if able(seen)]
@@ -132,24 +132,24 @@ def _in_zone(wanted: Wanted) -> str:
 
 
 def _has_room(seen: Seen) -> bool:
-    report = seen.report
-    return report.status in TAKES and report.calls + seen.pending < report.slots
+    its = seen.condition
+    return its.status in TAKES and its.calls + seen.pending < its.slots
 
 
 def _candidate(seen: Seen, wanted: Wanted) -> Candidate:
-    report = seen.report
+    its = seen.condition
     near_ms = _rtt_ms(seen, wanted) + PLAYOUT_MS.get(wanted.kind, 0.0)
-    predicted_ms = with_more(report.predicted_ms, (report.calls + 1) / report.slots, seen.pending / report.slots)
+    predicted_ms = with_more(its.predicted_ms, (its.calls + 1) / its.slots, seen.pending / its.slots)
     predicted_ms += STALE_MS_PER_S * max(0.0, seen.age_s - STALE_S)
-    return Candidate(seen, near_ms, predicted_ms, (report.calls + seen.pending + 1) / report.slots)
+    return Candidate(seen, near_ms, predicted_ms, (its.calls + seen.pending + 1) / its.slots)
 
 
 def _rtt_ms(seen: Seen, wanted: Wanted) -> float:
     measured = wanted.rtt_ms.get(seen.pop)
     if measured is not None:
         return measured
-    if wanted.place and seen.report.place:
-        return reckoned_rtt_ms(wanted.place, seen.report.place)
+    if wanted.place and seen.condition.place:
+        return reckoned_rtt_ms(wanted.place, seen.condition.place)
     return FARTHEST_MS  # Nobody knows: behind all that are known to be nearer.
 
 
@@ -164,8 +164,8 @@ def _first(in_time: Sequence[Candidate], lots: Random) -> Candidate:
 
 def _pull(candidate: Candidate) -> float:
     """Its share of the lots: the places that are free, this call's own among them."""
-    report = candidate.seen.report
-    return report.weight * (report.slots - report.calls - candidate.seen.pending)
+    its = candidate.seen.condition
+    return its.weight * (its.slots - its.calls - candidate.seen.pending)
 
 
 def _least_bad(near: Sequence[Candidate]) -> Candidate:

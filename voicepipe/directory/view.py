@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from voicepipe.directory.report import Epoch, Report
+from voicepipe.directory.report import Condition, Epoch, Report
 
 LEASE_S = 5.0
 KNOWN_S = 60.0
@@ -51,6 +51,11 @@ class Seen:
     """Calls that were assigned to it since."""
     silent: bool = False
     """Its lease is over: it is here because the directory may be what is cut off."""
+
+    @property
+    def condition(self) -> Condition:
+        """How it was when it reported."""
+        return self.report.condition
 
 
 class View:

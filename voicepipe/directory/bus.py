@@ -1,0 +1,83 @@
+"""How PoPs and directories hear of each other: messages on subjects, heard by whoever listens at that moment.
+
+Nothing is stored. What a message says is soon said again (reports) or soon forgotten (assignments), so one that is lost
+costs a second. `MemoryBus` serves directory and PoPs in one process; `nats_bus.py` serves those of many hosts.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import NamedTuple, Protocol
+
+WAITING = 4096
+"""Messages that a listener may have waiting; then the oldest goes."""
+
+
+class Message(NamedTuple):
+    """One that was published."""
+
+    subject: str
+    """Who published it is part of it: the bus lets each PoP publish on its own subjects alone."""
+    data: bytes
+
+
+class Bus(Protocol):
+    """Subjects are words with dots between them. In a pattern "*" stands for one word, and ">" for all that follow."""
+
+    async def publish(self, subject: str, data: bytes) -> None:
+        """Tell those who listen now. While the bus cannot be reached nothing is told, and nothing raised."""
+
+    def listen(self, *patterns: str) -> AbstractAsyncContextManager[AsyncIterator[Message]]:
+        """What is published within the context. A listener that is slow loses the oldest messages."""
+
+    def is_connected(self) -> bool:
+        """Whether others can be heard at present."""
+
+
+class MemoryBus:
+    """Within one process."""
+
+    def __init__(self) -> None:
+        self._listeners: list[tuple[tuple[str, ...], asyncio.Queue[Message]]] = []
+
+    async def publish(self, subject: str, data: bytes) -> None:
+        for patterns, waiting in self._listeners:
+            if any(matches(pattern, subject) for pattern in patterns):
+                put(waiting, Message(subject, data))
+
+    @asynccontextmanager
+    async def listen(self, *patterns: str) -> AsyncIterator[AsyncIterator[Message]]:
+        waiting = asyncio.Queue[Message](WAITING)
+        listener = (patterns, waiting)
+        self._listeners.append(listener)
+        try:
+            yield taken(waiting)
+        finally:
+            self._listeners.remove(listener)
+
+    def is_connected(self) -> bool:
+        return True
+
+
+def matches(pattern: str, subject: str) -> bool:
+    """Whether the subject is one of those that the pattern stands for."""
+    wanted, words = pattern.split("."), subject.split(".")
+    if wanted[-1] == ">":
+        wanted.pop()
+        if len(words) <= len(wanted):
+            return False
+        words = words[: len(wanted)]
+    return len(wanted) == len(words) and all(want in ("*", word) for want, word in zip(wanted, words, strict=True))
+
+
+def put(waiting: asyncio.Queue[Message], message: Message) -> None:
+    """Into a listener's queue, at the cost of its oldest message where it is full."""
+    if waiting.full():
+        waiting.get_nowait()
+    waiting.put_nowait(message)
+
+
+async def taken(waiting: asyncio.Queue[Message]) -> AsyncIterator[Message]:
+    """What comes into the queue, for ever."""
+    while True:
+        yield await waiting.get()

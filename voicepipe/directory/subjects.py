@@ -1,0 +1,45 @@
+"""The subjects on which PoPs and directories talk, and what is said on each."""
+
+import re
+
+import msgspec
+
+from voicepipe.directory.report import Epoch
+from voicepipe.ranges import NAME
+
+REPORTS = "vp.pop.*.report"
+"""`report.Report`, once a second and whenever a PoP begins to drain."""
+GOODBYES = "vp.pop.*.bye"
+"""`Goodbye`: this run ends."""
+ASSIGNMENTS = "vp.asg.*"
+"""`Assignment`: a directory has sent a call to the PoP."""
+
+
+class Goodbye(msgspec.Struct, frozen=True):
+    """A run of a PoP ends."""
+
+    epoch: Epoch
+
+
+class Assignment(msgspec.Struct, frozen=True):
+    """A call is on its way to a PoP."""
+
+    call: str
+
+
+def report_of(pop: str) -> str:
+    return f"vp.pop.{pop}.report"
+
+
+def goodbye_of(pop: str) -> str:
+    return f"vp.pop.{pop}.bye"
+
+
+def assignment_to(pop: str) -> str:
+    return f"vp.asg.{pop}"
+
+
+def pop_of(subject: str) -> str | None:
+    """The PoP that a message comes from, or goes to; None: it names none."""
+    name = subject.split(".")[2]
+    return name if re.fullmatch(NAME, name) else None
