@@ -24,6 +24,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   turnserver:coturn:calls_through_a_TURN_server \
   sipp:sip-tester:calls_by_SIP_from_sipp \
   baresip:baresip-core:calls_by_SIP_from_baresip \
+  /usr/sbin/nats-server:nats-server:the_bus_between_hosts \
   /usr/lib/*/kamailio/modules/tls.so:kamailio-tls-modules:calls_by_TLS_through_Kamailio
 
 .PHONY: help demo test test-clients test-engines lint types bench bench-attacks bench-vllm soak fuzz chaos-pop docs screenshots venv system clean
