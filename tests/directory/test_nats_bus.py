@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.directory.nats_server import PERMISSIONS, NatsServer, nats_server, needs_nats
+from tests.waiting import until
 from voicepipe.directory.bus import Message
 from voicepipe.directory.nats_bus import NatsBus, Servers
 
@@ -30,16 +31,11 @@ async def buses(*servers: Servers) -> AsyncIterator[list[NatsBus]]:
         made = [await context.__aenter__() for context in contexts]
         try:
             for bus in made:
-                await connected(bus)
+                await until(bus.is_connected)
             yield made
         finally:
             for context in contexts:
                 await context.__aexit__(None, None, None)
-
-
-async def connected(bus: NatsBus, is_it: bool = True) -> None:
-    while bus.is_connected() is not is_it:
-        await asyncio.sleep(0.01)
 
 
 async def heard(bus: NatsBus, speaker: NatsBus, messages: AsyncIterator[Message], subject: str) -> bytes:
@@ -67,13 +63,11 @@ async def test_a_bus_without_its_server_drops_what_is_said_and_goes_on_when_it_i
         async with other.listen("n") as messages:
             assert await heard(other, one, messages, "n") == b"hello"
             await asyncio.to_thread(server.stop)
-            await connected(one, False)
-            await connected(other, False)
+            await until(lambda: not one.is_connected() and not other.is_connected())
             for _ in range(10):
                 await one.publish("n", b"old")
             await asyncio.to_thread(server.start)
-            await connected(one)
-            await connected(other)
+            await until(lambda: one.is_connected() and other.is_connected())
             assert await heard(other, one, messages, "n") == b"hello"
 
 
@@ -111,6 +105,5 @@ async def test_no_host_speaks_in_anothers_name(tmp_path: Path, caplog: pytest.Lo
                     pass
                 assert message == ("vp.pop.fra.bye", b"true")
         async with asyncio.timeout(LONG_S), NatsBus.connected(Servers([server.url])) as stranger:
-            while "uthorization" not in caplog.text:
-                await asyncio.sleep(0.05)
+            await until(lambda: "uthorization" in caplog.text)
             assert not stranger.is_connected()
