@@ -27,7 +27,8 @@ from latency_probes.sound import bed, mixed
 from latency_probes.stats import percentile
 from latency_probes.timeline import BLOCK, WIRE_RATE
 from latency_probes.webrtc import place
-from voicepipe.audio import Pcm, Resampler, g711, opus
+from voicepipe.audio import Pcm, g711, opus
+from voicepipe.audio.resample import Resampler
 from voicepipe.errors import ProbeError
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.packet import is_rtcp

@@ -22,7 +22,8 @@ from latency_probes.sideband import UNANNOUNCED, Ascriber, beside, listen
 from latency_probes.sound import bed
 from latency_probes.timeline import BLOCK, WIRE_RATE, Timeline
 from latency_probes.webrtc import local_address
-from voicepipe.audio import Pcm, Resampler, g711
+from voicepipe.audio import Pcm, g711
+from voicepipe.audio.resample import Resampler
 from voicepipe.errors import ProbeError
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
 

@@ -22,7 +22,8 @@ from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
 from tests.spoken import spoken
 from tests.waiting import PATIENT_POP
-from voicepipe.audio import Resampler, g711
+from voicepipe.audio import g711
+from voicepipe.audio.resample import Resampler
 
 pytestmark = pytest.mark.e2e
 

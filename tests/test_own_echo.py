@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.engines.contract import whole
-from voicepipe.audio import BLOCK, RATE, Block, Pcm, Resampler
+from voicepipe.audio import BLOCK, RATE, Block, Pcm
+from voicepipe.audio.resample import Resampler
 from voicepipe.ear import Ear
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.silero import SileroVad

@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from voicepipe.audio import BLOCK, RATE, Pcm, Resampler
+from voicepipe.audio import BLOCK, RATE, Pcm
+from voicepipe.audio.resample import Resampler
 from voicepipe.config import LadderConfig
 from voicepipe.engines.base import Asr, Engines, Hypothesis, Tts
 from voicepipe.errors import EngineError

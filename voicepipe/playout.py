@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from voicepipe.audio import BLOCK_MS, RATE, Pcm, Resampler, dbfs
+from voicepipe.audio import BLOCK_MS, RATE, Pcm, dbfs
+from voicepipe.audio.resample import Resampler
 from voicepipe.line import Line
 from voicepipe.speech import Phrase
 from voicepipe.turn.echo import FAR, WINDOW

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from voicepipe.audio import Pcm, Resampler
+from voicepipe.audio import Pcm
+from voicepipe.audio.resample import Resampler
 from voicepipe.engines.base import MadeAhead, Speech, Tts, Word
 from voicepipe.turn.speakable import Piece, pieces, together
 

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.audio import Pcm, Resampler, dbfs
+from voicepipe.audio import Pcm, dbfs
+from voicepipe.audio.resample import Resampler
 
 NOISE = np.random.default_rng(1).normal(0, 6000, 4000).clip(-32768, 32767).astype(np.int16)
 

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.audio import RATE, Resampler, dbfs
+from voicepipe.audio import RATE, dbfs
+from voicepipe.audio.resample import Resampler
 from voicepipe.engines.denoise import FRAME, HOP, Denoiser
 
 

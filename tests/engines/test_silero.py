@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from tests.engines.contract import tone, whole
-from voicepipe.audio import RATE, Pcm, Resampler
+from voicepipe.audio import RATE, Pcm
+from voicepipe.audio.resample import Resampler
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.silero import WINDOW, SileroVad, model_path
 from voicepipe.errors import EngineError, EngineMissing

@@ -14,7 +14,8 @@ import psutil
 import pytest
 
 from tests.waiting import until
-from voicepipe.audio import RATE, Pcm, Resampler, ms_to_samples
+from voicepipe.audio import RATE, Pcm, ms_to_samples
+from voicepipe.audio.resample import Resampler
 from voicepipe.engines import sphinx, sphinx_decoder
 from voicepipe.engines.base import Hypothesis
 from voicepipe.engines.espeak import EspeakTts

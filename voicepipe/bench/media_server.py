@@ -21,7 +21,8 @@ from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCSes
 from aiortc.mediastreams import MediaStreamError
 from av import AudioFrame
 
-from voicepipe.audio import Pcm, Resampler
+from voicepipe.audio import Pcm
+from voicepipe.audio.resample import Resampler
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.observe.process import Watch

@@ -4,7 +4,8 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 
-from voicepipe.audio import RATE, Block, Pcm, Resampler, samples_to_ms
+from voicepipe.audio import RATE, Block, Pcm, samples_to_ms
+from voicepipe.audio.resample import Resampler
 from voicepipe.errors import TransferFailed
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd

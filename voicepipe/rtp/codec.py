@@ -4,7 +4,8 @@ from typing import Protocol
 
 import numpy as np
 
-from voicepipe.audio import RATE, Pcm, Resampler, g711, g722, opus
+from voicepipe.audio import RATE, Pcm, g711, g722, opus
+from voicepipe.audio.resample import Resampler
 
 FADE = 0.5
 """A concealed packet of G.711 or G.722 repeats the last one at half its level: two in a row are next to silence."""

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from tests.ingress.sip.peer import free_port
-from voicepipe.audio import RATE, Pcm, Resampler
+from voicepipe.audio import RATE, Pcm
+from voicepipe.audio.resample import Resampler
 
 MODULES = Path("/usr/lib/baresip/modules")
 CONFIG = """poll_method epoll

@@ -18,7 +18,8 @@ from tests.ingress.sip.baresip import AUDIBLE, Baresip, baresip
 from tests.ingress.sip.peer import free_port
 from tests.spoken import spoken
 from tests.waiting import PATIENT_POP
-from voicepipe.audio import RATE, Pcm, Resampler
+from voicepipe.audio import RATE, Pcm
+from voicepipe.audio.resample import Resampler
 from voicepipe.engines.sphinx import SphinxAsr
 
 pytestmark = [

@@ -15,7 +15,8 @@ from tests.ingress.sip.peer import sip
 from tests.ingress.sip.sipp import pytestmark as pytestmark
 from tests.ingress.sip.sipp import sipp
 from tests.spoken import spoken
-from voicepipe.audio import Resampler, g711
+from voicepipe.audio import g711
+from voicepipe.audio.resample import Resampler
 from voicepipe.errors import PopFull
 from voicepipe.phone_config import SipUser
 

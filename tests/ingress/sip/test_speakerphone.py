@@ -17,7 +17,8 @@ from latency_probes.own_server import own_server
 from tests.ingress.sip.peer import Phone, free_port
 from tests.spoken import spoken
 from tests.waiting import PATIENT_POP
-from voicepipe.audio import Pcm, Resampler, g711
+from voicepipe.audio import Pcm, g711
+from voicepipe.audio.resample import Resampler
 
 pytestmark = pytest.mark.e2e
 

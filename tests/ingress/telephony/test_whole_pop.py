@@ -16,7 +16,8 @@ from latency_probes.own_server import own_server
 from tests.ingress.telephony.twilio_provider import ENV, PACKET, TOKEN, Stream, post, streaming, verbs
 from tests.spoken import spoken
 from tests.waiting import PATIENT_POP, until
-from voicepipe.audio import Pcm, Resampler
+from voicepipe.audio import Pcm
+from voicepipe.audio.resample import Resampler
 
 pytestmark = pytest.mark.e2e
 CUT_MS = 250

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Callable
 
 import numpy as np
 
-from voicepipe.audio import RATE, Block, Pcm, Resampler, g711, samples_to_ms
+from voicepipe.audio import RATE, Block, Pcm, g711, samples_to_ms
+from voicepipe.audio.resample import Resampler
 from voicepipe.errors import TransferFailed
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd

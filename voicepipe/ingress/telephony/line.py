@@ -5,7 +5,8 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from voicepipe.audio import RATE, Block, Pcm, Resampler, samples_to_ms
+from voicepipe.audio import RATE, Block, Pcm, samples_to_ms
+from voicepipe.audio.resample import Resampler
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.pacing import by_timer
 from voicepipe.ingress.realtime.errors import NO_KEYS, WireError
