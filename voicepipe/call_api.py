@@ -127,7 +127,14 @@ class DashboardApi(Protocol):
         """One turn in full, ready to be encoded; None if it is not kept any more, or not `tenant`'s."""
 
 
-class PopApi(Protocol):
+class KeyHolders(Protocol):
+    """Whose keys open a door."""
+
+    def tenant(self, key: str | None) -> Tenant:
+        """Whose key this is. Raises Unauthorized. Without tenants every caller is the tenant "local"."""
+
+
+class PopApi(KeyHolders, Protocol):
     """One PoP, seen from its ingresses."""
 
     config: Config
@@ -146,9 +153,6 @@ class PopApi(Protocol):
 
     def voices(self) -> Mapping[str, str]:
         """Name of each voice -> the language that it speaks."""
-
-    def tenant(self, key: str | None) -> Tenant:
-        """Whose key this is. Raises Unauthorized. Without tenants every caller is the tenant "local"."""
 
     def viewer(self, key: str | None) -> str | None:
         """Whose calls the holder of this key may see: a tenant's name; None: everyone's. Raises Unauthorized."""

@@ -6,9 +6,9 @@
 import ipaddress
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -143,6 +143,9 @@ class TenantConfig(Section, frozen=True):
     """Empty: all."""
     slots: Annotated[int, Meta(ge=1)] | None = None
     """Its calls at a time, within the PoP's; none: as many as the PoP has."""
+
+
+Owner = TypeVar("Owner", bound=TenantConfig)
 
 
 class LadderConfig(Section, frozen=True):
@@ -289,8 +292,13 @@ def keyed(config: Config, name: str, key_env: str) -> Config:
 
 def keys(config: Config) -> dict[str, TenantConfig]:
     """Every key that opens this PoP and whose it is; empty: the PoP asks for none. Raises ConfigError."""
-    found: dict[str, TenantConfig] = {}
-    for tenant in config.tenants:
+    return keys_of(config.tenants)
+
+
+def keys_of(tenants: Iterable[Owner]) -> dict[str, Owner]:
+    """Each tenant's key, from the environment, and whose it is. Raises ConfigError."""
+    found: dict[str, Owner] = {}
+    for tenant in tenants:
         key = os.environ.get(tenant.key_env, "").strip()
         if not key:
             raise ConfigError(f"tenants: {tenant.name} has no key; set the environment variable {tenant.key_env}")

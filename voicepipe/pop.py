@@ -1,7 +1,6 @@
 """ONE PoP: load, warm up, admit, answer, drain."""
 
 import asyncio
-import hmac
 import logging
 import secrets
 import time
@@ -21,7 +20,7 @@ from voicepipe.config import Config, keys, operator_key
 from voicepipe.control import Control
 from voicepipe.engines.base import Engines, Lends
 from voicepipe.engines.loader import loaded
-from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, PopFull, Refused, TenantFull, Unauthorized
+from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, PopFull, Refused, TenantFull
 from voicepipe.first_words import get_to_know
 from voicepipe.line import Line
 from voicepipe.observe.calls import LiveCall
@@ -30,6 +29,7 @@ from voicepipe.observe.process import Watch
 from voicepipe.rehearsed import Rehearsed
 from voicepipe.supervised import supervised
 from voicepipe.tasks import TaskGroup
+from voicepipe.tenants import Tenants, is_key
 from voicepipe.tools import ToolRunner
 from voicepipe.turn.end_call import END_CALL_TOOL
 from voicepipe.turn.events import CallEvent, ReplyDone
@@ -116,7 +116,7 @@ class Pop:
         self.engines = replace(engines, made_ahead=self.rehearsed)
         self.rehearsed.learn(agents)
         self._agents = agents
-        self._keys = keys(config)
+        self._tenants = Tenants(keys(config), "PoP")
         self._operator_key = operator_key(config)
         self._calls: dict[str, int] = {}
         """Calls by tenant."""
@@ -140,18 +140,11 @@ class Pop:
         return self.engines.tts.voices()
 
     def tenant(self, key: str | None) -> Tenant:
-        if not self._keys:
-            return Tenant("local")
-        for known, owner in self._keys.items():
-            if key is not None and hmac.compare_digest(known.encode(), key.encode()):
-                return Tenant(owner.name, owner.agents, owner.slots)
-        if not key:
-            raise Unauthorized("This PoP wants a key: send it as `Authorization: Bearer KEY`.")
-        raise Unauthorized("This key is not known here: ask whoever runs this PoP for one.")
+        return self._tenants.tenant(key)
 
     def viewer(self, key: str | None) -> str | None:
         known = self._operator_key
-        if not self._keys or (known and key and hmac.compare_digest(known.encode(), key.encode())):
+        if not self._tenants or (known and key and is_key(known, key)):
             return None
         return self.tenant(key).name
 

@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from tests.ingress.test_connections import OTHERS, Streams, ended, eventually, raw
-from voicepipe.config import Config, HttpConfig
+from voicepipe.config import HttpConfig, LimitsConfig, PopConfig
 from voicepipe.ingress import connection, server
 from voicepipe.ingress.connection import HttpConnection
 from voicepipe.ingress.pieces import LARGEST_PIECE, LEAST_PIECE
@@ -38,11 +38,13 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
 
 @asynccontextmanager
 async def serving(pem: str = "") -> AsyncIterator[str]:
-    config = Config(http=HttpConfig(port=0, cert=pem, key=pem))
-    listener = server.bind(config.http)
+    http = HttpConfig(port=0, cert=pem, key=pem)
+    listener = server.bind(http)
     address = f"127.0.0.1:{listener.getsockname()[1]}"
     ready = asyncio.Event()
-    task = asyncio.create_task(server.serve(app, listener, config, ready))
+    task = asyncio.create_task(
+        server.serve(app, listener, http, PopConfig().slots, LimitsConfig().message_bytes, ready)
+    )
     await ready.wait()
     try:
         yield address

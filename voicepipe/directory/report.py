@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from voicepipe.directory.places import Place
+from voicepipe.places import Place
 
 Epoch = int
 """Of one run of a PoP: the Unix millisecond at which it began."""

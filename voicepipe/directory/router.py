@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from voicepipe.directory.places import Place, reckoned_rtt_ms
 from voicepipe.directory.view import Seen
 from voicepipe.errors import NoPop
+from voicepipe.places import Place, reckoned_rtt_ms
 from voicepipe.prediction import with_more
 
 PLAYOUT_MS = {"websocket": 40.0, "webrtc": 40.0, "sip": 60.0}

@@ -11,11 +11,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from voicepipe.agent import Agent, CallSettings
-from voicepipe.call_api import PopApi, Tenant
+from voicepipe.call_api import KeyHolders, PopApi, Tenant
+from voicepipe.config import LimitsConfig
 from voicepipe.errors import (
     ConfigError,
     Draining,
     EngineDown,
+    NoPop,
     NoPort,
     OverShare,
     PopFull,
@@ -73,6 +75,7 @@ _ANSWERS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     Gone: (400, "client_gone", {}),
     PopFull: (503, "pop_full", {"Retry-After": "2"}),
     TenantFull: (503, "pop_full", {"Retry-After": "2"}),
+    NoPop: (503, "no_pop", {"Retry-After": "2"}),
     NoPort: (503, "no_port", {"Retry-After": "2"}),
     Draining: (503, "draining", {"Retry-After": "30"}),
     EngineDown: (503, "engine_down", {"Retry-After": "10"}),
@@ -137,12 +140,12 @@ def _default_agent(pop: PopApi, tenant: Tenant) -> Agent:
 
 
 class Doors:
-    """The keys of one PoP, and those who are not let in."""
+    """The keys of one PoP or directory, and those who are not let in. `client_percent`: as in `[limits]`."""
 
-    def __init__(self, pop: PopApi) -> None:
-        self._pop = pop
+    def __init__(self, holders: KeyHolders, client_percent: int = LimitsConfig().client_percent) -> None:
+        self._holders = holders
         self.secrets = Secrets()
-        self._work = Work(pop.config.limits.client_percent)
+        self._work = Work(client_percent)
         self._refusals = Refusals(logger, "HTTP requests")
 
     def answers(self) -> dict[Any, Callable[[Request, Exception], Awaitable[Response]]]:
@@ -168,7 +171,7 @@ class Doors:
     def caller(self, connection: HTTPConnection) -> Caller:
         """Who connects. Raises Unauthorized."""
         offered = connection.scope.get("subprotocols", [])
-        found = caller(self._pop, self.secrets, key_of(connection.headers.get("authorization"), offered))
+        found = caller(self._holders, self.secrets, key_of(connection.headers.get("authorization"), offered))
         visit: Visit | None = connection.scope.get("state", {}).get(VISIT)
         if visit:  # None: another server than ours asks, such as a test's.
             visit.known(found.tenant.name)

@@ -110,7 +110,7 @@ def _subprotocol(socket: WebSocket) -> str | None:
 
 def app(pop: PopApi, calls: Calls, network: Network, providers: telephony.Providers) -> Starlette:
     """The ASGI application of one PoP."""
-    doors = Doors(pop)
+    doors = Doors(pop, pop.config.limits.client_percent)
     realtime = Realtime(pop, doors, calls)
 
     async def healthz(request: Request) -> Response:
@@ -159,7 +159,8 @@ async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:
     application = await asyncio.to_thread(app, pop, calls, network, providers)  # it looks at files
     listening = listener or server.bind(pop.config.http)
     async with sip.listening(pop, calls):
-        serving = server.serve(application, listening, pop.config, pop.serving)
+        limits, slots = pop.config.limits, pop.config.pop.slots
+        serving = server.serve(application, listening, pop.config.http, slots, limits.message_bytes, pop.serving)
         jobs = {asyncio.create_task(serving), asyncio.create_task(calls.run())}
         tidying = asyncio.create_task(supervised("ending calls left behind", providers.tidy_up))
         try:

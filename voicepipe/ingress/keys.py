@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from voicepipe.agent import Agent, Part
-from voicepipe.call_api import PopApi, Tenant
+from voicepipe.call_api import KeyHolders, Tenant
 from voicepipe.errors import TooManySecrets, Unauthorized
 from voicepipe.ingress.realtime.rights import Rights
 
@@ -134,6 +134,6 @@ def key_of(authorization: str | None, subprotocols: list[str]) -> str | None:
     return next(offered, None)
 
 
-def caller(pop: PopApi, known: Secrets, key: str | None) -> Caller:
+def caller(holders: KeyHolders, known: Secrets, key: str | None) -> Caller:
     """Who holds `key`. Raises Unauthorized."""
-    return known.find(key) if key and key.startswith("ek_") else Caller(pop.tenant(key))
+    return known.find(key) if key and key.startswith("ek_") else Caller(holders.tenant(key))

@@ -11,7 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from voicepipe import descriptors
-from voicepipe.config import Config, HttpConfig
+from voicepipe.config import HttpConfig
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.accept import Acceptor
 from voicepipe.ingress.connection import HttpConnection
@@ -40,7 +40,9 @@ def bind(http: HttpConfig) -> socket.socket:
 class Server(uvicorn.Server):
     """uvicorn, which takes no connections itself and leaves the process's signals to whoever owns the process."""
 
-    def __init__(self, app: ASGIApp, config: Config, visits: Visits, serving: asyncio.Event) -> None:
+    def __init__(
+        self, app: ASGIApp, http: HttpConfig, visits: Visits, message_bytes: int, serving: asyncio.Event
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 Forwarded(app),
@@ -49,15 +51,15 @@ class Server(uvicorn.Server):
                 ws=StampedWebSocket,
                 ws_ping_interval=PING_S,
                 ws_ping_timeout=PING_S,
-                ws_max_size=config.limits.message_bytes,
+                ws_max_size=message_bytes,
                 ws_per_message_deflate=False,  # speech does not shrink, and deflating it costs more than all the rest
                 lifespan="off",
                 access_log=False,
                 log_config=None,
                 server_header=False,
-                forwarded_allow_ips=list(config.http.proxies),
-                ssl_certfile=config.http.cert or None,
-                ssl_keyfile=config.http.key or None,
+                forwarded_allow_ips=list(http.proxies),
+                ssl_certfile=http.cert or None,
+                ssl_keyfile=http.key or None,
                 timeout_graceful_shutdown=SHUTDOWN_SECONDS,
             )
         )
@@ -82,18 +84,21 @@ class Server(uvicorn.Server):
         self._serving.set()
 
 
-async def serve(app: ASGIApp, listener: socket.socket, config: Config, serving: asyncio.Event) -> None:
-    """Serve on `listener` until cancelled; TLS when a certificate is configured. `serving` is set once callers get in.
+async def serve(
+    app: ASGIApp, listener: socket.socket, http: HttpConfig, calls: int, message_bytes: int, serving: asyncio.Event
+) -> None:
+    """Serve on `listener` until cancelled; TLS when a certificate is configured. There is room for so many `calls` at a
+    time, by WebSockets with messages of up to `message_bytes`. `serving` is set once callers get in.
 
     Calls that are still going on when it is cancelled are closed with code 1012. Raises ConfigError: a certificate that
     cannot be used.
     """
     held = await asyncio.to_thread(descriptors.held)
-    room = Room.within(descriptors.room(config.pop.slots, limit := descriptors.limit(), held))
-    if room.all < config.pop.slots:
+    room = Room.within(descriptors.room(calls, limit := descriptors.limit(), held))
+    if room.all < calls:
         logger.warning("the limit of %d open files is low for %d calls: raise it (ulimit -n, LimitNOFILE=)", limit,
-                       config.pop.slots)  # fmt: skip
-    server = Server(app, config, Visits(room, config.http.proxies), serving)
+                       calls)  # fmt: skip
+    server = Server(app, http, Visits(room, http.proxies), message_bytes, serving)
     try:
         await asyncio.to_thread(server.config.load)
     except (OSError, ssl.SSLError) as error:

@@ -1,0 +1,1 @@
+"""The directory's HTTP server."""

@@ -1,0 +1,35 @@
+"""Whose key is whose: one place for every door, of PoPs and of directories."""
+
+import hmac
+from collections.abc import Mapping
+
+from voicepipe.call_api import Tenant
+from voicepipe.config import TenantConfig
+from voicepipe.errors import Unauthorized
+
+
+class Tenants:
+    """By their keys. Without any, everybody is the tenant "local". `here` is the server, as callers know it."""
+
+    def __init__(self, owners: Mapping[str, TenantConfig], here: str) -> None:
+        self._owners = owners
+        self._here = here
+
+    def __bool__(self) -> bool:
+        return bool(self._owners)
+
+    def tenant(self, key: str | None) -> Tenant:
+        """Raises Unauthorized."""
+        if not self._owners:
+            return Tenant("local")
+        for known, owner in self._owners.items():
+            if key is not None and is_key(known, key):
+                return Tenant(owner.name, owner.agents, owner.slots)
+        if not key:
+            raise Unauthorized(f"This {self._here} wants a key: send it as `Authorization: Bearer KEY`.")
+        raise Unauthorized(f"This key is not known here: ask whoever runs this {self._here} for one.")
+
+
+def is_key(known: str, key: str) -> bool:
+    """In a time that tells nothing of how much of it is right."""
+    return hmac.compare_digest(known.encode(), key.encode())
