@@ -25,6 +25,28 @@ class Tenant:
     """Calls at a time; None: as many as the PoP has."""
 
 
+TOKEN = "vp_"
+"""Before a directory's token, where it stands in for a key: what kind of key it is can be told at sight."""
+
+
+class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one token allows."""
+
+    id: str
+    """Of the call; of the request, if it is for no new call."""
+    tenant: str
+    agents: tuple[str, ...] = ()
+    """That may be called; empty: all."""
+    slots: int | None = None
+    """Calls of the tenant at a time, at one PoP."""
+    agent: str | None = None
+    """The only one that may answer. None: the caller says which."""
+    session: str = ""
+    """Of the session that was settled beforehand and comes to the PoP by the bus; empty: there is none."""
+    once: bool = True
+    """It is for a new call. Otherwise for what can be done with calls in progress."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReplyRequest:
     """A reply that the client asks for. None: as the call's settings say."""
@@ -134,12 +156,26 @@ class KeyHolders(Protocol):
         """Whose key this is. Raises Unauthorized. Without tenants every caller is the tenant "local"."""
 
 
+class Tokens(Protocol):
+    """What a PoP takes of directories."""
+
+    def read(self, token: str) -> Grant:
+        """What the token allows; it is not used up by that. Raises Unauthorized."""
+
+    def use(self, grant: Grant) -> None:
+        """A call begins with it. Raises Unauthorized: one did before, or it is for no new call."""
+
+
 class PopApi(KeyHolders, Protocol):
     """One PoP, seen from its ingresses."""
 
     config: Config
     serving: asyncio.Event
     """Set by the HTTP server once callers get in."""
+
+    @property
+    def tokens(self) -> Tokens | None:
+        """None: no directory sends calls here."""
 
     @property
     def dashboard(self) -> DashboardApi:

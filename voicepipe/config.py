@@ -27,13 +27,21 @@ from voicepipe.engine_config import (
     WhisperConfig,
 )
 from voicepipe.errors import ConfigError
+from voicepipe.fleet_config import BusConfig, FleetConfig
 from voicepipe.phone_config import RouteConfig, SipConfig, TelephonyConfig, TelnyxConfig, TwilioConfig
 from voicepipe.ranges import Ms, Name, Port, Section, Wait, check_hosts, check_ports
 from voicepipe.turn.endpoint import EndpointConfig
 from voicepipe.turn.machine import TurnConfig
 from voicepipe.turn.vad import VadConfig
 
-PATHS = (("pop", "agents"), ("http", "cert"), ("http", "key"), ("endpoint", "model"))
+PATHS = (
+    ("pop", "agents"),
+    ("http", "cert"),
+    ("http", "key"),
+    ("fleet", "keys"),
+    ("bus", "credentials"),
+    ("endpoint", "model"),
+)
 """Tables and keys that name files."""
 
 MODELS = (
@@ -171,6 +179,8 @@ class Config(Section, frozen=True):
     telephony: TelephonyConfig = TelephonyConfig()
     twilio: TwilioConfig = TwilioConfig()
     telnyx: TelnyxConfig = TelnyxConfig()
+    fleet: FleetConfig = FleetConfig()
+    bus: BusConfig = BusConfig()
     limits: LimitsConfig = LimitsConfig()
     tenants: tuple[TenantConfig, ...] = ()
     routes: tuple[RouteConfig, ...] = ()
@@ -200,6 +210,8 @@ class Manifest(Section, frozen=True):
     telephony: TelephonyConfig = TelephonyConfig()
     twilio: TwilioConfig = TwilioConfig()
     telnyx: TelnyxConfig = TelnyxConfig()
+    fleet: FleetConfig = FleetConfig()
+    bus: BusConfig = BusConfig()
     tenants: tuple[TenantConfig, ...] = ()
     routes: tuple[RouteConfig, ...] = ()
     ladder: LadderConfig = LadderConfig()
@@ -239,6 +251,11 @@ def check_together(config: Config) -> None:
         )
     if config.endpoint.ask_llm and config.engines.llm != "vllm":
         raise ConfigError(f"endpoint.ask_llm: {config.engines.llm} cannot tell; set engines.llm to vllm")
+    if config.bus.servers and not (config.fleet.keys and config.fleet.urls()):
+        raise ConfigError(
+            "fleet: directories will hear of this PoP by [bus]; say how callers reach it (websocket_url or webrtc_url) "
+            "and whose tokens it takes (keys)"
+        )
     names = [tenant.name for tenant in config.tenants]
     phones = config.sip.port or config.twilio.auth_token_env or config.telnyx.public_key
     if len(names) > 1 and not config.routes and phones:
@@ -336,6 +353,11 @@ def openai_key(config: Config) -> str:
     return _secret(config.openai.api_key_env, "openai.api_key_env", "the server's key")
 
 
+def bus_password(bus: BusConfig) -> str:
+    """By which NATS lets us in; empty: it asks for none, or for credentials. Raises ConfigError."""
+    return _secret(bus.password_env, "bus.password_env", f"the password of {bus.user}")
+
+
 def operator_key(config: Config) -> str:
     """The key that shows the dashboard everything; empty: there is none. Raises ConfigError."""
     name = config.http.operator_key_env
@@ -350,7 +372,7 @@ def missing_secrets(config: Config) -> list[str]:
     named = [
         *(tenant.key_env for tenant in config.tenants), config.http.operator_key_env, config.webrtc.turn_secret_env,
         *(user.password_env for user in config.sip.users), config.twilio.auth_token_env, config.telnyx.api_key_env,
-        config.openai.api_key_env,
+        config.openai.api_key_env, config.bus.password_env,
     ]  # fmt: skip
     return [name for name in dict.fromkeys(named) if name and not os.environ.get(name, "").strip()]
 
@@ -368,17 +390,23 @@ def _checked(file: Path, shape: type[Section]) -> dict[str, Any]:
     tables = toml_file.tables(file)
     toml_file.convert(tables, shape, file)
     for table, key in PATHS:
-        if name := tables.get(table, {}).get(key):
-            path = file.resolve().parent / name
-            if not path.exists():
-                raise ConfigError(f"{file}: {table}.{key}: there is no {path}; paths are relative to this file")
-            tables[table][key] = str(path)
+        if named := tables.get(table, {}).get(key):
+            found = [existing(file, f"{table}.{key}", name) for name in ([named] if isinstance(named, str) else named)]
+            tables[table][key] = found[0] if isinstance(named, str) else found
     for table, key in MODELS:
         if name := tables.get(table, {}).get(key):
             path = file.resolve().parent / Path(name).expanduser()
             if name.startswith((".", "/", "~")) or path.exists():
                 tables[table][key] = os.path.normpath(path)
     return tables
+
+
+def existing(file: Path, key: str, name: str) -> str:
+    """The path that `key` of this file names, absolute. Raises ConfigError: there is nothing."""
+    path = file.resolve().parent / name
+    if not path.exists():
+        raise ConfigError(f"{file}: {key}: there is no {path}; paths are relative to this file")
+    return str(path)
 
 
 def _over(lower: dict[str, Any], upper: dict[str, Any]) -> dict[str, Any]:

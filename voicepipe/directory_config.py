@@ -2,17 +2,15 @@
 
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from msgspec import Meta
 
 from voicepipe import toml_file
-from voicepipe.config import HttpConfig, TenantConfig
-from voicepipe.errors import ConfigError
+from voicepipe.config import HttpConfig, TenantConfig, existing
+from voicepipe.fleet_config import BusConfig
 from voicepipe.places import Place
 from voicepipe.ranges import Name, Section
 
-SCHEMES = ("nats", "tls", "ws", "wss")
 PATHS = (("directory", "key"), ("bus", "credentials"), ("http", "cert"), ("http", "key"))
 """Tables and keys that name files."""
 
@@ -27,28 +25,6 @@ class DirectorySection(Section, frozen=True):
     """Where it stands. Callers are taken to be there who do not say where they are."""
     connections: Annotated[int, Meta(ge=10)] = 1000
     """Open at a time."""
-
-
-class BusConfig(Section, frozen=True):
-    """How PoPs and directories hear of each other."""
-
-    servers: tuple[str, ...] = ()
-    """Of NATS, as "tls://nats.example.com:4222". One that lives is enough; empty: there is no bus."""
-    credentials: str = ""
-    """Path of a file with this host's JWT and seed (`nsc generate creds`), which say what it may publish."""
-    user: str = ""
-    """Without credentials: as the servers' configuration names it ..."""
-    password_env: str = ""
-    """... and the environment variable that holds its password."""
-
-    def __post_init__(self) -> None:
-        for server in self.servers:
-            if urlsplit(server).scheme not in SCHEMES or not urlsplit(server).hostname:
-                raise ValueError(f"servers: {server!r} is none; give one such as nats://127.0.0.1:4222")
-        if bool(self.user) != bool(self.password_env):
-            raise ValueError("user and password_env go together; give both, or credentials alone")
-        if self.user and self.credentials:
-            raise ValueError("credentials and user are two ways to say who this host is; leave one of them out")
 
 
 class DirectoryTenant(TenantConfig, frozen=True):
@@ -73,8 +49,5 @@ def load(file: Path) -> DirectoryConfig:
     toml_file.convert(tables, DirectoryConfig, file)
     for table, key in PATHS:
         if name := tables.get(table, {}).get(key):
-            path = file.resolve().parent / name
-            if not path.exists():
-                raise ConfigError(f"{file}: {table}.{key}: there is no {path}; paths are relative to this file")
-            tables[table][key] = str(path)
+            tables[table][key] = existing(file, f"{table}.{key}", name)
     return toml_file.convert(tables, DirectoryConfig, file)

@@ -5,7 +5,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -18,11 +18,14 @@ from voicepipe.call import Call
 from voicepipe.call_api import CallControl, Seat, Tenant
 from voicepipe.config import Config, keys, operator_key
 from voicepipe.control import Control
+from voicepipe.directory.bus import Bus
+from voicepipe.directory.report import Condition
 from voicepipe.engines.base import Engines, Lends
 from voicepipe.engines.loader import loaded
 from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, PopFull, Refused, TenantFull
 from voicepipe.first_words import get_to_know
 from voicepipe.line import Line
+from voicepipe.membership import Membership, on_bus
 from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.process import Watch
@@ -49,6 +52,14 @@ WARM_S = 120.0
 @asynccontextmanager
 async def running(config: Config) -> AsyncIterator["Pop"]:
     """A PoP that answers at `config.http`; drained when the context ends. Raises ConfigError, EngineError."""
+    async with AsyncExitStack() as stack:
+        bus = await stack.enter_async_context(on_bus(config.bus)) if config.bus.servers else None
+        yield await stack.enter_async_context(member(config, bus))
+
+
+@asynccontextmanager
+async def member(config: Config, bus: Bus | None) -> AsyncIterator["Pop"]:
+    """The same, heard of on `bus`; None: by nobody."""
     from voicepipe.ingress.http import serve
 
     descriptors.raise_limit()
@@ -58,6 +69,8 @@ async def running(config: Config) -> AsyncIterator["Pop"]:
     async with loaded(config, phrases, prompts) as engines, ToolRunner() as tools:
         memory.give_back()  # Only now: how the memory of models is laid out is left to glibc.
         pop = Pop(config, agents, engines, tools)
+        if bus:
+            pop.tokens = Membership(bus, config, pop.condition)
         async with asyncio.TaskGroup() as group:
             beside = (
                 supervised("measuring the process", pop.watch.run),
@@ -66,6 +79,8 @@ async def running(config: Config) -> AsyncIterator["Pop"]:
                 supervised("timing the recogniser", pop.time_recogniser),
             )
             jobs = [group.create_task(job) for job in (*beside, serve(pop))]
+            if pop.tokens:
+                jobs.append(group.create_task(supervised("reporting to directories", pop.tokens.run)))
             await pop.serving.wait()
             try:
                 yield pop
@@ -112,6 +127,7 @@ class Pop:
         self.dashboard = Dashboard(config.pop, self.health)
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""
+        self.tokens: Membership | None = None
         self.rehearsed = Rehearsed(engines.tts)
         self.engines = replace(engines, made_ahead=self.rehearsed)
         self.rehearsed.learn(agents)
@@ -215,6 +231,25 @@ class Pop:
             troubles["down"] = {name: round(time.monotonic() - since) for name, since in down.items()}
         return {"status": self._status(), **troubles, **numbers, **self.watch.vitals()}
 
+    def condition(self) -> Condition:
+        """What directories are told."""
+        pop, fleet = self.config.pop, self.config.fleet
+        return Condition(
+            status=self._status(),
+            slots=pop.slots,
+            calls=self.calls,
+            predicted_ms=round(self.predicted_ms),
+            budget_ms=pop.budget_ms,
+            region=pop.region,
+            zone=fleet.zone,
+            place=fleet.where(),
+            urls=fleet.urls(),
+            agents={agent.name: agent.language for agent in self._agents},
+            model=self.config.engines.llm,
+            weight=fleet.weight,
+            price=fleet.price,
+        )
+
     def _look(self) -> dict[str, float]:
         """Which engines are down, and since when."""
         self._down = {name: self._down.get(name, time.monotonic()) for name in self.engines.down()}
@@ -235,6 +270,8 @@ class Pop:
     async def drain(self) -> None:
         """Take no new calls; return when the last one has ended, or after half a minute."""
         self._draining = True
+        if self.tokens:
+            self.tokens.tell()
         empty = asyncio.ensure_future(self._empty.wait())
         try:
             for seconds, said in ((SOON_S, NOTICE), (DRAIN_S, "calls still going on: %d; ending them")):

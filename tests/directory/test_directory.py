@@ -12,12 +12,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.directory.reports import FRANKFURT, LONDON, VIRGINIA, condition
+from voicepipe.call_api import Grant
 from voicepipe.directory.bus import MemoryBus, Message
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.report import Condition
 from voicepipe.directory.reporter import Reporter
 from voicepipe.directory.router import Wanted
-from voicepipe.directory.tokens import Gate, Grant, Signer, audience
+from voicepipe.directory.tokens import Gate, Signer, audience
 from voicepipe.directory.view import LEASE_S, PENDING_S
 from voicepipe.errors import NoPop, Refused
 

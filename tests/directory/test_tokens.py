@@ -10,7 +10,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.directory.tokens import LEEWAY_S, PREFIX, VALID_S, Gate, Grant, Signer, audience
+from voicepipe.call_api import TOKEN, Grant
+from voicepipe.directory.tokens import LEEWAY_S, VALID_S, Gate, Signer, audience
 from voicepipe.errors import Unauthorized
 
 KEY = Ed25519PrivateKey.generate()
@@ -105,7 +106,7 @@ def test_a_key_may_be_exchanged_while_tokens_of_the_old_one_are_about() -> None:
 
 
 def part(token: str, number: int) -> bytes:
-    encoded = token.removeprefix(PREFIX).split(".")[number]
+    encoded = token.removeprefix(TOKEN).split(".")[number]
     return base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
 
 
@@ -118,15 +119,15 @@ def forged() -> dict[str, str]:
     richer = base64.urlsafe_b64encode(payload.replace(b"acme", b"evil")).decode().rstrip("=")
     return {
         "somebody else's key": signed(signer=Signer("2026-11", Ed25519PrivateKey.generate())),
-        "no signature": PREFIX + jwt.encode(claims, "", "none", {"kid": "2026-11"}),
-        "the public key for a secret": PREFIX + jwt.encode(claims, public, "HS256", {"kid": "2026-11"}),
+        "no signature": TOKEN + jwt.encode(claims, "", "none", {"kid": "2026-11"}),
+        "the public key for a secret": TOKEN + jwt.encode(claims, public, "HS256", {"kid": "2026-11"}),
         "another tenant": f"{head}.{richer}.{signature}",
         "cut off": f"{head}.{body}",
         "no token": "vp_hello",
-        "nothing": PREFIX,
-        "not ASCII": PREFIX + "ä.ö.ü",
-        "no claims of ours": PREFIX + jwt.encode({"aud": "fra.7"}, KEY, "EdDSA", {"kid": "2026-11"}),
-        "a key that nobody has": PREFIX + jwt.api_jws.encode(payload, KEY, "EdDSA", {"kid": "x"}),
+        "nothing": TOKEN,
+        "not ASCII": TOKEN + "ä.ö.ü",
+        "no claims of ours": TOKEN + jwt.encode({"aud": "fra.7"}, KEY, "EdDSA", {"kid": "2026-11"}),
+        "a key that nobody has": TOKEN + jwt.api_jws.encode(payload, KEY, "EdDSA", {"kid": "x"}),
     }
 
 
@@ -140,7 +141,7 @@ def test_what_no_directory_signed_is_refused(token: str) -> None:
 def test_no_token_breaks_a_gate(text: str, at: int, put: bytes) -> None:
     bent = bytearray(signed().encode())
     bent[at : at + len(put)] = put
-    for token in (text, PREFIX + text, bent.decode(errors="replace")):
+    for token in (text, TOKEN + text, bent.decode(errors="replace")):
         try:
             assert gate().read(token) == GRANT  # Bits that base64 does not use may be bent.
         except Unauthorized:

@@ -12,7 +12,7 @@ import numpy as np
 
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.audio import BLOCK, Pcm, dbfs
-from voicepipe.call_api import CallControl, ReplyRequest, Seat, Size, Tenant
+from voicepipe.call_api import CallControl, ReplyRequest, Seat, Size, Tenant, Tokens
 from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import (
     ConfigError,
@@ -248,6 +248,7 @@ class FakePop:
     def __init__(self, config: Config = DEFAULTS, keys: dict[str, Tenant] | None = None) -> None:
         self.config = msgspec.structs.replace(config, http=HttpConfig(port=0, origins=config.http.origins))
         self.serving = asyncio.Event()
+        self.tokens: Tokens | None = None
         self.keys = keys
         self.known = {name: Agent(name, instructions="Be brief.", voice="en-us") for name in ("front-desk", "clinic")}
         self.refuse: Exception | None = None

@@ -13,13 +13,14 @@ from random import Random
 
 import msgspec
 
+from voicepipe.call_api import Grant
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus, Message
 from voicepipe.directory.report import Report
 from voicepipe.directory.report import decoded as decoded_report
 from voicepipe.directory.router import Candidate, Wanted, choose
 from voicepipe.directory.subjects import Assignment, Goodbye
-from voicepipe.directory.tokens import Grant, Signer
+from voicepipe.directory.tokens import Signer
 from voicepipe.directory.view import Seen, View
 
 logger = logging.getLogger(__name__)

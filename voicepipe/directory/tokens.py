@@ -13,6 +13,7 @@ import jwt
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from voicepipe.call_api import TOKEN, Grant
 from voicepipe.directory.report import Epoch
 from voicepipe.errors import Unauthorized
 
@@ -20,27 +21,7 @@ ALGORITHM = "EdDSA"
 VALID_S = 60.0
 LEEWAY_S = 30.0
 """So much later a token is still taken: the PoP's clock may have been set meanwhile."""
-PREFIX = "vp_"
-"""Before a token, where it stands in for a key: what kind of key it is can be told at sight."""
 AGAIN = "ask the directory for another"
-
-
-class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one token allows."""
-
-    id: str
-    """Of the call; of the request, if it is for no new call."""
-    tenant: str
-    agents: tuple[str, ...] = ()
-    """That may be called; empty: all."""
-    slots: int | None = None
-    """Calls of the tenant at a time, at one PoP."""
-    agent: str | None = None
-    """The only one that may answer. None: the caller says which."""
-    session: str = ""
-    """Of the session that was settled beforehand and comes to the PoP by the bus; empty: there is none."""
-    once: bool = True
-    """It is for a new call. Otherwise for what can be done with calls in progress."""
 
 
 class _Claims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,7 +48,7 @@ class Signer:
         """A token for this run of the PoP, which takes it for `VALID_S` from `clock_s` on: Unix seconds there."""
         claims = _Claims(audience(pop, epoch), clock_s + VALID_S, grant)
         payload = msgspec.json.encode(claims)
-        return PREFIX + jwt.api_jws.encode(payload, self.key, ALGORITHM, {"kid": self.key_id, "typ": "JWT"})
+        return TOKEN + jwt.api_jws.encode(payload, self.key, ALGORITHM, {"kid": self.key_id, "typ": "JWT"})
 
 
 class Gate:
@@ -83,7 +64,7 @@ class Gate:
 
     def read(self, token: str) -> Grant:
         """What the token allows; it is not used up by that. Raises Unauthorized."""
-        claims = self._claims(token.removeprefix(PREFIX))
+        claims = self._claims(token.removeprefix(TOKEN))
         if claims.aud != self._audience:
             raise Unauthorized(f"This token is for another PoP, or for an earlier run of this one: {AGAIN}.")
         if self._clock() >= claims.exp + LEEWAY_S:
@@ -93,7 +74,9 @@ class Gate:
         return claims.grant
 
     def use(self, grant: Grant) -> None:
-        """A call begins with it. Raises Unauthorized: one did before."""
+        """A call begins with it. Raises Unauthorized: one did before, or it is for no new call."""
+        if not grant.once:
+            raise Unauthorized(f"This token is for calls in progress: {AGAIN}.")
         if grant.id in self._used:
             raise Unauthorized(f"This token was used already: {AGAIN}.")
         now = self._clock()

@@ -11,10 +11,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
-from voicepipe.call_api import Tenant
+from voicepipe.call_api import Grant, Tenant
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.router import CANDIDATES, Wanted
-from voicepipe.directory.tokens import VALID_S, Grant
+from voicepipe.directory.tokens import VALID_S
 from voicepipe.directory.view import Seen
 from voicepipe.directory_config import DirectoryConfig
 from voicepipe.ingress.doors import Doors, body, decoded, nowhere

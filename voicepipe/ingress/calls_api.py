@@ -74,8 +74,9 @@ class CallsInProgress:
         """Raises Unauthorized: a key in a browser would let its reader see who calls, and dial any number at the
         tenant's cost."""
         who = self._doors.caller(request)
-        if who.agent is not None:
-            raise Unauthorized("An ek_ key cannot list or transfer calls, nor send them keys: use the tenant's own.")
+        if who.secret:
+            raise Unauthorized("An ek_ key or a call's token cannot list or transfer calls, nor send them keys: use "
+                               "the tenant's own.")  # fmt: skip
         return who
 
 

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from voicepipe.agent import Agent, CallSettings
-from voicepipe.call_api import KeyHolders, PopApi, Tenant
+from voicepipe.call_api import KeyHolders, PopApi, Tenant, Tokens
 from voicepipe.config import LimitsConfig
 from voicepipe.errors import (
     ConfigError,
@@ -28,7 +28,7 @@ from voicepipe.errors import (
     UnknownCall,
 )
 from voicepipe.foreign_json import decode
-from voicepipe.ingress.keys import Caller, Secrets, caller, key_of
+from voicepipe.ingress.keys import Caller, Secrets, caller, key_of, token_of
 from voicepipe.ingress.realtime.errors import WireError, wire_error
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.rights import Rights
@@ -142,8 +142,14 @@ def _default_agent(pop: PopApi, tenant: Tenant) -> Agent:
 class Doors:
     """The keys of one PoP or directory, and those who are not let in. `client_percent`: as in `[limits]`."""
 
-    def __init__(self, holders: KeyHolders, client_percent: int = LimitsConfig().client_percent) -> None:
+    def __init__(
+        self,
+        holders: KeyHolders,
+        client_percent: int = LimitsConfig().client_percent,
+        tokens: Tokens | None = None,
+    ) -> None:
         self._holders = holders
+        self._tokens = tokens
         self.secrets = Secrets()
         self._work = Work(client_percent)
         self._refusals = Refusals(logger, "HTTP requests")
@@ -171,11 +177,17 @@ class Doors:
     def caller(self, connection: HTTPConnection) -> Caller:
         """Who connects. Raises Unauthorized."""
         offered = connection.scope.get("subprotocols", [])
-        found = caller(self._holders, self.secrets, key_of(connection.headers.get("authorization"), offered))
+        key = key_of(connection.headers.get("authorization"), offered) or token_of(connection.query_params)
+        found = caller(self._holders, self._tokens, self.secrets, key)
         visit: Visit | None = connection.scope.get("state", {}).get(VISIT)
         if visit:  # None: another server than ours asks, such as a test's.
             visit.known(found.tenant.name)
         return found
+
+    def begins(self, who: Caller) -> None:
+        """A call of theirs has a place. Raises Unauthorized: their token was used meanwhile."""
+        if who.grant and self._tokens:
+            self._tokens.use(who.grant)
 
     async def carry_out(self, who: Caller, asked: Coroutine[Any, Any, T]) -> T:
         """What a request asks for, on its key's account: all that reads a session or begins a call is done here, and

@@ -71,6 +71,7 @@ class Realtime:
                     return await listen_in(socket, call, _subprotocol(socket), who.rights(call.answering))
                 agent = find_agent(self._pop, who.tenant, who.agent or socket.query_params.get("model"))
                 seat = place.enter_context(self._pop.admit(who.tenant, agent))
+                self._doors.begins(who)
                 session, settings = await self._doors.carry_out(who, self._settled(agent, who))
             except Refused as error:
                 return await socket.send_denial_response(self._doors.refuse(socket, error))
@@ -87,8 +88,8 @@ class Realtime:
     async def client_secrets(self, request: Request) -> Response:
         """POST /v1/realtime/client_secrets: a key for a browser, and the session that it will have."""
         who = self._doors.caller(request)
-        if who.agent is not None:
-            raise Unauthorized("An ek_ key cannot make others: use the tenant's own.")
+        if who.secret:
+            raise Unauthorized("An ek_ key or a token cannot make ek_ keys: use the tenant's own.")
         sent = await self._doors.carry_out(who, body(request, self._pop.config.limits.event_bytes))
         return await self._doors.carry_out(who, self._secret(who, sent))
 
@@ -110,7 +111,7 @@ def _subprotocol(socket: WebSocket) -> str | None:
 
 def app(pop: PopApi, calls: Calls, network: Network, providers: telephony.Providers) -> Starlette:
     """The ASGI application of one PoP."""
-    doors = Doors(pop, pop.config.limits.client_percent)
+    doors = Doors(pop, pop.config.limits.client_percent, pop.tokens)
     realtime = Realtime(pop, doors, calls)
 
     async def healthz(request: Request) -> Response:

@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from voicepipe.agent import Agent, Part
-from voicepipe.call_api import KeyHolders, Tenant
+from voicepipe.call_api import TOKEN, Grant, KeyHolders, Tenant, Tokens
 from voicepipe.errors import TooManySecrets, Unauthorized
 from voicepipe.ingress.realtime.rights import Rights
 
@@ -50,7 +50,9 @@ class Caller:
     objects it would take many times as much memory."""
     locked: tuple[Part, ...] = ()
     secret: str = field(default="", repr=False, compare=False)
-    """The `ek_` key that they hold; empty: a tenant's own key, or none."""
+    """The short-lived key that they hold, an `ek_` key or a token for one call; empty: a tenant's own key, or none."""
+    grant: Grant | None = None
+    """What their token allows; None: they hold none."""
 
     def rights(self, agent: Agent) -> Rights:
         """What this caller may change of a call that `agent` answers."""
@@ -134,6 +136,25 @@ def key_of(authorization: str | None, subprotocols: list[str]) -> str | None:
     return next(offered, None)
 
 
-def caller(holders: KeyHolders, known: Secrets, key: str | None) -> Caller:
+def token_of(query: Mapping[str, str]) -> str | None:
+    """The token in an address, for clients that can set neither headers nor subprotocols. No key is taken there, since
+    addresses are logged: a token is of use only once, and for a minute."""
+    token = query.get("token", "")
+    return token if token.startswith(TOKEN) else None
+
+
+def caller(holders: KeyHolders, tokens: Tokens | None, known: Secrets, key: str | None) -> Caller:
     """Who holds `key`. Raises Unauthorized."""
-    return known.find(key) if key and key.startswith("ek_") else Caller(holders.tenant(key))
+    if key and key.startswith("ek_"):
+        return known.find(key)
+    if key and key.startswith(TOKEN):
+        return _granted(tokens, key)
+    return Caller(holders.tenant(key))
+
+
+def _granted(tokens: Tokens | None, token: str) -> Caller:
+    if tokens is None:
+        raise Unauthorized("No directory's tokens are taken here: use a key.")
+    grant = tokens.read(token)
+    tenant = Tenant(grant.tenant, grant.agents, grant.slots)
+    return Caller(tenant, grant.agent, secret=token if grant.once else "", grant=grant)

@@ -115,6 +115,7 @@ class CallsApi:
         with ExitStack() as place, ExitStack() as waits:
             waits.enter_context(self._waiting.place(who))
             seat = place.enter_context(self._pop.admit(who.tenant, agent))
+            self._doors.begins(who)
             settings = session.settings(settings)
             call = WebRtcCall(sdp.read(offer), self._network, seat, session, settings, self._pop.config, rights)
             try:

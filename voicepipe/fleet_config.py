@@ -1,0 +1,70 @@
+"""Tables of the configuration that concern several PoPs: the directories in front of them, the bus between them."""
+
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from msgspec import Meta
+
+from voicepipe.places import Place
+from voicepipe.ranges import Section
+
+BUSES = ("nats", "tls", "ws", "wss")
+KINDS = {"websocket_url": ("wss", "ws"), "webrtc_url": ("https", "http")}
+"""Schemes of a PoP's addresses."""
+
+
+class FleetConfig(Section, frozen=True):
+    """This PoP among others: what directories are told of it, and whose tokens it takes."""
+
+    keys: tuple[str, ...] = ()
+    """Paths of directories' Ed25519 public keys (PEM). Empty: no directory sends calls here."""
+    websocket_url: str = ""
+    """Where callers reach it, as "wss://fra1.example.com/v1/realtime" ..."""
+    webrtc_url: str = ""
+    """... and as "https://fra1.example.com/v1/realtime/calls"; empty: not by this kind of call."""
+    place: tuple[float, ...] = ()
+    """Where it stands: latitude and longitude in degrees. Empty: nobody knows how near it is until callers measure."""
+    zone: str = ""
+    """Where the law says that its data are, such as "eu"."""
+    weight: Annotated[float, Meta(gt=0)] = 1.0
+    """How much of a crowd it is to have, beside others as near."""
+    price: Annotated[float, Meta(ge=0)] = 0.0
+    """Of an hour, in the operator's currency; it is shown and changes no choice."""
+
+    def __post_init__(self) -> None:
+        if self.place and not (len(self.place) == 2 and abs(self.place[0]) <= 90 and abs(self.place[1]) <= 180):
+            raise ValueError(f"place: {list(self.place)} is none; give latitude and longitude, such as [50.1, 8.7]")
+        for key, schemes in KINDS.items():
+            url = urlsplit(getattr(self, key))
+            if getattr(self, key) and not (url.scheme in schemes and url.hostname):
+                raise ValueError(f"{key}: {getattr(self, key)!r} is none; give one that begins with {schemes[0]}://")
+
+    def where(self) -> Place | None:
+        """None: it is not told."""
+        return Place(*self.place) if self.place else None
+
+    def urls(self) -> dict[str, str]:
+        """By kind of call."""
+        return {key.removesuffix("_url"): url for key in KINDS if (url := getattr(self, key))}
+
+
+class BusConfig(Section, frozen=True):
+    """How PoPs and directories hear of each other."""
+
+    servers: tuple[str, ...] = ()
+    """Of NATS, as "tls://nats.example.com:4222". One that lives is enough; empty: there is no bus."""
+    credentials: str = ""
+    """Path of a file with this host's JWT and seed (`nsc generate creds`), which say what it may publish."""
+    user: str = ""
+    """Without credentials: as the servers' configuration names it ..."""
+    password_env: str = ""
+    """... and the environment variable that holds its password."""
+
+    def __post_init__(self) -> None:
+        for server in self.servers:
+            if urlsplit(server).scheme not in BUSES or not urlsplit(server).hostname:
+                raise ValueError(f"servers: {server!r} is none; give one such as nats://127.0.0.1:4222")
+        if bool(self.user) != bool(self.password_env):
+            raise ValueError("user and password_env go together; give both, or credentials alone")
+        if self.user and self.credentials:
+            raise ValueError("credentials and user are two ways to say who this host is; leave one of them out")
