@@ -3,10 +3,10 @@
 import subprocess
 import sys
 
-HEAVY = ("torch", "onnxruntime", "faster_whisper", "av", "numpy")
+HEAVY = ("torch", "onnxruntime", "faster_whisper", "av")
 FLOOR = """
 import sys
-import voicepipe.directory.directory, voicepipe.directory.nats_bus, voicepipe.directory.reporter
+import voicepipe.directory.directory, voicepipe.directory.nats_bus, voicepipe.directory.reporter, voicepipe.directory_server.http
 print(*(name for name in sys.argv[1:] if name in sys.modules))
 """
 
