@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from voicepipe import config, toml_file
+from voicepipe import config, directory_config, fleet_keys, toml_file
 from voicepipe.agent_store import load_agent, open_agents
+from voicepipe.directory_server.run import check as check_directory
 from voicepipe.engines import hub, models, packages
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.local import check_exposure, check_phones
@@ -27,6 +28,8 @@ def _checked(file: Path) -> str:
         kind = kind_of(file, toml_file.tables(file))
         if kind == "agent":
             load_agent(file)
+        elif kind == "directory":
+            _warn_of_directory(file, directory_config.load(file))
         else:
             settings = config.load(None, file) if kind == "manifest" else config.load(file)
             open_agents(settings)
@@ -36,6 +39,15 @@ def _checked(file: Path) -> str:
         return str(error)
     print(f"{file}: ok ({kind})")
     return ""
+
+
+def _warn_of_directory(file: Path, settings: directory_config.DirectoryConfig) -> None:
+    try:
+        check_directory(settings)
+        fleet_keys.signer(settings.directory.key)
+        config.keys_of(settings.tenants)
+    except ConfigError as error:
+        print(f"{file}: warning: a directory does not start like this: {error}")
 
 
 def _warn(file: Path, settings: config.Config) -> None:
@@ -59,7 +71,9 @@ def _warn(file: Path, settings: config.Config) -> None:
 
 
 def kind_of(file: Path, tables: dict[str, Any]) -> str:
-    """ "agent", "manifest" or "configuration": by the directory where those belong, else by the content."""
+    """ "agent", "directory", "manifest" or "configuration": by the folder where those belong, else by the content."""
     if file.resolve().parent.name == "agents" or "name" in tables:
         return "agent"
+    if "directory" in tables:
+        return "directory"
     return "manifest" if file.resolve().parent.name == "pops" else "configuration"

@@ -53,18 +53,14 @@ def parser() -> argparse.ArgumentParser:
     _add_log(pop, "info")
     pop.set_defaults(run=_pop)
 
-    bench = commands.add_parser("bench", help="measure a part of voicepipe on this machine")
-    parts = bench.add_subparsers(title="parts", required=True, metavar="PART")
-    media = parts.add_parser("media", help="a call's media: by WebRTC, beside stock aiortc, and by phone")
-    media.add_argument("--calls", type=int, default=10, help="at a time (default 10)")
-    media.add_argument("--seconds", type=float, default=15, help="measured, of each (default 15)")
-    media.set_defaults(run=_bench_media)
-    network = parts.add_parser("network", help="what jitter and loss do to a caller's sound, in virtual time")
-    network.set_defaults(run=_bench_network)
-    sip = parts.add_parser("sip", help="calls by SIP, 30 and 50 a second; needs sipp")
-    sip.set_defaults(run=_bench_sip)
+    directory = commands.add_parser("directory", help="say to callers which of several PoPs to call")
+    directory.add_argument("--config", type=Path, metavar="FILE", required=True, help="as configs/directory.toml")
+    _add_address(directory)
+    _add_log(directory, "info")
+    directory.set_defaults(run=_directory)
 
-    _add_engines(parts.add_parser("engines", help="turns on this device, by models of true shape with random weights"))
+    bench = commands.add_parser("bench", help="measure a part of voicepipe on this machine")
+    _add_bench(bench)
 
     check = commands.add_parser("check", help="read configurations, agents and manifests, and say what is wrong")
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a TOML file, or a directory of them")
@@ -84,6 +80,20 @@ def parser() -> argparse.ArgumentParser:
     doctor.add_argument("--compare", nargs="+", type=Path, metavar="FILE", help="files of --json: what differs")
     doctor.set_defaults(run=_doctor)
     return top
+
+
+def _add_bench(bench: argparse.ArgumentParser) -> None:
+    parts = bench.add_subparsers(title="parts", required=True, metavar="PART")
+    media = parts.add_parser("media", help="a call's media: by WebRTC, beside stock aiortc, and by phone")
+    media.add_argument("--calls", type=int, default=10, help="at a time (default 10)")
+    media.add_argument("--seconds", type=float, default=15, help="measured, of each (default 15)")
+    media.set_defaults(run=_bench_media)
+    network = parts.add_parser("network", help="what jitter and loss do to a caller's sound, in virtual time")
+    network.set_defaults(run=_bench_network)
+    sip = parts.add_parser("sip", help="calls by SIP, 30 and 50 a second; needs sipp")
+    sip.set_defaults(run=_bench_sip)
+
+    _add_engines(parts.add_parser("engines", help="turns on this device, by models of true shape with random weights"))
 
 
 def _add_engines(engines: argparse.ArgumentParser) -> None:
@@ -182,6 +192,13 @@ def _pop(args: argparse.Namespace) -> int:
         return runtime.run(runtime.serve(_listening(args, config.load(args.config, args.pop))))
     except EngineMissing as error:
         raise EngineMissing(hub.copyable(str(error), args.config)) from None
+
+
+def _directory(args: argparse.Namespace) -> int:
+    from voicepipe import directory_config, runtime
+
+    log_from(args.log)
+    return runtime.run(runtime.serve_directory(directory_config.load(args.config), args.host, args.port))
 
 
 def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = False) -> "Config":

@@ -8,7 +8,7 @@ from msgspec import Meta
 from voicepipe import toml_file
 from voicepipe.config import HttpConfig, TenantConfig, existing
 from voicepipe.fleet_config import BusConfig
-from voicepipe.places import Place
+from voicepipe.places import check_place
 from voicepipe.ranges import Name, Section
 
 PATHS = (("directory", "key"), ("bus", "credentials"), ("http", "cert"), ("http", "key"))
@@ -21,10 +21,13 @@ class DirectorySection(Section, frozen=True):
     id: Name = "directory"
     key: str = ""
     """Path of the Ed25519 private key (PEM) that signs its tokens."""
-    place: Place | None = None
-    """Where it stands. Callers are taken to be there who do not say where they are."""
+    place: tuple[float, ...] = ()
+    """Where it stands: latitude and longitude. Callers are taken to be there who do not say where they are."""
     connections: Annotated[int, Meta(ge=10)] = 1000
     """Open at a time."""
+
+    def __post_init__(self) -> None:
+        check_place(self.place)
 
 
 class DirectoryTenant(TenantConfig, frozen=True):

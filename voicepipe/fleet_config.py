@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Meta
 
-from voicepipe.places import Place
+from voicepipe.places import check_place
 from voicepipe.ranges import Section
 
 BUSES = ("nats", "tls", "ws", "wss")
@@ -32,16 +32,11 @@ class FleetConfig(Section, frozen=True):
     """Of an hour, in the operator's currency; it is shown and changes no choice."""
 
     def __post_init__(self) -> None:
-        if self.place and not (len(self.place) == 2 and abs(self.place[0]) <= 90 and abs(self.place[1]) <= 180):
-            raise ValueError(f"place: {list(self.place)} is none; give latitude and longitude, such as [50.1, 8.7]")
+        check_place(self.place)
         for key, schemes in KINDS.items():
             url = urlsplit(getattr(self, key))
             if getattr(self, key) and not (url.scheme in schemes and url.hostname):
                 raise ValueError(f"{key}: {getattr(self, key)!r} is none; give one that begins with {schemes[0]}://")
-
-    def where(self) -> Place | None:
-        """None: it is not told."""
-        return Place(*self.place) if self.place else None
 
     def urls(self) -> dict[str, str]:
         """By kind of call."""

@@ -1,23 +1,15 @@
 """A PoP among others: what it tells directories, and the calls that they send."""
 
-import hashlib
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from pathlib import Path
-
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+from collections.abc import Callable
 
 from voicepipe.call_api import Grant
-from voicepipe.config import Config, bus_password
+from voicepipe.config import Config
 from voicepipe.directory.bus import Bus
 from voicepipe.directory.report import Condition
 from voicepipe.directory.reporter import Reporter
-from voicepipe.directory.tokens import Gate, Signer, audience
-from voicepipe.errors import ConfigError
-from voicepipe.fleet_config import BusConfig
+from voicepipe.directory.tokens import Gate, audience
+from voicepipe.fleet_keys import key_id, public_key
 
 
 class Membership:
@@ -42,46 +34,3 @@ class Membership:
     def use(self, grant: Grant) -> None:
         self._gate.use(grant)
         self._reporter.began(grant.id)
-
-
-@asynccontextmanager
-async def on_bus(config: BusConfig) -> AsyncIterator[Bus]:
-    """The bus that is configured. Raises ConfigError."""
-    from voicepipe.directory.nats_bus import NatsBus, Servers
-
-    credentials = Path(config.credentials) if config.credentials else None
-    async with NatsBus.connected(Servers(config.servers, credentials, config.user, bus_password(config))) as bus:
-        yield bus
-
-
-def public_key(path: str) -> Ed25519PublicKey:
-    """Raises ConfigError."""
-    try:
-        key = load_pem_public_key(Path(path).read_bytes())
-        if isinstance(key, Ed25519PublicKey):
-            return key
-    except (OSError, ValueError, UnsupportedAlgorithm):
-        pass
-    raise ConfigError(
-        f"fleet.keys: {path} is no Ed25519 public key; make one of the directory's key: "
-        "openssl pkey -in directory.pem -pubout -out directory.pub.pem"
-    )
-
-
-def signer(path: str) -> Signer:
-    """Raises ConfigError."""
-    try:
-        key = load_pem_private_key(Path(path).read_bytes(), None)
-        if isinstance(key, Ed25519PrivateKey):
-            return Signer(key_id(key.public_key()), key)
-    except (OSError, ValueError, TypeError, UnsupportedAlgorithm):
-        pass
-    raise ConfigError(
-        f"directory.key: {path or 'it'} is no Ed25519 private key without a password; make one: "
-        "openssl genpkey -algorithm ed25519 -out directory.pem"
-    )
-
-
-def key_id(key: Ed25519PublicKey) -> str:
-    """By which a token says whose signature it has."""
-    return hashlib.sha256(key.public_bytes_raw()).hexdigest()[:16]

@@ -1,5 +1,6 @@
 """How long a packet travels between two places on the globe, where nobody has measured it."""
 
+from collections.abc import Sequence
 from math import asin, cos, radians, sin, sqrt
 from typing import Annotated
 
@@ -20,6 +21,17 @@ class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     latitude: Annotated[float, Meta(ge=-90, le=90)]
     longitude: Annotated[float, Meta(ge=-180, le=180)]
+
+
+def place_of(degrees: Sequence[float]) -> Place | None:
+    """Of `[latitude, longitude]`, as configurations have it; None where that is empty."""
+    return Place(*degrees) if degrees else None
+
+
+def check_place(degrees: Sequence[float]) -> None:
+    """Raises ValueError: it is neither empty nor a place."""
+    if degrees and not (len(degrees) == 2 and abs(degrees[0]) <= 90 and abs(degrees[1]) <= 180):
+        raise ValueError(f"place: {list(degrees)} is none; give latitude and longitude, such as [50.1, 8.7]")
 
 
 def distance_km(one: Place, other: Place) -> float:

@@ -14,6 +14,7 @@ from voicepipe import descriptors, memory
 from voicepipe.admission import Admission, Calls, Turn, engines_ms, is_broken
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.agent_store import AgentStore, open_agents
+from voicepipe.bus import on_bus
 from voicepipe.call import Call
 from voicepipe.call_api import CallControl, Seat, Tenant
 from voicepipe.config import Config, keys, operator_key
@@ -25,10 +26,11 @@ from voicepipe.engines.loader import loaded
 from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, PopFull, Refused, TenantFull
 from voicepipe.first_words import get_to_know
 from voicepipe.line import Line
-from voicepipe.membership import Membership, on_bus
+from voicepipe.membership import Membership
 from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.process import Watch
+from voicepipe.places import place_of
 from voicepipe.rehearsed import Rehearsed
 from voicepipe.supervised import supervised
 from voicepipe.tasks import TaskGroup
@@ -242,7 +244,7 @@ class Pop:
             budget_ms=pop.budget_ms,
             region=pop.region,
             zone=fleet.zone,
-            place=fleet.where(),
+            place=place_of(fleet.place),
             urls=fleet.urls(),
             agents={agent.name: agent.language for agent in self._agents},
             model=self.config.engines.llm,

@@ -12,6 +12,7 @@ import msgspec
 import uvloop
 
 from voicepipe.config import Config, HttpConfig
+from voicepipe.directory_config import DirectoryConfig
 from voicepipe.errors import ConfigError, VoicepipeError, cause
 from voicepipe.ingress.local import is_loopback, sip_host
 from voicepipe.lookups import Limits, Lookups
@@ -98,6 +99,20 @@ async def serve(config: Config) -> int:
         return await forever()
 
 
+async def serve_directory(config: DirectoryConfig, host: str | None, port: int | None) -> int:
+    """Run a directory until a signal; `host` and `port` are the command line's. Raises ConfigError."""
+    from voicepipe.directory_server.run import check, serve
+
+    config = msgspec.structs.replace(config, http=http_with_address(config.http, host, port))
+    check(config)
+    ready = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(serve(config, ready))
+        await ready.wait()
+        print(f"{config.directory.id} answers at {url(config.http)}; Ctrl-C stops", flush=True)
+        return await forever()
+
+
 async def forever() -> int:
     """Until the command is cancelled."""
     never: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -106,9 +121,14 @@ async def forever() -> int:
 
 def with_address(config: Config, host: str | None, port: int | None) -> Config:
     """The configuration with the command line's address in it, known to be free now. Raises ConfigError."""
+    return msgspec.structs.replace(config, http=http_with_address(config.http, host, port))
+
+
+def http_with_address(http: HttpConfig, host: str | None, port: int | None) -> HttpConfig:
+    """The same, of a server of any kind. Raises ConfigError."""
     changes = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
-    http = msgspec.structs.replace(config.http, **changes)
-    return msgspec.structs.replace(config, http=msgspec.structs.replace(http, port=free_port(http)))
+    http = msgspec.structs.replace(http, **changes)
+    return msgspec.structs.replace(http, port=free_port(http))
 
 
 def with_sip_port(config: Config, port: int) -> Config:

@@ -23,7 +23,8 @@ from voicepipe.directory.directory import Directory
 from voicepipe.directory.router import Wanted
 from voicepipe.directory.tokens import Signer
 from voicepipe.errors import ConfigError
-from voicepipe.membership import key_id, public_key, signer
+from voicepipe.fleet_keys import key_id, public_key, signer
+from voicepipe.places import place_of
 from voicepipe.pop import Pop, member
 from voicepipe.runtime import free_port
 
@@ -137,7 +138,7 @@ async def test_only_a_token_may_stand_in_an_address(public: str, monkeypatch: py
 async def test_a_pop_that_drains_is_left_out_at_once(public: str) -> None:
     fra, lhr = settings("fra", public, FRANKFURT), settings("lhr", public, LONDON)
     async with asyncio.timeout(LONG_S), fleet(fra, lhr) as (directory, (first, _)):
-        wanted = Wanted(kind="websocket", place=fra.fleet.where())
+        wanted = Wanted(kind="websocket", place=place_of(fra.fleet.place))
         assert (await directory.place(wanted, GRANT)).offers[0].pop == "fra"
         draining = asyncio.create_task(first.drain())
         await until(lambda: all(seen.condition.status == "draining" for seen in directory.pops() if seen.pop == "fra"))

@@ -21,7 +21,7 @@ from voicepipe.tenants import Tenants
 KEY = Ed25519PrivateKey.generate()
 ACME = DirectoryTenant(name="acme", key_env="ACME_KEY", agents=("front-desk",), slots=3)
 CLINIC = DirectoryTenant(name="clinic", key_env="CLINIC_KEY", zone="eu")
-CONFIG = DirectoryConfig(directory=DirectorySection(place=FRANKFURT), tenants=(ACME, CLINIC))
+CONFIG = DirectoryConfig(directory=DirectorySection(place=(50.1, 8.7)), tenants=(ACME, CLINIC))
 EPOCH = 1_700_000_000_000
 
 

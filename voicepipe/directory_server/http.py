@@ -19,7 +19,7 @@ from voicepipe.directory.view import Seen
 from voicepipe.directory_config import DirectoryConfig
 from voicepipe.ingress.doors import Doors, body, decoded, nowhere
 from voicepipe.ingress.local import LocalOnly
-from voicepipe.places import Place, distance_km
+from voicepipe.places import Place, distance_km, place_of
 from voicepipe.tenants import Tenants
 
 MOST_TOLD = 64
@@ -53,9 +53,9 @@ class DirectoryApi:
     """The endpoints."""
 
     def __init__(self, config: DirectoryConfig, directory: Directory, doors: Doors) -> None:
-        self._config = config
         self._directory = directory
         self._doors = doors
+        self._here = place_of(config.directory.place)
         self._zones = {tenant.name: tenant.zone for tenant in config.tenants}
 
     def routes(self) -> list[BaseRoute]:
@@ -77,7 +77,7 @@ class DirectoryApi:
         asked = decoded(sent or b"{}", Asked)
         wanted = Wanted(
             kind=asked.kind,
-            place=asked.place or self._config.directory.place,
+            place=asked.place or self._here,
             rtt_ms=asked.rtt_ms,
             zone=self._zones.get(tenant.name) or asked.require.zone,
             agent=asked.require.agent,
@@ -91,8 +91,7 @@ class DirectoryApi:
     async def regions(self, request: Request) -> Response:
         """GET: the PoPs, the nearest to the directory first, and where each can be measured."""
         self._doors.caller(request)
-        here = self._config.directory.place
-        rows = [_region(seen) for seen in sorted(self._directory.pops(), key=lambda seen: _distance(seen, here))]
+        rows = [_region(seen) for seen in sorted(self._directory.pops(), key=lambda seen: _distance(seen, self._here))]
         return JSONResponse({"regions": rows}, headers={"Cache-Control": f"max-age={REGIONS_AGE_S}"})
 
     async def healthz(self, request: Request) -> Response:

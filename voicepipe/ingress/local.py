@@ -1,7 +1,7 @@
 """Without keys only this machine may call, and no web page of somebody else's may do it from its browser."""
 
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from voicepipe.config import Config
+from voicepipe.config import Config, HttpConfig, TenantConfig
 from voicepipe.errors import ConfigError
 
 
@@ -24,9 +24,14 @@ def is_loopback(host: str) -> bool:
 
 def check_exposure(config: Config) -> None:
     """Raises ConfigError: others could call, and nobody needs a key."""
-    if not config.tenants and not is_loopback(config.http.host):
+    check_who_may_call(config.http, config.tenants)
+
+
+def check_who_may_call(http: HttpConfig, tenants: Sequence[TenantConfig]) -> None:
+    """Raises ConfigError: others could call, and nobody needs a key."""
+    if not tenants and not is_loopback(http.host):
         raise ConfigError(
-            f"http.host = {config.http.host!r} lets other machines call, and no tenant has a key: "
+            f"http.host = {http.host!r} lets other machines call, and no tenant has a key: "
             "add a [[tenants]] table with name and key_env, or leave http.host (--host) at 127.0.0.1."
         )
 

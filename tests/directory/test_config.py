@@ -1,0 +1,80 @@
+"""A directory's configuration, and its command."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from tests.directory.nats_server import nats_server, needs_nats
+from voicepipe import directory_config
+from voicepipe.directory_config import DirectoryConfig, DirectoryTenant
+from voicepipe.errors import ConfigError
+
+SHIPPED = Path(__file__).parents[2] / "configs/directory.toml"
+
+
+def test_the_shipped_file_has_every_key_with_its_default() -> None:
+    written = tomllib.loads(SHIPPED.read_text())
+    assert written["bus"].pop("servers") == ["nats://127.0.0.1:4222"]
+    built_in: dict[str, Any] = msgspec.to_builtins(DirectoryConfig())
+    assert built_in.pop("tenants") == ()
+    assert built_in["bus"].pop("servers") == ()
+    assert written == {table: {key: list(value) if isinstance(value, tuple) else value for key, value in keys.items()}
+                       for table, keys in built_in.items()}  # fmt: skip
+    commented = "\n".join(line[2:] for line in SHIPPED.read_text().partition("# [[tenants]]")[2].splitlines())
+    assert set(tomllib.loads(commented)) == set(DirectoryTenant.__struct_fields__)
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ('[directory]\nplace = [91, 0]', "give latitude and longitude"),
+    ('[bus]\nservers = ["localhost:4222"]', "give one such as nats://127.0.0.1:4222"),
+    ('[bus]\nuser = "fra"', "go together"),
+    ('[directory]\nkey = "gone.pem"', "there is no"),
+    ('[directroy]\n', "directroy"),
+])  # fmt: skip
+def test_what_is_wrong_is_told_with_what_to_do(tmp_path: Path, text: str, said: str) -> None:
+    (file := tmp_path / "directory.toml").write_text(text)
+    with pytest.raises(ConfigError, match=said):
+        directory_config.load(file)
+
+
+def command(file: Path) -> list[str]:
+    return [sys.executable, "-m", "voicepipe", "directory", "--config", str(file), "--port", "0"]
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("", "nats-server -a 127.0.0.1"),
+    ('[bus]\nservers = ["nats://127.0.0.1:9"]', "openssl genpkey"),
+    ('[bus]\nservers = ["nats://127.0.0.1:9"]\n[http]\nhost = "0.0.0.0"', "no tenant has a key"),
+])  # fmt: skip
+def test_a_directory_that_cannot_start_says_what_is_missing(tmp_path: Path, text: str, said: str) -> None:
+    (file := tmp_path / "directory.toml").write_text(text)
+    ended = subprocess.run(command(file), capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 2
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@needs_nats
+def test_the_command_answers_and_a_signal_ends_it(tmp_path: Path) -> None:
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", tmp_path / "directory.pem"], check=True)
+    with nats_server(tmp_path) as bus:
+        (file := tmp_path / "directory.toml").write_text(
+            f'[directory]\nkey = "directory.pem"\n[bus]\nservers = ["{bus.url}"]\n'
+        )
+        with subprocess.Popen(command(file), stdout=subprocess.PIPE, text=True) as child:
+            try:
+                assert child.stdout
+                said = child.stdout.readline()
+                url = said.split(" answers at ")[1].split(";")[0]
+                assert httpx.get(f"{url}/readyz").status_code == 503
+                answer = httpx.post(f"{url}/v1/calls")
+                assert answer.json()["error"]["code"] == "no_pop"
+            finally:
+                child.terminate()
+            assert child.wait(60) == 0
