@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from voicepipe.call_api import Grant, Tenant
 from voicepipe.directory.directory import Directory, Placement
-from voicepipe.directory.router import CANDIDATES, Wanted
+from voicepipe.directory.router import CANDIDATES, TAKES, Wanted
 from voicepipe.directory.tokens import VALID_S
 from voicepipe.directory.view import Seen
 from voicepipe.directory_config import DirectoryConfig
@@ -102,7 +102,7 @@ class DirectoryApi:
         return JSONResponse(health, 200 if health["status"] == "ok" else 503)
 
     def _health(self) -> dict[str, Any]:
-        pops = self._directory.pops()
+        pops = [seen for seen in self._directory.pops() if seen.condition.status in TAKES]
         status = "cut_off" if self._directory.is_cut_off else "ok" if pops else "no_pops"
         return {"status": status, "pops": len(pops)}
 
