@@ -1,5 +1,6 @@
 """Place a WebRTC call over HTTP, and how to reach us from behind a firewall."""
 
+import asyncio
 import logging
 import socket
 import time
@@ -9,6 +10,7 @@ from typing import Any
 
 import ifaddr
 import msgspec
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
@@ -40,6 +42,8 @@ logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # what is wron
 SDP = "application/sdp"
 OFFER_BYTES = 64 * 1024
 """Of a form beside its session; a browser's offer of sound has 5 kB."""
+PIECE_BYTES = 16 * 1024
+"""Of a form, at a time."""
 
 
 def prepared(config: Config) -> Network:
@@ -142,7 +146,7 @@ async def _offer(headers: Headers, sent: bytes, most: int) -> tuple[str, dict[st
         raise WireError("invalid_value", f"Send the offer as {SDP}, or as multipart/form-data with the parts sdp and "
                         "session.", "content-type")  # fmt: skip
     try:
-        form = await MultiPartParser(headers, _once(sent), max_files=2, max_fields=4).parse()
+        form = await MultiPartParser(_boundary(headers), _pieces(sent), max_files=2, max_fields=4).parse()
     except MultiPartException as error:
         raise WireError("invalid_value", f"The form cannot be read: {error.message}", "content-type") from None
     parts = {name: await _text(form[name]) for name in ("sdp", "session") if name in form}
@@ -159,8 +163,21 @@ async def _offer(headers: Headers, sent: bytes, most: int) -> tuple[str, dict[st
         raise WireError("invalid_json", f"The part 'session' is no JSON object: {error}.", "session") from None
 
 
-async def _once(data: bytes) -> AsyncGenerator[bytes, None]:
-    yield data
+def _boundary(headers: Headers) -> Headers:
+    """What a form's parser needs to know, and no charset: forms have none (RFC 7578, 5.1.2), and some that Python knows
+    take seconds for a long text."""
+    _, parameters = parse_options_header(headers["content-type"])
+    boundary = parameters.get(b"boundary", b"").decode("latin-1")
+    if not boundary or set(boundary) & {'"', "\\"}:
+        raise WireError("invalid_value", "The form's content-type names no boundary of its parts.", "content-type")
+    return Headers({"content-type": f'multipart/form-data; boundary="{boundary}"'})
+
+
+async def _pieces(data: bytes) -> AsyncGenerator[bytes, None]:
+    """The parser reads each in one step of the event loop."""
+    for start in range(0, len(data), PIECE_BYTES):
+        yield data[start : start + PIECE_BYTES]
+        await asyncio.sleep(0)
 
 
 async def _text(part: Any) -> str:
