@@ -197,7 +197,7 @@ class Errands:
         self._left, self.on_over = True, _nobody
         for errand in self._errands:
             if errand.due and not errand.item and errand.output is not None:
-                log.warning("no reply has read what came of a tool: %s: %s", errand.tool.name, errand.output[:200])
+                log.warning("no reply has read what came of a tool: %s: %r", errand.tool.name, errand.output[:200])
 
     def _same(self, text: str) -> Errand | None:
         for errand in reversed(self._errands):
@@ -243,7 +243,7 @@ class Errands:
         self._take(known, later.result())
         self._tell(known)
         if not known.item and not self._left:
-            log.warning("a tool is over that no reply waits for: %s: %s", known.tool.name, str(known.output)[:200])
+            log.warning("a tool is over that no reply waits for: %s: %r", known.tool.name, str(known.output)[:200])
 
     def _take(self, errand: Errand, outcome: Callable[[], str]) -> None:
         """Put down what came of it."""
@@ -283,7 +283,7 @@ class Errands:
     def _tell(self, errand: Errand) -> None:
         self._forget()
         if self._left:
-            log.warning("a tool of a call that has ended is over: %s: %s", errand.tool.name, str(errand.output)[:200])
+            log.warning("a tool of a call that has ended is over: %s: %r", errand.tool.name, str(errand.output)[:200])
         self.on_over()
 
     def _record(self, errand: Errand, item: Item, result: str) -> None:

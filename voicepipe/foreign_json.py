@@ -23,7 +23,8 @@ def decoder(shape: Any) -> msgspec.json.Decoder[Any]: ...
 
 
 def decoder(shape: Any) -> msgspec.json.Decoder[Any]:
-    """Decodes bytes or text. Its `decode` raises msgspec.DecodeError, also for a number that no float can be."""
+    """Decodes bytes or text. Its `decode` raises msgspec.DecodeError, also for a number that no float can be;
+    RecursionError: it is nested too deeply; UnicodeError: it is no UTF-8."""
     return _made(shape)
 
 
@@ -36,7 +37,7 @@ def decode(raw: bytes | str | msgspec.Raw, shape: Any = Any) -> Any: ...
 
 
 def decode(raw: bytes | str | msgspec.Raw, shape: Any = Any) -> Any:
-    """`raw` as a `shape`. Raises msgspec.DecodeError."""
+    """`raw` as a `shape`. Raises msgspec.DecodeError, RecursionError, UnicodeError: as `decoder` says."""
     return _made(shape).decode(raw)
 
 

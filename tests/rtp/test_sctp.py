@@ -151,6 +151,26 @@ async def test_a_message_that_is_too_long_is_told_before_it_is_here() -> None:
         assert told == [WINDOW - 5000], "once, as soon as it was"
 
 
+@pytest.mark.parametrize("order", [[0, 2, 3, 4, 1], [0, 1, 2, 3, 4]], ids=["a gap is closed last", "in order"])
+async def test_a_message_that_is_too_long_is_never_handed_on(order: list[int]) -> None:
+    """The chunk that makes it too long may be the one that makes it whole."""
+    told, received = list[bool](), list[int]()
+
+    async def receive(stream_id: int, pp_id: int, data: bytes) -> None:
+        received.append(len(data))
+
+    async with connected() as ends:
+        await established(ends)
+        far, first = ends.answerer.sctp, next_tsn(ends.caller)
+        far.message_bytes = 4096
+        far.on_overlong = lambda: told.append(True)
+        far._data_channel_receive = receive  # type: ignore[method-assign]
+        for n in order:
+            await send(ends.caller, data(first + n, bytes(1000), FIRST if n == 0 else 1 if n == 4 else 0))
+        await settled(ends)
+        assert told == [True] and received == []
+
+
 async def test_a_sack_of_what_was_never_sent_changes_nothing() -> None:
     async with connected() as ends:
         await established(ends)

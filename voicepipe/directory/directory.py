@@ -82,7 +82,7 @@ class Directory:
                 self._view.left(pop, msgspec.json.decode(message.data, type=Goodbye).epoch)
             else:
                 self._view.assigned(pop, msgspec.json.decode(message.data, type=Assignment).call, self._clock())
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
             logger.warning("%s: a message cannot be read, is it of another version? %s", message.subject, error)
 
     async def place(self, wanted: Wanted, grant: Grant) -> Placement:

@@ -30,6 +30,12 @@ TOLD = (
     b'{"error": {"type": "invalid_request_error", "code": "too_many_requests", "message": "This server is asked too '
     b'often, by your address or by all together: try again in 2 s, and keep connections open.", "param": null}}'
 )
+FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 10\r\n"
+    b"Connection: close\r\n\r\n"
+    b'{"error": {"type": "invalid_request_error", "code": "connections_full", "message": "All connections of this '
+    b'server are in use: try again in 10 s, or another server.", "param": null}}'
+)
 TOO_MANY = (
     b"HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nRetry-After: 2\r\nConnection: close\r\n\r\n"
     + TOLD
@@ -97,17 +103,17 @@ class Acceptor:
     def _come(self, connection: socket.socket, source: str) -> None:
         connection.setblocking(False)
         if not self._visits.listens(source, time.monotonic()):
-            return self._turn_away(connection, source, "too many come from there, or in all")
+            return self._turn_away(connection, source, "too many come from there, or in all", TOO_MANY)
         task = self._loop.create_task(self._serve(connection, source))
         self._opening.add(task)
         task.add_done_callback(self._opening.discard)
 
-    def _turn_away(self, connection: socket.socket, source: str, why: str) -> None:
+    def _turn_away(self, connection: socket.socket, source: str, why: str, told: bytes) -> None:
         self._refusals.tell(source, "a connection from %s is refused: %s", source, why)
         with connection:
             if self._tls is None:
                 with suppress(OSError):  # It may be gone already.
-                    connection.send(TOO_MANY)
+                    connection.send(told)
 
     async def _serve(self, connection: socket.socket, source: str) -> None:
         """Until the protocol has the connection; a handshake that fails or lasts is its client's own affair."""
@@ -120,7 +126,7 @@ class Acceptor:
 
         visit = self._visits.come(source, drop)
         if visit is None:
-            return self._turn_away(connection, source, "all connections are in use")
+            return self._turn_away(connection, source, "all connections are in use", FULL)
         handshake_s = HANDSHAKE_S if self._tls else None
         with suppress(OSError):  # ssl.SSLError, TimeoutError and ConnectionError are of this kind
             try:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.call_api import PopApi, Tenant
 from voicepipe.ingress.doors import Doors, UnknownTurn
 from voicepipe.ingress.keys import Caller, key_of
+from voicepipe.ingress.pages import File, page
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.scope import pays
 
@@ -28,9 +29,6 @@ Answer = Callable[[Request, str | None], msgspec.Struct]
 def routes(pop: PopApi, doors: Doors, web: Path) -> list[BaseRoute]:
     """What one PoP serves of its dashboard; `web` is the folder of the pages."""
 
-    async def page(request: Request) -> Response:
-        return FileResponse(web / "dashboard.html")
-
     def view(request: Request, tenant: str | None) -> msgspec.Struct:
         return pop.dashboard.view(tenant, minutes_of(request.query_params.get("minutes", DEFAULT_MINUTES)))
 
@@ -41,12 +39,12 @@ def routes(pop: PopApi, doors: Doors, web: Path) -> list[BaseRoute]:
         return found
 
     served: list[BaseRoute] = [
-        Route("/dashboard", page),
+        Route("/dashboard", page(web / "dashboard.html")),
         Route("/v1/dashboard", answering(pop, doors, view)),
         Route("/v1/dashboard/turns/{turn_id}", answering(pop, doors, turn)),
     ]
     if script := plotly():
-        served.append(Route("/vendor/plotly.min.js", lambda request: FileResponse(script, headers=A_WEEK)))
+        served.append(Route("/vendor/plotly.min.js", lambda request: File(script, headers=A_WEEK)))
     return served
 
 

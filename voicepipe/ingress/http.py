@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import mimetypes
 import socket
 import time
 from contextlib import ExitStack
@@ -17,13 +16,12 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
-from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
 
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.call_api import PopApi
 from voicepipe.errors import Refused, Unauthorized
-from voicepipe.ingress import dashboard, server
+from voicepipe.ingress import dashboard, pages, server
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CallsInProgress
 from voicepipe.ingress.doors import Doors, body, decoded, find_agent, mistake, nowhere, settle
@@ -132,10 +130,8 @@ def app(pop: PopApi, calls: Calls, network: Network, providers: telephony.Provid
         Route("/readyz", readyz),
         *dashboard.routes(pop, doors, WEB),
         Mount("/v1", nowhere),
+        *pages.routes(WEB),
     ]
-    if WEB.is_dir():
-        mimetypes.init()  # reads files; otherwise at the first page
-        routes.append(Mount("/", StaticFiles(directory=WEB, html=True)))
     origins = pop.config.http.origins
     middleware = []
     if not pop.config.tenants:

@@ -161,6 +161,10 @@ class Sctp(RTCSctpTransport):
         await super()._receive_data_chunk(chunk)
         self._fragments += self._fragments_in(chunk.stream_id) - before
         if WINDOW - self._advertised_rwnd > self.message_bytes and self._is_overlong(chunk.stream_id):
+            self._end_overlong()
+
+    def _end_overlong(self) -> None:
+        if not self._is_deaf:
             self._is_deaf = True
             self.on_overlong()
 
@@ -202,6 +206,9 @@ class Sctp(RTCSctpTransport):
         return False
 
     async def _receive(self, stream_id: int, pp_id: int, data: bytes) -> None:
+        if len(data) > self.message_bytes:  # Made whole by the chunk that made it too long.
+            self._end_overlong()
+            return
         opens = pp_id == WEBRTC_DCEP and data[:1] == bytes([DATA_CHANNEL_OPEN])
         if opens and (len(data) > LONGEST_LABEL or len(self._data_channels) >= MOST_CHANNELS):
             self.refused += 1

@@ -8,6 +8,7 @@ all. Pure.
 import enum
 import math
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import NamedTuple
 
 from voicepipe.bucket import Bucket, Rate
@@ -69,7 +70,7 @@ class Judgement(NamedTuple):
     refusal: Refusal | None = None
     """What its sender is told instead."""
     sender: str = ""
-    """By what they are known among their kind."""
+    """By what they are known among their kind: a call by a hash, since a Call-ID has any length and any characters."""
 
 
 class Doorkeeper:
@@ -103,7 +104,7 @@ class Doorkeeper:
 
     def _sender(self, seen: Glance, source: str) -> tuple[Kind, str]:
         if self._goes_on(seen):
-            return Kind.CALL, seen.call_id
+            return Kind.CALL, f"the call {blake2b(seen.call_id.encode(), digest_size=8).hexdigest()}"
         if self._gate.trusts(source):
             return Kind.TRUSTED, source
         return (Kind.KNOWN if self._gate.knows(source) else Kind.STRANGER), source

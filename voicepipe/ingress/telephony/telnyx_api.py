@@ -71,7 +71,7 @@ class TelnyxApi:
             body = await self._asked("GET", path, "active_calls", params={"page[after]": after} if after else {})
             try:
                 page = decode(body, _Page)
-            except (msgspec.DecodeError, UnicodeError) as error:
+            except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
                 raise CommandFailed(f"active_calls: Telnyx's list cannot be read ({error})") from error
             found += page.data
             said = page.meta.cursors.after if page.meta and page.meta.cursors else None
@@ -102,5 +102,5 @@ class TelnyxApi:
 def _problems(body: bytes) -> list[_Problem]:
     try:
         return decode(body, _Problems).errors
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
         return []
