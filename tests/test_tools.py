@@ -20,7 +20,7 @@ from voicepipe.agent import Tool, Webhook
 from voicepipe.errands import Errands
 from voicepipe.errors import OutcomeUnknown, ToolError
 from voicepipe.python_tools import RESULT_CHARS, SHARE, text
-from voicepipe.tools import ToolRunner, parse
+from voicepipe.tools import OF_A_TENANT, ToolRunner, parse
 from voicepipe.turn.history import History, Ids
 from voicepipe.turn.prompt import ToolCall
 
@@ -460,3 +460,32 @@ def test_the_demo_tool_gives_equal_bookings_equal_references() -> None:
     from voicepipe.tools_demo import book_table
 
     assert book_table(2, "Friday", "7 pm") == book_table(2, "friday", "7 pm") != book_table(3, "Friday", "7 pm")
+
+
+async def test_tools_that_outlive_their_calls_leave_room_for_other_tenants() -> None:
+    """A webhook that is slow, and callers of one tenant who have it begun and hang up, again and again."""
+    answers = asyncio.Event()
+
+    async def slow(request: httpx.Request) -> httpx.Response:
+        await answers.wait()
+        return httpx.Response(200, text="done")
+
+    tool = Tool("book", "", {}, webhook=Webhook("http://desk"))
+    async with ToolRunner(httpx.MockTransport(slow)) as runner:
+
+        def begin(n: int, tenant: str) -> asyncio.Task[str]:
+            return runner.begin(
+                tool, ToolCall(f"c{n}", "book", "{}"), {"id": f"rtc_{n // 16}"}, f"k{tenant}{n}", tenant
+            )
+
+        greedy = [begin(n, "greedy") for n in range(OF_A_TENANT + 50)]
+        others = [begin(n, f"other{n % 2}") for n in range(20)]
+        await asyncio.sleep(0.01)
+        refused = [task for task in greedy if task.done()]
+        assert len(refused) == 50 and not any(task.done() for task in others)
+        with pytest.raises(ToolError, match="nothing was sent"):
+            await refused[0]
+        answers.set()
+        assert await asyncio.gather(*others) == ["done"] * 20
+        await asyncio.gather(*greedy, return_exceptions=True)
+        assert await begin(999, "greedy") == "done"

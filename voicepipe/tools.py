@@ -8,6 +8,7 @@ import asyncio
 import codecs
 import json
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -22,6 +23,9 @@ from voicepipe.web_answer import PLAIN, whole
 log = logging.getLogger(__name__)
 BODY_BYTES = 256 * 1024
 """A webhook's answer is not read any further than this."""
+MOST, OF_A_TENANT = 256, 128
+"""Tools that run at a time, also those whose calls have ended: each webhook has a connection, and a server that is slow
+must not leave other callers without."""
 NO_CHARSETS = {"punycode", "idna"}
 """For host names. Of a long text punycode takes a time that grows by the square."""
 FINISH_S = 10.0
@@ -42,6 +46,8 @@ class ToolRunner:
         self._functions = PythonTools()
         self._begun: dict[asyncio.Task[str], str] = {}
         """What runs, and its name for the log."""
+        self._running = Counter[str]()
+        """How many of them, by tenant."""
 
     async def __aenter__(self) -> Self:
         self._client = await asyncio.to_thread(self._connect)
@@ -78,10 +84,25 @@ class ToolRunner:
 
     def begin(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tenant: str) -> "asyncio.Task[str]":
         """Run it as a task of ours: `errands.BeginTool`. `tenant`: whose call it is for."""
-        task = asyncio.create_task(self._run(tool, call, about, key, tenant))
+        has_room = len(self._begun) < MOST and self._running[tenant] < OF_A_TENANT
+        run = self._run(tool, call, about, key, tenant) if has_room else self._refused(tool, tenant)
+        task = asyncio.create_task(run)
         self._begun[task] = f"{tool.name} of {about['id']}"
-        task.add_done_callback(self._begun.pop)
+        self._running[tenant] += 1
+
+        def over(task: "asyncio.Task[str]") -> None:
+            del self._begun[task]
+            self._running[tenant] -= 1
+            self._running += Counter()  # Forgets those at 0.
+
+        task.add_done_callback(over)
         return task
+
+    async def _refused(self, tool: Tool, tenant: str) -> str:
+        """Raises ToolError: too many run."""
+        running, everybodys = self._running[tenant], len(self._begun)
+        log.error("%s: not begun, %d tools of %s run, %d in all", tool.name, running, tenant, everybodys)
+        raise ToolError(f"{tool.name} has too much to do at the moment; nothing was sent")
 
     async def _run(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tenant: str) -> str:
         """The result as text for the model, at most 8000 characters. Takes at most `tool.timeout_ms`. `about` is what
