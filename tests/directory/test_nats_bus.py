@@ -47,7 +47,7 @@ async def heard(bus: NatsBus, speaker: NatsBus, messages: AsyncIterator[Message]
     return coming.result().data
 
 
-async def test_what_one_host_says_another_hears(server: NatsServer) -> None:
+async def test_what_one_host_says_another_hears(server: NatsServer, caplog: pytest.LogCaptureFixture) -> None:
     async with buses(Servers([server.url]), Servers([server.url])) as (one, other):
         async with other.listen("vp.pop.*.report", "vp.asg.*") as messages:
             await heard(other, one, messages, "vp.pop.fra.report")
@@ -56,6 +56,7 @@ async def test_what_one_host_says_another_hears(server: NatsServer) -> None:
             while (message := await anext(messages)).subject != "vp.asg.fra":
                 pass
             assert message.data == b"this"
+    assert "lost" not in caplog.text, "a bus that is closed is not lost"
 
 
 async def test_a_bus_without_its_server_drops_what_is_said_and_goes_on_when_it_is_there(server: NatsServer) -> None:

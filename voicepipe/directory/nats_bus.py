@@ -49,6 +49,7 @@ class NatsBus:
         self._client = client
         self._reached = asyncio.Event()
         self._troubled_at = -LOG_EVERY_S
+        self._ends = False
 
     @classmethod
     @asynccontextmanager
@@ -59,6 +60,7 @@ class NatsBus:
         try:
             yield bus
         finally:
+            bus._ends = True
             connecting.cancel()
             with suppress(asyncio.CancelledError):
                 await connecting
@@ -113,7 +115,8 @@ class NatsBus:
             logger.warning("the bus (NATS): %s", error or type(error).__name__)
 
     async def _lost(self) -> None:
-        logger.warning("the bus (NATS) is lost: the servers are tried in turn; live calls go on")
+        if not self._ends:
+            logger.warning("the bus (NATS) is lost: the servers are tried in turn; live calls go on")
 
     async def _found(self) -> None:
         logger.info("the bus (NATS) is there again, at %s", self._client.connected_url and
