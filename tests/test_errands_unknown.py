@@ -219,7 +219,7 @@ async def test_what_a_reply_beside_the_conversation_began_is_logged_when_it_is_o
     assert (await runs.ask(remembered=False)).failed
     runs.over(lambda: "Booked.")
     await asyncio.sleep(0)
-    assert "a tool is over that no reply waits for: book: Booked." in caplog.text
+    assert "a tool is over that no reply waits for: book: 'Booked.'" in caplog.text
     assert (await runs.ask(remembered=False)).output == "Booked."
     assert len(runs.keys) == 1 and not runs.history.items
     await runs.ask(remembered=False)
@@ -243,7 +243,7 @@ async def test_what_fails_late_beside_the_conversation_may_be_tried_again(caplog
     await runs.ask(remembered=False)
     runs.over(no_table)
     await asyncio.sleep(0)
-    assert "book: Error: there is no table left" in caplog.text and UNKNOWN not in caplog.text
+    assert "book: 'Error: there is no table left" in caplog.text and UNKNOWN not in caplog.text
     await runs.ask(remembered=True)
     assert len(runs.keys) == 2
 
@@ -283,4 +283,4 @@ async def test_what_no_reply_has_read_is_kept_and_logged_when_the_call_ends(capl
     assert errands.begin(WEB, ToolCall("c2", "book", "{}"), {}, remembered=False) is errand and len(begun) == 1
     errands.leave()
     errands.leave()
-    assert caplog.text.count("no reply has read what came of a tool: book: Booked.") == 1
+    assert caplog.text.count("no reply has read what came of a tool: book: 'Booked.'") == 1

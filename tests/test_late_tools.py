@@ -105,7 +105,7 @@ async def test_what_a_reply_beside_the_conversation_began_and_is_over_late_is_to
     uses = Slow(3.0)
     does = [Does(at, "respond_beside", ASKED) for at in (500, 5000, 7000)]
     recording = await play(scenario(says=[], replies=UNSURE | {BOOKED: "It is booked."}, does=does), uses)
-    assert f"a tool is over that no reply waits for: book: {BOOKED}" in caplog.text
+    assert f"a tool is over that no reply waits for: book: {BOOKED!r}" in caplog.text
     assert len(uses.names) == 2, "the second one reads it, the third one wishes for another"
     assert recording.story.count(TOLD) == 1 and tools_of(recording) == []
 

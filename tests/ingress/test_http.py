@@ -277,14 +277,6 @@ async def test_health() -> None:
         assert (await client.get("/healthz")).status_code == 200
 
 
-async def test_the_pages(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    (tmp_path / "index.html").write_text("<h1>hello</h1>")
-    monkeypatch.setattr(http, "WEB", tmp_path)
-    async with requests(FakePop()) as client:
-        assert "hello" in (await client.get("/")).text
-        assert (await client.get("/../http.py")).status_code == 404
-
-
 async def test_a_call_in_progress_when_the_server_stops() -> None:
     pop = FakePop()
     listener = server.bind(pop.config.http)
