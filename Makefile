@@ -25,6 +25,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   sipp:sip-tester:calls_by_SIP_from_sipp \
   baresip:baresip-core:calls_by_SIP_from_baresip \
   /usr/sbin/nats-server:nats-server:the_bus_between_hosts \
+  openssl:openssl:keys_of_directories \
   /usr/lib/*/kamailio/modules/tls.so:kamailio-tls-modules:calls_by_TLS_through_Kamailio
 
 .PHONY: help demo test test-clients test-engines lint types bench bench-attacks bench-vllm soak fuzz chaos-pop docs screenshots venv system clean

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,9 +13,10 @@ import pytest
 import websockets
 
 from latency_probes.own_server import started
+from tests.directory.keys import make_keys, needs_openssl
 from tests.directory.nats_server import PERMISSIONS, free_port, nats_server, needs_nats
 
-pytestmark = [needs_nats, pytest.mark.e2e]
+pytestmark = [needs_nats, needs_openssl, pytest.mark.e2e]
 DIRECTORY = """
 [directory]
 key = "directory.pem"
@@ -59,15 +59,8 @@ def command(folder: Path, name: str, *args: str) -> Iterator[str]:
         yield child.url
 
 
-@pytest.fixture
-def keys(tmp_path: Path) -> None:
-    """The directory's, made as its configuration says."""
-    key, public = tmp_path / "directory.pem", tmp_path / "directory.pub.pem"
-    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", key], check=True)
-    subprocess.run(["openssl", "pkey", "-in", key, "-pubout", "-out", public], check=True)
-
-
-async def test_a_caller_asks_the_directory_and_calls_the_pop(tmp_path: Path, keys: None) -> None:
+async def test_a_caller_asks_the_directory_and_calls_the_pop(tmp_path: Path) -> None:
+    await asyncio.to_thread(make_keys, tmp_path)
     port = free_port()
     with ExitStack() as stack:
         bus = stack.enter_context(nats_server(tmp_path, PERMISSIONS)).url

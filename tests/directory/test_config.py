@@ -10,6 +10,7 @@ import httpx
 import msgspec
 import pytest
 
+from tests.directory.keys import make_keys, needs_openssl
 from tests.directory.nats_server import nats_server, needs_nats
 from voicepipe import directory_config
 from voicepipe.directory_config import DirectoryConfig, DirectoryTenant
@@ -60,9 +61,10 @@ def test_a_directory_that_cannot_start_says_what_is_missing(tmp_path: Path, text
     assert "Traceback" not in ended.stderr
 
 
+@needs_openssl
 @needs_nats
 def test_the_command_answers_and_a_signal_ends_it(tmp_path: Path) -> None:
-    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", tmp_path / "directory.pem"], check=True)
+    make_keys(tmp_path)
     with nats_server(tmp_path) as bus:
         (file := tmp_path / "directory.toml").write_text(
             f'[directory]\nkey = "directory.pem"\n[bus]\nservers = ["{bus.url}"]\n'
