@@ -33,18 +33,12 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one token allows."""
 
     id: str
-    """Of the call; of the request, if it is for no new call."""
+    """Of the call."""
     tenant: str
     agents: tuple[str, ...] = ()
     """That may be called; empty: all."""
     slots: int | None = None
     """Calls of the tenant at a time, at one PoP."""
-    agent: str | None = None
-    """The only one that may answer. None: the caller says which."""
-    session: str = ""
-    """Of the session that was settled beforehand and comes to the PoP by the bus; empty: there is none."""
-    once: bool = True
-    """It is for a new call. Otherwise for what can be done with calls in progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +157,7 @@ class Tokens(Protocol):
         """What the token allows; it is not used up by that. Raises Unauthorized."""
 
     def use(self, grant: Grant) -> None:
-        """A call begins with it. Raises Unauthorized: one did before, or it is for no new call."""
+        """A call begins with it. Raises Unauthorized: one did before."""
 
 
 class PopApi(KeyHolders, Protocol):

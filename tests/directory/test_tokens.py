@@ -89,12 +89,6 @@ def test_what_was_used_is_forgotten_only_once_it_has_expired() -> None:
     assert len(ours._used) < 20
 
 
-def test_what_is_no_new_call_may_be_asked_for_more_than_once() -> None:
-    grant = Grant(id="r1", tenant="acme", once=False)
-    ours, token = gate(), signed(grant)
-    assert ours.read(token) == ours.read(token) == grant
-
-
 def test_a_key_may_be_exchanged_while_tokens_of_the_old_one_are_about() -> None:
     new = Ed25519PrivateKey.generate()
     ours = gate()

@@ -16,7 +16,6 @@ import msgspec
 from voicepipe.call_api import Grant
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus, Message
-from voicepipe.directory.report import Report
 from voicepipe.directory.report import decoded as decoded_report
 from voicepipe.directory.router import Candidate, Wanted, choose
 from voicepipe.directory.subjects import Assignment, Goodbye
@@ -107,10 +106,5 @@ class Directory:
 
     def _offer(self, candidate: Candidate, kind: str, grant: Grant) -> Offer:
         seen = candidate.seen
-        token = self._signer.sign(grant, seen.pop, seen.report.epoch, _clock_there(seen.report, seen.age_s))
+        token = self._signer.sign(grant, seen.pop, seen.report.epoch, seen.report.clock_s + seen.age_s)
         return Offer(seen.pop, seen.condition.urls[kind], token, round(candidate.turn_ms, 1))
-
-
-def _clock_there(report: Report, age_s: float) -> float:
-    """Unix seconds by the PoP's clock, now."""
-    return report.clock_s + age_s

@@ -69,20 +69,20 @@ class Gate:
             raise Unauthorized(f"This token is for another PoP, or for an earlier run of this one: {AGAIN}.")
         if self._clock() >= claims.exp + LEEWAY_S:
             raise Unauthorized(f"This token has expired: {AGAIN}.")
-        if claims.grant.once and claims.grant.id in self._used:
-            raise Unauthorized(f"This token was used already: {AGAIN}.")
+        self._check_unused(claims.grant)
         return claims.grant
 
     def use(self, grant: Grant) -> None:
-        """A call begins with it. Raises Unauthorized: one did before, or it is for no new call."""
-        if not grant.once:
-            raise Unauthorized(f"This token is for calls in progress: {AGAIN}.")
-        if grant.id in self._used:
-            raise Unauthorized(f"This token was used already: {AGAIN}.")
+        """A call begins with it. Raises Unauthorized: one did before."""
+        self._check_unused(grant)
         now = self._clock()
         for old in [used for used, until in self._used.items() if until <= now]:
             del self._used[old]
         self._used[grant.id] = now + VALID_S + 2 * LEEWAY_S
+
+    def _check_unused(self, grant: Grant) -> None:
+        if grant.id in self._used:
+            raise Unauthorized(f"This token was used already: {AGAIN}.")
 
     def _claims(self, token: str) -> _Claims:
         try:

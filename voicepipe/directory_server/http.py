@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from voicepipe.call_api import Grant, Tenant
 from voicepipe.directory.directory import Directory, Placement
-from voicepipe.directory.router import CANDIDATES, TAKES, Wanted
+from voicepipe.directory.router import TAKES, Wanted
 from voicepipe.directory.tokens import VALID_S
 from voicepipe.directory.view import Seen
 from voicepipe.directory_config import DirectoryConfig
@@ -89,7 +89,7 @@ class DirectoryApi:
         return JSONResponse(_answer(await self._directory.place(wanted, grant)), headers={"Cache-Control": "no-store"})
 
     async def regions(self, request: Request) -> Response:
-        """GET: the PoPs, the nearest to the directory first, and where each can be measured."""
+        """GET: the PoPs, the nearest to the directory first, and where callers reach them."""
         self._doors.caller(request)
         rows = [_region(seen) for seen in sorted(self._directory.pops(), key=lambda seen: _distance(seen, self._here))]
         return JSONResponse({"regions": rows}, headers={"Cache-Control": f"max-age={REGIONS_AGE_S}"})
@@ -121,7 +121,6 @@ def app(config: DirectoryConfig, directory: Directory, tenants: Tenants) -> Star
 
 
 def _answer(placement: Placement) -> dict[str, Any]:
-    assert len(placement.offers) <= CANDIDATES
     candidates = [
         {"pop": offer.pop, "url": offer.url, "token": offer.token, "turn_ms_est": offer.turn_ms}
         for offer in placement.offers

@@ -157,4 +157,4 @@ def _granted(tokens: Tokens | None, token: str) -> Caller:
         raise Unauthorized("No directory's tokens are taken here: use a key.")
     grant = tokens.read(token)
     tenant = Tenant(grant.tenant, grant.agents, grant.slots)
-    return Caller(tenant, grant.agent, secret=token if grant.once else "", grant=grant)
+    return Caller(tenant, secret=token, grant=grant)
