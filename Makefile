@@ -28,7 +28,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   openssl:openssl:keys_of_directories \
   /usr/lib/*/kamailio/modules/tls.so:kamailio-tls-modules:calls_by_TLS_through_Kamailio
 
-.PHONY: help demo test test-clients test-engines lint types bench bench-attacks bench-vllm soak fuzz chaos-pop docs screenshots venv system clean
+.PHONY: help demo test test-clients test-engines lint types bench bench-attacks bench-vllm soak fuzz chaos chaos-pop docs screenshots venv system clean
 .DEFAULT_GOAL := help
 SHELL := bash
 
@@ -42,8 +42,9 @@ demo bench bench-attacks bench-vllm: export GLIBC_TUNABLES ?= glibc.malloc.huget
 demo: $(VENV)/.run  ## A PoP on this machine, with one spoken call placed to it
 	@$(BIN)/voicepipe demo $(ARGS)
 
+# Two files at a time: most tests wait for calls, which take as long as people speak.
 test: venv system  ## All tests (ARGS are pytest's)
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
 test-clients: venv system $(CLIENTS)/.installed $(NODE_MODULES)/.installed  ## Stock Realtime clients call a PoP; needs npm
 	@$(BIN)/python -m pytest tests/clients $(ARGS)
@@ -77,6 +78,9 @@ bench-vllm: $(VLLM)/.installed  ## The same, with a small language model in vLLM
 
 fuzz: venv  ## INPUTS (a million) of every protocol's reader, mutated; ARGS are tests.fuzz's, targets among them
 	@$(BIN)/python -m tests.fuzz --inputs $(INPUTS) $(ARGS)
+
+chaos: venv system  ## PoPs, directories and NATS servers of a fleet fail under load, in namespaces (ARGS: which)
+	@$(BIN)/python -m tests.fleet $(ARGS)
 
 chaos-pop: venv  ## Engines, the disk, the clock and the network fail in the middle of turns (ARGS: which)
 	@$(BIN)/python -m tests.chaos $(ARGS)

@@ -17,17 +17,18 @@ import msgspec
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from latency_probes import capacity, health, report, soak_report
+from latency_probes import by_pop, capacity, health, report, soak_report
 from latency_probes.caller import Caller
 from latency_probes.machine import Stolen
 from latency_probes.misbehaving import Site
 from latency_probes.own_server import COMMAND, own_server
-from latency_probes.plan import SETS, CallPlan, make_plan, sizes
-from latency_probes.realtime import RealtimeCaller, endpoint, idle_frames
+from latency_probes.plan import SETS, SINGLE, CallPlan, make_plan, sizes
+from latency_probes.realtime import RealtimeCaller, endpoint, idle_frames, origin, trusted
 from latency_probes.run import Runner
 from latency_probes.sip import SipCaller, free_port
 from latency_probes.soak import Soak, Soaked
 from latency_probes.twilio import TwilioCaller, door
+from latency_probes.via import KINDS, Via
 from latency_probes.webrtc import WebRtcCaller
 from voicepipe.audio import opus
 from voicepipe.errors import ProbeError
@@ -84,8 +85,13 @@ def parser() -> argparse.ArgumentParser:
     cli.add_argument("url", nargs="?", default="", help="ws://host:port/v1/realtime or http://host:port")
     cli.add_argument("--self", dest="own", action="store_true", help="instead of URL: start a PoP here, then stop it")
     cli.add_argument("--config", type=Path, help="the configuration of the PoP that --self starts")
+    cli.add_argument("--via", default="", metavar="URL", help="instead of URL: calls ask this directory where to go")
+    cli.add_argument("--place", type=place, metavar="LAT,LON", help="with --via: where callers are; --place=-33.9,18.4")
+    cli.add_argument(
+        "--rtt", type=round_trips, default={}, metavar="POP=MS,...", help="with --via: round trips that they measured"
+    )
     cli.add_argument("--by", choices=CALLERS, default="websocket", help="how calls are placed (default websocket)")
-    cli.add_argument("--set", dest="kinds", type=kinds_of, default=SETS, help=f"all, or some of {','.join(SETS)}")
+    cli.add_argument("--set", dest="kinds", type=kinds_of, default=SINGLE, help=f"all, or some of {','.join(SETS)}")
     cli.add_argument("--calls", type=positive, help="so many calls (default: every utterance once)")
     cli.add_argument("--concurrency", type=positive, default=1, help="calls at a time (default 1)")
     cli.add_argument(
@@ -142,15 +148,41 @@ def hours(text: str) -> float:
     return number
 
 
+def place(text: str) -> tuple[float, float]:
+    """Latitude and longitude."""
+    try:
+        latitude, longitude = map(float, text.split(","))
+    except ValueError:
+        latitude = longitude = float("nan")
+    if not (abs(latitude) <= 90 and abs(longitude) <= 180):
+        raise argparse.ArgumentTypeError(f"{text!r} is no place: give latitude and longitude, as 50.1,8.7")
+    return latitude, longitude
+
+
+def round_trips(text: str) -> dict[str, float]:
+    """Milliseconds by PoP."""
+    try:
+        pairs = [part.split("=") for part in text.split(",")]
+        return {pop: float(ms) for pop, ms in pairs}
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} are no round trips: give them as fra1=12,lhr1=19.5") from None
+
+
 @contextmanager
 def target(options: argparse.Namespace) -> Iterator[str]:
-    """The address of the server to call. Raises ProbeError unless there is exactly one."""
+    """The address of the server to call, or of the directory. Raises ProbeError unless there is exactly one."""
     if options.url and options.own:
         raise ProbeError("give an address or --self, not both (make bench gives --self: for a server that runs "
                          "already, python -m latency_probes ADDRESS)")  # fmt: skip
-    if not options.url and not options.own:
+    if options.via:
+        check_via(options)
+    elif options.place or options.rtt:
+        raise ProbeError("--place and --rtt are told to a directory: add --via with its address, or leave them out")
+    elif not options.url and not options.own:
         raise ProbeError("give the address of one server, for example ws://127.0.0.1:8080/v1/realtime, or --self")
-    if options.own:
+    if options.via:
+        yield origin(options.via)
+    elif options.own:
         config = options.config or (SOAK_CONFIG if options.soak else None)
         own = ("--config", str(config)) if config else ()
         with ExitStack() as stack:
@@ -167,6 +199,17 @@ def target(options: argparse.Namespace) -> Iterator[str]:
         yield options.url
 
 
+def check_via(options: argparse.Namespace) -> None:
+    """Raises ProbeError: calls cannot be placed by a directory like this."""
+    if options.url or options.own:
+        raise ProbeError("--via says where to call: give it alone, without an address or --self")
+    if options.by not in KINDS:
+        raise ProbeError(f"directories place calls by {' and '.join(KINDS)}: --via does nothing for --by {options.by}, "
+                         "so call a PoP's own address")  # fmt: skip
+    if options.soak or options.capacity:
+        raise ProbeError("--soak and --capacity are of one PoP: give its address in place of --via")
+
+
 def probed(options: argparse.Namespace, console: Console) -> int:
     """Place the planned calls and report."""
     plan = make_plan(options.kinds, options.seed, options.calls)
@@ -178,8 +221,11 @@ def probed(options: argparse.Namespace, console: Console) -> int:
         run = stoppable(runner.run(plan))
     summary = report.summarise(run, options.budget_ms, options.p95_ms or options.budget_ms)
     report.show(run, summary, console)
-    console.print(health.vitals(options.url), highlight=False)
-    keep(options.json, {"url": options.url, "seed": options.seed, "summary": summary, "run": run})
+    pops = by_pop.rows(run)
+    by_pop.show(pops, console)
+    if not options.via:
+        console.print(health.vitals(options.url), highlight=False)
+    keep(options.json, {"url": options.url, "seed": options.seed, "summary": summary, "pops": pops, "run": run})
     return STOPPED if run.calls < run.planned else 1 if summary.breaches else 0
 
 
@@ -231,8 +277,11 @@ def caller_for(options: argparse.Namespace, by: str = "") -> Callable[[CallPlan]
     """Makes the caller of each call; `by` another door than that of the options."""
     by = by or options.by
     make = CALLERS[by]
-    opus.load()  # Not while other calls' blocks wait.
-    where = {"phone": options.phone} if by == "sip" else {}
+    opus.load()  # Not while other calls' blocks wait, ...
+    trusted()  # ... nor this.
+    where: dict[str, Any] = {"phone": options.phone} if by == "sip" else {}
+    if options.via:
+        where = {"via": Via(options.url, by, options.key, options.agent, options.place, options.rtt)}
     key = (by == "twilio" and options.twilio_token) or options.key
     return lambda plan: make(options.url, plan.noise, options.seed, key, options.agent, **where)
 

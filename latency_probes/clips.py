@@ -19,6 +19,9 @@ FOLDER = Path(__file__).parent / "utterances"
 MANIFEST = FOLDER / "manifest.json"
 VOICES = ("slt", "rms", "awb")
 KINDS = ("finished", "unfinished", "pause_inside", "pause_between", "barge_in")
+"""Sets of clips that are said one by one."""
+GUEST_KINDS = ("guest", "short_answer", "goes_on")
+"""What guests of the front desk say (`guests.py`); `goes_on`: "yes, but ..." with the voice's own pause."""
 PAUSE_MS = (300, 700)
 FADE_MS = 5
 
@@ -60,7 +63,7 @@ class Speech:
     """First voiced sample after the pause; 0 without one."""
 
 
-def load(kinds: Sequence[str] = KINDS) -> list[Utterance]:
+def load(kinds: Sequence[str] = KINDS + GUEST_KINDS) -> list[Utterance]:
     """The utterances of these kinds, in the order of the manifest."""
     everything = msgspec.json.decode(MANIFEST.read_bytes(), type=list[Utterance])
     return [utterance for utterance in everything if utterance.kind in kinds]

@@ -9,10 +9,11 @@ import numpy as np
 from latency_probes import clips, sound
 from latency_probes.caller import Caller
 from latency_probes.clips import Speech
+from latency_probes.guests import Conversation
 from latency_probes.plan import CallPlan, Over, Turn
 from latency_probes.records import MISSED_S, CallRecord, Said
 from latency_probes.sound import rng_for
-from latency_probes.timeline import BLOCK, Timeline, voiced_span
+from latency_probes.timeline import BLOCK, Reply, Timeline, voiced_span
 from voicepipe.errors import ProbeError
 
 POLL_S = 0.02
@@ -39,6 +40,8 @@ async def converse(caller: Caller, plan: CallPlan, seed: int) -> CallRecord:
     try:
         await caller.dial()
         await greeting_over(caller)
+        if plan.guest:
+            await visit(caller, record, Conversation(plan.guest, plan.voice), seed)
         for turn, speech, over in zip(plan.turns, speeches, overs, strict=True):
             await asyncio.sleep(rng.uniform(*PAUSE_MS) / 1000)
             into = rng.uniform(*OVER_MS) / 1000
@@ -52,6 +55,27 @@ async def converse(caller: Caller, plan: CallPlan, seed: int) -> CallRecord:
         except ProbeError as error:
             record.failure = str(error)
     return record
+
+
+async def visit(caller: Caller, record: CallRecord, guest: Conversation, seed: int) -> None:
+    """What the guest says next is decided by what the agent has said."""
+    line, rng = caller.timeline, rng_for(seed, f"guest {record.plan.number}")
+    said_at = 0.0
+    try:
+        while turn := guest.next([reply.text for reply in heard_since(line, said_at)], line):
+            speech = await asyncio.to_thread(clips.speech, turn.utterance, seed)
+            over = await asyncio.to_thread(over_speech, turn.over, seed)
+            await asyncio.sleep(rng.uniform(*PAUSE_MS) / 1000)
+            said_at = time.monotonic()
+            into = rng.uniform(*OVER_MS) / 1000
+            record.said.append(await take_turn(caller, turn, speech, over, into))
+    finally:
+        record.visit = guest.end(line)
+
+
+def heard_since(line: Timeline, second: float) -> list[Reply]:
+    """The replies that became audible after this second."""
+    return [reply for reply in line.replies.values() if reply.first_audible and reply.first_audible.arrived > second]
 
 
 def over_speech(over: Over | None, seed: int) -> Speech | None:

@@ -1,4 +1,4 @@
-"""Makes the clips and their manifest from `utterances/sentences.toml`: `python -m latency_probes.generate`.
+"""Makes the clips of `utterances/*.toml` and their manifest: `python -m latency_probes.generate`.
 
 For developers only, and needs `flite` with the voices slt, rms and awb (Debian: apt install flite); running the probes
 needs neither, because the clips are part of the package. Every sentence is spoken in one breath; where a caller is to
@@ -13,12 +13,14 @@ import tomllib
 import wave
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import av
 import numpy as np
 
-from latency_probes.clips import FOLDER, MANIFEST, VOICES
+from latency_probes.clips import FOLDER, GUEST_KINDS, MANIFEST, VOICES
+from latency_probes.guest_file import guests
 from voicepipe.audio import RATE, Pcm, dbfs, ms_to_samples
 
 LEVEL_DBFS = -23.0
@@ -45,7 +47,7 @@ class Sentence:
 
 def main() -> int:
     """Write the clips and the manifest; returns the exit status."""
-    sentences = read_sentences(FOLDER / "sentences.toml")
+    sentences = [*read_sentences(FOLDER / "sentences.toml"), *said_by_guests()]
     jobs = [(sentence, voice) for sentence in sentences for voice in VOICES]
     with ThreadPoolExecutor(2) as pool:
         clips = list(pool.map(lambda job: make_clip(*job), jobs))
@@ -67,6 +69,13 @@ def read_sentences(path: Path) -> list[Sentence]:
     return sentences
 
 
+def said_by_guests() -> list[Sentence]:
+    """Every text of guests.toml once."""
+    texts = sorted({found for guest in guests() for act in guest.acts for found in act.texts()})
+    numbers = {kind: count(1) for kind in GUEST_KINDS}
+    return [Sentence(next(numbers[kind]), kind, "guest", "", text, "") for kind, text in texts]
+
+
 def make_clip(sentence: Sentence, voice: str) -> dict[str, object]:
     """Speak `sentence`, write the clip, and return its line of the manifest."""
     pcm, phones = speak(sentence.text, voice)
@@ -82,7 +91,7 @@ def make_clip(sentence: Sentence, voice: str) -> dict[str, object]:
         "voice": voice,
         "text": sentence.text,
         "intent": sentence.intent,
-        "noise": "quiet" if sentence.kind == "barge_in" else noise,
+        "noise": "quiet" if sentence.kind in ("barge_in", *GUEST_KINDS) else noise,
         "file": file.as_posix(),
     }
     if sentence.before:

@@ -12,8 +12,8 @@ import numpy as np
 
 from latency_probes import clips
 from latency_probes.barge_in import judge_over
-from latency_probes.records import MISSED_S, CallRecord, Said, TurnResult
-from latency_probes.timeline import AUDIBLE_DBFS, WIRE_RATE, Reply, Timeline, frame_levels
+from latency_probes.records import MISSED_S, CallRecord, CallResult, Said, TurnResult
+from latency_probes.timeline import AUDIBLE_DBFS, CREATED, WIRE_RATE, Reply, Timeline, frame_levels
 from latency_probes.transcripts import (
     after_acknowledgement,
     contains,
@@ -35,6 +35,32 @@ def judge_call(record: CallRecord, references: Mapping[str, Pcm]) -> list[TurnRe
     return [judge(said, record.timeline, references.get(said.turn.utterance.id)) for said in record.said]
 
 
+def greeting_ms(record: CallRecord) -> float | None:
+    """From asking for the call to the first sound of its greeting; None: there was none before the caller spoke."""
+    line = record.timeline
+    until = line.sent_at(record.said[0].start) if record.said else float("inf")
+    heard = [reply.first_audible.arrived for reply in line.replies.values() if reply.first_audible]
+    first = min(heard, default=float("inf"))
+    return 1000 * (first - line.began) if line.began and first < until else None
+
+
+def routed(record: CallRecord) -> CallResult | None:
+    """What the directory said of the call, and when it had begun; None: none was asked, or no PoP took the call."""
+    route = record.timeline.route
+    if route is None:
+        return None
+    return CallResult(
+        number=record.plan.number,
+        pop=route.pop,
+        turn_ms_est=route.turn_ms_est,
+        degraded=route.degraded,
+        asked=route.asked,
+        tries=route.tries,
+        created_ms=record.timeline.setup.get(CREATED),
+        greeting_ms=greeting_ms(record),
+    )
+
+
 def judge(said: Said, line: Timeline, reference: Pcm | None = None) -> TurnResult:
     """One turn, judged; `reference` is the reply to the same question when nothing came over it."""
     utterance, (first, last) = said.turn.utterance, said.speech.voiced
@@ -54,6 +80,7 @@ def judge(said: Said, line: Timeline, reference: Pcm | None = None) -> TurnResul
         cut_in=cut_in is not None,
         word_errors=word_error_rate(utterance.text, heard) if heard else None,
         place=utterance.place,
+        pop=line.route.pop if line.route else "",
     )
     if answer and answer.first_audible:
         result.gap_ms = (answer.first_audible.arrived - ended) * 1000

@@ -13,7 +13,7 @@ from pathlib import Path
 from voicepipe.errors import ProbeError
 
 COMMAND = (sys.executable, "-m", "voicepipe", "pop", "--port", "0")
-READY = re.compile(r"answers at (https?://[^\s;,]+)")
+READY = re.compile(r"^\S+ answers at (https?://[^\s;,]+)", re.MULTILINE)
 READY_S = 300.0
 DRAIN_S = 15.0
 

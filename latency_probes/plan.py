@@ -3,19 +3,22 @@
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
 
 from latency_probes import clips
-from latency_probes.clips import Utterance
+from latency_probes.clips import VOICES, Utterance
+from latency_probes.guest_file import Guest, guests
 from latency_probes.sound import SOUNDS, rng_for
 
 TURNS = 6
 """Most turns of one call."""
 OVERLAYS = {"hum": 30, "cough": 24, "door": 12, "keyboard": 12, "steady": 18, "echo": 24}
-SETS = (*clips.KINDS, "overlay")
+SINGLE = (*clips.KINDS, "overlay")
+"""Sets whose turns stand by themselves."""
+SETS = (*SINGLE, "guests")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,10 @@ class CallPlan:
     number: int
     noise: str
     turns: tuple[Turn, ...]
+    guest: Guest | None = None
+    """Decides by what it hears what to say, in place of `turns`."""
+    voice: str = ""
+    """The guest's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +70,22 @@ def make_plan(kinds: Sequence[str], seed: int, calls: int | None = None) -> Plan
     rounds = []
     for number in count():
         rng = rng_for(seed, f"plan {number}")
-        drawn = [*conversations(kinds, rng), *interruptions(kinds, rng)]
+        drawn = [CallPlan(0, *call) for call in (*conversations(kinds, rng), *interruptions(kinds, rng))]
+        drawn += [CallPlan(0, "quiet", (), guest, voice) for voice in VOICES for guest in guests() if "guests" in kinds]
         rounds += [drawn[int(index)] for index in rng.permutation(len(drawn))]
         if calls is None or len(rounds) >= calls or not drawn:
             break
     chosen = rounds[:calls]
-    asked = {turn.utterance.id: turn.utterance for _, turns in chosen for turn in turns if turn.over}
-    references = [(question.noise, (Turn("reference", question),)) for question in asked.values()]
+    asked = {turn.utterance.id: turn.utterance for call in chosen for turn in call.turns if turn.over}
+    references = [CallPlan(0, question.noise, (Turn("reference", question),)) for question in asked.values()]
     numbers = count(1)
-    return Plan(
-        tuple(CallPlan(next(numbers), noise, turns) for noise, turns in references),
-        tuple(CallPlan(next(numbers), noise, turns) for noise, turns in chosen),
-    )
+    return Plan(*(tuple(replace(call, number=next(numbers)) for call in calls) for calls in (references, chosen)))
 
 
 def conversations(kinds: Sequence[str], rng: np.random.Generator) -> list[tuple[str, tuple[Turn, ...]]]:
     """Calls of up to six turns by the same voice in the same room; what may end a call is said last, once."""
     groups: dict[tuple[str, str], list[Turn]] = defaultdict(list)
-    for utterance in clips.load([kind for kind in kinds if kind != "barge_in"]):
+    for utterance in clips.load([kind for kind in kinds if kind in clips.KINDS and kind != "barge_in"]):
         groups[utterance.voice, utterance.noise].append(Turn(utterance.kind, utterance))
     drawn = []
     for (_, noise), turns in groups.items():
@@ -98,7 +103,7 @@ def interruptions(kinds: Sequence[str], rng: np.random.Generator) -> list[tuple[
     """Calls of one question, with something over the reply; a later turn could not be compared with its reference."""
     everything = clips.load(["finished"])
     questions = [item for item in everything if clips.intents()[item.intent].long_reply and item.noise == "quiet"]
-    asked = {voice: [item for item in questions if item.voice == voice][::4] for voice in clips.VOICES}
+    asked = {voice: [item for item in questions if item.voice == voice][::4] for voice in VOICES}
     anything = [item for own in asked.values() for item in own]
     overs = [Over(clip.id, clip) for clip in clips.load(["barge_in"]) if "barge_in" in kinds]
     for sound, number in OVERLAYS.items() if "overlay" in kinds else ():
@@ -119,7 +124,10 @@ def one_of(utterances: Sequence[Utterance], rng: np.random.Generator) -> Utteran
 
 def sizes() -> dict[str, int]:
     """How many utterances each set holds."""
-    return {kind: len(clips.load([kind])) for kind in clips.KINDS} | {"overlay": sum(OVERLAYS.values())}
+    return {kind: len(clips.load([kind])) for kind in clips.KINDS} | {
+        "overlay": sum(OVERLAYS.values()),
+        "guests": len(guests()) * len(VOICES),
+    }
 
 
 assert set(OVERLAYS) == {*SOUNDS, "echo"}

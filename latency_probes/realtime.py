@@ -3,11 +3,13 @@
 import asyncio
 import time
 from base64 import b64decode, b64encode
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import lru_cache
 from socket import SO_LINGER, SOL_SOCKET
 from ssl import SSLContext, create_default_context
 from struct import pack
+from typing import Protocol, TypeVar
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -17,12 +19,13 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus, InvalidURI, W
 
 from latency_probes.mouth import Mouth, Talker
 from latency_probes.sound import bed
-from latency_probes.timeline import BLOCK, Event, Timeline
+from latency_probes.timeline import BLOCK, CREATED, Event, Timeline
 from voicepipe.audio import Pcm
 from voicepipe.errors import ProbeError
 
 DIAL_S = 10.0
 AUDIO = "response.output_audio.delta"
+T = TypeVar("T")
 
 
 class Head(msgspec.Struct):
@@ -34,42 +37,62 @@ class Head(msgspec.Struct):
     delta: str = ""
 
 
+class Directory(Protocol):
+    """As `via.Via`."""
+
+    async def call(self, line: Timeline, enter: Callable[[str, str], Awaitable[T]]) -> T: ...
+
+
 class RealtimeCaller(Talker[str]):
     """See `Caller`. `noise` and `seed` choose the room's noise; `agent` is sent as `model`.
 
-    `tls`: whom to trust behind wss and https addresses; None: whom this machine trusts.
+    `tls`: whom to trust behind wss and https addresses; None: whom this machine trusts. `via`: a directory that says
+    where to call, instead of `url` and `key`.
     """
 
     def __init__(
-        self, url: str, noise: str, seed: int, key: str = "", agent: str = "", tls: SSLContext | None = None
+        self,
+        url: str,
+        noise: str,
+        seed: int,
+        key: str = "",
+        agent: str = "",
+        tls: SSLContext | None = None,
+        via: Directory | None = None,
     ) -> None:
         timeline = Timeline()
         super().__init__(timeline, Mouth(timeline, noise, seed, frame_of, idle_frames(noise, seed)))
-        self._url = endpoint(url, agent)
-        self._tls = (tls or create_default_context()) if self._url.startswith("wss:") else None
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._url, self._key, self._agent = url, key, agent
+        self._tls = tls
+        self._via = via
         self._socket: ClientConnection | None = None
 
     async def dial(self) -> None:
         """See `Caller.dial`."""
+        self.timeline.began = time.monotonic()
+        socket = await (self._via.call(self.timeline, self._enter) if self._via else self._enter(self._url, self._key))
+        self._socket = socket
+        self._tasks = [asyncio.create_task(self._send(socket)), asyncio.create_task(self._receive(socket))]
+
+    async def _enter(self, url: str, key: str) -> ClientConnection:
+        url = endpoint(url, self._agent)
         try:
             # No compression: audio in base64 gains little and costs the generator its punctuality.
-            self._socket = await connect(
-                self._url,
-                ssl=self._tls,
-                additional_headers=self._headers,
+            return await connect(
+                url,
+                ssl=(self._tls or trusted()) if url.startswith("wss:") else None,
+                additional_headers={"Authorization": f"Bearer {key}"} if key else {},
                 compression=None,
                 max_size=None,
                 proxy=None,
                 open_timeout=DIAL_S,
             )
         except InvalidStatus as error:
-            raise ProbeError(refusal(self._url, error.response.status_code)) from error
+            raise ProbeError(refusal(url, error.response.status_code)) from error
         except InvalidURI as error:
-            raise ProbeError(f"{self._url} is not a WebSocket address: give ws://host:port/v1/realtime") from error
+            raise ProbeError(f"{url} is not a WebSocket address: give ws://host:port/v1/realtime") from error
         except (OSError, TimeoutError, WebSocketException) as error:
-            raise unreachable(self._url, error) from error
-        self._tasks = [asyncio.create_task(self._send(self._socket)), asyncio.create_task(self._receive(self._socket))]
+            raise unreachable(url, error) from error
 
     async def _disconnect(self) -> None:
         if self._socket:
@@ -94,6 +117,8 @@ class RealtimeCaller(Talker[str]):
                     self.timeline.add_audio(head.item_id, head.response_id, pcm, arrived)
                 else:
                     self.timeline.add_event(Event(head.type, arrived, msgspec.json.decode(message)))
+                if head.type == CREATED:
+                    self.timeline.note_setup(CREATED)
         except ConnectionClosed:
             return
         except (msgspec.MsgspecError, ValueError) as error:
@@ -109,6 +134,18 @@ def endpoint(url: str, agent: str) -> str:
     path = parts.path if parts.path.strip("/") else "/v1/realtime"
     query = "&".join(filter(None, [parts.query, f"model={quote(agent)}" if agent else ""]))
     return f"{scheme}://{parts.netloc}{path}" + (f"?{query}" if query else "")
+
+
+def origin(url: str) -> str:
+    """ "http(s)://HOST:PORT" of an address in any form that the probes take."""
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    return f"{'https' if parts.scheme in ('https', 'wss') else 'http'}://{parts.netloc}"
+
+
+@lru_cache(1)
+def trusted() -> SSLContext:
+    """Whom this machine trusts. Reading their certificates takes tens of milliseconds, so it is done once."""
+    return create_default_context()
 
 
 def reset(socket: ClientConnection) -> None:

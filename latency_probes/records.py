@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from latency_probes.clips import Speech
+from latency_probes.guests import Visit
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.timeline import Timeline
 
@@ -35,6 +36,8 @@ class CallRecord:
     said: list[Said] = field(default_factory=list)
     failure: str = ""
     lag_s: float = 0.0
+    visit: Visit | None = None
+    """Of a guest's call."""
 
 
 class TurnResult(msgspec.Struct):
@@ -70,6 +73,24 @@ class TurnResult(msgspec.Struct):
     """Numbers of the server's own record of the turn."""
     flags: dict[str, bool] = {}
     labels: dict[str, str] = {}
+    pop: str = ""
+    """Where a directory has sent the call; empty: none was asked."""
+
+
+class CallResult(msgspec.Struct):
+    """One call that a directory has sent somewhere. Times are milliseconds from asking it; None: it never came."""
+
+    number: int
+    """As in the plan."""
+    pop: str
+    turn_ms_est: float
+    degraded: bool
+    asked: int
+    tries: int
+    created_ms: float | None
+    """To `session.created`."""
+    greeting_ms: float | None
+    """To the greeting's first sound."""
 
 
 class OverResult(msgspec.Struct):

@@ -7,6 +7,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from latency_probes.clips import GUEST_KINDS
+from latency_probes.guests import Visit
 from latency_probes.plan import SETS
 from latency_probes.records import OverResult, TurnResult
 from latency_probes.run import Run
@@ -82,7 +84,7 @@ class Summary(msgspec.Struct):
 def summarise(run: Run, budget_ms: float, p95_ms: float) -> Summary:
     """Rows by set, and within each by the server's confidence and by noise."""
     rows, over_rows = [], []
-    for kind in SETS:
+    for kind in (*SETS, *GUEST_KINDS):
         turns = [turn for turn in run.turns if turn.kind == kind]
         if kind in ("barge_in", "overlay"):
             over_rows += [over_row(name, some) for name, some in over_groups(kind, turns)]
@@ -201,6 +203,8 @@ def show(run: Run, summary: Summary, console: Console) -> None:
         console.print(stage_table([row for row in summary.rows if AFTER not in row.name]))
     if summary.over_rows:
         console.print(over_table(summary.over_rows))
+    if run.visits:
+        show_visits(run.visits, console)
     generator = run.generator
     console.print(
         f"{run.calls} calls, {len(run.failures)} failed or ended early; the generator took "
@@ -215,6 +219,19 @@ def show(run: Run, summary: Summary, console: Console) -> None:
         console.print(f"[red]stopped after {run.calls} of {run.planned} calls:[/] the others are not in these figures")
     for breach in summary.breaches:
         console.print(f"[red]over the budget:[/] {breach}")
+
+
+def show_visits(visits: Sequence[Visit], console: Console) -> None:
+    """How many guests got what they wanted, and what went wrong for the others."""
+    reached = rate(sum(visit.reached for visit in visits), len(visits))
+    impossible = rate(sum(bool(visit.impossible) for visit in visits), len(visits))
+    asides = rate(sum(bool(visit.wrong_asides) for visit in visits), len(visits))
+    console.print(f"guests who got what they wanted: {reached.count} of {reached.total}")
+    console.print(f"  done what cannot be: {impossible}; answered with something else: {asides}")
+    for visit in visits:
+        for wrong in (visit.why_not, *visit.impossible, *visit.wrong_asides):
+            if wrong:
+                console.print(f"  {visit.guest} ({visit.voice}): {wrong}", highlight=False)
 
 
 def gap_table(rows: Sequence[Row]) -> Table:

@@ -11,13 +11,15 @@ import msgspec
 
 from latency_probes.caller import Caller
 from latency_probes.conversation import converse
-from latency_probes.measure import judge_call
+from latency_probes.guests import Visit
+from latency_probes.measure import greeting_ms, judge_call, routed
 from latency_probes.plan import CallPlan, Plan
-from latency_probes.records import CallRecord, TurnResult
+from latency_probes.records import CallRecord, CallResult, TurnResult
 from latency_probes.sound import rng_for
 from voicepipe.audio import Pcm
 from voicepipe.errors import ProbeError, cause
 
+GREETING = "greeting's first sound"
 SPREAD_S = 2.0
 """Calls start at random moments of this many seconds, so that their blocks and questions do not march in step."""
 AGAIN_S = 1.0
@@ -44,6 +46,10 @@ class Run(msgspec.Struct):
     generator: Generator
     setups: dict[str, list[float]]
     """Milliseconds from asking for a call to each of its beginnings, in each call that has such."""
+    routed: list[CallResult] = []
+    """The calls that a directory has sent somewhere, in the order in which they ended."""
+    visits: list[Visit] = []
+    """Of guests, in the order in which they ended."""
 
 
 @dataclass(slots=True)
@@ -64,6 +70,8 @@ class Runner:
     ended: int = 0
     lag_s: float = 0.0
     setups: dict[str, list[float]] = field(default_factory=dict)
+    routed: list[CallResult] = field(default_factory=list)
+    visits: list[Visit] = field(default_factory=list)
 
     async def run(self, plan: Plan) -> Run:
         """Hold every call of `plan`; cancelled, return what ended so far: hours of calls are not to be lost.
@@ -76,7 +84,8 @@ class Runner:
             await self._place(plan.calls)
         share = (processor_seconds() - cpu) / (time.monotonic() - wall)
         planned = len(plan.references) + len(plan.calls)
-        return Run(self.turns, self.ended, planned, self.failures, Generator(share, self.lag_s * 1000), self.setups)
+        generator = Generator(share, self.lag_s * 1000)
+        return Run(self.turns, self.ended, planned, self.failures, generator, self.setups, self.routed, self.visits)
 
     async def _place(self, calls: Sequence[CallPlan]) -> None:
         waiting = list(reversed(calls))
@@ -107,6 +116,12 @@ class Runner:
         self.lag_s = max(self.lag_s, record.lag_s)
         for step, ms in record.timeline.setup.items():
             self.setups.setdefault(step, []).append(ms)
+        if (greeted := greeting_ms(record)) is not None:
+            self.setups.setdefault(GREETING, []).append(greeted)
+        if call := routed(record):
+            self.routed.append(call)
+        if record.visit:
+            self.visits.append(record.visit)
         if record.failure:
             self.failures.append(record.failure)
         for result, said in zip(judge_call(record, self.references), record.said, strict=True):

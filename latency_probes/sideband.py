@@ -41,8 +41,8 @@ class Ascriber:
         while self._early[0][1] < arrived - EARLY_S:
             self._early.popleft()
 
-    def event(self, message: str | bytes, arrived: float) -> None:
-        """One Realtime event."""
+    def event(self, message: str | bytes, arrived: float) -> str:
+        """One Realtime event; its type."""
         data = msgspec.json.decode(message, type=dict[str, Any])
         event = Event(data["type"], arrived, data)
         self._timeline.add_event(event)
@@ -52,6 +52,7 @@ class Ascriber:
                 self._overtaken(arrived)
             case "output_audio_buffer.stopped" | "output_audio_buffer.cleared":
                 self._item = ""
+        return event.type
 
     def _overtaken(self, now: float) -> None:
         """Sound that was faster than the event that announces it."""

@@ -6,8 +6,14 @@ from rich.table import Table
 from latency_probes.soak import Soaked, counted
 from latency_probes.stats import Interval, growth, mean, percentile
 
-HELD = {
+MEMORY = {
     "rss_kb": "memory, MB",
+    "heap_kb": "of it glibc's blocks in use, MB",
+    "blocks": "Python's blocks, thousands",
+}
+"""Where the first grows and the others do not, it is by what is free among what is used."""
+HELD = {
+    **MEMORY,
     "tasks": "tasks",
     "threads": "threads",
     "fds": "descriptors",
@@ -23,7 +29,7 @@ HOUR_S = 3600.0
 
 
 def scale(key: str) -> float:
-    return 1 / 1024 if key == "rss_kb" else 1.0
+    return {"rss_kb": 1 / 1024, "heap_kb": 1 / 1024, "blocks": 1 / 1000}.get(key, 1.0)
 
 
 def grown(seen: Soaked, key: str) -> Interval | None:
@@ -52,7 +58,7 @@ def breaches(seen: Soaked) -> list[str]:
     for key, name in HELD.items():
         slope = grown(seen, key)
         more = seen.after.get(key, 0) - seen.before.get(key, 0)
-        if key != "rss_kb" and slope and slope.low > 0 and more > 0:
+        if key not in MEMORY and slope and slope.low > 0 and more > 0:
             found.append(f"{name} grow: {slope.value:+.1f} an hour, and {more:.0f} are left when all calls are over")
     return found
 

@@ -20,6 +20,8 @@ FRAME = WIRE_RATE // 100
 """Samples in the 10 ms by which sound is judged: 240."""
 AUDIBLE_DBFS = -45.0
 """A frame above this level is audible (received) or voiced (sent)."""
+CREATED = "session.created"
+"""The first event of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,22 @@ class Reply:
         return np.array([chunk.arrived for chunk in self.chunks])[completed], plays
 
 
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What a directory said of where to call, and how often the caller tried until a PoP let them in."""
+
+    pop: str
+    url: str
+    turn_ms_est: float
+    """How long a turn will take, as the directory reckons."""
+    degraded: bool
+    """It said that no PoP would answer in time."""
+    asked: int
+    """Times that it was asked."""
+    tries: int
+    """PoPs that were called."""
+
+
 @dataclass(slots=True)
 class Timeline:
     """One call. `sent[i]` is the second at which block i had been handed to the socket."""
@@ -104,6 +122,8 @@ class Timeline:
     """Second at which the call was asked for."""
     setup: dict[str, float] = field(default_factory=dict)
     """Milliseconds from then on until each of a call's beginnings, where there are such."""
+    route: Route | None = None
+    """None: no directory was asked."""
     _open: set[str] = field(default_factory=set)
     _chunks: list[Chunk] = field(default_factory=list)
 

@@ -23,14 +23,13 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
 from latency_probes.mouth import Mouth, Talker
-from latency_probes.realtime import DIAL_S, refusal, reset, unreachable
+from latency_probes.realtime import DIAL_S, origin, refusal, reset, unreachable
 from latency_probes.sideband import UNANNOUNCED, Ascriber, beside, listen
 from latency_probes.sound import bed
 from latency_probes.timeline import BLOCK, WIRE_RATE, Timeline
-from latency_probes.webrtc import origin
 from voicepipe.audio import Pcm, g711
 from voicepipe.audio.resample import Resampler
-from voicepipe.config import made_up
+from voicepipe.environment import made_up
 from voicepipe.errors import ProbeError
 
 VOICE = "/twilio/voice"

@@ -15,10 +15,10 @@ import httpx
 from aiortc import RTCDataChannel
 
 from latency_probes.mouth import Mouth, Talker
-from latency_probes.realtime import DIAL_S, refusal, unreachable
+from latency_probes.realtime import DIAL_S, Directory, origin, refusal, trusted, unreachable
 from latency_probes.sideband import Ascriber
 from latency_probes.sound import bed
-from latency_probes.timeline import BLOCK, WIRE_RATE, Timeline
+from latency_probes.timeline import BLOCK, CREATED, WIRE_RATE, Timeline
 from voicepipe.audio import Pcm, opus
 from voicepipe.errors import ProbeError
 from voicepipe.rtp import sdp
@@ -66,8 +66,8 @@ class Placed:
 async def place(
     url: str, key: str, agent: str, *, on_media: OnMedia | None = None, on_message: OnMessage | None = None
 ) -> Placed:
-    """Ask for a call and connect. Raises ProbeError."""
-    url = origin(url)
+    """Ask for a call and connect. `url`: of the server, or where it takes offers. Raises ProbeError."""
+    url = url if urlsplit(url).path.endswith(CALLS) else f"{origin(url)}{CALLS}"
     transport = Transport(Network((await asyncio.to_thread(local_address, url),)), controlling=True)
     if on_media:
         transport.on_media = on_media
@@ -89,12 +89,12 @@ async def place(
 
 
 async def _answer(url: str, key: str, agent: str, offer: str) -> tuple[sdp.Description, float, float]:
-    """And when it was asked for and came: making an HTTP client takes longer than the server does."""
+    """And when it was asked for and came."""
     headers = {"Content-Type": "application/sdp"} | ({"Authorization": f"Bearer {key}"} if key else {})
     try:
-        async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=DIAL_S) as client:
+        async with httpx.AsyncClient(verify=trusted(), trust_env=False, timeout=DIAL_S) as client:
             asked = time.monotonic()
-            answer = await client.post(CALLS, content=offer, headers=headers, params={"model": agent} if agent else {})
+            answer = await client.post(url, content=offer, headers=headers, params={"model": agent} if agent else None)
             answered = time.monotonic()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise unreachable(url, error) from error
@@ -107,24 +107,37 @@ async def _answer(url: str, key: str, agent: str, offer: str) -> tuple[sdp.Descr
 
 
 class WebRtcCaller(Talker[Pcm]):
-    """See `Caller`. `noise` and `seed` choose the room's noise; `agent` is sent as `model`."""
+    """See `Caller`. `noise` and `seed` choose the room's noise; `agent` is sent as `model`.
 
-    def __init__(self, url: str, noise: str, seed: int, key: str = "", agent: str = "") -> None:
+    `via`: a directory that says where to call, instead of `url` and `key`.
+    """
+
+    def __init__(
+        self, url: str, noise: str, seed: int, key: str = "", agent: str = "", via: Directory | None = None
+    ) -> None:
         timeline, idle = Timeline(), list(bed(noise, seed).reshape(-1, BLOCK))
         super().__init__(timeline, Mouth(timeline, noise, seed, lambda pcm: pcm, idle))
         self._url, self._key, self._agent = url, key, agent
         self._encode, self._decode = opus.Encoder(WIRE_RATE), opus.Decoder(WIRE_RATE)
         self._ascriber = Ascriber(timeline)
+        self._via = via
         self._placed: Placed | None = None
 
     async def dial(self) -> None:
         """See `Caller.dial`."""
-        self.timeline.began = time.monotonic()
-        placed = await place(self._url, self._key, self._agent, on_media=self._media, on_message=self._message)
-        self.timeline.began = placed.asked
-        self.timeline.setup["answer"] = 1000 * (placed.answered - placed.asked)
+        line = self.timeline
+        line.began = time.monotonic()
+        if self._via:
+            placed = await self._via.call(line, self._enter)
+        else:
+            placed = await self._enter(self._url, self._key)
+            line.began = placed.asked
+        line.setup["answer"] = 1000 * (placed.answered - line.began)
         self._placed = placed
         self._tasks = [asyncio.create_task(self._mouth.speak(self._send)), asyncio.create_task(placed.transport.gone())]
+
+    async def _enter(self, url: str, key: str) -> Placed:
+        return await place(url, key, self._agent, on_media=self._media, on_message=self._message)
 
     async def _disconnect(self) -> None:
         if self._placed:
@@ -150,13 +163,8 @@ class WebRtcCaller(Talker[Pcm]):
         self._ascriber.sound(pcm, arrived)
 
     def _message(self, message: str) -> None:
-        self._ascriber.event(message, time.monotonic())
-
-
-def origin(url: str) -> str:
-    """ "http(s)://HOST:PORT" of an address in any form that the probes take."""
-    parts = urlsplit(url if "://" in url else f"http://{url}")
-    return f"{'https' if parts.scheme in ('https', 'wss') else 'http'}://{parts.netloc}"
+        if self._ascriber.event(message, time.monotonic()) == CREATED:
+            self.timeline.note_setup(CREATED)
 
 
 def local_address(url: str) -> str:

@@ -1,6 +1,8 @@
 """For every test: the event loop is guarded against blocking calls, and in CI a skipped test is a failed one."""
 
 import asyncio
+import gc
+import logging
 import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import nullcontext
@@ -17,10 +19,26 @@ settings.register_profile("any machine", settings.get_profile("ci" if CI else "d
 settings.load_profile("any machine")  # No test fails because the machine was slow.
 
 
+@pytest.fixture(autouse=True, scope="module")
+def collector_of_this_module() -> None:
+    """The collector leaves alone what stands since earlier modules: a round of it took most of a second of a test."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     """The loop of an async test: virtual for those marked so."""
     virtual = item.get_closest_marker("virtual_time")
     return {"virtual": VirtualTimeLoop} if virtual else {"real": asyncio.new_event_loop}
+
+
+@pytest.fixture(autouse=True)
+def log_as_before() -> Iterator[None]:
+    """Commands choose what of voicepipe's is logged (`--log`), for the whole process."""
+    logger = logging.getLogger("voicepipe")
+    level = logger.level
+    yield
+    logger.setLevel(level)
 
 
 @pytest.fixture(autouse=True)

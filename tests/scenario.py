@@ -114,6 +114,8 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """`role: text` of the last prompt's messages."""
     gap_ms: tuple[float, float] | None = None
     """Bounds of the time from the end of the caller's first `says` to the first audible sample after it."""
+    last_gap_ms: tuple[float, float] | None = None
+    """The same of the last `says`."""
     audible_ms: tuple[float, float] | None = None
     """Bounds of the time of the first audible sample."""
     silence_ms: tuple[float, float] | None = None

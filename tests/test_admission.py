@@ -7,6 +7,7 @@ from itertools import count
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from voicepipe.admission import (
     FEWEST,
@@ -20,6 +21,7 @@ from voicepipe.admission import (
 from voicepipe.call_limit import CallLimit
 from voicepipe.prediction import NOMINAL_MS, latency_ms
 from voicepipe.turn.events import ReplyDone
+from voicepipe.turn.timing import TurnSummary
 
 BUDGET_MS = 300
 
@@ -230,18 +232,20 @@ def overloaded(admission: Admission, holds: int, callers: int = 18, seconds: flo
 
 
 def test_only_answers_to_callers_that_ran_no_tool_tell_of_the_engines() -> None:
-    heard = {"at_words": 90.0, "compute": 40.0}
+    heard = TurnSummary(at_words=90.0, compute=40.0)
     assert engines_ms(ReplyDone("r", "completed", record=heard), 5000) == 40
-    assert engines_ms(ReplyDone("r", "completed", record={"compute": 3.0}), 5000) is None, "the greeting"
-    assert engines_ms(ReplyDone("r", "completed", record={**heard, "tool": True}), 5000) is None
-    assert engines_ms(ReplyDone("r", "cancelled", record={"at_words": 90.0}), 5000) is None, "nothing was made yet"
+    assert engines_ms(ReplyDone("r", "completed", record=TurnSummary(compute=3.0)), 5000) is None, "the greeting"
+    assert engines_ms(ReplyDone("r", "completed", record=replace(heard, tool=True)), 5000) is None
+    assert engines_ms(ReplyDone("r", "cancelled", record=TurnSummary(at_words=90.0)), 5000) is None, (
+        "nothing was made yet"
+    )
     assert engines_ms(ReplyDone("r", "failed", record=heard), 5000) == 5000, "what was quick was the fallback"
-    assert engines_ms(ReplyDone("r", "failed", record={**heard, "refused": True}), 5000) is None, "the engine is well"
-    assert engines_ms(ReplyDone("r", "completed", record={**heard, "ladder": "fallback"}), 5000) == 5000
+    assert engines_ms(ReplyDone("r", "failed", record=replace(heard, refused=True)), 5000) is None, "the engine is well"
+    assert engines_ms(ReplyDone("r", "completed", record=replace(heard, ladder="fallback")), 5000) == 5000
 
 
 def test_an_engine_that_is_full_is_not_broken() -> None:
-    assert is_broken(ReplyDone("r", "failed", record={"broken": True}))
-    assert is_broken(ReplyDone("r", "completed", record={"ladder": "fallback"}))
-    assert not is_broken(ReplyDone("r", "failed", record={}))
-    assert not is_broken(ReplyDone("r", "completed", record={"ladder": "acknowledge"}))
+    assert is_broken(ReplyDone("r", "failed", record=TurnSummary(broken=True)))
+    assert is_broken(ReplyDone("r", "completed", record=TurnSummary(ladder="fallback")))
+    assert not is_broken(ReplyDone("r", "failed", record=TurnSummary()))
+    assert not is_broken(ReplyDone("r", "completed", record=TurnSummary(ladder="acknowledge")))

@@ -1,5 +1,6 @@
 """Agent files: checked when loaded, read again when edited."""
 
+import logging
 import os
 from pathlib import Path
 
@@ -50,12 +51,36 @@ write.count = 10**18  # type: ignore[attr-defined]
         ),
         ("name = 'a'\ntools = [{name = 't', function = 'm:f', timeout_ms = 0}]", "tools[0].timeout_ms: cannot be 0"),
         (
-            "name = 'a'\ntools = [{name = 't', function = 'm:f', while_running = ['']}]",
+            "name = 'a'\ntools = [{name = 't', function = 'voicepipe.tools_demo:book_table', while_running = ['']}]",
             "tools[0].while_running: a text is empty; say what callers are to hear while t runs",
         ),
         (
             "name = 'a'\nintents = [{name = 'i', examples = ['x'], end_call = true}]",
             "intents[0].end_call: this agent may not hang up; put end_call = true above its first table",
+        ),
+        (
+            "name = 'a'\nintents = [{name = 'i', examples = ['x'], check = 'look', confirm = '{day}?'}]",
+            "intents[0].check: there is no tool look; allowed: none",
+        ),
+        (
+            "name = 'a'\nintents = [{name = 'i', examples = ['x'], confirm = 'Right?'}]",
+            "intents[0].confirm: there is nothing to confirm; give the intent slots",
+        ),
+        (
+            "name = 'a'\nintents = [{name = 'i', examples = ['x'], slots = {day = 'Which?'}, confirm = 'On {date}?'}]",
+            "intents[0].confirm: {date} is not a slot; allowed: day",
+        ),
+        (
+            "name = 'a'\nintents_file = 'phrases.toml'",
+            "intents_file: give a file one folder below, such as intents/a.toml; *.toml beside this",
+        ),
+        (
+            "name = 'a'\nintents_file = '../a/a.toml'",
+            "intents_file: give a file one folder below, such as intents/a.toml",
+        ),
+        (
+            "name = 'a'\nintents_file = 'intents/a.toml'\nintents = [{name = 'i', examples = ['x']}]",
+            "intents: stand in intents/a.toml already (intents_file); keep one of the two",
         ),
     ],
 )
@@ -64,6 +89,26 @@ def test_problems_name_the_key_and_what_is_allowed(tmp_path: Path, text: str, sa
     with pytest.raises(ConfigError) as caught:
         load_agent(path)
     assert str(caught.value).startswith(f"{path}: {said}")
+
+
+def test_intents_in_a_file_of_their_own(tmp_path: Path) -> None:
+    agent = write(tmp_path / "a.toml", "name = 'a'\nintents_file = 'intents/a.toml'")
+    file = tmp_path / "intents" / "a.toml"
+    with pytest.raises(ConfigError, match=r"a.toml: intents_file: .*intents/a.toml: cannot be read: No such file"):
+        load_agent(agent)
+    file.parent.mkdir()
+    write(file, "[[intents]]\nname = 'hello'\nexamples = ['hello']\ntool = 'nothing'")
+    with pytest.raises(ConfigError, match=r"intents/a.toml: intents\[0\].tool: there is no tool nothing"):
+        load_agent(agent)
+    write(file, "[[intents]]\nname = 'hello'\nexamples = ['hello']\nreply = 'Good day.'")
+    store = AgentStore(tmp_path)
+    assert [intent.reply for agent in store for intent in agent.intents] == ["Good day."]
+    write(file, "[[intents]]\nname = 'hello'\nexamples = ['hello']\nreply = 'Good evening.'")
+    assert store.refresh()
+    assert [intent.reply for agent in store for intent in agent.intents] == ["Good evening."]
+    write(file, "[[intents]]\nname = 'hello'")
+    assert not store.refresh(), "a broken edit keeps what was"
+    assert [intent.reply for agent in store for intent in agent.intents] == ["Good evening."]
 
 
 def test_agents_are_known_by_their_name(tmp_path: Path) -> None:
@@ -150,7 +195,8 @@ def test_a_folder_that_is_gone_or_half_there_for_a_moment(
         (away / "2.toml").rename(folder / "2.toml")
         assert not any(store.refresh() for _ in range(GONE_LOOKS))
     assert store.names() == ("desk", "night")
-    assert len(caplog.records) == 1 and "no agent file can be read there; the agents stay as they were" in caplog.text
+    (told,) = (record for record in caplog.records if record.levelno > logging.INFO)
+    assert "no agent file can be read there; the agents stay as they were" in told.message
     for path in away.iterdir():
         path.rename(folder / path.name)
     write(folder / "1.toml", "name = 'desk'\ngreeting = 'Good evening.'")

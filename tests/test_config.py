@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from voicepipe import config, toml_file
+from voicepipe import config, environment, toml_file
 from voicepipe.agent_store import open_agents
 from voicepipe.config import Config, TenantConfig
 from voicepipe.errors import ConfigError
@@ -163,10 +163,24 @@ def test_a_path_to_nowhere(write: Any, tmp_path: Path) -> None:
     assert "endpoint.model: there is no " in problem(write("[endpoint]\nmodel = 'smart-turn.onnx'"))
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[endpoint]\nsure_ms = 900", "endpoint.sure_ms: cannot be 900, more than endpoint.unsure_ms, which is 850"),
+        ("[endpoint]\nunsure_ms = 1000", "endpoint.unsure_ms: cannot be 1000, more than endpoint.unfinished_ms"),
+        ("[endpoint]\nsure_probability = 0.3", "endpoint.unfinished_probability: cannot be 0.4, more than "),
+        ("[vad]\nstart_probability = 0.3", "vad.stop_probability: cannot be 0.35, more than vad.start_probability"),
+        ("[turn]\ncut_ms = 100", "turn.pause_ms: cannot be 200, more than turn.cut_ms, which is 100"),
+        ("[ladder]\nfallback_ms = 500", "ladder.acknowledge_ms: cannot be 700, more than ladder.fallback_ms"),
+    ],
+)
+def test_times_that_contradict_each_other(write: Any, text: str, said: str) -> None:
+    assert said in problem(write(text))
+    assert config.load(write("[ladder]\nfallback_ms = 0")).ladder.fallback_ms == 0, "that rung is turned off"
+
+
 def test_the_language_model_is_asked_for_ends_only_where_it_can_tell(write: Any) -> None:
-    assert "endpoint.ask_llm: frontdesk cannot tell; set engines.llm to vllm" in problem(
-        write("[endpoint]\nask_llm = true")
-    )
+    assert "endpoint.ask_llm: auto cannot tell; set engines.llm to vllm" in problem(write("[endpoint]\nask_llm = true"))
     assert config.load(write("[endpoint]\nask_llm = true\n[engines]\nllm = 'vllm'\n[vllm]\nmodel = 'a/b'"))
 
 
@@ -241,35 +255,35 @@ B = TenantConfig(name="b", key_env="VOICEPIPE_TEST_B")
 def test_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VOICEPIPE_TEST_A", "one\n")
     monkeypatch.setenv("VOICEPIPE_TEST_B", "two")
-    assert config.keys(Config(tenants=(A, B))) == {"one": A, "two": B}
-    assert config.keys(Config()) == {}
+    assert environment.keys(Config(tenants=(A, B))) == {"one": A, "two": B}
+    assert environment.keys(Config()) == {}
 
 
 def test_a_key_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VOICEPIPE_TEST_A", raising=False)
     with pytest.raises(ConfigError, match="set the environment variable VOICEPIPE_TEST_A"):
-        config.keys(Config(tenants=(A,)))
+        environment.keys(Config(tenants=(A,)))
 
 
 def test_two_tenants_with_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VOICEPIPE_TEST_A", "same")
     monkeypatch.setenv("VOICEPIPE_TEST_B", "same")
     with pytest.raises(ConfigError, match="a and b have the same key"):
-        config.keys(Config(tenants=(A, B)))
+        environment.keys(Config(tenants=(A, B)))
 
 
 def test_the_operators_key_is_one_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     http = config.HttpConfig(operator_key_env="VOICEPIPE_TEST_O")
     monkeypatch.setenv("VOICEPIPE_TEST_A", "one")
     monkeypatch.delenv("VOICEPIPE_TEST_O", raising=False)
-    assert config.operator_key(Config(tenants=(A,))) == ""
+    assert environment.operator_key(Config(tenants=(A,))) == ""
     with pytest.raises(ConfigError, match="set the environment variable VOICEPIPE_TEST_O"):
-        config.operator_key(Config(http=http, tenants=(A,)))
+        environment.operator_key(Config(http=http, tenants=(A,)))
     monkeypatch.setenv("VOICEPIPE_TEST_O", "one")
     with pytest.raises(ConfigError, match="give the operator one of its own"):
-        config.operator_key(Config(http=http, tenants=(A,)))
+        environment.operator_key(Config(http=http, tenants=(A,)))
     monkeypatch.setenv("VOICEPIPE_TEST_O", "three\n")
-    assert config.operator_key(Config(http=http, tenants=(A,))) == "three"
+    assert environment.operator_key(Config(http=http, tenants=(A,))) == "three"
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,12 @@ def test_room_is_what_calls_and_models_leave() -> None:
     assert descriptors.room(slots=1, limit=1024, held=-1) == descriptors.room(slots=1, limit=1024, held=0)
 
 
+def test_a_relayed_connection_takes_another_one_to_a_pop() -> None:
+    assert descriptors.relayed(1000, limit=65536, held=60) == 1000
+    assert descriptors.relayed(1000, limit=1024, held=60) == (1024 - 60 - descriptors.RESERVE) // 2
+    assert descriptors.relayed(8000, limit=65536, held=60) == 8000, "to ask for more never gives less"
+
+
 def test_the_soft_limit_is_raised_to_the_hard_one() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:

@@ -6,10 +6,12 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from latency_probes import __main__ as probes
 from voicepipe import cli
+from voicepipe.agent import Agent, Intent, Tool, Webhook
 from voicepipe.engines.packages import INSTALLS
 
 ROOT = Path(__file__).parent.parent
@@ -80,3 +82,10 @@ def anchors(page: Path) -> set[str]:
 
 def test_the_vllm_that_is_said_to_be_missing_is_the_one_that_was_tried() -> None:
     assert f" {INSTALLS['vllm']}\n" in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("shape", [Agent, Tool, Webhook, Intent])
+def test_every_key_of_an_agents_file_is_in_its_reference(shape: type[msgspec.Struct]) -> None:
+    reference = (ROOT / "configs" / "agents" / "README.md").read_text()
+    for key in shape.__struct_fields__:
+        assert re.search(rf"`(\[\[?)?{key}\b|\b{key} = ", reference), key

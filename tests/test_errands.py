@@ -165,7 +165,7 @@ async def test_a_tool_that_is_over_just_as_the_call_ends_begins_no_reply() -> No
                 await asyncio.sleep(0)
             return BOOKED
 
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             recording = await play(scenario(length_ms=3000, does=[Does(2800, "cancel")]), use)
         assert recording.story[-1] == "ended: caller"
 

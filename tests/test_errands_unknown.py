@@ -179,7 +179,7 @@ class Asking:
 
 
 class Runs:
-    """A function that takes too long; a repeat waits for the run that there is. Each run is known by its key."""
+    """A function that takes too long. Each run is known by its key."""
 
     def __init__(self) -> None:
         self.keys: list[str] = []
@@ -191,8 +191,6 @@ class Runs:
         return asyncio.create_task(self._run(key))
 
     async def _run(self, key: str) -> str:
-        if key in self.keys and self.late:
-            return (await self.late)()
         self.keys.append(key)
         raise OutcomeUnknown("it took too long", self.late)
 

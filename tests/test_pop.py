@@ -10,10 +10,11 @@ import pytest
 
 import voicepipe.ingress.http  # slow to import, and the tests guard the event loop
 import voicepipe.pop
+from tests.ports import free_port
 from tests.scenario import ScenarioLine, load
 from voicepipe.agent import CallSettings
 from voicepipe.agent_store import AgentStore
-from voicepipe.config import Config, HttpConfig
+from voicepipe.config import Config
 from voicepipe.engine_config import DelaysConfig
 from voicepipe.engines.base import Delta, Engines
 from voicepipe.engines.delayed import delayed
@@ -30,10 +31,10 @@ from voicepipe.errors import (
     Unauthorized,
 )
 from voicepipe.pop import Pop, running
-from voicepipe.runtime import free_port
 from voicepipe.tools import ToolRunner
 from voicepipe.turn.events import CallEvent, ReplyDone
 from voicepipe.turn.prompt import Prompt
+from voicepipe.turn.timing import TurnSummary
 
 SCRIPTED = dict.fromkeys(("vad", "asr", "llm", "tts"), "scripted")
 SCENARIOS = Path(__file__).parent / "scenarios"
@@ -75,7 +76,7 @@ async def test_a_call_that_would_be_answered_late_is_refused(make) -> None:  # t
         pop.note(
             "local",
             f"rtc_{number}",
-            ReplyDone(f"resp_{number}", "completed", record={"at_words": 90.0, "compute": 400.0}),
+            ReplyDone(f"resp_{number}", "completed", record=TurnSummary(at_words=90.0, compute=400.0)),
         )
     with pytest.raises(PopFull, match="after 48[0-9] ms, over this PoP's budget of 300 ms"), pop.admit(local, agent):
         pass
@@ -106,7 +107,7 @@ async def test_a_request_that_an_engine_does_not_take_says_nothing_of_the_engine
         line = ScenarioLine(load(SCENARIOS / "one_turn.toml"))
         await seat.open(line, CallSettings.of(agent), events.append).run()
     replies = [event for event in events if isinstance(event, ReplyDone)]
-    assert [reply.record.get("refused") for reply in replies if "at_words" in reply.record] == [True]
+    assert [reply.record.refused for reply in replies if reply.record.at_words is not None] == [True]
     assert not pop._admission._turns
 
 
@@ -114,7 +115,7 @@ async def test_failures_of_one_tenant_close_the_pop_to_no_other(make, monkeypatc
     monkeypatch.setenv("KEY_B", "secret-b")
     pop = make(tenants=[{"name": "a", "key_env": "KEY_A"}, {"name": "b", "key_env": "KEY_B"}])
     pop.serving.set()
-    failed = ReplyDone("resp", "failed", record={"at_words": 90.0})
+    failed = ReplyDone("resp", "failed", record=TurnSummary(at_words=90.0))
     for number in range(100):
         pop.note("a", f"rtc_{number}", failed)
     with pytest.raises(PopFull, match="over this PoP's budget"), pop.admit(pop.tenant("secret-a"), pop.agent(None)):
@@ -233,7 +234,7 @@ async def test_a_background_job_that_fails_does_not_end_the_pop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "front-desk.toml").write_text('name = "front-desk"\n')
-    tables = {"pop": {"agents": str(tmp_path)}, "http": {"port": free_port(HttpConfig(port=0))}, "engines": SCRIPTED}
+    tables = {"pop": {"agents": str(tmp_path)}, "http": {"port": free_port()}, "engines": SCRIPTED}
     failed = asyncio.Event()
 
     def refresh(store: AgentStore) -> bool:

@@ -5,6 +5,8 @@ import os
 import signal
 import socket
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -52,6 +54,47 @@ def test_a_second_signal_ends_the_draining() -> None:
             await asyncio.sleep(30)
 
     assert runtime.run(command()) == 0
+
+
+class Dismissed:
+    """A PoP that an operator has ordered to drain; its last call ends after 0.4 s."""
+
+    def __init__(self) -> None:
+        self.empty = asyncio.Event()
+        self.was_cut = False
+
+    async def dismissed(self) -> None:
+        asyncio.get_running_loop().call_later(0.4, self.empty.set)
+
+    async def drain(self) -> None:
+        await self.empty.wait()
+
+    @asynccontextmanager
+    async def running(self, config: Config) -> AsyncIterator["Dismissed"]:
+        try:
+            yield self
+        finally:
+            try:
+                await self.drain()
+            except asyncio.CancelledError:
+                self.was_cut = True
+                raise
+
+
+@pytest.mark.parametrize("signals", [0, 1, 2])
+def test_a_pop_that_drains_by_order_is_cut_by_a_second_signal_only(
+    signals: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pop = Dismissed()
+    monkeypatch.setattr("voicepipe.pop.running", pop.running)
+
+    async def command() -> int:
+        for number in range(signals):
+            asyncio.get_running_loop().call_later(0.05 * (number + 1), os.kill, os.getpid(), signal.SIGTERM)
+        return await runtime.serve(Config())
+
+    assert runtime.run(command()) == 0
+    assert pop.was_cut == (signals == 2)
 
 
 def test_an_error_in_a_task_group_is_told_as_itself() -> None:

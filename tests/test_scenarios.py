@@ -29,17 +29,17 @@ async def test_scenario(path: Path) -> None:
         assert [f"{message.role}: {message.text}" for message in messages] == scenario.prompt
     assert recording.refused == scenario.refused
     assert recording.line.transferred == scenario.transferred
-    rungs = [event.record.get("ladder") for _, event in recording.events if isinstance(event, ReplyDone)]
+    rungs = [event.record.ladder for _, event in recording.events if isinstance(event, ReplyDone)]
     if scenario.firsts:
         assert [text for text in recording.tts.firsts if text.strip()] == scenario.firsts
     if scenario.ladder:
         assert [rung for rung in rungs if rung] == scenario.ladder
-    if scenario.gap_ms:
-        spoke = scenario.says[0].at_ms + scenario.says[0].for_ms
-        audible = recording.audible(spoke)
-        assert audible is not None, story
-        low, high = scenario.gap_ms
-        assert low <= audible - spoke <= high, f"{audible - spoke} ms"
+    for says, bounds in ((scenario.says[:1], scenario.gap_ms), (scenario.says[-1:], scenario.last_gap_ms)):
+        if bounds:
+            spoke = says[0].at_ms + says[0].for_ms
+            audible = recording.audible(spoke)
+            assert audible is not None, story
+            assert bounds[0] <= audible - spoke <= bounds[1], f"{audible - spoke} ms"
     if scenario.audible_ms:
         low, high = scenario.audible_ms
         assert low <= (recording.audible(0) or 0) <= high, recording.audible(0)

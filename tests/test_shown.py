@@ -16,6 +16,7 @@ from tests.scenario import load, play
 from voicepipe import errors
 from voicepipe.engines.scripted import ScriptedLlm
 from voicepipe.ingress.doors import Doors, refusal
+from voicepipe.ingress.keys import Secrets
 from voicepipe.shown import shown, spoken
 
 SECRET = "http://10.0.0.7:8000/v1 does not take $MODEL_KEY"
@@ -67,7 +68,7 @@ def test_an_http_500_says_nothing_of_us_and_quotes_the_log(caplog: pytest.LogCap
     async def fails(request: Request) -> Response:
         raise RuntimeError(SECRET)
 
-    app = Starlette(routes=[Route("/v1/voices", fails)], exception_handlers=Doors(FakePop()).answers())
+    app = Starlette(routes=[Route("/v1/voices", fails)], exception_handlers=Doors(FakePop(), Secrets()).answers())
     answer = TestClient(app, raise_server_exceptions=False).get("/v1/voices")
     error = answer.json()["error"]
     assert answer.status_code == 500 and error["type"] == "server_error" and "10.0.0.7" not in answer.text

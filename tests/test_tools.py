@@ -17,10 +17,10 @@ import pytest
 
 from tests.waiting import until
 from voicepipe.agent import Tool, Webhook
-from voicepipe.errands import Errands
+from voicepipe.errands import Errand, Errands
 from voicepipe.errors import OutcomeUnknown, ToolError
 from voicepipe.python_tools import RESULT_CHARS, SHARE, text
-from voicepipe.tools import OF_A_TENANT, ToolRunner, parse
+from voicepipe.tools import MOST, ToolRunner, parse
 from voicepipe.turn.history import History, Ids
 from voicepipe.turn.prompt import ToolCall
 
@@ -84,9 +84,11 @@ async def tools() -> AsyncIterator[ToolRunner]:
         yield runner
 
 
-def used(tools: ToolRunner, tool: Tool, call: ToolCall, key: str = "", tenant: str = "acme") -> "asyncio.Task[str]":
-    """Begun for a use of its own, unless `key` names one."""
-    return tools.begin(tool, call, ABOUT, key or f"use_{next(USES)}", tenant)
+def used(
+    tools: ToolRunner, tool: Tool, call: ToolCall, key: str = "", tenant: str = "acme", by: str = "rtc_1"
+) -> "asyncio.Task[str]":
+    """Begun for a use of its own, unless `key` names one. `by`: whose call it is for."""
+    return tools.begin(tool, call, ABOUT | {"id": by}, key or f"use_{next(USES)}", tenant)
 
 
 def answering(handler: Callable[[httpx.Request], httpx.Response]) -> ToolRunner:
@@ -179,7 +181,8 @@ async def test_functions_that_hang_stop_nobody_but_themselves(tools: ToolRunner,
     await used(tools, function("hang"), call("hang"))
     HUNG.clear()
     hung = function("hang", 200)
-    failed = await asyncio.gather(*(used(tools, hung, call("hang")) for _ in range(3 * SHARE)), return_exceptions=True)
+    begun = (used(tools, hung, call("hang"), by=f"rtc_{n}") for n in range(3 * SHARE))
+    failed = await asyncio.gather(*begun, return_exceptions=True)
     assert all(isinstance(error, ToolError) for error in failed)
     assert sum(isinstance(error, OutcomeUnknown) for error in failed) == SHARE == tools.hanging()
     with pytest.raises(ToolError, match="hang does not answer at the moment"):
@@ -196,21 +199,25 @@ async def test_functions_that_hang_stop_nobody_but_themselves(tools: ToolRunner,
 async def test_what_comes_of_a_function_that_took_too_long_is_told_and_it_is_not_begun_twice(
     tools: ToolRunner, hanging: None
 ) -> None:
-    """A repeat with the same key waits for the run that there is; one with another key is another use."""
-    slow, key = function("hang", 50), "use_7"
-    with pytest.raises(OutcomeUnknown) as first:
-        await used(tools, slow, call("hang"), key)
-    with pytest.raises(OutcomeUnknown) as second:
-        await used(tools, slow, call("hang"), key)
+    """Who asks for the same again waits for the run that there is; another call's is another run."""
+    one, other = (Errands(History(), Ids(call), partial(tools.begin, tenant="acme")) for call in "12")
+
+    def ask(errands: Errands, timeout_ms: int) -> Errand:
+        number = len(errands.call_ids())
+        return errands.begin(function("hang", timeout_ms), ToolCall(f"c{number}", "hang", "{}"), ABOUT, remembered=True)
+
+    for _ in range(2):
+        late = ask(one, 50)
+        await late.wait()
+        assert late.output == "Error: hang took longer than 50 ms; nobody knows whether it was done"
     assert tools.hanging() == 1
-    assert second.value.later is first.value.later is not None
-    waits = used(tools, function("hang"), call("hang"), key)
-    other = used(tools, function("hang"), call("hang"), "use_8")
+    waits, runs = ask(one, 3000), ask(other, 3000)
     await until(lambda: tools.hanging() == 2)
     HUNG.set()
-    assert (await first.value.later)() == await waits == await other == "late"
+    await asyncio.gather(waits.wait(), runs.wait())
+    assert waits.output == runs.output == "late"
+    assert [errand.output for errand in one.untold()].count("late") == 1
     await until(lambda: not tools.hanging())
-    assert await used(tools, slow, call("hang"), key) == "late"
 
 
 async def test_an_async_function_is_stopped_half_way_or_tells_its_result(tools: ToolRunner, hanging: None) -> None:
@@ -478,7 +485,7 @@ async def test_tools_that_outlive_their_calls_leave_room_for_other_tenants() -> 
                 tool, ToolCall(f"c{n}", "book", "{}"), {"id": f"rtc_{n // 16}"}, f"k{tenant}{n}", tenant
             )
 
-        greedy = [begin(n, "greedy") for n in range(OF_A_TENANT + 50)]
+        greedy = [begin(n, "greedy") for n in range(MOST // 2 + 50)]
         others = [begin(n, f"other{n % 2}") for n in range(20)]
         await asyncio.sleep(0.01)
         refused = [task for task in greedy if task.done()]

@@ -19,8 +19,9 @@ from latency_probes.caller import Caller
 from latency_probes.conversation import greeting_over
 from latency_probes.own_server import Started, started
 from latency_probes.realtime import RealtimeCaller
-from latency_probes.sip import SipCaller, free_port
+from latency_probes.sip import SipCaller
 from latency_probes.timeline import Reply, voiced_span
+from tests.ports import free_port
 from tests.spoken import spoken
 from tests.waiting import until
 
@@ -42,7 +43,7 @@ def slow_pop(folder: Path) -> Iterator[tuple[Started, str]]:
     """And its telephone's address. What was booked stands in the file `booked`."""
     (folder / "agents").mkdir()
     (folder / "slow.toml").write_text(CONFIG)
-    desk = (ROOT / "configs" / "agents" / "front-desk.toml").read_text()
+    desk = (ROOT / "tests" / "models" / "desk" / "front-desk.toml").read_text()
     slow = desk.replace("voicepipe.tools_demo:book_table", "tests.slow_tools:book_table")
     assert slow != desk
     (folder / "agents" / "desk.toml").write_text(slow)

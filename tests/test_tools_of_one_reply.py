@@ -14,8 +14,8 @@ from voicepipe.engines.chat import messages
 from voicepipe.engines.scripted import ScriptedLlm
 from voicepipe.errors import ToolError
 from voicepipe.ingress.realtime.session import Session
-from voicepipe.ingress.realtime.translate import Translator
-from voicepipe.turn.events import ReplyDone
+from voicepipe.ingress.realtime.translate import METADATA_CHARS, Translator
+from voicepipe.turn.events import ReplyDone, ReplyStarted, ToolUse
 from voicepipe.turn.prompt import ToolCall
 
 pytestmark = pytest.mark.virtual_time
@@ -109,6 +109,52 @@ async def test_the_wire_has_each_call_of_a_client_s_tools_and_one_end() -> None:
         "show",
         "print",
     ]
+
+
+async def test_a_reply_tells_which_tools_ran_for_it_how_long_and_what_came_of_them() -> None:
+    uses = Uses(0.5, lambda call: ToolError("b is closed") if call.name == "b" else None)
+    agent = {"tools": [{"name": name, "function": "m:f"} for name in ("a", "b")]}
+    replies = {ASKED: 'call:a {"day":"Sunday"} call:b {} call:fly {}', "there is no tool fly": "Done."}
+    recording = await play(scenario(agent=agent, replies=replies), uses)
+    (done,) = [event for _, event in recording.events if isinstance(event, ReplyDone)]
+    assert [(use.name, use.took, use.failed, use.arguments, use.result) for use in done.tools] == [
+        ("a", 500.0, False, '{"day":"Sunday"}', 'a did {"day":"Sunday"}'),
+        ("b", 500.0, True, "{}", "Error: b is closed"),
+        ("fly", 0.0, True, "{}", "Error: there is no tool fly"),
+    ]
+    assert all(use.at and use.at > 0 for use in done.tools)
+
+
+async def test_a_tool_that_runs_on_is_told_as_running() -> None:
+    recording = await play(scenario(says=[SPEAKS, Says(CUT, 1500)], length_ms=25_000), Uses(9.0))
+    first = next(event for _, event in recording.events if isinstance(event, ReplyDone) and event.tools)
+    assert [(use.name, use.took, use.result) for use in first.tools] == [("book", None, "")]
+
+
+LONG_USE = ToolUse("book", took=12.5, arguments='{"note":"' + 400 * '"' + '"}', result="é" * 500)
+
+
+def wire_of(use: ToolUse, *, tells: bool) -> dict[str, str]:
+    """The metadata of a response for which it ran."""
+    translator = Translator(Session(id="s", model="m"), "conv_1", audio_in_events=True, tells_tools=tells)
+    translator(ReplyStarted("resp_1", "turn_1", "audio"))
+    (done,) = translator(ReplyDone("resp_1", "completed", tools=(use, use)))
+    metadata: dict[str, str] = msgspec.to_builtins(done)["response"].get("metadata") or {}
+    return metadata
+
+
+@pytest.mark.parametrize("use", [ToolUse("book", took=12.5, arguments="{}", result="ok"), LONG_USE])
+async def test_clients_are_told_in_metadata_of_the_length_that_the_convention_allows(use: ToolUse) -> None:
+    metadata = wire_of(use, tells=True)
+    assert set(metadata) == {"voicepipe.tool.1", "voicepipe.tool.2"}
+    assert all(len(value) <= METADATA_CHARS for value in metadata.values())
+    told = msgspec.json.decode(metadata["voicepipe.tool.1"], type=ToolUse)
+    assert (told.name, told.took) == ("book", 12.5)
+    assert use.arguments.startswith(told.arguments) and use.result.startswith(told.result) and told.result
+
+
+async def test_who_holds_a_short_lived_key_is_not_told() -> None:
+    assert wire_of(LONG_USE, tells=False) == {}
 
 
 async def test_what_is_owed_waits_while_a_client_s_tool_runs() -> None:

@@ -8,11 +8,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.ingress.fake_pop import FakePop
 from voicepipe.ingress import dashboard
 from voicepipe.ingress.doors import Doors
+from voicepipe.ingress.keys import Secrets
 from voicepipe.turn.timing import Hop, TurnRecord
 
 WEB = Path(__file__).parent.parent / "voicepipe" / "web"
@@ -51,7 +53,7 @@ class Page(HTMLParser):
 
 PAGES = {path.name: Page(path) for path in FILES if path.suffix == ".html"}
 POP = FakePop()
-SERVED = {getattr(route, "path", "") for route in dashboard.routes(POP, Doors(POP), WEB)} | {"/"}
+SERVED = {getattr(route, "path", "") for route in dashboard.routes(POP, Doors(POP, Secrets()), WEB)} | {"/"}
 """What pages may name beside the files here."""
 each_page = pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 
@@ -153,7 +155,7 @@ def turn() -> TurnRecord:
 
 @needs_node
 def test_a_turn_as_the_server_reports_it_is_drawn_in_order_and_within_the_axis(beside: Path) -> None:
-    response = {"metadata": {"voicepipe.turn": json.dumps(turn().summary())}}
+    response = {"metadata": {"voicepipe.turn": msgspec.json.encode(turn().summary()).decode()}}
     script = f"""
         import {{ BUDGET_MS, chipsOf, hiddenMs, isMeasured, recordOf, stagesOf, whyOf }} from "./turn.js";
         import {{ layout }} from "./waterfall.js";

@@ -11,6 +11,7 @@ from tests.test_web import beside, needs_node, run
 from voicepipe.config import PopConfig
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.turn.events import Item, ItemAdded, ReplyDone, ReplyStarted
+from voicepipe.turn.timing import TurnSummary
 
 __all__ = ["beside"]
 pytestmark = needs_node
@@ -27,7 +28,7 @@ def view(*records: dict[str, Any], tenants: tuple[str, ...] = ("local",)) -> str
         with dashboard.watched(tenants[number % len(tenants)], "front-desk") as call:
             call.note(ItemAdded(Item("item_1", text="hello"), None, spoken=True), at)
             call.note(ReplyStarted("resp_1", f"turn_{number}"), at)
-            call.note(ReplyDone("resp_1", "completed", record=record), at)
+            call.note(ReplyDone("resp_1", "completed", record=TurnSummary(**record)), at)
     return msgspec.json.encode(dashboard.view(None, 15)).decode()
 
 
@@ -55,12 +56,24 @@ def shown(beside: Path, script: str, text: str) -> Any:
 
 def test_latency_is_never_told_without_the_cut_in_rate(beside: Path) -> None:
     tiles = shown(beside, "tilesOf(view)", view(*RECORDS))
-    assert (tiles["p50"], tiles["p99"]) == ("540", "893")
+    assert (tiles["p50"], tiles["p50-of"]) == ("540", "p50")
     assert tiles["latency-note"] == "2 timed turns · cut in on 1 (33 %)"
     assert tiles["cut-ins"] == "1" and tiles["cut-ins-note"].startswith("33 %, at most ")
     assert (tiles["late"], tiles["late-note"], tiles["missed"]) == ("1", "50 % over 300 ms", "1")
     assert (tiles["hits"], tiles["hits-note"]) == ("50 %", "1 of 2 · 1 draft dropped")
     assert (tiles["slots"], tiles["slots-note"], tiles["lag"]) == ("1 / 36", "160 ms predicted · 0 refused", "1.3 ms")
+
+
+def test_few_turns_have_no_high_percentiles_and_a_single_one_has_none(beside: Path) -> None:
+    def tiles(timed: int) -> tuple[str, ...]:
+        script = f"tilesOf({{...view, totals: {{...view.totals, timed: {timed}}}}})"
+        told = shown(beside, script, view(*RECORDS))
+        return told["p50-of"], told["p95"], told["p99"]
+
+    assert tiles(1) == ("the only turn", "–", "–")
+    assert tiles(19) == ("p50", "–", "–")
+    assert tiles(20)[1:] == ("864", "–")
+    assert tiles(100)[1:] == ("864", "893")
 
 
 def test_a_pop_without_turns_has_dashes_and_says_so(beside: Path) -> None:

@@ -29,11 +29,15 @@ PAPER = """
       setRemoteDescription() { return paper.answers(); }
       close() { paper.closed += 1; }
     };
-    globalThis.fetch = async (path, { method = "GET", body, signal } = {}) => {
+    globalThis.fetch = async (path, { method = "GET", body, headers: sent, signal } = {}) => {
       paper.asked.push(`${method} ${path}`);
+      (paper.keys ??= []).push(sent?.Authorization ?? "");
       if (body) paper.body = Object.fromEntries(body);
       if (method === "DELETE") return new Promise((_, reject) => signal.addEventListener("abort", reject));
       const headers = new Headers({ Location: "/v1/realtime/calls/rtc_1" });
+      if (paper.refuses && method === "POST") {
+        return { ok: false, status: paper.refuses, headers: new Headers({ "Content-Type": "application/json" }) };
+      }
       return { ok: path !== "/readyz" || paper.ready, headers, json: async () => ({}), text: async () => "answer" };
     };
     const ends = [];
@@ -41,7 +45,12 @@ PAPER = """
     const settled = () => new Promise((resolve) => setImmediate(resolve));
     const speaker = { play() {}, stop() {} };
     const handlers = { onEvent() {}, onClose: (end) => ends.push(end) };
-    const dial = () => new WebRtcLine({ model: "desk", key: "", voice: "heart" }, speaker, handlers);
+    const own = { pop: "", url: "/v1/realtime/calls", token: "", probe: "" };
+    const fra = {
+      pop: "fra", url: "https://fra.example/v1/realtime/calls", token: "vp_1", probe: "https://fra.example/rtt",
+    };
+    const dial = (at = own, key = "") =>
+      new WebRtcLine({ at, model: "desk", key, voice: "heart" }, speaker, handlers);
     const open = () => { channel.readyState = "open"; channel.onopen(); };
     const changed = (state) => { connection.connectionState = state; connection.onconnectionstatechange(); };
 """
@@ -102,6 +111,71 @@ def test_an_answer_that_the_browser_does_not_take_gives_the_place_back_and_waits
     assert end["instead"].startswith("This server takes no WebRTC calls from this browser")
     assert asked[-2:] == ["POST /v1/realtime/calls", "DELETE /v1/realtime/calls/rtc_1"]
     assert session == {"type": "realtime", "model": "desk", "audio": {"output": {"voice": "heart"}}}
+
+
+def test_a_pop_gets_the_token_and_the_pages_own_server_the_key(beside: Path) -> None:
+    script = f"""
+        {PAPER}
+        const line = dial(fra, "k");
+        await dialled;
+        open();
+        line.close();
+        console.log(JSON.stringify([paper.asked, paper.keys]));
+    """
+    asked, keys = run(beside, script)
+    assert asked == [
+        "GET https://fra.example/v1/realtime/ice-servers", "POST https://fra.example/v1/realtime/calls",
+        "DELETE /v1/realtime/calls/rtc_1",
+    ]  # fmt: skip
+    assert keys == ["Bearer vp_1", "Bearer vp_1", "Bearer k"]
+
+
+@pytest.mark.parametrize(
+    ("at", "end"), [("fra", {"status": 502}), ("own", {"instead": "This server takes no WebRTC calls"})]
+)
+def test_what_a_proxy_says_of_a_pop_of_several_is_no_matter_of_webrtc(
+    at: str, end: dict[str, Any], beside: Path
+) -> None:
+    script = f"""
+        {PAPER}
+        const answer = globalThis.fetch;
+        const proxys = {{ ok: false, status: 502, headers: new Headers({{ "Content-Type": "text/html" }}) }};
+        globalThis.fetch = async (path, asked) => (asked?.method === "POST" ? proxys : answer(path, asked));
+        dial({at}, "k");
+        while (!ends.length) await settled();
+        console.log(JSON.stringify(ends));
+    """
+    (told,) = run(beside, script)
+    assert told.keys() == end.keys()
+    assert all(str(told[name]).startswith(str(value)) for name, value in end.items())
+
+
+@pytest.mark.parametrize("status", [429, 503, 401])
+def test_a_pop_that_refuses_says_with_which_status(status: int, beside: Path) -> None:
+    script = f"""
+        {PAPER}
+        paper.refuses = {status};
+        dial(fra, "k");
+        while (!ends.length) await settled();
+        console.log(JSON.stringify(ends));
+    """
+    assert run(beside, script) == [{"status": status}]
+
+
+@pytest.mark.parametrize(("ready", "code"), [(True, 1000), (False, 1012)])
+def test_a_channel_that_a_pop_of_several_closed_is_judged_by_that_pop(ready: bool, code: int, beside: Path) -> None:
+    script = f"""
+        {PAPER}
+        dial(fra, "k");
+        await dialled;
+        open();
+        globalThis.fetch = (path) => (paper.asked.push(path), Promise.resolve({{ ok: {json.dumps(ready)} }}));
+        channel.readyState = "closed";
+        channel.onclose();
+        await settled();
+        console.log(JSON.stringify([ends, paper.asked.at(-1)]));
+    """
+    assert run(beside, script) == [[{"code": code}], "https://fra.example/rtt"]
 
 
 @pytest.mark.parametrize(("last", "ends"), [("connected", []), ("disconnected", [{"code": 1006}])])

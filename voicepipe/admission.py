@@ -28,17 +28,16 @@ def engines_ms(reply: ReplyDone, failed_ms: float) -> float | None:
     engine is well and does not take what it was asked: then another answer would not have come faster.
     """
     record = reply.record
-    if "at_words" not in record or record.get("tool") or record.get("refused"):
+    if record.at_words is None or record.tool or record.refused:
         return None
-    if reply.status == "failed" or record.get("ladder") == "fallback":
+    if reply.status == "failed" or record.ladder == "fallback":
         return failed_ms
-    compute: float | None = record.get("compute")
-    return compute
+    return record.compute
 
 
 def is_broken(reply: ReplyDone) -> bool:
     """Whether an engine failed, or was given up, rather than having too much to do."""
-    return bool(reply.record.get("broken")) or reply.record.get("ladder") == "fallback"
+    return reply.record.broken or reply.record.ladder == "fallback"
 
 
 class Turn(NamedTuple):

@@ -67,8 +67,19 @@ class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Text with {slots}. Several sentences are fine: the first is spoken while the rest is prepared."""
     slots: dict[str, str] = {}
     """Slot name -> the question that asks for it, in the order in which they are asked."""
+    check: str = ""
+    """A tool that is called with the slots that it takes, when those that it requires are known and whenever one is
+    changed. It may answer `{"about": SLOT, "problem": TEXT}`: that slot is asked for again. Other keys of its answer
+    that are slots fill them."""
+    confirm: str = ""
+    """A question with {slots}, once all are filled: the caller says yes, no, or what is different."""
+    denied: str = "What should be different?"
+    """Said after a no. A question keeps the task open for what is different; after another sentence it is over."""
     tool: str = ""
-    """Called with the slots once all are filled; its result is {result} in `reply`."""
+    """Called with the slots once all are filled, and confirmed where `confirm` asks; its result is {result} in `reply`.
+    It may answer as `check` does."""
+    listens: bool = False
+    """The caller wants silence: an open question is not asked again after the reply."""
     transfer: str = ""
     """An entry of the agent's `transfer`: after the reply the tool `transfer_call` is called with it, the client's or,
     on a line that can transfer its caller, ours."""
@@ -110,6 +121,8 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key_pause_ms: Ms = 2000
     """Keys belong together while no pause between two is longer; 0: each is a turn of its own."""
     intents: tuple[Intent, ...] = ()
+    intents_file: str = ""
+    """A TOML file with the `intents`, one folder below: few of those who read an agent read its phrases."""
     locked: tuple[Part, ...] = ()
     """What no client can change, whatever its key."""
     not_understood: tuple[str, ...] = ("Sorry, I did not catch that. Could you say it again?",)

@@ -1,12 +1,19 @@
 """Agent files: loaded, checked, and read again when someone edits them."""
 
+import difflib
 import logging
 import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from voicepipe import toml_file
-from voicepipe.agent import Agent
+import msgspec
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+from msgspec.structs import replace
+
+from voicepipe import toml_file, tool_code
+from voicepipe.agent import Agent, Intent, Tool
 from voicepipe.config import Config
 from voicepipe.errors import ConfigError
 from voicepipe.turn.targets import is_target
@@ -16,16 +23,47 @@ log = logging.getLogger(__name__)
 GONE_LOOKS = 5
 """A file that is missing so often in a row, while others are there, was deleted: until then somebody may be copying."""
 
-_Version = tuple[int, int]
-"""Modification time in ns and size: a file whose pair is unchanged is not read again."""
+BELOW = "*/*.toml"
+"""Where files of intents lie and are looked at for changes. Beside the agents they would be read as agents."""
+
+_Version = tuple[int, int, tool_code.Version]
+"""Modification time in ns and size, and those of the files that it may take more from: an agent whose version is
+unchanged is not read again."""
 
 
 def load_agent(path: Path) -> Agent:
-    """The agent in `path`. Raises ConfigError with one line for each problem."""
+    """The agent in `path`; its tools' functions are loaded. Raises ConfigError with one line for each problem."""
     agent = toml_file.read(path, Agent)
-    if problems := [f"{path}: {problem}" for problem in _problems(agent)]:
+    of_intents = path
+    if agent.intents_file:
+        of_intents = path.parent / agent.intents_file
+        agent = _with_intents(agent, path, of_intents)
+    tools = tuple(replace(tool, function=tool_code.placed(tool.function, path.parent)) for tool in agent.tools)
+    agent = replace(agent, tools=tools)
+    problems = [f"{path}: {problem}" for problem in _problems(agent)]
+    if problems := problems + [f"{of_intents}: {problem}" for problem in _intent_problems(agent)]:
         raise ConfigError("\n".join(problems))
     return agent
+
+
+class Intents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file that an agent's `intents_file` names."""
+
+    intents: tuple[Intent, ...]
+
+
+def _with_intents(agent: Agent, path: Path, file: Path) -> Agent:
+    if agent.intents:
+        raise ConfigError(f"{path}: intents: stand in {agent.intents_file} already (intents_file); keep one of the two")
+    if not re.fullmatch(r"[^/.][^/]*/[^/]+\.toml", agent.intents_file):
+        raise ConfigError(
+            f"{path}: intents_file: give a file one folder below, such as intents/{path.name}; *.toml beside this file "
+            "is read as an agent"
+        )
+    try:
+        return replace(agent, intents=toml_file.read(file, Intents).intents)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: intents_file: {error}") from error
 
 
 def load_agents(directory: Path) -> dict[str, Agent]:
@@ -133,12 +171,13 @@ class AgentStore:
 def _files(directory: Path) -> dict[Path, _Version]:
     """The agent files that are there; none where the directory cannot be read."""
     try:
-        return {path: _version(path) for path in sorted(directory.iterdir()) if path.suffix == ".toml"}
+        code = tool_code.version(directory) + tool_code.version(directory, BELOW)
+        return {path: (*_version(path), code) for path in sorted(directory.iterdir()) if path.suffix == ".toml"}
     except OSError:
         return {}
 
 
-def _version(path: Path) -> _Version:
+def _version(path: Path) -> tuple[int, int]:
     try:
         stat = path.stat()
     except OSError:  # deleted, or replaced by an editor, this very moment
@@ -154,28 +193,77 @@ def _unlike(agent: Agent, path: Path, others: dict[Path, Agent]) -> Agent:
     return agent
 
 
+def no_voice(agent: Agent, voices: Collection[str]) -> str:
+    """What is said of an agent whose voice is not among these; empty: it is."""
+    if not agent.voice or agent.voice in voices:
+        return ""
+    close = difflib.get_close_matches(agent.voice, voices, 3) or sorted(voices)[:5]
+    return (
+        f"Agent {agent.name} speaks with the default voice, since there is no voice {agent.voice!r}; there are "
+        f"{len(voices)} (GET /v1/voices lists them), such as {', '.join(close)}."
+    )
+
+
 def _problems(agent: Agent) -> Iterator[str]:
     """What the types cannot say."""
     yield from _phone_problems(agent)
-    tools = {tool.name for tool in agent.tools}
     for index, tool in enumerate(agent.tools):
         if (tool.webhook is None) == (not tool.function):
             yield f"tools[{index}]: {tool.name} needs exactly one of webhook and function"
+        yield from (f"tools[{index}].{problem}" for problem in _tool_problems(tool))
         if not all(text.strip() for text in tool.while_running):
             yield f"tools[{index}].while_running: a text is empty; say what callers are to hear while {tool.name} runs"
+
+
+def _intent_problems(agent: Agent) -> Iterator[str]:
+    tools = {tool.name for tool in agent.tools}
     for index, intent in enumerate(agent.intents):
-        if intent.tool and intent.tool not in tools:
-            allowed = ", ".join(sorted(tools)) or "none"
-            yield f"intents[{index}].tool: there is no tool {intent.tool}; allowed: {allowed}"
+        for key, tool in (("tool", intent.tool), ("check", intent.check)):
+            if tool and tool not in tools:
+                allowed = ", ".join(sorted(tools)) or "none"
+                yield f"intents[{index}].{key}: there is no tool {tool}; allowed: {allowed}"
+        for key in ("check", "confirm"):
+            if getattr(intent, key) and not intent.slots:
+                yield f"intents[{index}].{key}: there is nothing to {key}; give the intent slots"
+        if intent.check and not intent.confirm:
+            yield f"intents[{index}].check: needs confirm as well, so that what is done has been checked and read back"
         if intent.transfer and intent.transfer not in agent.transfer:
             allowed = ", ".join(sorted(agent.transfer)) or "none"
             yield f"intents[{index}].transfer: there is no transfer {intent.transfer}; allowed: {allowed}"
         if intent.end_call and not agent.end_call:
             yield f"intents[{index}].end_call: this agent may not hang up; put end_call = true above its first table"
-        known = {*intent.slots, "result", "last_reply"}
-        for slot in re.findall(r"\{(\w+)\}", intent.reply):
-            if slot not in known:
-                yield f"intents[{index}].reply: {{{slot}}} is not a slot; allowed: {', '.join(sorted(known))}"
+        texts = {"reply": intent.reply, "confirm": intent.confirm}
+        texts |= {f"slots.{slot}": question for slot, question in intent.slots.items()}
+        for key, text in texts.items():
+            known = {*intent.slots} | ({"result", "last_reply"} if key == "reply" else set())
+            for slot in re.findall(r"\{(\w+)\}", text):
+                if slot not in known:
+                    yield f"intents[{index}].{key}: {{{slot}}} is not a slot; allowed: {', '.join(sorted(known))}"
+
+
+def _tool_problems(tool: Tool) -> Iterator[str]:
+    """What it cannot be called with, or cannot reach."""
+    if tool.webhook:
+        parts = urlsplit(tool.webhook.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            yield f"webhook.url: {tool.webhook.url!r} is no address; give one such as https://bookings.example/book"
+    if tool.parameters:
+        try:
+            Draft202012Validator.check_schema({"type": "object", **tool.parameters})
+        except SchemaError as error:
+            where = "".join(f".{step}" for step in error.absolute_path)
+            yield f"parameters{where}: is no JSON Schema: {error.message}"
+            return
+        if tool.parameters.get("type", "object") != "object":
+            yield f'parameters.type: cannot be {tool.parameters["type"]!r}; allowed: "object"'
+    if tool.function:
+        try:
+            function = tool_code.load(tool.function)
+        except ConfigError as error:
+            yield f"function: {error}"
+            return
+        if wrong := tool_code.mismatch(function, tool.parameters):
+            yield f"function: {wrong}"
 
 
 def _phone_problems(agent: Agent) -> Iterator[str]:

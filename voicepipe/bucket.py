@@ -47,6 +47,11 @@ class Bucket:
         self._left -= 1
         return True
 
+    def is_full(self, now: float) -> bool:
+        """It is as it was when it was made."""
+        self.has(now)
+        return self._left >= self._burst
+
     def set_rate(self, per_s: float, now: float) -> None:
         """So much comes in from now on."""
         self.has(now)

@@ -214,7 +214,7 @@ class Call:
             return  # The voice came back, or the client was faster.
         utterance.record.stamp("words", self._clock())
         utterance.text = heard.text
-        verdict = self._judge(replace(heard, text=utterance.words))
+        verdict = self._judge(replace(heard, text=utterance.words, asked=self.dialogue.asked))
         utterance.record.confident, utterance.record.endpoint = verdict.confident, verdict.reason
         interrupts = self.dialogue.settings.agent.is_interrupted(utterance.text)
         self._feed(Words(utterance.words, verdict.required_ms, interrupts, failed))
@@ -229,7 +229,7 @@ class Call:
         utterance = self.utterance
         assert utterance is not None
         guess = f"{utterance.before} {utterance.partial}".strip()
-        if utterance.partial and self._endpointer.may_end(guess):
+        if utterance.partial and self._endpointer.may_end(guess, self.dialogue.asked):
             self.dialogue.prepare(guess, utterance.partial, utterance.record)
         else:
             self.dialogue.discard()

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from voicepipe.agent import Agent, CallSettings, ToolSpec
+from voicepipe.agent import Agent, CallSettings, Part, ToolSpec
 from voicepipe.config import Config
 from voicepipe.line import Line
 from voicepipe.turn.events import CallEvent, Item
@@ -33,12 +33,24 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one token allows."""
 
     id: str
-    """Of the call."""
+    """Of what it is for: a call, or one request."""
     tenant: str
     agents: tuple[str, ...] = ()
     """That may be called; empty: all."""
+    kind: str = ""
+    """Of the call that may begin, "websocket" or "webrtc"; empty: any."""
     slots: int | None = None
     """Calls of the tenant at a time, at one PoP."""
+    begins: bool = True
+    """A call may begin with it. If not, a directory passes on one request of its bearer's with it."""
+    holder: str = ""
+    """The `ek_` key of whom it was made for, by its id; empty: a tenant's own key."""
+    agent: str = ""
+    """The one that answers who has an `ek_` key."""
+    locked: tuple[Part, ...] = ()
+    """What they cannot change of their session."""
+    briefed: bool = False
+    """The `ek_` key has a session; the directory sends it to the PoP by the bus."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +162,29 @@ class KeyHolders(Protocol):
         """Whose key this is. Raises Unauthorized. Without tenants every caller is the tenant "local"."""
 
 
+class Alternate(NamedTuple):
+    """Another PoP, for who is turned away by one."""
+
+    pop: str
+    url: str
+    """Its base, as "https://fra1.example.com"."""
+
+
 class Tokens(Protocol):
     """What a PoP takes of directories."""
 
-    def read(self, token: str) -> Grant:
-        """What the token allows; it is not used up by that. Raises Unauthorized."""
+    def read(self, token: str, spent: bool = False) -> Grant:
+        """What the token allows; it is not used up by that. `spent`: a call's token will do although a call began with
+        it, and however long ago. Raises Unauthorized."""
 
     def use(self, grant: Grant) -> None:
-        """A call begins with it. Raises Unauthorized: one did before."""
+        """What it is for begins. Raises Unauthorized: it did before."""
+
+    async def session(self, grant: Grant) -> bytes:
+        """Of a briefed one, as JSON; it may still be on its way. Raises Unauthorized: it does not come."""
+
+    def alternates(self) -> Sequence[Alternate]:
+        """Where a caller may go who is turned away here; the nearest first."""
 
 
 class PopApi(KeyHolders, Protocol):
@@ -181,6 +208,9 @@ class PopApi(KeyHolders, Protocol):
     def agents(self) -> Sequence[Agent]:
         """All agents, the default first."""
 
+    def lacks(self, agent: Agent) -> str:
+        """What keeps the PoP from answering this agent's callers, and what helps; empty: nothing."""
+
     def voices(self) -> Mapping[str, str]:
         """Name of each voice -> the language that it speaks."""
 
@@ -193,8 +223,8 @@ class PopApi(KeyHolders, Protocol):
         Raises PopFull, of which TenantFull is a kind, Draining, EngineDown."""
 
     def health(self) -> dict[str, Any]:
-        """{"status", "calls", "predicted_ms", "decoders", "tasks", "threads", "codecs", "fds", "rss_kb", "cpu_s",
-        "loop_lag_p99_ms"}. Decoders of recognisers are those lent to utterances now.
+        """{"status", "calls", "predicted_ms", "decoders", "tasks", "threads", "codecs", "fds", "rss_kb", "heap_kb",
+        "blocks", "cpu_s", "loop_lag_p99_ms"}. Decoders of recognisers are those lent to utterances now.
 
         `status` is "ok" while calls are taken, otherwise "starting", "draining", "engine_down", "full" (every slot is
         taken) or "late" (one more call would be answered over the budget). Where the agents' folder cannot be used as

@@ -6,8 +6,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
-from voicepipe import __version__
+from voicepipe import __version__, cli_bench
 from voicepipe.errors import ConfigError, EngineMissing, VoicepipeError
 from voicepipe.log import LOG_LEVELS, log_from
 
@@ -33,17 +34,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"voicepipe {__version__}")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    demo = commands.add_parser("demo", help="a PoP on this machine, with one spoken call placed to it")
-    demo.add_argument("--once", action="store_true", help="end after the call; exit 1 unless its answer was right")
-    demo.add_argument(
-        "--lan", action="store_true", help="for the browsers of other machines on this network, too: https, with a key"
-    )
-    _add_address(demo)
-    demo.add_argument(
-        "--sip-port", type=_port, metavar="PORT", help="UDP port for phones (default: 5060, or any; 0: any free one)"
-    )
-    _add_log(demo, "warning")
-    demo.set_defaults(run=_demo)
+    _add_demo(commands.add_parser("demo", help="a PoP on this machine, or several, with one spoken call placed to it"))
 
     pop = commands.add_parser("pop", help="run a PoP")
     pop.add_argument("--config", type=Path, metavar="FILE", help="configuration over the built-in defaults")
@@ -59,8 +50,19 @@ def parser() -> argparse.ArgumentParser:
     _add_log(directory, "info")
     directory.set_defaults(run=_directory)
 
+    _add_fleet(commands.add_parser("pops", help="a table of the PoPs that a directory hears of")).set_defaults(
+        run=_pops
+    )
+    drain = commands.add_parser("drain", help="have a PoP take no new calls, and end with its last one")
+    drain.add_argument("pop", metavar="POP", help="its id, as `voicepipe pops` has it")
+    _add_fleet(drain).set_defaults(run=_drain)
+
     bench = commands.add_parser("bench", help="measure a part of voicepipe on this machine")
-    _add_bench(bench)
+    cli_bench.add(bench)
+
+    new = commands.add_parser("new", help="write an agent of your own to begin with")
+    new.add_argument("folder", type=Path, metavar="NAME", help="folder to make; its name is the agent's")
+    new.set_defaults(run=_new)
 
     check = commands.add_parser("check", help="read configurations, agents and manifests, and say what is wrong")
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a TOML file, or a directory of them")
@@ -82,40 +84,35 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def _add_bench(bench: argparse.ArgumentParser) -> None:
-    parts = bench.add_subparsers(title="parts", required=True, metavar="PART")
-    media = parts.add_parser("media", help="a call's media: by WebRTC, beside stock aiortc, and by phone")
-    media.add_argument("--calls", type=int, default=10, help="at a time (default 10)")
-    media.add_argument("--seconds", type=float, default=15, help="measured, of each (default 15)")
-    media.set_defaults(run=_bench_media)
-    network = parts.add_parser("network", help="what jitter and loss do to a caller's sound, in virtual time")
-    network.set_defaults(run=_bench_network)
-    sip = parts.add_parser("sip", help="calls by SIP, 30 and 50 a second; needs sipp")
-    sip.set_defaults(run=_bench_sip)
-
-    _add_engines(parts.add_parser("engines", help="turns on this device, by models of true shape with random weights"))
-
-
-def _add_engines(engines: argparse.ArgumentParser) -> None:
-    engines.add_argument(
-        "--shape",
-        default="llama-3.1-8b",
-        metavar="NAME",
-        help="language model (default: %(default)s); tiny: a trial, with less of everything",
+def _add_demo(demo: argparse.ArgumentParser) -> None:
+    demo.add_argument("--once", action="store_true", help="end after the call; exit 1 unless its answer was right")
+    demo.add_argument(
+        "--lan", action="store_true", help="for the browsers of other machines on this network, too: https, with a key"
     )
-    engines.add_argument(
-        "--asr-shape", metavar="NAME", help="Whisper's size (default: large-v3-turbo; tiny in a trial)"
+    demo.add_argument(
+        "--llm",
+        metavar="URL",
+        help="language model's server of the OpenAI kind: it answers in place of the embedded engine",
     )
-    engines.add_argument("--tts-shape", metavar="NAME", help="speech synthesis (default: kokoro-82m)")
-    engines.add_argument("--calls", type=_counts, metavar="N,N", help="at a time (default: 1,8,32)")
-    engines.add_argument("--seconds", type=float, help="measured, of each number of calls (default: 30)")
-    engines.add_argument("--asr-window", type=int, metavar="SECONDS", help="that Whisper hears in a pass (default: 10)")
-    engines.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: %(default)s)")
-    engines.add_argument("--stand-ins", action="store_true", help="stand-ins in torch also for what is installed")
-    engines.add_argument("--seed", type=int, default=1, help="of the load (default: 1)")
-    engines.add_argument("--json", type=Path, metavar="FILE", help="write all figures there, too")
-    engines.add_argument("--table", action="store_true", help="print the table in Markdown")
-    engines.set_defaults(run=_bench_engines)
+    demo.add_argument("--model", metavar="NAME", help="its model (default: the only one that it has)")
+    demo.add_argument("--agent", type=Path, metavar="PATH", help="an agent of yours: its folder, or its file")
+    demo.add_argument(
+        "--pops", type=int, choices=range(2, 6), metavar="N", help="2 to 5 PoPs and a directory, with a live map"
+    )
+    _add_address(demo)
+    demo.add_argument(
+        "--sip-port", type=_port, metavar="PORT", help="UDP port for phones (default: 5060, or any; 0: any free one)"
+    )
+    _add_log(demo, "warning")
+    demo.set_defaults(run=_demo)
+
+
+def _add_fleet(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    command.add_argument("--directory", metavar="URL", default="http://127.0.0.1:8080",
+                         help="where the directory answers (default %(default)s)")  # fmt: skip
+    command.add_argument("--key-env", metavar="NAME", default="VOICEPIPE_OPERATOR_KEY",
+                         help="environment variable with the operator's key (default %(default)s)")  # fmt: skip
+    return command
 
 
 def _add_address(command: argparse.ArgumentParser) -> None:
@@ -156,21 +153,14 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _counts(text: str) -> tuple[int, ...]:
-    counts = text.split(",")
-    if not all(count.isdecimal() and 0 < int(count) <= 1024 for count in counts):
-        raise argparse.ArgumentTypeError(
-            f"{text!r}: give numbers from 1 to 1024 with commas between them, as in 1,8,32"
-        )
-    return tuple(int(count) for count in counts)
-
-
 def _demo(args: argparse.Namespace) -> int:
     began = time.monotonic()
     from voicepipe import config, runtime
 
     log_from(args.log)
-    settings = config.load()
+    settings = _with_agent(args.agent, _answered(args, config.load()))
+    if args.pops:
+        return _demo_fleet(args, settings, began)
     if args.lan:
         if args.host:
             raise ConfigError("--lan listens on all addresses of this machine; give --lan or --host, not both")
@@ -180,7 +170,69 @@ def _demo(args: argparse.Namespace) -> int:
     settings = _listening(args, settings, phones=True)
     from voicepipe import demo  # loads the engines' libraries: not before it is known that the demo may listen
 
-    return runtime.run(demo.run(settings, began, once=args.once))
+    return runtime.run(demo.run(settings, began, once=args.once, own_agent=bool(args.agent)))
+
+
+def _new(args: argparse.Namespace) -> int:
+    from voicepipe import starting
+
+    return starting.new(args.folder)
+
+
+def _with_agent(path: Path | None, settings: "Config") -> "Config":
+    """The configuration with the command line's agent as the one that answers. Raises ConfigError."""
+    if path is None:
+        return settings
+    import msgspec
+
+    from voicepipe.agent_store import load_agent, load_agents
+
+    folder = path if path.is_dir() else path.parent
+    names = [load_agent(path).name] if path.is_file() else list(load_agents(path))
+    if len(names) != 1:
+        raise ConfigError(
+            f"{path} holds several agents ({', '.join(names)}); give the file of the one that is to answer"
+        )
+    pop = msgspec.structs.replace(settings.pop, agents=str(folder.resolve()), default_agent=names[0])
+    return msgspec.structs.replace(settings, pop=pop)
+
+
+def _answered(args: argparse.Namespace, settings: "Config") -> "Config":
+    """The configuration with the command line's language model in it. Raises ConfigError."""
+    if not args.llm:
+        if args.model:
+            raise ConfigError(
+                "--model names a model of --llm: give both, as --llm http://127.0.0.1:11434/v1 --model NAME"
+            )
+        return settings
+    parts = urlsplit(args.llm)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"--llm {args.llm} is no address; give one such as http://127.0.0.1:11434/v1")
+    url = args.llm if parts.path.strip("/") else f"{args.llm.rstrip('/')}/v1"
+    import msgspec
+
+    openai = msgspec.structs.replace(settings.openai, base_url=url, model=args.model or "")
+    return msgspec.structs.replace(
+        settings, openai=openai, engines=msgspec.structs.replace(settings.engines, llm="openai")
+    )
+
+
+def _demo_fleet(args: argparse.Namespace, settings: "Config", began: float) -> int:
+    from voicepipe import runtime
+
+    if args.agent:
+        raise ConfigError("--pops shows a call that asks the front desk; give --agent or --pops, not both")
+    if args.lan:
+        raise ConfigError(
+            "--pops is for this machine alone: anybody who reaches its map may stop PoPs, and no key is asked for; "
+            "give --pops or --lan, not both"
+        )
+    if args.sip_port is not None:
+        raise ConfigError("--pops takes no phones: a directory places calls by browsers and programs; leave --sip-port")
+    settings = _listening(args, settings)
+    from voicepipe.demo import fleet
+
+    return runtime.run(fleet.run(settings, args.pops, began, once=args.once))
 
 
 def _pop(args: argparse.Namespace) -> int:
@@ -201,10 +253,22 @@ def _directory(args: argparse.Namespace) -> int:
     return runtime.run(runtime.serve_directory(directory_config.load(args.config), args.host, args.port))
 
 
+def _pops(args: argparse.Namespace) -> int:
+    from voicepipe import fleet
+
+    return fleet.pops(args.directory, args.key_env)
+
+
+def _drain(args: argparse.Namespace) -> int:
+    from voicepipe import fleet
+
+    return fleet.drain(args.pop, args.directory, args.key_env)
+
+
 def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = False) -> "Config":
     """The configuration of a command that listens: what could keep it from that is said at once. `phones`: they may
     call, also where it names no port for them."""
-    from voicepipe import config, runtime
+    from voicepipe import config, environment, runtime
     from voicepipe.ingress.local import check_exposure, check_phones
 
     settings = runtime.with_address(settings, args.host, args.port)
@@ -215,48 +279,9 @@ def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = F
     config.check_together(settings)  # again: the options may have let phones in
     check_exposure(settings)
     check_phones(settings)
-    config.keys(settings)
-    config.sip_passwords(settings)
+    environment.keys(settings)
+    environment.sip_passwords(settings)
     return settings
-
-
-def _bench_media(args: argparse.Namespace) -> int:
-    from voicepipe import runtime
-    from voicepipe.bench import media
-
-    return runtime.run(media.run(args.calls, args.seconds))
-
-
-def _bench_network(args: argparse.Namespace) -> int:
-    from voicepipe.bench import network
-
-    return network.run()
-
-
-def _bench_sip(args: argparse.Namespace) -> int:
-    from voicepipe import runtime
-    from voicepipe.bench import sip
-
-    return runtime.run(sip.run())
-
-
-def _bench_engines(args: argparse.Namespace) -> int:
-    from voicepipe.bench.engines import run
-    from voicepipe.bench.engines.chosen import Options
-
-    trial = args.shape == "tiny"
-    options = Options(
-        llm=args.shape,
-        asr=args.asr_shape or ("tiny" if trial else "large-v3-turbo"),
-        tts=args.tts_shape or ("tiny" if trial else "kokoro-82m"),
-        calls=args.calls or ((1, 2) if trial else (1, 8, 32)),
-        seconds=(3.0 if trial else 30.0) if args.seconds is None else args.seconds,
-        window_s=(3 if trial else 10) if args.asr_window is None else args.asr_window,
-        device=args.device,
-        standins=args.stand_ins,
-        seed=args.seed,
-    )
-    return run.run(options, args.json, args.table)
 
 
 def _check(args: argparse.Namespace) -> int:

@@ -1,16 +1,15 @@
-"""Configuration: frozen structs, one TOML loader. The environment is read here and nowhere else.
+"""Configuration: frozen structs, one TOML loader. Secrets are in the environment (`environment.py`).
 
 `configs/default.toml` names every key with its default and a comment; a test keeps the two equal.
 """
 
 import ipaddress
 import os
-import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-import msgspec
 from msgspec import Meta
 
 from voicepipe import toml_file
@@ -67,6 +66,9 @@ class PopConfig(Section, frozen=True):
     agents: str = "agents"
     """Directory of agent files, relative to the file that names it."""
     default_agent: str = "front-desk"
+    drain_ms: Annotated[int, Meta(ge=0, le=86_400_000)] = 3_660_000
+    """How long live calls may go on once the PoP takes no new ones: it is being stopped, or drained. The default is a
+    minute more than the longest call (`limits.call_ms`), so that a rolling upgrade cuts none."""
 
 
 class HttpConfig(Section, frozen=True):
@@ -125,9 +127,6 @@ class TenantConfig(Section, frozen=True):
     """Its calls at a time, within the PoP's; none: as many as the PoP has."""
 
 
-Owner = TypeVar("Owner", bound=TenantConfig)
-
-
 class LadderConfig(Section, frozen=True):
     """Counted from commit; waiting for the caller never triggers it. 0 turns a rung off."""
 
@@ -171,6 +170,11 @@ class Config(Section, frozen=True):
     scripted: ScriptedConfig = ScriptedConfig()
     delays: DelaysConfig = DelaysConfig()
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether tenants share the PoP: its own, or those of a directory whose tokens it takes."""
+        return len(self.tenants) > 1 or bool(self.fleet.keys)
+
 
 class Manifest(Section, frozen=True):
     """One file of pops/: what makes this PoP different from the others that run the same configuration."""
@@ -188,6 +192,19 @@ class Manifest(Section, frozen=True):
     routes: tuple[RouteConfig, ...] = ()
     ladder: LadderConfig = LadderConfig()
     """Hosts differ in how long their engines take."""
+
+
+RISING = (
+    ("endpoint", ("sure_ms", "unsure_ms", "unfinished_ms")),
+    ("endpoint", ("answer_ms", "unsure_ms")),
+    ("endpoint", ("unfinished_probability", "sure_probability")),
+    ("vad", ("stop_probability", "start_probability")),
+    ("vad", ("telephone_stop_probability", "start_probability")),
+    ("turn", ("guess_ms", "prepare_ms")),
+    ("turn", ("pause_ms", "cut_ms")),
+    ("ladder", ("acknowledge_ms", "fallback_ms")),
+)
+"""Keys of a table of which none may be more than the next one. A rung of the ladder that is 0 is turned off."""
 
 
 def parse(data: dict[str, Any], source: object = "configuration") -> Config:
@@ -217,16 +234,22 @@ def load(config_file: Path | None = None, pop_file: Path | None = None) -> Confi
 
 def check_together(config: Config) -> None:
     """Raises ConfigError: tables that are right alone do not go together."""
+    for table, keys in RISING:
+        its = getattr(config, table)
+        for less, more in pairwise(keys):
+            low, high = getattr(its, less), getattr(its, more)
+            if low > high and not (table == "ladder" and high == 0):
+                raise ConfigError(f"{table}.{less}: cannot be {low}, more than {table}.{more}, which is {high}")
     if config.telnyx.public_key and not config.telephony.public_url:
         raise ConfigError(
             "telephony.public_url: Telnyx is told where to stream calls to; say how it reaches this server"
         )
     if config.endpoint.ask_llm and config.engines.llm != "vllm":
         raise ConfigError(f"endpoint.ask_llm: {config.engines.llm} cannot tell; set engines.llm to vllm")
-    if config.bus.servers and not (config.fleet.keys and config.fleet.urls()):
+    if config.bus.servers and not (config.fleet.keys and config.fleet.url):
         raise ConfigError(
-            "fleet: directories will hear of this PoP by [bus]; say how callers reach it (websocket_url or webrtc_url) "
-            "and whose tokens it takes (keys)"
+            "fleet: directories will hear of this PoP by [bus]; say how callers reach it (url) and whose "
+            "tokens it takes (keys)"
         )
     names = [tenant.name for tenant in config.tenants]
     phones = config.sip.port or config.twilio.auth_token_env or config.telnyx.public_key
@@ -251,120 +274,11 @@ def data_directory() -> Path:
     return installed if installed.is_dir() else package.parent / "configs"
 
 
-def state_directory() -> Path:
-    """Where a user's programs keep what outlives them (XDG); it need not exist yet."""
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "voicepipe"
-
-
-def visible_gpus() -> str | None:
-    """Which GPUs CUDA shows to this process, as whoever started it says; None: all."""
-    return os.environ.get("CUDA_VISIBLE_DEVICES")
-
-
-def made_up(name: str) -> str:
-    """The secret in the environment variable `name`; without one it is made up, also for programs started from here."""
-    os.environ[name] = os.environ.get(name, "").strip() or secrets.token_urlsafe(12)
-    return os.environ[name]
-
-
-def settle_environment(variables: Mapping[str, str]) -> None:
-    """For libraries that take settings in no other way; what is set already, stays."""
-    for name, value in variables.items():
-        os.environ.setdefault(name, value)
-
-
-def keyed(config: Config, name: str, key_env: str) -> Config:
-    """`config` with one tenant; its key is made up for this process if the environment has none."""
-    made_up(key_env)
-    return msgspec.structs.replace(config, tenants=(TenantConfig(name=name, key_env=key_env),))
-
-
-def keys(config: Config) -> dict[str, TenantConfig]:
-    """Every key that opens this PoP and whose it is; empty: the PoP asks for none. Raises ConfigError."""
-    return keys_of(config.tenants)
-
-
-def keys_of(tenants: Iterable[Owner]) -> dict[str, Owner]:
-    """Each tenant's key, from the environment, and whose it is. Raises ConfigError."""
-    found: dict[str, Owner] = {}
-    for tenant in tenants:
-        key = os.environ.get(tenant.key_env, "").strip()
-        if not key:
-            raise ConfigError(f"tenants: {tenant.name} has no key; set the environment variable {tenant.key_env}")
-        if key in found:
-            raise ConfigError(f"tenants: {found[key].name} and {tenant.name} have the same key; give each its own")
-        found[key] = tenant
-    return found
-
-
-def turn_secret(config: Config) -> str:
-    """What the TURN server and we share; empty: there is no TURN server. Raises ConfigError."""
-    return _secret(config.webrtc.turn_secret_env, "webrtc.turn_secret_env", "coturn's static-auth-secret")
-
-
-def sip_passwords(config: Config) -> dict[str, str]:
-    """Of each SIP user. Raises ConfigError."""
-    return {
-        user.name: _secret(user.password_env, f"sip.users: {user.name} has no password", "one")
-        for user in config.sip.users
-    }
-
-
-def twilio_token(config: Config) -> str:
-    """By which Twilio signs; empty: there are no calls from it. Raises ConfigError."""
-    return _secret(config.twilio.auth_token_env, "twilio.auth_token_env", "the account's auth token")
-
-
-def telnyx_key(config: Config) -> str:
-    """By which Telnyx takes orders; empty: there are no calls from it. Raises ConfigError."""
-    return _secret(config.telnyx.api_key_env, "telnyx.api_key_env", "an API key of the account")
-
-
-def openai_key(config: Config) -> str:
-    """By which the language model's server lets us in; empty: it asks for none. Raises ConfigError."""
-    return _secret(config.openai.api_key_env, "openai.api_key_env", "the server's key")
-
-
-def bus_password(bus: BusConfig) -> str:
-    """By which NATS lets us in; empty: it asks for none, or for credentials. Raises ConfigError."""
-    return _secret(bus.password_env, "bus.password_env", f"the password of {bus.user}")
-
-
-def operator_key(config: Config) -> str:
-    """The key that shows the dashboard everything; empty: there is none. Raises ConfigError."""
-    name = config.http.operator_key_env
-    key = _secret(name, "http.operator_key_env", "a key")
-    if key in keys(config):
-        raise ConfigError(f"http.operator_key_env: {name} holds the key of a tenant; give the operator one of its own")
-    return key
-
-
-def missing_secrets(config: Config) -> list[str]:
-    """Of the environment variables that the configuration names, those that are not set or empty."""
-    named = [
-        *(tenant.key_env for tenant in config.tenants), config.http.operator_key_env, config.webrtc.turn_secret_env,
-        *(user.password_env for user in config.sip.users), config.twilio.auth_token_env, config.telnyx.api_key_env,
-        config.openai.api_key_env, config.bus.password_env,
-    ]  # fmt: skip
-    return [name for name in dict.fromkeys(named) if name and not os.environ.get(name, "").strip()]
-
-
-def _secret(name: str, said_by: str, what: str) -> str:
-    """Of the environment; empty where no variable is named."""
-    secret = os.environ.get(name, "").strip() if name else ""
-    if name and not secret:
-        raise ConfigError(f"{said_by}: set the environment variable {name} to {what}")
-    return secret
-
-
 def _checked(file: Path, shape: type[Section]) -> dict[str, Any]:
     """The file's tables, valid on their own, with its relative paths resolved against its own place."""
     tables = toml_file.tables(file)
     toml_file.convert(tables, shape, file)
-    for table, key in PATHS:
-        if named := tables.get(table, {}).get(key):
-            found = [existing(file, f"{table}.{key}", name) for name in ([named] if isinstance(named, str) else named)]
-            tables[table][key] = found[0] if isinstance(named, str) else found
+    locate(tables, PATHS, file)
     for table, key in MODELS:
         if name := tables.get(table, {}).get(key):
             path = file.resolve().parent / Path(name).expanduser()
@@ -373,7 +287,15 @@ def _checked(file: Path, shape: type[Section]) -> dict[str, Any]:
     return tables
 
 
-def existing(file: Path, key: str, name: str) -> str:
+def locate(tables: dict[str, Any], paths: Iterable[tuple[str, str]], file: Path) -> None:
+    """Make the paths absolute that these keys name, one or several each. Raises ConfigError: there is none of them."""
+    for table, key in paths:
+        if named := tables.get(table, {}).get(key):
+            found = [_existing(file, f"{table}.{key}", name) for name in ([named] if isinstance(named, str) else named)]
+            tables[table][key] = found[0] if isinstance(named, str) else found
+
+
+def _existing(file: Path, key: str, name: str) -> str:
     """The path that `key` of this file names, absolute. Raises ConfigError: there is nothing."""
     path = file.resolve().parent / name
     if not path.exists():

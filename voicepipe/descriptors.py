@@ -41,3 +41,26 @@ def held() -> int:
 def room(slots: int, limit: int, held: int) -> int:
     """Connections that may be open at a time, so that calls and what runs beside them never lack a descriptor."""
     return max(LEAST, limit - max(held, 0) - RESERVE - A_CALL * slots)
+
+
+def for_calls(slots: int) -> int:
+    """`room` in this process now; whether it is too little is logged."""
+    found = room(slots, limit(), held())
+    return _told(found, slots, f"{slots} calls")
+
+
+def for_relays(connections: int) -> int:
+    """`relayed` in this process now; whether it is too little is logged."""
+    found = relayed(connections, limit(), held())
+    return _told(found, connections, f"{connections} connections")
+
+
+def _told(found: int, wanted: int, what: str) -> int:
+    if found < wanted:
+        logger.warning("the limit of %d open files is low for %s: raise it (ulimit -n, LimitNOFILE=)", limit(), what)
+    return found
+
+
+def relayed(connections: int, limit: int, held: int) -> int:
+    """Of so many `connections` those that may be open at a time, if each has another one to a PoP behind it."""
+    return max(LEAST, min(connections, (limit - max(held, 0) - RESERVE) // 2))

@@ -72,6 +72,11 @@ class Dialogue:
         self.on_goodbye: Callable[[], None] = _nobody_hangs_up
         """Called when the model wishes to hang up, likewise."""
 
+    @property
+    def asked(self) -> str:
+        """What the agent has said since the caller spoke last, as far as it was heard."""
+        return self.studio.history.said_last()
+
     # Speculation.
 
     def prepare(self, turn: str, words: str, record: TurnRecord) -> None:

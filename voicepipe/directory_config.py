@@ -6,12 +6,12 @@ from typing import Annotated
 from msgspec import Meta
 
 from voicepipe import toml_file
-from voicepipe.config import HttpConfig, TenantConfig, existing
+from voicepipe.config import HttpConfig, TenantConfig, locate
 from voicepipe.fleet_config import BusConfig
 from voicepipe.places import check_place
 from voicepipe.ranges import Name, Section
 
-PATHS = (("directory", "key"), ("bus", "credentials"), ("http", "cert"), ("http", "key"))
+PATHS = (("directory", "key"), ("directory", "keys"), ("bus", "credentials"), ("http", "cert"), ("http", "key"))
 """Tables and keys that name files."""
 
 
@@ -21,10 +21,14 @@ class DirectorySection(Section, frozen=True):
     id: Name = "directory"
     key: str = ""
     """Path of the Ed25519 private key (PEM) that signs its tokens."""
+    keys: tuple[str, ...] = ()
+    """Paths of other directories' public keys (PEM): `ek_` keys that they made are taken here."""
     place: tuple[float, ...] = ()
     """Where it stands: latitude and longitude. Callers are taken to be there who do not say where they are."""
     connections: Annotated[int, Meta(ge=10)] = 1000
     """Open at a time."""
+    drain_ms: Annotated[int, Meta(ge=0, le=86_400_000)] = 3_660_000
+    """How long calls that it relays may go on once it is being stopped; as `pop.drain_ms`."""
 
     def __post_init__(self) -> None:
         check_place(self.place)
@@ -50,7 +54,5 @@ def load(file: Path) -> DirectoryConfig:
     """Paths in the result are absolute. Raises ConfigError with one line for each problem."""
     tables = toml_file.tables(file)
     toml_file.convert(tables, DirectoryConfig, file)
-    for table, key in PATHS:
-        if name := tables.get(table, {}).get(key):
-            tables[table][key] = existing(file, f"{table}.{key}", name)
+    locate(tables, PATHS, file)
     return toml_file.convert(tables, DirectoryConfig, file)

@@ -19,7 +19,8 @@ Temperature = Annotated[float, Meta(ge=0, le=2)]
 class EnginesConfig(Section, frozen=True):
     vad: Literal["silero", "scripted"] = "silero"
     asr: Literal["sphinx", "whisper", "scripted"] = "sphinx"
-    llm: Literal["frontdesk", "vllm", "openai", "scripted"] = "frontdesk"
+    llm: Literal["auto", "frontdesk", "vllm", "openai", "scripted"] = "auto"
+    """ "auto": `frontdesk` for agents with intents; for others a server of the OpenAI kind on this machine."""
     tts: Literal["espeak", "kokoro", "coqui", "scripted"] = "espeak"
 
 

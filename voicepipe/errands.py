@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from voicepipe.agent import Tool
 from voicepipe.errors import ItemUnknown, OutcomeUnknown, ToolError
+from voicepipe.python_tools import within
 from voicepipe.turn.events import Item
 from voicepipe.turn.history import History, Ids
 from voicepipe.turn.prompt import Prompt, ToolCall
@@ -144,7 +145,7 @@ class Errands:
         item = self._enter(call, before) if remembered else None
         errand = Errand(tool, call, wish, item, put_off=not remembered)
         self._errands.append(errand)
-        self._begin(tool, wish.call, wish.about, wish.key).add_done_callback(partial(self._finished, errand))
+        self._try(tool, wish).add_done_callback(partial(self._finished, errand))
         return errand
 
     def call_ids(self) -> set[str]:
@@ -198,6 +199,13 @@ class Errands:
         for errand in self._errands:
             if errand.due and not errand.item and errand.output is not None:
                 log.warning("no reply has read what came of a tool: %s: %r", errand.tool.name, errand.output[:200])
+
+    def _try(self, tool: Tool, wish: Wish) -> "asyncio.Task[str]":
+        """An earlier try that is not over is waited for, and not begun again."""
+        if not wish.later:
+            return self._begin(tool, wish.call, wish.about, wish.key)
+        ends = asyncio.get_running_loop().time() + tool.timeout_ms / 1000
+        return asyncio.create_task(within(tool, ends, wish.later))
 
     def _same(self, text: str) -> Errand | None:
         for errand in reversed(self._errands):

@@ -13,11 +13,13 @@ VoicepipeError
  |    +-- Unauthorized      no key, a wrong key or an expired one
  |    +-- PopFull           every slot is taken, or one more call would miss the budget
  |    |    +-- TenantFull   every slot of the caller's tenant is taken
+ |    +-- CallFull          as many clients as may be are connected to one call
  |    +-- Draining          the PoP takes no new calls
  |    +-- EngineDown        an engine does not work at present
  |    +-- NoPort            no network port can be had for a call's sound
  |    +-- TooManySecrets   a tenant has as many short-lived keys as it may have
  |    +-- OverShare        what a key has asked for took more of the event loop than its share
+ |    +-- NotBriefed       what a caller's ek_ key was made for has not come from the directory
  |    +-- NoPop            no PoP can take the call that a directory is asked to place
  |    +-- UnknownCall       no call has this id, or it is somebody else's
  +-- CallError               a request about a call that it cannot carry out
@@ -95,6 +97,10 @@ class PopFull(Refused):
     """Every slot is taken, or one more call would miss the latency budget."""
 
 
+class CallFull(Refused):
+    """As many clients as may be are connected to one call."""
+
+
 class TenantFull(PopFull):
     """Every slot of the caller's tenant is taken, whatever the PoP has."""
 
@@ -117,6 +123,10 @@ class TooManySecrets(Refused):
 
 class OverShare(Refused):
     """What a key has asked for by HTTP took more of the event loop's time than its share."""
+
+
+class NotBriefed(Refused):
+    """What a caller's `ek_` key was made for has not come from the directory, which the bus may be cut off from."""
 
 
 class NoPop(Refused):

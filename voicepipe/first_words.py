@@ -24,7 +24,10 @@ SENTENCE = "I would like to book a table for two, please."
 
 async def get_to_know(engines: Engines, is_called: Callable[[], bool]) -> None:
     """The patience with `engines.asr` has a first figure; unless the recogniser or the voice fails, or somebody calls:
-    a caller needs the decoder and the processor, and their turns will tell."""
+    a caller needs the decoder and the processor, and their turns will tell. It may have one already, where another PoP
+    of this process has the same engines."""
+    if engines.patience.is_informed:
+        return
     waits = Waits(engines.patience, LadderConfig(words_ms=0))
     try:
         await _hear(engines.asr, await _spoken(engines.tts), waits, is_called)

@@ -1,6 +1,6 @@
 """Tables of the configuration that concern several PoPs: the directories in front of them, the bus between them."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from msgspec import Meta
@@ -9,8 +9,8 @@ from voicepipe.places import check_place
 from voicepipe.ranges import Section
 
 BUSES = ("nats", "tls", "ws", "wss")
-KINDS = {"websocket_url": ("wss", "ws"), "webrtc_url": ("https", "http")}
-"""Schemes of a PoP's addresses."""
+Kind = Literal["websocket", "webrtc"]
+"""Of call."""
 
 
 class FleetConfig(Section, frozen=True):
@@ -18,10 +18,10 @@ class FleetConfig(Section, frozen=True):
 
     keys: tuple[str, ...] = ()
     """Paths of directories' Ed25519 public keys (PEM). Empty: no directory sends calls here."""
-    websocket_url: str = ""
-    """Where callers reach it, as "wss://fra1.example.com/v1/realtime" ..."""
-    webrtc_url: str = ""
-    """... and as "https://fra1.example.com/v1/realtime/calls"; empty: not by this kind of call."""
+    url: str = ""
+    """Where callers and directories reach it, as "https://fra1.example.com"."""
+    kinds: tuple[Kind, ...] = ("websocket", "webrtc")
+    """By which callers reach it there."""
     place: tuple[float, ...] = ()
     """Where it stands: latitude and longitude in degrees. Empty: nobody knows how near it is until callers measure."""
     zone: str = ""
@@ -33,14 +33,12 @@ class FleetConfig(Section, frozen=True):
 
     def __post_init__(self) -> None:
         check_place(self.place)
-        for key, schemes in KINDS.items():
-            url = urlsplit(getattr(self, key))
-            if getattr(self, key) and not (url.scheme in schemes and url.hostname):
-                raise ValueError(f"{key}: {getattr(self, key)!r} is none; give one that begins with {schemes[0]}://")
-
-    def urls(self) -> dict[str, str]:
-        """By kind of call."""
-        return {key.removesuffix("_url"): url for key in KINDS if (url := getattr(self, key))}
+        parts = urlsplit(self.url)
+        whole = parts.scheme in ("https", "http") and parts.hostname and not (parts.path.strip("/") or parts.query)
+        if self.url and not whole:
+            raise ValueError(
+                f"url: {self.url!r} is none of a PoP; give one without a path, as https://fra1.example.com"
+            )
 
 
 class BusConfig(Section, frozen=True):

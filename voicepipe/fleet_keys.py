@@ -20,7 +20,7 @@ def public_key(path: str) -> Ed25519PublicKey:
     except (OSError, ValueError, UnsupportedAlgorithm):
         pass
     raise ConfigError(
-        f"fleet.keys: {path} is no Ed25519 public key; make one of the directory's key: "
+        f"{path} is no Ed25519 public key; make one of the directory's key: "
         "openssl pkey -in directory.pem -pubout -out directory.pub.pem"
     )
 

@@ -15,20 +15,6 @@ T = TypeVar("T")
 
 
 @overload
-def decoder(shape: type[T]) -> msgspec.json.Decoder[T]: ...
-
-
-@overload
-def decoder(shape: Any) -> msgspec.json.Decoder[Any]: ...
-
-
-def decoder(shape: Any) -> msgspec.json.Decoder[Any]:
-    """Decodes bytes or text. Its `decode` raises msgspec.DecodeError, also for a number that no float can be;
-    RecursionError: it is nested too deeply; UnicodeError: it is no UTF-8."""
-    return _made(shape)
-
-
-@overload
 def decode(raw: bytes | str | msgspec.Raw, shape: type[T]) -> T: ...
 
 
@@ -37,12 +23,18 @@ def decode(raw: bytes | str | msgspec.Raw, shape: Any = Any) -> Any: ...
 
 
 def decode(raw: bytes | str | msgspec.Raw, shape: Any = Any) -> Any:
-    """`raw` as a `shape`. Raises msgspec.DecodeError, RecursionError, UnicodeError: as `decoder` says."""
-    return _made(shape).decode(raw)
+    """`raw` as a `shape`. Raises msgspec.DecodeError, also where the text is not UTF-8, is nested too deeply, or has a
+    number that no float can be."""
+    try:
+        return _decoder(shape).decode(raw)
+    except RecursionError:
+        raise msgspec.DecodeError("it is nested too deeply") from None
+    except UnicodeError as error:
+        raise msgspec.DecodeError(str(error)) from None
 
 
 @cache
-def _made(shape: Any) -> msgspec.json.Decoder[Any]:
+def _decoder(shape: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(shape, float_hook=_finite)
 
 

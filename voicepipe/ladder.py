@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from voicepipe.config import LadderConfig
 from voicepipe.errors import EngineStalled
-from voicepipe.turn.timing import TurnRecord
+from voicepipe.turn.timing import Rung, TurnRecord
 
 T = TypeVar("T")
 
@@ -57,7 +57,11 @@ class Ladder:
         async def reach(ms: float) -> None:
             await asyncio.sleep(committed + ms / 1000 - self._clock())
 
-        for rung, ms in (("short", config.short_phrase_ms), ("acknowledge", config.acknowledge_ms)):
+        rungs_by_time: tuple[tuple[Rung, float], ...] = (
+            ("short", config.short_phrase_ms),
+            ("acknowledge", config.acknowledge_ms),
+        )
+        for rung, ms in rungs_by_time:
             if not ms:
                 continue
             await reach(ms)

@@ -19,7 +19,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from voicepipe.config import Config, keyed, keys, made_up, sip_passwords, state_directory
+from voicepipe.config import Config
+from voicepipe.environment import keyed, keys, made_up, sip_passwords, state_directory
 from voicepipe.errors import ConfigError
 from voicepipe.phone_config import SipUser
 

@@ -1,36 +1,91 @@
-"""A PoP among others: what it tells directories, and the calls that they send."""
+"""A PoP among others: what it tells directories, the calls that they send, and where a caller may go instead."""
 
+import asyncio
+import logging
 import time
 from collections.abc import Callable
 
-from voicepipe.call_api import Grant
+import msgspec
+
+from voicepipe.call_api import Alternate, Grant
 from voicepipe.config import Config
-from voicepipe.directory.bus import Bus
-from voicepipe.directory.report import Condition
+from voicepipe.directory import subjects
+from voicepipe.directory.briefings import Briefings
+from voicepipe.directory.bus import Bus, Message
+from voicepipe.directory.report import Condition, decoded
 from voicepipe.directory.reporter import Reporter
-from voicepipe.directory.tokens import Gate, audience
+from voicepipe.directory.router import others
+from voicepipe.directory.subjects import Briefing, Command
+from voicepipe.directory.tokens import AGAIN, Gate, audience
+from voicepipe.directory.view import View
+from voicepipe.errors import NotBriefed
 from voicepipe.fleet_keys import key_id, public_key
+
+logger = logging.getLogger(__name__)
 
 
 class Membership:
     """Implements `call_api.Tokens`."""
 
     def __init__(self, bus: Bus, config: Config, condition: Callable[[], Condition]) -> None:
-        self._reporter = Reporter(bus, config.pop.id, condition)
+        self.dismissed = asyncio.Event()
+        """An operator orders the PoP to drain and to end."""
+        self._bus = bus
+        self._pop = config.pop.id
+        self._condition = condition
+        self._reporter = Reporter(bus, self._pop, condition)
         keys = {key_id(key): key for key in map(public_key, config.fleet.keys)}
-        self._gate = Gate(audience(config.pop.id, self._reporter.epoch), keys, time.time)
+        self._gate = Gate(audience(self._pop, self._reporter.epoch), keys, time.time)
+        self._briefings = Briefings()
+        self._view = View()
 
     async def run(self) -> None:
         """Report until cancelled; then say goodbye."""
         await self._reporter.run()
 
+    async def listen(self) -> None:
+        """Hear what directories and other PoPs say, until cancelled."""
+        mine = subjects.briefing_to(self._pop), subjects.command_to(self._pop)
+        async with self._bus.listen(*mine, subjects.REPORTS, subjects.GOODBYES) as messages:
+            async for message in messages:
+                try:
+                    await self._take(message)
+                except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+                    logger.warning("%s: a message cannot be read, is it of another version? %s", message.subject, error)
+
     def tell(self) -> None:
         """Report now, and not only when the second is over."""
         self._reporter.tell()
 
-    def read(self, token: str) -> Grant:
-        return self._gate.read(token)
+    def alternates(self) -> tuple[Alternate, ...]:
+        """Where a caller may go who is turned away here."""
+        seen = [seen for seen in self._view.alive(time.monotonic()) if seen.pop != self._pop]
+        return tuple(Alternate(seen.pop, seen.condition.url) for seen in others(seen, self._condition()))
+
+    def read(self, token: str, spent: bool = False) -> Grant:
+        return self._gate.read(token, spent)
 
     def use(self, grant: Grant) -> None:
         self._gate.use(grant)
-        self._reporter.began(grant.id)
+        if grant.begins:
+            self._reporter.began(grant.id)
+
+    async def session(self, grant: Grant) -> bytes:
+        session = await self._briefings.get(grant.tenant, grant.id)
+        if session is None:
+            raise NotBriefed(f"The session of this ek_ key has not come from the directory: {AGAIN}.")
+        return session
+
+    async def _take(self, message: Message) -> None:
+        if message.subject == subjects.briefing_to(self._pop):
+            brief = msgspec.json.decode(message.data, type=Briefing)
+            await self._briefings.put(brief.tenant, brief.call, bytes(brief.session))
+        elif message.subject == subjects.command_to(self._pop):
+            msgspec.json.decode(message.data, type=Command)
+            logger.warning("an operator drains this PoP: it takes no new calls, and ends with the last one")
+            self.dismissed.set()
+        elif pop := subjects.pop_of(message.subject):
+            if message.subject == subjects.report_of(pop):
+                self._view.heard(pop, decoded(message.data), time.monotonic())
+            else:
+                self._view.left(pop, msgspec.json.decode(message.data, type=subjects.Goodbye).epoch)

@@ -1,5 +1,6 @@
 """Memory that is free again goes back to the system, however large the messages were that needed it."""
 
+import asyncio
 import ctypes
 import logging
 import platform
@@ -10,6 +11,26 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """Of glibc's <malloc.h>."""
 LARGE = 1024 * 1024
 """Bytes: blocks from this size on are mapped one by one. A second of sound, and what most messages are, is smaller."""
+TRIM_S = 60.0
+"""So often smaller ones go back."""
+_SIZES = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+
+
+class _Mallinfo2(ctypes.Structure):
+    """What mallinfo(3) tells, in bytes."""
+
+    _fields_ = tuple((name, ctypes.c_size_t) for name in _SIZES.split())
+
+
+def in_use_kb() -> int:
+    """KiB of glibc's blocks that are used, large and small ones; 0: it cannot be asked. Python's own small objects are
+    not among them (`sys.getallocatedblocks`)."""
+    ask = getattr(ctypes.CDLL(None), "mallinfo2", None)  # glibc 2.33 and newer
+    if ask is None:
+        return 0
+    ask.restype = _Mallinfo2
+    told = ask()
+    return int(told.uordblks + told.hblkhd) // 1024
 
 
 def give_back() -> bool:
@@ -26,3 +47,14 @@ def give_back() -> bool:
     if not told:
         logger.warning("glibc does not take its limits: memory that large messages needed may stay with the process")
     return told
+
+
+async def trimmed() -> None:
+    """Until cancelled, have free pages between blocks that are used go back to the system (malloc_trim(3)); without
+    glibc nothing is done. By itself glibc gives back only the end of its first heap. It takes about 1 ms."""
+    if platform.libc_ver()[0] != "glibc":
+        return
+    trim = ctypes.CDLL(None).malloc_trim
+    while True:
+        await asyncio.sleep(TRIM_S)
+        await asyncio.to_thread(trim, 0)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-import secrets
+import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -10,19 +10,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from voicepipe import descriptors, memory
+from voicepipe import call_ids, descriptors, memory
 from voicepipe.admission import Admission, Calls, Turn, engines_ms, is_broken
 from voicepipe.agent import Agent, CallSettings
-from voicepipe.agent_store import AgentStore, open_agents
+from voicepipe.agent_store import AgentStore, no_voice, open_agents
 from voicepipe.bus import on_bus
 from voicepipe.call import Call
 from voicepipe.call_api import CallControl, Seat, Tenant
-from voicepipe.config import Config, keys, operator_key
+from voicepipe.config import Config
 from voicepipe.control import Control
 from voicepipe.directory.bus import Bus
 from voicepipe.directory.report import Condition
-from voicepipe.engines.base import Engines, Lends
+from voicepipe.engines.base import Answering, Choosy, Engines, Lends
 from voicepipe.engines.loader import loaded
+from voicepipe.environment import keys, operator_key
 from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, PopFull, Refused, TenantFull
 from voicepipe.first_words import get_to_know
 from voicepipe.line import Line
@@ -41,11 +42,8 @@ from voicepipe.turn.events import CallEvent, ReplyDone
 from voicepipe.turn.prompt import Message, Prompt
 
 log = logging.getLogger(__name__)
-DRAIN_S = 30
-"""Live calls may go on for so long once the PoP takes no new ones."""
 SOON_S = 1
 """Calls that end within this are not worth a word."""
-NOTICE = f"calls still going on: %d; they have {DRAIN_S} s to end, a second signal ends them now"
 AGENTS_EVERY_S = 1.0
 WARM_S = 120.0
 """An edited agent's prompt is read ahead within this, or not: its calls come behind others'."""
@@ -60,29 +58,32 @@ async def running(config: Config) -> AsyncIterator["Pop"]:
 
 
 @asynccontextmanager
-async def member(config: Config, bus: Bus | None) -> AsyncIterator["Pop"]:
-    """The same, heard of on `bus`; None: by nobody."""
+async def member(
+    config: Config, bus: Bus | None, shared: Engines | None = None, listener: socket.socket | None = None
+) -> AsyncIterator["Pop"]:
+    """The same, heard of on `bus`; None: by nobody. `shared`: engines of `engines_for`, which several PoPs have.
+    `listener`: where it answers, from `server.bind`; None: it sees to that itself."""
     from voicepipe.ingress.http import serve
 
     descriptors.raise_limit()
     agents = await asyncio.to_thread(open_agents, config)
-    phrases = [example for agent in agents for intent in agent.intents for example in intent.examples]
-    prompts = [beginning(agent) for agent in agents]
-    async with loaded(config, phrases, prompts) as engines, ToolRunner() as tools:
-        memory.give_back()  # Only now: how the memory of models is laid out is left to glibc.
+    async with warmed(shared, agents) if shared else engines_for(config, agents) as engines, ToolRunner() as tools:
         pop = Pop(config, agents, engines, tools)
+        pop.tell_what_agents_lack()
         if bus:
             pop.tokens = Membership(bus, config, pop.condition)
         async with asyncio.TaskGroup() as group:
             beside = (
                 supervised("measuring the process", pop.watch.run),
+                supervised("giving back memory", memory.trimmed),
                 supervised("rereading agents", pop.reread_agents),
                 supervised("rehearsing", pop.rehearsed.run),
                 supervised("timing the recogniser", pop.time_recogniser),
             )
-            jobs = [group.create_task(job) for job in (*beside, serve(pop))]
+            jobs = [group.create_task(job) for job in (*beside, serve(pop, listener))]
             if pop.tokens:
                 jobs.append(group.create_task(supervised("reporting to directories", pop.tokens.run)))
+                jobs.append(group.create_task(supervised("hearing directories", pop.tokens.listen)))
             await pop.serving.wait()
             try:
                 yield pop
@@ -90,6 +91,23 @@ async def member(config: Config, bus: Bus | None) -> AsyncIterator["Pop"]:
                 await pop.drain()
                 for job in jobs:
                     job.cancel()
+
+
+@asynccontextmanager
+async def engines_for(config: Config, agents: AgentStore) -> AsyncIterator[Engines]:
+    """The configured engines, prepared for these agents. Raises EngineError."""
+    phrases = [example for agent in agents for intent in agent.intents for example in intent.examples]
+    async with loaded(config, phrases, [beginning(agent) for agent in agents]) as engines:
+        memory.give_back()  # Only now: how the memory of models is laid out is left to glibc.
+        yield engines
+
+
+@asynccontextmanager
+async def warmed(shared: Engines, agents: AgentStore) -> AsyncIterator[Engines]:
+    """Engines that are loaded, knowing these agents, too: each PoP has read its own. Raises EngineError."""
+    for agent in agents:
+        await shared.llm.warm(beginning(agent))
+    yield shared
 
 
 def beginning(agent: Agent) -> Prompt:
@@ -107,7 +125,7 @@ class _Seat:
 
     def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
         pop = self.pop
-        call_id = f"rtc_{secrets.token_hex(6)}"
+        call_id = call_ids.new(pop.config.pop.id)
         self.watched.answered(call_id, line, time.time(), settings.origin.caller)
 
         def emit(event: CallEvent) -> None:
@@ -138,9 +156,11 @@ class Pop:
         self._operator_key = operator_key(config)
         self._calls: dict[str, int] = {}
         """Calls by tenant."""
-        self._admission = Admission(config.pop.slots, config.pop.budget_ms, alone=len(config.tenants) < 2)
+        self._admission = Admission(config.pop.slots, config.pop.budget_ms, alone=not config.is_shared)
         self._down: dict[str, float] = {}
         """Engines that do not work, and the monotonic second at which that was seen."""
+        self._drained_by: float | None = None
+        """On the event loop's clock."""
         self._draining = False
         self._empty = asyncio.Event()
         self._empty.set()
@@ -153,6 +173,14 @@ class Pop:
 
     def agents(self) -> Sequence[Agent]:
         return sorted(self._agents, key=lambda agent: agent.name != self.config.pop.default_agent)
+
+    def lacks(self, agent: Agent) -> str:
+        return self.answering(agent).lacks
+
+    def answering(self, agent: Agent) -> Answering:
+        """Who answers this agent's callers."""
+        llm = self.engines.llm
+        return llm.answering(agent) if isinstance(llm, Choosy) else Answering(self.config.engines.llm)
 
     def voices(self) -> Mapping[str, str]:
         return self.engines.tts.voices()
@@ -245,7 +273,8 @@ class Pop:
             region=pop.region,
             zone=fleet.zone,
             place=place_of(fleet.place),
-            urls=fleet.urls(),
+            url=fleet.url.rstrip("/"),
+            kinds=fleet.kinds,
             agents={agent.name: agent.language for agent in self._agents},
             model=self.config.engines.llm,
             weight=fleet.weight,
@@ -270,18 +299,29 @@ class Pop:
         return "late" if self.predicted_ms > self.config.pop.budget_ms else "ok"
 
     async def drain(self) -> None:
-        """Take no new calls; return when the last one has ended, or after half a minute."""
+        """Take no new calls; return when the last one has ended, or `pop.drain_ms` after this was first asked for."""
         self._draining = True
         if self.tokens:
             self.tokens.tell()
+        now = asyncio.get_running_loop().time()
+        self._drained_by = self._drained_by or now + self.config.pop.drain_ms / 1000
+        drain_s = max(0.0, self._drained_by - now)
         empty = asyncio.ensure_future(self._empty.wait())
         try:
-            for seconds, said in ((SOON_S, NOTICE), (DRAIN_S, "calls still going on: %d; ending them")):
-                await asyncio.wait({empty}, timeout=seconds)
-                if not empty.done():
-                    log.warning(said, self.calls)
+            await asyncio.wait({empty}, timeout=min(SOON_S, drain_s))
+            if empty.done() or not drain_s:
+                return
+            log.warning("calls still going on: %d; they have %.0f s to end, a second signal ends them now",
+                        self.calls, drain_s)  # fmt: skip
+            await asyncio.wait({empty}, timeout=drain_s - SOON_S)
+            if not empty.done():
+                log.warning("calls still going on after %.0f s: %d; ending them", drain_s, self.calls)
         finally:
             empty.cancel()
+
+    async def dismissed(self) -> None:
+        """Wait until an operator orders this PoP to drain and to end."""
+        await (self.tokens.dismissed if self.tokens else asyncio.Event()).wait()
 
     async def time_recogniser(self) -> None:
         """Once. A scripted one would take it for its first caller."""
@@ -302,9 +342,17 @@ class Pop:
                     # Beside the rereading: a busy model takes minutes for many agents, and the next edit may mend one.
                     warming = tasks.create_task(self._warm(*self._agents))
 
+    def tell_what_agents_lack(self) -> None:
+        """Log it: a language model, a voice."""
+        voices = self.voices()
+        for agent in self._agents:
+            for lacks in filter(None, (self.lacks(agent), no_voice(agent, voices))):
+                log.warning("%s", lacks)
+
     async def _warm(self, *agents: Agent) -> None:
         for agent in agents:
             await self._warm_one(agent)
+        self.tell_what_agents_lack()
 
     async def _warm_one(self, agent: Agent) -> None:
         try:

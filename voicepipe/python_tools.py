@@ -1,72 +1,98 @@
 """Tools that are Python functions: async ones on the event loop, the others in threads of their own.
 
-A function that hangs cannot be stopped. It keeps its thread, and nobody waits for it any more. Such threads are
-counted, so that only the same tenant's callers of the same function come to feel it. What comes of it in the end is
-told all the same (`OutcomeUnknown.later`), and a repeat of the same use waits for the run that there is.
+A function that hangs cannot be stopped. It keeps its thread, and nobody waits for it any more. So no call may have so
+many threads that other calls get none, and no tenant so many that other tenants get none. What comes of it in the end
+is told all the same (`OutcomeUnknown.later`).
 """
 
 import asyncio
-import importlib
 import inspect
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
 
+from voicepipe import tool_code
 from voicepipe.agent import Tool
-from voicepipe.errors import OutcomeUnknown, ToolError
+from voicepipe.engines.fair import Ring
+from voicepipe.errors import ConfigError, OutcomeUnknown, ToolError
+from voicepipe.parts import Parts
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 RESULT_CHARS = 8000
 """A longer result is cut: it has to fit into the model's context."""
 SHARE = 16
-"""Threads that one function of one tenant's may hold."""
+"""Threads of one function of one tenant's, for all its calls."""
 THREADS = 256
-"""All threads: sixteen functions have to hang before others feel it."""
+"""All threads."""
+TENANTS_TIMES = 3
+"""A tenant may have so many times what is free: three quarters of all if it is alone."""
 
 
-@dataclass(eq=False, slots=True)
 class _Share:
-    """The threads of one function and tenant."""
+    """The threads of one function and tenant. Calls wait for them in turn."""
 
-    free: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SHARE))
-    hung: int = 0
-    """Threads whose function nobody waits for any more."""
+    def __init__(self, tenant: str) -> None:
+        self.tenant = tenant
+        self.hung = Parts(SHARE)
+        """Threads whose function nobody waits for any more, by call."""
+        self._busy = Parts(SHARE)
+        """All threads, by call."""
+        self._waiting: Ring[tuple[str, asyncio.Future[None]]] = Ring()
+
+    async def take(self, call: str, ends: float) -> None:
+        """A thread for this call. Raises TimeoutError: it had none by the loop's second `ends`."""
+        given: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.put((call, given), call)
+        self._hand_out()
+        try:
+            async with asyncio.timeout_at(ends):
+                await given
+        except BaseException:
+            self._waiting.remove((call, given))
+            if not given.cancelled():  # It was given one in the same step of the loop.
+                self.give_back(call)
+            raise
+
+    def give_back(self, call: str) -> None:
+        self._busy.give_back(call)
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        while turn := self._waiting.pop(self._busy.may):
+            call, given = turn
+            if not given.cancelled():
+                self._busy.take(call)
+                given.set_result(None)
 
 
 class PythonTools:
     """Those of all calls of a PoP."""
 
     def __init__(self) -> None:
-        self.threads = 0
-        """That run a function now."""
-        self._loaded: dict[str, Callable[..., Any]] = {}
+        self._of_tenants = Parts(THREADS, TENANTS_TIMES)
+        self._of_calls = Parts(THREADS)
+        """The same threads: no call may have all that its tenant may."""
         self._shares: dict[tuple[str, str], _Share] = {}
         self._hung: set[asyncio.Task[Any]] = set()
         """Async functions that were cancelled and go on."""
-        self._late: dict[str, asyncio.Future[Callable[[], str]]] = {}
-        """Functions that took too long and still run, by the key of their use."""
 
-    async def call(self, tool: Tool, arguments: dict[str, Any], about: Mapping[str, Any], tenant: str, key: str) -> str:
-        """What the function returns, as the model reads it. Takes at most `tool.timeout_ms`. `key`: as
-        `errands.BeginTool` has it; a use whose function still runs is not begun again. Raises ToolError."""
-        ends = asyncio.get_running_loop().time() + tool.timeout_ms / 1000
-        if running := self._late.get(key):
-            return await _within(tool, ends, running)
-        share = self._shares.setdefault((tenant, tool.function), _Share())
-        function = self._loaded.get(tool.function)
+    async def call(self, tool: Tool, arguments: dict[str, Any], about: Mapping[str, Any], tenant: str) -> str:
+        """What the function returns, as the model reads it. Takes at most `tool.timeout_ms`. Raises ToolError."""
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + tool.timeout_ms / 1000
+        share = self._shares.setdefault((tenant, tool.function), _Share(tenant))
+        function = tool_code.known(tool.function)
         if function is None:
             try:
-                function = await self._in_thread(tool, share, ends, partial(load, tool))
+                function = await self._in_thread(tool, share, about["id"], ends, partial(load, tool))
             except OutcomeUnknown:
                 raise ToolError(f"{tool.name} does not answer at the moment") from None
-            self._loaded[tool.function] = function
         signature = inspect.signature(function)
         if "call" in signature.parameters and "call" not in tool.parameters.get("properties", {}):
             arguments = {**arguments, "call": about}
@@ -74,20 +100,13 @@ class PythonTools:
             signature.bind(**arguments)
         except TypeError as error:
             raise ToolError(f"{tool.name} was called with wrong arguments: {error}") from None
-        try:
-            if inspect.iscoroutinefunction(function):
-                return await self._on_loop(tool, ends, _contained(function(**arguments)))
-            loop = asyncio.get_running_loop()
-            return await self._in_thread(tool, share, ends, lambda: _answer(function(**arguments), loop))
-        except OutcomeUnknown as error:
-            if error.later and not error.later.done():
-                self._late[key] = error.later
-                error.later.add_done_callback(lambda _: self._late.pop(key))
-            raise
+        if inspect.iscoroutinefunction(function):
+            return await self._on_loop(tool, ends, _contained(function(**arguments)))
+        return await self._in_thread(tool, share, about["id"], ends, lambda: _answer(function(**arguments), loop))
 
     def left(self) -> int:
         """Functions that still run, though nobody may wait for them any more."""
-        return self.threads + len(self._hung)
+        return self._of_tenants.busy + len(self._hung)
 
     async def _on_loop(self, tool: Tool, ends: float, job: Coroutine[Any, Any, str]) -> str:
         # As a task of its own: a function may refuse to be cancelled, and is not waited for then.
@@ -103,46 +122,46 @@ class PythonTools:
 
         task.add_done_callback(over)
         try:
-            return await _within(tool, ends, ran)
+            return await within(tool, ends, ran)
         finally:
             if not task.done():
                 task.cancel()
                 self._hung.add(task)
 
-    async def _in_thread(self, tool: Tool, share: _Share, ends: float, job: Callable[[], T]) -> T:
-        if share.hung >= SHARE or self.threads >= THREADS:
-            log.error("%s: not begun, %d threads of it hang, %d in all are busy", tool.name, share.hung, self.threads)
+    async def _in_thread(self, tool: Tool, share: _Share, call: str, ends: float, job: Callable[[], T]) -> T:
+        if not share.hung.may(call):  # Nor once all the others have ended.
+            log.error("%s: not begun for %s, %d threads of it hang", tool.name, call, share.hung.busy)
             raise ToolError(f"{tool.name} does not answer at the moment")
         try:
-            async with asyncio.timeout_at(ends):
-                await share.free.acquire()
+            await share.take(call, ends)
         except TimeoutError:
             raise ToolError(f"{tool.name} has too much to do at the moment") from None
         try:
-            if self.threads >= THREADS:
-                raise RuntimeError(f"{THREADS} threads of tools are busy")
-            ran = self._start(tool, share, job)
+            ran = self._start(tool, share, call, job)
         except RuntimeError as error:  # The system has no thread for us, perhaps.
-            share.free.release()
-            log.error("%s: not begun: %s", tool.name, error)
+            share.give_back(call)
+            log.error("%s: not begun for %s: %s", tool.name, call, error)
             raise ToolError(f"{tool.name} has too much to do at the moment") from None
         try:
-            return await _within(tool, ends, ran)
+            return await within(tool, ends, ran)
         except OutcomeUnknown:
             if not ran.done():
-                share.hung += 1
-                ran.add_done_callback(partial(_back, share))
+                share.hung.take(call)
+                ran.add_done_callback(lambda _: share.hung.give_back(call))
             raise
 
-    def _start(self, tool: Tool, share: _Share, job: Callable[[], T]) -> "asyncio.Future[Callable[[], T]]":
+    def _start(self, tool: Tool, share: _Share, call: str, job: Callable[[], T]) -> "asyncio.Future[Callable[[], T]]":
         """A thread for one job, as a daemon: one that hangs must not keep the process from ending. Raises RuntimeError:
         there is none."""
+        if not (self._of_tenants.may(share.tenant) and self._of_calls.may(call)):
+            raise RuntimeError(f"{self._of_tenants.busy} threads of tools are busy; the others are for other callers")
         loop = asyncio.get_running_loop()
         ran: asyncio.Future[Callable[[], T]] = loop.create_future()
 
         def over(outcome: Callable[[], T]) -> None:
-            self.threads -= 1
-            share.free.release()
+            self._of_tenants.give_back(share.tenant)
+            self._of_calls.give_back(call)
+            share.give_back(call)
             ran.set_result(partial(_outcome, tool, outcome))
 
         def run() -> None:
@@ -151,11 +170,12 @@ class PythonTools:
                 loop.call_soon_threadsafe(over, outcome)
 
         threading.Thread(target=run, name=f"tool {tool.name}", daemon=True).start()
-        self.threads += 1
+        self._of_tenants.take(share.tenant)
+        self._of_calls.take(call)
         return ran
 
 
-async def _within(tool: Tool, ends: float, ran: "asyncio.Future[Callable[[], T]]") -> T:
+async def within(tool: Tool, ends: float, ran: "asyncio.Future[Callable[[], T]]") -> T:
     """What comes of it by the loop's second `ends`. Raises ToolError."""
     await asyncio.wait({ran}, timeout=ends - asyncio.get_running_loop().time())
     if not ran.done() or ran.cancelled():
@@ -188,16 +208,11 @@ def shorten(result: str) -> str:
 
 def load(tool: Tool) -> Callable[..., Any]:
     """The function behind `module:function`. Raises ToolError. Imports, so not for the event loop."""
-    module, colon, name = tool.function.partition(":")
     try:
-        function = getattr(importlib.import_module(module), name) if colon and module and name else None
-    except (ImportError, AttributeError) as error:
+        return tool_code.load(tool.function)
+    except ConfigError as error:
         log.error("%s is not there: %s", tool.name, error)
-        function = None
-    if not callable(function):
-        log.error('%s has no function: expected "module:function", got "%s"', tool.name, tool.function)
-        raise ToolError(f"{tool.name} is not there")
-    return function  # type: ignore[no-any-return]
+        raise ToolError(f"{tool.name} is not there") from None
 
 
 def _caught(job: Callable[[], T]) -> Callable[[], T]:
@@ -238,8 +253,3 @@ def _answer(result: Any, loop: asyncio.AbstractEventLoop) -> str:
     if inspect.isawaitable(result):
         return asyncio.run_coroutine_threadsafe(_contained(result), loop).result()
     return shorten(text(result))
-
-
-def _back(share: _Share, ran: "asyncio.Future[Any]") -> None:
-    """A thread that hung has ended."""
-    share.hung -= 1

@@ -355,6 +355,7 @@ class Reply:
                 self.order.words,
                 self._writer.tokens,
                 self.record.summary(),
+                self._writer.tools(),
             )
         )
 

@@ -91,26 +91,32 @@ async def serve(config: Config) -> int:
     # Here, not above: the engines' libraries take a second to import, and `doctor` needs only the port.
     from voicepipe.pop import running
 
-    async with running(config):
+    async with running(config) as pop:
         where = f"{url(config.http)}{'' if is_loopback(config.http.host) else ', also from other machines'}"
         elsewhere = "" if is_loopback(sip_host(config)) else " (from other machines: this one's own address)"
         phones = f", and phones at {sip_url(config)}{elsewhere}" if config.sip.port else ""
         print(f"{config.pop.id} answers at {where}{phones}; Ctrl-C drains and stops", flush=True)
-        return await forever()
+        await pop.dismissed()
+        await pop.drain()  # Here, so that a first signal only ends this wait; the PoP still drains until a second one.
+        return 0
 
 
 async def serve_directory(config: DirectoryConfig, host: str | None, port: int | None) -> int:
     """Run a directory until a signal; `host` and `port` are the command line's. Raises ConfigError."""
+    from voicepipe.directory_server.leaving import Leaving
     from voicepipe.directory_server.run import check, serve
 
     config = msgspec.structs.replace(config, http=http_with_address(config.http, host, port))
     check(config)
-    ready = asyncio.Event()
+    ready, leaving = asyncio.Event(), Leaving()
     async with asyncio.TaskGroup() as group:
-        group.create_task(serve(config, ready))
+        group.create_task(serve(config, ready, leaving=leaving))
         await ready.wait()
-        print(f"{config.directory.id} answers at {url(config.http)}; Ctrl-C stops", flush=True)
-        return await forever()
+        print(f"{config.directory.id} answers at {url(config.http)}; Ctrl-C drains and stops", flush=True)
+        try:
+            return await forever()
+        finally:
+            await leaving.over(config.directory.drain_ms / 1000)
 
 
 async def forever() -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from voicepipe import call_ids
 from voicepipe.agent import CallSettings, Origin
 from voicepipe.config import LadderConfig
 from voicepipe.engines.base import Engines
@@ -38,7 +39,7 @@ class Studio:
     errands: Errands = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ids = Ids(self.call_id.removeprefix("rtc_"))
+        self.ids = Ids(call_ids.bare(self.call_id))
         self.history = History(ids=self.ids)
         self.errands = Errands(self.history, self.ids, self.begin_tool)
 

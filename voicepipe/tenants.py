@@ -29,6 +29,15 @@ class Tenants:
             raise Unauthorized(f"This {self._here} wants a key: send it as `Authorization: Bearer KEY`.")
         raise Unauthorized(f"This key is not known here: ask whoever runs this {self._here} for one.")
 
+    def named(self, name: str) -> Tenant:
+        """Whose `ek_` key a directory has made. Raises Unauthorized: there is no such tenant any more."""
+        if not self._owners:
+            return Tenant("local")
+        owner = next((owner for owner in self._owners.values() if owner.name == name), None)
+        if owner is None:
+            raise Unauthorized(f"The owner of this key is not known to this {self._here} any more.")
+        return Tenant(owner.name, owner.agents, owner.slots)
+
 
 def is_key(known: str, key: str) -> bool:
     """In a time that tells nothing of how much of it is right."""

@@ -8,7 +8,6 @@ import asyncio
 import codecs
 import json
 import logging
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -16,6 +15,7 @@ import httpx
 
 from voicepipe.agent import Tool, Webhook
 from voicepipe.errors import OutcomeUnknown, ToolError
+from voicepipe.parts import Parts
 from voicepipe.python_tools import PythonTools, shorten, too_long
 from voicepipe.turn.prompt import ToolCall
 from voicepipe.web_answer import PLAIN, whole
@@ -23,9 +23,9 @@ from voicepipe.web_answer import PLAIN, whole
 log = logging.getLogger(__name__)
 BODY_BYTES = 256 * 1024
 """A webhook's answer is not read any further than this."""
-MOST, OF_A_TENANT = 256, 128
+MOST = 256
 """Tools that run at a time, also those whose calls have ended: each webhook has a connection, and a server that is slow
-must not leave other callers without."""
+must not leave other callers without. A tenant has at most as many of them as are free."""
 NO_CHARSETS = {"punycode", "idna"}
 """For host names. Of a long text punycode takes a time that grows by the square."""
 FINISH_S = 10.0
@@ -46,8 +46,8 @@ class ToolRunner:
         self._functions = PythonTools()
         self._begun: dict[asyncio.Task[str], str] = {}
         """What runs, and its name for the log."""
-        self._running = Counter[str]()
-        """How many of them, by tenant."""
+        self._running = Parts(MOST)
+        """By tenant."""
 
     async def __aenter__(self) -> Self:
         self._client = await asyncio.to_thread(self._connect)
@@ -84,24 +84,23 @@ class ToolRunner:
 
     def begin(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tenant: str) -> "asyncio.Task[str]":
         """Run it as a task of ours: `errands.BeginTool`. `tenant`: whose call it is for."""
-        has_room = len(self._begun) < MOST and self._running[tenant] < OF_A_TENANT
-        run = self._run(tool, call, about, key, tenant) if has_room else self._refused(tool, tenant)
-        task = asyncio.create_task(run)
+        if not self._running.may(tenant):
+            return asyncio.create_task(self._refused(tool, tenant))
+        task = asyncio.create_task(self._run(tool, call, about, key, tenant))
         self._begun[task] = f"{tool.name} of {about['id']}"
-        self._running[tenant] += 1
+        self._running.take(tenant)
 
         def over(task: "asyncio.Task[str]") -> None:
             del self._begun[task]
-            self._running[tenant] -= 1
-            self._running += Counter()  # Forgets those at 0.
+            self._running.give_back(tenant)
 
         task.add_done_callback(over)
         return task
 
     async def _refused(self, tool: Tool, tenant: str) -> str:
         """Raises ToolError: too many run."""
-        running, everybodys = self._running[tenant], len(self._begun)
-        log.error("%s: not begun, %d tools of %s run, %d in all", tool.name, running, tenant, everybodys)
+        busy = self._running.busy
+        log.error("%s: not begun for %s, %d tools run; the others are for other tenants", tool.name, tenant, busy)
         raise ToolError(f"{tool.name} has too much to do at the moment; nothing was sent")
 
     async def _run(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tenant: str) -> str:
@@ -113,7 +112,7 @@ class ToolRunner:
         """
         arguments = parse(call.arguments)
         if tool.webhook is None:
-            return await self._functions.call(tool, arguments, about, tenant, key)
+            return await self._functions.call(tool, arguments, about, tenant)
         body = _encoded({"name": call.name, "arguments": arguments, "call_id": call.call_id, "call": about})
         way = _Way()
         try:

@@ -6,7 +6,7 @@ Until the gate opens no tool is begun. All tools of one answer of the model's ru
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 
 from voicepipe.errands import Errand, bridged, talkative
@@ -17,6 +17,7 @@ from voicepipe.studio import Order, Studio
 from voicepipe.tasks import TaskGroup
 from voicepipe.telling import Telling
 from voicepipe.turn.end_call import END_CALL
+from voicepipe.turn.events import TOOL_CHARS, TOOL_NAME_CHARS, ToolUse
 from voicepipe.turn.phrases import Phraser
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
 from voicepipe.turn.timing import TurnRecord
@@ -26,6 +27,19 @@ TOOL_ROUNDS = 5
 AT_ONCE_MS = 100
 """A tool that takes no longer than this needs no words, however long the caller has waited before."""
 FIRST_TELL = "not done, since other tools were called with it; tell the caller what came of those first"
+
+
+@dataclass(slots=True)
+class _Use:
+    """A tool that the model has called, as long as the reply is made."""
+
+    call: ToolCall
+    began: float
+    errand: Errand | None = None
+    """None: it was not begun."""
+    why: str = ""
+    """It was not."""
+    ended: float | None = None
 
 
 class Writer:
@@ -55,6 +69,7 @@ class Writer:
         """The call is to be ended then."""
         self.talks = False
         """Tools run that have something to say meanwhile."""
+        self._uses: list[_Use] = []
         self.gave_up = False
         """The model says nothing, or asks for one tool after the other: what is said is the fallback, and no answer."""
         self._studio = studio
@@ -110,6 +125,21 @@ class Writer:
         messages = (*prompt.messages, *before, *more)
         return replace(prompt, messages=messages, tool_choice=choice, speculative=False)
 
+    def tools(self) -> tuple[ToolUse, ...]:
+        """Those of the agent's that the reply had run so far."""
+        return tuple(map(self._told, self._uses))
+
+    def _told(self, use: _Use) -> ToolUse:
+        since, errand = self._record.stamps.get("voice_ended"), use.errand
+        return ToolUse(
+            use.call.name[:TOOL_NAME_CHARS],
+            took=None if use.ended is None else round(1000 * (use.ended - use.began), 1),
+            at=None if since is None else round(1000 * (use.began - since), 1),
+            failed=errand.failed if errand else True,
+            arguments=use.call.arguments[:TOOL_CHARS],
+            result=((errand.output or "") if errand else use.why)[:TOOL_CHARS],
+        )
+
     async def _carry_out(self, calls: Sequence[ToolCall]) -> list[Message] | None:
         """What the model reads next; None: it is not asked again."""
         if len(calls) == 1 and self._takes_leave(calls[0]):
@@ -159,9 +189,12 @@ class Writer:
                 raise ToolError(FIRST_TELL if self._is_ours(call) else f"there is no tool {call.name}")
             about = self._studio.about(settings.origin)
             self._record.tool = True
-            return self._studio.errands.begin(tool, call, about, remembered=remembered, before=self.message)
+            errand = self._studio.errands.begin(tool, call, about, remembered=remembered, before=self.message)
+            self._uses.append(_Use(call, self._studio.clock(), errand))
+            return errand
         except ToolError as error:
-            why = f"Error: {error}"
+            why, now = f"Error: {error}", self._studio.clock()
+            self._uses.append(_Use(call, now, why=why, ended=now))
             if remembered:
                 self._studio.used(call, why)
             return why
@@ -174,12 +207,18 @@ class Writer:
             async with TaskGroup() as tasks:
                 talk = tasks.create_task(self._talk(errands))
                 with self._ladder.excused():
-                    await asyncio.gather(*(errand.wait() for errand in errands))
+                    await asyncio.gather(*(self._over(errand) for errand in errands))
                 talk.cancel()
         finally:
             self.talks = False
         if self._order.remembered:
             self._telling.knows += errands
+
+    async def _over(self, errand: Errand) -> None:
+        await errand.wait()
+        for use in self._uses:
+            if use.errand is errand and use.ended is None:
+                use.ended = self._studio.clock()
 
     async def _talk(self, errands: Sequence[Errand]) -> None:
         """What the caller hears while tools run. Each text is one piece: it is queued as a whole, and then finished."""

@@ -64,7 +64,7 @@ def ports_of(target: Target) -> list[int]:
     sockets = {link[8:-1] for link in links if link.startswith("socket:[")}
     rows = (line.split() for line in table)
     found = (int(row[1].rpartition(":")[2], 16) for row in rows if row[9] in sockets)
-    return [port for port in found if port != target.sip_port]
+    return [port for port in found if port != target.sip_port and port not in target.spared]
 
 
 async def sprayed(target: Target, seconds: float, datagrams: list[bytes], each: int = 10) -> None:

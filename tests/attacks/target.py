@@ -18,6 +18,8 @@ class Target:
     """0: no phones."""
     pid: int = 0
     """Of the PoP's process, for attacks that look at what they do to it; 0: unknown."""
+    spared: frozenset[int] = frozenset()
+    """UDP ports of that process which are not the PoP's: those of a test's own callers."""
     told: Counter[str] = field(default_factory=Counter, compare=False)
     """What the PoP says to the attacker, and how often: statuses, error messages, reasons of closing. An attack that
     adds to it (`target.told["HTTP 429"] += 1`) shows whether those who do wrong learn why they are refused."""

@@ -12,16 +12,15 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
 from latency_probes.own_server import own_server
-from latency_probes.sip import dialled, free_port
+from latency_probes.sip import dialled
 from tests.browser.conftest import SCREENSHOTS, chromium
+from tests.ports import free_port
 from tests.spoken import spoken
 from tests.test_e2e import dial
 from tests.waiting import PATIENT_POP
-from voicepipe import runtime
-from voicepipe.config import HttpConfig
 
 pytestmark = pytest.mark.e2e
-expect.set_options(timeout=20_000)  # for slow machines
+expect.set_options(timeout=60_000)  # for slow machines
 
 WIDE, PHONE = {"width": 1680, "height": 1000}, {"width": 390, "height": 844}
 CALLS = 12 if SCREENSHOTS else 2
@@ -123,8 +122,8 @@ def test_charts_and_tables_show_what_happened(busy: str, open_page: Open, pictur
         expect(page.locator("#calls")).to_contain_text("front-desk")
         expect(page.locator("#state")).to_have_text("Taking calls")
         expect(page.locator("#latency-note")).to_have_text(re.compile(r"\d+ timed turns · cut in on \d"))
-        for percentile in ("p50", "p95", "p99"):
-            expect(page.locator(f"#{percentile}")).to_have_text(re.compile(r"^\d+$"))
+        expect(page.locator("#p50")).to_have_text(re.compile(r"^\d+$"))
+        expect(page.locator("#p99")).to_have_text("–")
         heights = {
             name: page.evaluate(
                 f"document.getElementById('{name}-chart').data.flatMap(({{ y }}) => y).reduce((sum, y) => sum + y, 0)"
@@ -214,7 +213,7 @@ def test_it_asks_for_a_key_and_goes_on_when_the_server_comes_back(
     )
     monkeypatch.setenv("TEST_OPERATOR", "sk-operator")
     monkeypatch.setenv("TEST_ACME", "sk-acme")
-    port = runtime.free_port(HttpConfig(port=0))
+    port = free_port()
     command = (sys.executable, "-m", "voicepipe", "pop", "--config", str(config), "--port", str(port))
     with own_server(command) as url:
         page = open_page(url, WIDE, loses=True)

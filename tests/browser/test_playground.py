@@ -1,7 +1,6 @@
 """The page `/` as someone meets it who types: over both lines, by keyboard, after a restart, with a key."""
 
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from playwright.sync_api import Browser, expect
 from latency_probes.own_server import address, own_server
 from tests.browser.conftest import SCRIPTED
 from tests.browser.playground import LINES, PATIENT_MS, choose, opened, says, typed
+from tests.ports import free_port
 from tests.waiting import PATIENT_POP
 
 pytestmark = pytest.mark.e2e
@@ -34,8 +34,7 @@ def test_typing_cuts_what_is_being_said(line: str, desk: str, quiet: Browser) ->
 
 @LINES
 def test_it_calls_again_when_the_server_is_back(line: str, scripted: Path, tmp_path: Path, quiet: Browser) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
+    port = str(free_port())
     command = [sys.executable, "-m", "voicepipe", "pop", "--config", str(scripted), "--port", port]
 
     @contextmanager
@@ -151,4 +150,25 @@ def test_the_key_in_the_address_is_taken_and_not_shown(
         page.goto("about:blank")
         page.goto(f"{url}/#key=sesame")
         expect(page.locator("#agent option")).to_have_text(["front-desk"])
+        page.close()
+
+
+def test_an_agent_without_a_language_model_says_what_helps(tmp_path: Path, quiet: Browser) -> None:
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "clinic.toml").write_text('name = "clinic"\ninstructions = "You answer for a practice."\n')
+    config = tmp_path / "mine.toml"
+    config.write_text(
+        SCRIPTED.replace('llm = "scripted"', 'llm = "auto"') + '[openai]\nbase_url = "http://127.0.0.1:9/v1"\n'
+        '[pop]\nagents = "agents"\ndefault_agent = "clinic"\n'
+    )
+    with own_server((*PATIENT_POP, "--config", str(config))) as url:
+        page = quiet.new_page(viewport={"width": 390, "height": 800})
+        page.goto(url)
+        needs = "Agent clinic has no [[intents]], and so needs a language model"
+        expect(page.locator("#lacks")).to_contain_text(needs, timeout=PATIENT_MS)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        choose(page, "websocket")
+        typed(page, "hello")
+        said = page.locator("#transcript .agent", has_text="I have no language model").first
+        expect(said).to_be_visible(timeout=PATIENT_MS)
         page.close()

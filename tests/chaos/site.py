@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from latency_probes.own_server import Started, started
 from tests.chaos.switches import FOLDER, Switches
+from tests.ports import free_port
 
 CONFIG = """
 [pop]
@@ -42,8 +42,7 @@ class Model:
     """The language model's server: it can be killed, stopped and started."""
 
     def __init__(self, switches: Switches) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port: int = free.getsockname()[1]
+        self.port = free_port()
         self._environment = {**os.environ, FOLDER: str(switches.folder)}
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -1,19 +1,28 @@
-"""One PoP for all clients, with another origin's page let in; and what their callers say."""
+"""A PoP, and one behind a directory, for all clients, with another origin's page let in; and what their callers say."""
 
+import sys
+import time
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import NamedTuple
 
+import httpx
 import numpy as np
 import pytest
 
 from latency_probes import clips
 from latency_probes.own_server import COMMAND, own_server
+from tests.directory.keys import make_keys
+from tests.directory.nats_server import PROGRAM, nats_server
+from tests.ports import free_port
 from tests.spoken import spoken
 
 JS = Path(__file__).parent / "js"
+VOICEPIPE = (sys.executable, "-m", "voicepipe")
+PATIENT = "[pop]\nbudget_ms = 600000\n"
 BEFORE = 24_000 // 2
 """Samples of silence before each question: a client may still play the last of what it was sent."""
 
@@ -34,13 +43,42 @@ def origin() -> Iterator[str]:
         thread.join()
 
 
-@pytest.fixture(scope="session")
-def pop(origin: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a fresh PoP with the embedded engines."""
-    manifest = tmp_path_factory.mktemp("pop") / "clients.toml"
-    manifest.write_text(f'[pop]\nbudget_ms = 600000\n[http]\norigins = ["{origin}"]\n')
-    with own_server((*COMMAND, "--pop", str(manifest))) as url:
-        yield url
+class Site(NamedTuple):
+    """What a client is given."""
+
+    url: str
+    """The address that it knows."""
+    pop: str
+    """Where its call is."""
+
+
+@pytest.fixture(scope="session", params=["at a PoP", "through a directory"])
+def site(request: pytest.FixtureRequest, origin: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A fresh PoP with the embedded engines, or a directory and such a PoP behind it."""
+    folder = tmp_path_factory.mktemp("site")
+    http = f'[http]\norigins = ["{origin}"]\n'
+    manifest = folder / "pop.toml"
+    if request.param == "at a PoP":
+        manifest.write_text(f"{PATIENT}{http}")
+        with own_server((*COMMAND, "--pop", str(manifest))) as url:
+            yield Site(url, url)
+        return
+    if PROGRAM is None:
+        pytest.skip("needs nats-server (Debian: apt install nats-server)")
+    make_keys(folder)
+    port = free_port()
+    with nats_server(folder) as nats:
+        bus = f'[bus]\nservers = ["{nats.url}"]\n'
+        fleet = f'[fleet]\nkeys = ["directory.pub.pem"]\nurl = "http://127.0.0.1:{port}"\n'
+        manifest.write_text(f"{PATIENT}{fleet}{bus}")
+        (directory := folder / "directory.toml").write_text(f'[directory]\nkey = "directory.pem"\n{http}{bus}')
+        with (
+            own_server((*VOICEPIPE, "pop", "--pop", str(manifest), "--port", str(port))) as pop,
+            own_server((*VOICEPIPE, "directory", "--config", str(directory), "--port", "0")) as url,
+        ):
+            while httpx.get(f"{url}/readyz").status_code != 200:
+                time.sleep(0.1)
+            yield Site(url, pop)
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ import pytest
 
 from tests.browser.conftest import chromium
 from tests.clients.caller import CONNECTED
+from tests.clients.conftest import Site
 
 pytestmark = pytest.mark.e2e
 
@@ -36,19 +37,19 @@ RETRIEVED = {"conversation.item.retrieved"}
     ],
     ids=["openai-agents", "@openai/agents over WebSocket", "LiveKit", "Pipecat"],
 )
-def test_a_call(command: list[str | Path], events: set[str], pop: str, questions: list[Path]) -> None:
+def test_a_call(command: list[str | Path], events: set[str], site: Site, questions: list[Path]) -> None:
     ended = subprocess.run(
-        [*command, pop, *questions], cwd=ROOT, capture_output=True, text=True, timeout=CALL_S, check=False
+        [*command, site.url, *questions], cwd=ROOT, capture_output=True, text=True, timeout=CALL_S, check=False
     )
     print(ended.stdout, ended.stderr[-3000:])  # pytest shows it if the test fails
     assert ended.returncode == 0
     lines = [json.loads(line) for line in ended.stdout.splitlines()]
     check(lines, events)
     assert interrupted_between_the_questions(lines)
-    hung_up(pop)
+    hung_up(site.pop)
 
 
-def test_a_call_over_webrtc_from_another_origin(pop: str, origin: str, questions: list[Path]) -> None:
+def test_a_call_over_webrtc_from_another_origin(site: Site, origin: str, questions: list[Path]) -> None:
     lines: list[Line] = []
 
     def tell(line: Line) -> None:
@@ -60,8 +61,8 @@ def test_a_call_over_webrtc_from_another_origin(pop: str, origin: str, questions
         page = browser.new_page()
         page.expose_function("tell", tell)
         page.goto(f"{origin}/agents_webrtc.html")
-        call_id = page.evaluate("(call) => hold(call)", {"url": pop, "key": secret(pop), "questions": spoken})
-        hung_up(pop)  # by the session's close(): the page is still there
+        call_id = page.evaluate("(call) => hold(call)", {"url": site.url, "key": secret(site.url), "questions": spoken})
+        hung_up(site.pop)  # by the session's close(): the page is still there
     check(lines, TRUNCATED | RETRIEVED | {"output_audio_buffer.cleared"})
     assert call_id.startswith("rtc_"), "read from the header Location"
 
@@ -86,9 +87,9 @@ def interrupted_between_the_questions(lines: list[Line]) -> bool:
     return "interrupted" in saw[first : saw.index("heard", first + 1)]
 
 
-def secret(pop: str) -> str:
+def secret(url: str) -> str:
     """A browser's key, which its site's own server asks for."""
-    request = urllib.request.Request(f"{pop}/v1/realtime/client_secrets", method="POST", data=b"{}")
+    request = urllib.request.Request(f"{url}/v1/realtime/client_secrets", method="POST", data=b"{}")
     with urllib.request.urlopen(request) as answer:
         return str(json.load(answer)["value"])
 

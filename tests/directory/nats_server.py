@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.ports import free_port
+
 PROGRAM = shutil.which("nats-server") or shutil.which("nats-server", path="/usr/sbin")
 needs_nats = pytest.mark.skipif(PROGRAM is None, reason="needs nats-server (Debian: apt install nats-server)")
 UP_S = 20.0
@@ -19,18 +21,14 @@ PERMISSIONS = """
 authorization {
   users = [
     {user: "fra", password: "fra-secret",
-     permissions: {publish: "vp.pop.fra.>", subscribe: ["vp.asg.fra", "_INBOX.>"]}},
+     permissions: {publish: "vp.pop.fra.>", subscribe: ["vp.pop.>", "vp.brief.fra", "vp.cmd.fra"]}},
     {user: "directory", password: "directory-secret",
-     permissions: {publish: "vp.asg.>", subscribe: ["vp.pop.>", "vp.asg.>", "_INBOX.>"]}}
+     permissions: {publish: ["vp.asg.>", "vp.brief.>", "vp.cmd.>", "vp.ek.>"],
+                   subscribe: ["vp.pop.>", "vp.asg.>", "vp.ek.>"]}}
   ]
 }
 """
 """Each PoP may speak for itself alone, and directories for no PoP."""
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 class NatsServer:

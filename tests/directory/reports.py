@@ -22,7 +22,8 @@ def condition(**changes: Any) -> Condition:
         region="fra",
         zone="eu",
         place=FRANKFURT,
-        urls={"websocket": "wss://fra.example/v1/realtime", "webrtc": "https://fra.example/v1/realtime/calls"},
+        url="https://fra.example",
+        kinds=("websocket", "webrtc"),
         agents={"front-desk": "en"},
     )
     return msgspec.structs.replace(idle, **changes)

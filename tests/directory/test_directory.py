@@ -11,11 +11,11 @@ import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tests.directory.reports import FRANKFURT, LONDON, VIRGINIA, condition
+from tests.directory.reports import FRANKFURT, LONDON, VIRGINIA, condition, report
 from voicepipe.call_api import Grant
 from voicepipe.directory.bus import MemoryBus, Message
 from voicepipe.directory.directory import Directory, Placement
-from voicepipe.directory.report import Condition
+from voicepipe.directory.report import Condition, encoded
 from voicepipe.directory.reporter import Reporter
 from voicepipe.directory.router import Wanted
 from voicepipe.directory.tokens import Gate, Signer, audience
@@ -76,14 +76,72 @@ def first(placement: Placement) -> str:
 
 async def test_a_caller_gets_the_nearest_pop_and_a_token_for_each_candidate() -> None:
     bus = MemoryBus()
-    fra, lhr = FakePop(bus, "fra"), FakePop(bus, "lhr", place=LONDON, urls={"websocket": "wss://lhr.example"})
+    fra, lhr = FakePop(bus, "fra"), FakePop(bus, "lhr", place=LONDON, url="https://lhr.example")
     async with fleet(bus, fra, lhr) as (directory,):
         placement = await directory.place(WANTED, GRANT)
         assert [offer.pop for offer in placement.offers] == ["fra", "lhr"]
-        assert placement.offers[1].url == "wss://lhr.example"
+        assert placement.offers[1].url == "wss://lhr.example/v1/realtime"
         assert not placement.degraded
         for pop, offer in zip((fra, lhr), placement.offers, strict=True):
             assert pop.gate.read(offer.token) == msgspec.structs.replace(GRANT, id=placement.call)
+
+
+async def test_an_order_that_nobody_hears_is_refused() -> None:
+    """It was told as given while the directory had lost its bus."""
+    bus = MemoryBus()
+    directory = Directory(bus, Signer("k", Ed25519PrivateKey.generate()), clock=lambda: 1000.0)
+    directory.take(Message("vp.pop.fra.report", encoded(report())))
+    bus.is_connected = lambda: False  # type: ignore[method-assign]
+    assert [seen.pop for seen in directory.pops()] == ["fra"]
+    with pytest.raises(NoPop, match="lost the bus"):
+        await directory.drain("fra")
+
+
+@pytest.mark.parametrize("heard", [1, 3], ids=["at once", "after two that were lost"])
+async def test_an_order_to_drain_is_given_until_its_pop_says_that_it_drains(heard: int) -> None:
+    bus = MemoryBus()
+    fra = FakePop(bus, "fra")
+
+    async def obeys() -> None:
+        async with bus.listen("vp.cmd.fra") as orders:
+            for _ in range(heard):
+                assert (await anext(orders)).data == b'{"do":"drain"}'
+        fra.condition = msgspec.structs.replace(fra.condition, status="draining")
+        fra.reporter.tell()
+
+    async with fleet(bus, fra) as (directory,):
+        obeying = asyncio.create_task(obeys())
+        await asyncio.sleep(SOON_S)
+        await directory.drain("fra")
+        assert [seen.condition.status for seen in directory.pops()] == ["draining"]
+        await obeying
+
+
+async def test_an_order_to_drain_that_its_pop_does_not_obey_is_told_of() -> None:
+    """It was told as done, though the PoP had never heard of it."""
+    bus = MemoryBus()
+    async with fleet(bus, FakePop(bus, "fra")) as (directory,):
+        with pytest.raises(NoPop, match="has not reported within 3 s"):
+            await directory.drain("fra")
+
+
+async def test_one_that_has_left_drains_no_more() -> None:
+    bus = MemoryBus()
+    fra = FakePop(bus, "fra")
+    async with fleet(bus) as (directory,):
+        reporting = asyncio.create_task(fra.reporter.run())
+        await asyncio.sleep(SOON_S)
+
+        async def leaves() -> None:
+            async with bus.listen("vp.cmd.fra") as orders:
+                await anext(orders)
+            reporting.cancel()
+
+        leaving = asyncio.create_task(leaves())
+        await asyncio.sleep(SOON_S)
+        await directory.drain("fra")
+        assert directory.pops() == []
+        await leaving
 
 
 async def test_a_pop_that_drains_gets_no_call_as_soon_as_it_says_so() -> None:

@@ -2,76 +2,35 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 import websockets
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tests.directory.fleets import FRANKFURT, LONDON, LONG_S, fleet, public_key, settings
 from tests.ingress.fake_pop import OPERATOR_KEY
+from tests.ingress.webrtc.peer import Peer
 from tests.waiting import until
-from voicepipe import config as configuration
 from voicepipe.call_api import Grant
-from voicepipe.config import Config
-from voicepipe.directory.bus import MemoryBus
-from voicepipe.directory.directory import Directory
 from voicepipe.directory.router import Wanted
-from voicepipe.directory.tokens import Signer
 from voicepipe.errors import ConfigError
-from voicepipe.fleet_keys import key_id, public_key, signer
+from voicepipe.fleet_keys import public_key as read_public_key
+from voicepipe.fleet_keys import signer
 from voicepipe.places import place_of
-from voicepipe.pop import Pop, member
-from voicepipe.runtime import free_port
 
 pytestmark = pytest.mark.e2e
-KEY = Ed25519PrivateKey.generate()
-GRANT = Grant(id="", tenant="acme", slots=5)
-LONG_S = 60.0
 
 
 @pytest.fixture(scope="module")
 def public(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The path of the directory's public key."""
-    file = tmp_path_factory.mktemp("keys") / "directory.pub.pem"
-    file.write_bytes(KEY.public_key().public_bytes(serialization.Encoding.PEM,
-                                                   serialization.PublicFormat.SubjectPublicKeyInfo))  # fmt: skip
-    return str(file)
+    return public_key(tmp_path_factory.mktemp("keys"))
 
 
-def settings(name: str, public: str, place: tuple[float, float], **changes: Any) -> Config:
-    """Of a PoP on a free port; its engines are scripted."""
-    port = free_port(configuration.HttpConfig(port=0))
-    tables = {
-        "pop": {"id": name, "region": name, "slots": 4, "agents": str(configuration.data_directory() / "agents")},
-        "http": {"port": port},
-        "fleet": {"keys": [public], "place": list(place), "websocket_url": f"ws://127.0.0.1:{port}/v1/realtime",
-                  "webrtc_url": f"http://127.0.0.1:{port}/v1/realtime/calls"},
-        "engines": {"asr": "scripted", "llm": "scripted", "tts": "scripted"},
-        **changes,
-    }  # fmt: skip
-    return configuration.parse(tables)
-
-
-@asynccontextmanager
-async def fleet(*configs: Config) -> AsyncIterator[tuple[Directory, list[Pop]]]:
-    """They run, and the directory has heard of all that they are ready."""
-    bus = MemoryBus()
-    directory = Directory(bus, Signer(key_id(KEY.public_key()), KEY))
-    async with asyncio.TaskGroup() as group:
-        hearing = group.create_task(directory.run())
-        async with AsyncExitStack() as stack:
-            pops = [await stack.enter_async_context(member(config, bus)) for config in configs]
-            await until(lambda: sum(seen.condition.status == "ok" for seen in directory.pops()) == len(configs), LONG_S)
-            yield directory, pops
-        hearing.cancel()
-
-
-FRANKFURT, LONDON = (50.1, 8.7), (51.5, -0.1)
+GRANT = Grant(id="", tenant="acme", slots=5)
 WANTED = Wanted(kind="websocket")
 
 
@@ -123,12 +82,59 @@ async def test_a_calls_token_opens_nothing_but_its_call(public: str) -> None:
             assert (await client.get("/v1/models")).status_code == 200
 
 
+async def test_a_token_begins_the_kind_of_call_that_it_was_made_for(public: str) -> None:
+    async with asyncio.timeout(LONG_S), fleet(settings("fra", public, FRANKFURT)) as (directory, (pop,)):
+        offer = (await directory.place(WANTED, msgspec.structs.replace(GRANT, kind="webrtc"))).offers[0]
+        assert await refused(f"{offer.url}?token={offer.token}") == (401, "invalid_api_key")
+        assert pop.calls == 0
+        by_websocket = (await directory.place(WANTED, msgspec.structs.replace(GRANT, kind="websocket"))).offers[0]
+        socket, _ = await opened(f"{by_websocket.url}?token={by_websocket.token}")
+        await socket.close()
+
+
+async def test_who_called_with_a_token_hangs_up_with_it_and_nobody_elses_call(public: str) -> None:
+    async with asyncio.timeout(LONG_S), fleet(settings("fra", public, FRANKFURT)) as (directory, (pop,)):
+        offers = [(await directory.place(Wanted(kind="webrtc"), GRANT)).offers[0] for _ in range(2)]
+        mine, other = ({"Authorization": f"Bearer {offer.token}"} for offer in offers)
+        peer = Peer()
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{pop.config.http.port}") as client:
+            sent: dict[str, Any] = {
+                "content": await peer.offer(),
+                "headers": {**mine, "Content-Type": "application/sdp"},
+            }
+            answer = await client.post(offers[0].url, **sent)
+            assert answer.status_code == 201
+            call = answer.headers["location"]
+            assert (await client.post(offers[0].url, **sent)).status_code == 401
+            assert (await client.delete(call, headers=other)).status_code == 404
+            assert pop.calls == 1
+            assert (await client.delete(call, headers=mine)).status_code == 200
+            await until(lambda: pop.calls == 0)
+        await peer.connection.close()
+
+
+async def test_the_tokens_of_one_ek_key_end_only_their_own_calls(public: str) -> None:
+    held = msgspec.structs.replace(GRANT, holder="ek_1", agent="front-desk")
+    async with asyncio.timeout(LONG_S), fleet(settings("fra", public, FRANKFURT)) as (directory, (pop,)):
+        offers = [(await directory.place(Wanted(kind="webrtc"), held)).offers[0] for _ in range(2)]
+        mine, other = ({"Authorization": f"Bearer {offer.token}"} for offer in offers)
+        peer = Peer()
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{pop.config.http.port}") as client:
+            headers = {**mine, "Content-Type": "application/sdp"}
+            answer = await client.post(offers[0].url, content=await peer.offer(), headers=headers)
+            call = answer.headers["location"]
+            assert (await client.delete(call, headers=other)).status_code == 404
+            assert (await client.delete(call, headers=mine)).status_code == 200
+            await until(lambda: pop.calls == 0)
+        await peer.connection.close()
+
+
 async def test_only_a_token_may_stand_in_an_address(public: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACME_KEY", OPERATOR_KEY)
     tenants = [{"name": "acme", "key_env": "ACME_KEY"}]
     config = settings("fra", public, FRANKFURT, tenants=tenants)
     async with asyncio.timeout(LONG_S), fleet(config):
-        url = config.fleet.websocket_url
+        url = f"ws{config.fleet.url.removeprefix('http')}/v1/realtime"
         assert (await refused(f"{url}?token={OPERATOR_KEY}"))[0] == 401
         assert (await refused(f"{url}?token=vp_forged"))[0] == 401
         socket, _ = await opened(url, additional_headers={"Authorization": f"Bearer {OPERATOR_KEY}"})
@@ -148,6 +154,6 @@ async def test_a_pop_that_drains_is_left_out_at_once(public: str) -> None:
 
 def test_a_key_that_is_none_is_told_with_how_to_make_one(tmp_path: Path) -> None:
     (file := tmp_path / "key.pem").write_text("nothing")
-    for read, command in ((public_key, "openssl pkey"), (signer, "openssl genpkey")):
+    for read, command in ((read_public_key, "openssl pkey"), (signer, "openssl genpkey")):
         with pytest.raises(ConfigError, match=command):
             read(str(file))

@@ -1,5 +1,6 @@
 """A directory's HTTP API, in the process."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from random import Random
 from typing import Any
@@ -12,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.directory.reports import FRANKFURT, LONDON, VIRGINIA, report
 from voicepipe.directory.bus import MemoryBus, Message
 from voicepipe.directory.directory import Directory
+from voicepipe.directory.references import References
 from voicepipe.directory.report import encoded
 from voicepipe.directory.tokens import Gate, Signer, audience
 from voicepipe.directory_config import DirectoryConfig, DirectorySection, DirectoryTenant
@@ -34,13 +36,17 @@ def directory() -> Directory:
     made = Directory(MemoryBus(), Signer("k", KEY), Random(0))
     made.take(told("fra", place=FRANKFURT))
     made.take(told("lhr", place=LONDON, zone="uk", region="london"))
-    made.take(told("iad", place=VIRGINIA, zone="us", agents={"front-desk": "en", "clinic": "de"}))
+    made.take(told("iad", place=VIRGINIA, zone="us", agents={"front-desk": "de"}))
     return made
 
 
 @pytest_asyncio.fixture
 async def client(directory: Directory) -> AsyncIterator[httpx.AsyncClient]:
-    application = app(CONFIG, directory, Tenants({"k-acme": ACME, "k-clinic": CLINIC}, "directory"))
+    tenants = Tenants({"k-acme": ACME, "k-clinic": CLINIC}, "directory")
+    references = References(MemoryBus(), Signer("k", KEY), {"k": KEY.public_key()})
+    application = await asyncio.to_thread(
+        app, CONFIG, directory, references, tenants, "k-operator", httpx.AsyncClient()
+    )
     transport = httpx.ASGITransport(application)
     headers = {"Authorization": "Bearer k-acme"}
     async with httpx.AsyncClient(transport=transport, base_url="http://directory", headers=headers) as made:
@@ -60,6 +66,19 @@ async def test_a_caller_is_told_where_to_call_with_a_token_for_each_place(client
     assert (grant.id, grant.tenant, grant.agents, grant.slots) == (said["call_id"], "acme", ("front-desk",), 3)
 
 
+async def test_a_token_allows_what_was_asked_for_and_no_more(client: httpx.AsyncClient, directory: Directory) -> None:
+    both = {"front-desk": "en", "clinic": "en"}
+    directory.take(told("fra", place=FRANKFURT, agents=both, seq=9))
+    gate = Gate(audience("fra", EPOCH), {"k": KEY.public_key()}, lambda: EPOCH / 1000)
+    asked = {"kind": "webrtc", "require": {"agent": "clinic"}}
+    answer = await client.post("/v1/calls", json=asked, headers={"Authorization": "Bearer k-clinic"})
+    grant = gate.read(answer.json()["candidates"][0]["token"])
+    assert (grant.kind, grant.agents) == ("webrtc", ("clinic",))
+    refused = await client.post("/v1/calls", json=asked)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (404, "model_not_found")
+    assert "'clinic'" in refused.json()["error"]["message"]
+
+
 async def test_where_the_caller_is_and_what_they_need_decide(client: httpx.AsyncClient) -> None:
     async def first(**asked: Any) -> str:
         answer = await client.post("/v1/calls", json=asked)
@@ -72,12 +91,23 @@ async def test_where_the_caller_is_and_what_they_need_decide(client: httpx.Async
     assert await first(tried=["fra"]) == "lhr"
 
 
+async def test_pops_of_unknown_place_are_the_last_to_be_measured(
+    client: httpx.AsyncClient, directory: Directory
+) -> None:
+    directory.take(told("ams", place=None))
+    rows = (await client.get("/v1/regions")).json()["regions"]
+    assert [row["pop"] for row in rows] == ["fra", "lhr", "iad", "ams"]
+
+
 async def test_a_tenants_zone_holds_whatever_the_caller_asks_for(
     client: httpx.AsyncClient, directory: Directory
 ) -> None:
     headers = {"Authorization": "Bearer k-clinic"}
-    answer = await client.post("/v1/calls", json={"require": {"zone": "us"}}, headers=headers)
+    answer = await client.post("/v1/calls", headers=headers)
     assert [candidate["pop"] for candidate in answer.json()["candidates"]] == ["fra"]
+    elsewhere = await client.post("/v1/calls", json={"require": {"zone": "us"}}, headers=headers)
+    assert elsewhere.status_code == 400, "to come again would not help"
+    assert "'eu'" in elsewhere.json()["error"]["message"] and "'us'" in elsewhere.json()["error"]["message"]
     directory.take(Message("vp.pop.fra.bye", b'{"epoch": %d}' % EPOCH))
     refused = await client.post("/v1/calls", json={"place": {"latitude": 50, "longitude": 8}}, headers=headers)
     assert refused.status_code == 503
@@ -118,7 +148,7 @@ async def test_the_regions_are_listed_the_nearest_first(client: httpx.AsyncClien
 
 async def test_a_directory_without_pops_or_without_its_bus_is_not_ready(client: httpx.AsyncClient,
                                                                         directory: Directory) -> None:  # fmt: skip
-    assert (await client.get("/readyz")).json() == {"status": "ok", "pops": 3}
+    assert (await client.get("/readyz")).json() == {"status": "ok", "pops": 3, "relayed": 0}
     for pop in ("fra", "lhr", "iad"):
         directory.take(Message(f"vp.pop.{pop}.bye", b'{"epoch": %d}' % EPOCH))
     answer = await client.get("/readyz")

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,8 @@ import pytest
 from tests.directory.nats_server import PERMISSIONS, NatsServer, nats_server, needs_nats
 from tests.waiting import until
 from voicepipe.directory.bus import Message
-from voicepipe.directory.nats_bus import NatsBus, Servers
+from voicepipe.directory.nats_bus import NatsBus
+from voicepipe.fleet_config import BusConfig
 
 pytestmark = needs_nats
 LONG_S = 20.0
@@ -23,11 +24,18 @@ def server(tmp_path: Path) -> Iterator[NatsServer]:
         yield running
 
 
+def reaching(*urls: str) -> AbstractAsyncContextManager[NatsBus]:
+    return NatsBus.connected(BusConfig(servers=urls))
+
+
+def named(server: NatsServer, user: str) -> AbstractAsyncContextManager[NatsBus]:
+    return NatsBus.connected(BusConfig(servers=(server.url,), user=user, password_env="X"), f"{user}-secret")
+
+
 @asynccontextmanager
-async def buses(*servers: Servers) -> AsyncIterator[list[NatsBus]]:
-    """One for each, all of them connected."""
+async def buses(*contexts: AbstractAsyncContextManager[NatsBus]) -> AsyncIterator[list[NatsBus]]:
+    """All of them connected."""
     async with asyncio.timeout(LONG_S):
-        contexts = [NatsBus.connected(each) for each in servers]
         made = [await context.__aenter__() for context in contexts]
         try:
             for bus in made:
@@ -48,7 +56,7 @@ async def heard(bus: NatsBus, speaker: NatsBus, messages: AsyncIterator[Message]
 
 
 async def test_what_one_host_says_another_hears(server: NatsServer, caplog: pytest.LogCaptureFixture) -> None:
-    async with buses(Servers([server.url]), Servers([server.url])) as (one, other):
+    async with buses(reaching(server.url), reaching(server.url)) as (one, other):
         async with other.listen("vp.pop.*.report", "vp.asg.*") as messages:
             await heard(other, one, messages, "vp.pop.fra.report")
             await one.publish("vp.other", b"not this")
@@ -60,7 +68,7 @@ async def test_what_one_host_says_another_hears(server: NatsServer, caplog: pyte
 
 
 async def test_a_bus_without_its_server_drops_what_is_said_and_goes_on_when_it_is_there(server: NatsServer) -> None:
-    async with buses(Servers([server.url]), Servers([server.url])) as (one, other):
+    async with buses(reaching(server.url), reaching(server.url)) as (one, other):
         async with other.listen("n") as messages:
             assert await heard(other, one, messages, "n") == b"hello"
             await asyncio.to_thread(server.stop)
@@ -75,7 +83,7 @@ async def test_a_bus_without_its_server_drops_what_is_said_and_goes_on_when_it_i
 async def test_a_bus_is_there_before_its_server(tmp_path: Path) -> None:
     with nats_server(tmp_path) as server:
         await asyncio.to_thread(server.stop)
-        async with asyncio.timeout(LONG_S), NatsBus.connected(Servers([server.url])) as bus:
+        async with asyncio.timeout(LONG_S), reaching(server.url) as bus:
             assert not bus.is_connected()
             await bus.publish("n", b"nobody hears it")
             await asyncio.to_thread(server.start)
@@ -87,15 +95,15 @@ async def test_of_several_servers_one_that_lives_is_enough(tmp_path: Path, serve
     (folder := tmp_path / "other").mkdir()
     with nats_server(folder) as dead:
         dead.stop()
-        async with buses(Servers([dead.url, server.url])) as (bus,):
+        async with buses(reaching(dead.url, server.url)) as (bus,):
             async with bus.listen("n") as messages:
                 assert await heard(bus, bus, messages, "n") == b"hello"
 
 
 async def test_no_host_speaks_in_anothers_name(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with nats_server(tmp_path, PERMISSIONS) as server:
-        fra = Servers([server.url], user="fra", password="fra-secret")
-        directory = Servers([server.url], user="directory", password="directory-secret")
+        fra = named(server, "fra")
+        directory = named(server, "directory")
         async with buses(fra, directory) as (pop, listener):
             async with listener.listen("vp.pop.>") as messages:
                 assert await heard(listener, pop, messages, "vp.pop.fra.report") == b"hello"
@@ -105,6 +113,58 @@ async def test_no_host_speaks_in_anothers_name(tmp_path: Path, caplog: pytest.Lo
                 while (message := await anext(messages)).data == b"hello":
                     pass
                 assert message == ("vp.pop.fra.bye", b"true")
-        async with asyncio.timeout(LONG_S), NatsBus.connected(Servers([server.url])) as stranger:
+        async with asyncio.timeout(LONG_S), reaching(server.url) as stranger:
             await until(lambda: "uthorization" in caplog.text)
             assert not stranger.is_connected()
+
+
+# --- a server that sends its clients away
+
+
+class Rude:
+    """Takes every client, the first one at once, and tells it, once it listens, that it has no right to be there."""
+
+    def __init__(self) -> None:
+        self.clients = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.clients += 1
+        first = self.clients == 1
+        if not first:
+            await asyncio.sleep(0.5)
+        writer.write(b'INFO {"server_id":"x","version":"2.9.10","max_payload":1048576,"proto":1,"headers":true}\r\n')
+        while line := await reader.readline():
+            if line.startswith(b"PING"):
+                writer.write(b"PONG\r\n")
+            elif line.startswith(b"SUB") and first:
+                writer.write(b"-ERR 'User Authentication Expired'\r\n")
+            elif line.startswith(b"SUB"):
+                writer.write(b"MSG vp.pop.fra.report %s 5\r\nhello\r\n" % line.split()[-1])
+        writer.close()
+
+
+async def test_who_is_sent_away_comes_again_and_hears_what_it_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An expired user's client was closed for good: its PoP was gone until it was restarted."""
+    monkeypatch.setattr("voicepipe.directory.nats_bus.LATER_S", 0.05)
+    rude = Rude()
+    async with asyncio.timeout(LONG_S), await asyncio.start_server(rude.serve, "127.0.0.1", 0) as server:
+        url = f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with reaching(url) as bus, bus.listen("vp.pop.*.report") as messages:
+            await until(lambda: rude.clients == 2)
+            async with bus.listen("vp.pop.*.report") as later:  # Who comes while it connects is not forgotten.
+                assert (await anext(later)).data == b"hello"
+            assert (await anext(messages)).data == b"hello"
+            assert bus.is_connected()
+    assert rude.clients == 2
+
+
+@pytest.mark.parametrize("said", ["", "-----BEGIN NATS USER JWT-----"])
+async def test_credentials_that_are_none_are_told_and_stop_nothing(
+    said: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As where the file is just being written. nats-py looked for its first line for ever, and nothing else went on."""
+    (file := tmp_path / "pop.creds").write_text(said)
+    async with asyncio.timeout(LONG_S):
+        async with NatsBus.connected(BusConfig(servers=("nats://127.0.0.1:1",), credentials=str(file))) as bus:
+            await until(lambda: "is no credentials file" in caplog.text)
+            assert not bus.is_connected()

@@ -93,7 +93,7 @@ def test_a_call_that_may_not_leave_its_zone_is_refused_rather_than_placed_elsewh
 
 
 @pytest.mark.parametrize(("asked", "said"), [
-    ({"agent": "clinic"}, "agent 'clinic'"), ({"language": "de"}, "speaks 'de'"), ({"model": "llama"}, "'llama'"),
+    ({"agents": ("clinic",)}, "agent 'clinic'"), ({"language": "de"}, "speaks 'de'"), ({"model": "llama"}, "'llama'"),
 ])  # fmt: skip
 def test_who_cannot_do_what_is_asked_gets_no_call(asked: dict[str, Any], said: str) -> None:
     able = seen("nrt", place=TOKYO, agents={"clinic": "de"}, model="llama")
@@ -121,6 +121,35 @@ def test_a_pop_that_fills_shares_with_those_nearly_as_near() -> None:
     assert counts["iad"] == 0
     few = Counter(order(chosen([seen("fra1", calls=12), seen("fra2")], seed))[0] for seed in range(50))
     assert few == {"fra1": 50}
+
+
+def test_pops_share_a_crowd_also_where_none_is_in_time() -> None:
+    far = [seen("nrt1", place=TOKYO, calls=30), seen("nrt2", place=TOKYO, calls=12)]
+    counts = Counter(order(chosen(far, seed))[0] for seed in range(200))
+    assert counts["nrt2"] > 100
+
+
+def test_pops_of_which_nobody_knows_how_near_they_are_are_in_time_and_share() -> None:
+    unknown = [seen("a", place=None, calls=7, slots=8), seen("b", place=None, calls=2, slots=8)]
+    choice = chosen(unknown)
+    assert not choice.degraded
+    assert Counter(order(chosen(unknown, seed))[0] for seed in range(100))["b"] > 50
+    assert order(chosen([*unknown, IAD], place=FRANKFURT))[0] != "iad", "which is known to be too far"
+    assert order(chosen([*unknown, LHR]))[0] == "lhr"
+
+
+def test_a_zone_whose_pops_fell_silent_is_gone_while_others_are_heard() -> None:
+    silent = seen("fra", silent=True)
+    with pytest.raises(NoPop, match="'eu'"):
+        chosen([silent, IAD], zone="eu")
+    assert order(chosen([silent, seen("iad", zone="us", silent=True)], zone="eu")) == ["fra"], "all are: cut off"
+
+
+def test_the_agent_that_is_asked_for_speaks_the_language() -> None:
+    both = seen("fra", agents={"front-desk": "en", "clinic": "de"})
+    assert chosen([both], agents=("clinic",), language="de")
+    with pytest.raises(NoPop, match="speaks 'de'"):
+        chosen([both], agents=("front-desk",), language="de")
 
 
 def test_weight_says_how_much_of_a_crowd_one_has() -> None:
@@ -153,11 +182,14 @@ def test_whatever_is_known_the_choice_keeps_every_promise(known: list[Seen], zon
         has_room = one.condition.calls + one.pending < one.condition.slots
         return has_room and one.condition.status in ("ok", "late") and zone in ("", one.condition.zone)
 
+    in_zone = [one for one in known if zone in ("", one.condition.zone)]
+    zone_gone = all(one.silent for one in in_zone) and not all(one.silent for one in known)
     try:
         choice = chosen(known, seed, zone=zone)
     except NoPop:
-        assert not any(map(able, known))
+        assert zone_gone or not any(map(able, known))
         return
+    assert not zone_gone
     first, *others = choice.candidates
     assert len({candidate.seen.pop for candidate in choice.candidates}) == len(choice.candidates) <= CANDIDATES
     assert all(able(candidate.seen) for candidate in choice.candidates)

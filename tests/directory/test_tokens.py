@@ -71,6 +71,18 @@ def test_a_token_is_used_once() -> None:
         ours.read(token)
 
 
+def test_a_calls_token_still_says_whose_call_it_was_once_it_is_spent() -> None:
+    clock = Clock()
+    ours, token = gate(clock), signed()
+    ours.use(GRANT)
+    clock.now += 3600
+    assert ours.read(token, spent=True) == GRANT
+    with pytest.raises(Unauthorized, match="another PoP"):
+        ours.read(signed(pop="iad"), spent=True)
+    with pytest.raises(Unauthorized, match="expired"):
+        ours.read(signed(Grant(id="ask_1", tenant="acme", begins=False)), spent=True)
+
+
 def test_what_was_used_is_forgotten_only_once_it_has_expired() -> None:
     clock = Clock()
     ours = gate(clock)
@@ -91,12 +103,12 @@ def test_what_was_used_is_forgotten_only_once_it_has_expired() -> None:
 
 def test_a_key_may_be_exchanged_while_tokens_of_the_old_one_are_about() -> None:
     new = Ed25519PrivateKey.generate()
-    ours = gate()
-    ours.keys = {"2026-11": KEY.public_key(), "2026-12": new.public_key()}
+    both = {"2026-11": KEY.public_key(), "2026-12": new.public_key()}
+    ours = Gate(audience("fra", 7), both, Clock())
     assert ours.read(signed()) == ours.read(signed(signer=Signer("2026-12", new)))
-    ours.keys = {"2026-12": new.public_key()}
-    with pytest.raises(Unauthorized, match="does not know"):
-        ours.read(signed())
+    later = Gate(audience("fra", 7), {"2026-12": new.public_key()}, Clock())
+    with pytest.raises(Unauthorized, match="not made by a directory"):
+        later.read(signed())
 
 
 def part(token: str, number: int) -> bytes:

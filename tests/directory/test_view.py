@@ -114,6 +114,22 @@ def test_of_few_pops_none_is_presumed_to_live() -> None:
     assert view.alive(109.0 + LEASE_S) == []
 
 
+def test_one_that_died_earlier_does_not_hide_that_the_directory_is_cut_off() -> None:
+    view = View()
+    hears(view, "lhr", until=5)
+    hears(view, "fra", "iad", "nrt", until=20)
+    now = 119.0 + LEASE_S
+    assert view.cut_off(now)
+
+
+def test_whoever_knows_that_the_bus_is_lost_goes_on_with_what_was_heard_last() -> None:
+    view = View()
+    hears(view, "fra")
+    now = 109.0 + LEASE_S
+    assert view.alive(now) == []
+    assert [(seen.pop, seen.silent) for seen in view.alive(now, deaf=True)] == [("fra", True)]
+
+
 steps = st.lists(st.tuples(st.sampled_from(["fra", "iad"]), st.integers(1, 3), st.integers(0, 30), st.floats(0, 3)))
 
 

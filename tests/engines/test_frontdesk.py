@@ -1,11 +1,7 @@
 """The front desk: understands what is said and misheard, fills bookings, calls tools, keeps nothing between calls."""
 
 import asyncio
-import json
-import tomllib
 from functools import reduce
-from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -13,54 +9,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engines.contract import texts
+from tests.engines.front_desk import AT_ONCE, Caller, a_wednesday  # noqa: F401
 from voicepipe.agent import Agent, Intent, Origin, ToolSpec
-from voicepipe.engines.base import Message, Prompt, ToolCall
+from voicepipe.engines.base import Answering, Message, Prompt, ToolCall
 from voicepipe.engines.frontdesk import FrontdeskLlm, steps
 from voicepipe.engines.frontdesk.dialogue import ACCEPT, MARGIN, Dialogue, State
-from voicepipe.engines.frontdesk.llm import reply
+from voicepipe.engines.frontdesk.llm import NO_MODEL, reply
 from voicepipe.engines.frontdesk.matcher import Match
-from voicepipe.tools_demo import book_table
 from voicepipe.turn.end_call import END_CALL_TOOL
 from voicepipe.turn.keypad import Keypad
 from voicepipe.turn.origin import with_origin
 
-FILE = Path(__file__).parents[2] / "configs" / "agents" / "front-desk.toml"
-AGENT = msgspec.convert(tomllib.loads(FILE.read_text()), Agent)
+AGENT = AT_ONCE
 TRANSFER = ToolSpec("transfer_call", "Puts the caller through.")
+pytestmark = pytest.mark.usefixtures("a_wednesday")
 
 
 @pytest.fixture(scope="module")
 def desk() -> Dialogue:
     return Dialogue(AGENT)
-
-
-class Caller:
-    """One conversation, its tools run as the server would run them."""
-
-    def __init__(self, desk: Dialogue, tools: tuple[ToolSpec, ...] | None = None) -> None:
-        self.desk = desk
-        self.tools = tuple(tool.spec for tool in AGENT.tools) if tools is None else tools
-        self.messages = [Message("system", AGENT.instructions), Message("assistant", AGENT.greeting)]
-        self.calls: list[tuple[str, dict[str, Any]]] = []
-
-    def say(self, text: str, result: str = "") -> str:
-        self.messages.append(Message("user", text))
-        return self._answer(result)
-
-    def _answer(self, result: str) -> str:
-        said = ""
-        for delta in reply(self.desk, Prompt(tuple(self.messages), self.tools, agent=AGENT)):
-            if isinstance(delta, str):
-                said += delta
-                self.messages.append(Message("assistant", delta))
-                continue
-            arguments = json.loads(delta.arguments)
-            self.calls.append((delta.name, arguments))
-            if delta.name == "book_table":
-                self.messages.append(Message("assistant", call=delta))
-                self.messages.append(Message("tool", result or book_table(**arguments), call_id=delta.call_id))
-                return self._answer(result)
-        return said
 
 
 @pytest.fixture
@@ -257,9 +224,9 @@ def test_keys_that_mean_something_are_understood(desk: Dialogue) -> None:
 
 def test_a_booking_by_keys(caller: Caller) -> None:
     caller.say("i would like to book a table for tomorrow")
-    caller.say(pressed("12"))
+    caller.say(pressed("6"))
     caller.say(pressed("730"))
-    assert caller.calls == [("book_table", {"people": 12, "day": "tomorrow", "time": "7:30"})]
+    assert caller.calls == [("book_table", {"people": 6, "day": "tomorrow", "time": "7:30"})]
 
 
 def test_keys_that_nobody_asked_for(caller: Caller) -> None:
@@ -339,10 +306,13 @@ def test_speaks_first_when_nothing_was_said(desk: Dialogue) -> None:
     assert reply(desk, Prompt((Message("system", AGENT.instructions),), agent=AGENT)) == [AGENT.greeting]
 
 
-async def test_without_an_agent_it_echoes() -> None:
+async def test_without_intents_it_says_that_it_knows_nothing() -> None:
+    """It said the caller's words again, as if that were an answer."""
     llm = FrontdeskLlm()
     await llm.start()
-    assert "".join(await texts(llm, Prompt((Message("user", "The sky is blue."),)))) == "You said: The sky is blue."
+    assert "".join(await texts(llm, Prompt((Message("user", "The sky is blue."),)))) == NO_MODEL
+    assert "Agent clinic has no [[intents]]" in llm.answering(Agent("clinic")).lacks
+    assert llm.answering(AGENT) == Answering("the embedded engine")
 
 
 async def test_an_agent_that_changed_is_learnt_anew() -> None:

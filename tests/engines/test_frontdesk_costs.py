@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from tests.engines.test_frontdesk import AGENT
+from tests.engines.front_desk import FRONT_DESK as AGENT
 from tests.stopwatch import watched
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.config import LimitsConfig
 from voicepipe.engines.base import Message, Prompt, ToolCall
 from voicepipe.engines.frontdesk import FrontdeskLlm, guess
-from voicepipe.engines.frontdesk.llm import readable
+from voicepipe.engines.frontdesk.results import readable
 from voicepipe.engines.frontdesk.sound import alike
 from voicepipe.engines.frontdesk.steps import at_once
 

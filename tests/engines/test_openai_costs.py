@@ -175,7 +175,7 @@ async def wild() -> AsyncIterator[tuple[Wild, OpenAiLlm]]:
         await llm.close()
 
 
-async def longest_step(llm: OpenAiLlm, seconds: float = 5.0) -> tuple[float, str]:
+async def longest_step(llm: OpenAiLlm, seconds: float = 60.0) -> tuple[float, str]:
     """Processor time for which the loop was kept from others, and how the reply ended."""
     async with watched() as longest:
         try:

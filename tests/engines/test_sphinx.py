@@ -13,6 +13,7 @@ import numpy as np
 import psutil
 import pytest
 
+from tests.stopwatch import spent
 from tests.waiting import until
 from voicepipe.audio import RATE, Pcm, ms_to_samples
 from voicepipe.audio.resample import Resampler
@@ -146,7 +147,7 @@ async def test_silence_after_settling_changes_nothing(asr: SphinxAsr, parking: P
     began = time.perf_counter()
     later = await stream.finish()
     assert (later.text, later.end_logprob) == (settled.text, settled.end_logprob)
-    assert time.perf_counter() - began < 0.1
+    assert time.perf_counter() - began < 1, "it takes 11 ms"
 
 
 @pytest.mark.engine
@@ -362,3 +363,25 @@ async def test_a_hang_is_told_within_seconds_where_jobs_are_short(asr: SphinxAsr
         decoders.took(60)
     assert stream._piece_within_s(recognition) < 13, "and never given more than is configured"
     stream.cancel()
+
+
+@pytest.mark.engine
+def test_what_a_caller_sounds_like_is_learned_at_little_cost(parking: Pcm) -> None:
+    """It used to be decoded for that, which took as long as decoding it for its words: short answers were late."""
+    decoder = Decoder(Language(()))
+
+    def learned() -> None:
+        decoder.start(parking)
+        decoder.end()
+
+    def decoded() -> None:
+        decoder.start(parking[:0])
+        decoder.feed(parking)
+        decoder.end()
+
+    assert spent(learned) < spent(decoded) / 2
+    decoder.start(parking)
+    decoder.feed(parking)
+    decoder.end()
+    assert "park" in decoder.words()
+    decoder.free()

@@ -172,7 +172,7 @@ async def test_it_must_be_started_and_may_be_closed_while_somebody_waits(folder:
     waiting = [asyncio.create_task(stream.settle()) for stream in streams]
     await asyncio.sleep(0)
     await asr.close()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         results = await asyncio.gather(*waiting, return_exceptions=True)
     assert all(isinstance(result, (EngineError, Hypothesis)) for result in results)
 

@@ -267,7 +267,7 @@ async def test_where_one_thread_hangs_who_waits_for_another_is_told_too() -> Non
     first, other = worker.ask(free.wait, within_s=0.05), worker.ask(free.wait, within_s=600)
     await until(lambda: len(worker._running) == 2 and worker.overdue())
     worker.close(EngineDead("it hangs"))
-    ends = await asyncio.wait_for(asyncio.gather(first, other, return_exceptions=True), 20)
+    ends = await asyncio.wait_for(asyncio.gather(first, other, return_exceptions=True), 60)
     free.set()
     assert [str(end) for end in ends] == ["it hangs"] * 2
 
@@ -328,7 +328,7 @@ async def test_the_loop_does_not_wait_for_a_job_that_begins(worker: Worker, monk
 async def test_a_limit_that_cannot_be_told_fails_its_job_alone() -> None:
     worker = Worker("limit", 1)
     with pytest.raises(ZeroDivisionError):
-        await asyncio.wait_for(worker.ask(time.time, within_s=lambda: 1 / 0), 20)
+        await asyncio.wait_for(worker.ask(time.time, within_s=lambda: 1 / 0), 60)
     assert await worker.submit(divmod, 7, 2) == (3, 1)
     worker.close()
 

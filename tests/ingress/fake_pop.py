@@ -46,13 +46,14 @@ from voicepipe.turn.events import (
     WordsHeard,
 )
 from voicepipe.turn.history import item_bytes
+from voicepipe.turn.timing import TurnSummary
 
 QUIET_BLOCKS = 5
 WORDS = "what are your opening hours"
 DEFAULTS = Config()
 ANSWER = ("We open at nine. ", "We close at five.")
 OPERATOR_KEY = "sk-operator"
-RECORD = {"latency_ms": 180, "confident": True, "ladder": ""}
+RECORD = TurnSummary(turn_latency=180.0, turn_id="turn_1", confident=True)
 
 
 class FakeCall:
@@ -250,6 +251,8 @@ class FakePop:
         self.serving = asyncio.Event()
         self.tokens: Tokens | None = None
         self.keys = keys
+        self.lacking: dict[str, str] = {}
+        """Name of an agent -> what it lacks."""
         self.known = {name: Agent(name, instructions="Be brief.", voice="en-us") for name in ("front-desk", "clinic")}
         self.refuse: Exception | None = None
         self.packets = 5
@@ -267,6 +270,9 @@ class FakePop:
 
     def agents(self) -> Sequence[Agent]:
         return list(self.known.values())
+
+    def lacks(self, agent: Agent) -> str:
+        return self.lacking.get(agent.name, "")
 
     def voices(self) -> Mapping[str, str]:
         return {"en-us": "en-us", "de": "de"}
@@ -298,7 +304,8 @@ class FakePop:
 
     def health(self) -> dict[str, Any]:
         return {"status": "ok", "calls": self.live, "tasks": len(asyncio.all_tasks()), "threads": 1, "fds": 0,
-                "rss_kb": 0, "cpu_s": 0.0, "loop_lag_p99_ms": 0.0, "predicted_ms": 160}  # fmt: skip
+                "rss_kb": 0, "heap_kb": 0, "blocks": 0, "cpu_s": 0.0, "loop_lag_p99_ms": 0.0,
+                "predicted_ms": 160}  # fmt: skip
 
 
 @asynccontextmanager
@@ -325,7 +332,7 @@ async def serving(pop: FakePop) -> AsyncIterator[str]:
 
 async def settled(pop: FakePop) -> None:
     """Every call has ended and given back its place."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while pop.live:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 

@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from tests.ingress.test_connections import OTHERS, Streams, ended, eventually, raw
-from voicepipe.config import HttpConfig, LimitsConfig, PopConfig
+from voicepipe.config import HttpConfig, LimitsConfig
 from voicepipe.ingress import connection, server
 from voicepipe.ingress.connection import HttpConnection
 from voicepipe.ingress.pieces import LARGEST_PIECE, LEAST_PIECE
@@ -42,9 +42,7 @@ async def serving(pem: str = "") -> AsyncIterator[str]:
     listener = server.bind(http)
     address = f"127.0.0.1:{listener.getsockname()[1]}"
     ready = asyncio.Event()
-    task = asyncio.create_task(
-        server.serve(app, listener, http, PopConfig().slots, LimitsConfig().message_bytes, ready)
-    )
+    task = asyncio.create_task(server.serve(app, listener, http, 1000, LimitsConfig().message_bytes, ready))
     await ready.wait()
     try:
         yield address

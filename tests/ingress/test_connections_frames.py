@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -13,6 +14,7 @@ from websockets.frames import Frame
 from tests.attacks import ping_flood
 from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.test_connections import Streams, ended, eventually, raw, target
+from tests.waiting import until
 from voicepipe.ingress import frames, server
 from voicepipe.ingress.frames import StampedWebSocket
 from voicepipe.ingress.pieces import LEAST_PIECE
@@ -55,6 +57,21 @@ async def test_who_floods_us_with_pings_is_told_why() -> None:
         async with asyncio.timeout(20):
             await socket.wait_closed()
         assert (socket.close_code, socket.close_reason) == (1008, frames.TOO_MANY_FRAMES)
+
+
+async def test_texts_that_are_no_utf_8_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """Half of a character; and one whose halves come in two fragments."""
+    mask = bytes(4)
+    wrong = b"\x81\x81" + mask + b"\xc3", b"\x01\x81" + mask + b"\xc3" + b"\x80\x81" + mask + b"("
+    async with serving(FakePop()) as address:
+        for number in range(60):
+            async with connect(f"ws://{address}/v1/realtime", proxy=None) as socket:
+                socket.transport.write(wrong[number % 2])
+                async with asyncio.timeout(20):
+                    await socket.wait_closed()
+                assert socket.close_code == 1007
+    assert len(caplog.records) <= 25 and not [record for record in caplog.records if record.exc_info]
+    assert set(caplog.messages[:20]) == {f"a WebSocket from 127.0.0.1 is closed: {frames.NO_UTF_8}"}
 
 
 async def test_honest_pings_are_answered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,11 +145,29 @@ async def test_a_pong_that_waits_behind_a_slow_upload_is_not_missed(often_pinged
             await reader.readuntil(b"\x03\xf3keepalive ping timeout")
 
 
+@pytest.mark.parametrize("how", ["no pong", "too long", "no UTF-8"])
+async def test_a_call_whose_connection_we_close_is_not_said_to_be_ended_by_its_caller(
+    how: str, often_pinged: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    sent = {
+        "no pong": b"",
+        "too long": b"\x81\xff" + (1 << 40).to_bytes(8) + bytes(4),
+        "no UTF-8": b"\x81\x81" + bytes(4) + b"\xff",
+    }
+    async with says_nothing_by_itself() as (reader, writer):
+        writer.write(sent[how])
+        async with asyncio.timeout(20):
+            await ended((reader, writer))
+    await until(lambda: " (closed)" in caplog.text)
+    assert "the server has closed its WebSocket: " in caplog.text and "(caller)" not in caplog.text
+
+
 async def test_letters_that_keep_coming_do_not_replace_a_pong(often_pinged: None) -> None:
     async with says_nothing_by_itself() as (reader, writer):
         writer.write(b"\x81\xff" + (1000).to_bytes(8) + bytes(4))
         end = asyncio.create_task(ended((reader, writer)))
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(20):
             while not end.done():
                 writer.write(b"x")
                 await asyncio.sleep(0.02)

@@ -12,6 +12,7 @@ from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.ingress.visits import Visits
 from voicepipe.turn.events import Item, ItemAdded, ReplyDone, ReplyStarted
+from voicepipe.turn.timing import TurnSummary
 
 LINE = WebSocketLine(PcmFormat(), PcmFormat())
 
@@ -24,7 +25,7 @@ def answered(pop: FakePop, tenant: str) -> None:
             ItemAdded(Item("item_1", text=f"hello from {tenant}"), None, spoken=True), pop.dashboard.view(None, 5).now
         )
         call.note(ReplyStarted("resp_1", f"turn_{tenant}"), pop.dashboard.view(None, 5).now)
-        call.note(ReplyDone("resp_1", "completed", record={"turn_latency": 180.0}), 0.0)
+        call.note(ReplyDone("resp_1", "completed", record=TurnSummary(turn_latency=180.0)), 0.0)
 
 
 async def test_without_tenants_this_machine_sees_everything() -> None:
@@ -35,7 +36,7 @@ async def test_without_tenants_this_machine_sees_everything() -> None:
         assert answer.status_code == 200 and answer.headers["Cache-Control"] == "no-store"
         assert answer.json()["minutes"] == 15 and answer.json()["totals"]["p50"] == 180.0
         full = (await client.get("/v1/dashboard/turns/turn_local")).json()
-        assert (full["heard"], full["record"]) == ("hello from local", {"turn_latency": 180.0})
+        assert (full["heard"], full["record"]) == ("hello from local", {"turn_latency": 180.0, "confident": False})
         elsewhere = await client.get("/v1/dashboard", headers={"Host": "evil.example"})
         assert elsewhere.status_code == 403
 

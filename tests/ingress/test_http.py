@@ -267,6 +267,20 @@ async def test_refusals_in_masses_do_not_fill_the_log(caplog: pytest.LogCaptureF
     assert len(caplog.records) <= 25 and "HTTP requests are refused in masses" in caplog.text
 
 
+async def test_a_request_that_fails_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    def fails() -> dict[str, Any]:
+        raise RuntimeError("a defect")
+
+    pop = FakePop()
+    async with requests(pop) as client:
+        pop.health = fails  # type: ignore[method-assign]
+        for _ in range(3):
+            answer = await client.get("/healthz")
+            assert answer.status_code == 500 and answer.json()["error"]["code"] == "server_error"
+    assert [record.getMessage()[:20] for record in caplog.records] == ["GET /healthz failed "] * 3
+    assert caplog.text.count("RuntimeError: a defect") == 3
+
+
 async def test_health() -> None:
     pop = FakePop()
     async with requests(pop) as client:
@@ -293,7 +307,9 @@ async def test_a_call_in_progress_when_the_server_stops() -> None:
 
 
 async def test_agents_are_listed_as_models_to_those_who_may_call_them() -> None:
-    async with serving(keyed()) as address:
+    pop = keyed()
+    pop.lacking["clinic"] = "agent clinic needs a model"
+    async with serving(pop) as address:
 
         async def models(key: str) -> list[Model]:
             openai = AsyncOpenAI(api_key=key, base_url=f"http://{address}/v1", max_retries=0)
@@ -306,6 +322,7 @@ async def test_agents_are_listed_as_models_to_those_who_may_call_them() -> None:
         assert [model.id for model in listed] == ["front-desk", "clinic"]
         assert listed[0].owned_by == "voicepipe"
         assert listed[0].model_extra == {"voice": "en-us", "language": "en"}
+        assert listed[1].model_extra == {"voice": "en-us", "language": "en", "lacks": "agent clinic needs a model"}
         assert [model.id for model in await models("sk-clinic")] == ["clinic"]
         assert [model.id for model in await models(secret.value)] == ["clinic"]
         with pytest.raises(AuthenticationError):

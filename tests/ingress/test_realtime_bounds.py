@@ -19,7 +19,7 @@ def said(text: str, **more: object) -> str:
 
 
 async def error_of(address: str, *messages: str) -> dict[str, str]:
-    async with connect(f"ws://{address}/v1/realtime", proxy=None, max_size=None) as socket, asyncio.timeout(10):
+    async with connect(f"ws://{address}/v1/realtime", proxy=None, max_size=None) as socket, asyncio.timeout(60):
         for message in messages:
             await socket.send(message)
         while (event := json.loads(await socket.recv()))["type"] != "error":

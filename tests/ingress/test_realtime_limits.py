@@ -31,7 +31,7 @@ async def dialled(pop: FakePop) -> AsyncIterator[ClientConnection]:
 async def ends(socket: ClientConnection) -> tuple[int | None, list[dict[str, Any]]]:
     """The close code, and the events before it."""
     events = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         try:
             while True:
                 events.append(json.loads(await socket.recv()))
@@ -73,7 +73,7 @@ async def test_an_ended_connection_is_freed_without_the_garbage_collector(monkey
             await socket.close()
             await settled(pop)
             pop.calls.clear()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while any(ref() for ref in left):  # noqa: ASYNC110
                     await asyncio.sleep(0.01)
         finally:

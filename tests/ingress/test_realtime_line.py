@@ -49,7 +49,7 @@ async def test_a_packet_is_heard_when_it_comes_and_not_with_the_next(format: Pcm
     reader = audio.queue.blocks()
     for n in range(5):
         await audio.append(bytes(960 if isinstance(format, PcmFormat) else 160), arrived=float(n))
-        blocks.append(await asyncio.wait_for(anext(reader), 5))
+        blocks.append(await asyncio.wait_for(anext(reader), 60))
     assert [(block.pos, block.arrived) for block in blocks] == [(n * BLOCK, float(n)) for n in range(5)]
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable
 
 import httpx
@@ -9,10 +10,12 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from tests.ingress.fake_pop import FakePop, limited, serving
-from voicepipe.call_api import Tenant
+from tests.ingress.fake_pop import FakeCall, FakePop, limited, serving
+from voicepipe.agent import Agent
+from voicepipe.call_api import CallControl, Tenant
 from voicepipe.errors import OverShare
 from voicepipe.ingress import work
+from voicepipe.ingress.doors import Doors
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.work import AGAIN_S, Work
 
@@ -152,3 +155,42 @@ async def test_what_is_read_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None
     async with serving(FakePop(limited(event_bytes=1024), KEYS)) as address:
         refused = await secret(address, "sk-acme")
         assert refused.json()["error"]["code"] == "request_too_large" and set(steps) == {"acme"}
+
+
+async def test_a_websocket_s_call_is_made_on_its_key_s_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    paid: list[float] = []
+    monkeypatch.setattr(Work, "took", lambda shares, who, seconds, now: paid.append(seconds))
+    pop = FakePop(keys=KEYS)
+    find, wrap = pop.agent, pop.wrap
+
+    def busy(seconds: float = 0.05) -> None:
+        until = time.thread_time() + seconds
+        while time.thread_time() < until:
+            pass
+
+    def slowly_found(name: str | None) -> Agent:
+        busy()
+        return find(name)
+
+    def slowly_made(call: FakeCall) -> CallControl:
+        busy()
+        return wrap(call)
+
+    monkeypatch.setattr(pop, "agent", slowly_found)
+    pop.wrap = slowly_made
+    async with serving(pop) as address:
+        assert (await dialled(address, "sk-acme")).status_code == 101
+    assert sum(paid) >= 0.1, "the agent is found and the call made"
+
+
+async def test_a_websocket_that_is_told_to_wait_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is its token used up."""
+    monkeypatch.setattr(work, "MANY_SAVED_MS", 0.0)
+    pop = FakePop(keys=KEYS)
+    begun: list[object] = []
+    monkeypatch.setattr(pop, "admit", lambda tenant, agent: begun.append(tenant))
+    monkeypatch.setattr(Doors, "begins", lambda doors, who: begun.append(who))
+    async with serving(pop) as address:
+        answer = await dialled(address, "sk-acme")
+    assert answer.status_code == 429 and answer.headers["Retry-After"] == str(AGAIN_S)
+    assert not begun

@@ -16,6 +16,7 @@ from tests.ingress.sip.peer import sip
 from tests.ingress.test_calls_api import line
 from voicepipe.errors import PopFull, ProbeError
 from voicepipe.turn.events import Item, ItemAdded, ReplyDone, ReplyStarted
+from voicepipe.turn.timing import TurnSummary
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
@@ -37,7 +38,7 @@ def answered(pop: FakePop, at: float, latency_ms: float | None) -> None:
         call.answered("rtc_1", line(), at, "")
         call.note(ItemAdded(Item("item", text="hello"), None, spoken=True), at)
         call.note(ReplyStarted("resp", f"turn_{at}", "audio"), at)
-        call.note(ReplyDone("resp", "completed", record={"turn_latency": latency_ms}), at)
+        call.note(ReplyDone("resp", "completed", record=TurnSummary(turn_latency=latency_ms)), at)
 
 
 @pytest.mark.parametrize("by", ["webrtc", "sip"])

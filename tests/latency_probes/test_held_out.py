@@ -2,12 +2,13 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 from latency_probes.clips import FOLDER
 from latency_probes.generate import read_sentences
+from latency_probes.guest_file import guests
+from voicepipe.agent_store import load_agents
 from voicepipe.engines.sphinx_language import ordinary
 
 ROOT = Path(__file__).parents[2]
@@ -21,9 +22,9 @@ def plain(text: str) -> str:
 
 def made_with() -> Iterator[str]:
     """The agents' examples, the sentences that the endpointing was set on, and those in the language model."""
-    for file in (ROOT / "configs" / "agents").glob("*.toml"):
-        for intent in tomllib.loads(file.read_text()).get("intents", []):
-            yield from intent.get("examples", [])
+    for agent in load_agents(ROOT / "configs" / "agents").values():
+        for intent in agent.intents:
+            yield from intent.examples
     parts = json.loads((ROOT / "tests" / "turn" / "endpoint_sentences.json").read_text())
     yield from (text for sentences in parts.values() for text, _ in sentences)
     yield from ordinary()
@@ -35,3 +36,12 @@ def test_no_text_is_one_that_the_server_was_made_with() -> None:
     assert {plain(sentence.text) for sentence in said} & known <= SAID_BY_ALL
     # After these words a caller pauses and goes on. Those that could stand alone are ordinary sentences by nature.
     assert not {plain(sentence.before) for sentence in said if sentence.kind == "pause_inside"} & known
+
+
+def test_what_guests_say_of_their_own_accord_is_worded_apart() -> None:
+    """What they answer ("four", "on friday") can be worded in few ways, and is ordinary by nature."""
+    known = {plain(text) for text in made_with()}
+    for act in (act for guest in guests() for act in guest.acts):
+        asides = (aside.text for aside in act.aside.values())
+        said = {plain(text) for text in (act.opens, act.goes_on, *asides, act.over, *act.corrects.values())}
+        assert not said & known

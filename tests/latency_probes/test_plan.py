@@ -14,7 +14,9 @@ def test_every_utterance_is_said_once() -> None:
     plan = make_plan(SETS, seed=1)
     said = Counter(turn.id for call in plan.calls for turn in call.turns)
     assert set(said.values()) == {1}
-    assert len(said) == sum(sizes().values())
+    visits = Counter((call.guest.name, call.voice) for call in plan.calls if call.guest)
+    assert set(visits.values()) == {1}
+    assert len(said) + len(visits) == sum(sizes().values())
 
 
 def test_a_seed_draws_the_same_plan_and_another_seed_another() -> None:

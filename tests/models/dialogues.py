@@ -1,4 +1,4 @@
-"""Calls to the front desk of configs/agents/front-desk.toml, made up: what the nano LLM learns from.
+"""Calls to the front desk of desk/front-desk.toml, made up: what the nano LLM learns from.
 
 A caller who knows what it wants, so that the right reply is known by construction, speaks to a desk that answers as
 the agent's file says, books tables slot by slot and puts callers through. Pure: all chance comes from `random.Random`.
@@ -16,7 +16,7 @@ from tests.models.slots import DAYS, PEOPLE, TIMES, Slot, answered, asked_for, k
 from voicepipe.agent import ToolSpec
 from voicepipe.turn.prompt import Message, ToolCall
 
-AGENT = tomllib.loads((Path(__file__).parents[2] / "configs" / "agents" / "front-desk.toml").read_text())
+AGENT = tomllib.loads((Path(__file__).parent / "desk" / "front-desk.toml").read_text())
 INTENTS = {intent["name"]: intent for intent in AGENT["intents"] if intent["name"] in {*WORDS["says"], "booking"}}
 """A part of what the agent knows, so that so small a model knows it well."""
 FROM_FILE = 0.2

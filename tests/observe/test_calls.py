@@ -3,55 +3,57 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.scenario import load, play
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.observe.calls import LiveCall, LiveCalls
-from voicepipe.observe.turns import Entry, Turns
+from voicepipe.observe.turns import FullTurn, Turns
 from voicepipe.turn.events import CallEnded, CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted
+from voicepipe.turn.timing import TurnSummary
 
 LINE = WebSocketLine(PcmFormat(), PcmFormat())
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
-RECORD = {"turn_latency": 180.0, "speculation": "hit"}
+RECORD = TurnSummary(turn_latency=180.0, speculation="hit")
 
 
 def spoken(text: str) -> ItemAdded:
     return ItemAdded(Item("item_1", text=text), None, spoken=True)
 
 
-def fed(*events: CallEvent) -> list[Entry]:
+def fed(*events: CallEvent) -> list[FullTurn]:
     """The turns of one call."""
     turns = Turns()
     call = LiveCall(turns, 300, "acme", "front-desk")
     call.answered("call_1", LINE, 1000.0)
     for number, event in enumerate(events):
         call.note(event, 1000.0 + number)
-    return list(turns.since(0))
+    return [full for listed in turns.since(0) if (full := turns.find(listed.turn.id))]
 
 
-def answer(number: int, record: dict[str, object] | None = None) -> tuple[CallEvent, CallEvent]:
+def answer(number: int, record: TurnSummary = RECORD) -> tuple[CallEvent, CallEvent]:
     said = (Item("item_2", role="assistant", text="From noon."),)
     started = ReplyStarted(f"resp_{number}", f"turn_{number}")
-    return started, ReplyDone(f"resp_{number}", "completed", items=said, record=RECORD if record is None else record)
+    return started, ReplyDone(f"resp_{number}", "completed", items=said, record=record)
 
 
 def test_a_turn_is_what_was_said_and_its_reply() -> None:
-    (kept,) = fed(*answer(0, {}), spoken("when are you open"), *answer(1))
+    (kept,) = fed(*answer(0), spoken("when are you open"), *answer(1))
     assert (kept.turn.id, kept.turn.call, kept.turn.tenant, kept.turn.agent) == (
         "turn_1", "call_1", "acme", "front-desk")  # fmt: skip
     assert kept.turn.at == 1003.0, "when it was confirmed, not when its reply was over"
-    assert (kept.full.heard, kept.full.answered) == ("when are you open", "From noon.")
+    assert (kept.heard, kept.answered) == ("when are you open", "From noon.")
 
 
 def test_greetings_and_typed_messages_are_no_turns() -> None:
-    assert not fed(*answer(0, {}), ItemAdded(Item("item_1", text="typed"), None), *answer(1, {}))
+    assert not fed(*answer(0), ItemAdded(Item("item_1", text="typed"), None), *answer(1))
 
 
 def test_one_reply_to_two_turns_answers_both() -> None:
     (kept,) = fed(spoken("when are you open"), spoken("on friday"), *answer(1))
-    assert kept.full.heard == "when are you open on friday"
+    assert kept.heard == "when are you open on friday"
 
 
 def test_a_reply_beside_the_conversation_answers_no_turn() -> None:
@@ -68,7 +70,7 @@ def test_a_reply_that_its_call_took_along_was_missed() -> None:
 
 def test_a_turn_that_goes_on_with_the_one_before_makes_that_a_cut_in() -> None:
     first, second = fed(
-        spoken("a table please"), *answer(1), spoken("for two"), *answer(2, {**RECORD, "continues": True})
+        spoken("a table please"), *answer(1), spoken("for two"), *answer(2, replace(RECORD, continues=True))
     )
     assert first.turn.cut_in and not second.turn.cut_in
 
@@ -88,7 +90,7 @@ def test_live_calls_are_listed_until_their_context_ends() -> None:
     assert not calls.rows()
 
 
-async def turns_of(scenario: str) -> list[Entry]:
+async def turns_of(scenario: str) -> list[FullTurn]:
     recording = await play(load(SCENARIOS / f"{scenario}.toml"))
     return fed(*(event for _, event in recording.events))
 

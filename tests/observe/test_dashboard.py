@@ -12,6 +12,7 @@ from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.dashboard import LISTED, Dashboard
 from voicepipe.observe.turns import KEPT
 from voicepipe.turn.events import Item, ItemAdded, ReplyDone, ReplyStarted
+from voicepipe.turn.timing import TurnSummary
 
 LINE = WebSocketLine(PcmFormat(), PcmFormat())
 
@@ -39,7 +40,7 @@ def say(call: LiveCall, number: int, at: float, **record: Any) -> None:
     """One turn, answered."""
     call.note(ItemAdded(Item(f"item_{number}", text="hello"), None, spoken=True), at)
     call.note(ReplyStarted(f"resp_{number}", f"turn_{call.id}_{number}"), at)
-    call.note(ReplyDone(f"resp_{number}", "completed", record=record), at)
+    call.note(ReplyDone(f"resp_{number}", "completed", record=TurnSummary(**record)), at)
 
 
 def test_an_idle_pop_has_a_whole_view_and_no_rates(dashboard: Dashboard) -> None:

@@ -1,6 +1,7 @@
 """Percentiles, counts and the time axis."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,15 +10,17 @@ from hypothesis import strategies as st
 
 from latency_probes import stats
 from voicepipe.observe.figures import BUCKETS, axis, figures, medians, over_time, percentile, share, upper_bound
-from voicepipe.observe.turns import Asked, Entry, Stages, entry
+from voicepipe.observe.turns import Asked, Listed, Stages, full_turn, stages
 from voicepipe.turn.events import ReplyDone
+from voicepipe.turn.timing import TurnSummary
 
 NUMBERS = st.floats(0, 60_000)
 
 
-def turn(at: float, **record: object) -> Entry:
+def turn(at: float, **record: Any) -> Listed:
     asked = Asked(at, f"turn_{at}", "hello", "call_1", "local", "front-desk")
-    return entry(asked, ReplyDone("resp_1", "completed", record=dict(record)), 300)
+    summary = TurnSummary(**record)
+    return Listed(full_turn(asked, ReplyDone("resp_1", "completed", record=summary), 300).turn, stages(summary))
 
 
 @given(st.lists(NUMBERS, min_size=1), st.sampled_from([0, 50, 95, 99, 100]))

@@ -1,14 +1,16 @@
 """What is kept of a turn, and what it is called: late, missed, a cut-in."""
 
+import gc
+import tracemalloc
 from typing import Any
 
 import msgspec
 import pytest
 
 from voicepipe.observe import turns
-from voicepipe.observe.turns import KEPT, LONGEST_TEXT, Asked, Entry, Stages, Turns, entry
-from voicepipe.turn.events import Item, ReplyDone
-from voicepipe.turn.timing import Hop, TurnRecord
+from voicepipe.observe.turns import KEPT, LONGEST_TEXT, Asked, FullTurn, Stages, Turns, full_turn
+from voicepipe.turn.events import Item, ReplyDone, ToolUse
+from voicepipe.turn.timing import Hop, TurnRecord, TurnSummary
 
 SAID = (Item("item_2", role="assistant", text="From noon."),)
 
@@ -17,9 +19,9 @@ def asked(turn_id: str = "turn_1", at: float = 100.0, tenant: str = "local", hea
     return Asked(at, turn_id, heard, "call_1", tenant, "front-desk")
 
 
-def kept(record: dict[str, Any], budget_ms: float = 300, **reply: Any) -> Entry:
+def kept(record: dict[str, Any], budget_ms: float = 300, **reply: Any) -> FullTurn:
     done: dict[str, Any] = {"status": "completed", "items": SAID} | reply
-    return entry(asked(), ReplyDone("resp_1", record=record, **done), budget_ms)
+    return full_turn(asked(), ReplyDone("resp_1", record=TurnSummary(**record), **done), budget_ms)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +35,14 @@ def kept(record: dict[str, Any], budget_ms: float = 300, **reply: Any) -> Entry:
 )
 def test_late_is_over_the_budget_unless_the_client_set_the_wait(record: dict[str, Any], late: bool) -> None:
     assert kept(record).turn.late is late
+
+
+def test_the_tools_of_a_turn_are_kept() -> None:
+    use = ToolUse("book", took=12.5, at=300.0, failed=True, arguments='{"day":"Sunday"}', result="Error: closed")
+    turns = Turns()
+    turns.add(kept({}, tools=(use,)))
+    found = turns.find("turn_1")
+    assert found and found.tools == (use,)
 
 
 def test_the_budget_is_the_pops() -> None:
@@ -75,9 +85,9 @@ def test_a_cut_in_is_a_turn_that_was_reopened_or_cut_unheard(
 
 def test_a_turn_in_full_has_its_words_and_its_record_as_it_was() -> None:
     called = Item("item_3", "function_call", "assistant", name="transfer_call")
-    full = kept({"turn_latency": 180.0}, items=(*SAID, called)).full
+    full = kept({"turn_latency": 180.0}, items=(*SAID, called))
     assert (full.heard, full.answered) == ("when are you open", "From noon. [transfer_call]")
-    assert msgspec.to_builtins(msgspec.json.decode(msgspec.json.encode(full)))["record"] == {"turn_latency": 180.0}
+    assert msgspec.json.decode(msgspec.json.encode(full))["record"] == {"turn_latency": 180.0, "confident": False}
 
 
 def test_what_speculation_hid_is_the_engines_time_before_the_turn_was_confirmed() -> None:
@@ -90,11 +100,11 @@ def test_what_speculation_hid_is_the_engines_time_before_the_turn_was_confirmed(
         record.stamp(hop, when)
     expected = Stages(endpointing=130.0, asr=20.0, llm=20.0, tts=50.0, playout=30.0, hidden=20.0 + 20.0 + 30.0)
     assert turns.stages(record.summary()) == pytest.approx(expected)
-    assert turns.stages({}) == Stages()
+    assert turns.stages(TurnSummary()) == Stages()
 
 
 def test_a_reply_prepared_too_late_hid_nothing() -> None:
-    record = {"at_settle": 60.0, "at_words": 150.0, "at_commit": 50.0}
+    record = TurnSummary(at_settle=60.0, at_words=150.0, at_commit=50.0)
     assert turns.stages(record).hidden == 0
 
 
@@ -102,7 +112,7 @@ def filled(count: int, tenant: str = "local", heard: str = "") -> Turns:
     store = Turns()
     for number in range(count):
         reply = ReplyDone(f"resp_{number}", "completed", items=SAID)
-        store.add(entry(asked(f"turn_{number}", float(number), tenant, heard), reply, 300))
+        store.add(full_turn(asked(f"turn_{number}", float(number), tenant, heard), reply, 300))
     return store
 
 
@@ -127,3 +137,43 @@ def test_tenants_see_their_own_turns() -> None:
     assert len(list(store.since(0, None))) == 3
     assert store.find("turn_0", "acme") and store.find("turn_0", None)
     assert store.find("turn_0", "clinic") is None
+
+
+def test_a_turn_is_kept_as_it_was() -> None:
+    record = TurnSummary(
+        turn_latency=180.1, at_commit=150.0, turn_id="turn_1", confident=True, speculation="hit", discarded=2
+    )
+    called = Item("item_3", "function_call", "assistant", name="transfer_call")
+    full = full_turn(
+        asked(heard="Grüße, um 8?"), ReplyDone("resp_1", "completed", items=(*SAID, called), record=record), 300
+    )
+    store = Turns()
+    store.add(full)
+    assert store.find("turn_1") == full
+    assert list(store.since(0)) == [(full.turn, turns.stages(record))]
+
+
+def test_a_turn_may_turn_out_to_have_been_a_cut_in() -> None:
+    store = filled(2)
+    store.cut_in("turn_0")
+    store.cut_in("gone")
+    assert [full.turn.cut_in for full in store.since(0)] == [True, False]
+
+
+def test_a_turn_takes_half_a_kilobyte() -> None:
+    """Dashboards are not worth more: a full list of small turns was most of what a PoP grew by in its first hour."""
+    times = [name for name, kind in TurnSummary.__annotations__.items() if kind == float | None]
+    stages: dict[str, Any] = dict.fromkeys(times, 123.4)
+    reply = ReplyDone("resp_1", "completed", items=SAID, record=TurnSummary(**stages, turn_id="turn_" + "0" * 24))
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before, store = tracemalloc.get_traced_memory()[0], Turns()
+        for number in range(500):
+            store.add(
+                full_turn(asked(f"turn_{number:024x}", 1000.0 + number, heard=f"a table for {number}"), reply, 300)
+            )
+        taken = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert taken / 500 < 700

@@ -89,4 +89,4 @@ def test_of_a_compound_no_more_is_read_than_any_peer_sends() -> None:
     data = rtcp.build(42, "name", SENDER, (REPORT,), goodbye=False) + nothing * 350
     assert rtcp.parse(data) == rtcp.Rtcp(42, SENDER, (REPORT,))
     assert rtcp.parse(nothing * rtcp.MOST_PACKETS + data) == rtcp.Rtcp(0)
-    assert spent(lambda: [rtcp.parse(data) for _ in range(3000)]) < 0.2, "it was 540 ms"
+    assert spent(lambda: [rtcp.parse(data) for _ in range(3000)]) < 0.35, "it was 540 ms for what takes 70"

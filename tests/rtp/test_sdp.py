@@ -157,6 +157,28 @@ def test_more_media_or_formats_than_anybody_offers_are_refused() -> None:
         sdp.read(f"{MINIMAL}{maps}a=rtpmap:0 PCMU/8000\r\n")
 
 
+def formats(number: int) -> str:
+    return " ".join(str(n % 64) for n in range(number))
+
+
+def test_an_m_line_with_more_formats_than_there_are_payload_types_is_refused() -> None:
+    """It was read, and echoed in our answer, whole."""
+    for medium in ("audio 9", "video 9", "audio 0"):
+        line = f"m={medium} UDP/TLS/RTP/SAVPF "
+        assert sdp.read(f"{MINIMAL}{line}{formats(128)}\r\n").codec is PCMU
+        with pytest.raises(SdpError, match=r"^An m= line of this SDP has 129 formats; at most 128 are read\.$"):
+            sdp.read(f"{MINIMAL}{line}{formats(129)}\r\n")
+    with pytest.raises(SdpError, match="129 formats"):
+        sdp.read(MINIMAL.replace("SAVPF 0", f"SAVPF {formats(129)}"))
+
+
+def test_what_is_no_payload_type_is_not_taken() -> None:
+    """It has seven bits: 200 would go out as 72, with the marker set."""
+    maps = "a=rtpmap:200 opus/48000/2\r\na=rtpmap:127 PCMA/8000\r\n"
+    said = sdp.read(MINIMAL.replace("SAVPF 0", "SAVPF 200 127 0") + maps)
+    assert (said.codec, said.payload_type) == (PCMA, 127)
+
+
 def video(mid: int, codecs: int) -> str:
     """As browsers offer it: each codec with its retransmissions and all that may be fed back."""
     numbers = [*range(96, 128), *range(35, 64)][: 2 * codecs]

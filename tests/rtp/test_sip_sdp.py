@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.rtp.test_sdp import BROWSER
+from tests.rtp.test_sdp import BROWSER, formats
+from tests.stopwatch import spent
 from voicepipe.rtp import sdes, sip_sdp
 from voicepipe.rtp.codec import CODECS, G722, OPUS, PCMA, PCMU, Codec
 from voicepipe.rtp.dtmf import KeyFormat
-from voicepipe.rtp.sdp_text import LONGEST, MOST_MEDIA, SdpError
+from voicepipe.rtp.sdp_text import LONGEST, MOST_FORMATS, MOST_MEDIA, SdpError
 from voicepipe.rtp.sip_sdp import Description, Local
 
 KEY = "A" * 40
@@ -174,6 +175,74 @@ def test_what_a_call_cannot_be_had_with_is_said_in_a_sentence(offer: str, senten
     with pytest.raises(SdpError, match=sentence) as refused:
         sip_sdp.read(offer)
     assert str(refused.value).endswith(".") and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("medium", ["audio 10000 RTP/AVP", "video 4002 RTP/AVP", "image 0 udptl"])
+def test_an_m_line_with_more_formats_than_there_are_payload_types_is_refused(medium: str) -> None:
+    """It was read whole."""
+    assert sip_sdp.read(f"{TRUNK}m={medium} {formats(MOST_FORMATS)}\r\n").codec is PCMA
+    with pytest.raises(SdpError, match=r"^An m= line of this SDP has 129 formats; at most 128 are read\.$"):
+        sip_sdp.read(f"{TRUNK}m={medium} {formats(MOST_FORMATS + 1)}\r\n")
+
+
+def test_how_a_medium_is_sent_is_said_below_its_m_line() -> None:
+    """RFC 8866, 6.6; RFC 4568, 5.1; RFC 3605, 2.1; RFC 5761, 5.1.1. Directions hold for all media (RFC 8866, 6.7)."""
+    before = "a=rtpmap:97 PCMU/8000\r\na=rtpmap:8 speex/8000\r\na=rtcp:9\r\na=rtcp-mux\r\na=sendonly\r\n"
+    said = sip_sdp.read(TRUNK.replace("t=0 0\r\n", f"t=0 0\r\n{before}").replace("18 8", "97 8"))
+    assert said.codecs[0] == (8, PCMA) and said.rtcp == ("192.0.2.1", 10_001) and not said.rtcp_mux
+    assert said.direction == "sendonly"
+    assert sip_sdp.read(TRUNK.replace("t=0 0\r\n", f"t=0 0\r\n{before}") + "a=recvonly\r\n").direction == "recvonly"
+
+
+UDP = 7600
+"""Characters that an INVITE of 8192 bytes has for its SDP."""
+BEGIN = "v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\nc=IN IP4 192.0.2.1\r\nt=0 0\r\n"
+NOWHERE = BEGIN.replace("c=IN IP4 192.0.2.1\r\n", "")
+
+
+@pytest.mark.parametrize("many", [1, 8, MOST_MEDIA])
+@pytest.mark.parametrize("medium", ["RTP/AVP 0", "RTP/AVP 99 98", "RTP/SAVP 0", "X 0"])
+@pytest.mark.parametrize(
+    "line",
+    ["a=", "a=x", "b=", "c=", "a=rtpmap:99 a/1", "a=rtpmap:98 opus/48000/2", "a=rtcp:1 x", "a=sendrecv", " ", ""]
+    + [f"a=crypto:1 {suite} inline:{KEY}" for suite in ("A", "AES_CM_128_HMAC_SHA1_80")],
+)  # fmt: skip
+def test_an_invites_sdp_costs_little(line: str, medium: str, many: int) -> None:
+    """So does one with all its lines before the first m= line, which count for every medium: that took 19 ms."""
+    media = [f"m=audio 1 {medium}\n"] * many
+
+    def lines(length: int) -> str:
+        return f"{line}\n" * (length // (len(line) + 1))
+
+    for begin in (BEGIN, NOWHERE):
+        room = UDP - len(begin) - len("".join(media))
+        texts = f"{begin}{lines(room)}{''.join(media)}", begin + "".join(one + lines(room // many) for one in media)
+        for text in texts:
+            assert len(text) <= UDP and cost_s(text) < COST_S
+
+
+@pytest.mark.parametrize("many", [1, 2, 31])
+@pytest.mark.parametrize("unit", [" 0", " 1", " 99", " x", "  ", " " + "9" * 100, " \u00e9", "a" * 50])
+def test_long_m_lines_cost_little(unit: str, many: int) -> None:
+    line = "m=audio 1 RTP/AVP 98"
+    room = (UDP - len(BEGIN)) // many - len(line) - 1
+    for text in (BEGIN + f"{line}{unit * (room // len(unit))}\n" * many,
+                 BEGIN + f"{line}{unit * (room // len(unit) - 1)}\u00e9\n" * many):  # fmt: skip
+        assert cost_s(text) < COST_S
+
+
+COST_S = 0.008
+"""Processor time: it is about 1 ms, and 20 ms where something is done for every line and every medium."""
+
+
+def cost_s(text: str) -> float:
+    def read() -> None:
+        try:
+            sip_sdp.answer(sip_sdp.read(text, ("pcmu", "opus")), local())
+        except SdpError:
+            pass
+
+    return spent(read)
 
 
 def test_no_refusal_says_a_key() -> None:

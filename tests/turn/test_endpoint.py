@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voicepipe.turn.completeness import LEADS_ON, RULES
-from voicepipe.turn.endpoint import Eagerness, EndpointConfig, Endpointer, Evidence
+from voicepipe.turn.endpoint import Eagerness, EndpointConfig, Endpointer, Evidence, Verdict
 
 CONFIG = EndpointConfig()
 WORDS = st.lists(st.sampled_from(sorted(LEADS_ON) + ["hours", "table", "five", "zürich", "'s", "o'clock"]), max_size=12)
@@ -121,3 +121,31 @@ def test_eagerness_scales_only_the_waits_of_the_unsure(words: list[str]) -> None
 
 def test_every_rule_says_why_in_words() -> None:
     assert all(" " in rule.name and rule.log_odds < 0 for rule in RULES)
+
+
+# --- what the agent asked
+
+
+def after(asked: str, text: str, end_logprob: float | None = -4.0, pitch: float = 0.0) -> Verdict:
+    """For a recogniser's language model that finds an end after these words most unlikely."""
+    return Endpointer(CONFIG).judge(Evidence(text, end_logprob, pitch, asked=asked))
+
+
+def test_a_few_words_that_answer_what_was_asked_are_complete() -> None:
+    many, shall = "With pleasure. For how many people?", "A table for four on Friday. Is that right?"
+    assert not after("", "four").confident, "nobody asked"
+    for asked, text in ((many, "four"), (many, "for four please"), (shall, "yes please"), (shall, "No.")):
+        verdict = after(asked, text)
+        assert verdict.confident and verdict.required_ms == CONFIG.answer_ms, text
+    assert Endpointer(CONFIG).may_end("for four", many)
+
+
+def test_an_answer_that_goes_on_is_waited_for() -> None:
+    shall = "A table for four on Friday. Is that right?"
+    assert not after(shall, "yes but").confident
+    assert not after(shall, "Yes,").confident, "so a recogniser writes it that hears more coming"
+    assert not after(shall, "yes", pitch=-1.5).confident, "the voice stays up"
+    assert Endpointer(CONFIG).judge(Evidence("yes", asked=shall, voice=0.05)).confident is False, (
+        "a turn model heard it"
+    )
+    assert after(shall, "what are your opening hours", -0.5).required_ms == CONFIG.sure_ms

@@ -269,3 +269,18 @@ def test_ids_are_unlike() -> None:
     ids = Ids("abc")
     assert ids.new("item") != ids.new("item")
     assert ids.new("item").startswith("item_abc_")
+
+
+def test_what_the_agent_said_last() -> None:
+    def said(number: str, text: str) -> Item:
+        return Item(number, role="assistant", text=text, audio_ms=90)
+
+    assert history().said_last() == ""
+    call = Item("c", kind="function_call", call_id="1", name="book")
+    result = Item("r", kind="function_call_output", call_id="1", output="yes")
+    made = history(Item("a", text="a table"), said("b", "One moment."), call, result, said("d", "For how many?"))
+    assert made.said_last() == "One moment. For how many?"
+    made.repair("d")
+    assert made.said_last() == "One moment."
+    made.add(Item("e", text="four"))
+    assert made.said_last() == "", "that waits for an answer"

@@ -1,11 +1,10 @@
 """Speakable text: total, lossless in what is written, and said as people say it."""
 
-import time
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.stopwatch import spent
 from voicepipe.turn.speakable import cardinal, heard, ordinal, pieces, speakable, year
 
 TRICKY = (
@@ -122,10 +121,7 @@ HARD = (
 def test_a_text_costs_its_length(unit: str) -> None:
     def took(chars: int) -> float:
         text = (unit * chars)[:chars]
-        begun = time.thread_time()
-        speakable(text)
-        return time.thread_time() - begun
+        return spent(lambda: speakable(text))
 
     few, many = took(1_000), took(8_000)
-    few = min(few, took(1_000), took(1_000))
     assert many < 32 * max(few, 0.0005), "eight times as much would be 64 times as dear if the square were paid"

@@ -1,8 +1,8 @@
 """What is derived from a turn's stamps."""
 
-import json
+import msgspec
 
-from voicepipe.turn.timing import TurnRecord
+from voicepipe.turn.timing import TurnRecord, TurnSummary
 
 STAMPS = {
     "voice_ended": 10.0, "settle": 10.06, "words": 10.08, "prepare": 10.08, "token": 10.1, "phrase": 10.11,
@@ -20,9 +20,8 @@ def record(**flags: object) -> TurnRecord:
 def test_stages_and_offsets_are_milliseconds() -> None:
     summary = record(confident=True).summary()
     stages = {"turn_latency": 140, "endpoint": 130, "asr": 20, "llm": 30, "tts": 10, "compute": 40, "playout": 10}
-    assert {name: summary[name] for name in stages} == stages
-    assert (summary["at_settle"], summary["at_audible"], summary["confident"]) == (60, 140, True)
-    json.dumps(summary)
+    assert {name: getattr(summary, name) for name in stages} == stages
+    assert (summary.at_settle, summary.at_audible, summary.confident) == (60, 140, True)
 
 
 def test_the_first_stamp_of_a_kind_stands_until_it_is_forgotten() -> None:
@@ -32,17 +31,18 @@ def test_the_first_stamp_of_a_kind_stands_until_it_is_forgotten() -> None:
     turn.forget("prepare", "speech")
     turn.stamp("prepare", 10.2)
     assert turn.stamps["prepare"] == 10.2
-    assert "compute" not in turn.summary()
+    assert turn.summary().compute is None
 
 
 def test_input_faster_than_real_time_is_not_measured() -> None:
     summary = record(unpaced=True).summary()
-    assert "turn_latency" not in summary and summary["unpaced"]
+    assert summary.turn_latency is None and summary.unpaced
 
 
 def test_what_did_not_happen_is_left_out() -> None:
     summary = TurnRecord("turn_1").summary()
-    assert summary == {"turn_id": "turn_1", "confident": False, "endpoint_reason": ""}
+    assert summary == TurnSummary(turn_id="turn_1")
+    assert msgspec.to_builtins(summary) == {"turn_id": "turn_1", "confident": False}
 
 
 def test_discarded_speculations_are_counted_with_the_work_that_went_into_them() -> None:
@@ -54,5 +54,5 @@ def test_discarded_speculations_are_counted_with_the_work_that_went_into_them() 
     turn.stamp("speech", 2.02)
     turn.discard(2.5)
     assert (turn.discarded, round(turn.discarded_ms)) == (2, 70), "it had only waited"
-    assert turn.summary()["discarded"] == 2
+    assert turn.summary().discarded == 2
     assert "prepare" not in turn.stamps, "the next one begins anew"

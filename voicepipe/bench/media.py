@@ -15,9 +15,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
-from rich.console import Console
 from rich.table import Table
 
+from voicepipe.bench.consoles import for_tables
 from voicepipe.bench.media_server import HOST, spoken
 from voicepipe.rtp import sdes, sdp, sip_sdp
 from voicepipe.rtp.clock import MediaClock
@@ -45,7 +45,7 @@ class Cost(msgspec.Struct):
 
 async def run(calls: int, seconds: float) -> int:
     """Measure and print both."""
-    console = Console(highlight=False)
+    console = for_tables()
     table = Table(title=f"media of {calls} calls, with SRTP, both ways, {seconds:.0f} s each")
     table.add_column("engine")
     for column in ("% of a core, a call", "loop lag p99 ms", "heard/s", "sent/s"):

@@ -4,10 +4,10 @@ import random
 from dataclasses import dataclass, field
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from voicepipe.audio import BLOCK_MS, Pcm, opus
+from voicepipe.bench.consoles import for_tables
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.session import RtpSession
@@ -83,7 +83,7 @@ def simulate(jitter_s: float, loss: float, seed: int = 1) -> Heard:
 
 def run() -> int:
     """Print a row for each kind of network."""
-    console = Console(highlight=False)
+    console = for_tables()
     table = Table(title="what a network adds to the delay of a caller's sound, in ms", caption=CAPTION)
     table.add_column("network", no_wrap=True)
     for column in ("p50", "p95", "most", "healed", "hole", "made up"):

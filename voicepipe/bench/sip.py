@@ -7,10 +7,7 @@ signalling, media and their bookkeeping. sipp's own clock says how long the answ
 import asyncio
 import csv
 import json
-import os
-import re
 import shutil
-import sys
 import tempfile
 import urllib.request
 from collections.abc import AsyncIterator
@@ -19,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.console import Console
 from rich.table import Table
 
 from voicepipe import runtime
+from voicepipe.bench import children
+from voicepipe.bench.consoles import for_tables
 from voicepipe.config import Config
 from voicepipe.errors import ConfigError
 
@@ -38,8 +36,6 @@ asr = "scripted"
 llm = "scripted"
 tts = "scripted"
 """
-READY = re.compile(rb"answers at (http://[^\s;,]+)")
-READY_S = 120.0
 GRACE_S = 60
 """After the last call has begun and was held, sipp may wait so long for what is missing."""
 MEDIA_PORT = 20_000
@@ -85,7 +81,7 @@ class _Pop(NamedTuple):
 
 async def run() -> int:
     """Measure and print; 1 if a call failed. Raises ConfigError: sipp is not there."""
-    console = Console(highlight=False)
+    console = for_tables()
     table = Table(title="calls by SIP from sipp, scripted engines", caption=CAPTION)
     table.add_column("calls", no_wrap=True)
     for column in ("failed", "p50", "p95", "p99", "CPU", "loop lag"):
@@ -110,9 +106,9 @@ async def measured(load: Load) -> Result:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         async with _pop(folder) as pop:
-            before = _cpu_s(pop.pid)
+            before = children.cpu_s(pop.pid)
             await _sipp(load, pop.port, folder)
-            after = _cpu_s(pop.pid)
+            after = children.cpu_s(pop.pid)
             lag = (await asyncio.to_thread(_health, pop.url))["loop_lag_p99_ms"]
         cpu = None if before is None or after is None else 1000 * (after - before) / load.calls
         answers, done = _told(folder)
@@ -123,21 +119,9 @@ async def measured(load: Load) -> Result:
 async def _pop(folder: Path) -> AsyncIterator[_Pop]:
     config, port = folder / "pop.toml", runtime.with_sip_port(Config(), 0).sip.port
     config.write_text(CONFIG)
-    child = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "voicepipe", "pop", "--config", str(config), "--port", "0", "--sip-port", str(port),
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
-    assert child.stdout
-    try:
-        async with asyncio.timeout(READY_S):
-            found = READY.search(await child.stdout.readline())
-        if found is None:
-            raise ConfigError("The PoP did not start; `voicepipe doctor` says what is missing on this machine.")
-        yield _Pop(child.pid, found[1].decode(), port)
-    finally:
-        with suppress(ProcessLookupError):
-            child.terminate()
-        await child.wait()
+    options = "--config", str(config), "--port", "0", "--sip-port", str(port)
+    async with children.serving("-m", "voicepipe", "pop", *options) as child:
+        yield _Pop(child.pid, child.url, port)
 
 
 async def _sipp(load: Load, port: int, folder: Path) -> None:
@@ -169,15 +153,6 @@ def _told(folder: Path) -> tuple[list[float], int]:
     except (OSError, ValueError):  # sipp wrote nothing: it could not even begin.
         done = 0
     return sorted(times), done
-
-
-def _cpu_s(pid: int) -> float | None:
-    """Processor time that a process has taken so far; None where the system does not tell."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _health(url: str) -> dict[str, float]:

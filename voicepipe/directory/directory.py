@@ -4,9 +4,11 @@ It asks nobody while a caller waits: the view is in memory, and a choice takes m
 leader. Each keeps a view of its own and tells the others which calls it has sent where.
 """
 
+import asyncio
 import logging
 import secrets
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
@@ -17,21 +19,35 @@ from voicepipe.call_api import Grant
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus, Message
 from voicepipe.directory.report import decoded as decoded_report
-from voicepipe.directory.router import Candidate, Wanted, choose
-from voicepipe.directory.subjects import Assignment, Goodbye
+from voicepipe.directory.router import Choice, Wanted, Why, choose
+from voicepipe.directory.subjects import Assignment, Briefing, Command, Goodbye
 from voicepipe.directory.tokens import Signer
 from voicepipe.directory.view import Seen, View
+from voicepipe.errors import NoPop
+from voicepipe.places import Place
 
 logger = logging.getLogger(__name__)
 
+REMEMBERED = 200
+"""Calls that were placed here lately."""
+ORDERS = 12
+AGAIN_S = 0.25
+"""An order to drain is given again after so long, so many times in all, until its PoP reports that it drains."""
+
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """One place where the caller may call."""
+class Pass:
+    """What lets a caller, or a request, in at one PoP."""
 
     pop: str
     url: str
     token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offer(Pass):
+    """One place where the caller may call."""
+
     turn_ms: float
     """What they will hear of an answer so long after their last word, as far as can be told."""
 
@@ -46,6 +62,25 @@ class Placement:
     """Even the first will probably answer late."""
 
 
+class Placed(msgspec.Struct, frozen=True):
+    """A call that was placed here, for operators."""
+
+    at: float
+    """Unix seconds."""
+    call: str
+    tenant: str
+    kind: str
+    place: Place | None
+    """Of the caller."""
+    pop: str
+    why: Why
+    near_ms: float
+    """Round trip and playout."""
+    turn_ms: float
+    others: tuple[str, ...]
+    """The other candidates."""
+
+
 class Directory:
     """`clock` gives monotonic seconds."""
 
@@ -56,6 +91,8 @@ class Directory:
         lots: Random | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.placed: deque[Placed] = deque(maxlen=REMEMBERED)
+        """The newest last."""
         self._bus = bus
         self._signer = signer
         self._lots = lots or Random()
@@ -84,27 +121,84 @@ class Directory:
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
             logger.warning("%s: a message cannot be read, is it of another version? %s", message.subject, error)
 
-    async def place(self, wanted: Wanted, grant: Grant) -> Placement:
-        """Where this call may go. `grant` says what its tokens allow; the call's id is put into it. Raises NoPop."""
+    async def place(self, wanted: Wanted, grant: Grant, session: bytes = b"") -> Placement:
+        """Where this call may go. `grant` says what its tokens allow; the call's id is put into it. `session`: of the
+        caller's `ek_` key; the PoPs get it by the bus. Raises NoPop."""
         choice = choose(self.pops(), wanted, self._lots)
         call = f"call_{secrets.token_hex(8)}"
         first = choice.candidates[0].seen.pop
         self._view.assigned(first, call, self._clock())
         await self._bus.publish(subjects.assignment_to(first), msgspec.json.encode(Assignment(call)))
-        granted = msgspec.structs.replace(grant, id=call)
-        offers = tuple(self._offer(candidate, wanted.kind, granted) for candidate in choice.candidates)
+        if session:
+            brief = msgspec.json.encode(Briefing(grant.tenant, call, msgspec.Raw(session)))
+            for candidate in choice.candidates:
+                await self._bus.publish(subjects.briefing_to(candidate.seen.pop), brief)
+        granted = msgspec.structs.replace(grant, id=call, briefed=bool(session))
+        offers = tuple(
+            Offer(
+                candidate.seen.pop,
+                candidate.seen.condition.call_url(wanted.kind),
+                self._signed(granted, candidate.seen),
+                round(candidate.turn_ms, 1),
+            )
+            for candidate in choice.candidates
+        )
+        self.placed.append(_placed(call, choice, wanted, grant.tenant))
         return Placement(call, offers, choice.degraded)
+
+    def passing(self, grant: Grant, pop: str) -> Pass:
+        """What lets one request in at this PoP, of which the URL is the base. Raises NoPop: it is not heard of."""
+        seen = next((seen for seen in self.pops() if seen.pop == pop), None)
+        if seen is None:
+            raise NoPop(f"The PoP {pop!r} does not answer at present; try again later.")
+        granted = msgspec.structs.replace(grant, id=f"ask_{secrets.token_hex(8)}", begins=False)
+        return Pass(seen.pop, seen.condition.url, self._signed(granted, seen))
+
+    async def drain(self, pop: str) -> None:
+        """Order this PoP to take no new calls, and to end with its last one. Returns once it reports that it does, or
+        has left. Raises NoPop: it is not heard of, or does not say so in time."""
+        if not self._bus.is_connected():
+            raise NoPop("This directory has lost the bus, so no PoP hears its orders: ask another one, or again soon.")
+        if not any(seen.pop == pop and not seen.silent for seen in self.pops()):
+            raise NoPop(f"The PoP {pop!r} does not answer at present, so it gets no calls, and hears no order.")
+        for _ in range(ORDERS):
+            await self._bus.publish(subjects.command_to(pop), msgspec.json.encode(Command("drain")))
+            await asyncio.sleep(AGAIN_S)
+            if all(seen.condition.status == "draining" for seen in self.pops() if seen.pop == pop):
+                return
+        raise NoPop(
+            f"The PoP {pop!r} was told to drain, but has not reported within {ORDERS * AGAIN_S:g} s that it does: give "
+            "the order again, or end its process on its own host by SIGTERM."
+        )
 
     def pops(self) -> list[Seen]:
         """Those that take part in choices."""
-        return self._view.alive(self._clock())
+        return self._view.alive(self._clock(), deaf=not self._bus.is_connected())
+
+    def knows(self, pop: str) -> bool:
+        """Whether it was heard within the last minute, though it may be silent now."""
+        return any(seen.pop == pop for seen in self._view.alive(self._clock(), deaf=True))
 
     @property
     def is_cut_off(self) -> bool:
         """Whether what it knows is old because it hears nobody."""
         return not self._bus.is_connected() or self._view.cut_off(self._clock())
 
-    def _offer(self, candidate: Candidate, kind: str, grant: Grant) -> Offer:
-        seen = candidate.seen
-        token = self._signer.sign(grant, seen.pop, seen.report.epoch, seen.report.clock_s + seen.age_s)
-        return Offer(seen.pop, seen.condition.urls[kind], token, round(candidate.turn_ms, 1))
+    def _signed(self, grant: Grant, seen: Seen) -> str:
+        return self._signer.sign(grant, seen.pop, seen.report.epoch, seen.report.clock_s + seen.age_s)
+
+
+def _placed(call: str, choice: Choice, wanted: Wanted, tenant: str) -> Placed:
+    first, *others = choice.candidates
+    return Placed(
+        at=time.time(),
+        call=call,
+        tenant=tenant,
+        kind=wanted.kind,
+        place=wanted.place,
+        pop=first.seen.pop,
+        why=choice.why,
+        near_ms=round(first.near_ms, 1),
+        turn_ms=round(first.turn_ms, 1),
+        others=tuple(other.seen.pop for other in others),
+    )

@@ -7,16 +7,18 @@ meanwhile is dropped and not kept for later: a report that is old misleads.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-import msgspec
-from nats.aio.client import Client
+from nats.aio.client import Client, RawCredentials
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 from nats.errors import Error
 
 from voicepipe.directory.bus import WAITING, Message, put, taken
+from voicepipe.errors import ConfigError
+from voicepipe.fleet_config import BusConfig
 
 logger = logging.getLogger(__name__)
 
@@ -25,38 +27,54 @@ PING_S = 1
 UNANSWERED = 2
 AGAIN_S = 0.25
 """Between two tries of the same server."""
+LATER_S = 2.0
+"""Before another client is made, where the last one was sent away."""
 CONNECT_S = 2
 LOG_EVERY_S = 10.0
 """At most one line about what goes wrong."""
 
 
-class Servers(msgspec.Struct, frozen=True):
-    """How to reach NATS."""
+class _Listener:
+    """Somebody who listens, whichever client hears for them."""
 
-    urls: Sequence[str]
-    """As "nats://nats.example.com:4222", or "tls://..."."""
-    credentials: Path | None = None
-    """A file with the user's JWT and seed. They say on which subjects this host may publish."""
-    user: str = ""
-    """Without credentials: as the server's configuration names it."""
-    password: str = ""
+    def __init__(self, patterns: tuple[str, ...], waiting: asyncio.Queue[Message]) -> None:
+        self._patterns = patterns
+        self._waiting = waiting
+        self._client: Client | None = None
+        self._heard: list[Subscription] = []
+
+    async def subscribe(self, client: Client) -> None:
+        """Hear by this client, and by no other any more."""
+        if client is self._client:
+            return
+        self._client = client
+        self._heard = [await client.subscribe(pattern, cb=self._hear) for pattern in self._patterns]
+
+    async def leave(self) -> None:
+        for subscription in self._heard:
+            with suppress(Error):
+                await subscription.unsubscribe()
+
+    async def _hear(self, message: Msg) -> None:
+        put(self._waiting, Message(message.subject, message.data))
 
 
 class NatsBus:
     """Implements `bus.Bus`."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self) -> None:
+        self._client = Client()
+        self._listeners: list[_Listener] = []
         self._reached = asyncio.Event()
         self._troubled_at = -LOG_EVERY_S
         self._ends = False
 
     @classmethod
     @asynccontextmanager
-    async def connected(cls, servers: Servers) -> AsyncIterator["NatsBus"]:
+    async def connected(cls, config: BusConfig, password: str = "") -> AsyncIterator["NatsBus"]:
         """A bus, at once; its servers may be reached later."""
-        bus = cls(Client())
-        connecting = asyncio.create_task(bus._connect(servers))
+        bus = cls()
+        connecting = asyncio.create_task(bus._keep_connected(config, password))
         try:
             yield bus
         finally:
@@ -74,39 +92,59 @@ class NatsBus:
     @asynccontextmanager
     async def listen(self, *patterns: str) -> AsyncIterator[AsyncIterator[Message]]:
         waiting = asyncio.Queue[Message](WAITING)
-
-        async def hear(message: Msg) -> None:
-            put(waiting, Message(message.subject, message.data))
-
+        listener = _Listener(patterns, waiting)
         await self._reached.wait()
-        heard = [await self._client.subscribe(pattern, cb=hear) for pattern in patterns]
+        self._listeners.append(listener)
         try:
+            with suppress(Error):  # It has just been lost for good: the next client hears for them.
+                await listener.subscribe(self._client)
             yield taken(waiting)
         finally:
-            for subscription in heard:
-                with suppress(Error):
-                    await subscription.unsubscribe()
+            self._listeners.remove(listener)
+            await listener.leave()
 
     def is_connected(self) -> bool:
         return self._client.is_connected
 
-    async def _connect(self, servers: Servers) -> None:
+    async def _keep_connected(self, config: BusConfig, password: str) -> None:
+        """Until cancelled. A client finds its way back to a server that it has lost. But one to which the server says
+        that it has no right to be there (its user is unknown or has expired, say) is closed for good."""
+        while True:
+            closed = asyncio.Event()
+            self._client = Client()
+            try:
+                await self._connect(config, password, closed)
+                for listener in tuple(self._listeners):
+                    await listener.subscribe(self._client)
+                self._reached.set()
+                await closed.wait()
+            except Exception as error:  # Whatever it is, the bus has to be there again once it is mended.
+                await self._troubled(error)
+            self._reached.clear()
+            with suppress(Exception):
+                await self._client.close()
+            await asyncio.sleep(LATER_S)
+
+    async def _connect(self, config: BusConfig, password: str, closed: asyncio.Event) -> None:
+        async def close() -> None:
+            closed.set()
+
         await self._client.connect(
-            list(servers.urls),
+            list(config.servers),
             error_cb=self._troubled,
             disconnected_cb=self._lost,
             reconnected_cb=self._found,
+            closed_cb=close,
             connect_timeout=CONNECT_S,
             reconnect_time_wait=AGAIN_S,  # type: ignore[arg-type]  # It is slept for.
             max_reconnect_attempts=-1,
             ping_interval=PING_S,
             max_outstanding_pings=UNANSWERED,
-            user_credentials=str(servers.credentials) if servers.credentials else None,
-            user=servers.user or None,
-            password=servers.password or None,
+            user_credentials=await _credentials(config),
+            user=config.user or None,
+            password=password or None,
             pending_size=0,
         )
-        self._reached.set()
 
     async def _troubled(self, error: Exception) -> None:
         now = time.monotonic()
@@ -116,8 +154,22 @@ class NatsBus:
 
     async def _lost(self) -> None:
         if not self._ends:
-            logger.warning("the bus (NATS) is lost: the servers are tried in turn; live calls go on")
+            logger.warning("the bus (NATS) is lost: its servers are tried again; live calls go on")
 
     async def _found(self) -> None:
         logger.info("the bus (NATS) is there again, at %s", self._client.connected_url and
                     self._client.connected_url.netloc.rpartition("@")[2])  # fmt: skip
+
+
+async def _credentials(config: BusConfig) -> RawCredentials | None:
+    """What the file says now. Raises ConfigError: that is none, and nats-py would look for its lines for ever."""
+    if not config.credentials:
+        return None
+    file = Path(config.credentials)
+    try:
+        said = await asyncio.to_thread(file.read_text)
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(f"bus.credentials: {file} cannot be read ({error}): correct the path") from error
+    if not all(f"-----BEGIN {what}-----" in said for what in ("NATS USER JWT", "USER NKEY SEED")):
+        raise ConfigError(f"bus.credentials: {file} is no credentials file: make one by `nsc generate creds`")
+    return RawCredentials(said)

@@ -9,6 +9,7 @@ from voicepipe.places import Place
 
 Epoch = int
 """Of one run of a PoP: the Unix millisecond at which it began."""
+CALLS = "/v1/realtime/calls"
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -25,8 +26,10 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     zone: str = ""
     """Where the law says that its data are, such as "eu"; empty: nowhere in particular."""
     place: Place | None = None
-    urls: dict[str, str] = {}
-    """Where callers reach it, by kind of call: "websocket", "webrtc"."""
+    url: str = ""
+    """Where callers and directories reach it, as "https://fra1.example.com"."""
+    kinds: tuple[str, ...] = ()
+    """Of calls that it takes there: "websocket", "webrtc"."""
     agents: dict[str, str] = {}
     """Names of those that answer here, and the language of each."""
     model: str = ""
@@ -35,6 +38,10 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How much of a crowd it is to have, beside others as near."""
     price: float = 0.0
     """Of an hour, in whatever currency its operator counts. It is shown, and changes no choice."""
+
+    def call_url(self, kind: str) -> str:
+        """Where a call of this kind begins."""
+        return f"ws{self.url.removeprefix('http')}/v1/realtime" if kind == "websocket" else f"{self.url}{CALLS}"
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

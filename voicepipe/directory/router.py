@@ -11,7 +11,9 @@ call, and the answer says so. A PoP has the last word: it may refuse, and the ca
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import Literal
 
+from voicepipe.directory.report import Condition
 from voicepipe.directory.view import Seen
 from voicepipe.errors import NoPop
 from voicepipe.places import Place, reckoned_rtt_ms
@@ -30,7 +32,9 @@ BAND_MS = 25.0
 """Those share that are no farther than this behind the nearest."""
 MUCH_SHORTER_MS = 60.0
 CANDIDATES = 3
-"""Of an answer."""
+"""Of an answer, to who can ask again."""
+ALTERNATES = 2
+"""That a PoP names to those it turns away."""
 TAKES = ("ok", "late")
 """What a PoP says of itself that may take a call. One that is late may be in time again when the caller comes."""
 
@@ -47,12 +51,14 @@ class Wanted:
     """Round trips that they measured, by PoP."""
     zone: str = ""
     """Their call may not leave it."""
-    agent: str = ""
-    """By its name; empty: the default one."""
+    agents: tuple[str, ...] = ()
+    """By their names: the PoP has to have one of them; empty: the default one will do."""
     language: str = ""
     model: str = ""
     tried: frozenset[str] = frozenset()
     """PoPs that refused them or did not answer."""
+    most: int = CANDIDATES
+    """Candidates that they will try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,40 +90,60 @@ class Candidate:
         return self.near_ms + self.predicted_ms
 
 
+Why = Literal["nearest", "shares", "least late"]
+"""The first candidate is chosen: it is the nearest in time; the nearest fills, and this one is nearly as near; none is
+in time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The best first, `CANDIDATES` of them at most."""
+    """The best first, `Wanted.most` of them at most."""
 
     candidates: tuple[Candidate, ...]
-    degraded: bool
-    """The first one is not in time."""
+    why: Why
+    """The first one is first."""
+
+    @property
+    def degraded(self) -> bool:
+        """The first one is not in time."""
+        return self.why == "least late"
 
 
 def choose(pops: Sequence[Seen], wanted: Wanted, lots: Random) -> Choice:
     """Raises NoPop: none can take the call."""
-    possible = [_candidate(seen, wanted) for seen in _fit(pops, wanted) if _has_room(seen)]
+    possible = [_candidate(seen, wanted) for seen in fit(pops, wanted) if _has_room(seen)]
     if not possible:
         raise NoPop(f"No PoP{_in_zone(wanted)} has room for this call at present; try again later.")
     near = sorted(possible, key=lambda candidate: (candidate.doubtful, candidate.near_ms, candidate.seen.pop))
     in_time = [candidate for candidate in near if candidate.in_time]
-    first = _first(in_time, lots) if in_time else _least_bad(near)
+    first, why = _first(in_time, lots) if in_time else (_shared(_least_bad(near), near, lots), "least late")
     others = sorted(near, key=lambda candidate: not candidate.in_time)  # It keeps the order of those that are alike.
     ranked = (first, *(candidate for candidate in others if candidate is not first))
-    return Choice(ranked[:CANDIDATES], degraded=not in_time)
+    return Choice(ranked[: wanted.most], why)
 
 
-def _fit(pops: Sequence[Seen], wanted: Wanted) -> list[Seen]:
+def others(pops: Sequence[Seen], here: Condition) -> list[Seen]:
+    """Where a PoP may send those on whom it turns away: to the nearest two that have room, within its own zone."""
+    wanted = Wanted(kind="", place=here.place, zone=here.zone)
+    having_room = [seen for seen in pops if _has_room(seen) and seen.condition.status == "ok" and not seen.silent]
+    in_zone = [seen for seen in having_room if seen.condition.zone == here.zone or not here.zone]
+    return sorted(in_zone, key=lambda seen: (_candidate(seen, wanted).near_ms, seen.pop))[:ALTERNATES]
+
+
+def fit(pops: Sequence[Seen], wanted: Wanted) -> list[Seen]:
     """Those that may take such a call at all. Raises NoPop, which says what none has."""
-    left = [seen for seen in pops if seen.pop not in wanted.tried]
+    left, agents = [seen for seen in pops if seen.pop not in wanted.tried], frozenset(wanted.agents)
     if wanted.zone:
         left = [seen for seen in left if seen.condition.zone == wanted.zone]
+        if all(seen.silent for seen in left) and not all(seen.silent for seen in pops):
+            left = []  # Others are heard, so it is rather this zone that is gone than the directory that is cut off.
     if not left:
         untried = " that has not been tried" if wanted.tried else ""
         raise NoPop(f"No PoP{_in_zone(wanted)}{untried} answers at present; try again later.")
     for what, asked, able in (
-        ("takes calls by", wanted.kind, lambda seen: wanted.kind in seen.condition.urls),
-        ("has the agent", wanted.agent, lambda seen: wanted.agent in seen.condition.agents),
-        ("speaks", wanted.language, lambda seen: wanted.language in seen.condition.agents.values()),
+        ("takes calls by", wanted.kind, lambda seen: wanted.kind in seen.condition.kinds),
+        ("has the agent", " or ".join(wanted.agents), lambda seen: not agents.isdisjoint(seen.condition.agents)),
+        ("speaks", wanted.language, lambda seen: wanted.language in _languages(seen, agents)),
         ("has the model", wanted.model, lambda seen: seen.condition.model == wanted.model),
     ):
         if asked:
@@ -125,6 +151,11 @@ def _fit(pops: Sequence[Seen], wanted: Wanted) -> list[Seen]:
         if not left:
             raise NoPop(f"No PoP{_in_zone(wanted)} {what} {asked!r}; correct the request, or try again later.")
     return left
+
+
+def _languages(seen: Seen, agents: frozenset[str]) -> set[str]:
+    """Of the agents that were asked for; of all where none was."""
+    return {language for name, language in seen.condition.agents.items() if not agents or name in agents}
 
 
 def _in_zone(wanted: Wanted) -> str:
@@ -138,26 +169,34 @@ def _has_room(seen: Seen) -> bool:
 
 def _candidate(seen: Seen, wanted: Wanted) -> Candidate:
     its = seen.condition
-    near_ms = _rtt_ms(seen, wanted) + PLAYOUT_MS.get(wanted.kind, 0.0)
+    rtt_ms = _rtt_ms(seen, wanted)
+    near_ms = FARTHEST_MS if rtt_ms is None else rtt_ms + PLAYOUT_MS.get(wanted.kind, 0.0)
     predicted_ms = with_more(its.predicted_ms, (its.calls + 1) / its.slots, seen.pending / its.slots)
     predicted_ms += STALE_MS_PER_S * max(0.0, seen.age_s - STALE_S)
     return Candidate(seen, near_ms, predicted_ms, (its.calls + seen.pending + 1) / its.slots)
 
 
-def _rtt_ms(seen: Seen, wanted: Wanted) -> float:
+def _rtt_ms(seen: Seen, wanted: Wanted) -> float | None:
+    """None: nobody knows. Such a PoP counts as just near enough, behind all that are known to be so."""
     measured = wanted.rtt_ms.get(seen.pop)
     if measured is not None:
         return measured
     if wanted.place and seen.condition.place:
         return reckoned_rtt_ms(wanted.place, seen.condition.place)
-    return FARTHEST_MS  # Nobody knows: behind all that are known to be nearer.
+    return None
 
 
-def _first(in_time: Sequence[Candidate], lots: Random) -> Candidate:
-    nearest = in_time[0]
+def _first(in_time: Sequence[Candidate], lots: Random) -> tuple[Candidate, Why]:
+    first = _shared(in_time[0], in_time, lots)
+    return first, "nearest" if first is in_time[0] else "shares"
+
+
+def _shared(nearest: Candidate, near: Sequence[Candidate], lots: Random) -> Candidate:
+    """The nearest, or where it fills, one of those of the same kind that are nearly as near."""
     if nearest.load < FILLING:
         return nearest
-    band = [candidate for candidate in in_time if candidate.near_ms <= nearest.near_ms + BAND_MS]
+    band = [candidate for candidate in near if candidate.doubtful == nearest.doubtful
+            and abs(candidate.near_ms - nearest.near_ms) <= BAND_MS]  # fmt: skip
     drawn = lots.choices(band, [_pull(candidate) for candidate in band], k=2)
     return min(drawn, key=lambda candidate: candidate.load)
 

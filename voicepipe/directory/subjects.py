@@ -1,6 +1,7 @@
 """The subjects on which PoPs and directories talk, and what is said on each."""
 
 import re
+from typing import Literal
 
 import msgspec
 
@@ -27,6 +28,21 @@ class Assignment(msgspec.Struct, frozen=True):
     call: str
 
 
+class Briefing(msgspec.Struct, frozen=True):
+    """What a caller's `ek_` key was made for. It goes to all PoPs that the caller may try."""
+
+    tenant: str
+    call: str
+    session: msgspec.Raw
+    """As in `session.update`."""
+
+
+class Command(msgspec.Struct, frozen=True):
+    """What an operator orders a PoP to do."""
+
+    do: Literal["drain"]
+
+
 def report_of(pop: str) -> str:
     return f"vp.pop.{pop}.report"
 
@@ -37,6 +53,14 @@ def goodbye_of(pop: str) -> str:
 
 def assignment_to(pop: str) -> str:
     return f"vp.asg.{pop}"
+
+
+def briefing_to(pop: str) -> str:
+    return f"vp.brief.{pop}"
+
+
+def command_to(pop: str) -> str:
+    return f"vp.cmd.{pop}"
 
 
 def pop_of(subject: str) -> str | None:

@@ -8,6 +8,7 @@ wrong: its reports tell directories how late it is there.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import jwt
 import msgspec
@@ -17,6 +18,7 @@ from voicepipe.call_api import TOKEN, Grant
 from voicepipe.directory.report import Epoch
 from voicepipe.errors import Unauthorized
 
+T = TypeVar("T")
 ALGORITHM = "EdDSA"
 VALID_S = 60.0
 LEEWAY_S = 30.0
@@ -47,26 +49,32 @@ class Signer:
     def sign(self, grant: Grant, pop: str, epoch: Epoch, clock_s: float) -> str:
         """A token for this run of the PoP, which takes it for `VALID_S` from `clock_s` on: Unix seconds there."""
         claims = _Claims(audience(pop, epoch), clock_s + VALID_S, grant)
-        payload = msgspec.json.encode(claims)
-        return TOKEN + jwt.api_jws.encode(payload, self.key, ALGORITHM, {"kid": self.key_id, "typ": "JWT"})
+        return TOKEN + self.signed(msgspec.json.encode(claims))
+
+    def signed(self, payload: bytes) -> str:
+        """In the compact form of RFC 7515."""
+        return jwt.api_jws.encode(payload, self.key, ALGORITHM, {"kid": self.key_id, "typ": "JWT"})
 
 
 class Gate:
     """What one run of one PoP takes. `keys`: directories' public keys by their ids; `clock` gives Unix seconds."""
 
     def __init__(self, audience: str, keys: Mapping[str, Ed25519PublicKey], clock: Callable[[], float]) -> None:
-        self.keys = keys
-        """May be replaced while calls come in."""
+        self._keys = keys
         self._audience = audience
         self._clock = clock
         self._used: dict[str, float] = {}
         """Ids of grants that are used up, and when they would not be taken any more anyway; the oldest first."""
 
-    def read(self, token: str) -> Grant:
-        """What the token allows; it is not used up by that. Raises Unauthorized."""
-        claims = self._claims(token.removeprefix(TOKEN))
+    def read(self, token: str, spent: bool = False) -> Grant:
+        """As `call_api.Tokens`."""
+        claims = verified(token.removeprefix(TOKEN), self._keys, _Claims)
+        if claims is None:
+            raise Unauthorized(f"This token was not made by a directory that this PoP knows: {AGAIN}.")
         if claims.aud != self._audience:
             raise Unauthorized(f"This token is for another PoP, or for an earlier run of this one: {AGAIN}.")
+        if spent and claims.grant.begins:
+            return claims.grant
         if self._clock() >= claims.exp + LEEWAY_S:
             raise Unauthorized(f"This token has expired: {AGAIN}.")
         self._check_unused(claims.grant)
@@ -76,19 +84,19 @@ class Gate:
         """A call begins with it. Raises Unauthorized: one did before."""
         self._check_unused(grant)
         now = self._clock()
-        for old in [used for used, until in self._used.items() if until <= now]:
-            del self._used[old]
+        while self._used and self._used[oldest := next(iter(self._used))] <= now:
+            del self._used[oldest]
         self._used[grant.id] = now + VALID_S + 2 * LEEWAY_S
 
     def _check_unused(self, grant: Grant) -> None:
         if grant.id in self._used:
             raise Unauthorized(f"This token was used already: {AGAIN}.")
 
-    def _claims(self, token: str) -> _Claims:
-        try:
-            key = self.keys.get(str(jwt.get_unverified_header(token).get("kid")))
-            if key is None:
-                raise Unauthorized(f"This token was signed with a key that this PoP does not know: {AGAIN}.")
-            return msgspec.json.decode(jwt.api_jws.decode(token, key, [ALGORITHM]), type=_Claims)
-        except (jwt.InvalidTokenError, msgspec.DecodeError, ValueError):
-            raise Unauthorized(f"This token is none that a directory made: {AGAIN}.") from None
+
+def verified(signed: str, keys: Mapping[str, Ed25519PublicKey], shape: type[T]) -> T | None:
+    """What was signed with one of these keys; None: nothing was, or it is of another shape."""
+    try:
+        key = keys.get(str(jwt.get_unverified_header(signed).get("kid")))
+        return msgspec.json.decode(jwt.api_jws.decode(signed, key, [ALGORITHM]), type=shape) if key else None
+    except (jwt.InvalidTokenError, msgspec.DecodeError, ValueError):
+        return None

@@ -94,10 +94,10 @@ class View:
             known.pending.pop(call, None)
             known.pending[call] = now
 
-    def alive(self, now: float) -> list[Seen]:
+    def alive(self, now: float, deaf: bool = False) -> list[Seen]:
         """The PoPs whose leases hold, in the order of their names. A directory that is cut off goes on with what it
-        knew last, for `KNOWN_S`."""
-        kept = self.cut_off(now)
+        knew last, for `KNOWN_S`; so does one that is `deaf`, since it knows that it has lost the bus."""
+        kept = deaf or self.cut_off(now)
         return [
             Seen(pop, known.report, now - known.sent_at, _pending(known, now), not _alive(known, now))
             for pop, known in sorted(self._recent(now))
@@ -105,13 +105,14 @@ class View:
         ]
 
     def cut_off(self, now: float) -> bool:
-        """Whether it is this directory, and not the PoPs, whose network is cut: more than half of them fell silent,
-        and all of those at once."""
+        """Whether it is this directory, and not the PoPs, whose network is cut: more than half of them fell silent at
+        once. Those that had fallen silent before do not count."""
         known = [known for _, known in self._recent(now)]
         silent = [known.sent_at for known in known if not _alive(known, now)]
-        if len(known) < FEWEST or 2 * len(silent) <= len(known):
-            return False
-        return max(silent) - min(silent) <= AT_ONCE_S
+        last = max(silent, default=0.0)
+        at_once = [sent_at for sent_at in silent if last - sent_at <= AT_ONCE_S]
+        lived = len(known) - len(silent) + len(at_once)
+        return lived >= FEWEST and 2 * len(at_once) > lived
 
     def _recent(self, now: float) -> Iterator[tuple[str, _Known]]:
         return ((pop, known) for pop, known in self._known.items() if now - known.sent_at < KNOWN_S)

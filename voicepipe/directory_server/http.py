@@ -1,62 +1,56 @@
-"""Where to call: asked by callers who then connect to a PoP by themselves."""
+"""A directory's HTTP server: where to call, asked by callers who then connect to a PoP by themselves, and the way
+through for those who cannot."""
 
-from typing import Annotated, Any
+import math
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
 
-import msgspec
-from msgspec import Meta
+import httpx
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 
-from voicepipe.call_api import Grant, Tenant
 from voicepipe.directory.directory import Directory, Placement
-from voicepipe.directory.router import TAKES, Wanted
+from voicepipe.directory.references import References
+from voicepipe.directory.router import TAKES
 from voicepipe.directory.tokens import VALID_S
 from voicepipe.directory.view import Seen
 from voicepipe.directory_config import DirectoryConfig
+from voicepipe.directory_server.leaving import Leaving
+from voicepipe.directory_server.operator import OperatorApi
+from voicepipe.directory_server.passing import TIMEOUT, Passing
+from voicepipe.directory_server.placing import Asked, Placing
+from voicepipe.directory_server.relay import Relay
+from voicepipe.directory_server.secrets import FleetKeys, SecretsApi
+from voicepipe.ingress import pages
 from voicepipe.ingress.doors import Doors, body, decoded, nowhere
+from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import LocalOnly
-from voicepipe.places import Place, distance_km, place_of
+from voicepipe.places import Place, distance_km
 from voicepipe.tenants import Tenants
 
-MOST_TOLD = 64
-"""PoPs whose round trips a caller may tell, and those that they have tried."""
 REGIONS_AGE_S = 30
 """So long a client may keep the list of regions."""
-Text = Annotated[str, Meta(max_length=200)]
-Pop = Annotated[str, Meta(max_length=64)]
-
-
-class Require(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a PoP must have."""
-
-    agent: Text = ""
-    language: Text = ""
-    model: Text = ""
-    zone: Text = ""
-
-
-class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of POST /v1/calls."""
-
-    kind: Annotated[str, Meta(pattern="^(websocket|webrtc)$")] = "websocket"
-    rtt_ms: Annotated[dict[Pop, Annotated[float, Meta(ge=0, le=10_000)]], Meta(max_length=MOST_TOLD)] = {}
-    place: Place | None = None
-    require: Require = Require()
-    tried: Annotated[tuple[Pop, ...], Meta(max_length=MOST_TOLD)] = ()
+PERCENT = 25
+"""Of the server's time for one `ek_` key, and twice as much for one tenant, so that none has all of it."""
+KEPT_S = 4.0
+"""A connection to a PoP that is not used: PoPs close theirs after 5 s, and a request would be lost that meets that."""
+WEB = Path(__file__).parents[1] / "web"
 
 
 class DirectoryApi:
-    """The endpoints."""
+    """The endpoints for those who ask where to call."""
 
-    def __init__(self, config: DirectoryConfig, directory: Directory, doors: Doors) -> None:
+    def __init__(self, directory: Directory, doors: Doors, placing: Placing, leaving: Leaving) -> None:
         self._directory = directory
         self._doors = doors
-        self._here = place_of(config.directory.place)
-        self._zones = {tenant.name: tenant.zone for tenant in config.tenants}
+        self._placing = placing
+        self._leaving = leaving
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -64,34 +58,23 @@ class DirectoryApi:
             Route("/v1/regions", self.regions),
             Route("/healthz", self.healthz),
             Route("/readyz", self.readyz),
-            Mount("/v1", nowhere),
         ]
 
     async def calls(self, request: Request) -> Response:
         """POST: up to three places where this call may go, the best first, with a token for each."""
         who = self._doors.caller(request)
         sent = await body(request)
-        return await self._doors.carry_out(who, self._placed(who.tenant, sent))
+        return await self._doors.carry_out(who, self._placed(who, sent))
 
-    async def _placed(self, tenant: Tenant, sent: bytes) -> Response:
-        asked = decoded(sent or b"{}", Asked)
-        wanted = Wanted(
-            kind=asked.kind,
-            place=asked.place or self._here,
-            rtt_ms=asked.rtt_ms,
-            zone=self._zones.get(tenant.name) or asked.require.zone,
-            agent=asked.require.agent,
-            language=asked.require.language,
-            model=asked.require.model,
-            tried=frozenset(asked.tried),
-        )
-        grant = Grant(id="", tenant=tenant.name, agents=tenant.agents, slots=tenant.slots)
-        return JSONResponse(_answer(await self._directory.place(wanted, grant)), headers={"Cache-Control": "no-store"})
+    async def _placed(self, who: Caller, sent: bytes) -> Response:
+        placement = await self._placing.place(who, decoded(sent or b"{}", Asked))
+        return JSONResponse(_answer(placement), headers={"Cache-Control": "no-store"})
 
     async def regions(self, request: Request) -> Response:
         """GET: the PoPs, the nearest to the directory first, and where callers reach them."""
         self._doors.caller(request)
-        rows = [_region(seen) for seen in sorted(self._directory.pops(), key=lambda seen: _distance(seen, self._here))]
+        here = self._placing.here
+        rows = [_region(seen) for seen in sorted(self._directory.pops(), key=lambda seen: _distance(seen, here))]
         return JSONResponse({"regions": rows}, headers={"Cache-Control": f"max-age={REGIONS_AGE_S}"})
 
     async def healthz(self, request: Request) -> Response:
@@ -104,20 +87,52 @@ class DirectoryApi:
     def _health(self) -> dict[str, Any]:
         pops = [seen for seen in self._directory.pops() if seen.condition.status in TAKES]
         status = "cut_off" if self._directory.is_cut_off else "ok" if pops else "no_pops"
-        return {"status": status, "pops": len(pops)}
+        if self._leaving.has_begun:
+            status = "draining"
+        return {"status": status, "pops": len(pops), "relayed": self._leaving.calls}
 
 
-def app(config: DirectoryConfig, directory: Directory, tenants: Tenants) -> Starlette:
-    """The ASGI application of one directory."""
-    doors = Doors(tenants)
+def app(
+    config: DirectoryConfig,
+    directory: Directory,
+    references: References,
+    tenants: Tenants,
+    operator_key: str,
+    client: httpx.AsyncClient,
+    beside: Sequence[BaseRoute] = (),
+    leaving: Leaving | None = None,
+) -> Starlette:
+    """The ASGI application of one directory. `client` reaches PoPs; `beside` is served besides its own; `leaving` is
+    told when it is to be stopped."""
+    leaving = leaving or Leaving()
+    doors = Doors(tenants, FleetKeys(references, tenants), PERCENT)
+    placing = Placing(config, directory, references)
+    passing = Passing(doors, directory, placing, client)
     middleware = []
-    if not config.tenants:
-        middleware.append(Middleware(LocalOnly, tell=doors.tell, origins=config.http.origins))
     if config.http.origins:
         middleware.append(Middleware(CORSMiddleware, allow_origins=config.http.origins, allow_methods=["*"],
-                                     allow_headers=["*"]))  # fmt: skip
-    routes = DirectoryApi(config, directory, doors).routes()
+                                     allow_headers=["*"], expose_headers=["Location"]))  # fmt: skip
+    if not config.tenants:
+        middleware.append(Middleware(LocalOnly, tell=doors.tell, origins=config.http.origins))
+    routes: list[BaseRoute] = [
+        *DirectoryApi(directory, doors, placing, leaving).routes(),
+        WebSocketRoute("/v1/realtime", Relay(doors, placing, passing, leaving).websocket),
+        *SecretsApi(doors, references, passing).routes(),
+        *passing.routes(),
+        *OperatorApi(directory, tenants, operator_key).routes(),
+        *beside,
+        Mount("/v1", nowhere),
+        Route("/map", pages.page(WEB / "map.html")),
+        *pages.routes(WEB),
+    ]
     return Starlette(routes=routes, middleware=middleware, exception_handlers=doors.answers())
+
+
+def reaching_pops() -> AbstractAsyncContextManager[httpx.AsyncClient]:
+    """What requests are passed on by: connections to PoPs stay open, since set-ups have no time to spare. How many
+    there may be is counted for each PoP (`passing.MOST_AT_ONE`): one that was stopped must not take them all."""
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=KEPT_S)
+    return httpx.AsyncClient(timeout=TIMEOUT, limits=limits, follow_redirects=False, trust_env=True)
 
 
 def _answer(placement: Placement) -> dict[str, Any]:
@@ -134,10 +149,12 @@ def _answer(placement: Placement) -> dict[str, Any]:
 
 
 def _region(seen: Seen) -> dict[str, Any]:
-    urls = seen.condition.urls
-    return {"region": seen.condition.region, "pop": seen.pop, "urls": urls}
+    its = seen.condition
+    urls = {kind: its.call_url(kind) for kind in its.kinds}
+    return {"region": its.region, "pop": seen.pop, "url": its.url, "urls": urls, "probe": f"{its.url}/rtt"}
 
 
 def _distance(seen: Seen, here: Place | None) -> float:
+    """Unknown ones come last, as in a choice."""
     place = seen.condition.place
-    return distance_km(here, place) if here and place else 0.0
+    return distance_km(here, place) if here and place else math.inf

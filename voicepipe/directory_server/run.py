@@ -1,33 +1,75 @@
 """`voicepipe directory`: hear what PoPs report, and say to callers where to call, until a signal."""
 
 import asyncio
+from collections.abc import Sequence
+from contextlib import nullcontext, suppress
+from functools import partial
+
+from starlette.routing import BaseRoute
 
 from voicepipe import descriptors
 from voicepipe.bus import on_bus
-from voicepipe.config import keys_of
+from voicepipe.directory.bus import Bus
 from voicepipe.directory.directory import Directory
+from voicepipe.directory.references import References
+from voicepipe.directory.reporter import EVERY_S, UNEVEN
 from voicepipe.directory_config import DirectoryConfig
-from voicepipe.directory_server.http import app
+from voicepipe.directory_server.http import app, reaching_pops
+from voicepipe.directory_server.leaving import Leaving
+from voicepipe.directory_server.relay import MESSAGE_BYTES
+from voicepipe.environment import keys_of, operator_key_of
 from voicepipe.errors import ConfigError
-from voicepipe.fleet_keys import signer
+from voicepipe.fleet_keys import key_id, public_key, signer
 from voicepipe.ingress import server
-from voicepipe.ingress.doors import BODY_BYTES
 from voicepipe.ingress.local import check_who_may_call
 from voicepipe.supervised import supervised
 from voicepipe.tenants import Tenants
 
+BUS_S = 3.0
+"""The bus is waited for so long, when a directory begins,"""
+REPORTED_S = EVERY_S * (1 + UNEVEN) + 0.1
+"""and then for what PoPs report."""
 
-async def serve(config: DirectoryConfig, serving: asyncio.Event) -> None:
-    """Until cancelled. `serving` is set once callers get in. Raises ConfigError."""
+
+async def serve(
+    config: DirectoryConfig,
+    serving: asyncio.Event,
+    own_bus: Bus | None = None,
+    beside: Sequence[BaseRoute] = (),
+    leaving: Leaving | None = None,
+) -> None:
+    """Until cancelled. `serving` is set once callers get in. `own_bus`: one of this process, in place of the configured
+    one. `beside`: what is served besides the directory's own. `leaving`: told when it is to be stopped. Raises
+    ConfigError."""
     descriptors.raise_limit()
     tenants = Tenants(keys_of(config.tenants), "directory")
     signing = signer(config.directory.key)
-    listener = server.bind(config.http)
-    async with on_bus(config.bus) as bus, asyncio.TaskGroup() as group:
-        directory = Directory(bus, signing)
-        group.create_task(supervised("hearing the bus", directory.run))
-        application = app(config, directory, tenants)
-        await server.serve(application, listener, config.http, config.directory.connections, BODY_BYTES, serving)
+    operator_key = operator_key_of(config.http, keys_of(config.tenants))
+    public = {signing.key_id: signing.key.public_key()}
+    public |= {key_id(key): key for key in map(public_key, config.directory.keys)}
+    hearing = nullcontext(own_bus) if own_bus else on_bus(config.bus)
+    async with hearing as bus, reaching_pops() as client, asyncio.TaskGroup() as group:
+        directory, references = Directory(bus, signing), References(bus, signing, public)
+        group.create_task(supervised("hearing of PoPs", directory.run))
+        group.create_task(supervised("hearing of ek_ keys", references.run))
+        application = await asyncio.to_thread(
+            partial(app, config, directory, references, tenants, operator_key, client, beside, leaving or Leaving())
+        )  # it reads pages
+        if not own_bus:
+            await listened(bus)
+        listener = server.bind(config.http)  # Only now: who is refused goes on to another directory of this name.
+        room = await asyncio.to_thread(descriptors.for_relays, config.directory.connections)
+        await server.serve(application, listener, config.http, room, MESSAGE_BYTES, serving)
+
+
+async def listened(bus: Bus) -> None:
+    """Return once every PoP has had time to report, or the bus is not reached: a directory that knows nothing yet would
+    turn callers away."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(BUS_S):
+            while not bus.is_connected():  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        await asyncio.sleep(REPORTED_S)
 
 
 def check(config: DirectoryConfig) -> None:

@@ -143,6 +143,23 @@ class Llm(Engine, Protocol):
         """Prompts that begin like this one will come: learn the agent, fill the prefix cache."""
 
 
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """Who answers an agent's callers, for people."""
+
+    by: str
+    """ "llama3.2 at http://127.0.0.1:11434/v1", "the embedded engine"."""
+    lacks: str = ""
+    """What keeps it from answering them, and what helps; empty: nothing."""
+
+
+@runtime_checkable
+class Choosy(Protocol):
+    """A language model that says whose callers it can answer. One that does not say can answer all."""
+
+    def answering(self, agent: Agent) -> Answering: ...
+
+
 @runtime_checkable
 class Reader(Protocol):
     """A language model that can also say how likely the caller's turn is over: an experiment."""

@@ -7,7 +7,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar
 
-from voicepipe.config import visible_gpus
+from voicepipe.environment import visible_gpus
 from voicepipe.errors import EngineMissing
 
 T = TypeVar("T")

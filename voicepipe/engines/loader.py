@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from voicepipe.config import Config, openai_key
+from voicepipe.config import Config
 from voicepipe.engine_config import DelaysConfig
 from voicepipe.engines import gpus, models, packages, placement
 from voicepipe.engines.base import Asr, Engine, Engines, Llm, Prompt, Reader, Tts, TurnModel, Vad
 from voicepipe.engines.needs import needs
+from voicepipe.environment import openai_key
 from voicepipe.errors import EngineMissing, cause
 
 log = logging.getLogger(__name__)
@@ -157,6 +158,10 @@ def _llm(config: Config) -> Llm:
             from voicepipe.engines.openai import OpenAiLlm
 
             return OpenAiLlm(config.openai, openai_key(config))
+        case "auto":
+            from voicepipe.engines.auto import AutoLlm
+
+            return AutoLlm(config.openai, openai_key(config))
         case "frontdesk":
             from voicepipe.engines.frontdesk import FrontdeskLlm
 

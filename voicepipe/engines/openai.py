@@ -10,8 +10,9 @@ from contextlib import aclosing, asynccontextmanager, suppress
 
 import httpx
 
+from voicepipe.agent import Agent
 from voicepipe.engine_config import OpenAiConfig
-from voicepipe.engines.base import Delta, Message, Prompt
+from voicepipe.engines.base import Answering, Delta, Message, Prompt
 from voicepipe.engines.failures import HELLO
 from voicepipe.engines.openai_wire import LONGEST_ANSWER, LONGEST_EVENT, Lines, Reply, complaint, names, request
 from voicepipe.engines.owing import Owing
@@ -50,6 +51,14 @@ class OpenAiLlm:
     @property
     def alive(self) -> bool:
         return self._owing.alive
+
+    @property
+    def name(self) -> str:
+        """The model and its server, for people. The model is known once this has started."""
+        return f"{self._model} at {self._url}"
+
+    def answering(self, agent: Agent) -> Answering:
+        return Answering(self.name)
 
     async def start(self) -> None:
         """Find the model and have it say one token. Raises EngineError."""

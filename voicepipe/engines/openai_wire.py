@@ -26,8 +26,6 @@ MOST_SILENT = 10_000
 """Events in a row that say nothing: thoughts, or a server that went wild."""
 SHOWN = 300
 """Characters of a server's own words in our message."""
-NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
-"""What bytes that are no JSON are refused with."""
 
 
 # --- the request --------------------------------------------------------------------------------------------------
@@ -125,7 +123,7 @@ class Reply:
             return ""
         try:
             chunk = decode(event, _Chunk)
-        except NOT_JSON as error:
+        except msgspec.DecodeError as error:
             raise EngineError(f"The language model's server sent what is no chat completion: {error}.") from None
         if chunk.error or chunk.object == "error":
             raise EngineError(f"The language model's server failed: {complaint(event)}")
@@ -158,7 +156,7 @@ def complaint(body: bytes) -> str:
     body = body[:LONGEST_ANSWER]
     try:
         found = decode(body)
-    except NOT_JSON:
+    except msgspec.DecodeError:
         found = body.decode("utf-8", "replace")
     while isinstance(found, dict):
         inner = next((found[key] for key in ("error", "message", "detail") if found.get(key)), None)
@@ -167,15 +165,16 @@ def complaint(body: bytes) -> str:
 
 
 def names(body: bytes) -> list[str]:
-    """The models of an answer to GET /models; none if it is not one."""
+    """The models of an answer to GET /models; none if it is not one. A PoP lists its agents so, which are no models."""
     try:
-        return [model.id for model in decode(body, _Models).data]
-    except NOT_JSON:
+        return [model.id for model in decode(body, _Models).data if model.owned_by != "voicepipe"]
+    except msgspec.DecodeError:
         return []
 
 
 class _Model(msgspec.Struct):
     id: str
+    owned_by: Any = None
 
 
 class _Models(msgspec.Struct):

@@ -114,15 +114,25 @@ class Calls:
         self._known.setdefault(realtime.id, _Known(who, realtime, int(time.time())))
 
     def find(self, call_id: str, who: Caller) -> RealtimeCall:
-        """Their call: any of their tenant's, or with an `ek_` key one that was placed with it. Raises UnknownCall."""
+        """Their call: any of their tenant's, or with an `ek_` key one that was placed with it; with a call's token that
+        call. Raises UnknownCall."""
         known = self._known.get(self._by_provider.get(call_id, call_id))
-        if known is None or known.who.tenant.name != who.tenant.name or who.secret not in ("", known.who.secret):
+        if known is None or not _theirs(known.who, who):
             raise UnknownCall(f"No call has the id {call_id!r}.")
         return known.realtime
 
     def rows(self, tenant: Tenant) -> list[ListedCall]:
         """This tenant's calls, in the order in which they came."""
         return [_row(known) for known in self._known.values() if known.who.tenant.name == tenant.name]
+
+
+def _theirs(caller: Caller, who: Caller) -> bool:
+    """Whether the call of `caller` is one that `who` may find."""
+    if caller.tenant.name != who.tenant.name or who.secret not in ("", caller.secret):
+        return False
+    if who.grant and who.grant.begins:
+        return caller.grant is not None and caller.grant.id == who.grant.id
+    return True
 
 
 def _row(known: _Known) -> ListedCall:

@@ -48,8 +48,9 @@ class CallsInProgress:
         return JSONResponse({"object": "list", "data": self._calls.rows(self._owner(request).tenant)})
 
     async def hang_up(self, request: Request) -> Response:
-        """DELETE, or POST to /hangup: end the call. 200 also while it is ending; 404 once it has ended."""
-        who = self._doors.caller(request)
+        """DELETE, or POST to /hangup: end the call. 200 also while it is ending; 404 once it has ended. The token with
+        which a call began also ends it."""
+        who = self._doors.caller(request, spent=True)
         self._calls.find(request.path_params["call_id"], who).end("agent")
         return Response()
 

@@ -2,7 +2,8 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import msgspec
@@ -11,14 +12,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from voicepipe.agent import Agent, CallSettings
-from voicepipe.call_api import KeyHolders, PopApi, Tenant, Tokens
+from voicepipe.call_api import Alternate, Grant, KeyHolders, PopApi, Tenant, Tokens
 from voicepipe.config import LimitsConfig
 from voicepipe.errors import (
+    CallFull,
     ConfigError,
     Draining,
     EngineDown,
     NoPop,
     NoPort,
+    NotBriefed,
     OverShare,
     PopFull,
     Refused,
@@ -28,7 +31,7 @@ from voicepipe.errors import (
     UnknownCall,
 )
 from voicepipe.foreign_json import decode
-from voicepipe.ingress.keys import Caller, Secrets, caller, key_of, token_of
+from voicepipe.ingress.keys import Caller, ShortLived, caller, offered
 from voicepipe.ingress.realtime.errors import WireError, wire_error
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.rights import Rights
@@ -75,12 +78,16 @@ _ANSWERS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     Gone: (400, "client_gone", {}),
     PopFull: (503, "pop_full", {"Retry-After": "2"}),
     TenantFull: (503, "pop_full", {"Retry-After": "2"}),
+    CallFull: (503, "call_full", {"Retry-After": "2"}),
     NoPop: (503, "no_pop", {"Retry-After": "2"}),
+    NotBriefed: (503, "not_briefed", {"Retry-After": "2"}),
     NoPort: (503, "no_port", {"Retry-After": "2"}),
     Draining: (503, "draining", {"Retry-After": "30"}),
     EngineDown: (503, "engine_down", {"Retry-After": "10"}),
 }
 """HTTP status, code and headers."""
+NO_ROOM = (PopFull, NoPort, Draining, EngineDown)
+"""Another PoP may let the same caller in."""
 
 
 def retry_after(error: Refused) -> str:
@@ -89,10 +96,13 @@ def retry_after(error: Refused) -> str:
     return headers.get("Retry-After", "2")
 
 
-def refusal(error: Refused) -> JSONResponse:
-    """The answer to a caller who is not let in."""
+def refusal(error: Refused, alternates: Sequence[Alternate] = ()) -> JSONResponse:
+    """The answer to a caller who is not let in. `alternates`: where they may be let in instead."""
     status, code, headers = _ANSWERS.get(type(error), (503, "refused", {"Retry-After": "2"}))
-    return JSONResponse(_error_body(code, shown(error, "a request"), None), status, headers)
+    said = _error_body(code, shown(error, "a request"), None)
+    if alternates:
+        said["alternates"] = [{"pop": other.pop, "url": other.url} for other in alternates]
+    return JSONResponse(said, status, headers)
 
 
 def _error_body(code: str, message: str, param: str | None, kind: str = "invalid_request_error") -> dict[str, object]:
@@ -136,7 +146,12 @@ def find_agent(pop: PopApi, tenant: Tenant, name: str | None) -> Agent:
 
 def _default_agent(pop: PopApi, tenant: Tenant) -> Agent:
     default = pop.agent(None)
-    return pop.agent(tenant.agents[0]) if tenant.agents and default.name not in tenant.agents else default
+    if not tenant.agents or default.name in tenant.agents:
+        return default
+    for agent in pop.agents():
+        if agent.name in tenant.agents:
+            return agent
+    raise UnknownModel(f"None of the agents of the key's owner is here: {', '.join(tenant.agents)}.")
 
 
 class Doors:
@@ -145,12 +160,13 @@ class Doors:
     def __init__(
         self,
         holders: KeyHolders,
+        short_lived: ShortLived,
         client_percent: int = LimitsConfig().client_percent,
         tokens: Tokens | None = None,
     ) -> None:
         self._holders = holders
+        self._short_lived = short_lived
         self._tokens = tokens
-        self.secrets = Secrets()
         self._work = Work(client_percent)
         self._refusals = Refusals(logger, "HTTP requests")
 
@@ -160,7 +176,7 @@ class Doors:
 
     def refuse(self, connection: HTTPConnection, error: Refused) -> JSONResponse:
         """The answer to a request or a WebSocket that is not let in; the log has a line of it, unless they are many."""
-        answer = refusal(error)
+        answer = refusal(error, self._tokens.alternates() if self._tokens and isinstance(error, NO_ROOM) else ())
         self.tell(connection, answer.status_code, error)
         return answer
 
@@ -174,20 +190,33 @@ class Doors:
         assert isinstance(error, Refused)
         return self.refuse(request, error)
 
-    def caller(self, connection: HTTPConnection) -> Caller:
-        """Who connects. Raises Unauthorized."""
-        offered = connection.scope.get("subprotocols", [])
-        key = key_of(connection.headers.get("authorization"), offered) or token_of(connection.query_params)
-        found = caller(self._holders, self._tokens, self.secrets, key)
+    def caller(self, connection: HTTPConnection, spent: bool = False) -> Caller:
+        """Who connects; `spent` as in `Tokens.read`. Raises Unauthorized."""
+        found = caller(self._holders, self._tokens, self._short_lived, offered(connection), spent)
+        if found.grant and not found.grant.begins:
+            self._use(found.grant)
         visit: Visit | None = connection.scope.get("state", {}).get(VISIT)
         if visit:  # None: another server than ours asks, such as a test's.
             visit.known(found.tenant.name)
         return found
 
-    def begins(self, who: Caller) -> None:
-        """A call of theirs has a place. Raises Unauthorized: their token was used meanwhile."""
-        if who.grant and self._tokens:
-            self._tokens.use(who.grant)
+    def begins(self, who: Caller, kind: str) -> None:
+        """A call of theirs has a place. Raises Unauthorized: their token was used meanwhile, or is for another kind."""
+        if not who.grant:
+            return
+        if who.grant.kind not in ("", kind):
+            raise Unauthorized(f"This token is for a call by {who.grant.kind}: ask the directory for one by {kind}.")
+        self._use(who.grant)
+
+    async def briefed(self, who: Caller) -> Caller:
+        """The same, with the session of an `ek_` key that a directory has made. Raises Unauthorized."""
+        if not (who.grant and who.grant.briefed and self._tokens):
+            return who
+        return replace(who, session=await self._tokens.session(who.grant))
+
+    def _use(self, grant: Grant) -> None:
+        assert self._tokens  # It was read there.
+        self._tokens.use(grant)
 
     async def carry_out(self, who: Caller, asked: Coroutine[Any, Any, T]) -> T:
         """What a request asks for, on its key's account: all that reads a session or begins a call is done here, and
@@ -238,5 +267,5 @@ def decoded(said: bytes | msgspec.Raw, shape: type[T], where: str = "") -> T:
     """JSON of a client's; `where` is the path of what is decoded. Raises WireError."""
     try:
         return decode(said, shape)
-    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+    except msgspec.DecodeError as error:
         raise wire_error(error, where) from None

@@ -30,6 +30,7 @@ SLOWEST = 1000
 """Bytes a second: who sends as much is not dead, although no answer to our ping has come. Sound takes eight times as
 much. A letter now and then is not enough: it would hold the place of a call, and the beginning of a large message."""
 TOO_MANY_FRAMES = "too many pings or small fragments: send some in a minute"
+NO_UTF_8 = "a text message is not UTF-8"
 
 log = logging.getLogger(__name__)
 log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `Refusals` tells of them
@@ -44,6 +45,7 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
     """
 
     received_at = 0.0
+    closed_for = ""
 
     def __init__(self, config: Config, server_state: ServerState, app_state: dict[str, Any]) -> None:
         Pieces.__init__(self)
@@ -104,30 +106,37 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
             self._piece *= 2
         if self._frames:
             if not self._spare.has(self.loop.time()):
-                self._fail()
+                self._fail(1008, TOO_MANY_FRAMES)
             self._spare.take(self._frames)
         if self.conn.handshake_exc and not self.transport.is_closing():
             self._refuse_handshake(self.conn.handshake_exc)
 
-    def _fail(self) -> None:
-        """Hang up, and say why."""
-        source = self._visit.source
-        self._refusals.tell(source, "a WebSocket from %s is closed: %s", source, TOO_MANY_FRAMES)
-        self.conn.fail(1008, TOO_MANY_FRAMES)
+    def _fail(self, code: int, why: str) -> None:
+        """Hang up with this close code of RFC 6455, and say why."""
+        source, self.closed_for = self._visit.source, why
+        self._refusals.tell(source, "a WebSocket from %s is closed: %s", source, why)
+        self.conn.fail(code, why)
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.close_sent = True
         self.transport.close()
         self.loop.call_later(LINGER, self.abort)
 
     def send_receive_event_to_app(self) -> None:
-        size, before = sum(map(len, self.frames)) + PER_MESSAGE, self.queue.qsize()
-        self.read_paused = True  # Or uvicorn would stop reading; `_settle` does, where enough waits.
-        super().send_receive_event_to_app()
-        self.read_paused = False
+        """In place of uvicorn's, which reads no further while one message waits (`_settle` does, where enough waits),
+        and writes a traceback into the log for a text that is not UTF-8."""
+        data, self.frames = self.frames[0] if len(self.frames) == 1 else b"".join(self.frames), []
         self._messages += 1
-        if self.queue.qsize() > before:
-            self._sizes.append(size)
-            self._waiting += size
+        if self.close_sent:
+            return
+        if self.curr_msg_data_type == "bytes":
+            self.queue.put_nowait({"type": "websocket.receive", "bytes": data})
+        else:
+            try:
+                self.queue.put_nowait({"type": "websocket.receive", "text": data.decode()})
+            except UnicodeDecodeError:
+                return self._fail(1007, NO_UTF_8)
+        self._sizes.append(len(data) + PER_MESSAGE)
+        self._waiting += self._sizes[-1]
 
     async def receive(self) -> Any:
         message = await super().receive()
@@ -179,8 +188,15 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
         if self.ping_timeout and self._may_answer_yet(self.ping_timeout):
             self.pong_timer = self.loop.call_later(self.ping_timeout, self.keepalive_timeout)
             return
+        self.closed_for = "it answers no ping"
         super().keepalive_timeout()
         self.abort()
+
+    def handle_parser_exception(self) -> None:
+        """What came is no WebSocket's, or longer than it may be."""
+        if frame := self.conn.close_sent:
+            self.closed_for = frame.reason or f"close code {frame.code}"
+        super().handle_parser_exception()
 
     def _may_answer_yet(self, seconds: float) -> bool:
         """An answer to our ping has not come for so long: it may be among what we have not read, or wait at the

@@ -18,20 +18,20 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from voicepipe.agent import Agent, CallSettings
+from voicepipe import descriptors
 from voicepipe.call_api import PopApi
 from voicepipe.errors import Refused, Unauthorized
 from voicepipe.ingress import dashboard, pages, server
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CallsInProgress
 from voicepipe.ingress.doors import Doors, body, decoded, find_agent, mistake, nowhere, settle
-from voicepipe.ingress.keys import Caller, SecretRequest
+from voicepipe.ingress.keys import Caller, SecretRequest, Secrets
 from voicepipe.ingress.lists import Lists
 from voicepipe.ingress.local import LocalOnly, check_exposure
 from voicepipe.ingress.realtime.bounds import check_session
+from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.realtime.errors import WireError
-from voicepipe.ingress.realtime.session import Session
-from voicepipe.ingress.realtime.websocket import converse, listen_in
+from voicepipe.ingress.realtime.websocket import converse, listen_in, opened
 from voicepipe.ingress.sip import edge as sip
 from voicepipe.ingress.telephony import http as telephony
 from voicepipe.ingress.webrtc.http import CallsApi, prepared
@@ -42,6 +42,9 @@ logger = logging.getLogger(__name__)
 
 WEB = Path(__file__).parents[1] / "web"
 SUBPROTOCOL = "realtime"
+RTT = "/rtt"
+HEALTH = "/healthz", "/readyz"
+"""What a load balancer or Kubernetes asks. With tenants it is for everybody, and so it is at a PoP of a fleet."""
 
 
 class _Named(msgspec.Struct):
@@ -53,35 +56,41 @@ class _Named(msgspec.Struct):
 class Realtime:
     """The /v1/realtime endpoints of one PoP."""
 
-    def __init__(self, pop: PopApi, doors: Doors, calls: Calls) -> None:
+    def __init__(self, pop: PopApi, doors: Doors, calls: Calls, secrets: Secrets) -> None:
         self._pop = pop
         self._doors = doors
         self._calls = calls
+        self._secrets = secrets
 
     async def websocket(self, socket: WebSocket) -> None:
         """GET /v1/realtime, refused by HTTP status before it is accepted."""
-        limits = self._pop.config.limits
         with ExitStack() as place:
             try:
                 who = self._doors.caller(socket)
                 if (call_id := socket.query_params.get("call_id")) is not None:
                     call = self._calls.find(call_id, who)
                     return await listen_in(socket, call, _subprotocol(socket), who.rights(call.answering))
-                agent = find_agent(self._pop, who.tenant, who.agent or socket.query_params.get("model"))
-                seat = place.enter_context(self._pop.admit(who.tenant, agent))
-                self._doors.begins(who)
-                session, settings = await self._doors.carry_out(who, self._settled(agent, who))
+                begun = self._begun(who, socket.query_params.get("model"), place)
+                call = await self._doors.carry_out(who, begun)
             except Refused as error:
                 return await socket.send_denial_response(self._doors.refuse(socket, error))
             except WireError as error:  # A key's session asks for what its agent has locked since.
                 self._doors.tell(socket, 400, error)
                 return await socket.send_denial_response(mistake(error))
             await socket.accept(_subprotocol(socket))
-            known = partial(self._calls.known, who)
-            await converse(socket, seat, session, settings, limits, known, who.rights(agent))
+            await converse(socket, call, partial(self._calls.known, who), who.rights(call.answering))
 
-    async def _settled(self, agent: Agent, who: Caller) -> tuple[Session, CallSettings]:
-        return settle(agent, who, int(time.time() + self._pop.config.limits.call_ms / 1000))
+    async def _begun(self, who: Caller, model: str | None, place: ExitStack) -> RealtimeCall:
+        """A call whose place and end are `place`'s. Raises Refused, WireError."""
+        limits = self._pop.config.limits
+        who = await self._doors.briefed(who)
+        agent = find_agent(self._pop, who.tenant, who.agent or model)
+        session, settings = settle(agent, who, int(time.time() + limits.call_ms / 1000))
+        seat = place.enter_context(self._pop.admit(who.tenant, agent))
+        self._doors.begins(who, "websocket")
+        call = opened(seat, session, settings, limits, who.rights(agent))
+        place.callback(call.close)
+        return call
 
     async def client_secrets(self, request: Request) -> Response:
         """POST /v1/realtime/client_secrets: a key for a browser, and the session that it will have."""
@@ -98,9 +107,15 @@ class Realtime:
         fresh = Caller(who.tenant, agent.name, bytes(asked.session), asked.locked)
         session, _ = settle(agent, fresh)
         check_session(session, self._pop.config.limits)
-        value, expires_at = self._doors.secrets.make(fresh, asked.expires_after.seconds)
-        answer = {"value": value, "expires_at": expires_at, "session": session}
+        # A directory makes keys of its own, and asks whether the session will do.
+        made = ("", 0) if who.grant else self._secrets.make(fresh, asked.expires_after.seconds)
+        answer = {"value": made[0], "expires_at": made[1], "session": session}
         return Response(msgspec.json.encode(answer), media_type="application/json")
+
+
+async def rtt(request: Request) -> Response:
+    """GET /rtt, for everybody: nothing, so that a page can tell how far this PoP is."""
+    return Response(status_code=204, headers={"Cache-Control": "no-store", "Timing-Allow-Origin": "*"})
 
 
 def _subprotocol(socket: WebSocket) -> str | None:
@@ -109,8 +124,9 @@ def _subprotocol(socket: WebSocket) -> str | None:
 
 def app(pop: PopApi, calls: Calls, network: Network, providers: telephony.Providers) -> Starlette:
     """The ASGI application of one PoP."""
-    doors = Doors(pop, pop.config.limits.client_percent, pop.tokens)
-    realtime = Realtime(pop, doors, calls)
+    secrets = Secrets()
+    doors = Doors(pop, secrets, pop.config.limits.client_percent, pop.tokens)
+    realtime = Realtime(pop, doors, calls, secrets)
 
     async def healthz(request: Request) -> Response:
         return JSONResponse(pop.health())
@@ -126,21 +142,24 @@ def app(pop: PopApi, calls: Calls, network: Network, providers: telephony.Provid
         *CallsInProgress(doors, calls).routes(),
         *Lists(pop, doors).routes(),
         *providers.routes(),
-        Route("/healthz", healthz),
-        Route("/readyz", readyz),
+        Route(RTT, rtt),
+        *(Route(path, endpoint) for path, endpoint in zip(HEALTH, (healthz, readyz), strict=True)),
         *dashboard.routes(pop, doors, WEB),
         Mount("/v1", nowhere),
         *pages.routes(WEB),
     ]
-    origins = pop.config.http.origins
+    origins, in_fleet = pop.config.http.origins, pop.tokens is not None
     middleware = []
-    if not pop.config.tenants:
-        middleware.append(Middleware(LocalOnly, tell=doors.tell, origins=origins, signed=telephony.SIGNED))
-    if origins:
+    if origins or in_fleet:
+        # A page that a directory has sent here has a token, and no other page has anything that would let it in.
+        allowed = ("*",) if in_fleet else origins
         middleware.append(
-            Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"],
+            Middleware(CORSMiddleware, allow_origins=allowed, allow_methods=["*"], allow_headers=["*"],
                        expose_headers=["Location"])
         )  # fmt: skip
+    if not pop.config.tenants:
+        public = (*telephony.SIGNED, RTT, *(HEALTH if in_fleet else ()))
+        middleware.append(Middleware(LocalOnly, tell=doors.tell, origins=origins, public=public, tokens=in_fleet))
     return Starlette(routes=routes, middleware=middleware, exception_handlers=doors.answers())
 
 
@@ -156,8 +175,9 @@ async def serve(pop: PopApi, listener: socket.socket | None = None) -> None:
     application = await asyncio.to_thread(app, pop, calls, network, providers)  # it looks at files
     listening = listener or server.bind(pop.config.http)
     async with sip.listening(pop, calls):
-        limits, slots = pop.config.limits, pop.config.pop.slots
-        serving = server.serve(application, listening, pop.config.http, slots, limits.message_bytes, pop.serving)
+        room = await asyncio.to_thread(descriptors.for_calls, pop.config.pop.slots)
+        message_bytes = pop.config.limits.message_bytes
+        serving = server.serve(application, listening, pop.config.http, room, message_bytes, pop.serving)
         jobs = {asyncio.create_task(serving), asyncio.create_task(calls.run())}
         tidying = asyncio.create_task(supervised("ending calls left behind", providers.tidy_up))
         try:

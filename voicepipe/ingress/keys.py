@@ -4,10 +4,11 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 import msgspec
 from msgspec import Meta, Struct
+from starlette.requests import HTTPConnection
 
 from voicepipe.agent import Agent, Part
 from voicepipe.call_api import TOKEN, Grant, KeyHolders, Tenant, Tokens
@@ -50,7 +51,8 @@ class Caller:
     objects it would take many times as much memory."""
     locked: tuple[Part, ...] = ()
     secret: str = field(default="", repr=False, compare=False)
-    """The short-lived key that they hold, an `ek_` key or a token for one call; empty: a tenant's own key, or none."""
+    """The short-lived key that they hold, an `ek_` key (of a directory's, its id) or a token for one call; empty: a
+    tenant's own key, or none."""
     grant: Grant | None = None
     """What their token allows; None: they hold none."""
 
@@ -76,9 +78,16 @@ class _Secret:
     caller: Caller
 
 
+class ShortLived(Protocol):
+    """Whose `ek_` keys open a door."""
+
+    def find(self, key: str) -> Caller:
+        """Whom a key was made for; it may be used more than once. Raises Unauthorized."""
+
+
 class Secrets:
-    """The `ek_` keys of one PoP. Each tenant has its own room for them: one never takes another's. `clock` gives Unix
-    seconds."""
+    """The `ek_` keys that one PoP has made. Each tenant has its own room for them: one never takes another's. `clock`
+    gives Unix seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -105,7 +114,6 @@ class Secrets:
         return key, until
 
     def find(self, key: str) -> Caller:
-        """Whom a key was made for; it may be used more than once. Raises Unauthorized."""
         secret = self._secrets.get(key)
         if secret is None or secret.until <= self._clock():
             raise Unauthorized("This ek_ key is unknown or has expired: ask for another.")
@@ -138,23 +146,37 @@ def key_of(authorization: str | None, subprotocols: list[str]) -> str | None:
 
 def token_of(query: Mapping[str, str]) -> str | None:
     """The token in an address, for clients that can set neither headers nor subprotocols. No key is taken there, since
-    addresses are logged: a token is of use only once, and for a minute."""
+    addresses are logged: a token begins one call, within a minute, and then is good for nothing but to end it."""
     token = query.get("token", "")
     return token if token.startswith(TOKEN) else None
 
 
-def caller(holders: KeyHolders, tokens: Tokens | None, known: Secrets, key: str | None) -> Caller:
-    """Who holds `key`. Raises Unauthorized."""
+def offered(connection: HTTPConnection) -> str | None:
+    """The key or the token that a request or a WebSocket brings."""
+    protocols = connection.scope.get("subprotocols", [])
+    return key_of(connection.headers.get("authorization"), protocols) or token_of(connection.query_params)
+
+
+def brings_token(connection: HTTPConnection) -> bool:
+    """Whether what it brings looks like a directory's token."""
+    return (offered(connection) or "").startswith(TOKEN)
+
+
+def caller(
+    holders: KeyHolders, tokens: Tokens | None, known: ShortLived, key: str | None, spent: bool = False
+) -> Caller:
+    """Who holds `key`; `spent` as in `Tokens.read`. Raises Unauthorized."""
     if key and key.startswith("ek_"):
         return known.find(key)
     if key and key.startswith(TOKEN):
-        return _granted(tokens, key)
+        return _granted(tokens, key, spent)
     return Caller(holders.tenant(key))
 
 
-def _granted(tokens: Tokens | None, token: str) -> Caller:
+def _granted(tokens: Tokens | None, token: str, spent: bool) -> Caller:
     if tokens is None:
         raise Unauthorized("No directory's tokens are taken here: use a key.")
-    grant = tokens.read(token)
+    grant = tokens.read(token, spent)
     tenant = Tenant(grant.tenant, grant.agents, grant.slots)
-    return Caller(tenant, secret=token, grant=grant)
+    secret = grant.holder or (token if grant.begins else "")
+    return Caller(tenant, grant.agent or None, locked=grant.locked, secret=secret, grant=grant)

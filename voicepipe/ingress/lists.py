@@ -32,7 +32,7 @@ class Lists:
         ]
 
     async def models(self, request: Request) -> Response:
-        """The agents that may be called, the PoP's default first."""
+        """The agents that may be called, the PoP's default first. `lacks`: why one cannot answer, and what helps."""
         return _list(self._models(self._doors.caller(request)))
 
     async def model(self, request: Request) -> Response:
@@ -58,6 +58,7 @@ class Lists:
                 "owned_by": "voicepipe",
                 "voice": agent.voice,
                 "language": agent.language,
+                **({"lacks": lacks} if (lacks := self._pop.lacks(agent)) else {}),
             }
             for agent in self._pop.agents()
             if not mine or agent.name in mine

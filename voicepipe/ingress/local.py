@@ -12,6 +12,7 @@ from starlette.websockets import WebSocket
 
 from voicepipe.config import Config, HttpConfig, TenantConfig
 from voicepipe.errors import ConfigError
+from voicepipe.ingress.keys import brings_token
 
 
 def is_loopback(host: str) -> bool:
@@ -23,8 +24,9 @@ def is_loopback(host: str) -> bool:
 
 
 def check_exposure(config: Config) -> None:
-    """Raises ConfigError: others could call, and nobody needs a key."""
-    check_who_may_call(config.http, config.tenants)
+    """Raises ConfigError: others could call, and nobody needs a key or a directory's token."""
+    if not config.fleet.keys:
+        check_who_may_call(config.http, config.tenants)
 
 
 def check_who_may_call(http: HttpConfig, tenants: Sequence[TenantConfig]) -> None:
@@ -84,14 +86,19 @@ BEHIND_A_PROXY = (
 )
 
 
+API = ("/v1/realtime", "/v1/models", "/v1/voices")
+"""Paths whose endpoints all ask who calls."""
+
+
 class LocalOnly:
     """ASGI middleware for a server without keys.
 
-    `Host` must mean this machine, or a page whose name was rebound to 127.0.0.1 would pass for ours; `Origin`, which
-    browsers always send on WebSockets and posts, must be our own or one of `origins`. No proxy may have passed the
-    request on: its client may be anybody, though many a proxy puts our own address into `Host`. What is below the
-    paths `signed` comes from elsewhere by a TLS proxy of this machine, and is checked there by its signature.
-    `tell` is told of each request that is refused, with its status and why.
+    The client must be on this machine. `Host` must mean it, or a page whose name was rebound to 127.0.0.1 would pass
+    for ours; `Origin`, which browsers always send on WebSockets and posts, must be our own or one of `origins`. No
+    proxy may have passed the request on: its client may be anybody, though many a proxy puts our own address into
+    `Host`. What is below the paths `public` is for everybody, or is checked there: what providers send by its
+    signature. With `tokens` a request of the API (`API`) that brings a directory's token is let through as well; the
+    token is checked where keys are. `tell` is told of each request that is refused, with its status and why.
     """
 
     def __init__(
@@ -99,20 +106,24 @@ class LocalOnly:
         app: ASGIApp,
         tell: Callable[[HTTPConnection, int, str], None],
         origins: tuple[str, ...] = (),
-        signed: tuple[str, ...] = (),
+        public: tuple[str, ...] = (),
+        tokens: bool = False,
     ) -> None:
         self._app = app
         self._tell = tell
         self._origins = origins
-        self._signed = signed
+        self._public = public
+        self._tokens = tokens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket") or scope["path"].startswith(self._signed):
+        if scope["type"] not in ("http", "websocket") or scope["path"].startswith(self._public):
             return await self._app(scope, receive, send)
         headers = Headers(scope=scope)
+        if self._tokens and scope["path"].startswith(API) and brings_token(HTTPConnection(scope)):
+            return await self._app(scope, receive, send)
         if any(name in headers for name in PROXIED):
             code, message = "proxy_not_allowed", BEHIND_A_PROXY
-        elif not self._allows(headers):
+        elif not (_is_here(scope) and self._allows(headers)):
             code, message = "origin_not_allowed", ELSEWHERE
         else:
             return await self._app(scope, receive, send)
@@ -132,3 +143,9 @@ class LocalOnly:
             return origin is None or not {"*", origin}.isdisjoint(self._origins) or urlsplit(origin).netloc == host
         except ValueError:  # "[" is no address.
             return False
+
+
+def _is_here(scope: Scope) -> bool:
+    """A server that others reach cannot believe what they write into `Host`."""
+    client = scope.get("client")
+    return client is None or is_loopback(client[0])

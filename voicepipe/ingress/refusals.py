@@ -19,7 +19,8 @@ class Refusals:
         self._lines = Throttle(*LINES)
 
     def tell(self, source: str, text: str, *args: object) -> None:
-        """Log `text` of the client at the IP address `source`, or that there were more of them."""
+        """Log `text` of `source`, or that there were more of them. A source is a client's IP address, or else the name
+        that a client gave."""
         now = time.monotonic()
         if self._lines.admits(source, now):
             self._logger.warning(text, *args)

@@ -21,6 +21,8 @@ class Peer(Protocol):
 
     received_at: float
     """Monotonic second at which bytes last arrived."""
+    closed_for: str
+    """Why we have closed the connection; empty: we have not, or in peace."""
 
     def abort(self) -> None:
         """Drop the connection without waiting for the client to take what it was sent."""

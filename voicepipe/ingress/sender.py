@@ -45,6 +45,11 @@ class Sender:
             self._peer.take_at_most(size)
 
     @property
+    def closed_for(self) -> str:
+        """Why the server below has closed the connection; empty: the client has, or the network."""
+        return self._peer.closed_for if self._peer else ""
+
+    @property
     def received_at(self) -> float:
         """The monotonic second at which its last message reached us."""
         return self._peer.received_at if self._peer else time.monotonic()

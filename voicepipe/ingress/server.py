@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from voicepipe import descriptors
 from voicepipe.config import HttpConfig
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.accept import Acceptor
@@ -45,7 +44,7 @@ class Server(uvicorn.Server):
     ) -> None:
         super().__init__(
             uvicorn.Config(
-                Forwarded(app),
+                Forwarded(_told(app)),
                 loop="none",
                 http=HttpConnection,
                 ws=StampedWebSocket,
@@ -84,21 +83,31 @@ class Server(uvicorn.Server):
         self._serving.set()
 
 
+def _told(app: ASGIApp) -> ASGIApp:
+    """`app`, without the failures of its requests. It has answered and logged each; Starlette raises it once more, and
+    uvicorn would log it a second time."""
+
+    async def told(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await app(scope, receive, send)
+        except Exception:
+            if scope["type"] != "http":  # A WebSocket's failure nobody has logged yet.
+                raise
+
+    return told
+
+
 async def serve(
-    app: ASGIApp, listener: socket.socket, http: HttpConfig, calls: int, message_bytes: int, serving: asyncio.Event
+    app: ASGIApp, listener: socket.socket, http: HttpConfig, room: int, message_bytes: int, serving: asyncio.Event
 ) -> None:
-    """Serve on `listener` until cancelled; TLS when a certificate is configured. There is room for so many `calls` at a
-    time, by WebSockets with messages of up to `message_bytes`. `serving` is set once callers get in.
+    """Serve on `listener` until cancelled; TLS when a certificate is configured. There is `room` for so many
+    connections at a time; WebSockets take messages of up to `message_bytes`. `serving` is set once callers get in.
+    `app` logs its requests that fail (`Doors.answers`).
 
     Calls that are still going on when it is cancelled are closed with code 1012. Raises ConfigError: a certificate that
     cannot be used.
     """
-    held = await asyncio.to_thread(descriptors.held)
-    room = Room.within(descriptors.room(calls, limit := descriptors.limit(), held))
-    if room.all < calls:
-        logger.warning("the limit of %d open files is low for %d calls: raise it (ulimit -n, LimitNOFILE=)", limit,
-                       calls)  # fmt: skip
-    server = Server(app, http, Visits(room, http.proxies), message_bytes, serving)
+    server = Server(app, http, Visits(Room.within(room), http.proxies), message_bytes, serving)
     try:
         await asyncio.to_thread(server.config.load)
     except (OSError, ssl.SSLError) as error:

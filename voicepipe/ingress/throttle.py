@@ -28,6 +28,11 @@ class Remembered(Generic[K, T]):
             self._of.popitem(last=False)
         return found
 
+    def forget(self, is_new: Callable[[T], bool]) -> None:
+        """Those who came longest ago and have again what they would begin with."""
+        while self._of and is_new(next(iter(self._of.values()))):
+            self._of.popitem(last=False)
+
     def __len__(self) -> int:
         return len(self._of)
 
@@ -44,6 +49,7 @@ class Throttle:
 
     def has_room(self, source: str, now: float) -> bool:
         """Whether one more may come from there, without counting one."""
+        self._sources.forget(lambda bucket: bucket.is_full(now))
         return self._sources[source].has(now) and self._all.has(now)
 
     def admits(self, source: str, now: float) -> bool:

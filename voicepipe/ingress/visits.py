@@ -11,6 +11,7 @@ import ipaddress
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import lru_cache
 
 from voicepipe.bucket import Rate
@@ -44,6 +45,27 @@ class Room:
         return cls(all, min(STRANGERS, all // 2), min(EACH, all // 4))
 
 
+class State(Enum):
+    """What a connection is, and so as what it counts. All that are not over count in `Room.all`.
+
+    before             what happens                        after
+    (none)             `come`                              STRANGER
+    STRANGER           `known`, with room for its tenant   REQUEST
+    STRANGER, REQUEST  `accepted`                          CALL
+    STRANGER, REQUEST  `progress`                          STRANGER, the newest
+    any                closed (`gone`, `left`)             OVER
+    STRANGER           dropped for another                 OVER
+    """
+
+    STRANGER = auto()
+    """It carries no request, or one without a key. Counts by address and among all strangers. May be dropped."""
+    REQUEST = auto()
+    """It carries a request with a key. Counts by tenant."""
+    CALL = auto()
+    """It is a WebSocket that was let in. It counts as its call does, by a slot."""
+    OVER = auto()
+
+
 class Visit:
     """One connection. `drop` ends it at once, and may be called again."""
 
@@ -54,10 +76,9 @@ class Visit:
         self.client = counted
         """Likewise, whose request it carries; behind a proxy these differ."""
         self.drop = drop
-        self.tenant: str | None = None
-        """Whose request it carries."""
-        self.over = False
-        """It is closed, or was dropped."""
+        self.state = State.STRANGER
+        self.tenant = ""
+        """Whose REQUEST it is."""
         self._visits = visits
 
     def asks(self, client: str, now: float) -> bool:
@@ -90,17 +111,16 @@ class Visits:
         self._proxies = frozenset(proxies)
         self._strangers: dict[str, dict[Visit, None]] = {}
         """By address; the one that has gone longest without a request first."""
-        self._waiting = 0
-        """Strangers in all."""
-        self._known: set[Visit] = set()
         self._requests: Counter[str] = Counter()
-        """Known ones by tenant, without WebSockets."""
+        """By tenant."""
+        self._many: Counter[State] = Counter()
+        """Connections by state, without those that are over."""
         self._newcomers, self._customers, self._proxied = FairRate(*NEWCOMERS), FairRate(*CUSTOMERS), FairRate(*PROXIED)
         self._paying: OrderedDict[str, None] = OrderedDict()
         """Addresses from which a key was seen."""
 
     def __len__(self) -> int:
-        return self._waiting + len(self._known)
+        return self._many.total()
 
     def listens(self, source: str, now: float) -> bool:
         """Whether one more connection or request from this address is looked at; it counts. A proxy's always is: its
@@ -111,13 +131,13 @@ class Visits:
         """A connection, for which another may have been dropped; None: no room, every connection belongs to a key
         holder."""
         visit = Visit(self, source, source if source in self._proxies else network(source), drop)
-        self._add(visit)
+        self._enter(visit)
         mine = self._strangers[visit.counted]
         while len(mine) > self._room.each and source not in self._proxies:
             self._drop_oldest(visit.counted)
-        while self._waiting > self._room.strangers or len(self) > self._room.all:
+        while self._many[State.STRANGER] > self._room.strangers or len(self) > self._room.all:
             self.drop_one()
-        return visit if visit in mine else None
+        return None if visit.state is State.OVER else visit
 
     def drop_one(self) -> bool:
         """Drop a stranger of the address that has most of them; False: there are none."""
@@ -128,13 +148,12 @@ class Visits:
 
     def progress(self, visit: Visit) -> None:
         """A request has come, or was answered: what comes next is a stranger's again, and the newest."""
-        if self._remove(visit):
-            self._add(visit)
+        self._becomes(visit, State.STRANGER)
 
     def gone(self, visit: Visit) -> None:
         """It is closed, whoever did it."""
-        self._remove(visit)
-        visit.drop, visit.over = _nothing, True
+        self._becomes(visit, State.OVER)
+        visit.drop = _nothing
 
     # What visits tell of themselves.
 
@@ -149,15 +168,12 @@ class Visits:
 
     def _known_by(self, visit: Visit, tenant: str) -> None:
         self._pays(visit.client)
-        if self._requests[tenant] < self._room.each and visit.tenant is None and self._remove(visit):
-            self._requests[tenant] += 1
-            visit.tenant = tenant
-            self._known.add(visit)
+        if visit.state is State.STRANGER and self._requests[tenant] < self._room.each:
+            self._becomes(visit, State.REQUEST, tenant)
 
     def _accepted(self, visit: Visit) -> None:
         self._pays(visit.client)
-        if self._remove(visit):
-            self._known.add(visit)
+        self._becomes(visit, State.CALL)
 
     def _pays(self, source: str) -> None:
         self._paying.pop(source, None)
@@ -170,26 +186,33 @@ class Visits:
             return self._proxied.admits(client, now)
         return (self._customers if client in self._paying else self._newcomers).admits(client, now)
 
-    def _add(self, visit: Visit) -> None:
-        self._strangers.setdefault(visit.counted, {})[visit] = None
-        self._waiting += 1
+    def _becomes(self, visit: Visit, state: State, tenant: str = "") -> None:
+        """Nothing, once it is over."""
+        if visit.state is State.OVER:
+            return
+        self._leave(visit)
+        visit.state, visit.tenant = state, tenant
+        if state is not State.OVER:
+            self._enter(visit)
 
-    def _remove(self, visit: Visit) -> bool:
-        """Out of those that are counted; False: it was not among them."""
-        if visit in self._known:
-            self._known.discard(visit)
-            if visit.tenant is not None:
-                self._requests[visit.tenant] -= 1
-                visit.tenant = None
-            return True
-        mine = self._strangers.get(visit.counted, {})
-        if visit not in mine:
-            return False
-        del mine[visit]
-        self._waiting -= 1
-        if not mine:
-            del self._strangers[visit.counted]
-        return True
+    def _enter(self, visit: Visit) -> None:
+        """Count it by its state."""
+        self._many[visit.state] += 1
+        if visit.state is State.STRANGER:
+            self._strangers.setdefault(visit.counted, {})[visit] = None
+        elif visit.state is State.REQUEST:
+            self._requests[visit.tenant] += 1
+
+    def _leave(self, visit: Visit) -> None:
+        """Count it no more by its state."""
+        self._many[visit.state] -= 1
+        if visit.state is State.STRANGER:
+            mine = self._strangers[visit.counted]
+            del mine[visit]
+            if not mine:
+                del self._strangers[visit.counted]
+        elif visit.state is State.REQUEST:
+            self._requests[visit.tenant] -= 1
 
     def _drop_oldest(self, counted: str) -> None:
         visit = next(iter(self._strangers[counted]))

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import msgspec
 
 from voicepipe.line import Line
-from voicepipe.observe.turns import Asked, Turn, Turns, entry
+from voicepipe.observe.turns import Asked, Turn, Turns, full_turn
 from voicepipe.turn.events import CallEnded, CallEvent, ItemAdded, ReplyDone, ReplyStarted
 
 
@@ -69,11 +69,11 @@ class LiveCall:
                     self._add(asked, ReplyDone(response_id, "failed", event.detail))
 
     def _add(self, asked: Asked, reply: ReplyDone) -> None:
-        if self._last and reply.record.get("continues"):
-            self._last.cut_in = True
-        kept = entry(asked, reply, self._budget_ms)
-        self._turns.add(kept)
-        self._last = kept.turn
+        if self._last and reply.record.continues:
+            self._turns.cut_in(self._last.id)
+        full = full_turn(asked, reply, self._budget_ms)
+        self._turns.add(full)
+        self._last = full.turn
         self._count += 1
 
     def row(self) -> CallRow:

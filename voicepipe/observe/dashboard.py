@@ -89,8 +89,8 @@ class Dashboard:
         """All that `tenant` may see of the last `minutes`; None: the operator, who sees everything."""
         now, health = self._clock(), self._health()
         start, width_s = axis(now, minutes)
-        entries = list(self._turns.since(start, tenant))
-        turns = [entry.turn for entry in entries]
+        kept = list(self._turns.since(start, tenant))
+        turns = [listed.turn for listed in kept]
         totals = figures(turns)
         return View(
             pop=self._pop.id,
@@ -109,7 +109,7 @@ class Dashboard:
             refused=sum(when >= start and tenant in (None, whose) for when, whose in self._refused),
             totals=totals,
             shares=_shares(totals),
-            buckets=over_time(entries, start, width_s),
+            buckets=over_time(kept, start, width_s),
             turns=sorted(turns, key=lambda turn: turn.at, reverse=True)[:LISTED],
             calls=self._calls.rows(tenant),
         )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from voicepipe.observe.turns import Entry, Stages, Turn
+from voicepipe.observe.turns import Listed, Stages, Turn
 
 BUCKETS = 30
 """Points of the time axis, whatever its length."""
@@ -64,18 +64,18 @@ def figures(turns: Sequence[Turn]) -> Figures:
     )
 
 
-def over_time(entries: Iterable[Entry], start: float, width_s: float) -> list[Stretch]:
+def over_time(turns: Iterable[Listed], start: float, width_s: float) -> list[Stretch]:
     """`BUCKETS` times `width_s` from `start` on; turns outside of that are left out."""
-    buckets: list[list[Entry]] = [[] for _ in range(BUCKETS)]
-    for entry in entries:
-        number = int((entry.turn.at - start) // width_s)
+    buckets: list[list[Listed]] = [[] for _ in range(BUCKETS)]
+    for listed in turns:
+        number = int((listed.turn.at - start) // width_s)
         if 0 <= number < BUCKETS:
-            buckets[number].append(entry)
+            buckets[number].append(listed)
     return [
         Stretch(
             at=start + number * width_s,
-            figures=figures([entry.turn for entry in bucket]),
-            stages=medians([entry.stages for entry in bucket]),
+            figures=figures([listed.turn for listed in bucket]),
+            stages=medians([listed.stages for listed in bucket]),
         )
         for number, bucket in enumerate(buckets)
     ]

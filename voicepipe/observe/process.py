@@ -2,13 +2,14 @@
 
 import asyncio
 import resource
+import sys
 import threading
 import time
 from collections import deque
 from pathlib import Path
 from typing import Any
 
-from voicepipe import descriptors
+from voicepipe import descriptors, memory
 from voicepipe.audio import opus
 
 PERIOD_S = 0.01
@@ -26,7 +27,7 @@ class Watch:
 
     def __init__(self) -> None:
         self._lags: deque[float] = deque(maxlen=KEPT)
-        self._held = {"fds": 0, "rss_kb": 0}
+        self._held = {"fds": 0, "rss_kb": 0, "heap_kb": 0, "blocks": 0}
 
     async def run(self) -> None:
         """Measure until cancelled."""
@@ -43,8 +44,8 @@ class Watch:
         return max(0.0, lags[int(len(lags) * 0.99)] * 1000) if lags else 0.0
 
     def vitals(self) -> dict[str, Any]:
-        """Tasks, threads, Opus encoders and decoders; descriptors and memory (KiB), both at most a second old;
-        processor seconds so far, loop lag."""
+        """Tasks, threads, Opus encoders and decoders; descriptors and memory, at most a second old: KiB that the
+        system counts, KiB of glibc's blocks in use, number of Python's; processor seconds so far, loop lag."""
         tasks = len(asyncio.all_tasks())
         times = {"cpu_s": round(time.process_time(), 2), "loop_lag_p99_ms": round(self.lag_p99_ms(), 2)}
         held = {"tasks": tasks, "threads": threading.active_count(), "codecs": opus.alive(), **self._held}
@@ -52,7 +53,8 @@ class Watch:
 
 
 def _held() -> dict[str, int]:
-    return {"fds": descriptors.held(), "rss_kb": _resident_kb()}
+    used = {"heap_kb": memory.in_use_kb(), "blocks": sys.getallocatedblocks()}
+    return {"fds": descriptors.held(), "rss_kb": _resident_kb(), **used}
 
 
 def _resident_kb() -> int:

@@ -5,18 +5,20 @@ A turn is something that a caller said and that a reply was begun for: no greeti
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import astuple, replace
 
-from voicepipe.turn.events import ReplyDone
+from voicepipe.turn.events import ReplyDone, ToolUse
+from voicepipe.turn.timing import TurnSummary
 
 KEPT = 2000
-"""Turns at a time, at about 1 KB each; beyond that the oldest goes."""
+"""Turns at a time; beyond that the oldest goes."""
+MOST_TOOLS = 8
+"""Of a turn."""
 LONGEST_TEXT = 2000
 """Characters of what was heard, and of what was answered."""
-ENGINES = (("at_settle", "at_words"), ("at_prepare", "at_phrase"), ("at_phrase", "at_speech"))
-"""Begin and end of what each engine did for a turn: recogniser, model, voice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Asked:
 
 
 class Stages(msgspec.Struct, frozen=True):
-    """Milliseconds, as `TurnRecord.summary` has them; None: did not happen."""
+    """Milliseconds, as `TurnSummary` has them; None: did not happen."""
 
     endpointing: float | None = None
     asr: float | None = None
@@ -44,8 +46,8 @@ class Stages(msgspec.Struct, frozen=True):
     """Of the engines' time, what passed before the turn was confirmed: the caller did not wait for it."""
 
 
-class Turn(msgspec.Struct, kw_only=True):
-    """A turn as it is listed. Changed once at most: it may turn out later to have been a cut-in."""
+class Turn(msgspec.Struct, frozen=True):
+    """A turn as it is listed."""
 
     id: str
     at: float
@@ -68,55 +70,87 @@ class Turn(msgspec.Struct, kw_only=True):
     """Drafts that were dropped."""
 
 
-class FullTurn(msgspec.Struct, kw_only=True):
-    """One turn in full: what was heard and answered, and `TurnRecord.summary` as it was."""
+class FullTurn(msgspec.Struct, frozen=True):
+    """One turn in full: what was heard and answered, and its figures."""
 
     turn: Turn
     heard: str
     answered: str
     """What the caller heard of it; a tool that the client is to run as [NAME]."""
-    record: msgspec.Raw
+    record: TurnSummary
+    tools: tuple[ToolUse, ...] = ()
+    """Those of the agent's that ran for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What is kept of a turn."""
+class Listed(NamedTuple):
+    """What the figures of many turns are made of."""
 
     turn: Turn
     stages: Stages
-    full: FullTurn
 
 
 class Turns:
-    """The last `KEPT` turns of a PoP, oldest first."""
+    """The last `KEPT` turns of a PoP, oldest first.
+
+    They are kept encoded, in 0.6 kB each: as objects they take more than twice as much, and a PoP with few calls would
+    grow for most of an hour until all of them are there.
+    """
 
     def __init__(self) -> None:
-        self._entries: dict[str, Entry] = {}
+        self._packed: dict[str, bytes] = {}
         self.forgotten_at = 0.0
         """When the newest of those was confirmed that are not kept any more; 0: all are."""
 
-    def add(self, entry: Entry) -> None:
+    def add(self, full: FullTurn) -> None:
         """A turn's reply is over."""
-        self._entries[entry.turn.id] = entry
-        if len(self._entries) > KEPT:
-            oldest = self._entries.pop(next(iter(self._entries)))
+        self._packed[full.turn.id] = _pack(full)
+        if len(self._packed) > KEPT:
+            oldest = _listed(self._packed.pop(next(iter(self._packed))))
             self.forgotten_at = max(self.forgotten_at, oldest.turn.at)
 
-    def since(self, when: float, tenant: str | None = None) -> Iterator[Entry]:
+    def cut_in(self, turn_id: str) -> None:
+        """It turned out that the caller had not finished."""
+        if full := self.find(turn_id):
+            self._packed[turn_id] = _pack(replace(full, turn=replace(full.turn, cut_in=True)))
+
+    def since(self, when: float, tenant: str | None = None) -> Iterator[Listed]:
         """Those confirmed at `when` or later, in the order in which they ended; `tenant`'s, None: everyone's."""
-        entries = self._entries.values()
-        return (entry for entry in entries if entry.turn.at >= when and tenant in (None, entry.turn.tenant))
+        turns = map(_listed, self._packed.values())
+        return (listed for listed in turns if listed.turn.at >= when and tenant in (None, listed.turn.tenant))
 
     def find(self, turn_id: str, tenant: str | None = None) -> FullTurn | None:
         """None: there is none, it is not kept any more, or it is another tenant's."""
-        entry = self._entries.get(turn_id)
-        return entry.full if entry and tenant in (None, entry.turn.tenant) else None
+        full = _full(packed) if (packed := self._packed.get(turn_id)) else None
+        return full if full and tenant in (None, full.turn.tenant) else None
 
 
-def entry(asked: Asked, reply: ReplyDone, budget_ms: float) -> Entry:
+def _pack(full: FullTurn) -> bytes:
+    # Without the fields' names, which would be half of it. What only one turn in full needs is read for that alone.
+    rest = _encode((full.heard, full.answered, astuple(full.record), tuple(map(astuple, full.tools))))
+    _encode_into((astuple(full.turn), astuple(stages(full.record)), rest), buffer := bytearray())
+    return bytes(buffer)  # What `encode` returns holds on to a third more than it says.
+
+
+def _listed(packed: bytes) -> Listed:
+    turn, took, _ = _decode(packed)
+    return Listed(Turn(*turn), Stages(*took))
+
+
+def _full(packed: bytes) -> FullTurn:
+    turn, _, rest = _decode(packed)
+    heard, answered, record, tools = _decode(rest)
+    return FullTurn(Turn(*turn), heard, answered, TurnSummary(*record), tuple(ToolUse(*use) for use in tools))
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_encode_into = msgspec.msgpack.Encoder().encode_into
+_decode = msgspec.msgpack.Decoder().decode
+
+
+def full_turn(asked: Asked, reply: ReplyDone, budget_ms: float) -> FullTurn:
     """What is kept of a turn whose reply is over. `budget_ms`: answered later than this is late."""
     record = reply.record
-    latency, by_request = record.get("turn_latency"), bool(record.get("by_request"))
+    latency = record.turn_latency
     turn = Turn(
         id=asked.turn_id,
         at=asked.at,
@@ -124,32 +158,30 @@ def entry(asked: Asked, reply: ReplyDone, budget_ms: float) -> Entry:
         tenant=asked.tenant,
         agent=asked.agent,
         latency_ms=latency,
-        by_request=by_request,
-        late=latency is not None and latency > budget_ms and not by_request,
-        missed=reply.status == "failed" or record.get("ladder") == "fallback",
-        cut_in=bool(record.get("reopened")) or _cut_unheard(reply),
-        speculation=record.get("speculation", ""),
-        discarded=record.get("discarded", 0),
+        by_request=record.by_request,
+        late=latency is not None and latency > budget_ms and not record.by_request,
+        missed=reply.status == "failed" or record.ladder == "fallback",
+        cut_in=record.reopened or _cut_unheard(reply),
+        speculation=record.speculation,
+        discarded=record.discarded,
     )
     said = [item.text or f"[{item.name}]" for item in reply.items if item.text or item.name]
-    full = FullTurn(
-        turn=turn,
-        heard=asked.heard[:LONGEST_TEXT],
-        answered=" ".join(said)[:LONGEST_TEXT],
-        record=msgspec.Raw(msgspec.json.encode(record)),
+    tools = reply.tools[:MOST_TOOLS]
+    return FullTurn(turn, asked.heard[:LONGEST_TEXT], " ".join(said)[:LONGEST_TEXT], record, tools)
+
+
+def stages(record: TurnSummary) -> Stages:
+    """Each stage's milliseconds, and what of them was hidden in the silence."""
+    engines = (
+        (record.at_settle, record.at_words),  # the recogniser
+        (record.at_prepare, record.at_phrase),  # the model
+        (record.at_phrase, record.at_speech),  # the voice
     )
-    return Entry(turn, stages(record), full)
-
-
-def stages(record: dict[str, Any]) -> Stages:
-    """Each stage's milliseconds in `TurnRecord.summary`, and what of them was hidden in the silence."""
-    confirmed = record.get("at_commit")
-    spans = [(record[begin], record[end]) for begin, end in ENGINES if begin in record and end in record]
+    spans = [(begin, end) for begin, end in engines if begin is not None and end is not None]
     hidden = None
-    if confirmed is not None and spans:
-        hidden = sum(max(0.0, min(end, confirmed) - begin) for begin, end in spans)
-    return Stages(record.get("endpoint"), record.get("asr"), record.get("llm"), record.get("tts"),
-                  record.get("playout"), hidden)  # fmt: skip
+    if record.at_commit is not None and spans:
+        hidden = sum([max(0.0, min(end, record.at_commit) - begin) for begin, end in spans])
+    return Stages(record.endpoint, record.asr, record.llm, record.tts, record.playout, hidden)
 
 
 def _cut_unheard(reply: ReplyDone) -> bool:

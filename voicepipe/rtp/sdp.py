@@ -12,7 +12,7 @@ from aiortc.rtcsctptransport import RTCSctpCapabilities
 from aiortc.sdp import GroupDescription, MediaDescription, SessionDescription, SsrcDescription
 
 from voicepipe.rtp.codec import CODECS, STATIC, Codec
-from voicepipe.rtp.sdp_text import LONGEST, MOST_MEDIA, SdpError
+from voicepipe.rtp.sdp_text import LONGEST, MOST_FORMATS, MOST_MEDIA, SdpError, check_formats
 from voicepipe.rtp.session import cname
 from voicepipe.rtp.transport import Remote, Transport
 
@@ -31,8 +31,6 @@ _USED = frozenset(
 through all a=rtpmap, for each a=ssrc through all others. Of 20 kB it made half a second's work."""
 
 MOST_CANDIDATES = 32
-MOST_FORMATS = 128
-"""Payload types of one medium: they have seven bits (RFC 3550, 5.1). A browser offers 60 of video, ten of sound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +114,7 @@ def _used(text: str) -> str:
     for line in text.splitlines():  # Where aiortc's parser splits it, which is not at CRLF alone.
         if line.startswith("m="):
             media, formats = media + 1, 0
+            check_formats(len(line.split()) - len(("kind", "port", "protocol")))
         elif line.startswith("a="):
             name = line[2:].partition(":")[0]
             if name not in _USED:
@@ -133,6 +132,8 @@ def _codec(audio: MediaDescription) -> tuple[int, Codec]:
     """The first format, in the peer's order of preference, that we have as well."""
     named = {codec.payloadType: codec for codec in audio.rtp.codecs}
     for number in audio.fmt:
+        if number >= MOST_FORMATS:  # aiortc lets bytes pass.
+            continue
         name, clock = STATIC.get(number, ""), 8000
         if number in named:
             name, clock = named[number].name.lower(), named[number].clockRate

@@ -2,15 +2,19 @@
 to say, and what is echoed of it in an answer is plain ASCII."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 LONGEST = 20_000
 """Characters. A browser's offer of sound has three to five thousand; some parsers take the square of what they get."""
 MOST_MEDIA = 32
-_LINE = re.compile(r"([a-z])=(.*)")
+MOST_FORMATS = 128
+"""Payload types of one medium: they have seven bits (RFC 3550, 5.1). A browser offers 60 of video, ten of sound."""
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
 _MEDIA = re.compile(
     r"([A-Za-z0-9.+-]{1,40}) ([0-9]{1,5})(?:/[0-9]{1,5})? ([A-Za-z0-9/.+-]{1,60})((?: +[!-~]{1,100})+) *"
 )
+Attributes = dict[str, list[str]]
+"""Values by name, both in order; a bare attribute's value is empty."""
 
 
 class SdpError(ValueError):
@@ -27,12 +31,37 @@ class Media:
     formats: tuple[str, ...]
     connection: str
     """c= line, its own or the session's; empty: there is none."""
-    attributes: tuple[tuple[str, str], ...]
-    """Names and values, its own before the session's."""
+    attributes: Attributes
+    """Its own."""
+    session: Attributes
+    """The description's, which hold for every medium that does not say otherwise. All media share them, so whoever
+    goes through them for each does the work of the square of the text."""
 
     def all(self, name: str) -> list[str]:
-        """The values of every attribute of this name; a bare one's is empty."""
-        return [value for key, value in self.attributes if key == name]
+        """The values of its own attributes of this name: what says how a medium is sent stands nowhere else."""
+        return self.attributes.get(name, [])
+
+
+@dataclass(slots=True)
+class _Section:
+    """What stands behind an m= line, or before the first."""
+
+    media: str = ""
+    connection: str = ""
+    attributes: Attributes = field(default_factory=dict)
+
+    def take(self, letter: str, value: str) -> None:
+        if letter == "a":
+            name, _, said = value.partition(":")
+            self.attributes.setdefault(name, []).append(said.strip())
+        elif letter == "c" and not self.connection:
+            self.connection = value
+
+
+def check_formats(number: int) -> None:
+    """Raises SdpError: an m= line has more of them than there are payload types."""
+    if number > MOST_FORMATS:
+        raise SdpError(f"An m= line of this SDP has {number} formats; at most {MOST_FORMATS} are read.")
 
 
 def parse(text: str) -> tuple[Media, ...]:
@@ -42,27 +71,33 @@ def parse(text: str) -> tuple[Media, ...]:
     lines = [line for line in re.split(r"\r\n|\r|\n", text) if line.strip()]
     if not lines or lines[0].strip() != "v=0":
         raise SdpError('This is no SDP: it does not begin with "v=0".')
-    sections: list[list[tuple[str, str]]] = [[]]
+    session, *media = _sections(lines)
+    if len(media) > MOST_MEDIA:
+        raise SdpError(f"This SDP has {len(media)} media; at most {MOST_MEDIA} are read.")
+    return tuple(_media(section, session) for section in media)
+
+
+def _sections(lines: list[str]) -> list[_Section]:
+    """The session's, and one for each medium."""
+    section = _Section()
+    sections = [section]
     for number, line in enumerate(lines, 1):
-        found = _LINE.fullmatch(line)
-        if not found:
+        letter = line[0]
+        if line[1:2] != "=" or letter not in _LETTERS:
             raise SdpError(f'Line {number} of this SDP is not of the form "letter=value".')
-        if found[1] == "m":
-            sections.append([])
-        sections[-1].append((found[1], found[2]))
-    if len(sections) > MOST_MEDIA + 1:
-        raise SdpError(f"This SDP has {len(sections) - 1} media; at most {MOST_MEDIA} are read.")
-    return tuple(_media(section, sections[0]) for section in sections[1:])
+        if letter == "m":
+            section = _Section(line[2:])
+            sections.append(section)
+        else:
+            section.take(letter, line[2:])
+    return sections
 
 
-def _media(lines: list[tuple[str, str]], session: list[tuple[str, str]]) -> Media:
-    found = _MEDIA.fullmatch(lines[0][1])
+def _media(section: _Section, session: _Section) -> Media:
+    found = _MEDIA.fullmatch(section.media)
     if not found or int(found[2]) > 65535:
         raise SdpError('An m= line of this SDP is not of the form "m=kind port protocol formats".')
-    everything = [*lines, *session]
-    attributes = (value.partition(":") for letter, value in everything if letter == "a")
-    return Media(
-        found[1], int(found[2]), found[3], tuple(found[4].split()),
-        next((value for letter, value in everything if letter == "c"), ""),
-        tuple((name, value.strip()) for name, _, value in attributes),
-    )  # fmt: skip
+    formats = tuple(found[4].split())
+    check_formats(len(formats))
+    connection = section.connection or session.connection
+    return Media(found[1], int(found[2]), found[3], formats, connection, section.attributes, session.attributes)

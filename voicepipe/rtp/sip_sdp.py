@@ -25,6 +25,8 @@ _PLAIN, _SECURE = ("RTP/AVP", "RTP/AVPF"), ("RTP/SAVP", "RTP/SAVPF")
 _MIRRORED = {"sendonly": "recvonly", "recvonly": "sendonly", "inactive": "inactive", "sendrecv": "sendrecv"}
 _RTPMAP = re.compile(r"([0-9]{1,3})\s+([A-Za-z0-9._+-]{1,40})/([0-9]{1,6})(?:/([0-9]{1,2}))?")
 _RTCP = re.compile(r"([0-9]{1,5})(?:\s+(.*))?")
+Maps = dict[int, tuple[str, int, str]]
+"""By payload type: a format's name in lower case, clock and channels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,29 +141,28 @@ def _audio(local: Local, proto: str, types: dict[int, Codec], events: dict[int, 
 
 def _described(everything: tuple[Media, ...], index: int, prefer: tuple[str, ...]) -> Description:
     media = everything[index]
-    crypto = _crypto(media)
-    codecs = _codecs(media)
+    crypto, maps = _crypto(media), _maps(media)
+    codecs = _codecs(maps)
     codecs.sort(key=lambda one: prefer.index(one[1].name) if one[1].name in prefer else len(prefer))
     remote = _address(media.connection), media.port
-    directions = [name for name, _ in media.attributes if name in _MIRRORED]
-    return Description(
-        everything, index, remote, _rtcp(media, remote), bool(media.all("rtcp-mux")), tuple(codecs),
-        _keys(media, codecs[0][1]), directions[0] if directions else "sendrecv", crypto,
-    )  # fmt: skip
+    rtcp, mux, keys = _rtcp(media, remote), bool(media.all("rtcp-mux")), _keys(maps, codecs[0][1])
+    # Last: it may go through what all media share, and nothing is refused from here on.
+    directions = (name for level in (media.attributes, media.session) for name in level if name in _MIRRORED)
+    direction = next(directions, "sendrecv")
+    return Description(everything, index, remote, rtcp, mux, tuple(codecs), keys, direction, crypto)
 
 
-def _maps(media: Media) -> dict[int, tuple[str, int, str]]:
-    """Name in lower case, clock and channels of each payload type that is offered, in the peer's order."""
+def _maps(media: Media) -> Maps:
+    """Of what is offered, in the peer's order."""
     maps = {number: (name, 8000, "1") for number, name in STATIC.items()}
     for value in media.all("rtpmap"):
         if found := _RTPMAP.fullmatch(value):
             maps[int(found[1])] = found[2].lower(), int(found[3]), found[4] or ""
-    numbers = [int(token) for token in media.formats if re.fullmatch("[0-9]{1,3}", token)]
+    numbers = [int(token) for token in dict.fromkeys(media.formats) if token.isdecimal() and len(token) < 4]
     return {number: maps.get(number, (f"format {number}", 0, "")) for number in numbers if number < 128}
 
 
-def _codecs(media: Media) -> list[tuple[int, Codec]]:
-    maps = _maps(media)
+def _codecs(maps: Maps) -> list[tuple[int, Codec]]:
     known = {(codec.name, codec.clock): codec for codec in CODECS}
     found = [
         (number, known[name, clock])
@@ -174,9 +175,9 @@ def _codecs(media: Media) -> list[tuple[int, Codec]]:
     return found
 
 
-def _keys(media: Media, codec: Codec) -> KeyFormat | None:
+def _keys(maps: Maps, codec: Codec) -> KeyFormat | None:
     """The best for sound in this codec."""
-    found = [KeyFormat(number, clock) for number, (name, clock, _) in _maps(media).items() if name == KEYS]
+    found = [KeyFormat(number, clock) for number, (name, clock, _) in maps.items() if name == KEYS]
     usable = [one for one in found if 0 < one.clock <= FASTEST]
     return min(usable, key=lambda one: one.clock != codec.clock, default=None)
 
@@ -190,7 +191,7 @@ def _crypto(media: Media) -> tuple[Crypto, ...]:
     lines = media.all("crypto")
     if usable := tuple(crypto for line in lines if (crypto := sdes.read(line))):
         return usable
-    if not lines and media.all("fingerprint"):
+    if not lines and ("fingerprint" in media.attributes or "fingerprint" in media.session):
         raise SdpError("The audio is offered by DTLS-SRTP: RTP/AVP, or RTP/SAVP with a=crypto, is spoken here.")
     suites = ", ".join(sdes.SUITES)
     raise SdpError(

@@ -3,7 +3,8 @@
 Evidence is weighed in log-odds that the turn is complete: what grammar says of the words (`completeness.py`), how
 likely the recogniser's language model finds a sentence's end after them, whether the voice fell (`pitch.py`), and,
 where there is one, what a turn model that heard the voice says, and what the language model that answers says. A pause
-after "my number is" is waited out; "what are your opening hours" is answered at once.
+after "my number is" is waited out; "what are your opening hours" is answered at once. Words that answer what the agent
+has asked (`answers.py`) are complete, however little they are.
 """
 
 import math
@@ -13,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from voicepipe.ranges import Ms, Probability
+from voicepipe.turn.answers import answers
 from voicepipe.turn.completeness import RULES, TRAILING, TRAILS_OFF
 from voicepipe.turn.words import plain
 
@@ -24,6 +26,9 @@ PATIENCE: dict[Eagerness, float] = {"low": 2.0, "medium": 1.0, "auto": 1.0, "hig
 class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     sure_ms: Ms = 140
     """Required silence when the turn is surely complete."""
+    answer_ms: Ms = 240
+    """The same of a few words that answer what the agent asked: "yes, but ..." has a pause of its own. Never less
+    than `sure_ms`."""
     unsure_ms: Ms = 850
     """Hesitations inside a phrase mostly last 300 to 700 ms."""
     unfinished_ms: Ms = 950
@@ -51,6 +56,8 @@ class Evidence:
     """Probability that the turn is complete, by a turn model that heard the voice."""
     reading: float | None = None
     """Probability that the turn ends after its words, by the language model that answers (`engines.base.Reader`)."""
+    asked: str = ""
+    """What the agent has said since the caller spoke last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,8 @@ NGRAM_MIDDLE, NGRAM_SLOPE, NGRAM_LIMIT = -1.25, 1.75, 5.0
 """An end of sentence with log10 probability -1.25 says nothing; each tenfold more or less says 1.75, at most 5."""
 WITHOUT_NGRAM = 1.2
 """Words that no rule speaks against are mostly whole sentences."""
+ANSWERS = 1.5
+"""Words that answer what the agent asked are complete. Grammar and n-gram do not know the question, and have no say."""
 GRAMMAR_BESIDE_NGRAM = 0.2
 """An n-gram that weighs all likely readings of the sound knows most of what grammar says of one of them."""
 READING_MIDDLE, READING_SLOPE, READING_LIMIT = -0.85, 1.2, 3.0
@@ -108,20 +117,21 @@ class Endpointer:
 
     def probability(self, evidence: Evidence) -> tuple[float, str]:
         """Probability in 0..1 that the turn is complete, and what speaks against it most."""
-        words = plain(evidence.text).split()
-        against = [rule for rule in RULES if words and rule.holds(words)]
+        words, answer = plain(evidence.text).split(), answers(evidence.text, evidence.asked)
+        against = [rule for rule in RULES if words and not answer and rule.holds(words)]
         if evidence.text.endswith(TRAILING):
             against.append(TRAILS_OFF)
         grammar = sum(rule.log_odds for rule in against)
-        if evidence.end_logprob is not None:
+        if evidence.end_logprob is not None and not answer:
             grammar *= GRAMMAR_BESIDE_NGRAM
-        odds = PRIOR + grammar + ngram_log_odds(evidence) + voice_log_odds(evidence) + reading_log_odds(evidence)
+        ending = ANSWERS if answer else ngram_log_odds(evidence)
+        odds = PRIOR + grammar + ending + voice_log_odds(evidence) + reading_log_odds(evidence)
         reason = min(against, key=lambda rule: rule.log_odds).name if against else ""
         return 1 / (1 + math.exp(-odds)), reason
 
-    def may_end(self, text: str) -> bool:
+    def may_end(self, text: str, asked: str = "") -> bool:
         """Nothing in the words speaks so much against their end that preparing a reply to them would be a waste."""
-        return self.probability(Evidence(text))[0] > self.config.unfinished_probability
+        return self.probability(Evidence(text, asked=asked))[0] > self.config.unfinished_probability
 
     def judge(self, evidence: Evidence) -> Verdict:
         """The silence that these words require."""
@@ -129,6 +139,8 @@ class Endpointer:
         if not evidence.text:
             return Verdict(config.unsure_ms * self._patience, False, "no words")
         probability, reason = self.probability(evidence)
+        if probability >= config.sure_probability and answers(evidence.text, evidence.asked):
+            return Verdict(max(config.answer_ms, config.sure_ms), True, "it answers what was asked")
         if probability >= config.sure_probability:
             return Verdict(config.sure_ms, True, "the sentence is complete")
         if probability > config.unfinished_probability:

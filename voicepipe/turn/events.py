@@ -4,8 +4,12 @@ An ingress translates these to its own wire; sideband listeners and `observe/` r
 made by the call: `item_...`, `resp_...`, `turn_...`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
+
+import msgspec
+
+from voicepipe.turn.timing import TurnSummary
 
 Role = Literal["system", "user", "assistant"]
 ItemKind = Literal["message", "function_call", "function_call_output"]
@@ -130,6 +134,25 @@ class ReplyItemDone:
     item: Item
 
 
+TOOL_CHARS, TOOL_NAME_CHARS = 500, 64
+"""Of a tool's arguments, and of its result, that are told; and of its name, which a model may have made up."""
+
+
+class ToolUse(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tool of the agent's that a reply had run on the server, for those who look on."""
+
+    name: str
+    took: float | None = None
+    """Milliseconds; None: it ran on when the reply was over."""
+    at: float | None = None
+    """Milliseconds after the caller's last voiced sample; None: there is none."""
+    failed: bool = False
+    arguments: str = ""
+    """JSON, by the model."""
+    result: str = ""
+    """As the model reads it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReplyDone:
     """The response is over: everything has been handed to the line, or it was cancelled."""
@@ -141,14 +164,16 @@ class ReplyDone:
     items: tuple[Item, ...] = ()
     input_tokens: int = 0
     output_tokens: int = 0
-    record: dict[str, Any] = field(default_factory=dict)
-    """Milliseconds and flags of the turn so far (`timing.TurnRecord.summary`)."""
+    record: TurnSummary = TurnSummary()
+    """The turn so far."""
+    tools: tuple[ToolUse, ...] = ()
+    """In the order in which they were begun."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
     """Nothing follows. `reason`: "caller", "agent", "no_input", "transferred", "max_length", "idle", "shutdown",
-    "error"."""
+    "error", "closed" (the server has closed the caller's connection)."""
 
     reason: str
     detail: str = ""

@@ -157,6 +157,16 @@ class History:
                 count += item.audio_ms is not None
         return count
 
+    def said_last(self) -> str:
+        """The assistant's words since the caller's last, or the client's; empty while these wait for an answer."""
+        said: list[str] = []
+        for item in reversed(self.items):
+            if item.kind == "message" and item.role != "assistant":
+                break
+            if item.kind == "message" and item.id not in self._repaired:
+                said.append(item.text)
+        return " ".join(reversed(said))
+
     def unintelligible(self) -> bool:
         """The caller's last turn had no words, and nothing else in the conversation waits for an answer."""
         wordless = False

@@ -19,6 +19,11 @@ class Patience:
     def __init__(self) -> None:
         self._took_ms: deque[float] = deque(maxlen=LATELY)
 
+    @property
+    def is_informed(self) -> bool:
+        """Whether anything is known."""
+        return bool(self._took_ms)
+
     def took(self, ms: float) -> None:
         """It had the words after so long; or had none by then and was given up: then it took so long at least."""
         self._took_ms.append(ms)

@@ -1,7 +1,9 @@
 """Where a turn's milliseconds went: one stamp a hop, and what is derived from them. No clock inside."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
+
+import msgspec
 
 Hop = Literal[
     "voice_ended",  # arrival of the packet that holds the caller's last voiced sample
@@ -14,6 +16,53 @@ Hop = Literal[
     "commit",  # the turn is confirmed, the gate opens
     "audible",  # the first audible sample is handed to the socket
 ]
+
+Rung = Literal["", "short", "acknowledge", "fallback", "stall"]
+
+
+class TurnSummary(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A turn in figures: what clients read in a response's metadata, and all that `observe/` and admission know of it.
+
+    Times are in ms with one decimal; None: it did not happen. `at_...` count from the caller's last voiced sample. JSON
+    leaves out what did not happen. A client's copy may have to be shortened: what stands first here stays longest.
+    """
+
+    turn_latency: float | None = None
+    """By DESIGN section 1."""
+    endpoint: float | None = None
+    """From the last voiced sample to *commit*."""
+    asr: float | None = None
+    """From *settle* to the words."""
+    llm: float | None = None
+    """From *prepare* to the first phrase."""
+    tts: float | None = None
+    """From the first phrase to its sound."""
+    compute: float | None = None
+    """From *prepare* to the first sound."""
+    playout: float | None = None
+    """From *commit* to the first audible sample."""
+    at_settle: float | None = None
+    at_words: float | None = None
+    at_prepare: float | None = None
+    at_token: float | None = None
+    at_phrase: float | None = None
+    at_speech: float | None = None
+    at_commit: float | None = None
+    at_audible: float | None = None
+    turn_id: str = ""
+    confident: bool = msgspec.field(default_factory=bool)  # by a factory, so that JSON says False as well
+    endpoint_reason: str = ""
+    speculation: Literal["", "hit", "miss"] = ""
+    discarded: int = 0
+    ladder: Rung = ""
+    refused: bool = False
+    broken: bool = False
+    tool: bool = False
+    unpaced: bool = False
+    by_request: bool = False
+    reopened: bool = False
+    continues: bool = False
+    discarded_ms: float | None = None
 
 
 @dataclass(slots=True)
@@ -35,8 +84,8 @@ class TurnRecord:
     """Speculations that were dropped: the caller went on, or the words turned out to be others."""
     discarded_ms: float = 0.0
     """What the engines worked for them: from *prepare* to their first speech, or to their end."""
-    ladder: str = ""
-    """The lowest rung that a late stage needed: "short", "acknowledge", "fallback", "stall"."""
+    ladder: Rung = ""
+    """The lowest rung that a late stage needed."""
     refused: bool = False
     """The engine does not take such a request: nothing is wrong with the engine."""
     broken: bool = False
@@ -77,8 +126,8 @@ class TurnRecord:
         """Turn latency by DESIGN section 1; None if it was not measured."""
         return None if self.unpaced else self.between("voice_ended", "audible")
 
-    def summary(self) -> dict[str, Any]:
-        """Milliseconds of each stage, and flags: what goes to clients and to `observe/`."""
+    def summary(self) -> TurnSummary:
+        """Its figures so far."""
         stages: dict[str, float | None] = {
             "turn_latency": self.latency_ms,
             "endpoint": self.between("voice_ended", "commit"),
@@ -89,19 +138,20 @@ class TurnRecord:
             "playout": self.between("commit", "audible"),
         }
         offsets = {f"at_{hop}": self.between("voice_ended", hop) for hop in self.stamps if hop != "voice_ended"}
-        numbers = {name: round(ms, 1) for name, ms in {**stages, **offsets}.items() if ms is not None}
-        flags = {"turn_id": self.turn_id, "confident": self.confident, "endpoint_reason": self.endpoint}
-        optional = {
-            "speculation": self.speculation,
-            "discarded": self.discarded,
-            "ladder": self.ladder,
-            "refused": self.refused,
-            "broken": self.broken,
-            "tool": self.tool,
-            "unpaced": self.unpaced,
-            "by_request": self.by_request,
-            "reopened": self.reopened,
-            "continues": self.continues,
-            "discarded_ms": round(self.discarded_ms, 1),
-        }
-        return {**numbers, **flags, **{name: value for name, value in optional.items() if value}}
+        return TurnSummary(
+            **{name: round(ms, 1) for name, ms in {**stages, **offsets}.items() if ms is not None},
+            turn_id=self.turn_id,
+            confident=self.confident,
+            endpoint_reason=self.endpoint,
+            speculation=self.speculation,
+            discarded=self.discarded,
+            ladder=self.ladder,
+            refused=self.refused,
+            broken=self.broken,
+            tool=self.tool,
+            unpaced=self.unpaced,
+            by_request=self.by_request,
+            reopened=self.reopened,
+            continues=self.continues,
+            discarded_ms=round(self.discarded_ms, 1) if self.discarded else None,
+        )

@@ -4,8 +4,10 @@ import { loudness } from "./audio.js";
 import { Call } from "./call.js";
 import { errorSentence, insecureOrigin, microphoneFailure } from "./failures.js";
 import { Microphone } from "./microphone.js";
+import { Places } from "./places.js";
 import { Settings } from "./settings.js";
 import { Transcript } from "./transcript.js";
+import { toolRows, toolsOf } from "./tools-used.js";
 import { isMeasured, recordOf } from "./turn.js";
 import { TurnPanel } from "./turn-panel.js";
 
@@ -18,15 +20,19 @@ const microphone = new Microphone(() => {
   notice("The microphone was disconnected. Plug it in and press the button again, or type.");
   render();
 });
+const places = new Places();
 const call = new Call({
   settings: () => settings.values,
   microphone,
+  places,
+  conversation: transcript,
   onState: entered,
   onEvent: (event) => EVENTS[event.type]?.(event),
   onInstead: () => settings.useWebSocket(),
+  onTrip: showPlace,
 });
 let callerSpeaks = false;
-let connected = false;
+let inCall = false;
 let watching = false;
 
 // Buttons.
@@ -56,6 +62,7 @@ $("talk").addEventListener("click", async () => {
 
 $("hang-up").addEventListener("click", () => call.stop());
 window.addEventListener("pagehide", () => call.stop());
+$("key").addEventListener("change", () => places.measure(settings.values.key));
 
 $("composer").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -78,7 +85,7 @@ function watchLevels() {
   level("caller-level", microphone.muted ? 0 : microphone.rms);
   $("talk").style.setProperty("--level", $("caller-level").style.getPropertyValue("--level"));
   renderStatus();
-  watching = connected || call.sounding;
+  watching = inCall || call.sounding;
   if (watching) requestAnimationFrame(watchLevels);
 }
 
@@ -119,7 +126,9 @@ const EVENTS = {
     // A reply that is cut before a word of it was heard came while the caller had not finished, flagged or not.
     const reopened = Boolean(record?.reopened) || (cut && !response.output.some(spokenText));
     if (reopened) transcript.reopened(response.output.map((item) => item.id));
-    if (isMeasured(record)) panel.add({ ...record, reopened }, response.output.map(spokenText).join(" "));
+    const tools = toolsOf(response);
+    transcript.add(...toolRows(tools));
+    if (isMeasured(record)) panel.add({ ...record, reopened }, response.output.map(spokenText).join(" "), tools);
     panel.pending = false;
   },
   error: ({ error }) => errorSentence(error) && notice(errorSentence(error)),
@@ -138,16 +147,26 @@ function showHeard(item) {
 function entered(state, sentence) {
   notice(sentence);
   callerSpeaks = false;
-  if (connected && state !== "live") transcript.end(sentence ? "The call ended" : "You hung up");
-  connected = state === "live";
+  if (inCall && !call.goesOn) transcript.end(sentence ? "The call ended" : "You hung up");
+  else if (inCall && state !== "live") transcript.broken();
+  if (call.goesOn && !inCall) {
+    panel.newCall();
+    settings.refresh();
+  }
+  inCall = call.goesOn;
   panel.pending = false;
-  if (connected) panel.newCall();
   if (state === "idle" || state === "failed") {
     microphone.stop();
     transcript.notSent();
   }
   render();
   if (!watching) watchLevels();
+}
+
+/** Of the PoP that has the call; `name` is "" where no directory has placed one. */
+function showPlace(name, ms) {
+  $("place").textContent = name && `at ${name}, ${Math.max(1, Math.round(ms))} ms away`;
+  $("place").hidden = !name;
 }
 
 function notice(sentence) {
@@ -178,3 +197,4 @@ function render() {
 }
 
 render();
+places.measure(settings.values.key);

@@ -1,7 +1,7 @@
 // Wires the dashboard: figures from the server to tiles, charts and tables; a chosen turn to its waterfall.
 
 import { Charts } from "./charts.js";
-import { Feed } from "./feed.js";
+import { ask, Feed, LOST } from "./feed.js";
 import { agentOf, clock, milliseconds, showCalls, showTurns } from "./tables.js";
 import { tilesOf } from "./tiles.js";
 import { showTurn } from "./turn-panel.js";
@@ -18,7 +18,8 @@ const charts = new Charts($, openTurn, (turn) => {
   $("chosen").textContent = `${clock(turn.at)}, ${milliseconds(turn.latency_ms)}; press Enter to show this turn`;
 });
 const feed = new Feed({
-  settings: () => ({ minutes: $("minutes").value, key }),
+  asks: () => ({ path: `/v1/dashboard?minutes=${$("minutes").value}`, key }),
+  everyMs: 2000,
   onView: show,
   onState: (state, sentence) => {
     $("notice").textContent = sentence;
@@ -60,8 +61,10 @@ function show(fresh) {
 }
 
 async function openTurn(id) {
-  const { turn: full, problem } = await feed.turn(id);
-  $("turn-problem").textContent = problem ?? "";
+  const { status, body } = await ask(`/v1/dashboard/turns/${encodeURIComponent(id)}`, key);
+  const full = status === 200 ? body : null;
+  const problem = full ? "" : (body?.error?.message ?? LOST);
+  $("turn-problem").textContent = problem;
   $("turn-problem").hidden = !problem;
   $("turn-body").hidden = Boolean(problem);
   $("turn-title").textContent = full ? `Turn at ${clock(full.turn.at)}, ${agentOf(full.turn)}` : "Turn";
@@ -70,7 +73,7 @@ async function openTurn(id) {
     $("answered").textContent = full.answered || "(nothing)";
     const record = { ...full.record, reopened: full.turn.cut_in };
     if (!$("turn").open) $("turn").showModal(); // first: bars are laid out in what is seen
-    return showTurn($, record, { budget: view.budget_ms, who: "the caller" });
+    return showTurn($, record, { budget: view.budget_ms, who: "the caller", tools: full.tools });
   }
   if (!$("turn").open) $("turn").showModal();
 }

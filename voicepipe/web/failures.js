@@ -1,5 +1,7 @@
 // Everything that can go wrong, each in a plain sentence that says what to do.
 
+import { bearer } from "./bearer.js";
+
 const MICROPHONE = {
   NotAllowedError:
     "The microphone is blocked for this page. Allow it in your browser's address bar, then press the button again. " +
@@ -56,22 +58,52 @@ const REFUSED = {
 };
 
 const WRONG_KEY = "This server does not know your key. Correct it at the top right, then start again.";
+const SILENT = { sentence: "The server does not answer. Is it running?", retry: true };
+export const PAUSED = { sentence: "The server did not answer within 5 seconds.", retry: true };
+const PATIENCE_MS = 5000;
+const NO_CALLS = { sentence: "The server takes no calls at the moment.", retry: true };
 
 /** Browsers do not say why a WebSocket was refused, so ask the same server over HTTP: {sentence, retry}. */
 export async function refused(model, key) {
   let asked, ready;
   try {
-    const headers = { "Content-Type": "application/json", ...(key && { Authorization: `Bearer ${key}` }) };
+    const headers = { "Content-Type": "application/json", ...bearer(key) };
     const body = JSON.stringify({ session: { type: "realtime", model } });
-    asked = await fetch("/v1/realtime/client_secrets", { method: "POST", headers, body });
-    ready = await fetch("/readyz");
-  } catch {
-    return { sentence: "The server does not answer. Is it running?", retry: true };
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    asked = await fetch("/v1/realtime/client_secrets", { method: "POST", headers, body, signal });
+    ready = await fetch("/readyz", { signal });
+  } catch (error) {
+    return error.name === "TimeoutError" ? PAUSED : SILENT;
   }
-  if (asked.status === 401 && key) return { sentence: WRONG_KEY, retry: false };
-  if (asked.status in REFUSED) return { sentence: REFUSED[asked.status], retry: false };
-  if (ready.status === 503) return { sentence: "The server takes no calls at the moment.", retry: true };
+  if (judged(asked.status, key)) return judged(asked.status, key);
+  if (ready.status === 503) return NO_CALLS;
   return { sentence: "The server refused the call: all its places are taken.", retry: true };
+}
+
+function judged(status, key) {
+  if (status === 401 && key) return { sentence: WRONG_KEY, retry: false };
+  return status in REFUSED ? { sentence: REFUSED[status], retry: false } : null;
+}
+
+const FULL = [429, 503];
+
+/** Whether the next PoP is tried after this one's answer; 0 or undefined: it gave none. `another`: there is one that the
+ *  directory has named as well. Where there is none, what is wrong with this one is told instead. */
+export function triesNext(status, another) {
+  return !status || FULL.includes(status) || (another && (status === 401 || status >= 500));
+}
+
+/** What it means that a directory names no PoP: {sentence, retry}. `status`: of its answer; 0: there was none. */
+export function notPlaced(status, key) {
+  if (!status) return SILENT;
+  return judged(status, key) ?? NO_CALLS;
+}
+
+/** The PoPs' names: the one that had the call, and the one that has it now; "" while it is looked for. */
+export function movedOn(from, to) {
+  if (!to) return `${from} stopped answering.`;
+  if (to === from) return `${from} did not answer for a while; the call goes on there.`;
+  return `${from} stopped answering; the call goes on at ${to}.`;
 }
 
 // Answers to what was right when it was sent: the reply, or its item, was gone by the time it arrived.

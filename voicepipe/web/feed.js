@@ -1,6 +1,7 @@
 // The server's figures, again and again: goes on when the server comes back, and asks for a key when it wants one.
 
-const EVERY_MS = 2000;
+import { bearer } from "./bearer.js";
+
 const PATIENCE_MS = 5000;
 
 export const LOST = "The server does not answer; trying again.";
@@ -18,19 +19,20 @@ export class Feed {
   #timer = 0;
   #round = 0; // answers to earlier questions are not shown over later ones
 
-  /** `settings()` gives {minutes, key}. `onView(view)`: fresh figures. `onState(state, sentence)`: as `judged`. */
-  constructor({ settings, onView, onState }) {
-    this.settings = settings;
+  /** `asks()` gives {path, key}. `onView(view)`: fresh figures. `onState(state, sentence)`: as `judged`. */
+  constructor({ asks, everyMs, onView, onState }) {
+    this.asks = asks;
+    this.everyMs = everyMs;
     this.onView = onView;
     this.onState = onState;
   }
 
-  /** Ask now, and from then on every two seconds. */
+  /** Ask now, and from then on every `everyMs`. */
   async refresh() {
     clearTimeout(this.#timer);
     const round = ++this.#round;
-    const { minutes, key } = this.settings();
-    const { status, body } = document.hidden ? {} : await get(`/v1/dashboard?minutes=${minutes}`, key);
+    const { path, key } = this.asks();
+    const { status, body } = document.hidden ? {} : await ask(path, key);
     if (round !== this.#round) return;
     if (status !== undefined) {
       const { state, sentence } = judged(status, Boolean(key), body?.error?.message);
@@ -38,22 +40,15 @@ export class Feed {
       if (state === "ok") this.onView(body);
       if (state === "locked") return; // until there is another key
     }
-    this.#timer = setTimeout(() => this.refresh(), EVERY_MS);
-  }
-
-  /** One turn in full: {turn, problem}, one of them null. */
-  async turn(id) {
-    const { status, body } = await get(`/v1/dashboard/turns/${encodeURIComponent(id)}`, this.settings().key);
-    if (status === 200) return { turn: body, problem: null };
-    return { turn: null, problem: body?.error?.message ?? LOST };
+    this.#timer = setTimeout(() => this.refresh(), this.everyMs);
   }
 }
 
-/** {status, body}; status 0: no answer. */
-async function get(path, key) {
+/** {status, body}; status 0: no answer. `sent`: what is posted, as JSON; without it the request is a GET. */
+export async function ask(path, key, sent) {
   try {
-    const headers = key ? { Authorization: `Bearer ${key}` } : {};
-    const answer = await fetch(path, { headers, signal: AbortSignal.timeout(PATIENCE_MS) });
+    const posted = sent && { method: "POST", body: JSON.stringify(sent) };
+    const answer = await fetch(path, { ...posted, headers: bearer(key), signal: AbortSignal.timeout(PATIENCE_MS) });
     return { status: answer.status, body: await answer.json() };
   } catch {
     return { status: 0, body: null };

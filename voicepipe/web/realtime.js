@@ -1,5 +1,7 @@
 // The Realtime conversation of a call, as OpenAI's GA convention has it, over any line: events out, events in.
 
+import { REPLAYED, replayOf } from "./replay.js";
+
 const RETRY_REPLY_MS = 250; // the server's reply may sound a little longer than its `response.done`
 
 export class RealtimeClient {
@@ -34,6 +36,18 @@ export class RealtimeClient {
     this.#reply();
   }
 
+  /** What was said before, on another line. To be called as soon as the call has begun: then nobody is greeted. */
+  replay(said) {
+    const { events, owed } = replayOf(said);
+    for (const event of events) this.#line.send(event);
+    if (owed) this.#reply();
+  }
+
+  /** As the line's. */
+  heard() {
+    return this.#line.heard();
+  }
+
   close() {
     this.#line.close();
   }
@@ -66,6 +80,7 @@ export class RealtimeClient {
         this.#line.send({ type: "conversation.item.retrieve", item_id: event.item_id });
         break;
       case "error":
+        if (event.error.event_id === REPLAYED) return; // such as what a lock forbids
         if (event.error.code === "conversation_already_has_active_response") {
           setTimeout(() => this.#reply(), RETRY_REPLY_MS);
           return;

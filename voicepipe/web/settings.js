@@ -1,5 +1,7 @@
 // What is chosen for the next call, from what the server offers: agents, voices by language, kinds of line.
 
+import { bearer } from "./bearer.js";
+
 const LANGUAGES = new Intl.DisplayNames(["en"], { type: "language" });
 
 function languageName(tag) {
@@ -34,15 +36,15 @@ export class Settings {
   /** `$(id)` finds an element of the page. */
   constructor($) {
     this.$ = $;
-    $("key").addEventListener("change", () => this.#ask());
-    addEventListener("hashchange", () => this.#takeKey() && this.#ask());
-    $("agent").addEventListener("change", () => this.#offerVoices());
+    $("key").addEventListener("change", () => this.refresh());
+    addEventListener("hashchange", () => this.#takeKey() && this.refresh());
+    $("agent").addEventListener("change", () => this.#agentChosen());
     const sheet = $("settings");
     sheet.addEventListener("change", () => this.#sumUp());
     sheet.addEventListener("keydown", ({ key }) => key === "Escape" && this.#close());
     document.addEventListener("click", ({ target }) => (sheet.open &&= sheet.contains(target)));
     this.#takeKey();
-    this.#ask();
+    this.refresh();
   }
 
   /** {model, voice, line, key}; "" where the server is to choose. */
@@ -65,18 +67,24 @@ export class Settings {
     return true;
   }
 
-  /** What was chosen stays chosen if there still is such a thing. */
-  async #ask() {
+  /** Ask what the server offers. What was chosen stays chosen if there still is such a thing. */
+  async refresh() {
     const { key } = this.values;
     [this.#agents, this.#voices] = await Promise.all([list("/v1/models", key), list("/v1/voices", key)]);
     const agents = this.#agents.map(({ id }) => option(id, id));
     fill(this.$("agent"), agents.length ? agents : [option("", "default agent")]);
-    this.#offerVoices();
+    this.#agentChosen();
     this.#sumUp();
   }
 
-  #offerVoices() {
+  #agentChosen() {
     const agent = this.#agents.find(({ id }) => id === this.$("agent").value);
+    this.#offerVoices(agent);
+    this.$("lacks").textContent = agent?.lacks ?? "";
+    this.$("lacks").hidden = !agent?.lacks;
+  }
+
+  #offerVoices(agent) {
     const own = option("", agent?.voice ? `the agent's own (${agent.voice})` : "the agent's own");
     const groups = voiceGroups(this.#voices, agent?.language ?? "en").map(({ label, voices }) => {
       const group = Object.assign(document.createElement("optgroup"), { label });
@@ -101,7 +109,7 @@ export class Settings {
 /** Empty where the server wants a key, or another one, or does not answer: a call will tell why. */
 async function list(path, key) {
   try {
-    const answer = await fetch(path, { headers: key ? { Authorization: `Bearer ${key}` } : {} });
+    const answer = await fetch(path, { headers: bearer(key) });
     return answer.ok ? (await answer.json()).data : [];
   } catch {
     return [];

@@ -21,8 +21,9 @@ export function tilesOf(view) {
   const prepared = totals.hits + totals.misses;
   return {
     p50: rounded(totals.p50),
-    p95: rounded(totals.p95),
-    p99: rounded(totals.p99),
+    "p50-of": totals.timed === 1 ? "the only turn" : "p50",
+    p95: rounded(totals.timed < 20 ? null : totals.p95), // of fewer turns it would be the slowest one's name
+    p99: rounded(totals.timed < 100 ? null : totals.p99),
     "latency-note": totals.turns
       ? `${counted(totals.timed, "timed turn")} · ${cutIn} (${percent(shares.cut_in)})${forgotten(view)}`
       : "no turns yet",

@@ -59,8 +59,7 @@ export class Transcript {
 
   /** A typed message, shown before the server has it. */
   typing(text) {
-    const { bubble } = this.#add(null, "caller sending", "You, typed");
-    bubble.querySelector(".words").textContent = text;
+    this.#add(null, "caller sending", "You, typed").words.textContent = text;
     this.#follow();
   }
 
@@ -75,8 +74,8 @@ export class Transcript {
 
   /** The server has the typed message. */
   typed(itemId, text) {
-    const waiting = this.#list.querySelector(".sending");
-    const bubble = waiting ?? this.#add(null, "caller", "You, typed").bubble;
+    if (this.#items.has(itemId)) return; // we have told it
+    const bubble = this.#list.querySelector(".sending") ?? this.#add(null, "caller", "You, typed").bubble;
     bubble.classList.remove("sending", "growing");
     bubble.removeAttribute("aria-busy");
     const words = bubble.querySelector(".words");
@@ -132,6 +131,25 @@ export class Transcript {
 
   // Both.
 
+  /** What was said and heard, in order: [{id, role, text, open}]; `open`: it was not finished. */
+  get said() {
+    return [...this.#items].map(([id, { bubble, words, open }]) => {
+      const plain = [...words.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE);
+      const text = plain.map((node) => node.data).join("").trim();
+      return { id, role: bubble.classList.contains("agent") ? "assistant" : "user", text, open };
+    });
+  }
+
+  /** Typed messages that no server has taken. */
+  get unsent() {
+    return [...this.#list.querySelectorAll(".sending .words")].map((words) => words.textContent);
+  }
+
+  /** The line broke: nothing comes of what was begun, and the conversation goes on over another line. */
+  broken() {
+    for (const [id, item] of [...this.#items]) item.words.textContent ? this.#close(item) : this.remove(id);
+  }
+
   remove(itemId) {
     const item = this.#items.get(itemId);
     if (!item) return;
@@ -146,7 +164,11 @@ export class Transcript {
     this.#items.forEach((item) => this.#close(item));
     this.#items.clear();
     this.#spoken = [];
-    if (this.#list.children.length) this.#list.append(element("li", "note", text));
+    if (this.#list.children.length) this.add(element("li", "note", text));
+  }
+
+  add(...rows) { // which nobody has said
+    this.#list.append(...rows);
     this.#follow();
   }
 

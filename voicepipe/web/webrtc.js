@@ -1,10 +1,13 @@
 // A line over WebRTC: the sound in tracks, the events in a data channel, connected by one HTTP request.
 
+import { bearer } from "./bearer.js";
+import { iceServers } from "./ice.js";
+
 const CONNECT_S = 8;
 const GATHER_S = 1; // of our own addresses: the server finds the others by the packets that come from them
 const LOST_S = 5; // most gaps that are shorter close by themselves
 const TELL_S = 1; // for the server to hear that we hang up
-const CALLS = "/v1/realtime/calls";
+const ANSWER_S = 3; // for one of several PoPs to answer the offer
 // Data channels have no closing codes: what a WebSocket would be closed with, by the error that is told last.
 const CLOSES = { session_expired: 1001, session_idle: 1001, server_error: 1011, server_shutdown: 1012 };
 
@@ -17,25 +20,28 @@ export class WebRtcLine {
   #connection = null;
   #channel = null;
   #sender = null;
+  #receiver = null;
   #speaker;
-  #headers;
-  #place = ""; // the call's own address
+  #at;
+  #key;
+  #call = ""; // its own address
   #timer = 0; // until it is connected, or connected again
   #begun = false; // the channel was open once
   #code; // of CLOSES, if the last event was such an error
   #over = false;
 
-  /** `voice`: "" for the agent's own. `onEvent(event)` gets every server event, `onClose({code, instead})` the end.
-   *  `code` is what a WebSocket would have been closed with; `instead` says why another kind of line should be tried. */
-  constructor({ model, key, voice }, speaker, { onEvent, onClose }) {
+  /** `at`: where, as `Places` says it. `key` opens the page's own server. `voice`: "" for the agent's own.
+   *  `onEvent(event)` gets every server event, `onClose({code, instead, status})` the end. `code` is what a WebSocket
+   *  would have been closed with; `instead` says why another kind of line should be tried; `status` is the answer of a
+   *  server that refuses the call. */
+  constructor({ at, model, key, voice }, speaker, { onEvent, onClose }) {
     this.onEvent = onEvent;
     this.onClose = onClose;
     this.#speaker = speaker;
-    this.#headers = key ? { Authorization: `Bearer ${key}` } : {};
+    this.#at = at;
+    this.#key = key;
     this.#timer = setTimeout(() => this.#lost(), CONNECT_S * 1000);
-    // What WebRTC fails with is a DOMException; otherwise the server does not answer, or not in this language.
-    const why = (error) => (error instanceof DOMException ? { instead: NO_SERVER } : {});
-    this.#dial(model, voice).catch((error) => this.#drop(why(error)));
+    this.#dial(model, voice).catch((error) => this.#drop(whyNot(error)));
   }
 
   get open() {
@@ -50,6 +56,12 @@ export class WebRtcLine {
     this.#sender.replaceTrack(microphone.track);
   }
 
+  /** Grows with whatever comes. */
+  async heard() {
+    const stats = (await this.#receiver?.getStats()) ?? new Map();
+    return [...stats.values()].find(({ type }) => type === "inbound-rtp")?.packetsReceived ?? 0;
+  }
+
   /** Silence. The server paces the sound, so it knows how much was heard. */
   silence() {
     if (this.#speaker.sounding) this.send({ type: "output_audio_buffer.clear" });
@@ -61,13 +73,14 @@ export class WebRtcLine {
   }
 
   async #dial(model, voice) {
-    const listed = await fetch("/v1/realtime/ice-servers", { headers: this.#headers });
-    const iceServers = listed.ok ? (await listed.json()).ice_servers : [];
+    const servers = await iceServers(this.#at);
     if (this.#over) return;
     if (!globalThis.RTCPeerConnection) return this.#end({ instead: NO_BROWSER });
-    const connection = (this.#connection = new RTCPeerConnection({ iceServers }));
+    const connection = (this.#connection = new RTCPeerConnection({ iceServers: servers }));
     // Without a track for now: whoever only types has no microphone.
-    this.#sender = connection.addTransceiver("audio", { direction: "sendrecv" }).sender;
+    const { sender, receiver } = connection.addTransceiver("audio", { direction: "sendrecv" });
+    this.#sender = sender;
+    this.#receiver = receiver;
     this.#channel = connection.createDataChannel("oai-events");
     this.#channel.onopen = () => this.#opened();
     this.#channel.onmessage = ({ data }) => this.#receive(JSON.parse(data));
@@ -81,10 +94,14 @@ export class WebRtcLine {
     const body = new FormData();
     body.append("sdp", connection.localDescription.sdp);
     body.append("session", JSON.stringify(session)); // with the offer: what comes later may come after the greeting
-    const answer = await fetch(CALLS, { method: "POST", headers: this.#headers, body });
-    this.#place = answer.headers.get("Location") ?? "";
+    const { pop, url, token } = this.#at;
+    const signal = pop ? AbortSignal.timeout(ANSWER_S * 1000) : undefined;
+    const answer = await fetch(url, { method: "POST", headers: bearer(token), body, signal });
+    this.#call = answer.headers.get("Location") ?? "";
     if (this.#over) return this.#delete();
-    if (!answer.ok) return this.#end(refusesCalls(answer) ? {} : { instead: NO_SERVER });
+    // A PoP's 5xx may be a proxy's, in its own words: another PoP may take the call as it is.
+    const refused = refusesCalls(answer) || (pop && answer.status >= 500);
+    if (!answer.ok) return this.#end(refused ? { status: answer.status } : { instead: NO_SERVER });
     await connection.setRemoteDescription({ type: "answer", sdp: await answer.text() });
   }
 
@@ -118,7 +135,7 @@ export class WebRtcLine {
     if (this.#over) return;
     if (!this.#begun) return this.#lost();
     if (this.#code) return this.#end({ code: this.#code });
-    const ready = await fetch("/readyz").then((answer) => answer.ok, () => false);
+    const ready = await fetch(this.#at.probe || "/readyz").then((answer) => answer.ok, () => false);
     this.#end({ code: ready ? 1000 : 1012 });
   }
 
@@ -127,10 +144,12 @@ export class WebRtcLine {
     if (!this.#over) this.#end(end, this.#delete());
   }
 
+  /** By the page's own server, which passes it on to the PoP. */
   async #delete() {
-    if (!this.#place) return;
+    if (!this.#call) return;
     const signal = AbortSignal.timeout(TELL_S * 1000);
-    await fetch(this.#place, { method: "DELETE", headers: this.#headers, keepalive: true, signal }).catch(() => {});
+    const headers = bearer(this.#key);
+    await fetch(this.#call, { method: "DELETE", headers, keepalive: true, signal }).catch(() => {});
   }
 
   #end(end, told = Promise.resolve()) {
@@ -142,6 +161,11 @@ export class WebRtcLine {
     this.#speaker.stop();
     this.onClose(end);
   }
+}
+
+/** What WebRTC fails with is a DOMException; otherwise the server does not answer, in time or in this language. */
+function whyNot(error) {
+  return error instanceof DOMException && error.name !== "TimeoutError" ? { instead: NO_SERVER } : {};
 }
 
 /** There is nobody to send later candidates to: wait for the first ones. */

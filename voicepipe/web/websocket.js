@@ -1,6 +1,7 @@
 // A line over a WebSocket: events, with the sound of both directions in them.
 
 const UNSENT_BYTES = 256 * 1024; // about four seconds of our audio
+const OPEN_S = 3; // for one of several PoPs to let us in
 
 function toBase64(buffer) {
   return btoa(String.fromCharCode(...new Uint8Array(buffer)));
@@ -13,21 +14,30 @@ function fromBase64(text) {
 export class WebSocketLine {
   #socket;
   #speaker;
+  #timer = 0; // until it is open
+  #messages = 0;
 
-  /** `voice`: "" for the agent's own. `onEvent(event)` gets every server event but those that carry sound,
-   *  `onClose({code})` the end. `key` must not be `unfitForWebSocket`. */
-  constructor({ model, key, voice }, speaker, { onEvent, onClose }) {
+  /** `at`: where, as `Places` says it; its token must not be `unfitForWebSocket`. `voice`: "" for the agent's own.
+   *  `onEvent(event)` gets every server event but those that carry sound, `onClose({code})` the end. */
+  constructor({ at, model, voice }, speaker, { onEvent, onClose }) {
     this.onEvent = onEvent;
     this.#speaker = speaker;
-    const url = new URL("/v1/realtime", location);
-    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    const url = new URL(at.url, location);
+    url.protocol = url.protocol.replace("http", "ws");
     url.searchParams.set("model", model);
     // Browsers cannot set headers on a WebSocket: by convention the key travels as a subprotocol.
-    const protocols = ["realtime", ...(key ? [`openai-insecure-api-key.${key}`] : [])];
+    const protocols = ["realtime", ...(at.token ? [`openai-insecure-api-key.${at.token}`] : [])];
     this.#socket = new WebSocket(url, protocols);
-    this.#socket.onopen = () => voice && this.#speakAs(voice); // at once: the greeting waits for it a moment
+    if (at.pop) this.#timer = setTimeout(() => this.#socket.close(), OPEN_S * 1000);
+    this.#socket.onopen = () => {
+      clearTimeout(this.#timer);
+      if (voice) this.#speakAs(voice); // at once: the greeting waits for it a moment
+    };
     this.#socket.onmessage = ({ data }) => this.#receive(JSON.parse(data));
-    this.#socket.onclose = ({ code }) => onClose({ code });
+    this.#socket.onclose = ({ code }) => {
+      clearTimeout(this.#timer);
+      onClose({ code });
+    };
   }
 
   get open() {
@@ -44,6 +54,11 @@ export class WebSocketLine {
       if (this.#socket.bufferedAmount > UNSENT_BYTES) return;
       this.send({ type: "input_audio_buffer.append", audio: toBase64(pcm) });
     };
+  }
+
+  /** Grows with whatever comes. */
+  async heard() {
+    return this.#messages;
   }
 
   /** Silence, at once; the server learns how much was heard, so that its history says what the caller knows. */
@@ -63,6 +78,7 @@ export class WebSocketLine {
   }
 
   #receive(event) {
+    this.#messages += 1;
     if (event.type === "response.output_audio.delta") {
       return this.#speaker.play(event.item_id, fromBase64(event.delta));
     }

@@ -65,7 +65,7 @@ async def ordered(order: Order) -> Said:
 async def one(attack: Attack, order: Order, told: Counter[str]) -> None:
     """Raises what the attack raises, and TimeoutError where it does not end."""
     key = "" if attack.by_stranger else order.key
-    target = Target(order.host, order.port, key, order.sip_port, order.pid, told)
+    target = Target(order.host, order.port, key, order.sip_port, order.pid, told=told)
     async with asyncio.timeout(order.seconds + GRACE_S):
         await attack.run(target, order.seconds)
 

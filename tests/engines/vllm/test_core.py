@@ -153,7 +153,7 @@ async def test_who_waits_for_one_that_hangs_is_told_when_it_is_ended() -> None:
     llm.errored = True
     await made.close()
     with pytest.raises(EngineDead):
-        await asyncio.wait_for(waiting, 20)
+        await asyncio.wait_for(waiting, 60)
     assert llm.output_handler.cancelled()
 
 

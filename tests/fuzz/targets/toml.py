@@ -1,8 +1,10 @@
 """Files that people write: a PoP's configuration, and agents, which are read again while calls are in progress."""
 
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import cast
+from unittest import mock
 
 from tests.fuzz.target import Target
 from voicepipe import toml_file
@@ -23,6 +25,8 @@ class _File:
     def __init__(self, data: bytes) -> None:
         self._data = data
 
+    parent = Path("/nowhere")
+
     def read_text(self, encoding: str) -> str:
         return self._data.decode(encoding)
 
@@ -37,9 +41,17 @@ def config(data: bytes) -> None:
         assert str(error)
 
 
+def _loaded(function: str) -> Callable[..., None]:
+    """Nothing is imported: what a name that was made up would do is not ours."""
+    if not function.startswith("voicepipe.tools_demo:"):
+        raise ConfigError(f"there is no module {function}")
+    return lambda **arguments: None
+
+
 def agent(data: bytes) -> None:
     try:
-        load_agent(cast(Path, _File(data)))
+        with mock.patch("voicepipe.tool_code.load", _loaded):
+            load_agent(cast(Path, _File(data)))
     except ConfigError as error:
         assert str(error)
 
@@ -58,7 +70,9 @@ def _agents() -> list[bytes]:
     """The first table of each agent that we ship, with some of its others."""
     seeds = []
     for path in sorted((data_directory() / "agents").glob("*.toml")):
-        first, *others = path.read_bytes().split(b"\n[")
+        text = path.read_bytes().replace(b"\nintents_file", b"\n# intents_file")
+        intents = path.parent / "intents" / path.name
+        first, *others = (text + b"\n" + intents.read_bytes() if intents.exists() else text).split(b"\n[")
         seeds += [b"\n[".join([first, *others[n : n + 3]]) for n in range(0, len(others), max(1, len(others) // 20))]
     return seeds
 

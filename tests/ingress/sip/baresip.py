@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import socket
 import struct
 import wave
 from collections.abc import AsyncIterator
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.ingress.sip.peer import free_port
+from tests.ports import free_port
 from voicepipe.audio import RATE, Pcm
 from voicepipe.audio.resample import Resampler
 
@@ -38,7 +37,7 @@ module_app ctrl_tcp.so
 """
 SILENCE_S = 120
 """baresip ends a call whose sound has ended."""
-SECONDS = 20.0
+SECONDS = 60.0
 WAV_HEADER = 44
 FRAME, AUDIBLE, QUIET = RATE // 10, 500, 12
 """Speech ends with so many frames of 100 ms that are not audible."""
@@ -131,7 +130,7 @@ class Baresip:
 async def baresip(folder: Path, account: str, *, on_loopback: bool = True) -> AsyncIterator[Baresip]:
     """One that keeps its files in `folder`; `account`: its address and parameters, as baresip has them. Not
     `on_loopback`: as it is installed, it takes the network's address for its own."""
-    control = _free_tcp_port()
+    control = free_port()
     sip = free_port()
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     await asyncio.to_thread(write, folder / "silence.wav", np.zeros(SILENCE_S * RATE, np.int16))
@@ -159,7 +158,7 @@ async def baresip(folder: Path, account: str, *, on_loopback: bool = True) -> As
         with suppress(ProcessLookupError):
             process.terminate()
         try:
-            await asyncio.wait_for(process.wait(), 10)
+            await asyncio.wait_for(process.wait(), 60)
         except TimeoutError:
             process.kill()
             await process.wait()
@@ -171,11 +170,6 @@ async def _connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWri
             with suppress(OSError):
                 return await asyncio.open_connection("127.0.0.1", port)
             await asyncio.sleep(0.05)
-
-
-def _free_tcp_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 def write(path: Path, pcm: Pcm) -> None:

@@ -3,14 +3,14 @@
 import asyncio
 import re
 import shutil
-import socket
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.ingress.sip.peer import Phone, free_port, opened
+from tests.ingress.sip.peer import Phone, opened
+from tests.ports import free_port
 from voicepipe import lan
 
 CONFIG = Path(__file__).parents[3] / "pops/deploy/kamailio.cfg"
@@ -31,7 +31,7 @@ class Sbc:
 @asynccontextmanager
 async def kamailio(folder: Path, pops: Sequence[int], trunk: str = "(src_ip == 127.0.0.1)") -> AsyncIterator[Sbc]:
     """One in front of PoPs at these UDP ports, which it knows to be there. Raises TimeoutError: it does not start."""
-    sbc = Sbc(_free_tcp_port(), free_port())
+    sbc = Sbc(free_port(), free_port())
     pem = await asyncio.to_thread(lan.certificate, folder / PEM, ["127.0.0.1"])
     pop_list = folder / "dispatcher.list"
     lines = [f"1 sip:127.0.0.1:{port} 0 {10 - n}\n" for n, port in enumerate(pops)]
@@ -54,7 +54,7 @@ async def kamailio(folder: Path, pops: Sequence[int], trunk: str = "(src_ip == 1
     finally:
         with suppress(ProcessLookupError):
             process.terminate()
-        await asyncio.wait_for(process.wait(), 20)
+        await asyncio.wait_for(process.wait(), 60)
         await reading
 
 
@@ -74,11 +74,6 @@ async def _ready(sbc: Sbc, process: asyncio.subprocess.Process, told: list[bytes
                 writer.close()
                 return
             await asyncio.sleep(0.05)
-
-
-def _free_tcp_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 class TlsPhone(Phone):

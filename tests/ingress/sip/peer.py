@@ -2,9 +2,8 @@
 
 import asyncio
 import secrets
-import socket
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,12 +11,14 @@ import msgspec
 import numpy as np
 
 from tests.ingress.fake_pop import FakePop, serving, tone
+from tests.ports import free_port
 from voicepipe.audio import Pcm, g711
 from voicepipe.config import Config
+from voicepipe.ingress.sip.lent import T1_S
 from voicepipe.phone_config import SipConfig
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
 
-SECONDS = 10.0
+SECONDS = 60.0
 """What is waited for comes within this, on slow machines too."""
 
 
@@ -185,8 +186,7 @@ class Phone:
     async def dial(self, body: str | None = None, headers: Sequence[tuple[str, str]] = (), **more: Any) -> Said:
         """INVITE, 200, ACK; the 200. Any other final answer is acknowledged and given, too."""
         after = len(self.said)
-        self.invite(body, headers, **more)
-        answer = await self.final("INVITE", after)
+        answer = await self.insisting(self.invite(body, headers, **more), "INVITE", after)
         self.took(answer)
         if answer.code == 200:
             self.ack()
@@ -203,8 +203,17 @@ class Phone:
 
     async def hang_up(self) -> Said:
         after = len(self.said)
-        self.request("BYE")
-        return await self.final("BYE", after)
+        return await self.insisting(self.request("BYE"), "BYE", after)
+
+    async def insisting(self, sent: bytes, method: str, after: int) -> Said:
+        """The final answer to what was sent, which goes out again until something answers (RFC 3261, 17.1)."""
+        async with asyncio.timeout(SECONDS):
+            while True:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(T1_S):
+                        return await self.final(method, after)
+                if not any(message.method == method and message.code for message in self.said[after:]):
+                    self.send(sent)
 
     # --- sound
 
@@ -241,13 +250,6 @@ class Phone:
 
     def loudest(self) -> int:
         return max((int(np.abs(g711.decode("pcmu", one.payload)).max(initial=0)) for one in self.heard()), default=0)
-
-
-def free_port() -> int:
-    """A UDP port of loopback that nobody has now."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def sip(config: Config | None = None, **changes: Any) -> Config:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ingress.sip.peer import free_port
+from tests.ports import free_port
 
 SCENARIOS = Path(__file__).parent / "sipp"
 SECONDS = 60
@@ -52,7 +52,7 @@ def _media_port() -> int:
     """An even port of loopback that is free, as is the one two above, which sipp takes for video; not one of those that
     the system gives to others meanwhile."""
     while True:
-        port = random.randrange(10_000, 30_000, 2)
+        port = random.randrange(31_000, 32_700, 2)
         with ExitStack() as stack, suppress(OSError):
             for wanted in (port, port + 2):
                 stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)).bind(("127.0.0.1", wanted))

@@ -3,7 +3,6 @@ transcribed by our own recogniser."""
 
 import asyncio
 import shutil
-import tomllib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,9 +14,10 @@ from latency_probes import clips
 from latency_probes.own_server import own_server
 from latency_probes.transcripts import errors, words
 from tests.ingress.sip.baresip import AUDIBLE, Baresip, baresip
-from tests.ingress.sip.peer import free_port
+from tests.ports import free_port
 from tests.spoken import spoken
 from tests.waiting import PATIENT_POP
+from voicepipe.agent_store import load_agent
 from voicepipe.audio import RATE, Pcm
 from voicepipe.audio.resample import Resampler
 from voicepipe.engines.sphinx import SphinxAsr
@@ -31,7 +31,7 @@ USER = '[[sip.users]]\nname = "ann"\npassword_env = "ANN_PASSWORD"\n'
 LOGIN = "auth_user=ann;auth_pass=s3cret"
 AGENT = Path(__file__).parents[3] / "configs/agents/front-desk.toml"
 HOURS = "We are open Tuesday to Sunday, from noon to ten in the evening. On Mondays we are closed."
-REPLIES: list[str] = [intent["reply"] for intent in tomllib.loads(AGENT.read_text())["intents"] if "reply" in intent]
+REPLIES: list[str] = [intent.reply for intent in load_agent(AGENT).intents if intent.reply]
 RECEIVES = r"audio=\d+/"
 """Followed by bits a second: the line that it prints time and again."""
 

@@ -59,7 +59,7 @@ async def test_hold_and_resume() -> None:
             resumed = await ann.dial(ann.sdp())
             assert resumed.code == 200 and "a=sendrecv" in resumed.body
             await ann.talk(0, 10)
-            await asyncio.wait_for(playout.drained(), 10)
+            await asyncio.wait_for(playout.drained(), 60)
             await until(lambda: len(spoken(ann.heard())) >= reply.size)
         assert spoken(ann.heard()) == g711.encode("pcmu", reply), "all that was being said is heard"
         await until(lambda: len(pop.calls[0].blocks) > heard)

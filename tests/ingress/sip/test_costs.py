@@ -13,6 +13,7 @@ import pytest
 from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.sip.peer import Phone, calling, phone, sip
 from tests.ingress.sip.test_floods import CARRIER, OTHER
+from tests.rtp.test_sdp import formats
 from voicepipe.ingress.sip import transactions
 from voicepipe.ingress.sip.call import _KEY
 from voicepipe.ingress.sip.doorkeeper import CALLS_OWN, Doorkeeper, Kind
@@ -55,6 +56,15 @@ async def test_an_info_without_a_key_takes_no_time(body: str) -> None:
 async def test_keys_as_gateways_write_them(body: str, key: str | None) -> None:
     found = _KEY.search(body)
     assert (found[1].upper() if found else None) == key
+
+
+async def test_an_offer_with_more_formats_than_there_are_payload_types_is_refused_in_a_sentence() -> None:
+    async with calling(FakePop(sip())) as ann:
+        refused = await ann.dial(ann.sdp(formats=formats(129)))
+        assert refused.code == 488 and "129 formats; at most 128 are read" in refused.header("warning")
+        ann.to_tag = ""
+        assert (await ann.dial(ann.sdp(formats=formats(128)))).code == 200
+        assert (await ann.hang_up()).code == 200
 
 
 # --- who cannot be hung up
@@ -278,4 +288,47 @@ async def test_who_gives_up_and_acknowledges_nothing_is_soon_forgotten(
         else:
             stack._transactions.timerE(requests[-1]._transaction)
     assert ended == 20 and len(stack._transactions.tserver) == 5, "it was 20"
+    stack.close()
+
+
+FAR = "127.0.0.2", 9
+"""Another telephone than PEER."""
+
+
+@pytest.mark.parametrize("forged", ["refused", "cancelled", "of many addresses"])
+async def test_who_gives_up_is_told_so_until_they_acknowledge_whatever_others_leave_unacknowledged(
+    forged: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The 487 was forgotten with the 257th answer that came after it, which is within 0.6 s of a flood."""
+    monkeypatch.setattr(transactions, "MOST_DOUBTFUL", 10)
+
+    def answer(asked: Request) -> None:
+        if asked.call_id == "abc0" or forged == "cancelled":
+            asked.respond(180, "Ringing", tag="t")
+        else:
+            asked.respond(503, "Service Unavailable")
+
+    stack = opened(answer)
+    for method in ("INVITE", "CANCEL"):
+        stack.read(request(method, 0), PEER)
+    for number in range(1, 50):
+        source = PEER if forged == "refused" else FAR if forged == "cancelled" else (f"127.0.1.{number}", 9)
+        for method in ("INVITE", "CANCEL"):
+            stack.read(request(method, number), source)
+    waiting = [call_id for call_id, *_ in stack._transactions.tserver]
+    assert len(waiting) == 10 and waiting[0] == "abc0", "the others are forgotten, the oldest first"
+    stack.close()
+
+
+async def test_a_hang_up_of_who_did_not_acknowledge_is_repeated_whatever_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transactions, "MOST_DOUBTFUL", 5)
+    stack = opened(lambda asked: asked.respond(503, "Service Unavailable"))
+    from_to = "From: <sip:a@b>;tag=1\r\nTo: <sip:a@b>;tag=2\r\n"
+    head = f"BYE sip:a@127.0.0.1:9 SIP/2.0\r\n{from_to}Call-ID: one\r\nCSeq: 1 BYE\r\n"
+    stack.send(head, "127.0.0.1", PEER, lambda said: None, doubtful=True)
+    for number in range(20):
+        stack.read(request("INVITE", number), PEER)
+    assert len(stack._transactions.tclient) == 1 and len(stack._transactions.tserver) == 4
     stack.close()

@@ -8,7 +8,8 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop, serving, settled, tone
 from tests.ingress.sip.kamailio import HAS_TLS, PROGRAM, TlsPhone, by_tls, kamailio
-from tests.ingress.sip.peer import free_port, phone, sip
+from tests.ingress.sip.peer import phone, sip
+from tests.ports import free_port
 from tests.waiting import until
 from voicepipe.audio import g711
 from voicepipe.errors import PopFull

@@ -1,5 +1,6 @@
 """Hosts that a caller names, and whose name server never answers: nobody else waits, and little is asked."""
 
+import socket
 import threading
 from collections.abc import Iterator
 
@@ -95,3 +96,20 @@ async def test_once_closed_nothing_is_sent(server: NameServer) -> None:
     server.go_on.set()
     await until(lambda: not sent.names._lookups._running)
     assert not sent.all and len(server.asked) == LIMITS.threads
+
+
+async def test_names_without_an_address_do_not_fill_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever calls may name another host in each call."""
+
+    def unknown(host: str, *_: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    sent = Sent()
+    for n in range(300):
+        sent.names.send(b"BYE", (f"{n}.invalid", 5060))
+        await until(lambda: not sent.names._waiting)
+    assert "'0.invalid' has no address ([Errno -2] Name or service not known)" in caplog.messages
+    assert len(caplog.records) < 200 and "SIP hosts without an address" in caplog.text

@@ -115,7 +115,7 @@ async def test_short_names_of_headers() -> None:
         ann.answer(await ann.got("REFER"), "202 Accepted")
         ann.request("NOTIFY", [("o", "refer")], "SIP/2.0 200 OK\r\n", kind="message/sipfrag")
         assert (await ann.final("NOTIFY")).code == 200
-        await asyncio.wait_for(task, 10)
+        await asyncio.wait_for(task, 60)
         ann.answers = True
         await ann.hang_up()
 

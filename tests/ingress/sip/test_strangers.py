@@ -65,7 +65,7 @@ async def insistent(ann: Phone) -> None:
     """Call; an INVITE that is not answered is sent again."""
     before = len(ann.said)
     sent = ann.invite()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not (answers := [said for said in ann.said[before:] if said.code == 200]):
             await asyncio.sleep(0.25)
             ann.sip.sendto(sent, ann.server)

@@ -34,7 +34,7 @@ async def test_a_transfer_is_told_when_somebody_took_the_call() -> None:
         await notify(ann, "100 Trying", len(ann.said))
         assert not task.done()
         await notify(ann, "200 OK", len(ann.said))
-        await asyncio.wait_for(task, 10)
+        await asyncio.wait_for(task, 60)
         ann.answers = True
         await ann.hang_up()
 
@@ -80,7 +80,7 @@ async def test_what_becomes_of_an_attempt_that_was_given_up_says_nothing_of_the_
         await notify(ann, "487 Request Terminated", len(ann.said), first)
         assert not task.done()
         await notify(ann, "200 OK", len(ann.said), refer.header("cseq").split()[0])
-        await asyncio.wait_for(task, 10)
+        await asyncio.wait_for(task, 60)
         ann.answers = True
         await ann.hang_up()
 
@@ -90,7 +90,7 @@ async def test_a_far_end_that_hangs_up_over_a_transfer_has_taken_it() -> None:
     async with calling(pop) as ann:
         task = await transferring(pop, ann)
         await ann.hang_up()
-        await asyncio.wait_for(task, 10)
+        await asyncio.wait_for(task, 60)
         await pop.calls[0].line.hang_up()
         await settled(pop)
         assert not [said for said in ann.said if said.start.startswith("BYE")]

@@ -1,7 +1,6 @@
 """A PoP that died and is started again: Telnyx's calls that it left behind are ended, and nobody else's."""
 
 import asyncio
-import socket
 from base64 import b64encode
 from typing import Any
 
@@ -9,6 +8,7 @@ import msgspec
 import pytest
 
 from tests.ingress.telephony.telnyx_provider import APPLICATION, CALL, call, post, streaming, telnyx
+from tests.ports import free_port
 from tests.waiting import until
 from voicepipe.config import Config, HttpConfig, PopConfig
 from voicepipe.ingress.telephony.telnyx_api import TelnyxApi
@@ -23,12 +23,6 @@ def leg(call_id: str, state: str | None, session: str = "") -> dict[str, Any]:
     """As Telnyx lists it."""
     return {"call_control_id": call_id, "call_session_id": session or call_id, "client_state": state,
             "call_leg_id": "l", "call_duration": 50, "record_type": "call"}  # fmt: skip
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def everybodys(port: int) -> list[dict[str, Any]]:

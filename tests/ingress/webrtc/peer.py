@@ -65,6 +65,12 @@ class Peer:
         lines = self.connection.localDescription.sdp.splitlines(keepends=True)
         return "".join(line for line in lines if not line.startswith("a=candidate"))
 
+    def ports(self) -> frozenset[int]:
+        """Of its own sockets, once it has made an offer."""
+        sctp = self.connection.sctp
+        assert sctp is not None
+        return frozenset(local.port for local in sctp.transport.transport.iceGatherer.getLocalCandidates())
+
     async def answered(self, sdp: str) -> None:
         await self.connection.setRemoteDescription(RTCSessionDescription(sdp, "answer"))
 

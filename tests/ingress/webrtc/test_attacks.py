@@ -26,8 +26,8 @@ async def test_a_call_beside_it_goes_on(name: str, caplog: pytest.LogCaptureFixt
     before = asyncio.all_tasks()
     async with serving(pop) as address:
         host, _, port = address.rpartition(":")
-        target = Target(host, int(port), pid=os.getpid())
         async with dialled(address) as (peer, _):
+            target = Target(host, int(port), pid=os.getpid(), spared=peer.ports())
             running = asyncio.create_task(attack.run(target, 1.5))
             frames, turns = peer.frames, 0
             while not running.done():

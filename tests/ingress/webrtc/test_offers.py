@@ -5,7 +5,7 @@ from starlette.datastructures import Headers
 
 from tests.stopwatch import watched
 from voicepipe.ingress.realtime.errors import WireError
-from voicepipe.ingress.webrtc.http import _offer
+from voicepipe.ingress.webrtc import offer
 
 MOST = 512 * 1024
 
@@ -25,23 +25,23 @@ async def test_a_forms_charset_is_passed_over(charset: str) -> None:
     slow = b"a" * 285_000
     async with watched() as longest:
         sent = form(sdp=slow + b"-" + slow, session=b"{}")
-        offer, _ = await _offer(headers(f"boundary=b; charset={charset}"), sent, MOST)
-    assert len(offer) == 570_001
+        sdp, _ = await offer.read(headers(f"boundary=b; charset={charset}"), sent, MOST)
+    assert len(sdp) == 570_001
     assert longest.step_s < 0.5
 
 
 async def test_a_form_is_read_in_steps() -> None:
     async with watched() as longest:
         with pytest.raises(WireError, match="form"):
-            await _offer(headers(), b"--b" + b" " * 570_000 + b"\r\n" + form(session=b"{}")[5:], MOST)
+            await offer.read(headers(), b"--b" + b" " * 570_000 + b"\r\n" + form(session=b"{}")[5:], MOST)
     assert longest.step_s < 0.1
 
 
 async def test_what_is_no_utf_8_is_taken_as_it_can_be() -> None:
-    assert (await _offer(headers(), form(sdp=b"v=\xff"), MOST))[0].startswith("v=")
+    assert (await offer.read(headers(), form(sdp=b"v=\xff"), MOST))[0].startswith("v=")
 
 
 @pytest.mark.parametrize("parameters", ["", "boundary=", 'boundary="a\\"b"', "charset=utf-8"])
 async def test_a_form_without_a_boundary_is_the_clients_mistake(parameters: str) -> None:
     with pytest.raises(WireError, match="boundary"):
-        await _offer(headers(parameters), form(sdp=b"v=0"), MOST)
+        await offer.read(headers(parameters), form(sdp=b"v=0"), MOST)

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import platform
-import sys
 from contextlib import ExitStack
 from importlib import metadata
 from pathlib import Path
@@ -11,19 +10,18 @@ from pathlib import Path
 from rich.console import Console
 
 from voicepipe import __version__
+from voicepipe.bench.consoles import for_tables
 from voicepipe.bench.engines.chosen import Options, device_of, loaded
 from voicepipe.bench.engines.measure import measured
 from voicepipe.bench.engines.report import Report
 from voicepipe.errors import ConfigError
 
-WIDTH = 110
-"""Of the table where it goes to a file."""
 LIBRARIES = ("torch", "vllm", "faster-whisper", "ctranslate2")
 
 
 def run(options: Options, json_file: Path | None, markdown: bool) -> int:
     """Measure and print. Raises ConfigError, EngineError."""
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+    console = for_tables()
     progress = Console(stderr=True, highlight=False)
     report = asyncio.run(_run(options, progress))
     if markdown:

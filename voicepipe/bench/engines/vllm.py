@@ -10,9 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from voicepipe.bench.engines.load import CACHED_TOKENS, TRAFFIC
-from voicepipe.config import settle_environment
 from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.vllm.core import ENVIRONMENT
+from voicepipe.environment import settle_environment
 from voicepipe.errors import EngineError, EngineMissing
 from voicepipe.sizing import memory
 from voicepipe.sizing.shapes import LlmShape

@@ -5,13 +5,17 @@
 
 import re
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from voicepipe.agent import Agent, Intent
 from voicepipe.engines.base import Message
 from voicepipe.engines.frontdesk import slots
 from voicepipe.engines.frontdesk.matcher import Match, Matcher
+from voicepipe.engines.frontdesk.results import as_object, readable
 from voicepipe.engines.frontdesk.sound import words
+from voicepipe.turn.answers import answers
 from voicepipe.turn.keypad import as_digits
+from voicepipe.turn.transfer import TRANSFER_TOOL
 
 ACCEPT = 0.4
 """A match below this score is not understood, ..."""
@@ -33,6 +37,18 @@ CORRECTION = re.compile(
 )
 """The caller takes back a detail of a task that is done."""
 
+_BEFORE = r"^(?:(?:oh|well|um|uh|er|and|so) )*"
+YES = re.compile(
+    _BEFORE + r"(?:yes|yeah|yep|yup|sure|of course|certainly|absolutely|exactly|correct|right|okay|ok|fine|alright|"
+    r"all right|perfect|great|good|lovely|please|do (?:that|it)|go ahead|sounds good|"
+    r"i do|we do|that (?:is|would be) (?:right|correct|fine|great|lovely))\b(?!.*\b(?:but|wait|first|not)\b)"
+)
+NO = re.compile(_BEFORE + r"(?:no|nope|nah|not|do not|wrong|that is (?:not|wrong))\b")
+"""What is said to the question whether all is right."""
+
+DO_IT = re.compile(_BEFORE + r"\w+ (?:that|it)\b")
+"""In the words of the task itself a yes, too: "cancel it please"."""
+
 LEAVING = re.compile(r"\b(?:never mind|forget (?:it|about)|cancel|leave it|goodbye|bye|that is all|not want|stop)\b")
 """The caller drops the task that is being filled."""
 
@@ -46,11 +62,26 @@ class State:
     values: dict[str, str] = field(default_factory=dict)
     asked: str = ""
     """Slot that the caller has been asked for."""
+    confirming: bool = False
+    """The caller has been asked whether the values are right."""
     done: bool = False
     """The task is complete; its values stay for corrections."""
+    checked: dict[str, str] = field(default_factory=dict)
+    """Values that the task's `check` was last called with."""
+    calls: dict[str, str] = field(default_factory=dict)
+    """Tools that were called, by the call's id."""
     last_reply: str = ""
     misses: int = 0
     """Turns in a row that were not understood."""
+
+    @property
+    def open(self) -> bool:
+        """A question of the agent's waits for its answer."""
+        return bool(self.asked) or self.confirming
+
+    def afresh(self, task: str = "") -> "State":
+        """The task is over, or another one begins."""
+        return State(task=task, last_reply=self.last_reply, calls=self.calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +118,10 @@ class Dialogue:
         """Where the conversation stands after one more message."""
         if message.role == "user":
             return self.hear(state, as_digits(message.text))[0]
+        if message.role == "tool":
+            return self.told(state, message)[0]
+        if message.call:
+            state = replace(state, calls=state.calls | {message.call.call_id: message.call.name})
         return self._said(state, message.text) if message.role == "assistant" and message.text else state
 
     def hear(self, state: State, text: str) -> tuple[State, Answer]:
@@ -96,57 +131,157 @@ class Dialogue:
             return self._missed(state)
         match = self.match(text)
         task = self.intents.get(state.task)
-        if task and state.asked and not state.done:
+        if task and not state.done:
             return self._in_task(state, task, text, match)
         if task and CORRECTION.search(" ".join(words(text))):
-            values = self._read(task, text, "")
+            values = self._read(state, task, text)
             if values:
                 return self._advance(replace(state, values=state.values | values), task)
         if match.score < ACCEPT or match.margin < MARGIN:
             return self._missed(state)
         intent = self.intents[match.name]
         if intent.slots:
-            fresh = State(task=intent.name, values=self._read(intent, text, ""), last_reply=state.last_reply)
-            return self._advance(fresh, intent)
+            return self._begun(state, intent, text)
         return replace(state, misses=0), self._plain(state, intent)
+
+    def _begun(self, state: State, task: Intent, text: str) -> tuple[State, Answer]:
+        """A task that needs details, some of which the caller may have said already."""
+        fresh = state.afresh(task.name)
+        return self._advance(replace(fresh, values=self._read(fresh, task, text)), task)
+
+    def told(self, state: State, result: Message) -> tuple[State, Answer]:
+        """A tool has answered: the new state, and what to say of it."""
+        name, task = state.calls.get(result.call_id, ""), self.intents.get(state.task)
+        if result.text.startswith("Error:"):
+            said = self.agent.transfer_failed if name == TRANSFER_TOOL else self.agent.fallback
+            return state, Answer(said)
+        if not task or name not in (task.check, task.tool):
+            return state, Answer(self._of_result(name, result.text))
+        found = as_object(result.text)
+        values = state.values | {slot: str(found[slot]) for slot in task.slots if slot in found}
+        if problem := str(found.get("problem", "")):
+            return self._refused(replace(state, values=values), task, str(found.get("about", "")), problem)
+        if name == task.check:
+            return self._advance(replace(state, values=values), task)
+        return state, Answer(fill(task.reply, spoken(state.values) | {"result": readable(result.text)}))
+
+    def _of_result(self, name: str, result: str) -> str:
+        """What is said of a tool of no task: an intent's reply with {result} in it, or the result alone."""
+        intent = next((each for each in self.intents.values() if each.tool == name and not each.slots), None)
+        said = readable(result)
+        return fill(intent.reply, {"result": said}) if intent else said or self.agent.acknowledgement
+
+    def _refused(self, state: State, task: Intent, about: str, problem: str) -> tuple[State, Answer]:
+        """A tool would not have it: that detail is asked for again; without one the task is over."""
+        if about not in task.slots:
+            return state.afresh(), Answer(problem)
+        values = {slot: value for slot, value in state.values.items() if slot != about}
+        # Not checked: the same once more is to be refused once more.
+        again = replace(state, values=values, checked={}, asked=about, confirming=False, done=False, misses=0)
+        return again, Answer(f"{problem} {self._question(again, task)}")
 
     def _in_task(self, state: State, task: Intent, text: str, match: Match) -> tuple[State, Answer]:
         """An answer to the question, a detail that was not asked for, something else, or nothing."""
+        said = " ".join(words(text))
         other = match.name != task.name
-        values = {} if other and match.score >= SURE else self._read(task, text, state.asked)
+        values = self._read(state, task, text)
+        answering = slots.is_phone(state.asked) or answers(text, self._question(state, task))
+        if other and match.score >= SURE and not (answering or self.intents[match.name].slots):
+            values = {}  # "Do you have parking for two cars?"
+        changed = {slot: value for slot, value in values.items() if state.values.get(slot) != value}
+        if changed:
+            return self._advance(replace(state, values=state.values | changed, confirming=False), task)
+        if other and match.score >= SURE and self.intents[match.name].listens:
+            return replace(state, misses=0), self._plain(state, self.intents[match.name])
+        if state.confirming and (answered := self._confirmed(state, task, said, other)):
+            return answered
         if values:
-            return self._advance(replace(state, values=state.values | values), task)
-        leaving = bool(LEAVING.search(" ".join(words(text))))
-        if other and match.score >= (ACCEPT if leaving else INTERJECTION):
-            answer = self._plain(state, self.intents[match.name])
+            return self._advance(state, task)
+        leaving = bool(LEAVING.search(said)) and other
+        if other and match.score >= (ACCEPT if leaving or self.intents[match.name].listens else INTERJECTION):
+            intent = self.intents[match.name]
+            if intent.slots:
+                return self._dropped(state) if leaving else self._begun(state, intent, text)
+            answer = self._plain(state, intent)
+            if intent.listens:
+                return replace(state, misses=0), answer
             if leaving or answer.transfer:
-                return State(last_reply=state.last_reply), answer
-            again = "" if answer.text == state.last_reply else f" {_question(task, state.asked)}"
+                return state.afresh(), answer
+            again = "" if answer.text == state.last_reply else f" {self._question(state, task)}"
             return replace(state, misses=0), replace(answer, text=answer.text + again, end_call=False)
         if leaving:
-            return State(last_reply=state.last_reply), Answer(self.agent.acknowledgement)
+            return self._dropped(state)
         missed, answer = self._missed(state)
         excuse = re.split(r"(?<=[.!?])\s", self.agent.not_understood[0])[0] if self.agent.not_understood else ""
-        return missed, replace(answer, text=f"{excuse} {_question(task, state.asked)}".strip())
+        return missed, replace(answer, text=f"{excuse} {self._question(state, task)}".strip())
 
-    def _read(self, task: Intent, text: str, asked: str) -> dict[str, str]:
+    def _dropped(self, state: State) -> tuple[State, Answer]:
+        return state.afresh(), Answer(self.agent.acknowledgement)
+
+    def _confirmed(self, state: State, task: Intent, said: str, other: bool) -> tuple[State, Answer] | None:
+        """The answer to "is that right?"; None: it was none."""
+        if NO.search(said):
+            if wrong := next((slot for slot in task.slots if slots.named(slot, said)), ""):
+                kept = {slot: value for slot, value in state.values.items() if slot != wrong}
+                return self._advance(replace(state, values=kept, confirming=False), task)
+            if task.denied.rstrip().endswith("?"):
+                return replace(state, confirming=False, misses=0), Answer(task.denied)
+            return state.afresh(), Answer(task.denied)
+        if YES.search(said) or (DO_IT.search(said) and not other):
+            return self._advance(state, task, agreed=True)
+        return None
+
+    def _read(self, state: State, task: Intent, text: str) -> dict[str, str]:
         """The details of `task` in `text`."""
-        found = {slot: slots.reader(slot)(text, slot == asked) for slot in task.slots}
+        asked = state.asked
+        found = {slot: slots.read(slot, text, slot == asked, state.values.get(slot, "")) for slot in task.slots}
+        if phone := next((slot for slot, value in found.items() if value and slots.is_phone(slot)), ""):
+            # Its digits are no time and no number of guests; a name may stand before it.
+            rest = slots.before_number(text)
+            names = {slot: slots.read(slot, rest, slot == asked) for slot in task.slots if slots.is_name(slot)}
+            return {phone: found[phone]} | {slot: value for slot, value in names.items() if value}
         strict = {slot: value for slot, value in found.items() if value and slot != asked}
-        if asked and strict and not slots.reader(asked)(text, False):
+        if asked and strict and slots.of_others(asked):
+            return strict | {asked: ", ".join(strict.values())}
+        if asked and strict and not slots.read(asked, text, False):
             # "at seven", said when asked for the number of people, is a time and not seven people.
             return strict
         return {slot: value for slot, value in found.items() if value}
 
-    def _advance(self, state: State, task: Intent) -> tuple[State, Answer]:
-        """Ask for the next detail, or finish the task."""
+    def _advance(self, state: State, task: Intent, *, agreed: bool = False) -> tuple[State, Answer]:
+        """Ask for the next detail, or whether all is right, or finish the task. What is due is checked before that is
+        said: `Answer.text` stands for a check that finds nothing wrong."""
         missing = next((slot for slot in task.slots if slot not in state.values), "")
-        if missing:
-            question = task.slots[missing] if not state.asked or missing != state.asked else _question(task, missing)
-            return replace(state, asked=missing, done=False, misses=0), Answer(question)
-        done = replace(state, asked="", done=True, misses=0)
-        values = {slot: state.values[slot] for slot in task.slots}
-        return done, Answer(fill(task.reply, values), task.tool, values, task.transfer, task.end_call)
+        if missing or (task.confirm and not agreed):
+            again = bool(missing) and missing == state.asked
+            asked = replace(state, asked=missing, confirming=not missing, done=False, misses=0)
+            text = self._question(asked, task) if again else fill(_asking(asked, task), spoken(state.values))
+            due = self._due(task, state.values)
+            if due and due != state.checked:
+                return replace(asked, checked=due), Answer(text, task.check, due)
+            return asked, Answer(text)
+        done = replace(state, asked="", confirming=False, done=True, misses=0)
+        text = fill(task.reply, spoken(state.values))
+        return done, Answer(text, task.tool, self._taken(task.tool, task, state.values), task.transfer, task.end_call)
+
+    def _due(self, task: Intent, values: dict[str, str]) -> dict[str, str]:
+        """What `check` is to be called with; nothing while it needs more."""
+        if not task.check:
+            return {}
+        needs = self._schema(task.check).get("required", task.slots)
+        return self._taken(task.check, task, values) if all(slot in values for slot in needs) else {}
+
+    def _taken(self, tool: str, task: Intent, values: dict[str, str]) -> dict[str, str]:
+        """The values that the tool has parameters for, in the order of the slots."""
+        takes = self._schema(tool).get("properties") or task.slots
+        return {slot: values[slot] for slot in task.slots if slot in values and slot in takes}
+
+    def _schema(self, name: str) -> dict[str, Any]:
+        return next((tool.parameters for tool in self.agent.tools if tool.name == name), {})
+
+    def _question(self, state: State, task: Intent) -> str:
+        """The open question, again: of "With pleasure. For how many?" the last sentence."""
+        return re.split(r"(?<=[.!?])\s", fill(_asking(state, task), spoken(state.values)))[-1]
 
     def _plain(self, state: State, intent: Intent) -> Answer:
         text = fill(intent.reply, {"last_reply": state.last_reply or self.agent.greeting})
@@ -160,15 +295,24 @@ class Dialogue:
     def _said(self, state: State, text: str) -> State:
         """The assistant really said `text`: an open question in it is the one that the caller answers."""
         task = self.intents.get(state.task)
-        asked = state.asked
-        if task and not state.done:
-            asked = next((slot for slot in task.slots if _question(task, slot) in text), asked)
-        return replace(state, asked=asked, last_reply=text)
+        if not task or state.done:
+            return replace(state, last_reply=text)
+        asked, confirming = state.asked, state.confirming
+        for at in [replace(state, asked=slot) for slot in task.slots] + [replace(state, asked="", confirming=True)]:
+            if (question := self._question(at, task)) and question in text:
+                asked, confirming = at.asked, not at.asked
+                break
+        return replace(state, asked=asked, confirming=confirming, last_reply=text)
 
 
-def _question(task: Intent, slot: str) -> str:
-    """The last sentence of the slot's question: "With pleasure. For how many?" is asked again as "For how many?"."""
-    return re.split(r"(?<=[.!?])\s", task.slots[slot].strip())[-1]
+def _asking(state: State, task: Intent) -> str:
+    """The text of the open question; empty: there is none."""
+    return task.slots[state.asked] if state.asked else task.confirm if state.confirming else ""
+
+
+def spoken(values: dict[str, str]) -> dict[str, str]:
+    """As they are read back."""
+    return {slot: slots.spoken(slot, value) for slot, value in values.items()}
 
 
 def fill(template: str, values: dict[str, str]) -> str:

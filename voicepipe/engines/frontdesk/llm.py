@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from voicepipe.agent import Agent, ToolSpec
-from voicepipe.engines.base import Delta, Message, Prompt, ToolCall
+from voicepipe.engines.base import Answering, Delta, Message, Prompt, ToolCall
 from voicepipe.engines.frontdesk import guess
 from voicepipe.engines.frontdesk.dialogue import ACCEPT, MAX_CHARS, Answer, Dialogue, State, fill
 from voicepipe.engines.frontdesk.steps import Steps, at_once, unhurried
@@ -36,6 +36,11 @@ GREET = re.compile(
 WORDS = 64
 """After so many words of a reply the others get their turn: a client can have 60,000 of them said."""
 
+WAYS_OUT = 'set engines.llm to "auto" (a model that runs on this machine) or "openai" (with openai.base_url).'
+
+NO_MODEL = "I cannot answer that, since I have no language model."
+"""Said for an agent without intents: an echo of the caller's words would seem to be an answer."""
+
 NOBODY = Agent(name="", greeting="Hello, how can I help you?")
 """Answers where a prompt names no agent."""
 
@@ -53,6 +58,12 @@ class FrontdeskLlm:
     async def close(self) -> None:
         """Forget all agents."""
         self._dialogues.clear()
+
+    def answering(self, agent: Agent) -> Answering:
+        lacks = (
+            f"Agent {agent.name} has no [[intents]], and the embedded language engine knows nothing else: {WAYS_OUT}"
+        )
+        return Answering("the embedded engine", "" if agent.intents else lacks)
 
     async def warm(self, prompt: Prompt) -> None:
         """Learn the prompt's agent, in a thread: 2,000 examples take about 0.7 s, which no caller should wait for."""
@@ -112,7 +123,7 @@ def work(dialogue: Dialogue, prompt: Prompt) -> Steps[list[Delta]]:
     if call := (yield from _foreign_call(dialogue, prompt, state, answer, text)):
         return [call]
     if not answer.understood and not dialogue.intents and text.strip():
-        return [f"You said: {text.strip().rstrip('.?!')}."]
+        return [NO_MODEL]
     if not answer.understood and (news or _pending(prompt.messages)):
         # Most likely the end of what the tool was called for.
         return [" ".join(news) or dialogue.agent.acknowledgement]
@@ -148,15 +159,15 @@ def _foreign_call(
     dialogue: Dialogue, prompt: Prompt, state: State, answer: Answer, text: str
 ) -> Steps[ToolCall | None]:
     """The call of a tool that no intent knows, if it is required or nearer to the caller's words than an intent."""
-    own = {intent.tool for intent in dialogue.intents.values()} | {TRANSFER_TOOL, END_CALL}
-    foreign = [tool for tool in prompt.tools if tool.name not in own]
+    own = {tool for intent in dialogue.intents.values() for tool in (intent.tool, intent.check)}
+    foreign = [tool for tool in prompt.tools if tool.name not in own | {TRANSFER_TOOL, END_CALL}]
     choice = prompt.tool_choice
     forced = next((tool for tool in prompt.tools if tool.name == choice), None)
     if forced is None and choice == "required" and answer.tool not in {tool.name for tool in prompt.tools}:
         forced = (yield from guess.choose(foreign, text)) or next(iter(foreign or prompt.tools), None)
     if forced is not None:
         return None if forced.name == answer.tool else _call(forced.name, (yield from guess.arguments(forced, text)))
-    if choice != "auto" or state.asked or dialogue.match(text).score >= 2 * ACCEPT:
+    if choice != "auto" or state.open or dialogue.match(text).score >= 2 * ACCEPT:
         return None
     chosen = yield from guess.choose(foreign, text)
     return _call(chosen.name, (yield from guess.arguments(chosen, text))) if chosen else None
@@ -180,13 +191,10 @@ def typed(tool: ToolSpec, values: dict[str, str]) -> dict[str, Any]:
 def _news(dialogue: Dialogue, messages: Sequence[Message], states: Sequence[State]) -> Steps[list[str]]:
     """What tools have answered since the agent last said something. `states`: before each message."""
     first = _unspoken(messages)
-    calls: dict[str, str] = {}
     news: list[str] = []
     for index, message in enumerate(messages):
-        if message.call is not None:
-            calls[message.call.call_id] = message.call.name
         if message.role == "tool" and index >= first:
-            news.append(_after_tool(dialogue, states[index], calls.get(message.call_id, ""), message.text))
+            news.append(dialogue.told(states[index], message)[1].text)
             yield
     return news
 
@@ -201,43 +209,3 @@ def _unspoken(messages: Sequence[Message]) -> int:
     """Behind the last thing that the agent said."""
     spoken = (index for index in range(len(messages) - 1, -1, -1) if messages[index].role == "assistant")
     return next((index + 1 for index in spoken if messages[index].text), 0)
-
-
-def _after_tool(dialogue: Dialogue, state: State, name: str, answered: str) -> str:
-    """What is said when the tool `name` has answered: the intent's reply with {result} in it, or the result alone."""
-    if answered.startswith("Error:"):
-        return dialogue.agent.transfer_failed if name == TRANSFER_TOOL else dialogue.agent.fallback
-    result = readable(answered)
-    task = dialogue.intents.get(state.task)
-    if task and task.tool == name:
-        return fill(task.reply, {**state.values, "result": result})
-    intent = next((intent for intent in dialogue.intents.values() if intent.tool == name and not intent.slots), None)
-    if intent:
-        return fill(intent.reply, {"result": result})
-    return result or dialogue.agent.acknowledgement
-
-
-def readable(result: str) -> str:
-    """A tool's result as a sentence: JSON is read out as names and values."""
-    try:
-        return _sentence(json.loads(result))
-    except (ValueError, RecursionError):
-        return result.strip()
-
-
-def _sentence(data: Any) -> str:
-    if isinstance(data, dict):
-        said = ", ".join(f"{name.replace('_', ' ')}: {_plain(value)}" for name, value in data.items())
-        return f"{said[:1].upper()}{said[1:]}." if said else ""
-    said = _plain(data).strip()
-    return said if said.endswith((".", "?", "!")) else f"{said}."
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "nothing"}[value]
-    if isinstance(value, list):
-        return ", ".join(_plain(entry) for entry in value)
-    if isinstance(value, dict):
-        return ", ".join(f"{name.replace('_', ' ')} {_plain(entry)}" for name, entry in value.items())
-    return str(value)

@@ -65,6 +65,7 @@ HALF_OF_DAY = (
     (r"\bam\b|\bin the morning\b", "am"),
 )
 RELATIVE_DAYS = (
+    (r"\byesterday\b|\blast night\b", "yesterday"),
     (r"\bday after tomorrow\b", "the day after tomorrow"),
     (r"\btomorrow\b", "tomorrow"),
     (r"\btonight\b|\bthis evening\b|\bthis night\b", "tonight"),
@@ -135,7 +136,7 @@ def day(text: str, asked: bool) -> str:
     for token, before in zip(tokens, ["", *tokens], strict=False):
         singular = token.removesuffix("s")
         if singular in WEEKDAYS:
-            return f"next {singular.title()}" if before == "next" else singular.title()
+            return f"{before} {singular.title()}" if before in ("next", "last") else singular.title()
     return _day_by_sound(tokens, asked)
 
 
@@ -159,7 +160,11 @@ def _date(plain: str, tokens: Sequence[str]) -> str:
                 number = value + index
     if not number and {"thirtieth"} & set(tokens):
         number = 30
-    if month and not number and (found := re.search(rf"\b(\d+) (?:of )?{month}\b|\b{month} (?:the )?(\d+)\b", plain)):
+    if (
+        month
+        and not number
+        and (found := re.search(rf"\b(\d+) ?(?:st|nd|rd|th)? (?:of )?{month}\b|\b{month} (?:the )?(\d+)\b", plain))
+    ):
         number = int(found[1] or found[2])
     if not 1 <= number <= 31 or (not month and "the" not in tokens):
         return ""
@@ -221,19 +226,50 @@ def _written(hour: int, minute: int, half: str) -> str:
     return f"{hour} {half}" if half else f"{hour} o'clock"
 
 
+LEAD = re.compile(
+    r"\b(?:my name is|the name is|under the name(?: of)?|name is|under|this is|it is|i am|on the name|for)\s+(.+)"
+)
+NO_NAME = frozenset(
+    "a an the you your my me what which when where who how do does did can could would will is are was not no yes wait "
+    "stop want need have give tell why sorry i it that this there please table booking moment wrong right name".split()
+)
+"""None of these is part of a person's name."""
+SPELLS = frozenset("spelled spell spelling under for so and well um uh okay".split())
+"""None of these stands for a name before a name that is spelled."""
+NAME_WORDS = 4
+_LETTER = r"(?:double )?[a-z](?: (?:as in|for|like) [a-z]{2,})?"
+LETTERS = re.compile(rf"\b{_LETTER}(?:(?: and)? {_LETTER}){{2,}}\b")
+"""A word that is spelled: "b r o w n", "b as in bravo, r, o, double n"."""
+
+
 def name(text: str, asked: bool) -> str:
-    """A person's name: "Ann Brown"."""
-    lead = r"\b(?:my name is|the name is|under the name(?: of)?|name is|under|this is|it is|i am|on the name)\s+(.+)"
-    found = re.search(lead, " ".join(words(text)))
-    strict = re.search(r"\bname\b", text.lower())
-    if found and (asked or strict):
-        return found[1].title()
-    return " ".join(words(text)).title() if asked and not text.isdecimal() else ""
+    """A person's name: "Ann Brown"; spelled in letters, too."""
+    said = " ".join(words(text))
+    if (asked or re.search(r"\b(?:name|spelled|spell)\b", said)) and (letters := LETTERS.search(said)):
+        before = [word for word in said[: letters.start()].split() if word not in NO_NAME | SPELLS]
+        return " ".join([*before[:-1], _joined(letters[0])]).title()
+    found = LEAD.search(said)
+    if not (asked or (found and re.search(r"\bname\b", said))):
+        return ""
+    rest = re.sub(r"^(?:(?:oh|well|um|uh|yes|sure|okay|no|sorry|and|for|under) )+", "", found[1] if found else said)
+    tokens = re.sub(r" (?:please|thanks|thank you)$", "", rest).split()
+    if not 0 < len(tokens) <= NAME_WORDS or {*tokens} & NO_NAME or any(token.isdecimal() for token in tokens):
+        return ""
+    return " ".join(tokens).title()
+
+
+def _joined(letters: str) -> str:
+    """The word that is spelled."""
+    found = re.findall(r"(double )?\b([a-z])\b(?: (?:as in|for|like) [a-z]{2,})?", letters)
+    return "".join(letter * (2 if double else 1) for double, letter in found)
 
 
 def phone(text: str, asked: bool) -> str:
     """A telephone number of six digits or more: "555 0142" comes out as "5550142"."""
-    found = "".join(re.findall(r"\d+", digits(re.sub(r"\boh\b", "zero", text.lower()))))
+    plain = digits(re.sub(r"\b(?:oh|o)\b", "zero", text.lower()))
+    for times, word in ((2, "double"), (3, "triple")):
+        plain = re.sub(rf"\b{word} (\d)\b", lambda found, n=times: found[1] * n, plain)  # type: ignore[misc]
+    found = "".join(re.findall(r"\d+", plain))
     return found if len(found) >= 6 else ""
 
 
@@ -242,7 +278,13 @@ def free(text: str, asked: bool) -> str:
     return text.strip() if asked else ""
 
 
+def nothing(text: str, asked: bool) -> str:
+    """It is answered by the details of other slots."""
+    return ""
+
+
 KINDS: tuple[tuple[str, Reader], ...] = (
+    (r"change|different", nothing),
     (r"people|party|guests|persons|seats|count|how_many", count),
     (r"phone|telephone|mobile|contact", phone),
     (r"day|date", day),
@@ -253,6 +295,54 @@ KINDS: tuple[tuple[str, Reader], ...] = (
 """A slot's name -> how it is read; the first that fits."""
 
 
-def reader(slot: str) -> Reader:
+def read(slot: str, text: str, asked: bool, before: str = "") -> str:
+    """The slot of this name in `text`, empty: it is not there. `before`: what it was; of a name that is spelled anew
+    the first names stay."""
+    reads = _kind(slot)
+    value = reads(text, asked)
+    if reads is name and value and " " not in value and " " in before and LETTERS.search(" ".join(words(text))):
+        return f"{before.rpartition(' ')[0]} {value}"
+    return value
+
+
+def of_others(slot: str) -> bool:
+    """It is answered by the details of other slots: "What should be different?", "At eight."."""
+    return _kind(slot) is nothing
+
+
+def is_phone(slot: str) -> bool:
+    """It is a telephone number: its digits are no time and no number of people."""
+    return _kind(slot) is phone
+
+
+def is_name(slot: str) -> bool:
+    """It is a person's name."""
+    return _kind(slot) is name
+
+
+def before_number(text: str) -> str:
+    """What is said before a telephone number, without what leads to it: of "Ann Brown, it's 555 0142" the name."""
+    before = re.split(r"\d", digits(re.sub(r"\b(?:oh|double|triple)\b", "0", text.lower())), maxsplit=1)[0]
+    return re.sub(r"(?:\b(?:and|my|the|telephone|phone|number|is|it)\s*)*$", "", before).strip()
+
+
+def named(slot: str, said: str) -> bool:
+    """`said` speaks of this slot: "the number is wrong"."""
+    reads = _kind(slot)
+    its = (
+        r"(?:tele)?phone|number" if reads is phone else r"people|persons|guests" if reads is count else re.escape(slot)
+    )
+    return bool(re.search(rf"\b(?:{its})\b", said))
+
+
+def spoken(slot: str, value: str) -> str:
+    """A value as it is read back: a telephone number by its digits, three and then four at a time."""
+    if not is_phone(slot) or not value.isdecimal():
+        return value
+    parts = [value[:3], *(value[at : at + 4] for at in range(3, len(value), 4))]
+    return ", ".join(" ".join(part) for part in parts)
+
+
+def _kind(slot: str) -> Reader:
     """How the slot of this name is read."""
     return next(read for pattern, read in KINDS if re.search(pattern, slot.lower()))

@@ -11,7 +11,6 @@ from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from voicepipe.config import settle_environment
 from voicepipe.engine_config import VllmConfig
 from voicepipe.engines import models
 from voicepipe.engines.base import Delta, Message, Prompt
@@ -21,6 +20,7 @@ from voicepipe.engines.owing import Owing
 from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.vllm.arguments import arguments, check_parser
 from voicepipe.engines.vllm.start import Start, end, hung, lower
+from voicepipe.environment import settle_environment
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing, RequestRefused, VoicepipeError
 
 if TYPE_CHECKING:

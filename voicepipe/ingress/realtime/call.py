@@ -13,7 +13,7 @@ from voicepipe.agent import CallSettings, Origin
 from voicepipe.bucket import Bucket, Rate
 from voicepipe.call_api import Seat
 from voicepipe.config import LimitsConfig
-from voicepipe.errors import PopFull, TransferFailed
+from voicepipe.errors import CallFull, TransferFailed
 from voicepipe.ingress.realtime import server_events as wire
 from voicepipe.ingress.realtime.control import Control, InputLine
 from voicepipe.ingress.realtime.errors import NO_KEYS, WireError
@@ -66,6 +66,7 @@ class Goodbye(NamedTuple):
 
 GOODBYES = {
     "caller": Goodbye(1000),
+    "closed": Goodbye(1000),
     "agent": Goodbye(1000),
     "no_input": Goodbye(1000),
     "transferred": Goodbye(1000),
@@ -78,11 +79,15 @@ GOODBYES = {
 
 
 class RealtimeCall:
-    """`run` it once, or `close` it if that never happens. Before and after, clients can listen but ask nothing."""
+    """`run` it once, or `close` it if that never happens. Before and after, clients can listen but ask nothing.
+
+    `rights`: of who has placed it. Who holds an `ek_` key is not told what the agent's own tools do.
+    """
 
     def __init__(
-        self, line: RealtimeLine, seat: Seat, session: Session, settings: CallSettings, limits: LimitsConfig
-    ) -> None:
+        self, line: RealtimeLine, seat: Seat, session: Session, settings: CallSettings, limits: LimitsConfig,
+        rights: Rights = EVERYTHING,
+    ) -> None:  # fmt: skip
         self.limits = limits
         self.share = Share(limits.client_percent)
         """Of the loop's time, for what its clients ask."""
@@ -103,7 +108,9 @@ class RealtimeCall:
         self._events = 0
         self._grace: asyncio.Timeout | None = None
         """Runs out some time after the line has ended."""
-        self._translator = Translator(session, fresh_id("conv"), audio_in_events=line.audio_in_events)
+        self._translator = Translator(
+            session, fresh_id("conv"), audio_in_events=line.audio_in_events, tells_tools=rights.own_tools
+        )
         line.on_audio = self._audio
         self._call = seat.open(line, settings, self._on_event)
         self.id = self._call.id
@@ -119,10 +126,10 @@ class RealtimeCall:
     def join(self, on_full: Callable[[], None]) -> Outbox:
         """A client that gets every event from now on, the session first. `on_full`: it does not take them.
 
-        Raises PopFull: the call has too many clients.
+        Raises CallFull.
         """
         if len(self._clients) >= MOST_CLIENTS:
-            raise PopFull(f"{MOST_CLIENTS} clients are connected to this call; close one first.")
+            raise CallFull(f"{MOST_CLIENTS} clients are connected to this call; close one first.")
         outbox = Outbox(self.limits.unread_bytes, on_full)
         outbox.put(self._numbered(wire.SessionCreated(session=self._translator.session)))
         if self._closed:

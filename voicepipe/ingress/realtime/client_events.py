@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from voicepipe.foreign_json import decoder
+from voicepipe import foreign_json
 from voicepipe.ingress.realtime.errors import LONGEST, WireError, wire_error
 from voicepipe.ingress.realtime.items import ItemIn
 from voicepipe.ingress.realtime.session import MaxTokens, ToolChoice, ToolJson
@@ -121,29 +121,28 @@ AnyClientEvent = (
     | ResponseCancel
 )
 
-_decoder: msgspec.json.Decoder[AnyClientEvent] = decoder(AnyClientEvent)
-
 
 class _Envelope(Struct, frozen=True):
     event_id: msgspec.Raw = msgspec.Raw(b"null")
     """Raw: skipped and not made."""
 
 
-_envelope = decoder(_Envelope)
 _SOUND = re.compile(r'"audio"\s*:\s*"')
 
 
 def decode(raw: str | bytes, most: int) -> AnyClientEvent:
     """The event in one message. Raises WireError, also where it is longer than `most` without its sound."""
+    event: AnyClientEvent | None
     if len(raw) <= most:
-        return _decoded(raw)
+        event = _read(raw, AnyClientEvent)
+        return event
     said, sound = _apart(raw, most)
-    event = _decoded(said) if said else None
+    event = _read(said, AnyClientEvent) if said else None
     if not isinstance(event, InputAppend) or event.audio:
         too_long = f"The message is {len(raw)} bytes long, and at most {most} are taken unless it appends audio. "
         raise WireError("invalid_value", f"{too_long}Send less at once.")
     # Some encoders escape what base64 has: .NET its "+", PHP its "/".
-    event.audio = _string(f'"{sound}"') if "\\" in sound else sound
+    event.audio = _read(f'"{sound}"', str) if "\\" in sound else sound
     return event
 
 
@@ -161,17 +160,11 @@ def _apart(raw: str | bytes, most: int) -> tuple[str, str]:
     return text[: found.end()] + text[end:], text[found.end() : end]
 
 
-def _decoded(raw: str | bytes) -> AnyClientEvent:
+def _read(raw: str | bytes, shape: Any) -> Any:
+    """Raises WireError."""
     try:
-        return _decoder.decode(raw)
-    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        raise wire_error(error) from None
-
-
-def _string(raw: str) -> str:
-    try:
-        return msgspec.json.decode(raw, type=str)
-    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        return foreign_json.decode(raw, shape)
+    except msgspec.DecodeError as error:
         raise wire_error(error) from None
 
 
@@ -179,7 +172,7 @@ def event_id(raw: str | bytes, most: int) -> str | None:
     """The `event_id` of a message that could not be decoded, where it has one."""
     said = raw if len(raw) <= most else _apart(raw, most)[0]
     try:
-        found = _envelope.decode(said).event_id
-        return msgspec.json.decode(found, type=str) if len(bytes(found)) <= LONGEST else None
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        found = foreign_json.decode(said, _Envelope).event_id
+        return foreign_json.decode(found, str) if len(bytes(found)) <= LONGEST else None
+    except msgspec.DecodeError:
         return None

@@ -1,9 +1,10 @@
 """What a call tells, as wire events in the order that stock clients expect. Pure: keeps ids and counts."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
 
 from voicepipe.ingress.realtime import server_events as wire
 from voicepipe.ingress.realtime.items import Part, content_part, wire_item
@@ -23,11 +24,20 @@ from voicepipe.turn.events import (
     ReplyText,
     SpeechStarted,
     SpeechStopped,
+    ToolUse,
     WordsHeard,
 )
+from voicepipe.turn.timing import TurnSummary
 
 RECORD_KEY = "voicepipe.turn"
 """Where `response.done` carries the turn's milliseconds, in its metadata."""
+
+TOOL_KEY = "voicepipe.tool."
+"""Where it carries the agent's tools that ran for it: a key for each, numbered from 1."""
+MOST_TOOLS = 8
+
+CUT = 16
+"""Characters of a tool's arguments or result that are left out at a time."""
 
 METADATA_CHARS = 512
 """Characters that the convention allows a metadata value."""
@@ -49,11 +59,15 @@ class _Output:
 class Translator:
     """One call's events to its clients'. `session` is replaced when a client updates it.
 
-    `audio_in_events`: our sound travels in events; otherwise events tell when it begins and ends.
+    `audio_in_events`: our sound travels in events; otherwise events tell when it begins and ends. `tells_tools`: of the
+    agent's own, in a response's metadata.
     """
 
-    def __init__(self, session: Session, conversation_id: str, *, audio_in_events: bool) -> None:
+    def __init__(
+        self, session: Session, conversation_id: str, *, audio_in_events: bool, tells_tools: bool = True
+    ) -> None:
         self.session = session
+        self._tells_tools = tells_tools
         self.audio_in_events = audio_in_events
         self._sounding = False
         """The response in progress is heard, and not in events."""
@@ -202,8 +216,11 @@ class Translator:
         response = self._response(event.response_id, event.status, event.items)
         response.status_details = _status_details(event)
         response.usage = _usage(event.input_tokens, event.output_tokens)
-        if event.record:
-            response.metadata = {**(self._metadata or {}), RECORD_KEY: _compact(event.record)}
+        told = {RECORD_KEY: _compact(event.record)} if event.record.turn_id else {}
+        if self._tells_tools:
+            told |= {f"{TOOL_KEY}{number}": _short(use) for number, use in enumerate(event.tools[:MOST_TOOLS], 1)}
+        if told:
+            response.metadata = {**(self._metadata or {}), **told}
         self.response_id = None
         self._output = None
         done: Events = [wire.ResponseDone(response=response)]
@@ -255,11 +272,19 @@ def _usage(input_tokens: int, output_tokens: int) -> wire.Usage:
     )
 
 
-def _compact(record: dict[str, Any]) -> str:
+def _short(use: ToolUse) -> str:
+    """`use` as JSON that fits a metadata value: the longer of its texts gives way, as long as it is too much."""
+    while len(encoded := msgspec.json.encode(use).decode()) > METADATA_CHARS:
+        longer = max(("arguments", "result"), key=lambda name: len(msgspec.json.encode(getattr(use, name)).decode()))
+        use = msgspec.structs.replace(use, **{longer: getattr(use, longer)[:-CUT]})
+    return encoded
+
+
+def _compact(record: TurnSummary) -> str:
     """`record` as JSON that fits a metadata value: what is last in it gives way."""
-    record = dict(record)
-    while len(text := json.dumps(record, separators=(",", ":"), default=str)) > METADATA_CHARS:
-        record.popitem()
+    figures = msgspec.to_builtins(record)
+    while len(text := msgspec.json.encode(figures).decode()) > METADATA_CHARS:
+        figures.popitem()
     return text
 
 

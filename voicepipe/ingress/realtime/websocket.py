@@ -22,20 +22,21 @@ from voicepipe.tasks import TaskGroup
 logger = logging.getLogger(__name__)
 
 
+def opened(seat: Seat, session: Session, settings: CallSettings, limits: LimitsConfig, rights: Rights) -> RealtimeCall:
+    """A call whose sound comes by a WebSocket: `converse` with its caller, or `close` it."""
+    line = WebSocketLine(session.audio.input.format, session.audio.output.format)
+    return RealtimeCall(line, seat, session, settings, limits, rights)
+
+
 async def converse(
     socket: WebSocket,
-    seat: Seat,
-    session: Session,
-    settings: CallSettings,
-    limits: LimitsConfig,
+    call: RealtimeCall,
     known: Callable[[RealtimeCall], AbstractContextManager[str]],
     rights: Rights,
 ) -> None:
     """The accepted WebSocket is the caller: returns when the call is over and the socket closed. The call is found by
     its id within the context that `known` gives."""
-    line = WebSocketLine(session.audio.input.format, session.audio.output.format)
-    call = RealtimeCall(line, seat, session, settings, limits)
-    client = _Client(socket, call, rights, limits.idle_ms / 1000, on_full=lambda: call.end("caller"))
+    client = _Client(socket, call, rights, call.limits.idle_ms / 1000, on_full=lambda: call.end("closed"))
     async with TaskGroup() as tasks:
         writer = tasks.create_task(client.write())
         reader = tasks.create_task(_until_gone(client, call))
@@ -87,7 +88,7 @@ class _Client:
         await self._socket.accept(subprotocol)
 
     async def read(self) -> str:
-        """Carry out what the client asks until it is gone; why it is: "caller" or "idle"."""
+        """Carry out what the client asks until it is gone; why it is: "caller", "idle" or "closed"."""
         call, tell = self._call, partial(self._call.tell, self.outbox)
         await call.running.wait()
         while True:
@@ -97,7 +98,10 @@ class _Client:
             except TimeoutError:
                 return "idle"
             if message["type"] == "websocket.disconnect":
-                return "caller"
+                if not (why := self.sender.closed_for):
+                    return "caller"
+                logger.info("%s: the server has closed its WebSocket: %s", call.id, why)
+                return "closed"
             raw = message.get("text") or message.get("bytes") or b""
             await call.share.spend(call.handle(raw, self.sender.received_at, self.outbox, self._rights), tell)
 

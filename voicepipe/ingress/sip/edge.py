@@ -6,14 +6,14 @@ import re
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager, suppress
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from voicepipe.agent import Agent, Origin
 from voicepipe.call_api import PopApi, Seat, Tenant
-from voicepipe.errors import Refused, TenantFull
+from voicepipe.errors import PopFull, Refused, TenantFull
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import UnknownModel, retry_after, settle
 from voicepipe.ingress.keys import Caller
@@ -236,15 +236,27 @@ class SipEdge:
 
     def _seated(self, wanted: _Wanted, source: str, place: ExitStack) -> Seat:
         """After all else that may keep the caller out: it may cost another one theirs. Raises Refused, Refusal."""
-        who = wanted.who
-        late = self._lent.in_the_way(who, time.monotonic(), self._busy(who), self._held[who])
-        seat = place.enter_context(self._pop.admit(wanted.tenant, wanted.agent, late.seat if late else None))
+        who, now = wanted.who, time.monotonic()
+        late = self._lent.in_the_way(who, now, self._busy(who), self._held[who])
+        try:
+            seat = place.enter_context(self._admit(wanted, late))
+        except PopFull as error:
+            # Where a tenant has all its slots, only the end of one of its own calls makes room.
+            owner = wanted.tenant.name if isinstance(error, TenantFull) else ""
+            late = None if late else self._lent.overdue(who, now, lambda call: owner in ("", call.seat.owner))
+            if not late:
+                raise
+            seat = place.enter_context(self._admit(wanted, late))
         place.enter_context(_counted(self._held, wanted.who))
         if late:
+            self._lent.gave_way(late, now)
             late.give_way()
             text = "%s: not acknowledged yet, and a call of %s takes its place"
             self._refusals.tell(source, text, late.realtime.id, wanted.who)
         return seat
+
+    def _admit(self, wanted: _Wanted, late: SipCall | None) -> AbstractContextManager[Seat]:
+        return self._pop.admit(wanted.tenant, wanted.agent, late.seat if late else None)
 
     def _busy(self, who: Admitted) -> Refusal | None:
         if (held := self._held[who]) < self._gate.most(who):

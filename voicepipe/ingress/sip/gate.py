@@ -10,7 +10,8 @@ from functools import lru_cache
 from sippy.SipAuthorization import DigestCalcHA1, DigestCalcResponse, SipAuthorization
 
 from voicepipe.bucket import Rate
-from voicepipe.config import Config, sip_passwords
+from voicepipe.config import Config
+from voicepipe.environment import sip_passwords
 from voicepipe.ingress.local import check_phones
 from voicepipe.ingress.sip.glance import Glance, username
 from voicepipe.ingress.sip.message import Address

@@ -1,8 +1,10 @@
 """Places of those who have not acknowledged our answer: who writes another's address on an INVITE never will. Pure."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
+from voicepipe.bucket import Bucket, Rate
 from voicepipe.ingress.sip.gate import Admitted, Refusal
 
 T1_S = 0.5
@@ -11,6 +13,10 @@ LEAST_S = 0.04
 """An ACK may wait for half of this in our own socket, where a flood pauses the reading."""
 FORGETS = 32
 """So many calls that were acknowledged sooner make us forget two thirds of what one took longer."""
+UNHEARD_S = 1.5
+"""So long after our first answer the third is sent: of two no ACK has come."""
+UNHEARD = Rate(3, 1 / 60)
+"""Places of one sender that were given up after such a time. More are a sign that somebody forges their INVITEs."""
 WAIT_S = "1"
 
 
@@ -27,8 +33,9 @@ T = TypeVar("T", bound=Awaited)
 
 class Lent(Generic[T]):
     """At most `most` of a PoP's places. Where all are lent, whoever has most of them gives one up to somebody else, and
-    to themselves those that have had twice the time that their calls take to be acknowledged. A call is answered
-    `ring_s` after it came. Times are monotonic seconds."""
+    to themselves those that have had twice the time that their calls take to be acknowledged. Where fewer are lent and
+    the PoP is full all the same, `overdue` ones are given up. A call is answered `ring_s` after it came. Times are
+    monotonic seconds."""
 
     def __init__(self, most: int, ring_s: float = 0.0) -> None:
         self._most, self._ring_s = most, ring_s
@@ -37,6 +44,8 @@ class Lent(Generic[T]):
         self._took_s: dict[Admitted, float] = {}
         """The longest from our answer to their ACK lately. They are trunks and users of the configuration, so it does
         not grow."""
+        self._unheard: dict[Admitted, Bucket] = {}
+        """What is left of `UNHEARD`."""
 
     def lend(self, call: T, who: Admitted, now: float) -> None:
         """`who` has it until it is settled, or `end`."""
@@ -56,17 +65,27 @@ class Lent(Generic[T]):
         """It is over."""
         self._lent.pop(call, None)
 
+    def gave_way(self, call: T, now: float) -> None:
+        """It is over, since somebody else gets its place."""
+        who, since = self._lent.pop(call)
+        unheard = self._unheard.setdefault(who, Bucket(UNHEARD, owes=1))
+        unheard.has(now)
+        if now - since >= self._ring_s + UNHEARD_S:
+            unheard.take()
+
     def in_the_way(self, who: Admitted, now: float, busy: Refusal | None = None, held: int = 0) -> T | None:
         """The call that has to end before `who` gets another place; None: there is room. Raises Refusal.
 
         `busy`: they have all calls that they may have, which are `held`, and are told so. Where most of these are not
         acknowledged, somebody forges their address, and one of them gives way. Otherwise it may be that of a caller
-        who lost a packet."""
+        who lost a packet, and gives way once it is `overdue`."""
         self._lent = {call: lent for call, lent in self._lent.items() if not call.settled}
         if len(self._lent) < self._most and not busy:
             return None
         count = Counter(holder for holder, _ in self._lent.values())
         if busy and 2 * count[who] <= held:
+            if late := self.overdue(who, now, lambda call: self._lent[call][0] == who):
+                return late
             raise busy
         worst = who if busy else max(count, key=lambda holder: (count[holder], holder == who))
         call, since = next((call, since) for call, (holder, since) in self._lent.items() if holder == worst)
@@ -74,6 +93,19 @@ class Lent(Generic[T]):
             why = f"{who} has {count[who]} calls whose answers it has not acknowledged yet"
             raise busy or Refusal(503, "Service Unavailable", why, (("Retry-After", WAIT_S),))
         return call
+
+    def overdue(self, who: Admitted, now: float, helps: Callable[[T], bool]) -> T | None:
+        """The call that has to end before `who` gets another place, where calls that go on take so many that fewer than
+        `most` are left to lend; None: nobody gives way. `helps`: whether the end of a call makes room.
+
+        Nobody does who may have lost one packet. Whoever left many unacknowledged lately gives way as at the limit."""
+        for call, (holder, since) in self._lent.items():
+            patience_s = self._ring_s + UNHEARD_S
+            if holder in self._unheard and not self._unheard[holder].has(now):
+                patience_s = self._patience_s(who) if holder == who else 0.0
+            if now - since >= patience_s and not call.settled and helps(call):
+                return call
+        return None
 
     def _patience_s(self, who: Admitted) -> float:
         """From an INVITE of theirs until another one of theirs may take its place."""

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from voicepipe.ingress.refusals import Refusals
 from voicepipe.ingress.sip.transactions import Host
 from voicepipe.lookups import Answer, Limits, Lookups
 
@@ -36,6 +37,7 @@ class Names:
     def __init__(self, send: Callable[[bytes, Host], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._send_to = send
         self._lookups = Lookups("sip-names", LIMITS, clock)
+        self._missing = Refusals(logger, "SIP hosts without an address")
         self._waiting: dict[str, dict[tuple[bytes, int], None]] = {}
         """For a name: datagrams and their ports, in order."""
         self._datagrams = 0
@@ -68,7 +70,7 @@ class Names:
     def _answered(self, name: str, asked: "asyncio.Future[Answer]") -> None:
         answer = asked.result()
         if isinstance(answer, OSError):
-            logger.warning("%r has no address (%s)", name, answer)
+            self._missing.tell(name, "%r has no address (%s)", name, answer)
         for data, port in self._waiting.pop(name, ()):  # Nothing, if it is closed.
             self._datagrams -= 1
             self._send(answer, data, port)

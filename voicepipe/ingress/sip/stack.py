@@ -181,7 +181,7 @@ class Stack:
         acknowledged = (lambda message: on_ack(Message(message))) if on_ack else None
         self._transactions.sendResponse(response, transaction, ack_cb=acknowledged)
         if transaction.needack and response.getSCode()[0] >= 300:
-            self._transactions.doubt(transaction)
+            self._transactions.doubt("refused", transaction)
         if once:
             self._transactions.not_again(transaction)
 
@@ -204,7 +204,7 @@ class Stack:
             request, lambda said: on_response(_response(said)), userv=self._socket
         )
         if doubtful:
-            self._transactions.doubt(transaction)
+            self._transactions.doubt("hung up", transaction)
 
     def check(self, head: str, via: str) -> None:
         """Raises whatever `send` would: all that it does is done, but nothing is sent or kept."""

@@ -42,8 +42,8 @@ MOST_BYTES = 65_536
 WAITING_BYTES = 1 << 20
 """Of datagrams in the socket, where the system lets us: a burst of calls waits there, and is not lost."""
 MOST_DOUBTFUL = 256
-"""Refused INVITEs whose ACK is waited for, and BYEs of calls that were never acknowledged. sippy would keep an INVITE
-for 32 s, in 13 kB, and a BYE for 64 s."""
+"""INVITEs that were refused or given up and whose ACK is waited for, and BYEs of calls that were never acknowledged.
+sippy would keep an INVITE for 32 s, in 13 kB, and a BYE for 64 s."""
 CACHED_BYTES, ENTRY_BYTES = 4_000_000, 900
 """Of answers that are remembered for messages that come again, half of what there may be at a time; and what each takes
 besides its text. Some 2,500 answers of the usual size; sippy would keep all of the last 32 to 64 s."""
@@ -222,6 +222,32 @@ class _Answers(dict[bytes, Any]):
         super().__setitem__(digest, answer)
 
 
+class _Doubtful:
+    """Transactions whose other ends may not be there. Where there are too many, one of the commonest kind goes, and of
+    the host that has most of these: a flood of one kind, or from one address, costs nobody else a repetition."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, dict[str, deque[Any]]] = {}
+        """By kind and host, the oldest first. Most were answered."""
+        self._number = 0
+
+    def add(self, kind: str, transaction: Any) -> Any | None:
+        """The one that is to be forgotten for it."""
+        hosts = self._kinds.setdefault(kind, {})
+        hosts.setdefault(transaction.address[0], deque()).append(transaction)
+        self._number += 1
+        return self._taken() if self._number > MOST_DOUBTFUL else None
+
+    def _taken(self) -> Any:
+        hosts = max(self._kinds.values(), key=lambda hosts: sum(map(len, hosts.values())))
+        host = max(hosts, key=lambda host: len(hosts[host]))
+        oldest = hosts[host].popleft()
+        if not hosts[host]:
+            del hosts[host]
+        self._number -= 1
+        return oldest
+
+
 class Transactions(SipTransactionManager):  # type: ignore[misc]
     """Of one stack: its socket is the only one."""
 
@@ -230,8 +256,7 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
         config = {"_sip_address": server.address[0], "_sip_port": server.address[1], "_sip_logger": _Log()}
         super().__init__(config, on_request)
         self.l1rcache = _Answers()
-        self._doubtful = deque[Any]()
-        """The oldest first; most of them were answered."""
+        self._doubtful = _Doubtful()
 
     def handleIncoming(self, data: str, source: Any, server: UdpSocket, now: Any) -> None:
         """As sippy, which purges its answers every 32 s only, however many there are. Raises what the parser does."""
@@ -249,7 +274,7 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
         come."""
         super().doCancel(t, rtime, req)
         if t.needack:
-            self.doubt(t)
+            self.doubt("given up", t)
 
     def incomingRequest(self, msg: Any, checksum: bytes, tids: Any, server: UdpSocket) -> None:
         """A transaction begins only with what can be answered, or it would never end. Raises ValueError, and whatever
@@ -270,11 +295,10 @@ class Transactions(SipTransactionManager):  # type: ignore[misc]
         last = seen.to_tag if seen.method == "ACK" else seen.branch
         return bool(last) and (seen.call_id, seen.from_tag, number, last) in self.tserver
 
-    def doubt(self, transaction: Any) -> None:
-        """The other end may not be there: it is waited for unless there are MOST_DOUBTFUL newer ones."""
-        self._doubtful.append(transaction)
-        if len(self._doubtful) > MOST_DOUBTFUL:
-            self.forget(self._doubtful.popleft())
+    def doubt(self, kind: str, transaction: Any) -> None:
+        """The other end may not be there: it is waited for unless there are too many, of this kind above all."""
+        if forgotten := self._doubtful.add(kind, transaction):
+            self.forget(forgotten)
 
     def not_again(self, transaction: Any) -> None:
         """Its final response is not sent again before the INVITE is."""

@@ -109,7 +109,7 @@ class Dialect:
             raise BadMessage(f"is of {len(raw)} bytes, where {MESSAGE_BYTES} are allowed")
         try:
             message = decode(raw)
-        except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        except msgspec.DecodeError as error:
             raise BadMessage(f"is no JSON ({error})") from None
         if not isinstance(message, dict):
             raise BadMessage("is no JSON object")

@@ -112,7 +112,7 @@ class Telnyx:
         pays(request)
         try:
             said = decode(data, _Webhook).data
-        except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        except msgspec.DecodeError as error:
             logger.warning("telnyx: a webhook is not about a call and is ignored (%s)", error)
             return Response()
         if told := _TOLD.get(said.event_type):

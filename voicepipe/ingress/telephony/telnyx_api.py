@@ -1,5 +1,9 @@
-"""Commands to Telnyx about one call, and the list of calls: https://developers.telnyx.com/api-reference/call-commands."""
+"""Commands to Telnyx about one call, and the list of calls: https://developers.telnyx.com/api-reference/call-commands.
 
+An answer is read as any server's (`web_answer.py`): what we asked for may be answered by another, and without end.
+"""
+
+import asyncio
 from typing import Any
 
 import httpx
@@ -9,28 +13,34 @@ from voicepipe.errors import VoicepipeError
 from voicepipe.foreign_json import decode
 from voicepipe.ingress.telephony.telnyx_boot import ActiveCall
 from voicepipe.phone_config import TelnyxConfig
+from voicepipe.web_answer import PLAIN, whole
 
-COMMAND_S = 5.0
+SILENT_S, COMMAND_S = 5.0, 10.0
+"""So long Telnyx may say nothing, while we connect or wait for the answer; and so long all of a command may take."""
+LIST_BYTES, ERROR_BYTES = 512_000, 16_000
+"""Of one page of a list, which has 250 calls at most, of some 500 bytes; and of what went wrong."""
+SHOWN = 300
+"""Characters of what went wrong that the log gets."""
 ENDED = "90018"
 """Telnyx's code for commands about a call that has already ended."""
-
-
-PAGES = 200
-"""Of a list of calls, at most."""
+PAGES, MOST_CALLS = 200, 50_000
+"""Of a list of calls; what comes after the page with the last of them is not asked for."""
 
 
 class CommandFailed(VoicepipeError):
     """Telnyx has not done what it was told; the text says why."""
 
 
-class _Problem(msgspec.Struct):
+class Problem(msgspec.Struct):
+    """One thing that went wrong."""
+
     code: str | int = ""
     title: str | None = None
     detail: str | None = None
 
 
 class _Problems(msgspec.Struct):
-    errors: list[_Problem] = []
+    errors: list[Problem] = []
 
 
 class _Cursors(msgspec.Struct):
@@ -55,8 +65,8 @@ class TelnyxApi:
         # there is nothing to close in the end.
         self._client = httpx.AsyncClient(
             base_url=config.api_url,
-            headers={"Authorization": f"Bearer {key}"},
-            timeout=COMMAND_S,
+            headers={**PLAIN, "Authorization": f"Bearer {key}"},
+            timeout=SILENT_S,
             limits=httpx.Limits(max_keepalive_connections=0),
         )
 
@@ -68,39 +78,66 @@ class TelnyxApi:
         """Of a Call Control application. Raises CommandFailed."""
         path, found, after = f"/v2/connections/{connection_id}/active_calls", list[ActiveCall](), ""
         for _ in range(PAGES):
-            body = await self._asked("GET", path, "active_calls", params={"page[after]": after} if after else {})
-            try:
-                page = decode(body, _Page)
-            except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-                raise CommandFailed(f"active_calls: Telnyx's list cannot be read ({error})") from error
+            query = {"page[after]": after} if after else {}
+            page = _page(await self._asked("GET", path, "active_calls", LIST_BYTES + 1, params=query))
             found += page.data
             said = page.meta.cursors.after if page.meta and page.meta.cursors else None
-            if not page.data or not said or said == after:
+            if not page.data or not said or said == after or len(found) >= MOST_CALLS:
                 break
             after = said
         return found
 
-    async def _asked(self, method: str, path: str, what: str, **more: Any) -> bytes:
-        """The answer's body; nothing if the call has ended. Raises CommandFailed."""
+    async def _asked(self, method: str, path: str, what: str, most: int = 0, **more: Any) -> bytes:
+        """`most` bytes of the answer; nothing if the call has ended. Raises CommandFailed."""
+        url = self._config.api_url
         try:
-            answer = await self._client.request(method, path, **more)
+            async with asyncio.timeout(COMMAND_S), self._client.stream(method, path, **more) as answer:
+                if not answer.is_success:
+                    return await self._refused(answer, what)
+                # What is said of a command that is done is not read: nothing in it could undo it.
+                return await whole(answer, most) if most else b""
+        except TimeoutError:
+            raise CommandFailed(f"{what}: {url} does not answer (within {COMMAND_S:g} s)") from None
+        except httpx.DecodingError as error:
+            raise CommandFailed(f"{what}: Telnyx's list cannot be read: {error}") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             said = str(error) or type(error).__name__
-            raise CommandFailed(f"{what}: {self._config.api_url} does not answer ({said})") from error
+            raise CommandFailed(f"{what}: {url} does not answer ({said})") from error
+
+    async def _refused(self, answer: httpx.Response, what: str) -> bytes:
+        """Nothing: the call has ended. Otherwise raises CommandFailed."""
         if answer.status_code in (401, 403):
             raise CommandFailed(f"{what}: Telnyx does not accept the key in ${self._config.api_key_env}")
-        if answer.is_success:
-            return answer.content
-        problems = _problems(answer.content)
-        if all(str(problem.code) != ENDED for problem in problems):
-            told = [" ".join(filter(None, (problem.title, problem.detail))) for problem in problems]
-            said = "; ".join(filter(None, told)) or answer.text[:200]
-            raise CommandFailed(f"{what}: Telnyx answers HTTP {answer.status_code}: {said}")
-        return b""
+        try:
+            body = await whole(answer, ERROR_BYTES)
+        except httpx.HTTPError as error:  # It broke off, or is compressed: the status is known all the same.
+            body = (str(error) or type(error).__name__).encode()
+        found = problems(body)
+        if any(str(problem.code) == ENDED for problem in found):
+            return b""
+        raise CommandFailed(f"{what}: Telnyx answers HTTP {answer.status_code}: {told(found, body)}")
 
 
-def _problems(body: bytes) -> list[_Problem]:
+def _page(body: bytes) -> _Page:
+    """Raises CommandFailed."""
+    if len(body) > LIST_BYTES:
+        raise CommandFailed(f"active_calls: Telnyx's list has more than {LIST_BYTES} bytes a page")
+    try:
+        return decode(body, _Page)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise CommandFailed(f"active_calls: Telnyx's list cannot be read ({error})") from error
+
+
+def problems(body: bytes) -> list[Problem]:
+    """What went wrong, by an answer in JSON."""
     try:
         return decode(body, _Problems).errors
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return []
+
+
+def told(found: list[Problem], body: bytes) -> str:
+    """What went wrong, on one line; the answer as it is where it names nothing."""
+    named = [" ".join(filter(None, (problem.title, problem.detail))) for problem in found]
+    said = "; ".join(filter(None, named)) or body.decode(errors="replace")
+    return " ".join(said.split())[:SHOWN]

@@ -43,7 +43,7 @@ class WebRtcCall:
         self._transport = Transport(network, controlling=False, message_bytes=config.limits.message_bytes)
         self._line = RtpLine(offer.codec, offer.payload_type, self._transport)
         self._transport.on_media = self._line.media.datagram
-        self.realtime = RealtimeCall(self._line, seat, session, settings, config.limits)
+        self.realtime = RealtimeCall(self._line, seat, session, settings, config.limits, rights)
         self.waits = ExitStack()
         """What is held until the caller has connected, or has not."""
         self._channel: ChannelClient | None = None

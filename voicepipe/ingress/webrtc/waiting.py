@@ -21,7 +21,7 @@ class Waiting:
     `ek_` keys of a tenant, such as browsers have, may together have half of the tenant's, and one of them a quarter."""
 
     def __init__(self, config: Config) -> None:
-        self._most = max(LEAST, config.pop.slots // 2) if len(config.tenants) > 1 else config.pop.slots
+        self._most = max(LEAST, config.pop.slots // 2) if config.is_shared else config.pop.slots
         self._held: Counter[tuple[str, str]] = Counter()
         """By tenant, by tenant and `ek_` key, and of all its `ek_` keys ("ek_")."""
 

@@ -1,8 +1,11 @@
-"""`voicepipe demo`: a PoP in this process, and one spoken call placed to it over loopback, with its timings."""
+"""`voicepipe demo`: a PoP in this process, and one spoken call placed to it over loopback, with its timings.
+fleet.py has `--pops`: several of them, and a directory."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
+import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -14,12 +17,15 @@ from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
 from latency_probes.records import TurnResult
 from voicepipe import lan, runtime
-from voicepipe.config import Config, keys
+from voicepipe.config import Config
+from voicepipe.environment import keys
 from voicepipe.errors import ProbeError
 from voicepipe.pop import running
 
 INTENT = "hours"
 """What the demo's caller wants to know."""
+ROOM = "quiet"
+"""Where they are."""
 
 STAGES = (
     # A row of the waterfall, from, to: names in the turn's record, milliseconds after the caller's last voiced sample.
@@ -29,36 +35,61 @@ STAGES = (
     ("speech synthesis", "at_phrase", "at_speech"),
     ("playout", "at_commit", "at_audible"),
 )
+DRAIN_MS = 5000
+"""Whoever only tries it does not wait for a call that a page has left open."""
 AXIS = 40
 """Characters of the waterfall's time axis."""
 
 
-async def run(config: Config, began: float, *, once: bool) -> int:
-    """Start, call, show; then stay up until a signal. With `once`: end after the call, 1 if the answer was wrong.
+async def run(config: Config, began: float, *, once: bool, own_agent: bool = False) -> int:
+    """Start, call, show; then stay up until a signal. With `once`: end after the call, 1 if the answer was wrong. With
+    an agent of the user's own nobody knows what is right, so no call is placed.
 
     `began`: monotonic seconds at which the command was given, which is when the wait for it to be ready began.
     """
     console = Console(highlight=False)
-    async with running(config):
+    config = msgspec.structs.replace(config, pop=msgspec.structs.replace(config.pop, drain_ms=DRAIN_MS))
+    async with running(config) as pop:
         url = runtime.url(config.http)
         console.print(f"ready in {time.monotonic() - began:.1f} s at [bold]{url}[/]")
-        with console.status("calling, with a recorded question ..."):
-            result = await call(config)
-        show(result, config.pop.budget_ms, console)
+        for agent in pop.agents():
+            who = pop.answering(agent)
+            if not who.lacks and (pop.config.engines.llm == "openai" or not agent.intents):
+                console.print(f"Agent {agent.name} is answered by {who.by}")
+        right = True
+        if not own_agent:
+            with calling(console):
+                result = await call(config)
+            show(result, config.pop.budget_ms, console)
+            right = result.outcome == "right"
         if once:
-            return 0 if result.outcome == "right" else 1
+            return 0 if right else 1
         invite(config, console)
         return await runtime.forever()
 
 
+@contextmanager
+def calling(console: Console) -> Iterator[None]:
+    """Say so, for as long as it takes."""
+    said = "calling itself with a recorded question, which takes about ten seconds ..."
+    if not console.is_terminal:  # `status` moves, and says nothing elsewhere.
+        console.print(said)
+    with console.status(said):
+        yield
+
+
 async def call(config: Config) -> TurnResult:
-    """Place one call with a shipped recording of a spoken question, as the probes do. Raises ProbeError."""
+    """Place one spoken call, as the probes do. Raises ProbeError."""
     key = next(iter(keys(config)), "")
     tls = lan.trust(config) if config.http.cert else None
+    return await spoken(RealtimeCaller(runtime.url(config.http), ROOM, seed=0, key=key, tls=tls))
+
+
+async def spoken(caller: RealtimeCaller) -> TurnResult:
+    """One call of this caller's, with a shipped recording of a spoken question. Raises ProbeError."""
     questions = clips.load(["finished"])
-    question = next(utterance for utterance in questions if (utterance.intent, utterance.noise) == (INTENT, "quiet"))
+    question = next(utterance for utterance in questions if (utterance.intent, utterance.noise) == (INTENT, ROOM))
     plan = CallPlan(1, question.noise, (Turn(question.kind, question),))
-    caller = RealtimeCaller(runtime.url(config.http), question.noise, seed=0, key=key, tls=tls)
     record = await converse(caller, plan, seed=0)
     if record.failure:
         raise ProbeError(f"the demo's call failed: {record.failure}")

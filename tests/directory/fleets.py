@@ -1,0 +1,119 @@
+"""A directory that serves, and PoPs that answer, in one process; their engines are scripted."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tests.ports import free_port
+from tests.waiting import until
+from voicepipe import config as configuration
+from voicepipe.config import Config, HttpConfig
+from voicepipe.directory.bus import Bus, MemoryBus
+from voicepipe.directory.directory import Directory
+from voicepipe.directory.references import References
+from voicepipe.directory.tokens import Signer
+from voicepipe.directory_config import DirectoryConfig, DirectorySection, DirectoryTenant
+from voicepipe.directory_server.http import app, reaching_pops
+from voicepipe.directory_server.relay import MESSAGE_BYTES
+from voicepipe.fleet_keys import key_id
+from voicepipe.ingress import server
+from voicepipe.pop import Pop, member
+from voicepipe.tenants import Tenants
+
+KEY = Ed25519PrivateKey.generate()
+SIGNER = Signer(key_id(KEY.public_key()), KEY)
+LONG_S = 60.0
+FRANKFURT, LONDON, VIRGINIA = (50.1, 8.7), (51.5, -0.1), (39.0, -77.5)
+ACME, CLINIC = DirectoryTenant(name="acme", key_env="A"), DirectoryTenant(name="clinic", key_env="B", zone="eu")
+OWNERS = {"k-acme": ACME, "k-clinic": CLINIC}
+OPERATOR = "k-operator"
+
+
+def public_key(folder: Path) -> str:
+    """The path of the directory's public key, which is written there."""
+    file = folder / "directory.pub.pem"
+    file.write_bytes(KEY.public_key().public_bytes(serialization.Encoding.PEM,
+                                                   serialization.PublicFormat.SubjectPublicKeyInfo))  # fmt: skip
+    return str(file)
+
+
+def settings(name: str, public: str, place: tuple[float, float], **changes: Any) -> Config:
+    """Of a PoP on a free port; its engines are scripted."""
+    port = free_port()
+    tables: dict[str, Any] = {
+        "pop": {
+            "id": name,
+            "region": name,
+            "slots": 4,
+            "drain_ms": 0,
+            "agents": str(configuration.data_directory() / "agents"),
+        },
+        "http": {"port": port},
+        "fleet": {"keys": [public], "place": list(place), "url": f"http://127.0.0.1:{port}"},
+        "engines": {"asr": "scripted", "llm": "scripted", "tts": "scripted"},
+    }
+    for table, keys in changes.items():
+        tables[table] = {**tables.get(table, {}), **keys} if isinstance(keys, Mapping) else keys
+    return configuration.parse(tables)
+
+
+@asynccontextmanager
+async def fleet(*configs: Config, bus: Bus | None = None) -> AsyncIterator[tuple[Directory, list[Pop]]]:
+    """They run, and the directory has heard of all that they are ready."""
+    bus = bus or MemoryBus()
+    directory = Directory(bus, SIGNER)
+    async with asyncio.TaskGroup() as group:
+        hearing = group.create_task(directory.run())
+        async with AsyncExitStack() as stack:
+            pops = [await stack.enter_async_context(member(config, bus)) for config in configs]
+            await until(lambda: sum(seen.condition.status == "ok" for seen in directory.pops()) == len(configs), LONG_S)
+            yield directory, pops
+        hearing.cancel()
+
+
+async def obeys(pop: Pop) -> None:
+    """As its process does: it drains once it is ordered to."""
+    await asyncio.wait_for(pop.dismissed(), LONG_S)
+    await pop.drain()
+
+
+@dataclass(slots=True)
+class Served:
+    """A directory over HTTP."""
+
+    url: str
+    directory: Directory
+    references: References
+
+    def client(self, key: str = "k-acme") -> httpx.AsyncClient:
+        """Of somebody who holds this key."""
+        return httpx.AsyncClient(base_url=self.url, headers={"Authorization": f"Bearer {key}"}, timeout=LONG_S)
+
+
+@asynccontextmanager
+async def served(
+    directory: Directory, bus: Bus, owners: Mapping[str, DirectoryTenant] = OWNERS
+) -> AsyncIterator[Served]:
+    """`directory` answers, on a free port."""
+    config = DirectoryConfig(directory=DirectorySection(place=FRANKFURT), http=HttpConfig(port=0),
+                             tenants=tuple(owners.values()))  # fmt: skip
+    listener = server.bind(config.http)
+    references = References(bus, SIGNER, {SIGNER.key_id: KEY.public_key()})
+    tenants, ready = Tenants(owners, "directory"), asyncio.Event()
+    async with reaching_pops() as client, asyncio.TaskGroup() as group:
+        application = await asyncio.to_thread(app, config, directory, references, tenants, OPERATOR, client)
+        jobs = [
+            group.create_task(references.run()),
+            group.create_task(server.serve(application, listener, config.http, 1000, MESSAGE_BYTES, ready)),
+        ]
+        await ready.wait()
+        yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", directory, references)
+        for job in jobs:
+            job.cancel()

@@ -1,0 +1,88 @@
+"""The front desk of configs/agents as tests meet it, and a caller who speaks to it in text."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from voicepipe import tools_demo
+from voicepipe.agent import Agent, Intent, ToolSpec
+from voicepipe.agent_store import load_agent
+from voicepipe.engines.base import Message, Prompt, ToolCall
+from voicepipe.engines.frontdesk.dialogue import Dialogue
+from voicepipe.engines.frontdesk.llm import reply
+
+FILE = Path(__file__).parents[2] / "configs" / "agents" / "front-desk.toml"
+FRONT_DESK = load_agent(FILE)
+TODAY = datetime(2026, 11, 25, 11)
+"""A Wednesday, before lunch."""
+
+
+def _at_once(agent: Agent) -> Agent:
+    """It asks for three details of a booking, checks nothing and books at once."""
+
+    def plain(intent: Intent) -> Intent:
+        if intent.name != "booking":
+            return intent
+        three = {slot: intent.slots[slot] for slot in ("people", "day", "time")}
+        return replace(
+            intent, slots=three, check="", confirm="", reply="A table for {people}, {day} at {time}. {result}"
+        )
+
+    return replace(agent, intents=tuple(plain(intent) for intent in agent.intents))
+
+
+AT_ONCE = _at_once(FRONT_DESK)
+
+
+@pytest.fixture
+def a_wednesday(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the tools take for now; nothing is booked yet."""
+    monkeypatch.setattr(tools_demo, "clock", lambda: TODAY)
+    tools_demo._booked.clear()
+
+
+class Caller:
+    """One conversation, its tools run as the server would run them."""
+
+    def __init__(self, desk: Dialogue, tools: tuple[ToolSpec, ...] | None = None) -> None:
+        self.desk = desk
+        agent = desk.agent
+        self.tools = tuple(tool.spec for tool in agent.tools) if tools is None else tools
+        self.messages = [Message("system", agent.instructions), Message("assistant", agent.greeting)]
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+
+    def say(self, text: str, result: str = "") -> str:
+        """The whole reply. `result`: what tools answer, in place of their own answers."""
+        self.messages.append(Message("user", text))
+        return self._answer(result)
+
+    def says(self, *texts: str) -> str:
+        """One after the other; the reply to the last."""
+        return [self.say(text) for text in texts][-1]
+
+    def called(self, name: str) -> list[dict[str, Any]]:
+        """The arguments of each call of the tool."""
+        return [arguments for tool, arguments in self.calls if tool == name]
+
+    def _answer(self, result: str) -> str:
+        said = ""
+        for delta in reply(self.desk, Prompt(tuple(self.messages), self.tools, agent=self.desk.agent)):
+            if isinstance(delta, str):
+                said += delta
+                self.messages.append(Message("assistant", delta))
+                continue
+            if (answered := self._run(delta, result)) is not None:
+                self.messages.append(Message("assistant", call=delta))
+                self.messages.append(Message("tool", answered, call_id=delta.call_id))
+                return said + self._answer(result)
+        return said
+
+    def _run(self, call: ToolCall, result: str) -> str | None:
+        arguments = json.loads(call.arguments)
+        self.calls.append((call.name, arguments))
+        function = getattr(tools_demo, call.name, None)
+        return (result or function(**arguments)) if function else None

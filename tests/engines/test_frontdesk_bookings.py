@@ -1,0 +1,243 @@
+"""The front desk of configs/agents by the embedded engine: books what can be booked, changes, cancels, and waits."""
+
+from functools import reduce
+
+import pytest
+
+from tests.engines.front_desk import FRONT_DESK, Caller, a_wednesday  # noqa: F401
+from voicepipe import tools_demo
+from voicepipe.engines.base import Message, Prompt, ToolCall
+from voicepipe.engines.frontdesk.dialogue import Dialogue, State
+from voicepipe.engines.frontdesk.llm import reply
+
+pytestmark = pytest.mark.usefixtures("a_wednesday")
+RIGHT = "Is that right?"
+NAME, PHONE = "ann brown", "five five five oh one four two"
+BOOKED = {"people": 2, "day": "Friday", "time": "7 o'clock", "name": "Ann Brown", "phone": "5550142"}
+
+
+@pytest.fixture(scope="module")
+def desk() -> Dialogue:
+    return Dialogue(FRONT_DESK)
+
+
+@pytest.fixture
+def caller(desk: Dialogue) -> Caller:
+    return Caller(desk)
+
+
+def asked_for(caller: Caller) -> str:
+    """Ann Brown wants a table for two on Friday at seven; what she is asked then."""
+    return caller.says("a table for two at seven on friday", NAME, PHONE)
+
+
+def booked(caller: Caller) -> None:
+    asked_for(caller)
+    caller.say("yes please")
+    assert caller.called("book_table") == [BOOKED]
+
+
+def test_a_booking_is_read_back_and_waits_for_a_yes(caller: Caller) -> None:
+    assert caller.say("i'd like to book a table") == "With pleasure. For how many people?"
+    assert caller.say("two") == "For which day?"
+    assert caller.say("on friday") == "And at what time?"
+    assert caller.say("seven") == "What name may I put it under?"
+    assert caller.say("my name is ann brown") == "And your telephone number, please?"
+    assert caller.say(PHONE) == f"A table for 2, Friday at 7 o'clock, for Ann Brown, telephone 5 5 5, 0 1 4 2. {RIGHT}"
+    assert not caller.called("book_table")
+    assert caller.say("yes please").startswith("Thank you. It is booked, your reference is")
+    assert caller.called("book_table") == [BOOKED]
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Ann Brown 555 0142", "ann brown five five five oh one four two", "it's ann brown and my number is 555 0142",
+     "my name is ann brown my telephone number is five five five oh one four two"],
+)  # fmt: skip
+def test_a_name_and_a_number_in_one_breath(caller: Caller, said: str) -> None:
+    """So they reach us also where two questions were talked over."""
+    caller.say("a table for two at seven on friday")
+    assert "for Ann Brown, telephone 5 5 5, 0 1 4 2." in caller.say(said)
+
+
+def test_a_number_alone_is_no_name(caller: Caller) -> None:
+    caller.say("a table for two at seven on friday")
+    assert caller.say("my number is 555 0142") == "What name may I put it under?"
+
+
+@pytest.mark.parametrize(
+    "yes", ["yes", "Yes, please.", "yeah that's right", "okay", "correct", "sure go ahead", "please do", "yes for two"]
+)
+def test_a_yes_in_other_words(caller: Caller, yes: str) -> None:
+    asked_for(caller)
+    assert "booked" in caller.say(yes)
+    assert caller.called("book_table") == [BOOKED]
+
+
+@pytest.mark.parametrize(
+    ("said", "what", "becomes"),
+    [
+        ("no, at eight", "time", "8 o'clock"),
+        ("yes but for three people", "people", 3),
+        ("saturday would be better", "day", "Saturday"),
+        ("the name is spelled b r a u n", "name", "Ann Braun"),
+        ("no the number is five five five nine nine nine nine", "phone", "5559999"),
+    ],
+)
+def test_what_is_wrong_is_corrected_and_read_back_again(caller: Caller, said: str, what: str, becomes: object) -> None:
+    asked_for(caller)
+    assert caller.say(said).endswith(RIGHT)
+    assert not caller.called("book_table")
+    caller.say("yes")
+    assert caller.called("book_table") == [BOOKED | {what: becomes}]
+
+
+def test_a_bare_no_is_asked_what_should_be_different(caller: Caller) -> None:
+    asked_for(caller)
+    assert caller.say("no") == "What should be different?"
+    assert "at 7:30" in caller.say("at half past seven")
+    assert caller.say("no the name is wrong") == "What name may I put it under?"
+    assert "for John Smith" in caller.say("john smith")
+    assert caller.say("no the number is wrong") == "And your telephone number, please?"
+    assert not caller.called("book_table")
+
+
+@pytest.mark.parametrize("said", ["yes but wait", "brr", "yes but not so fast", "do you have a table"])
+def test_what_is_no_yes_books_nothing(caller: Caller, said: str) -> None:
+    asked_for(caller)
+    caller.say(said)
+    assert not caller.called("book_table")
+    assert "booked" in caller.say("yes")
+
+
+def test_a_question_before_the_yes_is_answered_and_what_is_open_asked_again(caller: Caller) -> None:
+    asked_for(caller)
+    assert caller.say("do you have parking").endswith(f"Parking is free for our guests. {RIGHT}")
+    assert "booked" in caller.say("yes")
+
+
+@pytest.mark.parametrize(
+    ("said", "problem", "question"),
+    [
+        ("a table for two at seven on monday", "On Mondays we are closed.", "For which day?"),
+        ("a table for two at seven yesterday", "That day is over.", "For which day?"),
+        ("a table for two at seven on the 24th of december", "On Christmas Eve we are closed.", "For which day?"),
+        ("a table for two at eleven at night on friday", "We have tables from noon", "And at what time?"),
+        ("a table for two at ten in the morning today", "We have tables from noon", "And at what time?"),
+        ("a table for twelve people at seven on friday", "For more than eight", "For how many people?"),
+    ],
+)
+def test_what_cannot_be_booked_is_told_at_once_and_asked_for_again(
+    caller: Caller, said: str, problem: str, question: str
+) -> None:
+    answer = caller.say(said)
+    assert problem in answer and answer.endswith(question)
+    assert not caller.called("book_table")
+
+
+def test_a_day_that_is_closed_is_replaced_and_the_rest_stays(caller: Caller) -> None:
+    caller.say("a table for two at seven on monday")
+    caller.says("friday", NAME, PHONE, "yes")
+    assert caller.called("book_table") == [BOOKED]
+
+
+def test_what_was_refused_is_refused_again(caller: Caller) -> None:
+    caller.say("a table for two at seven yesterday")
+    assert caller.say("yesterday").endswith("over. For which day?")
+    assert caller.say("friday") == "What name may I put it under?"
+
+
+def test_what_became_impossible_meanwhile_is_not_booked(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_for(caller)
+    monkeypatch.setattr(tools_demo, "CLOSED", 4)
+    assert caller.say("yes").endswith("closed. For which day?")
+    assert not tools_demo._booked
+    caller.says("saturday", "yes")
+    assert [booking.people for booking in tools_demo._booked.values()] == [2]
+
+
+@pytest.mark.parametrize("said", ["wait, stop please", "hold on", "stop", "wait a moment please", "no wait"])
+def test_who_wants_silence_gets_it(caller: Caller, said: str) -> None:
+    assert caller.say(said) == "Of course."
+    caller.says("a table for two at seven on friday", NAME)
+    assert caller.say(said) == "Of course."
+    assert caller.say(PHONE).endswith(RIGHT), "and the booking goes on where it was"
+    assert caller.say(said) == "Of course."
+    assert "booked" in caller.say("yes")
+
+
+def test_a_booking_is_cancelled(caller: Caller, desk: Dialogue) -> None:
+    booked(caller)
+    later = Caller(desk)
+    assert later.say("i have to cancel my booking") == "Under which telephone number is it?"
+    again = later.say("five five five nine nine nine nine")
+    assert again == "I find no booking under that number. Under which telephone number is it?"
+    table = "That is a table for 2, Friday, the 27th of November at 7 o'clock. Shall I cancel it?"
+    assert later.say("sorry it's five five five oh one four two") == table
+    assert later.say("no") == "All right, it stays as it is." and tools_demo._booked
+    assert later.says("please cancel my reservation", PHONE) == table
+    assert later.say("yes cancel it please") == "It is cancelled. Is there anything else?"
+    assert not tools_demo._booked
+
+
+def test_a_booking_is_changed(caller: Caller, desk: Dialogue) -> None:
+    booked(caller)
+    later = Caller(desk)
+    found = later.says("i want to change my reservation", PHONE)
+    assert found == "I have a table for 2, Friday, the 27th of November at 7 o'clock. What should be different?"
+    assert later.say("on monday").endswith("closed. For which day?") or later.called("change_booking") == []
+    assert later.says("saturday at eight for three people") == f"So a table for 3, Saturday at 8 o'clock. {RIGHT}"
+    assert later.say("that's right") == "It is changed. See you then."
+    (booking,) = tools_demo._booked.values()
+    assert (booking.people, booking.day.isoformat(), booking.time) == (3, "2026-11-28", "8 o'clock")
+
+
+def test_a_change_to_a_day_that_is_closed_is_refused(caller: Caller, desk: Dialogue) -> None:
+    booked(caller)
+    later = Caller(desk)
+    later.says("i want to change my reservation", PHONE, "to monday evening at seven o'clock for two")
+    assert "closed" in later.say("yes")
+    (booking,) = tools_demo._booked.values()
+    assert booking.day.isoformat() == "2026-11-27"
+
+
+def test_who_wants_something_else_in_the_middle_gets_it(caller: Caller, desk: Dialogue) -> None:
+    booked(caller)
+    later = Caller(desk)
+    later.say("i want to change my reservation")
+    assert "how many" in later.say("i would like to book a table please")
+
+
+def test_who_drops_a_booking_is_not_asked_for_one_to_cancel(caller: Caller) -> None:
+    asked_for(caller)
+    assert "number" not in caller.say("cancel that please")
+    assert "book" not in caller.say("yes")
+    assert not caller.called("book_table") and not caller.called("cancel_booking")
+
+
+def test_while_a_check_runs_the_caller_goes_on(desk: Dialogue) -> None:
+    """The check's answer comes when the next detail has been said: it is told, and nothing is lost."""
+    check = ToolCall("c1", "check_table", '{"people": 2, "day": "Monday", "time": "7 o\'clock"}')
+    messages = (
+        Message("user", "a table for two at seven on the 7th of december"),
+        Message("assistant", call=check),
+        Message("user", NAME),
+        Message("tool", tools_demo.check_table(2, "the 7th of December", "7 o'clock"), call_id="c1"),
+    )
+    said = reply(desk, Prompt(messages, tuple(tool.spec for tool in FRONT_DESK.tools), agent=FRONT_DESK))
+    assert said == ["On Mondays we are closed. For which day?"]
+    state = reduce(desk.after, messages, State())
+    assert state.values == {"people": "2", "time": "7 o'clock", "name": "Ann Brown"} and state.asked == "day"
+
+
+def test_a_check_that_fails_stops_no_booking(caller: Caller) -> None:
+    assert caller.say("a table for two at seven on friday", "Error: no connection") == FRONT_DESK.fallback
+    caller.says(NAME, PHONE, "yes")
+    assert caller.called("book_table") == [BOOKED]
+
+
+def test_without_its_tools_it_asks_and_reads_back(desk: Dialogue) -> None:
+    caller = Caller(desk, ())
+    assert asked_for(caller).endswith(RIGHT)
+    assert caller.say("yes") == "Thank you."
+    assert not caller.calls

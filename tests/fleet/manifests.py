@@ -1,0 +1,142 @@
+"""Configurations of the processes of a fleet, as people would write them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.fleet.network import BUS_PORT, PORT, ROUTE_PORT, Host
+
+PLACES = {"eu": (50.1, 8.7), "us": (39.0, -77.5), "ap": (35.7, 139.7)}
+"""Regions; each has the residency zone of its name."""
+ACME, CLINIC, OPERATOR = "acme-key-of-the-rig", "clinic-key-of-the-rig", "operator-key-of-the-rig"
+"""Keys: of a tenant whose calls may go anywhere, of one whose calls stay in zone "eu", of the operator."""
+SECRETS = {"ACME_KEY": ACME, "CLINIC_KEY": CLINIC, "OPERATOR_KEY": OPERATOR}
+
+DIRECTORY_TOML = """
+[directory]
+id = "{name}"
+key = "{folder}/directory.pem"
+place = {place}
+
+[http]
+host = "{address}"
+port = {port}
+operator_key_env = "OPERATOR_KEY"
+
+[bus]
+servers = {servers}
+user = "directory"
+password_env = "BUS_PASSWORD"
+
+[[tenants]]
+name = "acme"
+key_env = "ACME_KEY"
+
+[[tenants]]
+name = "clinic"
+key_env = "CLINIC_KEY"
+zone = "eu"
+"""
+
+POP_TOML = """
+[pop]
+id = "{name}"
+region = "{region}"
+slots = {slots}
+budget_ms = 600000
+drain_ms = {drain_ms}
+agents = "{folder}/agents"
+
+[http]
+host = "{address}"
+port = {port}
+
+[fleet]
+keys = ["{folder}/directory.pub.pem"]
+url = "http://{address}:{port}"
+place = {place}
+zone = "{region}"
+
+[bus]
+servers = {servers}
+user = "{name}"
+password_env = "BUS_PASSWORD"
+"""
+ENGINES_TOML = """
+[engines]
+vad = "scripted"
+asr = "scripted"
+llm = "scripted"
+tts = "scripted"
+"""
+
+NATS_CONF = """
+server_name: {name}
+listen: "{address}:{port}"
+ping_interval: "1s"
+ping_max: 2
+cluster {{
+  name: fleet
+  listen: "{address}:{route_port}"
+  advertise: "127.0.0.1:1"
+  no_advertise: true
+  routes: {routes}
+}}
+authorization {{
+  users = [
+    {{user: "directory", password: "{directory}",
+     permissions: {{publish: ["vp.asg.>", "vp.brief.>", "vp.cmd.>", "vp.ek.>"],
+                   subscribe: ["vp.pop.>", "vp.asg.>", "vp.ek.>"]}}}}
+{users}
+  ]
+}}
+"""
+"""A cut way is noticed by pings, in three seconds and not in four minutes. Servers and clients know each other from
+their configurations alone, so that none finds a way around the one that it was given."""
+USER = """    {{user: "{name}", password: "{password}",
+     permissions: {{publish: "vp.pop.{name}.>", subscribe: ["vp.pop.>", "vp.brief.{name}", "vp.cmd.{name}"]}}}}"""
+AGENT = 'name = "front-desk"\n'
+"""It greets nobody: a call that says nothing costs next to nothing."""
+
+
+def password(name: str) -> str:
+    """Of a user of the bus."""
+    return f"{name}-bus-password"
+
+
+def write_engines(folder: Path) -> Path:
+    """The configuration that all PoPs share, and their agent."""
+    (folder / "agents").mkdir()
+    (folder / "agents" / "front-desk.toml").write_text(AGENT)
+    return _written(folder / "engines.toml", ENGINES_TOML)
+
+
+def write_pop(folder: Path, host: Host, servers: Sequence[str], slots: int, drain_s: float) -> Path:
+    """The path of its manifest."""
+    text = POP_TOML.format(
+        name=host.name, region=host.region, slots=slots, drain_ms=round(1000 * drain_s), folder=folder,
+        address=host.address, port=PORT, place=list(PLACES[host.region]), servers=_list(servers),
+    )  # fmt: skip
+    return _written(folder / f"{host.name}.toml", text)
+
+
+def write_directory(folder: Path, host: Host, servers: Sequence[str]) -> Path:
+    text = DIRECTORY_TOML.format(name=host.name, folder=folder, place=list(PLACES[host.region]), address=host.address,
+                                 port=PORT, servers=_list(servers))  # fmt: skip
+    return _written(folder / f"{host.name}.toml", text)
+
+
+def write_nats(folder: Path, host: Host, routes: Sequence[str], pops: Sequence[str]) -> Path:
+    """With a user for each PoP, who may speak for it alone."""
+    users = "\n".join(USER.format(name=pop, password=password(pop)) for pop in pops)
+    text = NATS_CONF.format(name=host.name, address=host.address, port=BUS_PORT, route_port=ROUTE_PORT,
+                            routes=_list(routes), directory=password("directory"), users=users)  # fmt: skip
+    return _written(folder / f"{host.name}.conf", text)
+
+
+def _written(file: Path, text: str) -> Path:
+    file.write_text(text)
+    return file
+
+
+def _list(items: Sequence[str]) -> str:
+    return "[" + ", ".join(f'"{item}"' for item in items) + "]"

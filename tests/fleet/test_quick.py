@@ -1,0 +1,76 @@
+"""The short form of `make chaos`: a fleet of real processes on loopback, whose parts fail one after another.
+
+Bounds are generous, since machines are slow at times; `make chaos` holds the fleet to those that are promised.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+
+import pytest
+
+from tests.directory.nats_server import needs_nats
+from tests.fleet import faults
+from tests.fleet.checker import Bounds
+from tests.fleet.crowd import crowded
+from tests.fleet.network import Loopback
+from tests.fleet.rig import Plan, Rig, running
+from tests.fleet.scale import Outcome, Scale
+from tests.fleet.strangers import strangers
+
+pytestmark = [needs_nats, pytest.mark.e2e]
+
+POPS = {"fra": "eu", "lhr": "eu", "iad": "us", "nrt": "ap"}
+SLOTS = 6
+QUICK = Scale(
+    Bounds(died_s=8.0, drained_s=8.0, cut_s=30.0),
+    per_second=6.0,
+    set_ups=24,
+    dead_s=2.0,
+    cut_s=5.0,
+    paused_s=10.0,
+    hold_s=(0.2, 0.6),
+    patience_s=30.0,
+    healed_s=3.0,
+    up_s=120.0,
+    least=0.9,
+    slack_s=60.0,
+)
+LONGER = QUICK._replace(dead_s=10.0, set_ups=84)
+"""A PoP is dead, or drains, for longer than it may be named."""
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    """Its processes serve."""
+    folder = tmp_path_factory.mktemp("fleet")
+    try:
+        network = Loopback(folder)
+    except OSError as error:
+        pytest.skip(str(error))
+    with running(Plan(POPS, SLOTS), folder, network) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("fault", "scale"),
+    [
+        (faults.pops_killed, LONGER),
+        (faults.drained, LONGER),
+        (faults.directory_killed, QUICK),
+        (faults.nats_killed, QUICK),
+        (faults.region_cut_off, QUICK),
+        (faults.pop_paused, QUICK),
+        (strangers, QUICK),
+        (partial(crowded, crowd=34, runs=1, most=float("inf")), QUICK),
+        (faults.zone_dead, QUICK),
+    ],
+    ids=[
+        "pop-killed", "drain", "directory-killed", "nats-killed", "region-cut-off", "pop-paused", "strangers", "crowd",
+        "zone-dead",
+    ],
+)  # fmt: skip
+async def test_a_fleet_keeps_its_promises(
+    rig: Rig, fault: Callable[[Rig, Scale], Awaitable[Outcome]], scale: Scale
+) -> None:
+    outcome = await fault(rig, scale)
+    assert outcome.broken == [], outcome

@@ -1,0 +1,77 @@
+"""`voicepipe new` and `demo --agent`: a folder that works as it is written."""
+
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import HTTPServer
+from pathlib import Path
+
+import httpx
+import pytest
+
+from voicepipe import cli, config, tool_code
+from voicepipe.agent_store import load_agent
+from voicepipe.starter.tools import Messages
+
+
+@pytest.fixture
+def clinic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["new", "clinic"]) == 0
+    return tmp_path / "clinic"
+
+
+def test_what_is_written_is_an_agent_whose_function_answers(clinic: Path) -> None:
+    assert {file.name for file in clinic.iterdir()} == {"agent.toml", "tools.py", "README.md"}
+    agent = load_agent(clinic / "agent.toml")
+    assert agent.name == "clinic"
+    hours, message = agent.tools
+    function = tool_code.known(hours.function)
+    assert function and function(day="Sunday") == "On Sunday we are closed."
+    assert message.webhook and message.webhook.url == "http://127.0.0.1:9000/message"
+    commands = (clinic / "README.md").read_text()
+    assert f"{sys.executable} -m voicepipe demo --agent clinic" in commands, (
+        "as it was called, which is not as a command"
+    )
+    assert "$" not in commands
+
+
+@pytest.fixture
+def webhook() -> Iterator[str]:
+    server = HTTPServer(("127.0.0.1", 0), Messages)
+    serving = threading.Thread(target=server.serve_forever)
+    serving.start()
+    yield f"http://127.0.0.1:{server.server_port}/message"
+    server.shutdown()
+    serving.join()
+    server.server_close()
+
+
+def test_its_webhook_does_a_retry_no_second_time(webhook: str, capsys: pytest.CaptureFixture[str]) -> None:
+    sent = {"name": "take_message", "arguments": {"who": "Ann", "message": "Call back."}}
+    for key in ("a", "a", "b"):
+        answer = httpx.post(webhook, json=sent, headers={"Idempotency-Key": key})
+        assert answer.text == "The message has been written down."
+    assert capsys.readouterr().out == "Ann says: Call back.\n" * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("clinic", "is there already; choose another name"), ("Clinic!", "cannot be an agent's name")]
+)
+def test_names_that_cannot_be(clinic: Path, capsys: pytest.CaptureFixture[str], name: str, said: str) -> None:
+    assert cli.main(["new", name]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", ["clinic", "clinic/agent.toml"])
+def test_the_demo_has_the_agent_that_is_named(clinic: Path, path: str) -> None:
+    chosen = cli._with_agent(Path(path), config.load()).pop
+    assert (chosen.agents, chosen.default_agent) == (str(clinic), "clinic")
+
+
+def test_of_several_agents_one_is_to_be_named(clinic: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (clinic / "other.toml").write_text('name = "other"\n')
+    assert cli.main(["demo", "--agent", "clinic"]) == 2
+    assert "holds several agents (clinic, other)" in capsys.readouterr().err
+    assert cli.main(["demo", "--agent", "nowhere"]) == 2
+    assert "nowhere" in capsys.readouterr().err

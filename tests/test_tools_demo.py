@@ -1,0 +1,94 @@
+"""The restaurant's book that the front desk's tools keep."""
+
+import json
+from datetime import date, datetime
+from typing import Any
+
+import pytest
+
+from tests.engines.front_desk import TODAY, a_wednesday  # noqa: F401
+from voicepipe import tools_demo
+from voicepipe.tools_demo import book_table, cancel_booking, change_booking, check_table, find_booking
+
+pytestmark = pytest.mark.usefixtures("a_wednesday")
+
+
+def problem(answer: str) -> str:
+    """The argument that will not do; empty: all will."""
+    found: dict[str, Any] = json.loads(answer) if answer.startswith("{") else {}
+    return str(found.get("about", ""))
+
+
+@pytest.mark.parametrize(
+    ("day", "means"),
+    [
+        ("today", "2026-11-25"),
+        ("tomorrow", "2026-11-26"),
+        ("the day after tomorrow", "2026-11-27"),
+        ("Wednesday", "2026-11-25"),
+        ("next Sunday", "2026-11-29"),
+        ("the 5th of May", "2027-05-05"),
+        ("the 28th", "2026-11-28"),
+        ("the 2nd", "2026-12-02"),
+        ("December 9", "2026-12-09"),
+        ("2026-12-31", "2026-12-31"),
+        ("Friday, the 27th of November", "2026-11-27"),
+        ("last Friday", "2026-11-20"),
+        ("the 20th of November", "2026-11-20"),
+        ("the 31st of February", None),
+        ("some day", None),
+    ],
+)
+def test_days(day: str, means: str | None) -> None:
+    assert tools_demo._date(day, TODAY.date()) == (date.fromisoformat(means) if means else None)
+
+
+@pytest.mark.parametrize(
+    ("time", "about"),
+    [
+        ("7:30", ""), ("7 o'clock", ""), ("noon", ""), ("12:15 pm", ""), ("19:00", ""), ("9:30 pm", ""), ("", ""),
+        ("10 o'clock", "time"), ("11 pm", "time"), ("9 am", "time"), ("12 am", "time"), ("25:00", "time"),
+        ("late", "time"),
+    ],
+)  # fmt: skip
+def test_times(time: str, about: str) -> None:
+    assert problem(check_table(2, "Friday", time)) == about
+
+
+@pytest.mark.parametrize(
+    ("people", "day", "about"),
+    [(8, "Friday", ""), (9, "Friday", "people"), (-1, "Friday", "people"), (2, "Monday", "day"),
+     (2, "yesterday", "day"), (2, "the 7th of December", "day"), (2, "the 24th of December", "day"),
+     (2, "soon", "day"), (2, "", "")],
+)  # fmt: skip
+def test_what_cannot_be(people: int, day: str, about: str) -> None:
+    assert problem(check_table(people, day)) == about
+    assert problem(book_table(people, day, "7 pm", phone="1")) == (about if day else "day")
+    assert bool(tools_demo._booked) == (not about and bool(day))
+
+
+def test_a_weekday_whose_time_is_over_is_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools_demo, "clock", lambda: datetime(2026, 11, 25, 20))
+    book_table(2, "Wednesday", "7 o'clock", "Ann", "1")
+    assert tools_demo._booked["1"].day == date(2026, 12, 2)
+    assert problem(check_table(2, "today", "7 o'clock")) == "time"
+
+
+def test_a_booking_is_found_changed_and_cancelled() -> None:
+    assert problem(find_booking("555 0142")) == problem(change_booking("5550142", 2, "Friday", "8 pm")) == "phone"
+    assert problem(cancel_booking("5550142")) == "phone"
+    book_table(2, "Friday", "7 pm", "Ann Brown", "555 0142")
+    found = {"people": 2, "day": "Friday, the 27th of November", "time": "7 pm", "name": "Ann Brown"}
+    assert json.loads(find_booking("5550142")) == found
+    assert problem(change_booking("5550142", 2, "Monday", "7 pm")) == "day"
+    assert change_booking("5550142", 3, "Saturday", "8 pm") == "It is changed."
+    assert tools_demo._booked["5550142"].people == 3
+    assert cancel_booking("5550142") == "It is cancelled."
+    assert not tools_demo._booked
+
+
+def test_the_book_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools_demo, "MOST_BOOKINGS", 2)
+    for phone in ("1", "2", "3"):
+        book_table(2, "Friday", "7 pm", phone=phone)
+    assert [*tools_demo._booked] == ["2", "3"]

@@ -1,0 +1,85 @@
+"""Whether a few words answer what the agent asked."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voicepipe.turn.answers import MOST_WORDS, answers
+from voicepipe.turn.completeness import LEADS_ON
+
+MANY, DAY, TIME = "With pleasure. For how many people?", "For which day?", "And at what time?"
+BOOK, RIGHT, ELSE = "A table for four. Shall I book it?", "Is that right?", "You're welcome. Is there anything else?"
+NAME, WHO, TELL = "May I have your name?", "And who is calling, please?", "Could you give me your name, please?"
+PHONE, SPELL = "And your telephone number?", "Could you spell that?"
+HELP = "Harbour House, good day. How can I help you?"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (MANY, "four, for four, four people please, we are four, just me, twenty five, two adults and two children, 4"),
+        (
+            DAY,
+            "friday, on friday evening, tomorrow, the twenty first of june, june the third, 21st, day after tomorrow",
+        ),
+        (TIME, "seven, at seven thirty, half past seven, quarter to eight in the evening, 7:30, seven pm, at noon"),
+        (TIME, "eight o'clock, 8 o'clock please, at about seven, make it eight, 7:30 p.m."),
+        (
+            BOOK,
+            "yes please, yes, no thank you, yes that's right, no for five, that would be great thanks, oh yes please",
+        ),
+        (RIGHT, "correct, yes it is, no it's six, that's right, exactly, no"),
+        (NAME, "smith, ann brown, it's ann brown, my name is ann brown"),
+        (WHO, "this is mary jones"),
+        (TELL, "john smith"),
+        ("What is your name?", "smith"),
+        (ELSE, "no that's all, no thanks, nothing else"),
+        ("Which day would you like? We are closed on Monday.", "saturday"),
+        ("Is Ann Brown the right name?", "yes it is"),
+    ],
+)
+def test_whole_answers(asked: str, said: str) -> None:
+    for text in said.split(", "):
+        assert answers(text, asked), text
+        assert answers(f"{text.capitalize()}.", asked), "as recognisers write it"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (MANY, "for, well, we are, yes, two adults and, for a table"),
+        (DAY, "on the, june, next"),
+        (TIME, "at, half past, quarter to, half"),
+        (BOOK, "yes but, yes and, i'd like, yes please book it for a table with a view please"),
+        (NAME, "my name is, it's, yes, yes it's, well"),
+        (TELL, "sure"),
+        (PHONE, "five five five, seven, 0 2 0"),
+        (MANY, "five five five"),
+        (SPELL, "s"),
+        (HELP, "yes, no, hello"),
+        ("We are open until ten.", "yes, four"),
+        ("", "yes, four"),
+        ("Shall I book it? I can also call you back. You need not decide now.", "yes"),
+    ],
+)
+def test_beginnings_and_answers_to_nothing(asked: str, said: str) -> None:
+    for text in said.split(", "):
+        assert not answers(text, asked), text
+
+
+@given(
+    st.lists(
+        st.sampled_from([*sorted(LEADS_ON), "yes", "four", "seven", "friday", "thirty", "june", "o'clock"]), max_size=40
+    ),
+    st.sampled_from([MANY, DAY, TIME, BOOK, RIGHT, NAME, PHONE, HELP]),
+)
+def test_no_long_sentence_and_none_that_leads_on_is_an_answer(words: list[str], asked: str) -> None:
+    if answers(" ".join(words), asked):
+        assert 0 < len(words) <= MOST_WORDS and asked not in (PHONE, HELP)
+
+
+def test_the_longest_texts_take_no_time() -> None:
+    assert not answers("yes " * 100_000, BOOK)
+    assert not answers("seven " * MOST_WORDS + "and", MANY)
+    assert answers("yes", "a " * 50_000 + "?" + "Yes? " * 50_000)
+    assert not answers("yes", "? " + "a " * 50_000)

@@ -1,0 +1,125 @@
+"""`voicepipe demo --pops`: a directory and several PoPs in this process, with the engines of one and distances that are
+only reckoned, and one spoken call that the directory sends to the nearest of them."""
+
+import asyncio
+import tempfile
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from rich.console import Console
+
+from latency_probes.realtime import RealtimeCaller
+from latency_probes.via import Via
+from voicepipe import runtime
+from voicepipe.agent_store import open_agents
+from voicepipe.config import Config
+from voicepipe.demo import ROOM, calling, show, spoken
+from voicepipe.demo.cities import CITIES, City, configured
+from voicepipe.demo.hosts import Host
+from voicepipe.demo.routes import HostsApi
+from voicepipe.directory.bus import MemoryBus
+from voicepipe.directory_config import DirectoryConfig, DirectorySection
+from voicepipe.directory_server.run import serve
+from voicepipe.pop import engines_for
+
+PARIS = (48.9, 2.4)
+"""Where the demo's caller is."""
+WHY = {
+    "nearest": "the nearest that answers in time",
+    "shares": "nearly as near as the nearest, which is filling",
+    "least late": "no PoP would answer in time: this one comes closest",
+}
+"""As `router.Why`."""
+
+
+async def run(config: Config, pops: int, began: float, *, once: bool) -> int:
+    """Start, call, show; then stay up until a signal. With `once`: end after the call, 1 if the answer was wrong.
+
+    `config.http` is the directory's. `began`: monotonic seconds at which the command was given.
+    """
+    console = Console(highlight=False)
+    url = runtime.url(config.http)
+    async with standing(config, pops) as hosts, httpx.AsyncClient(base_url=url, trust_env=False) as client:
+        await _heard_of(client, pops)
+        cities = [host.city for host in hosts]
+        took_s = time.monotonic() - began
+        console.print(f"ready in {took_s:.1f} s: a directory at [bold]{url}[/], and {_listed(cities)}")
+        with calling(console):
+            caller = RealtimeCaller(url, ROOM, seed=0, via=Via(url, "websocket", place=PARIS))
+            result = await spoken(caller)
+        show(result, config.pop.budget_ms, console)
+        assert caller.timeline.route  # It was placed, since it was held.
+        placed = (await client.get("/v1/pops")).json()["placed"]
+        console.print(taken(placed[0], caller.timeline.route.pop, cities))
+        if once:
+            return 0 if result.outcome == "right" else 1
+        console.print(
+            f"\nOpen [bold]{url}/map[/]: say where the caller is, stop a PoP, and see where the next call goes.\n"
+            f"Open [bold]{url}[/] and talk to the PoP that is chosen. Ctrl-C stops."
+        )
+        return await runtime.forever()
+
+
+@asynccontextmanager
+async def standing(config: Config, pops: int) -> AsyncIterator[list[Host]]:
+    """A directory at `config.http`, and so many PoPs beside it: all answer. Raises ConfigError, EngineError."""
+    agents = await asyncio.to_thread(open_agents, config)
+    with tempfile.TemporaryDirectory(prefix="voicepipe-demo-") as folder:
+        private, public = _keys(Path(folder))
+        section = DirectorySection(key=str(private), place=CITIES[0].place)
+        async with engines_for(config, agents) as engines, asyncio.TaskGroup() as group:
+            bus, serving = MemoryBus(), asyncio.Event()
+            hosts = [Host(city, configured(config, city, public), bus, engines) for city in CITIES[:pops]]
+            directory = serve(DirectoryConfig(section, http=config.http), serving, bus, HostsApi(hosts).routes())
+            jobs = [group.create_task(job) for job in (directory, *(host.run() for host in hosts))]
+            try:
+                await serving.wait()
+                for host in hosts:
+                    await host.answers.wait()
+                yield hosts
+            finally:
+                for job in jobs:
+                    job.cancel()
+
+
+async def _heard_of(client: httpx.AsyncClient, pops: int) -> None:
+    """Until the directory has heard that so many PoPs take calls, a second or two after they do."""
+    while (await client.get("/healthz")).json()["pops"] < pops:  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
+
+
+def taken(placed: Mapping[str, Any], took: str, cities: Sequence[City]) -> str:
+    """Where the directory sent the caller in Paris, and why; `placed` as GET /v1/pops has it. `took`: the PoP that let
+    them in."""
+    first, others = placed["pop"], placed["others"]
+    city = next(city.name for city in cities if city.pop == first)
+    lines = [
+        f"\nThe directory sent the caller in Paris to [bold]{first}[/] in {city}: {WHY[placed['why']]}.",
+        f"Really there, they would hear answers {placed['near_ms']:.0f} ms later: the round trip, as reckoned from the "
+        "distance, and their own buffer.",
+    ]
+    if took != first:
+        lines.append(f"{first} did not let them in, so {took} took the call.")
+    elif others:
+        lines.append(f"Had it not let them in: {', then '.join(others)}.")
+    return "\n".join(lines)
+
+
+def _listed(cities: Sequence[City]) -> str:
+    return ", ".join(f"{city.pop} ({city.name})" for city in cities)
+
+
+def _keys(folder: Path) -> tuple[Path, Path]:
+    """A directory's key for this run, private and public, in files of this user's."""
+    key = Ed25519PrivateKey.generate()
+    private, public = folder / "directory.pem", folder / "directory.pub.pem"
+    private.touch(0o600)
+    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    public.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    return private, public

@@ -1,0 +1,146 @@
+"""The hosts of `voicepipe demo --pops`: on each runs a PoP, until somebody pulls the plug, or drains it."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Literal
+from weakref import WeakSet
+
+from voicepipe.config import Config, HttpConfig
+from voicepipe.demo.cities import City
+from voicepipe.directory.bus import Bus, Message
+from voicepipe.engines.base import Engines
+from voicepipe.errors import VoicepipeError, cause
+from voicepipe.ingress import server
+from voicepipe.pop import member
+
+logger = logging.getLogger(__name__)
+
+DRAIN_S = 5.0
+"""Whoever ends the demo does not wait longer for calls that pages have left open."""
+State = Literal["starting", "up", "draining", "stopped"]
+
+
+class Cable:
+    """A host's own way to the bus. Implements `bus.Bus`."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._is_cut = False
+
+    def cut(self) -> None:
+        """From now on nothing is told by it, not even a goodbye."""
+        self._is_cut = True
+
+    async def publish(self, subject: str, data: bytes) -> None:
+        if not self._is_cut:
+            await self._bus.publish(subject, data)
+
+    def listen(self, *patterns: str) -> AbstractAsyncContextManager[AsyncIterator[Message]]:
+        return self._bus.listen(*patterns)
+
+    def is_connected(self) -> bool:
+        return not self._is_cut
+
+
+class Door(socket.socket):
+    """A listening socket that knows the connections which came in by it."""
+
+    def __init__(self, http: HttpConfig) -> None:
+        """Raises ConfigError: nobody can listen there."""
+        super().__init__(fileno=server.bind(http).detach())
+        self._connections: WeakSet[socket.socket] = WeakSet()
+
+    def accept(self) -> tuple[socket.socket, object]:
+        connection, address = super().accept()
+        self._connections.add(connection)
+        return connection, address
+
+    def cut(self) -> None:
+        """End all of them as the system does when a process dies: no protocol says goodbye."""
+        for connection in list(self._connections):
+            with suppress(OSError):  # It may be closed already.
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+class Host:
+    """`run` owns the PoP's task: `start` and `stop` only say what is wanted."""
+
+    def __init__(self, city: City, config: Config, bus: Bus, engines: Engines) -> None:
+        self.city = city
+        self.config = config
+        self.state: State = "stopped"
+        self.answers = asyncio.Event()
+        """The first of its PoPs takes calls, or did."""
+        self._bus = bus
+        self._engines = engines
+        self._wanted = asyncio.Event()
+        self._wanted.set()
+        self._plug_pulled = asyncio.Event()
+
+    def start(self) -> None:
+        """Run a PoP, unless one does."""
+        self._wanted.set()
+
+    def stop(self) -> None:
+        """As if the host died: its connections are cut and nobody is told. Nothing where no PoP runs."""
+        self._wanted.clear()
+        self._plug_pulled.set()
+
+    async def run(self) -> None:
+        """Until cancelled, one PoP after the other; the last one drains. Raises what keeps the first from starting."""
+        while True:
+            await self._wanted.wait()
+            self._plug_pulled.clear()
+            self.state = "starting"
+            try:
+                await self._one()
+            except VoicepipeError as error:
+                if not self.answers.is_set():
+                    raise
+                logger.error("%s does not start again: %s", self.city.pop, error)
+            if not self._plug_pulled.is_set():  # It ended by itself; otherwise `start` may have been asked for since.
+                self._wanted.clear()
+            self.state = "stopped"
+
+    async def _one(self) -> None:
+        """One PoP, until it is drained or dies."""
+        cable, door = Cable(self._bus), Door(self.config.http)
+        pop = asyncio.create_task(self._answer(cable, door))
+        dying = asyncio.create_task(self._plug_pulled.wait())
+        try:
+            await asyncio.wait({pop, dying}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            await _end(pop, DRAIN_S)
+            raise
+        finally:
+            dying.cancel()
+        if pop.done():
+            return _raise(pop)
+        cable.cut()
+        door.cut()
+        await _end(pop, 0)
+
+    async def _answer(self, cable: Cable, door: Door) -> None:
+        with door:
+            async with member(self.config, cable, self._engines, door) as pop:
+                self.state = "up"
+                self.answers.set()
+                await pop.dismissed()
+                self.state = "draining"
+
+
+async def _end(pop: asyncio.Task[None], drain_s: float) -> None:
+    """Have it drain; after `drain_s` its calls are ended, as a second signal does with a PoP of its own process."""
+    for patience_s in (drain_s, None):
+        pop.cancel()
+        await asyncio.wait({pop}, timeout=patience_s)
+
+
+def _raise(pop: asyncio.Task[None]) -> None:
+    """Raises why it has failed, if it has, out of the groups of its tasks."""
+    error = pop.exception()
+    if error:
+        raise cause(error)

@@ -1,0 +1,104 @@
+"""What operators see of a fleet, and order: GET /v1/pops, POST /v1/pops/{id}/drain."""
+
+import time
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from voicepipe.directory.directory import Directory
+from voicepipe.directory.view import Seen
+from voicepipe.errors import Unauthorized
+from voicepipe.ingress.keys import offered
+from voicepipe.places import Place
+from voicepipe.tenants import Tenants, is_key
+
+
+class PopRow(msgspec.Struct, frozen=True):
+    """A PoP as it is listed."""
+
+    pop: str
+    region: str
+    zone: str
+    place: Place | None
+    url: str
+    status: str
+    """As its /healthz has it, or "silent": its lease is over, and it is here because the directory may be cut off."""
+    calls: int
+    coming: int
+    """Calls that were assigned to it and have not begun."""
+    slots: int
+    predicted_ms: float
+    budget_ms: float
+    age_s: float
+    """Of its last report."""
+    agents: list[str]
+    model: str
+    weight: float
+    price: float
+
+
+class OperatorApi:
+    """The endpoints. `key` opens them; without one they are open where the directory asks nobody for keys, that is, to
+    its own machine."""
+
+    def __init__(self, directory: Directory, tenants: Tenants, key: str) -> None:
+        self._directory = directory
+        self._tenants = tenants
+        self._key = key
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route("/v1/pops", self.pops),
+            Route("/v1/pops/{pop}/drain", self.drain, methods=["POST"]),
+        ]
+
+    async def pops(self, request: Request) -> Response:
+        """GET: all that are heard of, and the calls that this directory placed lately, the newest first."""
+        self._check(request)
+        answer: dict[str, Any] = {
+            "now": time.time(),
+            "cut_off": self._directory.is_cut_off,
+            "pops": [_row(seen) for seen in self._directory.pops()],
+            "placed": list(reversed(self._directory.placed)),
+        }
+        return Response(msgspec.json.encode(answer), media_type="application/json",
+                        headers={"Cache-Control": "no-store"})  # fmt: skip
+
+    async def drain(self, request: Request) -> Response:
+        """POST: the PoP takes no new calls, lets live ones end, and ends."""
+        self._check(request)
+        pop = request.path_params["pop"]
+        await self._directory.drain(pop)
+        return JSONResponse({"pop": pop, "ordered": "drain"}, 202)
+
+    def _check(self, request: Request) -> None:
+        key = offered(request) or ""
+        if self._key and is_key(self._key, key):
+            return
+        if self._tenants or self._key:
+            raise Unauthorized("Only this directory's operator may do this: send the key of http.operator_key_env.")
+
+
+def _row(seen: Seen) -> PopRow:
+    its = seen.condition
+    return PopRow(
+        pop=seen.pop,
+        region=its.region,
+        zone=its.zone,
+        place=its.place,
+        url=its.url,
+        status="silent" if seen.silent else its.status,
+        calls=its.calls,
+        coming=seen.pending,
+        slots=its.slots,
+        predicted_ms=its.predicted_ms,
+        budget_ms=its.budget_ms,
+        age_s=round(seen.age_s, 2),
+        agents=sorted(its.agents),
+        model=its.model,
+        weight=its.weight,
+        price=its.price,
+    )

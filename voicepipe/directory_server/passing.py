@@ -1,0 +1,249 @@
+"""Requests that a directory passes on, so that clients which know one address alone can do what they do at a PoP.
+
+A call's id names its PoP. What is not about a call any PoP can answer that could take the caller's calls. Sound never
+comes by here: a WebRTC call's goes straight to the PoP that has answered the offer.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any, NoReturn
+from urllib.parse import urlencode
+
+import httpx
+import msgspec
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from voicepipe import call_ids
+from voicepipe.config import LimitsConfig
+from voicepipe.directory.directory import Directory, Pass
+from voicepipe.directory.report import CALLS
+from voicepipe.directory_server.askable import askable
+from voicepipe.directory_server.placing import Asked, Placing
+from voicepipe.errors import NoPop, Unauthorized, UnknownCall
+from voicepipe.ingress.doors import Doors, body
+from voicepipe.ingress.keys import Caller
+from voicepipe.ingress.webrtc import offer
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_S = 3.0
+"""A PoP has so long to answer what another one could answer as well,"""
+ALONE_S = 30.0
+"""and so long for what is about its own calls."""
+TIMEOUT = httpx.Timeout(ALONE_S, connect=PATIENCE_S)
+MOST_AT_ONE = 64
+"""Requests under way at one PoP. What is over counts as not answered, so that a PoP that was stopped keeps no more of a
+directory's connections than these."""
+PASSED_ON = ("content-type", "accept")
+HANDED_BACK = ("content-type", "location", "retry-after", "cache-control")
+"""Headers."""
+EVENT_BYTES = LimitsConfig().event_bytes
+
+
+class _List(msgspec.Struct):
+    """An answer of a PoP's."""
+
+    data: list[dict[str, Any]]
+
+
+class Passing:
+    """The endpoints."""
+
+    def __init__(self, doors: Doors, directory: Directory, placing: Placing, client: httpx.AsyncClient) -> None:
+        self._doors = doors
+        self._directory = directory
+        self._placing = placing
+        self._client = client
+        self._under_way = Counter[str]()
+        """Requests, by PoP."""
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route(CALLS, self.create, methods=["POST"]),
+            Route(CALLS, self.calls, methods=["GET"]),
+            Route(f"{CALLS}/{{call_id}}", self.about_call, methods=["DELETE"]),
+            *(Route(f"{CALLS}/{{call_id}}/{what}", self.about_call, methods=["POST"])
+              for what in ("hangup", "refer", "dtmf")),
+            Route("/v1/models", self.models),
+            *(Route(path, self.ask_any) for path in
+              ("/v1/realtime/ice-servers", "/v1/models/{model_id}", "/v1/voices")),
+        ]  # fmt: skip
+
+    async def create(self, request: Request) -> Response:
+        """POST: an offer, as at a PoP. The answer is that of the first candidate that lets the caller in."""
+        who = self._doors.caller(request)
+        sent = await self._doors.carry_out(who, body(request, offer.OFFER_BYTES + EVENT_BYTES))
+        return await self._doors.carry_out(who, self._placed(who, request, sent))
+
+    async def _placed(self, who: Caller, request: Request, sent: bytes) -> Response:
+        asked = await offer.read(request.headers, sent, EVENT_BYTES)
+        named = asked.session.get("model")
+        model = named if isinstance(named, str) else request.query_params.get("model")
+        placement = await self._placing.place_named(who, "webrtc", model)
+        return await self._first(request, [(candidate, candidate.url) for candidate in placement.offers], sent)
+
+    async def about_call(self, request: Request) -> Response:
+        """What is asked of one call, at the PoP that has it."""
+        who = self._doors.caller(request)
+        there = self.with_call(who, request.path_params["call_id"])
+        sent = await self._doors.carry_out(who, body(request))
+        answer = await self._doors.carry_out(who, self._sent(request, _address(there, request), there, sent, ALONE_S))
+        # An `ek_` key has few rights, so there a 401 may be meant.
+        return answer if who.secret else last_word(answer)
+
+    def with_call(self, who: Caller, call_id: str) -> Pass:
+        """The PoP that has this call. Raises UnknownCall; NoPop: it is silent, and the call may go on."""
+        pop = call_ids.pop_of(call_id)
+        if pop is None or not self._directory.knows(pop):
+            raise UnknownCall(f"No call has the id {call_id[:200]!r}.")
+        return self._directory.passing(self._placing.grant(who), pop)
+
+    async def calls(self, request: Request) -> Response:
+        """GET: the tenant's calls at all PoPs; `missing` names PoPs that did not answer."""
+        who = self._doors.caller(request)
+        if who.secret:  # As at a PoP, which this directory does not ask then.
+            raise Unauthorized("An ek_ key cannot list calls: use the tenant's own.")
+        return await self._doors.carry_out(who, self._listed(who, request))
+
+    async def _listed(self, who: Caller, request: Request) -> Response:
+        passes = self._passes(who, (seen.pop for seen in self._directory.pops()))
+        answers = await self._answers(request, passes)
+        lists = [(there.pop, _rows(answer)) for there, answer in zip(passes, answers, strict=True)]
+        rows = sorted((row for _, listed in lists for row in listed or ()), key=lambda row: row["since"])
+        missing = [pop for pop, listed in lists if listed is None]
+        return JSONResponse({"object": "list", "data": rows, "missing": missing})
+
+    async def models(self, request: Request) -> Response:
+        """GET: the agents that the caller may call, at whichever PoP they are."""
+        who = self._doors.caller(request)
+        return await self._doors.carry_out(who, self._models(who, request))
+
+    async def _models(self, who: Caller, request: Request) -> Response:
+        answers = await self._answers(request, self._askable(who))
+        lists = [listed for listed in map(_rows, answers) if listed is not None]
+        if not lists:
+            return last_word(next((answer for answer in reversed(answers) if answer), None))
+        rows: dict[str, Any] = {}
+        for row in chain(*lists):
+            rows.setdefault(row["id"], row)
+        return JSONResponse({"object": "list", "data": list(rows.values())})
+
+    async def ask_any(self, request: Request) -> Response:
+        """What any PoP can answer that may take the caller's calls."""
+        who = self._doors.caller(request)
+        passes = self._askable(who, about=request.path_params.get("model_id", ""))
+        return await self._doors.carry_out(who, self._first_of(request, passes, b""))
+
+    async def to_any(self, who: Caller, request: Request, sent: bytes, model: str | None) -> Response:
+        """The answer of the first PoP that gives one, of those that may take a call by which `model` is named. Raises
+        NoPop."""
+        return await self._first_of(request, self._askable(who, model), sent)
+
+    def _askable(self, who: Caller, model: str | None = None, about: str = "") -> list[Pass]:
+        """Raises NoPop."""
+        wanted = self._placing.wanted(who, Asked(kind="", require=self._placing.named(model)))
+        return self._passes(who, (seen.pop for seen in askable(self._directory.pops(), wanted, about)))
+
+    def _passes(self, who: Caller, pops: Iterable[str]) -> list[Pass]:
+        grant = self._placing.grant(who)
+        return [self._directory.passing(grant, pop) for pop in pops]
+
+    async def _first_of(self, request: Request, passes: Sequence[Pass], sent: bytes) -> Response:
+        return await self._first(request, [(there, _address(there, request)) for there in passes], sent)
+
+    async def _first(self, request: Request, places: Sequence[tuple[Pass, str]], sent: bytes) -> Response:
+        """The answer of the first of them that does not leave the request to the next one. Raises NoPop."""
+        answer: Response | None = None
+        for there, url in places:
+            try:
+                answer = await self._sent(request, url, there, sent, PATIENCE_S)
+            except NoPop:
+                continue
+            if not is_for_next(answer.status_code):
+                return answer
+            logger.info("%s answers with %d: the next PoP is tried", there.pop, answer.status_code)
+        return last_word(answer)
+
+    async def _answers(self, request: Request, passes: Sequence[Pass]) -> list[Response | None]:
+        """Of all of them, asked at once. None: there is none."""
+
+        async def of(there: Pass) -> Response | None:
+            try:
+                return await self._sent(request, _address(there, request), there, b"", PATIENCE_S)
+            except NoPop:
+                return None
+
+        return await asyncio.gather(*map(of, passes))
+
+    async def _sent(self, request: Request, url: str, there: Pass, sent: bytes, within_s: float) -> Response:
+        """The answer of this PoP to the same request. Raises NoPop."""
+        query = urlencode([(key, value) for key, value in request.query_params.multi_items() if key != "token"])
+        said = {name: value for name in PASSED_ON if (value := request.headers.get(name))}
+        said |= {"Authorization": f"Bearer {there.token}", **forwarded_for(request)}
+        headers = {name.encode(): value.encode("latin-1") for name, value in said.items()}  # The bytes that came.
+        try:
+            with self._counted(there):
+                async with asyncio.timeout(within_s):
+                    answer = await self._client.request(
+                        request.method, url, params=query or None, content=sent, headers=headers
+                    )
+        except (httpx.RequestError, httpx.InvalidURL, TimeoutError) as error:
+            logger.info("%s does not answer: %r", there.pop, error)
+            _silent(there)
+        if answer.is_redirect:  # No PoP sends anybody elsewhere.
+            _silent(there)
+        kept = {name: value for name in HANDED_BACK if (value := answer.headers.get(name))}
+        return Response(answer.content, answer.status_code, kept)
+
+    @contextmanager
+    def _counted(self, there: Pass) -> Iterator[None]:
+        """A request is under way there. Raises NoPop: there are too many already."""
+        if self._under_way[there.pop] >= MOST_AT_ONE:
+            _silent(there)
+        self._under_way[there.pop] += 1
+        try:
+            yield
+        finally:
+            self._under_way[there.pop] -= 1
+
+
+def is_for_next(status: int) -> bool:
+    """Whether the next PoP is to be tried after such an answer. With 401 a PoP refuses this directory's token: the
+    caller's own key is good, as the directory has seen."""
+    return status in (401, 429) or status >= 500
+
+
+def last_word(answer: Response | None) -> Response:
+    """What the caller is told, where the last PoP that answered at all has said this. Raises NoPop."""
+    if answer is None or answer.status_code == 401:
+        raise NoPop("No PoP answers at present; try again later.")
+    return answer
+
+
+def _address(there: Pass, request: Request) -> str:
+    return f"{there.url}{request.url.path}"
+
+
+def _rows(answer: Response | None) -> list[dict[str, Any]] | None:
+    """Of the list that a PoP has sent; None: it has sent none."""
+    if answer is None or answer.status_code != 200:
+        return None
+    try:
+        return msgspec.json.decode(bytes(answer.body), type=_List).data
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return None
+
+
+def forwarded_for(request: Any) -> Mapping[str, str]:
+    """By whom a request counts at a PoP that believes this directory (`http.proxies`)."""
+    return {"X-Forwarded-For": request.client.host} if request.client else {}
+
+
+def _silent(there: Pass) -> NoReturn:
+    raise NoPop(f"The PoP {there.pop!r} does not answer at present; try again later.")

@@ -1,0 +1,101 @@
+"""What a caller asks of a directory, whichever way they come, and where their call may go."""
+
+from dataclasses import replace
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from voicepipe.call_api import Grant
+from voicepipe.directory.directory import Directory, Placement
+from voicepipe.directory.references import References
+from voicepipe.directory.router import CANDIDATES, Wanted
+from voicepipe.directory_config import DirectoryConfig
+from voicepipe.ingress.doors import UnknownModel
+from voicepipe.ingress.keys import Caller
+from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.places import Place, place_of
+
+MOST_TOLD = 64
+"""PoPs whose round trips a caller may tell, and those that they have tried."""
+MOST_TRIED = 6
+"""PoPs that a directory tries for a client that cannot ask again: in a crowd the nearest may have filled by then."""
+Text = Annotated[str, Meta(max_length=200)]
+Pop = Annotated[str, Meta(max_length=64)]
+
+
+class Require(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a PoP must have."""
+
+    agent: Text = ""
+    language: Text = ""
+    model: Text = ""
+    zone: Text = ""
+
+
+class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of POST /v1/calls."""
+
+    kind: Annotated[str, Meta(pattern="^(websocket|webrtc)$")] = "websocket"
+    rtt_ms: Annotated[dict[Pop, Annotated[float, Meta(ge=0, le=10_000)]], Meta(max_length=MOST_TOLD)] = {}
+    place: Place | None = None
+    require: Require = Require()
+    tried: Annotated[tuple[Pop, ...], Meta(max_length=MOST_TOLD)] = ()
+
+
+class Placing:
+    """By the rules of one directory's tenants."""
+
+    def __init__(self, config: DirectoryConfig, directory: Directory, references: References) -> None:
+        self.here = place_of(config.directory.place)
+        self._directory = directory
+        self._references = references
+        self._zones = {tenant.name: tenant.zone for tenant in config.tenants}
+
+    async def place(self, who: Caller, asked: Asked, most: int = CANDIDATES) -> Placement:
+        """Raises NoPop; UnknownModel; WireError; Unauthorized: the session of their `ek_` key is lost."""
+        wanted = replace(self.wanted(who, asked), most=most)
+        if who.tenant.agents and not set(wanted.agents) <= set(who.tenant.agents):
+            raise UnknownModel(f"The key's owner has no agent {wanted.agents[0]!r}.")
+        grant = msgspec.structs.replace(self.grant(who), kind=asked.kind, agents=wanted.agents)
+        session = await self._references.session(self._references.read(who.secret)) if who.secret else b""
+        return await self._directory.place(wanted, grant, session)
+
+    def wanted(self, who: Caller, asked: Asked) -> Wanted:
+        """What a PoP must have for this caller. Raises WireError: it would have to be in two zones."""
+        require = asked.require
+        agent = who.agent or require.agent
+        return Wanted(
+            kind=asked.kind,
+            place=asked.place or self.here,
+            rtt_ms=asked.rtt_ms,
+            zone=_zone(self._zones.get(who.tenant.name, ""), require.zone),
+            agents=(agent,) if agent else who.tenant.agents,
+            language=require.language,
+            model=require.model,
+            tried=frozenset(asked.tried),
+        )
+
+    async def place_named(self, who: Caller, kind: str, model: str | None) -> Placement:
+        """For a client that was not made for directories. Raises as `place`."""
+        return await self.place(who, Asked(kind=kind, require=self.named(model)), MOST_TRIED)
+
+    def named(self, model: str | None) -> Require:
+        """The agent that such a client means: stock SDKs insist on model names of their own, which mean the default
+        one."""
+        known = any(model in seen.condition.agents for seen in self._directory.pops())
+        return Require(agent=model if model and known else "")
+
+    def grant(self, who: Caller) -> Grant:
+        """What tokens for this caller allow, whatever they ask for."""
+        holder = self._references.read(who.secret).ek if who.secret else ""
+        return Grant(id="", tenant=who.tenant.name, agents=who.tenant.agents, slots=who.tenant.slots, holder=holder,
+                     agent=who.agent or "", locked=who.locked)  # fmt: skip
+
+
+def _zone(own: str, required: str) -> str:
+    """Of a call whose tenant has a zone, or whose caller requires one. Raises WireError: they are two."""
+    if own and required and own != required:
+        stays = f"This key's calls stay in zone {own!r}, so none can be in zone {required!r}: leave the zone out."
+        raise WireError("invalid_value", stays, "require.zone")
+    return own or required

@@ -1,0 +1,116 @@
+"""Are the caller's few words a whole answer to what the agent has just asked? English.
+
+"Four" is the middle of many sentences, and all that is to be said after "For how many people?". Neither the rules of
+`completeness.py` nor a recogniser's language model know what was asked, so a short answer is judged here.
+"""
+
+import re
+
+from voicepipe.turn.completeness import DIGITS, LEADS_ON, MONTHS
+from voicepipe.turn.words import plain
+
+MOST_WORDS = 8
+"""What is longer is a sentence, and is judged as one."""
+LOOKED_BACK = 400
+"""Characters of the agent's words among which a question is looked for."""
+NAME_WORDS = 4
+"""A person's name with what stands before it: "it's Ann Brown"."""
+
+
+def _any(words: str) -> str:
+    return "|".join(word.replace("_", " ") for word in words.split())
+
+
+QUESTION = re.compile(r"[^.?!]*\?")
+INVITES = re.compile(r"\b(?:help|assist|do for)\b")
+""""How can I help you?" asks for a sentence, of which "yes" is mostly the beginning."""
+DICTATES = re.compile(r"\b(?:spell|letters?|phone|mobile|telephone|(?:card|account|order|reference) number|e ?mail)\b")
+"""People pause between the parts of what these ask for."""
+NAMES = re.compile(r"^(?!(?:is|are|was|do|does|did)\b).*\b(?:name|who)\b")
+DETAIL = re.compile(r"\b(?:what|which|when|where|how|tell me|give me|let me know|say)\b")
+"""Asks for something that a yes is no answer to."""
+
+UNITS = _any(
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+)
+TENS = _any("twenty thirty forty fifty sixty seventy eighty ninety")
+NUMBER = rf"(?:\d+|(?:{TENS})(?: (?:{UNITS}))?|{UNITS}|a couple|a dozen|half a dozen|just me|myself)"
+ORDINAL = (
+    r"(?:\d+(?:st|nd|rd|th)|(?:(?:twenty|thirty) )?(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth)|"
+    r"tenth|eleventh|twelfth|\w+teenth|twentieth|thirtieth)"
+)
+WEEKDAY = _any("monday tuesday wednesday thursday friday saturday sunday")
+PART = _any("morning noon lunch lunchtime afternoon evening night")
+MONTH = "|".join(sorted(MONTHS))
+DAY = (
+    rf"(?:(?:(?:this|next) )?(?:{WEEKDAY})(?: (?:{PART}))?|today|tonight|tomorrow(?: (?:{PART}))?|this (?:{PART})|"
+    rf"(?:the )?day after tomorrow|(?:the )?{ORDINAL}(?: (?:of )?(?:{MONTH}))?|"
+    rf"(?:{MONTH}) (?:the )?(?:{ORDINAL}|{UNITS}))"
+)
+TIME = (
+    rf"(?:\d+[:.]\d\d|(?:half|(?:a )?quarter|{UNITS}|\d+)(?: minutes)? (?:past|to|after|before) (?:{UNITS}|\d+)|"
+    rf"(?:{UNITS}|\d+) (?:thirty|fifteen|forty five|twenty|forty|fifty|o'?clock)|noon|midday|midnight)"
+    rf"(?: (?:[ap] ?m|in the (?:morning|afternoon|evening)|at night|o'?clock))*"
+)
+YES_OR_NO = _any(
+    "yes yeah yep yup sure of_course certainly absolutely exactly correct right okay ok fine alright all_right perfect "
+    "great good lovely wonderful please_do go_ahead sounds_good why_not "
+    "that(?:'s|_is|_would_be|_will_be)_(?:right|correct|fine|it|all|perfect|great|good|lovely) "
+    "(?:(?:yes|no)_)?(?:i|we|it|you|they|he|she)_(?:do|did|am|are|is|was|will|would|can|could|have|has) "
+    "no nope nah not_really not_at_all no_thanks neither nothing(?:_else)? none never_mind (?:i|we)_(?:don't|do_not)"
+)
+COURTESY = r"please|thanks|thank you(?: very much)?|sir|madam|ma'am|then|indeed|really|actually|maybe|probably|perhaps"
+BEFORE = (
+    r"oh|well|so|um|uh|er|hm|and|just|only|it's|it is|it will be|that's|we are|we're|there are|make it|for|on|at|"
+    r"around|about|by"
+)
+BESIDE = (
+    r"people|persons?|guests?|adults?|children|kids?|seats?|of us|(?:a )?table for|[ap] ?m|o'?clock|"
+    r"in the (?:morning|afternoon|evening)"
+)
+
+VALUES = rf"(?:{TIME}|{DAY}|{NUMBER}|{BEFORE}|{BESIDE}|{COURTESY}|no|yes|sorry)"
+SAYS_A_VALUE = re.compile(rf"\b(?:{TIME}|{DAY}|{NUMBER})\b")
+ALL_VALUES = re.compile(rf"{VALUES}(?: {VALUES})*")
+ASSENT = re.compile(rf"(?:(?:oh|well|um|uh|er) )*(?:{YES_OR_NO})(?: (?:{YES_OR_NO}|{COURTESY}))*")
+NAME_GIVEN = re.compile(r"(?:(?:oh|well|um|uh|yes|sure|it's|it is|this is|i'm|i am|(?:my|the) name(?: is|'s)) )*(.+)")
+
+
+def answers(text: str, asked: str) -> bool:
+    """Whether `text`, the caller's words so far, may be all of an answer to `asked`, the agent's words before them.
+
+    A yes or no, a number of people, a day, a time; a name where one was asked for. Not the parts of what people
+    dictate, as telephone numbers are."""
+    question = _question(asked)
+    said = plain(text)
+    words = said.split()
+    if not question or not 0 < len(words) <= MOST_WORDS or INVITES.search(question) or DICTATES.search(question):
+        return False
+    if NAMES.search(question):
+        return _is_name(said)
+    if not DETAIL.search(question) and ASSENT.fullmatch(said):
+        return True
+    return bool(ALL_VALUES.fullmatch(said) and SAYS_A_VALUE.search(said)) and not _goes_on(words)
+
+
+def _question(asked: str) -> str:
+    """The last question of `asked`, plain, if at most one sentence stands behind it; else empty."""
+    asked = asked[-LOOKED_BACK:]
+    questions = list(QUESTION.finditer(asked))
+    if not questions:
+        return ""
+    rest = asked[questions[-1].end() :]
+    return plain(questions[-1][0]) if len(re.findall(r"[.!]", rest)) <= 1 else ""
+
+
+def _goes_on(words: list[str]) -> bool:
+    """Its last word wants another, or it is three digits in a row: of a telephone number, not of guests."""
+    digits = [word in DIGITS or word.isdigit() for word in words]
+    return words[-1] in LEADS_ON - {"at"} or any(all(digits[at : at + 3]) for at in range(len(words) - 2))
+
+
+def _is_name(said: str) -> bool:
+    found = NAME_GIVEN.fullmatch(said)
+    name = found[1].split() if found else []
+    return 0 < len(name) <= NAME_WORDS - 1 and not {*name} & (LEADS_ON | {"yes", "no", "well", "name", "sure"})

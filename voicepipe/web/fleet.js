@@ -1,0 +1,106 @@
+// What a directory says of its PoPs and of the calls that it has placed, in words. Pure.
+
+import { placeName } from "./geography.js";
+
+const STATUS = {
+  ok: { text: "takes calls", shape: "circle", tone: "good" },
+  late: { text: "answers late: a last resort", shape: "triangle", tone: "late" },
+  full: { text: "full", shape: "square", tone: "late" },
+  engine_down: { text: "an engine is down", shape: "triangle", tone: "late" },
+  silent: { text: "silent; the directory may be cut off", shape: "triangle", tone: "late" },
+  draining: { text: "draining: no new calls", shape: "diamond", tone: "soft" },
+  starting: { text: "starting", shape: "diamond", tone: "soft" },
+  stopped: { text: "stopped", shape: "cross", tone: "soft" },
+  gone: { text: "not heard of any more", shape: "cross", tone: "soft" },
+};
+const WHY = {
+  nearest: "the nearest in time",
+  shares: "the nearest is filling, this one is nearly as near",
+  "least late": "no PoP would answer in time: this one comes closest",
+};
+const TAKES = ["ok", "late"];
+
+/** {text, shape, tone}: a status is told by words and by a shape, and by a colour only besides. */
+export function statusOf(row) {
+  return STATUS[row.status] ?? { text: row.status, shape: "triangle", tone: "late" };
+}
+
+/** Whether a caller who is sent there now finds somebody. */
+export function answers(row) {
+  return !["stopped", "gone", "starting"].includes(row.status);
+}
+
+/** A row for each PoP that is heard of, and for each that was: its status is "gone". `before`: what this gave last.
+ *  `demo`: the PoPs of GET /v1/demo, where the directory is the demo's; it knows which of them were stopped. */
+export function fleetOf(before, view, demo = []) {
+  const heard = new Map(view.pops.map((pop) => [pop.pop, pop]));
+  const silent = { status: "gone", calls: 0, coming: 0, slots: 0, predicted_ms: null, budget_ms: null, age_s: null };
+  const rows = new Map();
+  for (const row of [...before, ...demo, ...view.pops]) {
+    rows.set(row.pop, { ...rows.get(row.pop), ...row, ...(heard.get(row.pop) ?? silent) });
+  }
+  for (const { pop, state } of demo) {
+    if (state === "stopped" || state === "starting") rows.get(pop).status = state;
+  }
+  return [...rows.values()].sort((one, other) => (one.pop < other.pop ? -1 : 1));
+}
+
+/** "2 of 4", and how many are on their way. */
+export function loadOf({ calls, coming, slots }) {
+  if (!slots) return "–";
+  return `${calls} of ${slots}${coming ? ` + ${coming} coming` : ""}`;
+}
+
+/** 0..1, calls on their way among them. */
+export function shareOf({ calls, coming, slots }) {
+  return slots ? Math.min(1, (calls + coming) / slots) : 0;
+}
+
+export function latencyOf({ predicted_ms, budget_ms }) {
+  return predicted_ms === null ? "–" : `${Math.round(predicted_ms)} of ${Math.round(budget_ms)} ms`;
+}
+
+/** The whole fleet in a few words. */
+export function summaryOf(rows) {
+  const taking = rows.filter((row) => TAKES.includes(row.status)).length;
+  if (!taking) return "No PoP takes calls";
+  return taking === 1 ? "1 PoP takes calls" : `${taking} PoPs take calls`;
+}
+
+/** A placement as the list shows it. */
+export function placementOf(placed) {
+  return {
+    call: placed.call,
+    at: placed.at,
+    tenant: placed.tenant,
+    from: placed.place ? placeName(placed.place) : "not known",
+    pop: placed.pop,
+    why: WHY[placed.why] ?? placed.why,
+    near: `${Math.round(placed.near_ms)} ms`,
+    turn: `${Math.round(placed.turn_ms)} ms`,
+    others: placed.others.join(", ") || "none",
+  };
+}
+
+/** The PoP that a call which was placed has gone to: the first that answers of those that it may go to. */
+export function reachedOf({ pop, others }, rows) {
+  const dead = new Set(rows.filter((row) => !answers(row)).map((row) => row.pop));
+  return [pop, ...others].find((one) => !dead.has(one)) ?? "";
+}
+
+/** What a caller does with the directory's answer: {pop, sentence}. `rows`: as `fleetOf`; a PoP that was stopped a moment
+ *  ago is still named, and the caller goes on to the next one. */
+export function answerOf({ candidates, degraded }, rows) {
+  const [first, ...others] = candidates;
+  const pop = reachedOf({ pop: first.pop, others: others.map((other) => other.pop) }, rows);
+  const estimate = (one) => `${one.pop} (${Math.round(one.turn_ms_est)} ms)`;
+  const said = [`The directory names ${estimate(first)}`];
+  if (others.length) said.push(`, then ${others.map(estimate).join(" and ")}`);
+  said.push(". In brackets: from the caller’s last word to the answer, as estimated.");
+  if (degraded) said.push(" None of them is likely to answer in time.");
+  if (pop !== first.pop) {
+    said.push(` ${first.pop} has stopped, and the directory does not know it yet: the caller finds nobody there`);
+    said.push(pop ? `, and goes on to ${pop}.` : ".");
+  }
+  return { pop, sentence: said.join("") };
+}

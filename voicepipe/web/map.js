@@ -1,0 +1,178 @@
+// Wires the map: what the directory hears of PoPs and places, to the picture and the tables; where the caller is.
+
+import { ask, Feed, LOST } from "./feed.js";
+import { answerOf, fleetOf, reachedOf, summaryOf } from "./fleet.js";
+import { cities, placeName, placeOf } from "./geography.js";
+import { Picture } from "./map-picture.js";
+import { showPlacements, showPops } from "./map-tables.js";
+
+const $ = (id) => document.getElementById(id);
+const CHOSEN = "voicepipe.place"; // in sessionStorage: the playground calls from there, too
+const CUT_OFF = "This directory seems to be cut off from its PoPs. It goes on with what it heard last.";
+const KEYLESS = "Only a tenant’s key lets a call in, and this page has none: the playground asks for it.";
+const DONE = {
+  drain: (pop) => `${pop} takes no new calls, and ends with its last one.`,
+  stop: (pop) => `${pop} is dead. The directory gives a PoP up 5 s after its last report.`,
+  start: (pop) => `${pop} is starting, which takes a second or two.`,
+};
+
+let key = ""; // kept here alone
+let rows = [];
+let demo = null; // its PoPs; null: this directory is not the demo's
+let isDemo; // undefined: not known yet
+let views = 0;
+let seen = null; // ids of calls that are on the map or were
+let last = ""; // the PoP that got the newest call
+let place = remembered();
+
+const picture = new Picture($("world"), choose);
+const feed = new Feed({
+  asks: () => ({ path: "/v1/pops", key }),
+  everyMs: 1000,
+  onView: show,
+  onState: (state, sentence) => {
+    if (state !== "ok") {
+      views += 1; // what is still asked for is not shown over this
+      notice(sentence);
+    } // else the view says whether there is something to tell
+    if (state === "locked" && $("unlock").hidden) {
+      $("unlock").hidden = false;
+      $("key").focus();
+    }
+    if (state === "ok") $("unlock").hidden = true;
+    else tell("state", state === "locked" ? "Locked" : "Not connected");
+    document.body.dataset.state = state;
+  },
+});
+
+/** Screen readers read it whenever it is set. */
+function tell(id, text) {
+  if ($(id).textContent !== text) $(id).textContent = text;
+}
+
+function notice(sentence) {
+  tell("notice", sentence);
+  $("notice").hidden = !sentence;
+}
+
+async function show(view) {
+  const mine = ++views;
+  if (isDemo !== false) {
+    const { status, body } = await ask("/v1/demo", key);
+    isDemo = status === 200 ? true : status === 404 ? false : isDemo;
+    demo = status === 200 ? body.pops : demo;
+    if (mine !== views) return; // a later one is shown already
+  }
+  rows = fleetOf(rows, view, demo ?? []);
+  notice(view.cut_off ? CUT_OFF : "");
+  $("board").hidden = false;
+  tell("state", summaryOf(rows));
+  document.body.dataset.status = rows.some((row) => row.status === "ok") && !view.cut_off ? "ok" : "";
+  showPops($("pops"), rows, { demo: Boolean(demo), onOrder: order });
+  showCalls(view.placed);
+  picture.draw(rows, place, last);
+}
+
+/** Lines for the calls that are new; what was placed before the page was opened is in the table alone. */
+function showCalls(placed) {
+  const fresh = seen ? placed.filter(({ call }) => !seen.has(call)) : [];
+  seen = new Set(placed.map(({ call }) => call));
+  last = placed.length ? reachedOf(placed[0], rows) : "";
+  for (const call of fresh) {
+    const to = rows.find((row) => row.pop === reachedOf(call, rows))?.place;
+    if (call.place && to) picture.call(call.place, to);
+  }
+  showPlacements($("placed"), placed);
+  $("placed").parentNode.hidden = !placed.length;
+  $("placed-empty").hidden = placed.length > 0;
+}
+
+// Where the caller is.
+
+function remembered() {
+  try {
+    return placeOf(JSON.parse(sessionStorage.getItem(CHOSEN)));
+  } catch {
+    return null;
+  }
+}
+
+function choose(chosen) {
+  place = chosen;
+  if (place) sessionStorage.setItem(CHOSEN, JSON.stringify(place));
+  else sessionStorage.removeItem(CHOSEN);
+  showPlace();
+  picture.draw(rows, place, last);
+}
+
+function showPlace() {
+  $("where").textContent = place ? `The caller is ${atPlace(place)}.`
+    : "No place chosen: the directory assumes that the caller is where it stands itself.";
+  $("talk").textContent = `Talk in the playground${place ? " from this place" : ""}`;
+  $("latitude").value = place?.latitude ?? "";
+  $("longitude").value = place?.longitude ?? "";
+  $("city").value = cities.find((city) => place && same(city, place))?.name ?? "";
+  $("forget").hidden = !place;
+}
+
+function atPlace(where) {
+  const name = placeName(where);
+  return name.startsWith("near") ? name : /^\d/.test(name) ? `at ${name}` : `in ${name}`;
+}
+
+function same(one, other) {
+  return one.latitude === other.latitude && one.longitude === other.longitude;
+}
+
+$("city").append(new Option("A place on the map", ""), ...cities.map(({ name }) => new Option(name, name)));
+$("city").addEventListener("change", () => {
+  const city = cities.find(({ name }) => name === $("city").value);
+  if (city) choose({ latitude: city.latitude, longitude: city.longitude });
+});
+for (const id of ["latitude", "longitude"]) {
+  $(id).addEventListener("change", () => {
+    const given = [$("latitude"), $("longitude")];
+    if (given.every((field) => field.value !== "" && field.reportValidity())) {
+      choose(placeOf({ latitude: $("latitude").value, longitude: $("longitude").value }));
+    }
+  });
+}
+$("forget").addEventListener("click", () => choose(null));
+$("where-form").addEventListener("submit", (event) => event.preventDefault());
+
+// What is asked of the directory.
+
+$("call").addEventListener("click", async () => {
+  const { status, body } = await ask("/v1/calls", key, { kind: "webrtc", ...(place && { place }) });
+  if (status !== 200) {
+    $("named").textContent = status === 401 ? KEYLESS : (body?.error?.message ?? LOST);
+    if (status === 401) {
+      $("call").hidden = true; // it would be answered the same
+      $("talk").focus();
+    }
+    return;
+  }
+  const { pop, sentence } = answerOf(body, rows);
+  $("named").textContent = sentence;
+  $("named").dataset.pop = pop;
+  feed.refresh();
+});
+
+async function order(what, pop) {
+  if (what === "drain" && !demo && !confirm(`Drain ${pop}? It takes no new calls and ends with its last one.`)) return;
+  const path = what === "drain" ? "/v1/pops" : "/v1/demo/pops";
+  const { status, body } = await ask(`${path}/${encodeURIComponent(pop)}/${what}`, key, {});
+  $("order").textContent = status === 202 ? DONE[what](pop) : (body?.error?.message ?? LOST);
+  feed.refresh();
+}
+
+$("unlock").addEventListener("submit", (event) => {
+  event.preventDefault();
+  key = $("key").value.trim();
+  $("key").value = "";
+  feed.refresh();
+});
+document.addEventListener("visibilitychange", () => !document.hidden && feed.refresh());
+
+showPlace();
+feed.refresh();
