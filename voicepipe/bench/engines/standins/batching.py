@@ -69,7 +69,7 @@ class Batch:
         )
         tokens = self.model(self._new[:count], self.cache, slots, positions).argmax(-1)
         self.last[slots] = tokens
-        self.next[slots] = CACHED_TOKENS + TRAFFIC.new_tokens
+        self.next.index_fill_(0, slots, CACHED_TOKENS + TRAFFIC.new_tokens)  # a number put by index comes from the host
         return tokens
 
     def _decode(self, rows: int) -> Tensor:
