@@ -56,7 +56,7 @@ write.count = 10**18  # type: ignore[attr-defined]
         ),
         (
             "name = 'a'\nintents = [{name = 'i', examples = ['x'], end_call = true}]",
-            "intents[0].end_call: this agent may not hang up; put end_call = true above its first table",
+            "intents[0].end_call: this agent may not hang up; put end_call = true above the file's first [table]",
         ),
         (
             "name = 'a'\nintents = [{name = 'i', examples = ['x'], check = 'look', confirm = '{day}?'}]",

@@ -184,14 +184,6 @@ def test_check_says_every_problem_and_goes_on(capsys: pytest.CaptureFixture[str]
     assert lines[3] == f"{good}: ok (configuration)"
 
 
-def test_check_looks_for_the_default_agent(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    file = tmp_path / "my.toml"
-    file.write_text("[pop]\ndefault_agent = 'nobody'")
-    status, out, _ = said(capsys, "check", str(file))
-    assert status == 2
-    assert "pop.default_agent: there is no agent nobody" in out
-
-
 @pytest.mark.parametrize(
     ("tables", "said_so"),
     [
@@ -225,8 +217,8 @@ def test_check_warns_of_secrets_that_are_not_in_the_environment(
     monkeypatch.setenv("A_TOKEN", "t")
     _, out, _ = said(capsys, "check", str(file))
     assert "A_TOKEN" not in out
-    assert f"{file}: warning: the environment variable A_PASSWORD is not set here" in out
-    assert f"{file}: warning: the environment variable B_PASSWORD is not set here" in out
+    assert f"{file}: warning: sip.users[0].password_env: the environment variable A_PASSWORD is not set here" in out
+    assert f"{file}: warning: sip.users[1].password_env: the environment variable B_PASSWORD is not set here" in out
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def test_a_manifest_overrides_the_file_key_by_key(write: Any) -> None:
 
 def test_a_manifest_sets_only_what_differs_by_place(write: Any) -> None:
     manifest = write("[turn]\nprepare_ms = 90", "fra1.toml")
-    with pytest.raises(ConfigError, match=r"fra1\.toml: turn: there is no such key; allowed: pop, http, webrtc, sip"):
+    with pytest.raises(ConfigError, match=r"fra1\.toml: turn: is not for a PoP's manifest; .*; allowed: pop, http"):
         config.load(None, manifest)
 
 
@@ -166,7 +166,6 @@ def test_a_path_to_nowhere(write: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[endpoint]\nsure_ms = 900", "endpoint.sure_ms: cannot be 900, more than endpoint.unsure_ms, which is 850"),
         ("[endpoint]\nunsure_ms = 1000", "endpoint.unsure_ms: cannot be 1000, more than endpoint.unfinished_ms"),
         ("[endpoint]\nsure_probability = 0.3", "endpoint.unfinished_probability: cannot be 0.4, more than "),
         ("[vad]\nstart_probability = 0.3", "vad.stop_probability: cannot be 0.35, more than vad.start_probability"),
@@ -191,14 +190,9 @@ def test_the_language_model_is_asked_for_ends_only_where_it_can_tell(write: Any)
     ("text", "said"),
     [
         (
-            "[turn]\nprepare = 3",
-            "turn.prepare: there is no such key; did you mean prepare_ms? allowed: guess_ms, prepare_ms, ",
-        ),
-        (
             "[vllm]\ntokenizer = '/t'",
             "vllm.tokenizer: there is no such key; the engine's own arguments stand in vllm.args; ",
         ),
-        ("[turns]", "turns: there is no such key; did you mean turn? allowed: pop, http, webrtc,"),
         (
             "[turn]\nprepare_ms = '3'",
             'turn.prepare_ms: cannot be "3"; allowed: a whole number, at least 0, at most 600000',
@@ -216,7 +210,6 @@ def test_the_language_model_is_asked_for_ends_only_where_it_can_tell(write: Any)
         ("[vad]\nstart_probability = 1", "vad.start_probability: cannot be 1; allowed: a number, above 0, below 1"),
         ("[engines]\nasr = 'siri'", 'engines.asr: cannot be "siri"; allowed: "scripted", "sphinx"'),
         ("[pop]\nid = 'A b'", 'pop.id: cannot be "A b"; allowed: lower-case letters, digits, - and _'),
-        ("[http]\norigins = 'all'", 'http.origins: cannot be "all"; allowed: a list of text'),
         ("[http]\norigins = ['a', 2]", "http.origins[1]: cannot be 2; allowed: text"),
         ("[http]\ncert = 'a'", "http: cert and key go together"),
         ("pop = 3", "pop: cannot be 3; allowed: a table with the keys id, region,"),

@@ -148,6 +148,7 @@ def test_a_hub_that_cannot_be_reached(fake: FakeHub, pull: Pull, monkeypatch: py
     assert status == 1
     assert said.startswith("vllm.model: org/llm cannot be fetched from http://127.0.0.1:9: ")
     assert "check the network" in said
+    assert "`hf download org/llm --local-dir FOLDER`" in said and 'set vllm.model = "/path/to/FOLDER"' in said
 
 
 def test_a_full_disk(fake: FakeHub, pull: Pull, monkeypatch: pytest.MonkeyPatch) -> None:

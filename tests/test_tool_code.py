@@ -76,18 +76,10 @@ def test_an_installed_module(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "function", "says"),
     [
-        (GOOD, "tool:book", "there is no module tool; put tool.py beside the agent's file, or install it"),
-        (GOOD, "tools:cook", "has no function cook; its functions: book"),
         (GOOD, "tools", '"tools" names no function; give "module:function", such as "tools:book"'),
-        ("import nowhere_at_all\n", "tools:book", "ModuleNotFoundError: No module named 'nowhere_at_all' (line 1)"),
         ("\nx = 1 / 0\n", "tools:book", "ZeroDivisionError: division by zero (line 2)"),
         ("def book(:\n", "tools:book", "SyntaxError"),
         ("raise SystemExit(3)\n", "tools:book", "SystemExit: 3 (line 1)"),
-        (
-            "def book(date):\n    pass\n",
-            "tools:book",
-            "book takes no day, which the tool's parameters have; it takes date",
-        ),
         (
             "def book(day, time):\n    pass\n",
             "tools:book",
@@ -136,23 +128,3 @@ def test_an_edit_is_read_and_a_broken_one_keeps_what_was(tmp_path: Path, caplog:
     assert edited("def book(:\n") == "Monday will do"
     assert "SyntaxError" in caplog.text and "the agent stays as it was" in caplog.text
     assert edited(GOOD) == "Monday it is"
-
-
-HOOK = 'webhook = { url = "https://a.example" }\n'
-
-
-@pytest.mark.parametrize(
-    ("tool", "says"),
-    [
-        ('webhook = { url = "bookings.example/book" }', "webhook.url: 'bookings.example/book' is no address"),
-        (HOOK + 'parameters = { type = "objekt" }', "parameters.type: is no JSON Schema"),
-        (HOOK + 'parameters = { type = "string" }', "parameters.type: cannot be 'string'; allowed: \"object\""),
-        (HOOK + "parameters.properties.day.type = 1", "parameters.properties.day.type: is no JSON Schema"),
-    ],
-)
-def test_webhooks_and_schemas(tmp_path: Path, tool: str, says: str) -> None:
-    file = tmp_path / "clinic.toml"
-    file.write_text(f'name = "clinic"\n[[tools]]\nname = "book"\n{tool}\n')
-    with pytest.raises(ConfigError) as problem:
-        load_agent(file)
-    assert f"tools[0].{says}" in str(problem.value)

@@ -1,11 +1,13 @@
 """What answers: an immutable agent, and the settings that a client may lay over it for one call."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
-from voicepipe.ranges import Ms, Name, Speed, Wait
+from voicepipe.ranges import FUNCTION, LANGUAGE, Ms, Name, Speed, Wait
 from voicepipe.turn.words import plain
 
 Part = Literal[
@@ -37,7 +39,8 @@ class Webhook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A tool that runs on the server: exactly one of `webhook` and `function`."""
 
-    name: str
+    name: Annotated[str, Meta(pattern=FUNCTION)]
+    """As servers of language models take it."""
     description: str = ""
     parameters: dict[str, Any] = {}
     """JSON Schema of the arguments."""
@@ -62,7 +65,7 @@ class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`frontdesk`: one thing that callers want. `examples` are also what the recogniser is prepared for."""
 
     name: str
-    examples: tuple[str, ...]
+    examples: Annotated[tuple[str, ...], Meta(min_length=1)]
     reply: str = ""
     """Text with {slots}. Several sentences are fine: the first is spoken while the rest is prepared."""
     slots: dict[str, str] = {}
@@ -95,7 +98,7 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     greeting: str = ""
     voice: str = ""
     speed: Speed = 1.0
-    language: str = "en"
+    language: Annotated[str, Meta(pattern=LANGUAGE)] = "en"
     interrupt: tuple[str, ...] = ("stop", "wait", "no", "hold on", "excuse me")
     """Words that cut a reply at once when the caller says them over it."""
     acknowledgement: str = "One moment."
@@ -123,11 +126,21 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     intents: tuple[Intent, ...] = ()
     intents_file: str = ""
     """A TOML file with the `intents`, one folder below: few of those who read an agent read its phrases."""
+    vocabulary: tuple[str, ...] = ()
+    """Sentences and words that callers say, beside the intents' examples: recognisers that can be prepared for them
+    are."""
     locked: tuple[Part, ...] = ()
     """What no client can change, whatever its key."""
     not_understood: tuple[str, ...] = ("Sorry, I did not catch that. Could you say it again?",)
     """Said to a turn without words, by `frontdesk` also to words that it cannot place; rotated, so that a caller who
     is not understood twice does not hear the same words."""
+
+    @property
+    def expected(self) -> Iterator[str]:
+        """What its callers are likely to say, for recognisers."""
+        yield from self.vocabulary
+        for intent in self.intents:
+            yield from intent.examples
 
     def is_interrupted(self, said: str) -> bool:
         """A phrase of `interrupt` is among these words, however they are written."""

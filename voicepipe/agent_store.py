@@ -5,18 +5,14 @@ import logging
 import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import msgspec
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
 from msgspec.structs import replace
 
-from voicepipe import toml_file, tool_code
-from voicepipe.agent import Agent, Intent, Tool
-from voicepipe.config import Config
+from voicepipe import agent_problems, toml_file, tool_code
+from voicepipe.agent import Agent, Intent
+from voicepipe.config import Config, check_kind
 from voicepipe.errors import ConfigError
-from voicepipe.turn.targets import is_target
 
 log = logging.getLogger(__name__)
 
@@ -33,15 +29,17 @@ unchanged is not read again."""
 
 def load_agent(path: Path) -> Agent:
     """The agent in `path`; its tools' functions are loaded. Raises ConfigError with one line for each problem."""
-    agent = toml_file.read(path, Agent)
+    tables = toml_file.tables(path)
+    check_kind(path, tables, "agent", "intents")
+    agent = toml_file.convert(tables, Agent, path)
     of_intents = path
     if agent.intents_file:
         of_intents = path.parent / agent.intents_file
         agent = _with_intents(agent, path, of_intents)
     tools = tuple(replace(tool, function=tool_code.placed(tool.function, path.parent)) for tool in agent.tools)
     agent = replace(agent, tools=tools)
-    problems = [f"{path}: {problem}" for problem in _problems(agent)]
-    if problems := problems + [f"{of_intents}: {problem}" for problem in _intent_problems(agent)]:
+    problems = [f"{path}: {problem}" for problem in agent_problems.of_agent(agent)]
+    if problems := problems + [f"{of_intents}: {problem}" for problem in agent_problems.of_intents(agent)]:
         raise ConfigError("\n".join(problems))
     return agent
 
@@ -76,6 +74,8 @@ def open_agents(config: Config) -> "AgentStore":
     named = [("pop.default_agent", config.pop.default_agent)]
     named += [(f"tenants[{n}].agents", name) for n, tenant in enumerate(config.tenants) for name in tenant.agents]
     named += [(f"routes[{n}].agent", route.agent) for n, route in enumerate(config.routes) if route.agent]
+    if not _files(Path(config.pop.agents)):
+        raise ConfigError(f"pop.agents: {config.pop.agents} holds no agent; give a folder with agents' *.toml files")
     store = AgentStore(Path(config.pop.agents), needed={name for _, name in named})
     for key, name in named:
         if not store.get(name):
@@ -107,7 +107,7 @@ class AgentStore:
         if problems := self._reread(_files(directory)):
             raise ConfigError("\n".join(problems))
         if not self._agents:
-            raise ConfigError(f"{directory}: holds no agent; pop.agents must name a directory with *.toml agent files")
+            raise ConfigError(f"{directory}: holds no agent; an agent is a *.toml file there")
 
     def get(self, name: str) -> Agent | None:
         """The agent of this name as its file is now."""
@@ -195,86 +195,10 @@ def _unlike(agent: Agent, path: Path, others: dict[Path, Agent]) -> Agent:
 
 def no_voice(agent: Agent, voices: Collection[str]) -> str:
     """What is said of an agent whose voice is not among these; empty: it is."""
-    if not agent.voice or agent.voice in voices:
+    if not agent.voice or agent.voice.partition("+")[0] in voices:  # espeak-ng's may have a variant, "en-us+Annie"
         return ""
     close = difflib.get_close_matches(agent.voice, voices, 3) or sorted(voices)[:5]
     return (
         f"Agent {agent.name} speaks with the default voice, since there is no voice {agent.voice!r}; there are "
         f"{len(voices)} (GET /v1/voices lists them), such as {', '.join(close)}."
     )
-
-
-def _problems(agent: Agent) -> Iterator[str]:
-    """What the types cannot say."""
-    yield from _phone_problems(agent)
-    for index, tool in enumerate(agent.tools):
-        if (tool.webhook is None) == (not tool.function):
-            yield f"tools[{index}]: {tool.name} needs exactly one of webhook and function"
-        yield from (f"tools[{index}].{problem}" for problem in _tool_problems(tool))
-        if not all(text.strip() for text in tool.while_running):
-            yield f"tools[{index}].while_running: a text is empty; say what callers are to hear while {tool.name} runs"
-
-
-def _intent_problems(agent: Agent) -> Iterator[str]:
-    tools = {tool.name for tool in agent.tools}
-    for index, intent in enumerate(agent.intents):
-        for key, tool in (("tool", intent.tool), ("check", intent.check)):
-            if tool and tool not in tools:
-                allowed = ", ".join(sorted(tools)) or "none"
-                yield f"intents[{index}].{key}: there is no tool {tool}; allowed: {allowed}"
-        for key in ("check", "confirm"):
-            if getattr(intent, key) and not intent.slots:
-                yield f"intents[{index}].{key}: there is nothing to {key}; give the intent slots"
-        if intent.check and not intent.confirm:
-            yield f"intents[{index}].check: needs confirm as well, so that what is done has been checked and read back"
-        if intent.transfer and intent.transfer not in agent.transfer:
-            allowed = ", ".join(sorted(agent.transfer)) or "none"
-            yield f"intents[{index}].transfer: there is no transfer {intent.transfer}; allowed: {allowed}"
-        if intent.end_call and not agent.end_call:
-            yield f"intents[{index}].end_call: this agent may not hang up; put end_call = true above its first table"
-        texts = {"reply": intent.reply, "confirm": intent.confirm}
-        texts |= {f"slots.{slot}": question for slot, question in intent.slots.items()}
-        for key, text in texts.items():
-            known = {*intent.slots} | ({"result", "last_reply"} if key == "reply" else set())
-            for slot in re.findall(r"\{(\w+)\}", text):
-                if slot not in known:
-                    yield f"intents[{index}].{key}: {{{slot}}} is not a slot; allowed: {', '.join(sorted(known))}"
-
-
-def _tool_problems(tool: Tool) -> Iterator[str]:
-    """What it cannot be called with, or cannot reach."""
-    if tool.webhook:
-        parts = urlsplit(tool.webhook.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            yield f"webhook.url: {tool.webhook.url!r} is no address; give one such as https://bookings.example/book"
-    if tool.parameters:
-        try:
-            Draft202012Validator.check_schema({"type": "object", **tool.parameters})
-        except SchemaError as error:
-            where = "".join(f".{step}" for step in error.absolute_path)
-            yield f"parameters{where}: is no JSON Schema: {error.message}"
-            return
-        if tool.parameters.get("type", "object") != "object":
-            yield f'parameters.type: cannot be {tool.parameters["type"]!r}; allowed: "object"'
-    if tool.function:
-        try:
-            function = tool_code.load(tool.function)
-        except ConfigError as error:
-            yield f"function: {error}"
-            return
-        if wrong := tool_code.mismatch(function, tool.parameters):
-            yield f"function: {wrong}"
-
-
-def _phone_problems(agent: Agent) -> Iterator[str]:
-    for keys, meaning in agent.keys.items():
-        if not re.fullmatch(r"[0-9*#A-D]+", keys):
-            yield f"keys: {keys} is on no telephone; allowed: 0 to 9, *, # and A to D, one or several"
-        if not meaning.strip():
-            yield f"keys.{keys}: is empty; say what the caller means, in words"
-    for name, target in agent.transfer.items():
-        if not is_target(target):
-            yield (
-                f"transfer.{name}: nobody can be called at {target!r}; give a number such as +4930123456, or an "
-                "address such as sip:ann@example.com or tel:+4930123456"
-            )

@@ -1,55 +1,76 @@
 """`voicepipe check`: read files as the PoP would, and say what is wrong before it does."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from voicepipe import config, directory_config, environment, fleet_keys, toml_file
+from voicepipe import config, directory_config, environment, fleet_keys, runtime, toml_file
 from voicepipe.agent import Agent
 from voicepipe.agent_store import Intents, load_agent, no_voice, open_agents
 from voicepipe.directory_server.run import check as check_directory
 from voicepipe.engines import hub, local_servers, models, packages
 from voicepipe.engines.auto import lacking
 from voicepipe.engines.frontdesk import FrontdeskLlm
-from voicepipe.errors import ConfigError
-from voicepipe.ingress.local import check_exposure, check_phones
+from voicepipe.errors import ConfigError, EngineError
+
+Names = dict[tuple[Path, str], Path]
+"""The folder and the name of each agent that was read, and in which file it stood first."""
+FOLDERS = {"agents": "agent", "intents": "intents"}
+"""Whose every file is of one kind."""
 
 
 def run(paths: Iterable[Path]) -> int:
     """Check files and directories, a line for each file or problem. Exit status 2 if anything is wrong."""
-    problems = [problem for path in paths for file in _files(path) if (problem := _checked(file))]
-    return 2 if problems else 0
+    names: Names = {}
+    return 2 if [path for path in paths for file in _files(path) if not _is_well(file, names)] else 0
 
 
 def _files(path: Path) -> list[Path]:
-    return sorted(path.rglob("*.toml")) if path.is_dir() else [path]
+    """A directory's files, or what is named."""
+    return (path.is_dir() and sorted(path.rglob("*.toml"))) or [path]
 
 
-def _checked(file: Path) -> str:
-    """Prints the verdict on one file; the problem, or nothing."""
+def _is_well(file: Path, names: Names) -> bool:
+    """Prints the verdict on one file."""
     try:
+        if file.is_dir():
+            raise ConfigError(f"{file}: holds no *.toml file; give one, or a folder that holds some")
         kind = kind_of(file, toml_file.tables(file))
         told: Iterable[str] = ()
         if kind == "agent":
-            told = _needing_a_model([load_agent(file)], config.Config())
+            told = _of_agent(file, names)
         elif kind == "intents":
             toml_file.read(file, Intents)
         elif kind == "directory":
             _warn_of_directory(file, directory_config.load(file))
         else:
             settings = config.load(None, file) if kind == "manifest" else config.load(file)
-            agents = open_agents(settings)
-            told = (*_needing_a_model(agents, settings), *_without_voice(agents, settings))
+            told = _notes(open_agents(settings), settings)
             _warn(file, settings)
     except ConfigError as error:
-        problem = str(error) if str(error).startswith((str(file), str(file.resolve().parent))) else f"{file}: {error}"
-        print(problem)
-        return problem
+        print(config.located(error, file))
+        return False
     print(f"{file}: ok ({kind})")
     for line in told:
         print(f"{file}: note: {line}")
-    return ""
+    return True
+
+
+def _of_agent(file: Path, names: Names) -> Iterable[str]:
+    """Notes. Raises ConfigError."""
+    agent = load_agent(file)
+    first = names.setdefault((file.resolve().parent, agent.name), file)
+    if first.resolve() != file.resolve():
+        raise ConfigError(f"name: {agent.name} is taken by {first}; every agent needs a name of its own")
+    return _notes([agent], config.Config())
+
+
+def _notes(agents: Iterable[Agent], settings: config.Config) -> Iterable[str]:
+    """What agents do without, as these engines are."""
+    agents = tuple(agents)
+    return (*_needing_a_model(agents, settings), *_without_voice(agents, settings), *_unheard(agents, settings))
 
 
 def _needing_a_model(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
@@ -68,8 +89,29 @@ def _without_voice(agents: Iterable[Agent], settings: config.Config) -> Iterator
     """A line for each agent whose voice is not there, as far as that is known without loading a model."""
     if settings.engines.tts != "espeak" or not any(agent.voice for agent in agents):
         return
-    voices = asyncio.run(_espeak_voices(settings))
-    yield from filter(None, (no_voice(agent, voices) for agent in agents))
+    try:
+        voices = asyncio.run(_espeak_voices(settings))
+    except EngineError:  # `_warn` tells it.
+        return
+    yield from (f'{said} That is for engines.tts = "espeak".' for agent in agents if (said := no_voice(agent, voices)))
+
+
+def _no_default_voice(settings: config.Config) -> Iterator[str]:
+    if settings.engines.tts == "espeak":
+        try:
+            asyncio.run(_espeak_voices(settings))
+        except EngineError as error:
+            yield str(error)
+
+
+def _unheard(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
+    """A line for each agent whose callers speak what the recogniser does not know."""
+    for agent in agents:
+        if settings.engines.asr == "sphinx" and agent.language.lower().partition("-")[0] != "en":
+            yield (
+                f"Agent {agent.name} is spoken to in {agent.language!r} (language), and sphinx hears English alone; "
+                'set engines.asr to "whisper"'
+            )
 
 
 async def _espeak_voices(settings: config.Config) -> Collection[str]:
@@ -87,6 +129,8 @@ def _warn_of_directory(file: Path, settings: directory_config.DirectoryConfig) -
     try:
         check_directory(settings)
         fleet_keys.signer(settings.directory.key)
+        for path in settings.directory.keys:
+            fleet_keys.public_key(path)
         environment.keys_of(settings.tenants)
     except ConfigError as error:
         print(f"{file}: warning: a directory does not start like this: {error}")
@@ -94,14 +138,20 @@ def _warn_of_directory(file: Path, settings: directory_config.DirectoryConfig) -
 
 def _warn(file: Path, settings: config.Config) -> None:
     """Prints what a PoP would not start with, or refuse callers for, unless another file adds what is missing."""
-    for check in (check_exposure, check_phones):
+    missing = environment.missing_secrets(settings)
+    for name, key in missing.items():
+        lacks = f"the environment variable {name} is not set here, or empty"
+        print(f"{file}: warning: {key}: {lacks}; a PoP does not start without it")
+    for check in runtime.REFUSALS if missing else (*runtime.REFUSALS, environment.check):
         try:
             check(settings)
         except ConfigError as error:
             print(f"{file}: warning: by itself this is refused: {error}")
-    for name in environment.missing_secrets(settings):
-        print(f"{file}: warning: the environment variable {name} is not set here, and a PoP does not start without it")
-    for problem in (*packages.problems(settings), *models.problems(settings)):
+    for name, times in Counter(tenant.name for tenant in settings.tenants).items():
+        if times > 1:
+            told = f"{times} have the name {name}, and may end each other's calls; give each a name of its own"
+            print(f"{file}: warning: tenants: {told}")
+    for problem in (*packages.problems(settings), *models.problems(settings), *_no_default_voice(settings)):
         print(f"{file}: warning: {hub.copyable(problem, file)}")
     slots, sip, webrtc = settings.pop.slots, settings.sip, settings.webrtc
     pairs = (sip.last_port + 1) // 2 - (sip.first_port + 1) // 2  # an even port and the next
@@ -115,10 +165,10 @@ def _warn(file: Path, settings: config.Config) -> None:
 def kind_of(file: Path, tables: dict[str, Any]) -> str:
     """ "agent", "intents", "directory", "manifest" or "configuration": by the folder where those belong, else by the
     content."""
-    if file.resolve().parent.name == "agents" or "name" in tables:
-        return "agent"
-    if "intents" in tables:
-        return "intents"
-    if "directory" in tables:
-        return "directory"
-    return "manifest" if file.resolve().parent.name == "pops" else "configuration"
+    folder = file.resolve().parent.name
+    if folder in FOLDERS:
+        return FOLDERS[folder]
+    kind = config.kind_of(tables)
+    if kind in ("agent", "intents", "directory"):
+        return kind
+    return "manifest" if folder == "pops" else "configuration"

@@ -3,7 +3,8 @@
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -96,6 +97,7 @@ def _add_demo(demo: argparse.ArgumentParser) -> None:
     )
     demo.add_argument("--model", metavar="NAME", help="its model (default: the only one that it has)")
     demo.add_argument("--agent", type=Path, metavar="PATH", help="an agent of yours: its folder, or its file")
+    demo.add_argument("--config", type=Path, metavar="FILE", help="engines and all else from here, as a PoP takes them")
     demo.add_argument(
         "--pops", type=int, choices=range(2, 6), metavar="N", help="2 to 5 PoPs and a directory, with a live map"
     )
@@ -158,7 +160,7 @@ def _demo(args: argparse.Namespace) -> int:
     from voicepipe import config, runtime
 
     log_from(args.log)
-    settings = _with_agent(args.agent, _answered(args, config.load()))
+    settings = _with_agent(args.agent, _answered(args, config.load(args.config)))
     if args.pops:
         return _demo_fleet(args, settings, began)
     if args.lan:
@@ -167,10 +169,17 @@ def _demo(args: argparse.Namespace) -> int:
         from voicepipe import lan
 
         settings = lan.opened(settings)
-    settings = _listening(args, settings, phones=True)
+    with _about(args.config):
+        settings = _listening(args, settings, phones=True)
     from voicepipe import demo  # loads the engines' libraries: not before it is known that the demo may listen
+    from voicepipe.engines import hub
 
-    return runtime.run(demo.run(settings, began, once=args.once, own_agent=bool(args.agent)))
+    own_agent = settings.pop.agents != str(config.data_directory() / "agents")
+    try:
+        with _about(args.config):
+            return runtime.run(demo.run(settings, began, once=args.once, own_agent=own_agent))
+    except EngineMissing as error:
+        raise EngineMissing(hub.copyable(str(error), args.config) if args.config else str(error)) from None
 
 
 def _new(args: argparse.Namespace) -> int:
@@ -187,6 +196,8 @@ def _with_agent(path: Path | None, settings: "Config") -> "Config":
 
     from voicepipe.agent_store import load_agent, load_agents
 
+    if not path.exists():
+        raise ConfigError(f"--agent: there is no {path}; give an agent's file, or the folder that holds it")
     folder = path if path.is_dir() else path.parent
     names = [load_agent(path).name] if path.is_file() else list(load_agents(path))
     if len(names) != 1:
@@ -205,11 +216,15 @@ def _answered(args: argparse.Namespace, settings: "Config") -> "Config":
                 "--model names a model of --llm: give both, as --llm http://127.0.0.1:11434/v1 --model NAME"
             )
         return settings
-    parts = urlsplit(args.llm)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"--llm {args.llm} is no address; give one such as http://127.0.0.1:11434/v1")
-    url = args.llm if parts.path.strip("/") else f"{args.llm.rstrip('/')}/v1"
     import msgspec
+
+    from voicepipe.ranges import check_url
+
+    try:
+        check_url("--llm", args.llm, "http://127.0.0.1:11434/v1")
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    url = args.llm if urlsplit(args.llm).path.strip("/") else f"{args.llm.rstrip('/')}/v1"
 
     openai = msgspec.structs.replace(settings.openai, base_url=url, model=args.model or "")
     return msgspec.structs.replace(
@@ -240,8 +255,10 @@ def _pop(args: argparse.Namespace) -> int:
     from voicepipe.engines import hub
 
     log_from(args.log)
+    settings = config.load(args.config, args.pop)
     try:
-        return runtime.run(runtime.serve(_listening(args, config.load(args.config, args.pop))))
+        with _about(args.config, args.pop):
+            return runtime.run(runtime.serve(_listening(args, settings)))
     except EngineMissing as error:
         raise EngineMissing(hub.copyable(str(error), args.config)) from None
 
@@ -250,7 +267,20 @@ def _directory(args: argparse.Namespace) -> int:
     from voicepipe import directory_config, runtime
 
     log_from(args.log)
-    return runtime.run(runtime.serve_directory(directory_config.load(args.config), args.host, args.port))
+    settings = directory_config.load(args.config)
+    with _about(args.config):
+        return runtime.run(runtime.serve_directory(settings, args.host, args.port))
+
+
+@contextmanager
+def _about(*files: Path | None) -> Iterator[None]:
+    """What is wrong with a configuration is said with its files."""
+    from voicepipe.config import located
+
+    try:
+        yield
+    except ConfigError as error:
+        raise located(error, *files) from None
 
 
 def _pops(args: argparse.Namespace) -> int:
@@ -269,18 +299,15 @@ def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = F
     """The configuration of a command that listens: what could keep it from that is said at once. `phones`: they may
     call, also where it names no port for them."""
     from voicepipe import config, environment, runtime
-    from voicepipe.ingress.local import check_exposure, check_phones
 
     settings = runtime.with_address(settings, args.host, args.port)
-    if args.sip_port is not None:
-        settings = runtime.with_sip_port(settings, args.sip_port)
+    if args.sip_port is not None or settings.sip.port:
+        settings = runtime.with_sip_port(settings, settings.sip.port if args.sip_port is None else args.sip_port)
     elif phones:
         settings = runtime.with_phones(settings)
     config.check_together(settings)  # again: the options may have let phones in
-    check_exposure(settings)
-    check_phones(settings)
-    environment.keys(settings)
-    environment.sip_passwords(settings)
+    for check in (*runtime.REFUSALS, environment.check):
+        check(settings)
     return settings
 
 

@@ -13,6 +13,8 @@ def add(bench: argparse.ArgumentParser) -> None:
     media.set_defaults(run=_bench_media)
     network = parts.add_parser("network", help="what jitter and loss do to a caller's sound, in virtual time")
     network.set_defaults(run=_bench_network)
+    whisper = parts.add_parser("whisper", help="how soon small Whispers have the words on this CPU; nothing is fetched")
+    whisper.set_defaults(run=_bench_whisper)
     sip = parts.add_parser("sip", help="calls by SIP, 30 and 50 a second; needs sipp")
     sip.set_defaults(run=_bench_sip)
 
@@ -84,6 +86,12 @@ def _bench_network(args: argparse.Namespace) -> int:
     from voicepipe.bench import network
 
     return network.run()
+
+
+def _bench_whisper(args: argparse.Namespace) -> int:
+    from voicepipe.bench import whisper
+
+    return whisper.run()
 
 
 def _bench_sip(args: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -28,7 +28,7 @@ from voicepipe.engine_config import (
 from voicepipe.errors import ConfigError
 from voicepipe.fleet_config import BusConfig, FleetConfig
 from voicepipe.phone_config import RouteConfig, SipConfig, TelephonyConfig, TelnyxConfig, TwilioConfig
-from voicepipe.ranges import Ms, Name, Port, Section
+from voicepipe.ranges import Ms, Name, Port, Section, Variable, check_host
 from voicepipe.turn.endpoint import EndpointConfig
 from voicepipe.turn.machine import TurnConfig
 from voicepipe.turn.vad import VadConfig
@@ -78,12 +78,13 @@ class HttpConfig(Section, frozen=True):
     key: str = ""
     origins: tuple[str, ...] = ()
     """Browser origins that may call from other sites (CORS); "*" for all."""
-    operator_key_env: str = ""
+    operator_key_env: Variable = ""
     """Names the environment variable with the key to the dashboard of all tenants; they see their own with theirs."""
     proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     """IP addresses of proxies: their `X-Forwarded-For` is believed, and requests count by it and not by them."""
 
     def __post_init__(self) -> None:
+        check_host("host", self.host)
         if bool(self.cert) != bool(self.key):
             raise ValueError("cert and key go together; give both for TLS, or none")
         for address in self.proxies:
@@ -120,7 +121,7 @@ class TenantConfig(Section, frozen=True):
     """A key's owner. Keys are read from the environment variable `key_env`, never from the file."""
 
     name: str
-    key_env: str
+    key_env: Annotated[Variable, Meta(min_length=1)]
     agents: tuple[str, ...] = ()
     """Empty: all."""
     slots: Annotated[int, Meta(ge=1)] | None = None
@@ -206,6 +207,16 @@ RISING = (
 )
 """Keys of a table of which none may be more than the next one. A rung of the ladder that is 0 is turned off."""
 
+Kind = Literal["agent", "intents", "directory", "configuration", ""]
+"""Of file; "": nothing in it says so."""
+BELONGS = {
+    "agent": "is an agent; the configuration names its folder (pop.agents), and `voicepipe demo --agent` runs it",
+    "intents": "holds intents; an agent names it (intents_file)",
+    "directory": "is a directory's configuration; `voicepipe directory --config` runs it",
+    "configuration": "is a PoP's configuration; `voicepipe pop --config` runs it",
+}
+"""What is said of a file where one of another kind is wanted."""
+
 
 def parse(data: dict[str, Any], source: object = "configuration") -> Config:
     """Tables as TOML gives them, checked. Raises ConfigError; `source` names them in its text."""
@@ -223,13 +234,48 @@ def load(config_file: Path | None = None, pop_file: Path | None = None) -> Confi
             tables = _over(tables, _checked(file, shape))
     tables = _over({"pop": {"agents": str(data_directory() / "agents")}}, tables)
     # Each file was checked alone; what can still be wrong is how they go together.
-    together = " with ".join(str(file) for file in (config_file, pop_file) if file)
-    config = parse(tables, together)
+    config = parse(tables, " with ".join(str(file) for file in (config_file, pop_file) if file))
     try:
         check_together(config)
     except ConfigError as error:
-        raise ConfigError(f"{together}: {error}") from None
+        raise located(error, config_file, pop_file) from None
     return config
+
+
+def kind_of(tables: dict[str, Any]) -> Kind:
+    """What a file is for, by what stands in it."""
+    if not tables.keys().isdisjoint({"name", "instructions", "greeting"}):
+        return "agent"
+    if "intents" in tables:
+        return "intents"
+    if "directory" in tables:
+        return "directory"
+    return "" if tables.keys().isdisjoint(Config.__struct_fields__) else "configuration"
+
+
+def check_kind(file: Path, tables: dict[str, Any], *wanted: Kind) -> None:
+    """Raises ConfigError: it is a file of another kind. Which of its keys are wrong would then be of no help."""
+    kind = kind_of(tables)
+    if kind and kind not in wanted:
+        raise ConfigError(f"{file}: {next(iter(tables))}: this file {BELONGS[kind]}")
+
+
+def located(error: ConfigError, *files: Path | None) -> ConfigError:
+    """`error` with the files in front that it is about, unless it names one itself."""
+    names = [str(file) for file in files if file]
+    if not names or str(error).startswith(("/", *names)):
+        return error
+    return ConfigError(f"{' with '.join(names)}: {error}")
+
+
+def check_tenants(tenants: Iterable[TenantConfig]) -> None:
+    """Raises ConfigError: nobody could tell two of them apart. The same tenant may have several keys."""
+    owners: dict[str, str] = {}
+    for index, tenant in enumerate(tenants):
+        if tenant.key_env in owners:
+            raise ConfigError(f"tenants[{index}].key_env: {tenant.key_env} is the key of {owners[tenant.key_env]} "
+                              "already; name another variable")  # fmt: skip
+        owners[tenant.key_env] = tenant.name
 
 
 def check_together(config: Config) -> None:
@@ -240,6 +286,7 @@ def check_together(config: Config) -> None:
             low, high = getattr(its, less), getattr(its, more)
             if low > high and not (table == "ladder" and high == 0):
                 raise ConfigError(f"{table}.{less}: cannot be {low}, more than {table}.{more}, which is {high}")
+    check_tenants(config.tenants)
     if config.telnyx.public_key and not config.telephony.public_url:
         raise ConfigError(
             "telephony.public_url: Telnyx is told where to stream calls to; say how it reaches this server"
@@ -277,6 +324,12 @@ def data_directory() -> Path:
 def _checked(file: Path, shape: type[Section]) -> dict[str, Any]:
     """The file's tables, valid on their own, with its relative paths resolved against its own place."""
     tables = toml_file.tables(file)
+    check_kind(file, tables, "configuration")
+    allowed = shape.__struct_fields__
+    for key in tables:
+        if key in Config.__struct_fields__ and key not in allowed:
+            raise ConfigError(f"{file}: {key}: is not for a PoP's manifest; put it into the configuration (--config); "
+                              f"allowed: {', '.join(allowed)}")  # fmt: skip
     toml_file.convert(tables, shape, file)
     locate(tables, PATHS, file)
     for table, key in MODELS:
@@ -297,7 +350,7 @@ def locate(tables: dict[str, Any], paths: Iterable[tuple[str, str]], file: Path)
 
 def _existing(file: Path, key: str, name: str) -> str:
     """The path that `key` of this file names, absolute. Raises ConfigError: there is nothing."""
-    path = file.resolve().parent / name
+    path = file.resolve().parent / Path(name).expanduser()
     if not path.exists():
         raise ConfigError(f"{file}: {key}: there is no {path}; paths are relative to this file")
     return str(path)

@@ -6,7 +6,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from voicepipe import toml_file
-from voicepipe.config import HttpConfig, TenantConfig, locate
+from voicepipe.config import HttpConfig, TenantConfig, check_kind, check_tenants, locate, located
+from voicepipe.errors import ConfigError
 from voicepipe.fleet_config import BusConfig
 from voicepipe.places import check_place
 from voicepipe.ranges import Name, Section
@@ -53,6 +54,13 @@ class DirectoryConfig(Section, frozen=True):
 def load(file: Path) -> DirectoryConfig:
     """Paths in the result are absolute. Raises ConfigError with one line for each problem."""
     tables = toml_file.tables(file)
+    if not {"bus", "http", "tenants"}.issuperset(tables):
+        check_kind(file, tables, "directory")
     toml_file.convert(tables, DirectoryConfig, file)
     locate(tables, PATHS, file)
-    return toml_file.convert(tables, DirectoryConfig, file)
+    config = toml_file.convert(tables, DirectoryConfig, file)
+    try:
+        check_tenants(config.tenants)
+    except ConfigError as error:
+        raise located(error, file) from None
+    return config

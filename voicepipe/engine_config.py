@@ -4,9 +4,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from voicepipe.ranges import Count, Ms, Positive, Section
+from voicepipe.ranges import DEVICE, Count, Ms, Positive, Section, Variable, check_url
 
-Device = Annotated[str, Meta(pattern=r"^(auto|cpu|cuda(:\d+)?)$")]
+Device = Annotated[str, Meta(pattern=DEVICE)]
 """"cuda:1" is the second GPU that this process sees; "auto": a GPU if there is one, beside the others' models as
 `engines/placement.py` places them."""
 Timeout = Annotated[int, Meta(ge=1, le=7200)]
@@ -92,7 +92,7 @@ class OpenAiConfig(Section, frozen=True):
     base_url: str = ""
     model: str = ""
     """Its name there; empty: the only one that the server has."""
-    api_key_env: str = ""
+    api_key_env: Variable = ""
     """The environment variable that holds the key; empty: it asks for none."""
     temperature: Temperature = 0.0
     max_tokens: Positive = 512
@@ -100,6 +100,9 @@ class OpenAiConfig(Section, frozen=True):
     """To the first token, and from one to the next."""
     body: dict[str, Any] = {}
     """More fields of each request, unchanged."""
+
+    def __post_init__(self) -> None:
+        check_url("base_url", self.base_url, "http://127.0.0.1:8000/v1")
 
 
 class EspeakConfig(Section, frozen=True):

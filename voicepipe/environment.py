@@ -114,14 +114,32 @@ def operator_key_named(name: str) -> str:
     return os.environ.get(name, "").strip()
 
 
-def missing_secrets(config: Config) -> list[str]:
-    """Of the environment variables that the configuration names, those that are not set or empty."""
-    named = [
-        *(tenant.key_env for tenant in config.tenants), config.http.operator_key_env, config.webrtc.turn_secret_env,
-        *(user.password_env for user in config.sip.users), config.twilio.auth_token_env, config.telnyx.api_key_env,
-        config.openai.api_key_env, config.bus.password_env,
-    ]  # fmt: skip
-    return [name for name in dict.fromkeys(named) if name and not os.environ.get(name, "").strip()]
+def check(config: Config) -> None:
+    """Raises ConfigError: a secret that the configuration names is not here, or one is somebody else's as well."""
+    operator_key(config)
+    for secret in (sip_passwords, turn_secret, twilio_token, telnyx_key, openai_key):
+        secret(config)
+    bus_password(config.bus)
+
+
+def missing_secrets(config: Config) -> dict[str, str]:
+    """Of the environment variables that the configuration names, those that are not set or empty, and what names them
+    first."""
+    named = {f"tenants[{index}].key_env": tenant.key_env for index, tenant in enumerate(config.tenants)}
+    named |= {f"sip.users[{index}].password_env": user.password_env for index, user in enumerate(config.sip.users)}
+    named |= {
+        "http.operator_key_env": config.http.operator_key_env,
+        "webrtc.turn_secret_env": config.webrtc.turn_secret_env,
+        "twilio.auth_token_env": config.twilio.auth_token_env,
+        "telnyx.api_key_env": config.telnyx.api_key_env,
+        "openai.api_key_env": config.openai.api_key_env,
+        "bus.password_env": config.bus.password_env,
+    }
+    missing: dict[str, str] = {}
+    for key, name in named.items():
+        if name and not os.environ.get(name, "").strip():
+            missing.setdefault(name, key)
+    return missing
 
 
 def _secret(name: str, said_by: str, what: str) -> str:

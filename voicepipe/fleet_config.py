@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from msgspec import Meta
 
 from voicepipe.places import check_place
-from voicepipe.ranges import Section
+from voicepipe.ranges import Section, Variable
 
 BUSES = ("nats", "tls", "ws", "wss")
 Kind = Literal["websocket", "webrtc"]
@@ -50,7 +50,7 @@ class BusConfig(Section, frozen=True):
     """Path of a file with this host's JWT and seed (`nsc generate creds`), which say what it may publish."""
     user: str = ""
     """Without credentials: as the servers' configuration names it ..."""
-    password_env: str = ""
+    password_env: Variable = ""
     """... and the environment variable that holds its password."""
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
+from voicepipe.config import Config
 from voicepipe.directory.tokens import Signer
 from voicepipe.errors import ConfigError
 
@@ -23,6 +24,15 @@ def public_key(path: str) -> Ed25519PublicKey:
         f"{path} is no Ed25519 public key; make one of the directory's key: "
         "openssl pkey -in directory.pem -pubout -out directory.pub.pem"
     )
+
+
+def check_keys(config: Config) -> None:
+    """Raises ConfigError: what a PoP is to know directories by is no key."""
+    for path in config.fleet.keys:
+        try:
+            public_key(path)
+        except ConfigError as error:
+            raise ConfigError(f"fleet.keys: {error}") from None
 
 
 def signer(path: str) -> Signer:

@@ -54,11 +54,20 @@ def _survey(model: Model) -> hub_fetch.Wanted | None:
         return hub_fetch.survey(model.name, model.revision, weights=model.weights)
     except hub_fetch.Unreachable as error:
         if model.problem():
-            raise EngineMissing(f"{model.key}: {error}") from None
+            raise EngineMissing(f"{model.key}: {error}. {_by_hand(model)}") from None
         print(f"{hub.title(model.name, model.revision)}: here; whether the hub has a newer one is not known: {error}")
         return None
     except EngineMissing as error:
         raise EngineMissing(f"{model.key}: {error}") from None
+
+
+def _by_hand(model: Model) -> str:
+    """How its files come to a machine that cannot reach the hub."""
+    revision = f" --revision {model.revision}" if model.revision else ""
+    return (
+        f"Or bring the files: on a machine that reaches the hub, `pip install huggingface_hub`, then `hf download "
+        f'{model.name}{revision} --local-dir FOLDER`; copy FOLDER here, and set {model.key} = "/path/to/FOLDER".'
+    )
 
 
 def _what(wanted: hub_fetch.Wanted) -> str:

@@ -4,11 +4,10 @@ import binascii
 import ipaddress
 from base64 import b64decode
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
 from msgspec import Meta
 
-from voicepipe.ranges import Ms, Name, Port, Section, Wait, check_hosts, check_ports
+from voicepipe.ranges import DIGITS, Ms, Name, Port, Section, Variable, Wait, check_hosts, check_ports, check_url
 
 MostCalls = Annotated[int, Meta(ge=1)] | None
 """At a time; None: as many as its tenant may have. Who steals a password takes no more than these."""
@@ -18,7 +17,7 @@ class SipUser(Section, frozen=True):
     """Who may call from anywhere, with a password (digest)."""
 
     name: Annotated[str, Meta(min_length=1)]
-    password_env: str
+    password_env: Variable
     """The environment variable that holds the password."""
     calls: MostCalls = None
 
@@ -84,15 +83,11 @@ class TelephonyConfig(Section, frozen=True):
     """How the provider reaches this server, "https://voice.example.com"; empty: as the Host header says it."""
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.public_url)
-        if self.public_url and (parts.scheme not in ("https", "http") or not parts.netloc or parts.query):
-            raise ValueError(
-                f"public_url: {self.public_url!r} is no address; give one such as https://voice.example.com"
-            )
+        check_url("public_url", self.public_url, "https://voice.example.com")
 
 
 class TwilioConfig(Section, frozen=True):
-    auth_token_env: str = ""
+    auth_token_env: Variable = ""
     """Names the environment variable with the account's auth token; empty: there are no calls from Twilio."""
     own_twiml: bool = False
     """Streams are taken, too, that TwiML other than ours has begun. They bring no token: whoever has seen Twilio's
@@ -102,16 +97,17 @@ class TwilioConfig(Section, frozen=True):
 class TelnyxConfig(Section, frozen=True):
     public_key: str = ""
     """Of the account, by which its webhooks are checked (Ed25519, base64); empty: there are no calls from Telnyx."""
-    api_key_env: str = ""
+    api_key_env: Variable = ""
     """Names the environment variable with an API key, by which calls are answered."""
     api_url: str = "https://api.telnyx.com"
     codec: Literal["PCMU", "PCMA", "L16"] = "PCMU"
     """Of the stream, both ways. L16 is of 16 kHz, the others of 8."""
-    application_id: Annotated[str, Meta(pattern="^[0-9]*$")] = ""
+    application_id: Annotated[str, Meta(pattern=DIGITS)] = ""
     """Of the Call Control application: with it the calls that a run of this PoP left behind when it died are ended once
     it is started again, and otherwise with the first webhook."""
 
     def __post_init__(self) -> None:
+        check_url("api_url", self.api_url, "https://api.telnyx.com")
         if bool(self.public_key) != bool(self.api_key_env):
             raise ValueError("public_key and api_key_env go together; give both to be called by Telnyx, or none")
         if self.public_key and not _is_key(self.public_key):

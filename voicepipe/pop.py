@@ -96,7 +96,7 @@ async def member(
 @asynccontextmanager
 async def engines_for(config: Config, agents: AgentStore) -> AsyncIterator[Engines]:
     """The configured engines, prepared for these agents. Raises EngineError."""
-    phrases = [example for agent in agents for intent in agent.intents for example in intent.examples]
+    phrases = [phrase for agent in agents for phrase in agent.expected]
     async with loaded(config, phrases, [beginning(agent) for agent in agents]) as engines:
         memory.give_back()  # Only now: how the memory of models is laid out is left to glibc.
         yield engines

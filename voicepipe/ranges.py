@@ -2,6 +2,7 @@
 
 import ipaddress
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -11,13 +12,27 @@ Port = Annotated[int, Meta(ge=0, le=65_535)]
 Decibel = Annotated[float, Meta(ge=-96, le=0)]
 Gain = Annotated[float, Meta(ge=0, le=96)]
 Probability = Annotated[float, Meta(gt=0, lt=1)]
-Wait = Annotated[int, Meta(ge=1, le=600_000)]
-"""Milliseconds, of something that takes some."""
+Wait = Annotated[int, Meta(ge=100, le=600_000)]
+"""Milliseconds, of something that people or other hosts take: who writes fewer has thought of seconds."""
 Speed = Annotated[float, Meta(ge=0.25, le=1.5)]
 NAME = r"^[a-z0-9][a-z0-9_-]*$"
-IN_WORDS = {NAME: "lower-case letters, digits, - and _"}
+VARIABLE = r"^([A-Za-z_][A-Za-z0-9_]*)?$"
+DEVICE = r"^(auto|cpu|cuda(:\d+)?)$"
+DIGITS = r"^[0-9]*$"
+LANGUAGE = r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$"
+FUNCTION = r"^[A-Za-z0-9_-]{1,64}$"
+IN_WORDS = {
+    NAME: "lower-case letters, digits, - and _",
+    VARIABLE: "the name of an environment variable: letters, digits and _ (what it holds stands in no file)",
+    DEVICE: '"auto", "cpu", "cuda" or one GPU, such as "cuda:1"',
+    DIGITS: "digits",
+    LANGUAGE: 'a language as BCP 47 has it, such as "en", "de" or "en-GB"',
+    FUNCTION: "up to 64 letters, digits, - and _",
+}
 """Patterns as they are told to people."""
 Name = Annotated[str, Meta(pattern=NAME)]
+Variable = Annotated[str, Meta(pattern=VARIABLE)]
+"""Names a variable of the environment; may be empty."""
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
 
@@ -35,6 +50,32 @@ def check_hosts(**addresses: str) -> None:
         except ValueError:
             pass
         raise ValueError(f"{key}: {address!r} is no IPv4 address of one host; give one such as 192.0.2.7")
+
+
+def is_url(text: str) -> bool:
+    """Whether it is an address of the web."""
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("https", "http") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # "[" begins an IPv6 address, and a port is a number.
+        return False
+
+
+def check_url(key: str, url: str, example: str) -> None:
+    """Raises ValueError: it is no address of a web server, whose paths are ours to add, and not empty."""
+    if url and ("?" in url or not is_url(url)):
+        raise ValueError(f"{key}: {url!r} is no address; give one such as {example}")
+
+
+def check_host(key: str, host: str) -> None:
+    """Raises ValueError: it holds more than a name or an address."""
+    try:
+        if "/" in host or ":" in host:
+            ipaddress.IPv6Address(host)
+    except ValueError:
+        raise ValueError(
+            f"{key}: {host!r} is none; give a name or an address alone, such as 127.0.0.1, and the port as port"
+        ) from None
 
 
 def check_ports(first: int, last: int) -> None:

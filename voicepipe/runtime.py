@@ -14,10 +14,14 @@ import uvloop
 from voicepipe.config import Config, HttpConfig
 from voicepipe.directory_config import DirectoryConfig
 from voicepipe.errors import ConfigError, VoicepipeError, cause
-from voicepipe.ingress.local import is_loopback, sip_host
+from voicepipe.fleet_keys import check_keys
+from voicepipe.ingress.local import check_exposure, check_phones, is_loopback, sip_host
+from voicepipe.ingress.server import check_certificate
 from voicepipe.lookups import Limits, Lookups
 
 SIP_PORT = 5060
+REFUSALS = (check_exposure, check_phones, check_certificate, check_keys)
+"""Raise ConfigError where a PoP with this configuration does not start. Secrets are `environment.check`."""
 LOOKUPS = Limits(
     threads=32,  # So many names at a time may have a name server that does not answer.
     line=256,
@@ -146,8 +150,8 @@ def with_sip_port(config: Config, port: int) -> Config:
             port = int(probe.getsockname()[1])
     except OSError as error:
         raise ConfigError(
-            f"UDP port {port} on {host} cannot be had for phones ({error.strerror}); choose another, such as "
-            f"--sip-port {port + 10}"
+            f"UDP port {port} on {host} cannot be had for phones ({error.strerror}); choose another sip.port, such "
+            f"as --sip-port {port + 10}"
         ) from error
     return msgspec.structs.replace(config, sip=msgspec.structs.replace(config.sip, port=port))
 

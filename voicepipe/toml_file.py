@@ -14,7 +14,7 @@ import msgspec
 from msgspec import inspect
 
 from voicepipe.errors import ConfigError
-from voicepipe.ranges import IN_WORDS
+from voicepipe.ranges import IN_WORDS, VARIABLE
 
 T = TypeVar("T")
 Key = str | int
@@ -28,6 +28,22 @@ WIDEST = 1024
 TOO_WIDE = "has a whole number of hundreds of digits; are its quotes missing?"
 MOST_TOLD = 50
 """Problems of one file. Each takes another look at all of it, and who has more has another kind of file."""
+
+HELPS = {
+    "Invalid value (at end": "end the list with ]",
+    "Invalid value": 'put text between straight quotes, as name = "clinic"',
+    "Cannot overwrite a value": "it stands there twice; leave one of the two out",
+    "Cannot declare": "this table stands there twice; put its keys together",
+    "Expected '=' after a key": 'write KEY = VALUE, as name = "clinic"',
+    "Illegal character '\\n'": "end the text with a quote; longer texts stand between three quotes",
+    "Unterminated string": "end the text with the quotes that it begins with",
+    "Expected newline": 'write one value: numbers without dots and commas (3_600_000), quotes within a text as \\"',
+    "Unescaped": "write two backslashes for one, or put the text between single quotes",
+    "Unclosed array": "write a comma between the entries, and ] at the end",
+}
+"""What helps, by how tomllib's sentence begins."""
+UNITS = {"_ms": "milliseconds", "_s": "seconds", "_bytes": "bytes"}
+"""Of a number, by how its key ends."""
 
 _TOKEN = re.compile(
     r"""(?x) (?P<dot> \. ) | (?P<end> \# [^\n]* | [^ \t.\w"'\#-]+ ) | (?P<text> \""" | \''' | ["'] ) | [\w-]+"""
@@ -50,7 +66,7 @@ def read(path: Path, shape: type[T]) -> T:
 def tables(path: Path) -> dict[str, Any]:
     """The file's plain content, not checked. Raises ConfigError if it cannot be read or is no TOML."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # Some editors begin a file with a mark.
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}; give the path of a TOML file") from error
     except UnicodeDecodeError as error:
@@ -60,7 +76,7 @@ def tables(path: Path) -> dict[str, Any]:
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: is not TOML: {error}") from error
+        raise ConfigError(f"{path}: is not TOML: {_untold(str(error), text)}") from error
     except RecursionError:
         raise ConfigError(f"{path}: {TOO_DEEP}") from None
     except ValueError:  # What int() says of thousands of digits.
@@ -68,6 +84,19 @@ def tables(path: Path) -> dict[str, Any]:
     if problem := _excess(found):
         raise ConfigError(f"{path}: {problem}")
     return found
+
+
+def _untold(said: str, text: str) -> str:
+    """What tomllib has said, with the key that stands there and what helps."""
+    lines = text.split("\n")
+    if found := re.search(r"at line (\d+)", said):
+        line = "".join(lines[int(found[1]) - 1 : int(found[1])])
+    else:  # A text that does not end, or a list: it begins where the last one does.
+        signs = ('"""', "'''") if said.startswith("Unterminated") else ("=",)
+        line = next((line for line in reversed(lines) if any(sign in line for sign in signs)), "")
+    key = re.match(r"\s*(\[*[\w\"'][\w.\"' -]*\]*)", line)
+    helps = next((helps for begins, helps in HELPS.items() if said.startswith(begins)), "")
+    return said + (f", at {key[1][:60].strip()}" if key else "") + (f"; {helps}" if helps else "")
 
 
 def _has_a_deep_key(text: str) -> bool:
@@ -110,12 +139,15 @@ def convert(data: dict[str, Any], shape: type[T], source: object) -> T:
     msgspec stops at the first problem, so each one found is taken out and the rest is tried again.
     """
     rest, problems = copy.deepcopy(data), list[str]()
+    taken = set[str]()
     while len(problems) < MOST_TOLD:
         try:
             value = msgspec.convert(rest, shape)
         except msgspec.ValidationError as error:
             problem, place = _explain(str(error), rest, shape)
-            problems.append(f"{source}: {problem}")
+            if problem.partition(": ")[0] not in taken:  # Else it is missing since its wrong value was taken out.
+                problems.append(f"{source}: {problem}")
+            taken.add(dotted(place))
             if _removed(rest, place):
                 continue
         break
@@ -137,13 +169,35 @@ def _explain(message: str, data: dict[str, Any], shape: type[Any]) -> tuple[str,
     place: list[Key] = [int(index) if index else key for key, index in re.findall(r"\.(\w[\w-]*)|\[(\d+)\]", where)]
     kind, value = _at(_kind(shape), data, place)  # type: ignore[arg-type]  # mypy: a type is not Hashable
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", what):
-        return _unknown(unknown[1], place, kind), [*place, unknown[1]]
+        return _unknown(unknown[1], place, kind, _kind(shape)), [*place, unknown[1]]  # type: ignore[arg-type]
     if missing := re.fullmatch(r"Object missing required field `(.*)`", what):
         return f"{dotted([*place, missing[1]])}: is missing; every {_noun(place)} needs it", place
     if what.startswith(("Expected", "Invalid")):
-        shown = json.dumps(value, default=str, ensure_ascii=False)
-        what = f"cannot be {shown if len(shown) < 60 else shown[:57] + '...'}; allowed: {allowed(kind)}"
+        return f"{dotted(place)}: {_not_allowed(place, value, kind)}", place
+    key, colon, why = what.partition(": ")  # A table's own check may say which of its keys it is.
+    if colon and re.fullmatch(r"\w+", key):
+        return f"{dotted([*place, key])}: {why}", place
     return f"{dotted(place)}: {what}", place
+
+
+def _not_allowed(place: list[Key], value: Any, kind: inspect.Type) -> str:
+    """What is there, what may be there, and what the writer may have thought of."""
+    several = isinstance(kind, inspect.VarTupleType) and isinstance(kind.item_type, inspect.StructType)
+    if several and isinstance(value, dict):
+        return f"there may be several of them: write [[{dotted(place)}]] in place of [{dotted(place)}]"
+    shown = json.dumps(value, default=str, ensure_ascii=False)
+    if isinstance(kind, inspect.StrType) and kind.pattern == VARIABLE:
+        shown = "what stands there"  # It may be the secret itself.
+    what = f"cannot be {shown if len(shown) < 60 else shown[:57] + '...'}; allowed: {allowed(kind)}"
+    number = isinstance(kind, inspect.IntType | inspect.FloatType)
+    if number and (unit := next((unit for end, unit in UNITS.items() if str(place[-1]).endswith(end)), "")):
+        what += f", in {unit}"
+    return what + ("; leave the quotes out" if isinstance(value, str) and _is_bare(kind) else "")
+
+
+def _is_bare(kind: inspect.Type) -> bool:
+    """Whether it is written without quotes."""
+    return isinstance(kind, inspect.IntType | inspect.FloatType | inspect.BoolType)
 
 
 @cache
@@ -152,13 +206,24 @@ def _kind(shape: type[Any]) -> inspect.Type:
     return inspect.type_info(shape)
 
 
-def _unknown(name: str, place: list[Key], kind: inspect.Type) -> str:
+def _unknown(name: str, place: list[Key], kind: inspect.Type, root: inspect.Type) -> str:
     known = [field.encode_name for field in kind.fields] if isinstance(kind, inspect.StructType) else []
     close = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {close[0]}? " if close else ""
+    hint += _elsewhere(name, root) if place and not close else ""
     if "args" in known:
         hint += f"the engine's own arguments stand in {dotted([*place, 'args'])}; "
     return f"{dotted([*place, name])}: there is no such key; {hint}allowed: {', '.join(known)}"
+
+
+def _elsewhere(name: str, root: inspect.Type) -> str:
+    """Where in the file there is such a key."""
+    fields = root.fields if isinstance(root, inspect.StructType) else ()
+    if any(field.encode_name == name and not isinstance(field.type, inspect.StructType) for field in fields):
+        return f"put {name} above the file's first [table]; "
+    tables = [f"[{field.encode_name}]" for field in fields if isinstance(field.type, inspect.StructType)
+              and any(inner.encode_name == name for inner in field.type.fields)]  # fmt: skip
+    return f"there is one in {', '.join(tables)}; " if tables else ""
 
 
 def _noun(place: list[Key]) -> str:
@@ -209,7 +274,8 @@ def allowed(kind: inspect.Type) -> str:
         case inspect.BoolType():
             return "true, false"
         case inspect.VarTupleType():
-            return f"a list of {allowed(kind.item_type)}"
+            least = f", at least {kind.min_length}" if kind.min_length else ""
+            return f"a list of {allowed(kind.item_type)}{least}, in brackets [ ]"
         case inspect.DictType():
             return f"a table with {allowed(kind.value_type)} under every key"
         case inspect.StructType():

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from voicepipe.ranges import Port, Section, Wait, check_hosts, check_ports
+from voicepipe.ranges import Port, Section, Variable, Wait, check_hosts, check_ports
 
 
 class WebRtcConfig(Section, frozen=True):
@@ -19,7 +19,7 @@ class WebRtcConfig(Section, frozen=True):
     """A caller whose connection is not there by then is given up."""
     turn_urls: tuple[str, ...] = ()
     """Of a coturn that shares a secret with us (`use-auth-secret`), for callers behind firewalls."""
-    turn_secret_env: str = ""
+    turn_secret_env: Variable = ""
     """The environment variable that holds the secret."""
     turn_ttl_s: Annotated[int, Meta(ge=60, le=86_400)] = 3600
     """So long a caller may use what we give them."""

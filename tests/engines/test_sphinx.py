@@ -21,7 +21,7 @@ from voicepipe.engines import sphinx, sphinx_decoder
 from voicepipe.engines.base import Hypothesis
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.sphinx import SphinxAsr
-from voicepipe.engines.sphinx_decoder import Decoder
+from voicepipe.engines.sphinx_decoder import Decoder, unpronounced
 from voicepipe.engines.sphinx_language import Language
 from voicepipe.engines.sphinx_recognition import BEGINNING_MOST, Recognition
 from voicepipe.errors import EngineBusy, EngineDead, EngineError
@@ -385,3 +385,31 @@ def test_what_a_caller_sounds_like_is_learned_at_little_cost(parking: Pcm) -> No
     decoder.end()
     assert "park" in decoder.words()
     decoder.free()
+
+
+def test_words_without_a_pronunciation() -> None:
+    """Which nobody would miss: the language model has them, the dictionary has not, and so they are never heard."""
+    assert unpronounced(["A table with aioli, please.", "aioli and Burgundy", "I'd like gnocchi"]) == ["aioli"]
+
+
+async def test_the_start_names_them(caplog: pytest.LogCaptureFixture) -> None:
+    asr = SphinxAsr(["a pizza with aioli and rucola"], decoders=1)
+    await asr.start()
+    await asr.close()
+    assert "pocketsphinx knows no pronunciation of aioli, rucola, and never hears it." in caplog.text
+
+
+def test_a_vocabulary_is_heard_better() -> None:
+    """Sentences that share words with what is said are enough."""
+    asked = "the label on the box is wet"
+    sound = asyncio.run(speech(asked))
+    heard = []
+    for vocabulary in ((), ("the label is missing", "my parcel is wet", "the box is wet")):
+        decoder = Decoder(Language(vocabulary))
+        decoder.start(sound[LEAD:])
+        decoder.feed(sound)
+        decoder.end()
+        heard.append(decoder.words())
+        decoder.free()
+    assert heard[0] != asked
+    assert heard[1] == asked

@@ -22,7 +22,6 @@ from voicepipe.engines.base import Engine
 from voicepipe.engines.loader import choose
 from voicepipe.environment import missing_secrets
 from voicepipe.errors import ConfigError, VoicepipeError
-from voicepipe.ingress.local import check_exposure, check_phones
 
 PARTS = {
     "vad": "voice activity",
@@ -145,7 +144,7 @@ def doors(config: Config | None) -> Iterator[Finding]:
     config = config or load()
     for name in missing_secrets(config):
         yield Finding("environment", "broken", f"{name} is not set here", "set it: a PoP does not start without it")
-    for check in (check_exposure, check_phones):
+    for check in runtime.REFUSALS:
         try:
             check(config)
         except ConfigError as error:

@@ -6,6 +6,7 @@ while it works. 4 s of speech take about 4 ms.
 
 import asyncio
 import ctypes
+import difflib
 import shutil
 import tempfile
 from collections.abc import AsyncGenerator, Mapping
@@ -214,6 +215,12 @@ class EspeakTts:
         if not self._voices:
             await self._life.start()
             library = self._life.core.library
+            if not self._identifier(library, self._default):
+                close = difflib.get_close_matches(self._default, library.voices, 3) or ["en-us"]
+                raise EngineError(
+                    f"espeak.voice is {self._default!r}, and espeak-ng has none of that name: "
+                    f"choose another, such as {', '.join(close)}."
+                )
             self.rate, self._voices = library.rate, {tag: tag for tag in sorted(library.voices)}
 
     async def close(self) -> None:
@@ -236,7 +243,7 @@ class EspeakTts:
             raise EngineError("EspeakTts has not been started")
         instance = self._life.core
         library = instance.library
-        name = self._identifier(library, voice) or self._identifier(library, self._default) or DEFAULT
+        name = self._identifier(library, voice) or self._identifier(library, self._default)
         rate = round(self._words_per_minute * min(2.0, max(0.5, speed)))
         for piece in pieces(text):
             speech = await instance.speak(piece, name, min(450, max(80, rate)), first)

@@ -11,6 +11,7 @@ import math
 import sys
 import tempfile
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicepipe.audio import Pcm
-from voicepipe.engines.sphinx_language import Language
+from voicepipe.engines.sphinx_language import Language, as_heard
 from voicepipe.errors import EngineError, EngineMissing
 
 LOG10_OF_BASE = math.log10(1.0001)
@@ -45,6 +46,7 @@ ten words of a telephone's speech are wrong. No caller gets what the one before 
 OWN_SHARE = 0.4
 """Of the caller's own voice, by how the utterance begins, in the mean cepstrum that it is decoded with: one word error
 in eight less. pocketsphinx itself moves away from the mean that it is given only over five seconds."""
+DICTIONARY = "cmudict-en-us.dict"
 MIXED, CHEAP = b"mixed", b"cheap"
 """Searches: for all words, and for a single one, which takes a sixth of the time."""
 MEAN_FRAMES, FRAME = 500, 160
@@ -110,6 +112,15 @@ def _library() -> tuple[ctypes.CDLL, Path]:
     return library, Path(spec.origin).parent / "model" / "en-us"
 
 
+def unpronounced(phrases: Iterable[str]) -> list[str]:
+    """Their words that the dictionary lacks, and which are therefore never heard. Raises EngineMissing."""
+    words = dict.fromkeys(word for phrase in as_heard(phrases) for word in phrase.split())
+    with (_library()[1] / DICTIONARY).open(encoding="utf-8") as file:
+        for line in file:
+            words.pop(line.partition(" ")[0], None)
+    return list(words)
+
+
 class Decoder:
     """One utterance at a time, and one thread at a time. About 100 MB; loads in half a second."""
 
@@ -119,7 +130,7 @@ class Decoder:
         self._lm: int | None = None
         self._c, model = _library()
         config = self._c.ps_config_init(None)
-        for key, path in (("hmm", "en-us"), ("dict", "cmudict-en-us.dict")):
+        for key, path in (("hmm", "en-us"), ("dict", DICTIONARY)):
             self._c.ps_config_set_str(config, key.encode(), str(model / path).encode())
         for key, bound in SEARCH.items():
             if isinstance(bound, float):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from voicepipe.config import HttpConfig
+from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.accept import Acceptor
 from voicepipe.ingress.connection import HttpConnection
@@ -34,6 +34,21 @@ def bind(http: HttpConfig) -> socket.socket:
     except OSError as error:
         raise ConfigError(f"Cannot listen on {http.host}:{http.port} ({error.strerror}): "
                           "set http.host and http.port to a free address.") from error  # fmt: skip
+
+
+def check_certificate(config: Config) -> None:
+    """Raises ConfigError: what is named for TLS cannot be used."""
+    http = config.http
+    if not http.cert:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(http.cert, http.key, password=lambda: "")
+    except OSError as error:  # ssl.SSLError is one
+        raise _no_certificate(error) from None
+
+
+def _no_certificate(error: Exception) -> ConfigError:
+    return ConfigError(f"http.cert and http.key cannot be used ({error}): they name a PEM chain and its key.")
 
 
 class Server(uvicorn.Server):
@@ -112,9 +127,7 @@ async def serve(
         await asyncio.to_thread(server.config.load)
     except (OSError, ssl.SSLError) as error:
         listener.close()
-        raise ConfigError(
-            f"http.cert and http.key cannot be used ({error}): they name a PEM chain and its key."
-        ) from error
+        raise _no_certificate(error) from error
     task = asyncio.ensure_future(server.serve([listener]))
     try:
         await asyncio.shield(task)

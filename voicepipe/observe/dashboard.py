@@ -1,7 +1,6 @@
 """What the operator's dashboard shows of one PoP, kept while calls go on and put together when somebody looks."""
 
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -11,12 +10,11 @@ import msgspec
 from voicepipe.config import PopConfig
 from voicepipe.observe.calls import CallRow, LiveCall, LiveCalls
 from voicepipe.observe.figures import Figures, Stretch, axis, figures, over_time, share, upper_bound
+from voicepipe.observe.refusals import Refusals
 from voicepipe.observe.turns import FullTurn, Turn, Turns
 
 LISTED = 300
 """Turns that are listed, the newest ones."""
-REFUSED = 10_000
-"""Refused calls that are remembered."""
 
 
 class Shares(msgspec.Struct, kw_only=True):
@@ -71,7 +69,7 @@ class Dashboard:
         self._clock = clock
         self._turns = Turns()
         self._calls = LiveCalls(self._turns, pop.budget_ms)
-        self._refused: deque[tuple[float, str]] = deque(maxlen=REFUSED)
+        self._refused = Refusals()
 
     def watched(self, tenant: str, agent: str) -> AbstractContextManager[LiveCall]:
         """A call that was admitted, until it has ended."""
@@ -79,7 +77,7 @@ class Dashboard:
 
     def refused(self, tenant: str) -> None:
         """A call was not admitted."""
-        self._refused.append((self._clock(), tenant))
+        self._refused.add(tenant, self._clock())
 
     def turn(self, tenant: str | None, turn_id: str) -> FullTurn | None:
         """One turn in full; None if it is not kept any more, or not `tenant`'s."""
@@ -106,7 +104,7 @@ class Dashboard:
             bucket_s=width_s,
             kept_from=self._turns.forgotten_at if self._turns.forgotten_at >= start else None,
             since=start,
-            refused=sum(when >= start and tenant in (None, whose) for when, whose in self._refused),
+            refused=self._refused.since(start, tenant),
             totals=totals,
             shares=_shares(totals),
             buckets=over_time(kept, start, width_s),

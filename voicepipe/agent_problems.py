@@ -1,0 +1,171 @@
+"""What is wrong with an agent that its types cannot say. Each problem is a line "key: what is wrong; what helps"."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+
+from voicepipe import tool_code
+from voicepipe.agent import Agent, Intent, Tool, Webhook
+from voicepipe.errors import ConfigError
+from voicepipe.ranges import is_url
+from voicepipe.turn.end_call import END_CALL
+from voicepipe.turn.targets import is_target
+from voicepipe.turn.transfer import TRANSFER_TOOL
+
+FIRST = "above the file's first [table]"
+"""Where the keys stand that are the agent's own."""
+EXAMPLE = 'properties = { day = { type = "string" } }'
+KEYWORDS = {*Draft202012Validator.VALIDATORS, "$defs", "definitions", "default"}
+"""Of JSON Schema, those whose value may be a table."""
+
+
+def of_agent(agent: Agent) -> Iterator[str]:
+    """What is wrong outside of its intents. Loads the functions of its tools."""
+    yield from _of_telephone(agent)
+    yield from _twice("tools", (tool.name for tool in agent.tools))
+    for index, tool in enumerate(agent.tools):
+        yield from (f"tools[{index}]{problem}" for problem in _of_tool(tool))
+
+
+def of_intents(agent: Agent) -> Iterator[str]:
+    """What is wrong with the intents, and with how they go together with the rest of it."""
+    yield from _twice("intents", (intent.name for intent in agent.intents))
+    for index, intent in enumerate(agent.intents):
+        problems = (*_of_deeds(intent, agent), *_of_texts(intent))
+        yield from (f"intents[{index}].{problem}" for problem in problems)
+
+
+def _twice(kind: str, names: Iterable[str]) -> Iterator[str]:
+    """Of two with one name the first could never be meant."""
+    for name, times in Counter(names).items():
+        if times > 1:
+            yield f"{kind}: {times} have the name {name}; give each a name of its own"
+
+
+def _of_deeds(intent: Intent, agent: Agent) -> Iterator[str]:
+    """What it has done: by tools, or with the call."""
+    for key, tool in (("tool", intent.tool), ("check", intent.check)):
+        yield from _of_called(key, tool, intent, agent)
+    for key in ("check", "confirm"):
+        if getattr(intent, key) and not intent.slots:
+            yield f"{key}: there is nothing to {key}; give the intent slots"
+    if intent.check and not intent.confirm:
+        yield "check: needs confirm as well, so that what is done has been checked and read back"
+    if intent.transfer and intent.transfer not in agent.transfer:
+        yield f"transfer: there is no transfer {intent.transfer}; allowed: {_all(agent.transfer)}"
+    if intent.end_call and not agent.end_call:
+        yield f"end_call: this agent may not hang up; put end_call = true {FIRST}"
+
+
+def _of_called(key: str, name: str, intent: Intent, agent: Agent) -> Iterator[str]:
+    """A tool gets the intent's slots, and no more."""
+    tools = {tool.name: tool for tool in agent.tools}
+    if name and name not in tools:
+        yield f"{key}: there is no tool {name}; allowed: {_all(tools)}"
+    elif name and (missing := [each for each in _required(tools[name]) if each not in intent.slots]):
+        yield f"{key}: {name} requires {' and '.join(missing)}, which no slot asks for; its slots: {_all(intent.slots)}"
+
+
+def _of_texts(intent: Intent) -> Iterator[str]:
+    texts = {"reply": intent.reply, "confirm": intent.confirm}
+    texts |= {f"slots.{slot}": question for slot, question in intent.slots.items()}
+    for key, text in texts.items():
+        known = {*intent.slots} | ({"result", "last_reply"} if key == "reply" else set())
+        for slot in re.findall(r"\{(\w+)\}", text):
+            if slot not in known:
+                yield f"{key}: {{{slot}}} is not a slot; allowed: {_all(known)}"
+
+
+def _of_tool(tool: Tool) -> Iterator[str]:
+    """What it cannot be called with, or cannot reach."""
+    if tool.name in (END_CALL, TRANSFER_TOOL):
+        yield f".name: {tool.name} is a tool of every agent's; choose another name"
+    if (tool.webhook is None) == (not tool.function):
+        yield f": {tool.name} needs exactly one of webhook and function"
+    if not all(text.strip() for text in tool.while_running):
+        yield f".while_running: a text is empty; say what callers are to hear while {tool.name} runs"
+    if tool.webhook:
+        yield from _of_webhook(tool.webhook)
+    wrong = list(_of_parameters(tool))
+    yield from wrong
+    if tool.function and not wrong:
+        yield from _of_function(tool)
+
+
+def _of_webhook(webhook: Webhook) -> Iterator[str]:
+    if not is_url(webhook.url):
+        yield f".webhook.url: {webhook.url!r} is no address; give one such as https://bookings.example/book"
+    for name, value in webhook.headers.items():
+        if not (value.isascii() and value.isprintable() and re.fullmatch(r"[\w!#$%&'*+.^`|~-]+", name, re.ASCII)):
+            yield f".webhook.headers.{name}: is no HTTP header; leave out line breaks and letters beyond ASCII"
+
+
+def _of_parameters(tool: Tool) -> Iterator[str]:
+    if not tool.parameters:
+        return
+    try:
+        Draft202012Validator.check_schema({"type": "object", **tool.parameters})
+    except SchemaError as error:
+        where = "".join(f".{step}" for step in error.absolute_path)
+        # Of a type that is none, the schema says which there are in one of several ways to be right.
+        said = next((inner.message for inner in error.context or () if inner.validator == "enum"), error.message)
+        yield f".parameters{where}: is no JSON Schema: {said}; write an argument as {EXAMPLE}"
+        return
+    if tool.parameters.get("type", "object") != "object":
+        yield f'.parameters.type: cannot be {tool.parameters["type"]!r}; allowed: "object"'
+    properties = tool.parameters.get("properties", {})
+    for key, value in tool.parameters.items():
+        if place := _place(key, value):
+            yield f".parameters.{key}: says nothing there; {place}"
+    if properties and (missing := [name for name in _required(tool) if name not in properties]):
+        yield f".parameters.required: {' and '.join(missing)} is none of the properties; allowed: {_all(properties)}"
+
+
+def _place(key: str, value: object) -> str:
+    """Where a key of `parameters` belongs; empty: there, or nobody knows."""
+    if key in Tool.__struct_fields__ and key != "description":
+        return "put it above [tools.parameters]"
+    if key in Agent.__struct_fields__:
+        return f"put it {FIRST}"
+    if isinstance(value, dict) and "type" in value and key not in KEYWORDS:
+        return f"put arguments into properties, as {EXAMPLE}"
+    return ""
+
+
+def _of_function(tool: Tool) -> Iterator[str]:
+    try:
+        function = tool_code.load(tool.function)
+    except ConfigError as error:
+        yield f".function: {error}"
+        return
+    if wrong := tool_code.mismatch(function, tool.parameters):
+        yield f".function: {wrong}"
+
+
+def _of_telephone(agent: Agent) -> Iterator[str]:
+    for keys, meaning in agent.keys.items():
+        if keys in Agent.__struct_fields__:
+            yield f"keys.{keys}: is on no telephone; put {keys} {FIRST}"
+        elif not re.fullmatch(r"[0-9*#A-D]+", keys):
+            yield f"keys: {keys} is on no telephone; allowed: 0 to 9, *, # and A to D, one or several"
+        if not meaning.strip():
+            yield f"keys.{keys}: is empty; say what the caller means, in words"
+    for name, target in agent.transfer.items():
+        if not is_target(target):
+            place = f"; or put {name} {FIRST}" if name in Agent.__struct_fields__ else ""
+            yield (
+                f"transfer.{name}: nobody can be called at {target!r}; give a number such as +4930123456, or an "
+                f"address such as sip:ann@example.com or tel:+4930123456{place}"
+            )
+
+
+def _required(tool: Tool) -> list[str]:
+    """Arguments that it cannot do without."""
+    return [str(name) for name in tool.parameters.get("required", ())]
+
+
+def _all(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"

@@ -1,0 +1,26 @@
+"""`python3 -m voicepipe.bench.engines.standins.streaming OUT.json`: the file is written after every case."""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+BEGAN = time.monotonic()
+"""Loading the libraries takes of the budget, too."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure; returns the exit status: 0; 1: there is no recogniser; 3: the time ran out in the middle of a case."""
+    cli = argparse.ArgumentParser(prog="python3 -m voicepipe.bench.engines.standins.streaming", description=__doc__)
+    cli.add_argument("out", type=Path, metavar="OUT.json", help="where the figures go")
+    cli.add_argument("--budget-s", type=float, default=200.0, help="of wall time, all in all (default 200)")
+    cli.add_argument("--tiny", action="store_true", help="a model of no size: to try this without a GPU")
+    options = cli.parse_args(argv)
+    from voicepipe.bench.engines.standins.streaming.run import Run  # the child imports this file, and needs it not
+
+    return Run(options.out, BEGAN, options.budget_s, options.tiny).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""The language model in a process of its own, as production's vLLM is one."""
+
+import multiprocessing
+import os
+import time
+from multiprocessing.connection import Connection
+from typing import Any
+
+import torch
+
+from voicepipe.bench.engines.standins.device import Device
+from voicepipe.bench.engines.standins.streaming.language import Language, Replies
+
+READY, STOP = "ready", "stop"
+
+
+def serve(commands: Connection, tiny: bool) -> None:
+    """Of the process: (rate, lead_s, seed) starts a load, STOP ends it and is answered. It ends with its parent."""
+    try:
+        torch.set_num_threads(1)
+        device = Device("cpu" if tiny else "auto")
+        language = Language(device, tiny)
+        commands.send((READY, device.unrecorded))
+        while True:
+            command = commands.recv()
+            if command == STOP:
+                commands.send(language.stop())
+            else:
+                language.start(*command)
+    except EOFError:
+        os._exit(0)
+    except Exception as error:
+        commands.send(RuntimeError(f"{type(error).__name__}: {error}"[:500]))
+        os._exit(1)
+
+
+class Child:
+    """As `Language` is; it builds its model while others go on."""
+
+    def __init__(self, tiny: bool) -> None:
+        spawning = multiprocessing.get_context("spawn")  # a process that knows CUDA cannot be forked
+        self._commands, theirs = spawning.Pipe()
+        self._process = spawning.Process(target=serve, args=(theirs, tiny), name="language", daemon=True)
+        self._process.start()
+        theirs.close()
+        self.unrecorded = 0
+
+    def ready(self, timeout_s: float) -> None:
+        """Waits for it. Raises what went wrong."""
+        _, self.unrecorded = self._answer(timeout_s)
+
+    def start(self, rate: float, lead_s: float, seed: int) -> None:
+        self._commands.send((rate, lead_s, seed))
+
+    def stop(self) -> Replies:
+        self._commands.send(STOP)
+        replies: Replies = self._answer(25)
+        return replies
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.join(5)
+
+    def _answer(self, timeout_s: float) -> Any:
+        until = time.monotonic() + timeout_s
+        while not self._commands.poll(0.1):
+            if time.monotonic() > until:
+                raise TimeoutError(f"the language model's process said nothing for {timeout_s:.0f} s")
+        answer = self._commands.recv()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer

@@ -1,0 +1,249 @@
+"""The whole measurement within its budget of wall time: rounds of all cases while there is time for them."""
+
+import gc
+import os
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import torch
+from rich.console import Console
+
+from voicepipe.bench.engines.standins.device import Device
+from voicepipe.bench.engines.standins.streaming import machine
+from voicepipe.bench.engines.standins.streaming.cases import (
+    ALONE,
+    CASES,
+    EQUAL,
+    MOST_CALLS,
+    ONE,
+    PROCESSES,
+    ROUNDS,
+    USUAL_MS,
+    Case,
+)
+from voicepipe.bench.engines.standins.streaming.child import Child
+from voicepipe.bench.engines.standins.streaming.language import MODEL, Language, Replies, Yielding
+from voicepipe.bench.engines.standins.streaming.model import build
+from voicepipe.bench.engines.standins.streaming.recogniser import SIZES, Errors, Recogniser, Row
+from voicepipe.bench.engines.standins.streaming.record import COLUMNS, WHAT, Record, summary
+from voicepipe.bench.engines.standins.streaming.window import Load, seen
+
+SPARE = 16
+"""Settles at a time."""
+PLAIN = (1, 16, 64)
+"""Sizes for which the class is measured before it is tuned."""
+LEAST_S, MOST_S = 2.5, 6.0
+"""Of a window."""
+END_S = 8.0
+"""Kept for the end."""
+BUILD_S = 12.0
+"""Kept for the language model in this process."""
+BETWEEN_S = 0.3
+"""Of a case, besides its lead and its window."""
+
+
+class Run:
+    def __init__(self, out: Path, began: float, budget_s: float, tiny: bool) -> None:
+        self._began, self._budget_s, self._tiny = began, budget_s, tiny
+        self._record, self._console = Record(out), Console(width=220, highlight=False)
+        self._errors = Errors()
+        self._language: Language | Exception | None = None
+        self._unrecorded: dict[str, str] = {}
+        """What runs kernel by kernel though it should not, by where; "" is the recogniser."""
+        self._thread = ThreadPoolExecutor(1, "recogniser")
+        watch = threading.Timer(budget_s - 3 - self._past, self._cut)
+        watch.daemon = True
+        watch.start()
+        torch.set_num_threads(1)
+        self._child = Child(tiny)  # builds its model while we build ours
+        self._device = Device("cpu" if tiny else "auto")
+        torch.backends.cudnn.benchmark = False  # every size of batch in every thread would try out all kernels
+        torch.backends.cuda.enable_cudnn_sdp(False)  # it would plan for every shape
+
+    def run(self) -> int:
+        try:
+            self._recogniser = self._made()
+        except Exception as error:
+            self._child.kill()
+            self._record.write(error=_told(error), not_recorded=self._errors.said)
+            self._console.print_exception()
+            return 1
+        try:
+            self._say(f"the language model's process: {self._child_ready()}")
+            gc.collect()
+            gc.freeze()
+            self._rounds()
+            self._record.write(memory_at_end=machine.memory(self._device))
+        finally:
+            self._child.kill()
+        self._record.write(
+            seconds=round(self._past, 1), state_at_end=machine.state(self._device), not_recorded=self._errors.said
+        )
+        self._console.print(self._record.table())
+        self._say(f"ended; {self._record.about}")
+        return 0
+
+    @property
+    def _past(self) -> float:
+        return time.monotonic() - self._began
+
+    @property
+    def _left(self) -> float:
+        return self._budget_s - self._past - END_S
+
+    def _say(self, text: str) -> None:
+        self._console.print(f"{self._past:6.1f} s  {text}", soft_wrap=True, markup=False)
+
+    def _cut(self) -> None:
+        """The time is over in the middle of something: what there is stays."""
+        self._say("the time is over")
+        self._child.kill()
+        self._record.write(cut=True, seconds=round(self._past, 1))
+        sys.stdout.flush()
+        os._exit(3)
+
+    def _made(self) -> Recogniser:
+        """With its steps measured back to back on the way, plain and tuned, eager and recorded."""
+        device = self._device
+        self._record.write(versions=machine.versions(device), state_at_begin=machine.state(device))
+        self._say(f"{self._record.about}")
+        before = machine.memory(device)
+        model = build(device, self._tiny)
+        recogniser = Recogniser(model, MOST_CALLS, SPARE, device)
+        recogniser.record(PLAIN, urgent=True)
+        self._say(f"the recogniser is made; not recorded: {self._errors.said[-1:]}")
+        self._steps(recogniser, "as published", PLAIN)
+        recogniser.tune()
+        before_tuned = device.unrecorded
+        for urgent in (True, False):
+            recogniser.record(SIZES, urgent=urgent)
+        if device.unrecorded > before_tuned:
+            self._unrecorded[""] = f"recogniser not recorded, so eager: {self._errors.said[-1]}"
+        self._steps(recogniser, "tuned", SIZES)
+        self._thread.submit(self._warm, recogniser).result(timeout=60)
+        slots = recogniser.slots
+        finite = all(bool(each.isfinite().all()) for each in (slots.said, slots.cell, slots.kv))
+        self._record.write(
+            recogniser=f"{WHAT}: Nemotron Speech Streaming's class with random weights",
+            recogniser_dtype=device.named(model.dtype),
+            recogniser_weights=sum(each.numel() for each in model.parameters()),
+            bytes_a_slot=slots.bytes_a_slot, finite=finite, not_recorded=self._errors.said,
+            language_model=f"{WHAT}: {'tiny' if self._tiny else MODEL}, {device.named(device.bf16)}",
+            memory_before=before, memory_with_recogniser=machine.memory(device),
+        )  # fmt: skip
+        self._say(f"{slots.bytes_a_slot / 2**20:.2f} MiB a slot, finite: {finite}, {self._errors.said[-1:]}")
+        return recogniser
+
+    def _steps(self, recogniser: Recogniser, which: str, sizes: "list[int] | tuple[int, ...]") -> None:
+        for graph in (True, False):
+            for size in sizes:
+                row = {"what": WHAT, "which": which, "mode": "graph" if graph else "eager", "rows": size}
+                try:
+                    took = self._timed(recogniser, size, graph)
+                    self._record.steps.append(row | {"step_ms": summary(took)})
+                except Exception as error:
+                    self._record.steps.append(row | {"error": _told(error)})
+        self._record.write()
+        for each in self._record.steps:
+            if each["which"] == which:
+                times = each.get("step_ms", {})
+                told = f"{times['p50']:.2f}/{times['p95']:.2f} ms" if times else each["error"]
+                self._say(f"{WHAT}, back to back, {which}, {each['mode']}, {each['rows']} rows: {told}")
+
+    def _timed(self, recogniser: Recogniser, size: int, graph: bool) -> list[float]:
+        """ms of each step."""
+        rows, took = [Row(slot, slot, silent=False) for slot in range(size)], []
+        for number in range(23 if graph else 10):
+            began = time.perf_counter()
+            recogniser.hear(rows, graph=graph)
+            if number >= 3:
+                took.append(1000 * (time.perf_counter() - began))
+        return took
+
+    @staticmethod
+    def _warm(recogniser: Recogniser) -> None:
+        """In the thread that will take the steps: libraries keep their choices by thread."""
+        for size in SIZES:
+            for _ in range(2):
+                recogniser.hear([Row(slot, slot, silent=False) for slot in range(size)], graph=False)
+                recogniser.hear([Row(slot, slot, silent=False) for slot in range(size)], graph=True)
+
+    def _child_ready(self) -> str:
+        try:
+            self._child.ready(min(60.0, self._left / 2))
+        except Exception as error:
+            self._record.write(child_error=_told(error))
+            return _told(error)
+        self._record.write(child_not_recorded=self._child.unrecorded)
+        if self._child.unrecorded:
+            self._unrecorded[PROCESSES] = f"{self._child.unrecorded} parts of the language model are eager"
+        return f"ready, {self._child.unrecorded} parts not recorded"
+
+    def _rounds(self) -> None:
+        each_s = (self._left - BUILD_S) / (ROUNDS * len(CASES))
+        window_s = min(MOST_S, max(LEAST_S, each_s - BETWEEN_S - sum(case.lead_s for case in CASES) / len(CASES)))
+        self._record.write(window_s=round(window_s, 2))
+        self._say(f"windows of {window_s:.2f} s; {' | '.join(COLUMNS)}")
+        for number in range(ROUNDS):
+            for case in CASES:
+                if self._left > case.lead_s + window_s + BETWEEN_S:
+                    self._measured(case, number, window_s)
+
+    def _measured(self, case: Case, number: int, window_s: float) -> None:
+        """One round of a case. What goes wrong is in its row."""
+        found = self._record.of(case)
+        load = Load(case.calls, case.graph, case.where != EQUAL, case.lead_s, window_s, 100 * number + case.calls)
+        sys.setswitchinterval(case.switch_ms / 1000)
+        model: Language | Child | None = None
+        replies: Replies | None = None
+        try:
+            model = self._model(case)
+            try:
+                if model:
+                    model.start(load.rate, case.lead_s, load.seed + 1)
+                what = seen(load, self._recogniser, self._thread)
+            finally:
+                if model:
+                    replies = model.stop()
+            found.seen.append(what)
+            if replies:
+                found.replies.append(replies)
+        except Exception as error:
+            found.errors.append(_told(error))
+        finally:
+            sys.setswitchinterval(USUAL_MS / 1000)
+        for where in {case.where, "" if case.graph else case.where}:
+            if (why := self._unrecorded.get(where)) and why not in found.errors:
+                found.errors.append(why)
+        self._record.write(seconds=round(self._past, 1))
+        self._say(" | ".join(found.cells()))
+
+    def _model(self, case: Case) -> "Language | Child | None":
+        """Raises what went wrong when it was made."""
+        if case.where == ALONE:
+            return None
+        if case.where == PROCESSES:
+            return self._child
+        if self._language is None:
+            try:
+                device = Yielding("cpu" if self._tiny else "auto")
+                self._language = Language(device, self._tiny)
+                if device.unrecorded:
+                    why = f"{device.unrecorded} parts of the language model are eager: {self._errors.said[-1]}"
+                    self._unrecorded |= {ONE: why, EQUAL: why}
+                torch.backends.cudnn.benchmark = False
+            except Exception as error:
+                self._language = error
+            self._say(f"the language model in this process: {type(self._language).__name__}, {self._errors.said[-1:]}")
+            gc.collect()
+            gc.freeze()
+        if isinstance(self._language, Exception):
+            raise self._language
+        return self._language
+
+
+def _told(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]

@@ -1,0 +1,60 @@
+"""`voicepipe bench whisper`: how soon a small Whisper has the words on this CPU, before one is fetched.
+
+Weights are random, of the published shapes, and quantised as a PoP runs them (int8). What they take does not depend on
+what they learnt; how well they hear does, and is not measured.
+"""
+
+import os
+import statistics
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from rich.table import Table
+
+from voicepipe.audio import RATE
+from voicepipe.bench.consoles import for_tables
+from voicepipe.bench.engines.random_whisper import Shape, make_whisper
+from voicepipe.bench.engines.whisper import SAYS
+from voicepipe.engine_config import WhisperConfig
+from voicepipe.engines.whisper_model import Model, Passage
+from voicepipe.sizing.shapes import ASRS, AsrShape
+
+MODELS = ("tiny.en", "base.en", "small.en")
+SPEECH_S = 3
+"""What is heard: twelve words."""
+PASSES = 15
+
+
+def run() -> int:
+    """Raises EngineMissing, EngineError."""
+    config = WhisperConfig()
+    console = for_tables()
+    table = Table(title=f"Whisper in int8 on {os.cpu_count()} cores, windows of {config.window_ms / 1000:g} s")
+    for column in ("model", "words after, p50 ms", "most"):
+        table.add_column(column, justify="left" if column == "model" else "right")
+    with console.status("random weights, of the true shapes ...") as status:
+        for name in MODELS:
+            status.update(f"{name}: {PASSES} passes ...")
+            took_ms = _passes(ASRS[name.removesuffix(".en")], config)
+            table.add_row(name, f"{statistics.median(took_ms):.0f}", f"{max(took_ms):.0f}")
+    console.print(table)
+    return 0
+
+
+def _passes(shape: AsrShape, config: WhisperConfig) -> list[float]:
+    """Milliseconds of each."""
+    with TemporaryDirectory() as folder:
+        widths = Shape(shape.dim, shape.heads, shape.layers, shape.decoder_layers, shape.mels, shape.vocab)
+        made = make_whisper(Path(folder), SAYS, shape=widths)
+        model = Model(WhisperConfig(model=str(made), device="cpu", window_ms=config.window_ms))
+    model.warm()
+    sound = np.random.default_rng(0).integers(-3000, 3000, SPEECH_S * RATE, np.int16)
+    took_ms = []
+    for _ in range(PASSES):
+        began = time.perf_counter()
+        model.read([Passage(sound)])
+        took_ms.append(1000 * (time.perf_counter() - began))
+    model.unload()
+    return took_ms
