@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 from latency_probes.own_server import own_server
 from latency_probes.sip import dialled
 from tests.browser.conftest import SCREENSHOTS, chromium
+from tests.browser.looks import problems_in_every_look
 from tests.ports import free_port
 from tests.spoken import spoken
 from tests.test_e2e import dial
@@ -121,7 +122,7 @@ def test_charts_and_tables_show_what_happened(busy: str, open_page: Open, pictur
         expect(page.locator("#calls tr")).to_have_count(1)
         expect(page.locator("#calls")).to_contain_text("front-desk")
         expect(page.locator("#state")).to_have_text("Taking calls")
-        expect(page.locator("#latency-note")).to_have_text(re.compile(r"\d+ timed turns · cut in on \d"))
+        expect(page.locator("#latency-note")).to_have_text(re.compile(r"\d+ timed turns\s· cut in on \d"))
         expect(page.locator("#p50")).to_have_text(re.compile(r"^\d+$"))
         expect(page.locator("#p99")).to_have_text("–")
         heights = {
@@ -218,6 +219,7 @@ def test_it_asks_for_a_key_and_goes_on_when_the_server_comes_back(
     with own_server(command) as url:
         page = open_page(url, WIDE, loses=True)
         expect(page.locator("#key")).to_be_focused(timeout=10_000)
+        assert problems_in_every_look(page) == []
         page.keyboard.type("sk-wrong")
         page.keyboard.press("Enter")
         expect(page.locator("#notice")).to_have_text("This server does not know that key.")

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Page, 
 from websockets.sync.client import connect
 
 from tests.browser.conftest import chromium
+from tests.browser.looks import problems_in_every_look
 from tests.ports import free_port
 from voicepipe import config as configuration
 from voicepipe.config import HttpConfig
@@ -312,3 +313,5 @@ def test_the_map_on_any_screen(open_map: Open, fleet: str, picture: Picture, siz
         page.wait_for_timeout(900)  # until the last call's line has arrived
         name = "-".join(["map", *(["narrow"] if size is NARROW else []), *(["dark"] if scheme == "dark" else [])])
         picture(page, name)
+        if (size, scheme) == (WIDE, "light"):
+            assert problems_in_every_look(page) == []

@@ -32,6 +32,18 @@ def test_typing_cuts_what_is_being_said(line: str, desk: str, quiet: Browser) ->
         expect(echo.locator(".mark")).to_have_text("interrupted", timeout=PATIENT_MS)
 
 
+def test_before_the_first_call_the_page_says_what_to_do_and_what_to_ask(desk: str, quiet: Browser) -> None:
+    with opened(quiet, desk) as page:
+        empty = page.locator("#conversation-empty")
+        expect(empty).to_contain_text("Press “Start talking” and ask something, or type below.")
+        example = page.get_by_role("button", name="When are you open on Friday?")
+        example.click()
+        expect(page.locator("#transcript .caller")).to_contain_text("When are you open on Friday?")
+        expect(page.locator("#transcript .agent").first).not_to_be_empty(timeout=PATIENT_MS)
+        expect(empty).to_be_hidden()
+        expect(page.locator("#message")).to_be_focused()
+
+
 @LINES
 def test_it_calls_again_when_the_server_is_back(line: str, scripted: Path, tmp_path: Path, quiet: Browser) -> None:
     port = str(free_port())
@@ -167,6 +179,7 @@ def test_an_agent_without_a_language_model_says_what_helps(tmp_path: Path, quiet
         needs = "Agent clinic has no [[intents]], and so needs a language model"
         expect(page.locator("#lacks")).to_contain_text(needs, timeout=PATIENT_MS)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        expect(page.locator("#examples")).to_be_hidden()  # which are for the front desk
         choose(page, "websocket")
         typed(page, "hello")
         said = page.locator("#transcript .agent", has_text="I have no language model").first

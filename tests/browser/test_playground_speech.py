@@ -31,13 +31,23 @@ WATCH_LEVELS = """() => {
     new MutationObserver(watch).observe(meter, { attributes: true });
   }
 }"""
+WATCH_THE_WATERFALL = """() => {
+  window.firsts = [];
+  const watch = () => {
+    const sounds = document.querySelector("#transcript .agent.growing") !== null;
+    const latency = Number(document.getElementById("latency").textContent);
+    const why = document.getElementById("why").textContent;
+    firsts.push({ sounds, latency, rows: document.querySelectorAll("#waterfall .row").length, why });
+  };
+  new MutationObserver(watch).observe(document.getElementById("waterfall"), { childList: true });
+}"""
 NOT_THE_SAME_TURN_S = 1.5
 """A voice that comes sooner after a turn's end than a second may belong to it."""
 QUESTION, INTERRUPTION = "finished-001-rms", "barge_in-014-slt"
 KEYWORDS = "open", "person"
 """In one and in the other."""
 ATTEMPTS = 3
-"""Chromium loses sound of its microphone while the machine stalls, and what it lost nobody can recognise."""
+"""Chromium loses sound of its microphone while the machine stalls: nobody can recognise what it lost, or time it."""
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +67,7 @@ def test_a_spoken_question_and_an_interruption(
         assert page.evaluate("Math.min(loudest['agent-level'], loudest['caller-level'])") > 0.2
         looks_like_the_conversation(page)
         looks_like_its_turns(page)
+        appeared_with_the_first_sound(page)
         if line == "webrtc":
             picture(page, "playground")
         page.set_viewport_size({"width": 390, "height": 844})
@@ -75,9 +86,11 @@ def heard_rightly(browser: Browser, url: str, line: str) -> Iterator[Page]:
     for attempt in range(1, ATTEMPTS + 1):
         with opened(browser, url, line, MOUTH) as page:
             page.evaluate(WATCH_LEVELS)
+            page.evaluate(WATCH_THE_WATERFALL)
             ask_and_interrupt(page)
             try:
                 expect(page.locator("#transcript .caller")).to_contain_text(KEYWORDS, timeout=PATIENT_MS)
+                assert "as this page measured it" in page.evaluate("firsts[0]?.why ?? ''")
             except AssertionError:
                 if attempt == ATTEMPTS:
                     raise
@@ -122,6 +135,17 @@ def looks_like_its_turns(page: Page) -> None:
     expect(page.locator("#answer")).not_to_have_text(newest)
     page.keyboard.press("ArrowRight")
     expect(page.locator("#answer")).to_have_text(newest)
+
+
+def appeared_with_the_first_sound(page: Page) -> None:
+    """While the answer was still being said, as the page measured it; then the server's own times took its place."""
+    first, *others = page.evaluate("firsts")
+    assert first["sounds"] and first["rows"] == 5 and first["latency"] > 0
+    assert "as this page measured it" in first["why"]
+    assert any(shown["why"].startswith("It waited") for shown in others)
+    page.locator("#strip label").first.click()
+    expect(page.locator("#why")).to_contain_text("It waited")
+    expect(page.locator("#strip label")).to_have_count(2)
 
 
 @contextmanager

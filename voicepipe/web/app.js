@@ -1,14 +1,14 @@
-// Wires the page: buttons and devices to the call, the call's events to the transcript and the waterfall.
+// Wires the page: buttons and devices to the call, the call to the transcript and the turns.
 
 import { loudness } from "./audio.js";
 import { Call } from "./call.js";
-import { errorSentence, insecureOrigin, microphoneFailure } from "./failures.js";
+import { insecureOrigin, microphoneFailure } from "./failures.js";
+import { FirstSound } from "./first-sound.js";
 import { Microphone } from "./microphone.js";
 import { Places } from "./places.js";
+import { handlers } from "./server-events.js";
 import { Settings } from "./settings.js";
 import { Transcript } from "./transcript.js";
-import { toolRows, toolsOf } from "./tools-used.js";
-import { isMeasured, recordOf } from "./turn.js";
 import { TurnPanel } from "./turn-panel.js";
 
 const $ = (id) => document.getElementById(id);
@@ -27,10 +27,15 @@ const call = new Call({
   places,
   conversation: transcript,
   onState: entered,
-  onEvent: (event) => EVENTS[event.type]?.(event),
+  onEvent: (event) => {
+    firstSound.hear(event);
+    handle[event.type]?.(event);
+  },
   onInstead: () => settings.useWebSocket(),
   onTrip: showPlace,
 });
+const firstSound = new FirstSound(() => call.sent(), (id, record) => panel.put(id, { record, answer: "", tools: [] }));
+const handle = handlers({ transcript, panel, onCaller: (speaks) => (callerSpeaks = speaks), onProblem: notice });
 let callerSpeaks = false;
 let inCall = false;
 let watching = false;
@@ -69,10 +74,19 @@ $("composer").addEventListener("submit", (event) => {
   const text = $("message").value.trim();
   if (!text) return;
   $("message").value = "";
+  say(text);
+});
+$("examples").addEventListener("click", ({ target }) => {
+  if (target.type !== "button") return;
+  $("message").focus(); // the button goes
+  say(target.textContent);
+});
+
+function say(text) {
   call.unlock();
   transcript.typing(text);
   call.say(text);
-});
+}
 
 // Sound.
 
@@ -89,59 +103,6 @@ function watchLevels() {
   if (watching) requestAnimationFrame(watchLevels);
 }
 
-// What the server says.
-
-const EVENTS = {
-  "input_audio_buffer.speech_started": ({ item_id }) => {
-    callerSpeaks = true;
-    transcript.callerSpeaks(item_id);
-  },
-  "input_audio_buffer.speech_stopped": ({ item_id }) => {
-    callerSpeaks = false;
-    transcript.callerStopped(item_id);
-  },
-  "input_audio_buffer.committed": ({ item_id }) => {
-    transcript.committed(item_id);
-    panel.pending = true;
-  },
-  "conversation.item.input_audio_transcription.delta": ({ item_id, delta }) => transcript.callerWords(item_id, delta),
-  "conversation.item.input_audio_transcription.completed": (event) =>
-    transcript.callerSaid(event.item_id, event.transcript),
-  "conversation.item.input_audio_transcription.failed": ({ item_id }) => transcript.callerSaid(item_id, ""),
-  "conversation.item.added": ({ item }) => {
-    const typed = item.role === "user" && item.content?.find((part) => part.type === "input_text");
-    if (typed) transcript.typed(item.id, typed.text);
-  },
-  "conversation.item.deleted": ({ item_id }) => transcript.remove(item_id),
-  "conversation.item.retrieved": ({ item }) => showHeard(item),
-  "response.output_audio_transcript.delta": ({ item_id, delta }) => transcript.agentWords(item_id, delta),
-  "response.output_text.delta": ({ item_id, delta }) => transcript.agentWords(item_id, delta),
-  "response.output_item.done": ({ item }) => {
-    transcript.agentDone(item.id, item.status);
-    if (item.status === "incomplete") showHeard(item);
-  },
-  "response.done": ({ response }) => {
-    const record = recordOf(response);
-    const cut = response.status === "cancelled" && response.status_details?.reason === "turn_detected";
-    // A reply that is cut before a word of it was heard came while the caller had not finished, flagged or not.
-    const reopened = Boolean(record?.reopened) || (cut && !response.output.some(spokenText));
-    if (reopened) transcript.reopened(response.output.map((item) => item.id));
-    const tools = toolsOf(response);
-    transcript.add(...toolRows(tools));
-    if (isMeasured(record)) panel.add({ ...record, reopened }, response.output.map(spokenText).join(" "), tools);
-    panel.pending = false;
-  },
-  error: ({ error }) => errorSentence(error) && notice(errorSentence(error)),
-};
-
-function spokenText(item) {
-  return item.content?.map((part) => part.transcript ?? part.text ?? "").join("") ?? "";
-}
-
-function showHeard(item) {
-  if (item.role === "assistant") transcript.agentHeard(item.id, spokenText(item));
-}
-
 // The state of the call.
 
 function entered(state, sentence) {
@@ -154,6 +115,7 @@ function entered(state, sentence) {
     settings.refresh();
   }
   inCall = call.goesOn;
+  if (state !== "live") panel.settle(); // what was being answered comes to no end
   panel.pending = false;
   if (state === "idle" || state === "failed") {
     microphone.stop();

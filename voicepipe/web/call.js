@@ -68,6 +68,10 @@ export class Call {
     if (this.state !== "connecting") this.start();
   }
 
+  sent() { // as the line's
+    return this.#client?.sent();
+  }
+
   /** The agent can be heard now. */
   get sounding() {
     return Object.values(this.#speakers).some((speaker) => speaker.sounding);

@@ -50,7 +50,10 @@ function show(fresh) {
   $("pop").textContent = view.pop;
   $("state").textContent = STATES[view.status] ?? view.status;
   document.body.dataset.status = view.status;
-  for (const [id, text] of Object.entries(tilesOf(view))) if ($(id).textContent !== text) $(id).textContent = text;
+  for (const [id, plain] of Object.entries(tilesOf(view))) {
+    const text = plain.replaceAll(" · ", "\u00a0· "); // no line begins with a dot
+    if ($(id).textContent !== text) $(id).textContent = text;
+  }
   showCalls($("calls"), view.calls, view.now);
   showTurns($("turns"), view.turns, openTurn);
   for (const id of ["calls", "turns"]) {

@@ -25,7 +25,8 @@ export function latencyFigure(view, colours, chosen = "") {
     mode: "lines+markers",
     name,
     x: at,
-    y: view.buckets.map((bucket) => bucket.figures[name]),
+    // One turn is no percentile: there it is only where the line goes on.
+    y: view.buckets.map(({ figures }) => (figures.timed === 1 && name !== "p50" ? null : figures[name])),
     line: { color: colours[name], width: 2, dash: DASHES[name] },
     marker: { size: 4 },
     hovertemplate: `${name} %{y:.0f} ms<extra></extra>`,
@@ -82,7 +83,10 @@ export function outcomesFigure(view, colours) {
     ["missed", "Missed", colours.ink],
     ["cut_ins", "Cut in", colours.playout],
   ].map(([field, name, color]) => bars(view, name, color, (bucket) => bucket.figures[field], "%{y}"));
-  return { data, layout: whole(stacked(view, colours, "turns"), data) };
+  const layout = whole(stacked(view, colours, "turns"), data);
+  const none = view.totals.turns && data.every(({ y }) => y.every((count) => !count));
+  if (none) layout.annotations.push(middle("None: every answer came in time"));
+  return { data, layout };
 }
 
 /** The stages' medians, stacked, and how much of the engines' work nobody waited for. */
@@ -104,15 +108,15 @@ export function speculationFigure(view, colours) {
   return { data, layout: whole(stacked(view, colours, "replies"), data) };
 }
 
-/** What is to be said of a turn beside its latency: [{text, tone}]. */
+/** What is to be said of a turn beside its latency: [{text, title, tone}]. */
 export function remarksOf(turn) {
   const remarks = [];
-  const add = (when, text, tone = "") => when && remarks.push({ text, tone });
-  add(turn.cut_in, "cut in", "cut");
-  add(turn.missed, "missed", "late");
-  add(turn.late, "late", "late");
-  add(turn.by_request, "waited as asked");
-  add(turn.speculation === "miss", "not prepared");
+  const add = (when, text, title, tone = "") => when && remarks.push({ text, title, tone });
+  add(turn.cut_in, "cut in", "The answer began before the caller had finished", "cut");
+  add(turn.missed, "missed", "There was no answer, or only the fallback", "late");
+  add(turn.late, "late", "The answer began later than the budget allows", "late");
+  add(turn.by_request, "waited as asked", "The client set how long to wait: this does not count as late");
+  add(turn.speculation === "miss", "not prepared", "The answer was not ready when the caller's turn was over");
   return remarks;
 }
 
@@ -177,6 +181,10 @@ function tickMs({ minutes }) {
 }
 
 function emptyNote(view) {
-  const middle = { xref: "paper", yref: "paper", x: 0.5, y: 0.5, xanchor: "center", yanchor: "middle", showarrow: false };
-  return { ...middle, text: `No turns in the last ${view.minutes} min`, font: { size: 14 } };
+  return middle(`No turns in the last ${view.minutes} min`);
+}
+
+function middle(text) {
+  const place = { xref: "paper", yref: "paper", x: 0.5, y: 0.5, xanchor: "center", yanchor: "middle", showarrow: false };
+  return { ...place, text, font: { size: 14 } };
 }

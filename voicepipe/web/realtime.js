@@ -48,6 +48,11 @@ export class RealtimeClient {
     return this.#line.heard();
   }
 
+  /** As the line's. */
+  sent() {
+    return this.#line.sent();
+  }
+
   close() {
     this.#line.close();
   }

@@ -2,6 +2,8 @@
 
 import { bearer } from "./bearer.js";
 
+const ITS_QUESTIONS = "front-desk"; // the agent to whom the page's examples can be said
+
 const LANGUAGES = new Intl.DisplayNames(["en"], { type: "language" });
 
 function languageName(tag) {
@@ -41,6 +43,10 @@ export class Settings {
     $("agent").addEventListener("change", () => this.#agentChosen());
     const sheet = $("settings");
     sheet.addEventListener("change", () => this.#sumUp());
+    sheet.addEventListener("submit", (event) => {
+      event.preventDefault(); // there is nowhere to send it: all count from the next call
+      this.#close();
+    });
     sheet.addEventListener("keydown", ({ key }) => key === "Escape" && this.#close());
     document.addEventListener("click", ({ target }) => (sheet.open &&= sheet.contains(target)));
     this.#takeKey();
@@ -82,6 +88,7 @@ export class Settings {
     this.#offerVoices(agent);
     this.$("lacks").textContent = agent?.lacks ?? "";
     this.$("lacks").hidden = !agent?.lacks;
+    this.$("examples").hidden = agent?.id !== ITS_QUESTIONS;
   }
 
   #offerVoices(agent) {

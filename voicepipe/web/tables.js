@@ -59,11 +59,15 @@ export function showTurns(body, turns, onTurn) {
   for (const turn of shown) {
     const row = there.get(turn.id) ?? turnRow(turn, onTurn);
     there.delete(turn.id);
-    row.lastChild.replaceChildren(...remarksOf(turn).map(({ text, tone }) => made("span", text, tone)));
+    row.lastChild.replaceChildren(...remarksOf(turn).map(remark));
     if (row === next) next = row.nextSibling;
     else body.insertBefore(row, next);
   }
   for (const row of there.values()) row.remove();
+}
+
+function remark({ text, title, tone }) {
+  return Object.assign(made("span", text, tone), { title });
 }
 
 function turnRow(turn, onTurn) {

@@ -195,6 +195,6 @@ export class Transcript {
 
   /** Keep the newest in sight. */
   #follow() {
-    this.#scroll.scrollTop = this.#scroll.scrollHeight;
+    if (this.#list.children.length) this.#scroll.scrollTop = this.#scroll.scrollHeight;
   }
 }

@@ -10,7 +10,7 @@ function made(name, text = "", className = "") {
 }
 
 export class TurnPanel {
-  #turns = []; // {record, answer, tools} of the call's measured turns
+  #turns = []; // {id, record, answer, tools} of the call's measured turns; the last may be `record.open`
   #shown = -1;
   #newCall = false;
 
@@ -25,13 +25,14 @@ export class TurnPanel {
     this.#newCall = true;
   }
 
-  /** A turn is being answered: its times come with the end of the answer. */
+  /** A turn is being answered, and nothing is known of its times. */
   set pending(pending) {
     this.$("pending").hidden = !pending;
   }
 
-  /** One more turn; it is shown unless somebody looks at an older one. `answer`: the reply's words; `tools`: that ran for it. */
-  add(record, answer, tools) {
+  /** A turn, or what more is known of it; `id` is its answer's. One more is shown unless somebody looks at an older one.
+   *  `turn`: {record, answer, tools}, what the server or this page measured, the answer's words, the tools that ran. */
+  put(id, turn) {
     if (this.#newCall) {
       this.#turns = [];
       this.#shown = -1;
@@ -39,10 +40,22 @@ export class TurnPanel {
       this.#newCall = false;
     }
     const follows = this.#shown === this.#turns.length - 1;
-    this.#turns.push({ record, answer, tools });
-    this.strip.add(record.turn_latency, follows);
-    this.$("tally").textContent = tallyOf(this.#turns.map((turn) => turn.record));
-    this.#show(follows ? this.#turns.length - 1 : this.#shown);
+    const known = this.#turns.findIndex((other) => other.id === id);
+    const index = known < 0 ? this.#turns.length : known;
+    this.#turns[index] = { id, ...turn };
+    this.strip.put(index, turn.record.turn_latency, follows);
+    this.$("tally").textContent = tallyOf(this.#turns.map(({ record }) => record));
+    this.pending = false;
+    this.#show(known < 0 && follows ? index : this.#shown);
+  }
+
+  /** Whatever is not known of the last turn will not be told any more. */
+  settle() {
+    this.pending = false;
+    const last = this.#turns.at(-1);
+    if (!last?.record.open) return;
+    last.record = { ...last.record, open: false };
+    this.#show(this.#shown);
   }
 
   #show(index) {
@@ -53,6 +66,7 @@ export class TurnPanel {
     $("turn-empty").hidden = true;
     $("turn").hidden = false;
     $("hidden-ms").textContent = Math.round(hiddenMs(stagesOf(record)));
+    $("hidden-so").hidden = Boolean(record.by_page);
     $("answer").textContent = answer && `“${answer}”`;
     showTurn($, record, { budget: BUDGET_MS, who: "you", tools });
   }
@@ -64,17 +78,22 @@ export function showTurn($, record, { budget, who, tools }) {
   const timed = Number.isFinite(record.turn_latency);
   $("turn").classList.toggle("late", record.turn_latency > budget && !record.by_request);
   $("latency").textContent = timed ? Math.round(record.turn_latency) : "–";
-  $("chips").replaceChildren(...chipsOf(record, { budget, who }).map(({ text, tone }) => made("li", text, tone)));
+  $("chips").replaceChildren(...chipsOf(record, { budget, who }).map(chip));
   $("why").textContent = whyOf(record, who);
   $("stages").replaceChildren(...stages.map(tableRow));
   draw($("waterfall"), stages, budget, who);
   $("tools").replaceChildren(...toolRows(tools));
 }
 
-function tableRow({ name, from, to, until }) {
+function chip({ text, tone, title }) {
+  return Object.assign(made("li", text, tone), { title });
+}
+
+function tableRow({ name, from, to, until, awaited }) {
   const row = made("tr");
   const head = made("th", name);
   head.scope = "row";
-  row.append(head, ...[from, to, to - from, until - from].map((ms) => made("td", Math.round(ms))));
+  const cells = [from, to, to - from, until - from];
+  row.append(head, ...cells.map((ms) => made("td", awaited ? "…" : Math.round(ms))));
   return row;
 }

@@ -21,18 +21,24 @@ export class TurnStrip {
     this.#root.replaceChildren();
   }
 
-  /** One more turn; `chosen`: it is the one that is shown. */
-  add(latency, chosen) {
-    const index = this.#latencies.push(latency) - 1;
+  /** One more turn, or what more is known of one; `chosen`: one more is the one that is shown. */
+  put(index, latency, chosen) {
+    this.#latencies[index] = latency;
+    const label = this.#root.children[index] ?? this.#add(index, chosen);
+    label.className = latency > this.#budget ? "late" : "";
+    label.title = `Turn ${index + 1}: ${Math.round(latency)} ms`;
+    label.firstChild.setAttribute("aria-label", `Turn ${index + 1}, ${Math.round(latency)} ms`);
+    this.#scale();
+  }
+
+  #add(index, chosen) {
     const input = made("input", "hidden");
     Object.assign(input, { type: "radio", name: "turn", value: index, checked: chosen });
-    input.setAttribute("aria-label", `Turn ${index + 1}, ${Math.round(latency)} ms`);
-    const label = made("label", latency > this.#budget ? "late" : "");
-    label.title = `Turn ${index + 1}: ${Math.round(latency)} ms`;
+    const label = made("label", "");
     label.append(input, made("span", "pillar"), made("span", "number", `${index + 1}`));
     this.#root.append(label);
-    this.#scale();
     if (chosen) this.#root.scrollLeft = this.#root.scrollWidth;
+    return label;
   }
 
   /** Heights are shares of the slowest turn, but of no less than a little more than the budget. */

@@ -15,6 +15,7 @@ export function layout(stages, budgetMs) {
   const part = (hidden, from, to) => ({ hidden, left: at(from), width: at(to) - at(from) });
   const rows = stages.map((stage) => {
     const parts = [part(true, stage.from, stage.until), part(false, stage.until, stage.to)];
+    if (stage.awaited) return { ...stage, parts: [] };
     return { ...stage, parts: parts.filter(({ width }, i) => width > 0 || (i && stage.from === stage.to)) };
   });
   const wait = at(stages.find(({ kind }) => kind === "wait")?.to ?? 0);
@@ -43,18 +44,22 @@ export function draw(root, stages, budgetMs, who = "you") {
   lines.append(waiting, ...ticks.map((tick) => placed("line", tick.at)), placed("line budget", budget));
   const head = element("head");
   head.append(placed("tick budget", budget, `${budgetMs} ms budget`));
-  head.append(element("columns", "took"), element("columns", "hidden"));
+  const [took, hidden] = [element("columns", "took"), element("columns", "hidden")];
+  took.title = "ms from a stage's begin to its end";
+  hidden.title = "ms of them that passed in the wait, and so cost nothing";
+  head.append(took, hidden);
   const axis = element("axis");
   axis.append(...ticks.map((tick) => placed("tick", tick.at, `${tick.ms}`)));
   const picture = element("picture");
   picture.append(lines, head, ...rows.map(drawRow), axis, element("caption", `ms after ${who} stopped speaking`));
+  picture.style.setProperty("--rows", rows.length);
   picture.setAttribute("role", "img");
-  const spoken = rows.map(({ name, from, to }) => `${name} ${Math.round(from)} to ${Math.round(to)} ms`);
+  const spoken = rows.filter(({ awaited }) => !awaited).map(({ name, from, to }) => `${name} ${Math.round(from)} to ${Math.round(to)} ms`);
   picture.setAttribute("aria-label", spoken.join(", "));
   root.replaceChildren(picture);
 }
 
-function drawRow({ kind, name, short, from, to, until, parts }) {
+function drawRow({ kind, name, short, title, from, to, until, awaited, parts }) {
   const track = element("track");
   for (const { hidden, left, width } of parts) {
     const bar = placed(`bar ${kind}${hidden ? " hid" : ""}`, left);
@@ -65,6 +70,8 @@ function drawRow({ kind, name, short, from, to, until, parts }) {
   label.append(element("long", name), element("short", short));
   const row = element("row");
   const hid = Math.round(until - from);
-  row.append(label, track, element("took", `${Math.round(to - from)}`), element("took soft", hid ? `${hid}` : ""));
+  row.title = title;
+  const took = awaited ? "…" : `${Math.round(to - from)}`;
+  row.append(label, track, element("took", took), element("took soft", hid ? `${hid}` : ""));
   return row;
 }

@@ -6,6 +6,7 @@ import { iceServers } from "./ice.js";
 const CONNECT_S = 8;
 const GATHER_S = 1; // of our own addresses: the server finds the others by the packets that come from them
 const LOST_S = 5; // most gaps that are shorter close by themselves
+const PACKET_MS = 20; // of sound, as browsers pack it
 const TELL_S = 1; // for the server to hear that we hang up
 const ANSWER_S = 3; // for one of several PoPs to answer the offer
 // Data channels have no closing codes: what a WebSocket would be closed with, by the error that is told last.
@@ -29,6 +30,7 @@ export class WebRtcLine {
   #begun = false; // the channel was open once
   #code; // of CLOSES, if the last event was such an error
   #over = false;
+  #sendsSince = Infinity; // the page's time at the beginning of the caller's sound, as far as is known
 
   /** `at`: where, as `Places` says it. `key` opens the page's own server. `voice`: "" for the agent's own.
    *  `onEvent(event)` gets every server event, `onClose({code, instead, status})` the end. `code` is what a WebSocket
@@ -60,6 +62,15 @@ export class WebRtcLine {
   async heard() {
     const stats = (await this.#receiver?.getStats()) ?? new Map();
     return [...stats.values()].find(({ type }) => type === "inbound-rtp")?.packetsReceived ?? 0;
+  }
+
+  /** {ms, at}: how much of the caller's sound had been sent, at a time of the page. */
+  async sent() {
+    const stats = [...(await this.#sender.getStats()).values()].find(({ type }) => type === "outbound-rtp");
+    const at = performance.now();
+    // Where a busy machine sent nothing for a while, the server heard silence.
+    if (stats) this.#sendsSince = Math.min(this.#sendsSince, at - PACKET_MS * stats.packetsSent);
+    return { ms: at - this.#sendsSince, at };
   }
 
   /** Silence. The server paces the sound, so it knows how much was heard. */

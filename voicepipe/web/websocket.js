@@ -1,6 +1,7 @@
 // A line over a WebSocket: events, with the sound of both directions in them.
 
 const UNSENT_BYTES = 256 * 1024; // about four seconds of our audio
+const BYTES_A_MS = 48; // PCM16 at 24 kHz
 const OPEN_S = 3; // for one of several PoPs to let us in
 
 function toBase64(buffer) {
@@ -16,9 +17,12 @@ export class WebSocketLine {
   #speaker;
   #timer = 0; // until it is open
   #messages = 0;
+  #sent = { ms: 0, at: 0 };
+  #sounding = ""; // the response whose sound came last
 
   /** `at`: where, as `Places` says it; its token must not be `unfitForWebSocket`. `voice`: "" for the agent's own.
-   *  `onEvent(event)` gets every server event but those that carry sound, `onClose({code})` the end. */
+   *  `onEvent(event)` gets every server event but those that carry sound: the first of a response is told as WebRTC tells
+   *  it, by `output_audio_buffer.started`. `onClose({code})` gets the end. */
   constructor({ at, model, voice }, speaker, { onEvent, onClose }) {
     this.onEvent = onEvent;
     this.#speaker = speaker;
@@ -52,8 +56,15 @@ export class WebSocketLine {
     microphone.onBlock = (pcm) => {
       // On a network that stalls, what is new is dropped: late audio would only make the call late.
       if (this.#socket.bufferedAmount > UNSENT_BYTES) return;
+      if (!this.open) return;
       this.send({ type: "input_audio_buffer.append", audio: toBase64(pcm) });
+      this.#sent = { ms: this.#sent.ms + pcm.byteLength / BYTES_A_MS, at: performance.now() };
     };
+  }
+
+  /** {ms, at}: how much of the caller's sound had been sent, at a time of the page. */
+  async sent() {
+    return this.#sent;
   }
 
   /** Grows with whatever comes. */
@@ -80,7 +91,10 @@ export class WebSocketLine {
   #receive(event) {
     this.#messages += 1;
     if (event.type === "response.output_audio.delta") {
-      return this.#speaker.play(event.item_id, fromBase64(event.delta));
+      this.#speaker.play(event.item_id, fromBase64(event.delta));
+      if (event.response_id === this.#sounding) return;
+      this.#sounding = event.response_id;
+      return this.onEvent({ type: "output_audio_buffer.started", response_id: event.response_id });
     }
     if (event.type === "input_audio_buffer.speech_started") this.silence();
     this.onEvent(event);
