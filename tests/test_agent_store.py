@@ -39,7 +39,8 @@ write.count = 10**18  # type: ignore[attr-defined]
             "intents[0].reply: {tme} is not a slot; allowed: last_reply, result, time",
         ),
         ("name = 'a'\nintents = [{name = 'i'}]", "intents[0].examples: is missing; every entry of intents needs it"),
-        ("name = 'a'\ntransfer = {desk = 3}", "transfer: cannot be "),
+        ("name = 'a'\ntransfer = {desk = 3}", "transfer.desk: cannot be 3; allowed: text"),
+        ("name = 'a'\nkeys = {1 = {a = 2}}", "keys.1: cannot be a table; allowed: text"),
         ("name = 'a'\ntransfer = {ann = 'Ann'}", "transfer.ann: nobody can be called at 'Ann'; give a number such as"),
         ("name = 'a'\ntransfer = {ann = 'sip:a@b>'}", "transfer.ann: nobody can be called at 'sip:a@b>'"),
         ("name = 'a'\nkeys = {1x = 'What?'}", "keys: 1x is on no telephone; allowed: 0 to 9, *, # and A to D"),
@@ -89,6 +90,30 @@ def test_problems_name_the_key_and_what_is_allowed(tmp_path: Path, text: str, sa
     with pytest.raises(ConfigError) as caught:
         load_agent(path)
     assert str(caught.value).startswith(f"{path}: {said}")
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        "{required = ['day'], patternProperties = {'^d' = {type = 'string'}}, properties = {time = {type = 'string'}}}",
+        "{required = ['day'], allOf = [{properties = {day = {}}}], properties = {time = {type = 'string'}}}",
+        "{required = ['day'], anyOf = [{properties = {day = {}}}], properties = {time = {type = 'string'}}}",
+        "{required = ['day'], '$ref' = '#/$defs/a', '$defs' = {a = {type = 'object'}}, properties = {time = {}}}",
+        "{required = ['day'], additionalProperties = {type = 'string'}, properties = {time = {type = 'string'}}}",
+        "{if = {required = ['day']}, then = {type = 'object'}, else = {type = 'object', required = ['time']}}",
+        "{properties = {day = {type = 'string'}}, examples = [{day = 'Monday'}], title = 'Booking'}",
+    ],
+)
+def test_what_json_schema_allows_is_taken(tmp_path: Path, parameters: str) -> None:
+    tool = f"{{name = 't', webhook = {{url = 'https://a.example'}}, parameters = {parameters}}}"
+    assert load_agent(write(tmp_path / "a.toml", f"name = 'a'\ntools = [{tool}]")).tools
+
+
+def test_what_no_property_may_meet_is_told(tmp_path: Path) -> None:
+    schema = "{required = ['day'], additionalProperties = false, properties = {time = {type = 'string'}}}"
+    tool = f"{{name = 't', webhook = {{url = 'https://a.example'}}, parameters = {schema}}}"
+    with pytest.raises(ConfigError, match=r"tools\[0\].parameters.required: day is none of the properties"):
+        load_agent(write(tmp_path / "a.toml", f"name = 'a'\ntools = [{tool}]"))
 
 
 def test_intents_in_a_file_of_their_own(tmp_path: Path) -> None:
@@ -164,6 +189,21 @@ def test_a_broken_edit_keeps_the_agent_and_is_logged_once(tmp_path: Path, caplog
     agent = store.get("desk")
     assert agent and agent.greeting == "Hello."
     assert [record.getMessage().count("greeting: cannot be 3") for record in caplog.records] == [1]
+
+
+def test_an_edit_with_a_schema_that_is_none_keeps_the_agent(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    text = (
+        "name = 'desk'\ntools = [{name = 't', webhook = {url = 'https://a.example'}, parameters = {required = %s}}]\n"
+        "intents = [{name = 'i', examples = ['x'], tool = 't', slots = {day = 'Which?'}}]"
+    )
+    path = write(tmp_path / "1.toml", text % "['day']")
+    store = AgentStore(tmp_path)
+    for required in ("true", "'day'"):
+        write(path, text % required)
+        assert not store.refresh()
+    assert len(caplog.records) == 2
+    assert all("tools[0].parameters.required: is no JSON Schema" in record.message for record in caplog.records)
+    assert not any("requires" in record.message for record in caplog.records)
 
 
 def test_files_come_and_go(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The command line, as someone at a terminal meets it."""
 
+import argparse
 import os
 import signal
 import socket
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from voicepipe import __version__, cli
+from voicepipe import __version__, cli, config
 from voicepipe.engines import local_servers, packages
 from voicepipe.engines.local_servers import Found
 
@@ -59,7 +60,7 @@ def test_a_taken_port_names_the_way_out(capsys: pytest.CaptureFixture[str], comm
         status, _, err = said(capsys, command, "--port", str(port))
     assert status == 2
     expected = f"port {port} on 127.0.0.1 is taken by another program; choose another, such as --port {port + 1}"
-    assert err == f"voicepipe: {expected}\n"
+    assert err == f"voicepipe: --port: {expected}\n"
 
 
 @pytest.mark.parametrize("command", ["demo", "pop"])
@@ -155,13 +156,29 @@ def test_check_says_which_voice_is_not_there_and_in_which_file_an_agent_is_missi
     ("argv", "said"),
     [
         (["--model", "mini"], "--model names a model of --llm"),
-        (["--pops", "2", "--agent", "configs/agents"], "give --agent or --pops, not both"),
+        (["--pops", "2", "--agent", "configs/agents"], "leave --agent"),
+        (["--pops", "2", "--config", "configs/cpu.toml"], "leave --config"),
         (["--llm", "127.0.0.1:11434"], "is no address; give one such as http://127.0.0.1:11434/v1"),
     ],
 )
 def test_options_of_the_demo_that_cannot_be(capsys: pytest.CaptureFixture[str], argv: list[str], said: str) -> None:
     assert cli.main(["demo", *argv]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_configuration_that_no_demo_can_have(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text('[http]\ncert = "cert.pem"\nkey = "key.pem"\n')
+    assert cli.main(["demo", "--config", str(mine)]) == 2
+    assert f"{mine}: http.cert: a demo calls itself without TLS" in capsys.readouterr().err
+
+
+def test_a_server_named_to_the_demo_gets_no_key_of_another(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text('[openai]\nbase_url = "https://models.example/v1"\napi_key_env = "MODELS_KEY"\n')
+    asked = argparse.Namespace(llm="http://127.0.0.1:11434", model="mini")
+    openai = cli._answered(asked, config.load(mine)).openai
+    assert (openai.base_url, openai.model, openai.api_key_env) == ("http://127.0.0.1:11434/v1", "mini", "")
 
 
 def test_check_reads_directories(capsys: pytest.CaptureFixture[str]) -> None:

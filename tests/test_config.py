@@ -13,6 +13,7 @@ from voicepipe import config, environment, toml_file
 from voicepipe.agent_store import open_agents
 from voicepipe.config import Config, TenantConfig
 from voicepipe.errors import ConfigError
+from voicepipe.fleet_config import BusConfig
 from voicepipe.phone_config import RouteConfig, SipTrunk, SipUser
 
 ROOT = Path(__file__).parent.parent
@@ -231,6 +232,25 @@ def test_all_problems_of_a_file_are_told_at_once(write: Any) -> None:
     assert {"pop.slots", "pop.speed", "http.port", "tenants[0].name"} <= keys
 
 
+def told(file: Path) -> list[str]:
+    """The keys that are told as wrong, in order."""
+    return [line.removeprefix(f"{file}: ").partition(": ")[0] for line in f"{file}: {problem(file)}".splitlines()]
+
+
+def test_every_problem_is_told_with_its_own_index(write: Any) -> None:
+    """What is wrong is taken out, so that more can be found, and the rest of a list moves up."""
+    tenant = '[[tenants]]\nname = "a"\nkey_env = "{}"\n'
+    file = write("".join(tenant.format(name) for name in ("a-b", "c-d", "GOOD", "e-f")))
+    assert told(file) == ["tenants[0].key_env", "tenants[1].key_env", "tenants[3].key_env"]
+    file = write("[http]\norigins = [1, 'a', 2, 3]")
+    assert told(file) == ["http.origins[0]", "http.origins[2]", "http.origins[3]"]
+    trunk = '[[sip.trunks]]\nname = "{}"\naddresses = {}\n'
+    file = write(trunk.format("A b", "['192.0.2.1']") + trunk.format("b", "[1, '192.0.2.1', 2]") + "[[tenants]]\n")
+    assert told(file) == [
+        "sip.trunks[0].name", "sip.trunks[1].addresses[0]", "sip.trunks[1].addresses[2]", "tenants[0].name",
+    ]  # fmt: skip
+
+
 def test_files_that_cannot_be_read(write: Any, tmp_path: Path) -> None:
     assert "No such file" in problem(tmp_path / "none.toml")
     assert "directory" in problem(tmp_path)
@@ -277,6 +297,37 @@ def test_the_operators_key_is_one_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
         environment.operator_key(Config(http=http, tenants=(A,)))
     monkeypatch.setenv("VOICEPIPE_TEST_O", "three\n")
     assert environment.operator_key(Config(http=http, tenants=(A,))) == "three"
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("[openai]\napi_key_env = 'VOICEPIPE_TEST_A'", "openai.api_key_env"),  # llm = "auto" may use it
+        ("[openai]\napi_key_env = 'VOICEPIPE_TEST_A'\n[engines]\nllm = 'openai'", "openai.api_key_env"),
+        ("[openai]\napi_key_env = 'VOICEPIPE_TEST_A'\n[engines]\nllm = 'frontdesk'", ""),
+        ("[bus]\nuser = 'a'\npassword_env = 'VOICEPIPE_TEST_A'", ""),
+        ("[twilio]\nauth_token_env = 'VOICEPIPE_TEST_A'", "twilio.auth_token_env"),
+        ("[[sip.users]]\nname = 'a'\npassword_env = 'VOICEPIPE_TEST_A'", "sip.users[0].password_env"),
+    ],
+)
+def test_only_secrets_that_are_used_are_asked_for(
+    write: Any, monkeypatch: pytest.MonkeyPatch, text: str, missing: str
+) -> None:
+    monkeypatch.delenv("VOICEPIPE_TEST_A", raising=False)
+    settings = config.load(write(text))
+    assert environment.missing_secrets(settings) == ({"VOICEPIPE_TEST_A": missing} if missing else {})
+    if missing:
+        with pytest.raises(ConfigError, match=f"^{re.escape(missing)}: set the environment variable VOICEPIPE_TEST_A"):
+            environment.check(settings)
+    monkeypatch.setenv("VOICEPIPE_TEST_A", "s3cret")
+    environment.check(settings)
+
+
+def test_a_bus_asks_for_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    bus = BusConfig(servers=("nats://127.0.0.1:4222",), user="a", password_env="VOICEPIPE_TEST_A")
+    monkeypatch.delenv("VOICEPIPE_TEST_A", raising=False)
+    with pytest.raises(ConfigError, match="bus.password_env: set the environment variable VOICEPIPE_TEST_A"):
+        environment.check(Config(bus=bus))
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,19 @@ WRITING = [
     in_config("a table twice", '[http]\nport = 8080\n[pop]\nslots = 3\n[http]\nhost = "::1"\n',
               "is not TOML: ", "at [http]; this table stands there twice; put its keys together"),
     in_config("dots in a number", "[limits]\ncall_ms = 3.600.000\n",
-              "is not TOML: ", "at call_ms; ", "numbers without dots and commas (3_600_000)"),
+              "is not TOML: ", "at call_ms; ", "thousands as 3_600_000"),
+    in_config("a comma in a number", "[vad]\nstart_probability = 0,5\n",
+              "is not TOML: ", "at start_probability; ", "fractions as 0.5"),
+    in_config("a fraction without its zero", "[vad]\nstart_probability = .5\n",
+              "is not TOML: ", "at start_probability; write 0.5"),
+    in_agent("a yes in Python", f"end_call = True\n{AGENT}", "is not TOML: ", "at end_call; write true or false"),
+    in_agent("a yes in words", f"{AGENT}end_call = yes", "is not TOML: ", "at end_call; write true or false"),
+    in_agent("a key without its value", f"greeting =\n{AGENT}",
+             "is not TOML: ", "line 1", "at greeting; nothing stands behind ="),
+    in_agent("a last key without its value", f"{AGENT}greeting = # later\n\n",
+             "is not TOML: ", "at greeting; nothing stands behind ="),
+    in_agent("a list that does not end", f'{AGENT}interrupt = ["stop",\n',
+             "is not TOML: ", "at interrupt; end the list with ]"),
 ]  # fmt: skip
 
 FILES = [
@@ -127,6 +139,20 @@ FILES = [
     Mistake("a PoP's configuration for a directory's", {"my.toml": SCRIPTED},
             ("my.toml: engines: this file is a PoP's configuration; `voicepipe pop --config` runs it",),
             argv=("directory", "--port", "0", "--config", "my.toml")),
+    Mistake("a directory's whole configuration for a PoP's",
+            {"my.toml": '[http]\nport = 8080\n[directory]\nkey = "a.pem"\n', "a.pem": ""},
+            ("my.toml: directory: this file is a directory's configuration; `voicepipe directory --config` runs it",),
+            argv=(*POP, "my.toml")),
+    Mistake("a PoP's whole configuration for a directory's", {"my.toml": f"[http]\nport = 8080\n{SCRIPTED}"},
+            ("my.toml: engines: this file is a PoP's configuration; `voicepipe pop --config` runs it",),
+            argv=("directory", "--port", "0", "--config", "my.toml")),
+    Mistake("a misspelt table of a directory", {"my.toml": '[directry]\nkey = "a.pem"\n[http]\nport = 8080\n'},
+            ("my.toml: directry: there is no such key; did you mean directory?",),
+            argv=("directory", "--port", "0", "--config", "my.toml")),
+    Mistake("a name above a manifest", {"fra1.toml": 'name = "fra1"\n[http]\nport = 8080\n'},
+            ("fra1.toml: name: there is no such key; ",), argv=("pop", "--port", "0", "--pop", "fra1.toml")),
+    Mistake("the same, where manifests lie", {"pops/fra1.toml": 'name = "fra1"\n[http]\nport = 8080\n'},
+            ("pops/fra1.toml: name: there is no such key; allowed: pop, ",)),
     Mistake("times that two files set", {"my.toml": "[ladder]\nacknowledge_ms = 3000\n",
                                          "fra1.toml": "[ladder]\nfallback_ms = 2000\n"},
             ("my.toml with fra1.toml: ladder.acknowledge_ms: cannot be 3000, more than ladder.fallback_ms, ",),
@@ -169,6 +195,10 @@ AGENTS = [
     in_agent("a schema that is none",
              f'{AGENT}{WEBHOOK}parameters = {{ type = "object", properties.day = "string" }}\n',
              "tools[0].parameters.properties.day: is no JSON Schema: ", 'write an argument as properties = { day = {'),
+    in_agent("a list that is a yes", f'{AGENT}{WEBHOOK}parameters = {{ required = true }}\n{BOOKING}tool = "book"\n',
+             "tools[0].parameters.required: is no JSON Schema: True is not of type 'array'"),
+    in_agent("a text for a list", f'{AGENT}{WEBHOOK}parameters = {{ required = "day" }}\n{BOOKING}tool = "book"\n',
+             "tools[0].parameters.required: is no JSON Schema: 'day' is not of type 'array'"),
     in_agent("a type that is none", f'{AGENT}{WEBHOOK}parameters = {{ type = "objekt" }}\n',
              "tools[0].parameters.type: is no JSON Schema: ", "'object'"),
     in_agent("a schema of something else", f'{AGENT}{WEBHOOK}parameters = {{ type = "string" }}\n',
@@ -190,7 +220,8 @@ AGENTS = [
     in_agent("a language that is none", f'language = "English"\n{AGENT}',
              'language: cannot be "English"; allowed: a language as BCP 47 has it, such as "en"'),
     in_agent("a language that is not heard", f'language = "de"\n{AGENT}',
-             "'de' (language), and sphinx hears English alone; set engines.asr to \"whisper\"", status=0),
+             "'de' (language); where engines.asr is \"sphinx\", English alone is heard: set it to \"whisper\"",
+             status=0),
 ]  # fmt: skip
 
 MACHINES = [
@@ -203,14 +234,14 @@ MACHINES = [
     in_config("a key that is empty", TENANT.format("a", "VOICEPIPE_TEST_EMPTY"),
               "tenants[0].key_env: the environment variable VOICEPIPE_TEST_EMPTY is not set here, or empty", status=0),
     Mistake("the same, at the start", {"my.toml": TENANT.format("a", "VOICEPIPE_TEST_EMPTY")},
-            ("my.toml: tenants: a has no key; set the environment variable VOICEPIPE_TEST_EMPTY",),
+            ("my.toml: tenants[0].key_env: set the environment variable VOICEPIPE_TEST_EMPTY to the key of a",),
             argv=(*POP, "my.toml")),
     in_config("the key itself", TENANT.format("a", "sk-12/34"),
-              "tenants[0].key_env: ", "allowed: the name of an environment variable"),
+              "tenants[0].key_env: holds something else than a name; allowed: the name of an environment variable"),
+    in_config("a key without a name", TENANT.format("a", ""),
+              'tenants[0].key_env: cannot be ""; allowed: the name of an environment variable'),
     in_config("two tenants with one key", TENANT.format("a", "A_KEY") + TENANT.format("b", "A_KEY"),
               "tenants[1].key_env: A_KEY is the key of a already; name another variable"),
-    in_config("two tenants of one name", TENANT.format("a", "A_KEY") + TENANT.format("a", "B_KEY"),
-              "warning: tenants: 2 have the name a", "give each a name of its own", status=0),
     Mistake("a relay's secret that is not set",
             {"my.toml": '[webrtc]\nturn_urls = ["turn:a.example"]\nturn_secret_env = "VOICEPIPE_TEST_UNSET"\n'},
             ("my.toml: webrtc.turn_secret_env: set the environment variable VOICEPIPE_TEST_UNSET",),
@@ -218,7 +249,7 @@ MACHINES = [
     in_config("open to all", '[http]\nhost = "0.0.0.0"\n',
               "http.host = '0.0.0.0' lets other machines call", "add a [[tenants]] table", status=0),
     in_config("a host with its port", '[http]\nhost = "localhost:8080"\n',
-              "http.host: 'localhost:8080' is none; give a name or an address alone", "the port as port"),
+              "http.host: 'localhost:8080' is no host name or address; give one alone", "the port as port"),
     in_config("a port out of range", "[sip]\nport = 506000\n", "sip.port: cannot be 506000", "at most 65535"),
     Mistake("a port that is taken", {"my.toml": f"[sip]\nport = {TAKEN}\n"},
             ("my.toml: UDP port ", "on 127.0.0.1 cannot be had", "choose another sip.port, such as --sip-port"),
@@ -281,5 +312,38 @@ def test_a_mistake_is_told(mistake: Mistake, here: Path, taken: str, capsys: pyt
     assert "Traceback" not in said
 
 
-def test_the_mistakes_are_many_and_differ() -> None:
-    assert len({mistake.name for mistake in MISTAKES if mistake.name != "the same, at the start"}) >= 41
+@pytest.mark.parametrize(
+    "webhook",
+    [
+        'webhook = { url = "https://a.example", headers = "Bearer s3cret" }',
+        'webhook = { url = "https://a.example", headers = { authorization = ["s3cret"] } }',
+        'webhook = { url = "https://a.example", headers = { authorization = { bearer = "s3cret" } } }',
+        'webhook = [{ headers = { a = "s3cret" } }]',
+        'webhook = { url = { headers = "s3cret" } }',
+    ],
+)
+def test_what_may_be_a_secret_is_not_shown(webhook: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "clinic.toml").write_text(f"{AGENT}{TOOL}{webhook}\n")
+    assert cli.main(["check", "clinic.toml"]) == 2
+    said = capsys.readouterr().out
+    assert said.startswith("clinic.toml: tools[0].webhook") and "allowed: " in said
+    assert "s3cret" not in said
+
+
+def test_a_tenant_may_have_two_keys(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever changes a key has both for a while."""
+    (here / "my.toml").write_text(TENANT.format("a", "A_KEY") + TENANT.format("a", "B_KEY"))
+    assert cli.main(["check", "my.toml"]) == 0
+    assert capsys.readouterr().out == "my.toml: ok (configuration)\n"
+
+
+def test_what_the_command_line_says_is_no_mistake_of_a_file(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "my.toml").write_text(SCRIPTED)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert cli.main(["pop", "--config", "my.toml", "--port", str(port)]) == 2
+    assert capsys.readouterr().err.startswith(f"voicepipe: --port: port {port} on 127.0.0.1 is taken by another")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as phone:
+        phone.bind(("127.0.0.1", 0))
+        assert cli.main([*POP, "my.toml", "--sip-port", str(phone.getsockname()[1])]) == 2
+    assert capsys.readouterr().err.startswith("voicepipe: --sip-port: UDP port ")

@@ -48,11 +48,21 @@ def test_days(day: str, means: str | None) -> None:
     [
         ("7:30", ""), ("7 o'clock", ""), ("noon", ""), ("12:15 pm", ""), ("19:00", ""), ("9:30 pm", ""), ("", ""),
         ("10 o'clock", "time"), ("11 pm", "time"), ("9 am", "time"), ("12 am", "time"), ("25:00", "time"),
-        ("late", "time"),
+        ("late", "time"), ("afternoon", "time"), ("9 in the morning", "time"), ("2 in the afternoon", ""),
+        ("midnight", "time"), ("12 at night", "time"), ("9am", "time"), ("midday", ""), ("11 at night", "time"),
     ],
 )  # fmt: skip
 def test_times(time: str, about: str) -> None:
     assert problem(check_table(2, "Friday", time)) == about
+
+
+@pytest.mark.parametrize(
+    ("said", "means"),
+    [("2 in the afternoon", "14:00"), ("9 in the morning", "09:00"), ("7 in the evening", "19:00"), ("noon", "12:00"),
+     ("12 noon", "12:00"), ("9 at night", "21:00"), ("12 at night", "00:00"), ("7:30 a.m.", "07:30")],
+)  # fmt: skip
+def test_parts_of_the_day(said: str, means: str) -> None:
+    assert tools_demo._time(said) == datetime.strptime(means, "%H:%M").time()
 
 
 @pytest.mark.parametrize(

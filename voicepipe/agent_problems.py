@@ -18,8 +18,16 @@ from voicepipe.turn.transfer import TRANSFER_TOOL
 FIRST = "above the file's first [table]"
 """Where the keys stand that are the agent's own."""
 EXAMPLE = 'properties = { day = { type = "string" } }'
-KEYWORDS = {*Draft202012Validator.VALIDATORS, "$defs", "definitions", "default"}
+KEYWORDS = {
+    *Draft202012Validator.VALIDATORS, "$defs", "$vocabulary", "contentSchema", "default", "definitions", "dependencies",
+    "else", "then",
+}  # fmt: skip
 """Of JSON Schema, those whose value may be a table."""
+MORE_PROPERTIES = {
+    "$dynamicRef", "$ref", "additionalProperties", "allOf", "anyOf", "dependentSchemas", "else", "if", "oneOf",
+    "patternProperties", "then", "unevaluatedProperties",
+}  # fmt: skip
+"""Of JSON Schema, those by which a table may have keys that are none of its `properties`."""
 
 
 def of_agent(agent: Agent) -> Iterator[str]:
@@ -27,15 +35,15 @@ def of_agent(agent: Agent) -> Iterator[str]:
     yield from _of_telephone(agent)
     yield from _twice("tools", (tool.name for tool in agent.tools))
     for index, tool in enumerate(agent.tools):
-        yield from (f"tools[{index}]{problem}" for problem in _of_tool(tool))
+        yield from _of_tool(f"tools[{index}]", tool)
 
 
 def of_intents(agent: Agent) -> Iterator[str]:
     """What is wrong with the intents, and with how they go together with the rest of it."""
     yield from _twice("intents", (intent.name for intent in agent.intents))
     for index, intent in enumerate(agent.intents):
-        problems = (*_of_deeds(intent, agent), *_of_texts(intent))
-        yield from (f"intents[{index}].{problem}" for problem in problems)
+        yield from _of_deeds(f"intents[{index}]", intent, agent)
+        yield from _of_texts(f"intents[{index}]", intent)
 
 
 def _twice(kind: str, names: Iterable[str]) -> Iterator[str]:
@@ -45,65 +53,69 @@ def _twice(kind: str, names: Iterable[str]) -> Iterator[str]:
             yield f"{kind}: {times} have the name {name}; give each a name of its own"
 
 
-def _of_deeds(intent: Intent, agent: Agent) -> Iterator[str]:
+def _of_deeds(at: str, intent: Intent, agent: Agent) -> Iterator[str]:
     """What it has done: by tools, or with the call."""
     for key, tool in (("tool", intent.tool), ("check", intent.check)):
-        yield from _of_called(key, tool, intent, agent)
+        if tool:
+            yield from _of_called(f"{at}.{key}", tool, intent, agent)
     for key in ("check", "confirm"):
         if getattr(intent, key) and not intent.slots:
-            yield f"{key}: there is nothing to {key}; give the intent slots"
+            yield f"{at}.{key}: there is nothing to {key}; give the intent slots"
     if intent.check and not intent.confirm:
-        yield "check: needs confirm as well, so that what is done has been checked and read back"
+        yield f"{at}.check: needs confirm as well, so that what is done has been checked and read back"
     if intent.transfer and intent.transfer not in agent.transfer:
-        yield f"transfer: there is no transfer {intent.transfer}; allowed: {_all(agent.transfer)}"
+        yield f"{at}.transfer: there is no transfer {intent.transfer}; allowed: {_all(agent.transfer)}"
     if intent.end_call and not agent.end_call:
-        yield f"end_call: this agent may not hang up; put end_call = true {FIRST}"
+        yield f"{at}.end_call: this agent may not hang up; put end_call = true {FIRST}"
 
 
-def _of_called(key: str, name: str, intent: Intent, agent: Agent) -> Iterator[str]:
+def _of_called(at: str, name: str, intent: Intent, agent: Agent) -> Iterator[str]:
     """A tool gets the intent's slots, and no more."""
     tools = {tool.name: tool for tool in agent.tools}
-    if name and name not in tools:
-        yield f"{key}: there is no tool {name}; allowed: {_all(tools)}"
-    elif name and (missing := [each for each in _required(tools[name]) if each not in intent.slots]):
-        yield f"{key}: {name} requires {' and '.join(missing)}, which no slot asks for; its slots: {_all(intent.slots)}"
+    if name not in tools:
+        yield f"{at}: there is no tool {name}; allowed: {_all(tools)}"
+        return
+    if any(_of_parameters(at, tools[name])):  # They are told as the tool's, and what it requires is not known.
+        return
+    if missing := [each for each in _required(tools[name]) if each not in intent.slots]:
+        yield f"{at}: {name} requires {' and '.join(missing)}, which no slot asks for; its slots: {_all(intent.slots)}"
 
 
-def _of_texts(intent: Intent) -> Iterator[str]:
+def _of_texts(at: str, intent: Intent) -> Iterator[str]:
     texts = {"reply": intent.reply, "confirm": intent.confirm}
     texts |= {f"slots.{slot}": question for slot, question in intent.slots.items()}
     for key, text in texts.items():
         known = {*intent.slots} | ({"result", "last_reply"} if key == "reply" else set())
         for slot in re.findall(r"\{(\w+)\}", text):
             if slot not in known:
-                yield f"{key}: {{{slot}}} is not a slot; allowed: {_all(known)}"
+                yield f"{at}.{key}: {{{slot}}} is not a slot; allowed: {_all(known)}"
 
 
-def _of_tool(tool: Tool) -> Iterator[str]:
+def _of_tool(at: str, tool: Tool) -> Iterator[str]:
     """What it cannot be called with, or cannot reach."""
     if tool.name in (END_CALL, TRANSFER_TOOL):
-        yield f".name: {tool.name} is a tool of every agent's; choose another name"
+        yield f"{at}.name: {tool.name} is a tool of every agent's; choose another name"
     if (tool.webhook is None) == (not tool.function):
-        yield f": {tool.name} needs exactly one of webhook and function"
+        yield f"{at}: {tool.name} needs exactly one of webhook and function"
     if not all(text.strip() for text in tool.while_running):
-        yield f".while_running: a text is empty; say what callers are to hear while {tool.name} runs"
+        yield f"{at}.while_running: a text is empty; say what callers are to hear while {tool.name} runs"
     if tool.webhook:
-        yield from _of_webhook(tool.webhook)
-    wrong = list(_of_parameters(tool))
+        yield from _of_webhook(f"{at}.webhook", tool.webhook)
+    wrong = list(_of_parameters(f"{at}.parameters", tool))
     yield from wrong
     if tool.function and not wrong:
-        yield from _of_function(tool)
+        yield from _of_function(f"{at}.function", tool)
 
 
-def _of_webhook(webhook: Webhook) -> Iterator[str]:
+def _of_webhook(at: str, webhook: Webhook) -> Iterator[str]:
     if not is_url(webhook.url):
-        yield f".webhook.url: {webhook.url!r} is no address; give one such as https://bookings.example/book"
+        yield f"{at}.url: {webhook.url!r} is no address; give one such as https://bookings.example/book"
     for name, value in webhook.headers.items():
         if not (value.isascii() and value.isprintable() and re.fullmatch(r"[\w!#$%&'*+.^`|~-]+", name, re.ASCII)):
-            yield f".webhook.headers.{name}: is no HTTP header; leave out line breaks and letters beyond ASCII"
+            yield f"{at}.headers.{name}: is no HTTP header; leave out line breaks and letters beyond ASCII"
 
 
-def _of_parameters(tool: Tool) -> Iterator[str]:
+def _of_parameters(at: str, tool: Tool) -> Iterator[str]:
     if not tool.parameters:
         return
     try:
@@ -112,16 +124,22 @@ def _of_parameters(tool: Tool) -> Iterator[str]:
         where = "".join(f".{step}" for step in error.absolute_path)
         # Of a type that is none, the schema says which there are in one of several ways to be right.
         said = next((inner.message for inner in error.context or () if inner.validator == "enum"), error.message)
-        yield f".parameters{where}: is no JSON Schema: {said}; write an argument as {EXAMPLE}"
+        yield f"{at}{where}: is no JSON Schema: {said}; write an argument as {EXAMPLE}"
         return
     if tool.parameters.get("type", "object") != "object":
-        yield f'.parameters.type: cannot be {tool.parameters["type"]!r}; allowed: "object"'
-    properties = tool.parameters.get("properties", {})
+        yield f'{at}.type: cannot be {tool.parameters["type"]!r}; allowed: "object"'
     for key, value in tool.parameters.items():
         if place := _place(key, value):
-            yield f".parameters.{key}: says nothing there; {place}"
-    if properties and (missing := [name for name in _required(tool) if name not in properties]):
-        yield f".parameters.required: {' and '.join(missing)} is none of the properties; allowed: {_all(properties)}"
+            yield f"{at}.{key}: says nothing there; {place}"
+    properties = tool.parameters.get("properties", {})
+    missing = [name for name in _required(tool) if name not in properties]
+    if properties and missing and not _may_have_more(tool):
+        yield f"{at}.required: {' and '.join(missing)} is none of the properties; allowed: {_all(properties)}"
+
+
+def _may_have_more(tool: Tool) -> bool:
+    """Whether its schema says something of arguments that are none of its properties."""
+    return any(tool.parameters.get(key, False) is not False for key in MORE_PROPERTIES)
 
 
 def _place(key: str, value: object) -> str:
@@ -135,14 +153,14 @@ def _place(key: str, value: object) -> str:
     return ""
 
 
-def _of_function(tool: Tool) -> Iterator[str]:
+def _of_function(at: str, tool: Tool) -> Iterator[str]:
     try:
         function = tool_code.load(tool.function)
     except ConfigError as error:
-        yield f".function: {error}"
+        yield f"{at}: {error}"
         return
     if wrong := tool_code.mismatch(function, tool.parameters):
-        yield f".function: {wrong}"
+        yield f"{at}: {wrong}"
 
 
 def _of_telephone(agent: Agent) -> Iterator[str]:

@@ -11,14 +11,17 @@ from msgspec.structs import replace
 
 from voicepipe import agent_problems, toml_file, tool_code
 from voicepipe.agent import Agent, Intent
-from voicepipe.config import Config, check_kind
+from voicepipe.config import Config
 from voicepipe.errors import ConfigError
+from voicepipe.file_kind import check_kind
 
 log = logging.getLogger(__name__)
 
 GONE_LOOKS = 5
 """A file that is missing so often in a row, while others are there, was deleted: until then somebody may be copying."""
 
+NO_AGENT = "holds no agent; give a folder with agents' *.toml files"
+"""What is said of a folder."""
 BELOW = "*/*.toml"
 """Where files of intents lie and are looked at for changes. Beside the agents they would be read as agents."""
 
@@ -30,7 +33,7 @@ unchanged is not read again."""
 def load_agent(path: Path) -> Agent:
     """The agent in `path`; its tools' functions are loaded. Raises ConfigError with one line for each problem."""
     tables = toml_file.tables(path)
-    check_kind(path, tables, "agent", "intents")
+    check_kind(path, tables, "agent")
     agent = toml_file.convert(tables, Agent, path)
     of_intents = path
     if agent.intents_file:
@@ -65,8 +68,12 @@ def _with_intents(agent: Agent, path: Path, file: Path) -> Agent:
 
 
 def load_agents(directory: Path) -> dict[str, Agent]:
-    """Every `*.toml` in `directory`, by the agent's name. Raises ConfigError, also if two agents share a name."""
-    return {agent.name: agent for agent in AgentStore(directory)}
+    """Every `*.toml` in `directory`, by the agent's name. Raises ConfigError, also if two agents share a name, or if
+    there is none."""
+    agents = {agent.name: agent for agent in AgentStore(directory)}
+    if not agents:
+        raise ConfigError(f"{directory} {NO_AGENT}")
+    return agents
 
 
 def open_agents(config: Config) -> "AgentStore":
@@ -74,9 +81,9 @@ def open_agents(config: Config) -> "AgentStore":
     named = [("pop.default_agent", config.pop.default_agent)]
     named += [(f"tenants[{n}].agents", name) for n, tenant in enumerate(config.tenants) for name in tenant.agents]
     named += [(f"routes[{n}].agent", route.agent) for n, route in enumerate(config.routes) if route.agent]
-    if not _files(Path(config.pop.agents)):
-        raise ConfigError(f"pop.agents: {config.pop.agents} holds no agent; give a folder with agents' *.toml files")
     store = AgentStore(Path(config.pop.agents), needed={name for _, name in named})
+    if not store.names():
+        raise ConfigError(f"pop.agents: {store.directory} {NO_AGENT}")
     for key, name in named:
         if not store.get(name):
             raise ConfigError(
@@ -106,8 +113,6 @@ class AgentStore:
         self._by_name: dict[str, Agent] = {}
         if problems := self._reread(_files(directory)):
             raise ConfigError("\n".join(problems))
-        if not self._agents:
-            raise ConfigError(f"{directory}: holds no agent; an agent is a *.toml file there")
 
     def get(self, name: str) -> Agent | None:
         """The agent of this name as its file is now."""

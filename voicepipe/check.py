@@ -1,10 +1,8 @@
 """`voicepipe check`: read files as the PoP would, and say what is wrong before it does."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from voicepipe import config, directory_config, environment, fleet_keys, runtime, toml_file
 from voicepipe.agent import Agent
@@ -14,22 +12,28 @@ from voicepipe.engines import hub, local_servers, models, packages
 from voicepipe.engines.auto import lacking
 from voicepipe.engines.frontdesk import FrontdeskLlm
 from voicepipe.errors import ConfigError, EngineError
+from voicepipe.file_kind import kind_of, located
 
 Names = dict[tuple[Path, str], Path]
 """The folder and the name of each agent that was read, and in which file it stood first."""
-FOLDERS = {"agents": "agent", "intents": "intents"}
-"""Whose every file is of one kind."""
 
 
 def run(paths: Iterable[Path]) -> int:
     """Check files and directories, a line for each file or problem. Exit status 2 if anything is wrong."""
     names: Names = {}
-    return 2 if [path for path in paths for file in _files(path) if not _is_well(file, names)] else 0
+    status = 0
+    for path in paths:
+        for file in _files(path):
+            if not _is_well(file, names):
+                status = 2
+    return status
 
 
 def _files(path: Path) -> list[Path]:
-    """A directory's files, or what is named."""
-    return (path.is_dir() and sorted(path.rglob("*.toml"))) or [path]
+    """A directory's files, or what is named: also a directory that has none."""
+    if path.is_dir() and (files := sorted(path.rglob("*.toml"))):
+        return files
+    return [path]
 
 
 def _is_well(file: Path, names: Names) -> bool:
@@ -50,7 +54,7 @@ def _is_well(file: Path, names: Names) -> bool:
             told = _notes(open_agents(settings), settings)
             _warn(file, settings)
     except ConfigError as error:
-        print(config.located(error, file))
+        print(located(error, file))
         return False
     print(f"{file}: ok ({kind})")
     for line in told:
@@ -109,8 +113,8 @@ def _unheard(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
     for agent in agents:
         if settings.engines.asr == "sphinx" and agent.language.lower().partition("-")[0] != "en":
             yield (
-                f"Agent {agent.name} is spoken to in {agent.language!r} (language), and sphinx hears English alone; "
-                'set engines.asr to "whisper"'
+                f'Agent {agent.name} is spoken to in {agent.language!r} (language); where engines.asr is "sphinx", '
+                'English alone is heard: set it to "whisper"'
             )
 
 
@@ -147,10 +151,6 @@ def _warn(file: Path, settings: config.Config) -> None:
             check(settings)
         except ConfigError as error:
             print(f"{file}: warning: by itself this is refused: {error}")
-    for name, times in Counter(tenant.name for tenant in settings.tenants).items():
-        if times > 1:
-            told = f"{times} have the name {name}, and may end each other's calls; give each a name of its own"
-            print(f"{file}: warning: tenants: {told}")
     for problem in (*packages.problems(settings), *models.problems(settings), *_no_default_voice(settings)):
         print(f"{file}: warning: {hub.copyable(problem, file)}")
     slots, sip, webrtc = settings.pop.slots, settings.sip, settings.webrtc
@@ -160,15 +160,3 @@ def _warn(file: Path, settings: config.Config) -> None:
             print(
                 f"{file}: warning: {table}.first_port to last_port have room for {room} calls, and pop.slots is {slots}"
             )
-
-
-def kind_of(file: Path, tables: dict[str, Any]) -> str:
-    """ "agent", "intents", "directory", "manifest" or "configuration": by the folder where those belong, else by the
-    content."""
-    folder = file.resolve().parent.name
-    if folder in FOLDERS:
-        return FOLDERS[folder]
-    kind = config.kind_of(tables)
-    if kind in ("agent", "intents", "directory"):
-        return kind
-    return "manifest" if folder == "pops" else "configuration"

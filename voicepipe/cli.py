@@ -163,6 +163,11 @@ def _demo(args: argparse.Namespace) -> int:
     settings = _with_agent(args.agent, _answered(args, config.load(args.config)))
     if args.pops:
         return _demo_fleet(args, settings, began)
+    if settings.http.cert:
+        raise ConfigError(
+            f"{args.config}: http.cert: a demo calls itself without TLS; leave the certificate out, or start "
+            f"`voicepipe pop --config {args.config}`"
+        )
     if args.lan:
         if args.host:
             raise ConfigError("--lan listens on all addresses of this machine; give --lan or --host, not both")
@@ -174,7 +179,8 @@ def _demo(args: argparse.Namespace) -> int:
     from voicepipe import demo  # loads the engines' libraries: not before it is known that the demo may listen
     from voicepipe.engines import hub
 
-    own_agent = settings.pop.agents != str(config.data_directory() / "agents")
+    shipped = config.load().pop
+    own_agent = (settings.pop.agents, settings.pop.default_agent) != (shipped.agents, shipped.default_agent)
     try:
         with _about(args.config):
             return runtime.run(demo.run(settings, began, once=args.once, own_agent=own_agent))
@@ -218,6 +224,7 @@ def _answered(args: argparse.Namespace, settings: "Config") -> "Config":
         return settings
     import msgspec
 
+    from voicepipe.engine_config import OpenAiConfig
     from voicepipe.ranges import check_url
 
     try:
@@ -225,8 +232,7 @@ def _answered(args: argparse.Namespace, settings: "Config") -> "Config":
     except ValueError as error:
         raise ConfigError(str(error)) from None
     url = args.llm if urlsplit(args.llm).path.strip("/") else f"{args.llm.rstrip('/')}/v1"
-
-    openai = msgspec.structs.replace(settings.openai, base_url=url, model=args.model or "")
+    openai = OpenAiConfig(base_url=url, model=args.model or "")  # A key that is configured is another server's.
     return msgspec.structs.replace(
         settings, openai=openai, engines=msgspec.structs.replace(settings.engines, llm="openai")
     )
@@ -235,8 +241,9 @@ def _answered(args: argparse.Namespace, settings: "Config") -> "Config":
 def _demo_fleet(args: argparse.Namespace, settings: "Config", began: float) -> int:
     from voicepipe import runtime
 
-    if args.agent:
-        raise ConfigError("--pops shows a call that asks the front desk; give --agent or --pops, not both")
+    if args.agent or args.config:
+        other = "--agent" if args.agent else "--config"
+        raise ConfigError(f"--pops shows PoPs of its own, and a call that asks the front desk; leave {other}")
     if args.lan:
         raise ConfigError(
             "--pops is for this machine alone: anybody who reaches its map may stop PoPs, and no key is asked for; "
@@ -275,7 +282,7 @@ def _directory(args: argparse.Namespace) -> int:
 @contextmanager
 def _about(*files: Path | None) -> Iterator[None]:
     """What is wrong with a configuration is said with its files."""
-    from voicepipe.config import located
+    from voicepipe.file_kind import located
 
     try:
         yield

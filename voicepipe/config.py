@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import Meta
 
@@ -26,6 +26,7 @@ from voicepipe.engine_config import (
     WhisperConfig,
 )
 from voicepipe.errors import ConfigError
+from voicepipe.file_kind import check_kind, located
 from voicepipe.fleet_config import BusConfig, FleetConfig
 from voicepipe.phone_config import RouteConfig, SipConfig, TelephonyConfig, TelnyxConfig, TwilioConfig
 from voicepipe.ranges import Ms, Name, Port, Section, Variable, check_host
@@ -207,16 +208,6 @@ RISING = (
 )
 """Keys of a table of which none may be more than the next one. A rung of the ladder that is 0 is turned off."""
 
-Kind = Literal["agent", "intents", "directory", "configuration", ""]
-"""Of file; "": nothing in it says so."""
-BELONGS = {
-    "agent": "is an agent; the configuration names its folder (pop.agents), and `voicepipe demo --agent` runs it",
-    "intents": "holds intents; an agent names it (intents_file)",
-    "directory": "is a directory's configuration; `voicepipe directory --config` runs it",
-    "configuration": "is a PoP's configuration; `voicepipe pop --config` runs it",
-}
-"""What is said of a file where one of another kind is wanted."""
-
 
 def parse(data: dict[str, Any], source: object = "configuration") -> Config:
     """Tables as TOML gives them, checked. Raises ConfigError; `source` names them in its text."""
@@ -240,32 +231,6 @@ def load(config_file: Path | None = None, pop_file: Path | None = None) -> Confi
     except ConfigError as error:
         raise located(error, config_file, pop_file) from None
     return config
-
-
-def kind_of(tables: dict[str, Any]) -> Kind:
-    """What a file is for, by what stands in it."""
-    if not tables.keys().isdisjoint({"name", "instructions", "greeting"}):
-        return "agent"
-    if "intents" in tables:
-        return "intents"
-    if "directory" in tables:
-        return "directory"
-    return "" if tables.keys().isdisjoint(Config.__struct_fields__) else "configuration"
-
-
-def check_kind(file: Path, tables: dict[str, Any], *wanted: Kind) -> None:
-    """Raises ConfigError: it is a file of another kind. Which of its keys are wrong would then be of no help."""
-    kind = kind_of(tables)
-    if kind and kind not in wanted:
-        raise ConfigError(f"{file}: {next(iter(tables))}: this file {BELONGS[kind]}")
-
-
-def located(error: ConfigError, *files: Path | None) -> ConfigError:
-    """`error` with the files in front that it is about, unless it names one itself."""
-    names = [str(file) for file in files if file]
-    if not names or str(error).startswith(("/", *names)):
-        return error
-    return ConfigError(f"{' with '.join(names)}: {error}")
 
 
 def check_tenants(tenants: Iterable[TenantConfig]) -> None:

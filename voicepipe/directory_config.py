@@ -6,8 +6,9 @@ from typing import Annotated
 from msgspec import Meta
 
 from voicepipe import toml_file
-from voicepipe.config import HttpConfig, TenantConfig, check_kind, check_tenants, locate, located
+from voicepipe.config import HttpConfig, TenantConfig, check_tenants, locate
 from voicepipe.errors import ConfigError
+from voicepipe.file_kind import check_kind, located
 from voicepipe.fleet_config import BusConfig
 from voicepipe.places import check_place
 from voicepipe.ranges import Name, Section
@@ -54,8 +55,7 @@ class DirectoryConfig(Section, frozen=True):
 def load(file: Path) -> DirectoryConfig:
     """Paths in the result are absolute. Raises ConfigError with one line for each problem."""
     tables = toml_file.tables(file)
-    if not {"bus", "http", "tenants"}.issuperset(tables):
-        check_kind(file, tables, "directory")
+    check_kind(file, tables, "directory")
     toml_file.convert(tables, DirectoryConfig, file)
     locate(tables, PATHS, file)
     config = toml_file.convert(tables, DirectoryConfig, file)

@@ -3,15 +3,16 @@ nowhere else."""
 
 import os
 import secrets
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from voicepipe.config import Config, HttpConfig, TenantConfig
 from voicepipe.errors import ConfigError
 from voicepipe.fleet_config import BusConfig
+from voicepipe.phone_config import SipUser
 
 Owner = TypeVar("Owner", bound=TenantConfig)
 
@@ -44,6 +45,77 @@ def keyed(config: Config, name: str, key_env: str) -> Config:
     return msgspec.structs.replace(config, tenants=(TenantConfig(name=name, key_env=key_env),))
 
 
+class Secret(NamedTuple):
+    """What a configuration leaves to the environment."""
+
+    key: str
+    """Of the configuration, that names the variable."""
+    variable: str
+    """Empty: there is no such secret."""
+    what: str
+
+    def value(self) -> str:
+        """Empty where there is none. Raises ConfigError: its variable is not set, or empty."""
+        if self.is_missing:
+            raise ConfigError(f"{self.key}: set the environment variable {self.variable} to {self.what}")
+        return os.environ[self.variable].strip() if self.variable else ""
+
+    @property
+    def is_missing(self) -> bool:
+        return bool(self.variable) and not os.environ.get(self.variable, "").strip()
+
+
+def needed(config: Config) -> Iterator[Secret]:
+    """The secrets without which a PoP with this configuration does not start."""
+    yield from (_key(index, tenant) for index, tenant in enumerate(config.tenants))
+    yield from (_password(index, user) for index, user in enumerate(config.sip.users))
+    yield _operator_key(config.http)
+    yield Secret("webrtc.turn_secret_env", config.webrtc.turn_secret_env, "coturn's static-auth-secret")
+    yield Secret("twilio.auth_token_env", config.twilio.auth_token_env, "the account's auth token")
+    yield Secret("telnyx.api_key_env", config.telnyx.api_key_env, "an API key of the account")
+    if config.engines.llm in ("openai", "auto"):
+        yield Secret("openai.api_key_env", config.openai.api_key_env, "the server's key")
+    if config.bus.servers:
+        yield _bus_password(config.bus)
+
+
+def _key(index: int, tenant: TenantConfig) -> Secret:
+    return Secret(f"tenants[{index}].key_env", tenant.key_env, f"the key of {tenant.name}")
+
+
+def _password(index: int, user: SipUser) -> Secret:
+    return Secret(f"sip.users[{index}].password_env", user.password_env, f"the password of {user.name}")
+
+
+def _operator_key(http: HttpConfig) -> Secret:
+    return Secret("http.operator_key_env", http.operator_key_env, "a key")
+
+
+def _bus_password(bus: BusConfig) -> Secret:
+    return Secret("bus.password_env", bus.password_env, f"the password of {bus.user}")
+
+
+def _value(config: Config, key: str) -> str:
+    """Of the secret that this key names; empty: none is needed. Raises ConfigError."""
+    return next((secret.value() for secret in needed(config) if secret.key == key), "")
+
+
+def check(config: Config) -> None:
+    """Raises ConfigError: a secret that is needed is not here, or one is somebody else's as well."""
+    for secret in needed(config):
+        secret.value()
+    operator_key(config)
+
+
+def missing_secrets(config: Config) -> dict[str, str]:
+    """Environment variables that are needed and not set, or empty, and what names them first."""
+    missing: dict[str, str] = {}
+    for secret in needed(config):
+        if secret.is_missing:
+            missing.setdefault(secret.variable, secret.key)
+    return missing
+
+
 def keys(config: Config) -> dict[str, TenantConfig]:
     """Every key that opens this PoP and whose it is; empty: the PoP asks for none. Raises ConfigError."""
     return keys_of(config.tenants)
@@ -52,47 +124,12 @@ def keys(config: Config) -> dict[str, TenantConfig]:
 def keys_of(tenants: Iterable[Owner]) -> dict[str, Owner]:
     """Each tenant's key, from the environment, and whose it is. Raises ConfigError."""
     found: dict[str, Owner] = {}
-    for tenant in tenants:
-        key = os.environ.get(tenant.key_env, "").strip()
-        if not key:
-            raise ConfigError(f"tenants: {tenant.name} has no key; set the environment variable {tenant.key_env}")
+    for index, tenant in enumerate(tenants):
+        key = _key(index, tenant).value()
         if key in found:
             raise ConfigError(f"tenants: {found[key].name} and {tenant.name} have the same key; give each its own")
         found[key] = tenant
     return found
-
-
-def turn_secret(config: Config) -> str:
-    """What the TURN server and we share; empty: there is no TURN server. Raises ConfigError."""
-    return _secret(config.webrtc.turn_secret_env, "webrtc.turn_secret_env", "coturn's static-auth-secret")
-
-
-def sip_passwords(config: Config) -> dict[str, str]:
-    """Of each SIP user. Raises ConfigError."""
-    return {
-        user.name: _secret(user.password_env, f"sip.users: {user.name} has no password", "one")
-        for user in config.sip.users
-    }
-
-
-def twilio_token(config: Config) -> str:
-    """By which Twilio signs; empty: there are no calls from it. Raises ConfigError."""
-    return _secret(config.twilio.auth_token_env, "twilio.auth_token_env", "the account's auth token")
-
-
-def telnyx_key(config: Config) -> str:
-    """By which Telnyx takes orders; empty: there are no calls from it. Raises ConfigError."""
-    return _secret(config.telnyx.api_key_env, "telnyx.api_key_env", "an API key of the account")
-
-
-def openai_key(config: Config) -> str:
-    """By which the language model's server lets us in; empty: it asks for none. Raises ConfigError."""
-    return _secret(config.openai.api_key_env, "openai.api_key_env", "the server's key")
-
-
-def bus_password(bus: BusConfig) -> str:
-    """By which NATS lets us in; empty: it asks for none, or for credentials. Raises ConfigError."""
-    return _secret(bus.password_env, "bus.password_env", f"the password of {bus.user}")
 
 
 def operator_key(config: Config) -> str:
@@ -102,11 +139,12 @@ def operator_key(config: Config) -> str:
 
 def operator_key_of(http: HttpConfig, keys: Container[str]) -> str:
     """The same, of a server of any kind. Raises ConfigError."""
-    name = http.operator_key_env
-    key = _secret(name, "http.operator_key_env", "a key")
-    if key in keys:
-        raise ConfigError(f"http.operator_key_env: {name} holds the key of a tenant; give the operator one of its own")
-    return key
+    secret = _operator_key(http)
+    if secret.value() in keys:
+        raise ConfigError(
+            f"{secret.key}: {secret.variable} holds the key of a tenant; give the operator one of its own"
+        )
+    return secret.value()
 
 
 def operator_key_named(name: str) -> str:
@@ -114,37 +152,31 @@ def operator_key_named(name: str) -> str:
     return os.environ.get(name, "").strip()
 
 
-def check(config: Config) -> None:
-    """Raises ConfigError: a secret that the configuration names is not here, or one is somebody else's as well."""
-    operator_key(config)
-    for secret in (sip_passwords, turn_secret, twilio_token, telnyx_key, openai_key):
-        secret(config)
-    bus_password(config.bus)
+def sip_passwords(config: Config) -> dict[str, str]:
+    """Of each SIP user. Raises ConfigError."""
+    return {user.name: _password(index, user).value() for index, user in enumerate(config.sip.users)}
 
 
-def missing_secrets(config: Config) -> dict[str, str]:
-    """Of the environment variables that the configuration names, those that are not set or empty, and what names them
-    first."""
-    named = {f"tenants[{index}].key_env": tenant.key_env for index, tenant in enumerate(config.tenants)}
-    named |= {f"sip.users[{index}].password_env": user.password_env for index, user in enumerate(config.sip.users)}
-    named |= {
-        "http.operator_key_env": config.http.operator_key_env,
-        "webrtc.turn_secret_env": config.webrtc.turn_secret_env,
-        "twilio.auth_token_env": config.twilio.auth_token_env,
-        "telnyx.api_key_env": config.telnyx.api_key_env,
-        "openai.api_key_env": config.openai.api_key_env,
-        "bus.password_env": config.bus.password_env,
-    }
-    missing: dict[str, str] = {}
-    for key, name in named.items():
-        if name and not os.environ.get(name, "").strip():
-            missing.setdefault(name, key)
-    return missing
+def turn_secret(config: Config) -> str:
+    """What the TURN server and we share; empty: there is no TURN server. Raises ConfigError."""
+    return _value(config, "webrtc.turn_secret_env")
 
 
-def _secret(name: str, said_by: str, what: str) -> str:
-    """Of the environment; empty where no variable is named."""
-    secret = os.environ.get(name, "").strip() if name else ""
-    if name and not secret:
-        raise ConfigError(f"{said_by}: set the environment variable {name} to {what}")
-    return secret
+def twilio_token(config: Config) -> str:
+    """By which Twilio signs; empty: there are no calls from it. Raises ConfigError."""
+    return _value(config, "twilio.auth_token_env")
+
+
+def telnyx_key(config: Config) -> str:
+    """By which Telnyx takes orders; empty: there are no calls from it. Raises ConfigError."""
+    return _value(config, "telnyx.api_key_env")
+
+
+def openai_key(config: Config) -> str:
+    """By which the language model's server lets us in; empty: it asks for none. Raises ConfigError."""
+    return _value(config, "openai.api_key_env")
+
+
+def bus_password(bus: BusConfig) -> str:
+    """By which NATS lets us in; empty: it asks for none, or for credentials. Raises ConfigError."""
+    return _bus_password(bus).value()

@@ -74,7 +74,7 @@ def check_host(key: str, host: str) -> None:
             ipaddress.IPv6Address(host)
     except ValueError:
         raise ValueError(
-            f"{key}: {host!r} is none; give a name or an address alone, such as 127.0.0.1, and the port as port"
+            f"{key}: {host!r} is no host name or address; give one alone, such as 127.0.0.1, and the port as port"
         ) from None
 
 

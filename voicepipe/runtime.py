@@ -138,7 +138,10 @@ def http_with_address(http: HttpConfig, host: str | None, port: int | None) -> H
     """The same, of a server of any kind. Raises ConfigError."""
     changes = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
     http = msgspec.structs.replace(http, **changes)
-    return msgspec.structs.replace(http, port=free_port(http))
+    try:
+        return msgspec.structs.replace(http, port=free_port(http))
+    except ConfigError as error:
+        raise _of_options(error, *changes) from None
 
 
 def with_sip_port(config: Config, port: int) -> Config:
@@ -149,11 +152,20 @@ def with_sip_port(config: Config, port: int) -> Config:
             probe.bind((host, port))
             port = int(probe.getsockname()[1])
     except OSError as error:
-        raise ConfigError(
+        refusal = ConfigError(
             f"UDP port {port} on {host} cannot be had for phones ({error.strerror}); choose another sip.port, such "
             f"as --sip-port {port + 10}"
-        ) from error
+        )
+        options = () if port == config.sip.port else ("sip-port",)
+        raise _of_options(refusal, *options) from error
     return msgspec.structs.replace(config, sip=msgspec.structs.replace(config.sip, port=port))
+
+
+def _of_options(error: ConfigError, *options: str) -> ConfigError:
+    """`error` with these options of the command line in front: no file is to be blamed for them."""
+    if not options:
+        return error
+    return ConfigError(f"{' '.join(f'--{option}' for option in options)}: {error}")
 
 
 def with_phones(config: Config) -> Config:

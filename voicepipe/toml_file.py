@@ -5,8 +5,9 @@ import difflib
 import json
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +20,7 @@ from voicepipe.ranges import IN_WORDS, VARIABLE
 T = TypeVar("T")
 Key = str | int
 """One step into a document: a table's key or a list's index."""
+Place = tuple[Key, ...]
 
 DEEPEST = 30
 """Tables and lists inside one another. No key of ours has more than six, and what reads them does so by recursion."""
@@ -37,11 +39,12 @@ HELPS = {
     "Expected '=' after a key": 'write KEY = VALUE, as name = "clinic"',
     "Illegal character '\\n'": "end the text with a quote; longer texts stand between three quotes",
     "Unterminated string": "end the text with the quotes that it begins with",
-    "Expected newline": 'write one value: numbers without dots and commas (3_600_000), quotes within a text as \\"',
+    "Expected newline": 'write one value: thousands as 3_600_000, fractions as 0.5, quotes within a text as \\"',
     "Unescaped": "write two backslashes for one, or put the text between single quotes",
     "Unclosed array": "write a comma between the entries, and ] at the end",
 }
 """What helps, by how tomllib's sentence begins."""
+YES_OR_NO = ("true", "false", "yes", "no", "on", "off")
 UNITS = {"_ms": "milliseconds", "_s": "seconds", "_bytes": "bytes"}
 """Of a number, by how its key ends."""
 
@@ -76,7 +79,7 @@ def tables(path: Path) -> dict[str, Any]:
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: is not TOML: {_untold(str(error), text)}") from error
+        raise ConfigError(f"{path}: is not TOML: {_with_help(str(error), text)}") from error
     except RecursionError:
         raise ConfigError(f"{path}: {TOO_DEEP}") from None
     except ValueError:  # What int() says of thousands of digits.
@@ -86,17 +89,32 @@ def tables(path: Path) -> dict[str, Any]:
     return found
 
 
-def _untold(said: str, text: str) -> str:
+def _with_help(said: str, text: str) -> str:
     """What tomllib has said, with the key that stands there and what helps."""
     lines = text.split("\n")
-    if found := re.search(r"at line (\d+)", said):
-        line = "".join(lines[int(found[1]) - 1 : int(found[1])])
+    if found := re.search(r"at line (\d+), column (\d+)", said):
+        line = lines[int(found[1]) - 1]
+        rest = line[int(found[2]) - 1 :]
     else:  # A text that does not end, or a list: it begins where the last one does.
         signs = ('"""', "'''") if said.startswith("Unterminated") else ("=",)
         line = next((line for line in reversed(lines) if any(sign in line for sign in signs)), "")
+        rest = line.partition("=")[2]
     key = re.match(r"\s*(\[*[\w\"'][\w.\"' -]*\]*)", line)
-    helps = next((helps for begins, helps in HELPS.items() if said.startswith(begins)), "")
+    helps = _helps(said, rest)
     return said + (f", at {key[1][:60].strip()}" if key else "") + (f"; {helps}" if helps else "")
+
+
+def _helps(said: str, rest: str) -> str:
+    """What helps where a line goes on like this; empty: nobody knows."""
+    if said.startswith("Invalid value"):
+        word = re.split(r"[\s#\]}]|(?<=\w),", rest.lstrip(), maxsplit=1)[0]
+        if not word:
+            return 'nothing stands behind =; write a value, as name = "clinic", or leave the key out'
+        if word.lower() in YES_OR_NO:
+            return "write true or false"
+        if fraction := re.fullmatch(r"([+-]?)(\.\d+)", word):
+            return f"write {fraction[1]}0{fraction[2]}"
+    return next((helps for begins, helps in HELPS.items() if said.startswith(begins)), "")
 
 
 def _has_a_deep_key(text: str) -> bool:
@@ -139,15 +157,15 @@ def convert(data: dict[str, Any], shape: type[T], source: object) -> T:
     msgspec stops at the first problem, so each one found is taken out and the rest is tried again.
     """
     rest, problems = copy.deepcopy(data), list[str]()
-    taken = set[str]()
+    taken = set[Place]()
     while len(problems) < MOST_TOLD:
         try:
             value = msgspec.convert(rest, shape)
         except msgspec.ValidationError as error:
-            problem, place = _explain(str(error), rest, shape)
-            if problem.partition(": ")[0] not in taken:  # Else it is missing since its wrong value was taken out.
+            problem, place = _explain(str(error), rest, shape, taken)
+            if problem:
                 problems.append(f"{source}: {problem}")
-            taken.add(dotted(place))
+            taken.add(_in_the_file(place, taken))
             if _removed(rest, place):
                 continue
         break
@@ -158,41 +176,77 @@ def convert(data: dict[str, Any], shape: type[T], source: object) -> T:
     return value
 
 
-def dotted(keys: list[Key]) -> str:
-    """`["tenants", 0, "name"]` as a reader looks for it: `tenants[0].name`."""
+def dotted(keys: Iterable[Key]) -> str:
+    """`("tenants", 0, "name")` as a reader looks for it: `tenants[0].name`."""
     return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).lstrip(".")
 
 
-def _explain(message: str, data: dict[str, Any], shape: type[Any]) -> tuple[str, list[Key]]:
-    """A sentence for msgspec's message, and the place to take out before trying again."""
+def _in_the_file(place: Place, taken: Collection[Place]) -> Place:
+    """Where this stood before these places were taken out: what comes after them in a list has moved up."""
+    found: Place = ()
+    for key in place:
+        if isinstance(key, int):
+            left = (index for index in count() if (*found, index) not in taken)
+            key = next(islice(left, key, None))
+        found = (*found, key)
+    return found
+
+
+def _explain(message: str, data: dict[str, Any], shape: type[Any], taken: Collection[Place]) -> tuple[str, Place]:
+    """A sentence for msgspec's message, and the place in `data` to take out before trying again. The sentence is empty
+    where a key is missing only since its wrong value was taken out."""
     what, _, where = message.partition(" - at `$")
-    place: list[Key] = [int(index) if index else key for key, index in re.findall(r"\.(\w[\w-]*)|\[(\d+)\]", where)]
+    place = _place(where, data)
+    told = _in_the_file(place, taken)
     kind, value = _at(_kind(shape), data, place)  # type: ignore[arg-type]  # mypy: a type is not Hashable
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", what):
-        return _unknown(unknown[1], place, kind, _kind(shape)), [*place, unknown[1]]  # type: ignore[arg-type]
+        return _unknown(unknown[1], told, kind, _kind(shape)), (*place, unknown[1])  # type: ignore[arg-type]
     if missing := re.fullmatch(r"Object missing required field `(.*)`", what):
-        return f"{dotted([*place, missing[1]])}: is missing; every {_noun(place)} needs it", place
+        key = (*told, missing[1])
+        return "" if key in taken else f"{dotted(key)}: is missing; every {_noun(told)} needs it", place
     if what.startswith(("Expected", "Invalid")):
-        return f"{dotted(place)}: {_not_allowed(place, value, kind)}", place
-    key, colon, why = what.partition(": ")  # A table's own check may say which of its keys it is.
-    if colon and re.fullmatch(r"\w+", key):
-        return f"{dotted([*place, key])}: {why}", place
-    return f"{dotted(place)}: {what}", place
+        return f"{dotted(told)}: {_not_allowed(told, value, kind)}", place
+    name, colon, why = what.partition(": ")  # A table's own check may say which of its keys it is.
+    if colon and re.fullmatch(r"\w+", name):
+        return f"{dotted((*told, name))}: {why}", place
+    return f"{dotted(told)}: {what}", place
 
 
-def _not_allowed(place: list[Key], value: Any, kind: inspect.Type) -> str:
+def _place(where: str, data: Any) -> Place:
+    """The steps of a path of msgspec's. Of a table of texts it leaves out which of them is none."""
+    place: Place = ()
+    for key, index in re.findall(r"\.(\w[\w-]*)|\[(\d+|\.{3})\]", where):
+        step: Key = int(index) if index.isdigit() else key
+        if index == "...":
+            step = next(key for key, value in data.items() if not isinstance(value, str))
+        place, data = (*place, step), data[step]
+    return place
+
+
+def _not_allowed(place: Place, value: Any, kind: inspect.Type) -> str:
     """What is there, what may be there, and what the writer may have thought of."""
     several = isinstance(kind, inspect.VarTupleType) and isinstance(kind.item_type, inspect.StructType)
     if several and isinstance(value, dict):
         return f"there may be several of them: write [[{dotted(place)}]] in place of [{dotted(place)}]"
-    shown = json.dumps(value, default=str, ensure_ascii=False)
-    if isinstance(kind, inspect.StrType) and kind.pattern == VARIABLE:
-        shown = "what stands there"  # It may be the secret itself.
-    what = f"cannot be {shown if len(shown) < 60 else shown[:57] + '...'}; allowed: {allowed(kind)}"
+    what = f"{_what_is_there(place, value, kind)}; allowed: {allowed(kind)}"
     number = isinstance(kind, inspect.IntType | inspect.FloatType)
     if number and (unit := next((unit for end, unit in UNITS.items() if str(place[-1]).endswith(end)), "")):
         what += f", in {unit}"
     return what + ("; leave the quotes out" if isinstance(value, str) and _is_bare(kind) else "")
+
+
+def _what_is_there(place: Place, value: Any, kind: inspect.Type) -> str:
+    """The wrong value, unless it may be a secret, or hold one."""
+    if value and isinstance(kind, inspect.StrType) and kind.pattern == VARIABLE:
+        return "holds something else than a name"
+    if "headers" in place:
+        return "holds something else than text"
+    if isinstance(value, dict):
+        return "cannot be a table"
+    if isinstance(value, list) and any(isinstance(entry, dict | list) for entry in value):
+        return "cannot be a list of tables or lists"
+    shown = json.dumps(value, default=str, ensure_ascii=False)
+    return f"cannot be {shown if len(shown) < 60 else shown[:57] + '...'}"
 
 
 def _is_bare(kind: inspect.Type) -> bool:
@@ -206,14 +260,14 @@ def _kind(shape: type[Any]) -> inspect.Type:
     return inspect.type_info(shape)
 
 
-def _unknown(name: str, place: list[Key], kind: inspect.Type, root: inspect.Type) -> str:
+def _unknown(name: str, place: Place, kind: inspect.Type, root: inspect.Type) -> str:
     known = [field.encode_name for field in kind.fields] if isinstance(kind, inspect.StructType) else []
     close = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {close[0]}? " if close else ""
     hint += _elsewhere(name, root) if place and not close else ""
     if "args" in known:
-        hint += f"the engine's own arguments stand in {dotted([*place, 'args'])}; "
-    return f"{dotted([*place, name])}: there is no such key; {hint}allowed: {', '.join(known)}"
+        hint += f"the engine's own arguments stand in {dotted((*place, 'args'))}; "
+    return f"{dotted((*place, name))}: there is no such key; {hint}allowed: {', '.join(known)}"
 
 
 def _elsewhere(name: str, root: inspect.Type) -> str:
@@ -226,11 +280,11 @@ def _elsewhere(name: str, root: inspect.Type) -> str:
     return f"there is one in {', '.join(tables)}; " if tables else ""
 
 
-def _noun(place: list[Key]) -> str:
+def _noun(place: Place) -> str:
     return "file of this kind" if not place else f"entry of {dotted(place[:-1]) or dotted(place)}"
 
 
-def _at(kind: inspect.Type, value: Any, place: list[Key]) -> tuple[inspect.Type, Any]:
+def _at(kind: inspect.Type, value: Any, place: Place) -> tuple[inspect.Type, Any]:
     """Follow `place` from a document and its type to the type and the value that stand there."""
     for key in place:
         kind = _present(kind)
@@ -238,6 +292,8 @@ def _at(kind: inspect.Type, value: Any, place: list[Key]) -> tuple[inspect.Type,
             kind = next((field.type for field in kind.fields if field.encode_name == key), inspect.AnyType())
         elif isinstance(kind, inspect.VarTupleType):
             kind = kind.item_type
+        elif isinstance(kind, inspect.DictType):
+            kind = kind.value_type
         value = value[key]
     return _present(kind), value
 
@@ -250,7 +306,7 @@ def _present(kind: inspect.Type) -> inspect.Type:
     return kind
 
 
-def _removed(data: dict[str, Any], place: list[Key]) -> bool:
+def _removed(data: dict[str, Any], place: Place) -> bool:
     if not place:
         return False
     node: Any = data

@@ -166,16 +166,15 @@ def _of_month(number: int, month: int, today: date) -> date | None:
 def _time(time: str) -> Time | None:
     """The time of day; of a bare hour the one at which guests come."""
     said = time.lower()
-    if "noon" in said or "midday" in said:
-        return Time(12)
-    found = re.search(r"\b(\d{1,2})(?::(\d\d))?\b", said)
+    found = re.search(r"\b(\d{1,2})(?::(\d\d))?(?!\d)", said)
     if not found:
-        return None
+        return Time(12) if re.search(r"\b(?:noon|midday)\b", said) else None
     hour, minute = int(found[1]), int(found[2] or 0)
-    if hour < 12 and not re.search(r"\ba\.?m\b", said):
+    early = re.search(r"(?<![a-z])a\.?m\b|\bmorning\b", said)
+    if hour == 12:
+        hour = 0 if early or re.search(r"\bnight\b", said) else 12
+    elif hour < 12 and not early:
         hour += 12
-    elif hour == 12 and re.search(r"\ba\.?m\b", said):
-        hour = 0
     return Time(hour, minute) if hour < 24 and minute < 60 else None
 
 

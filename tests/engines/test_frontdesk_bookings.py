@@ -3,6 +3,7 @@
 from functools import reduce
 
 import pytest
+from msgspec.structs import replace
 
 from tests.engines.front_desk import FRONT_DESK, Caller, a_wednesday  # noqa: F401
 from voicepipe import tools_demo
@@ -66,8 +67,11 @@ def test_a_number_alone_is_no_name(caller: Caller) -> None:
 
 
 @pytest.mark.parametrize(
-    "yes", ["yes", "Yes, please.", "yeah that's right", "okay", "correct", "sure go ahead", "please do", "yes for two"]
-)
+    "yes",
+    ["yes", "Yes, please.", "yeah that's right", "okay", "correct", "sure go ahead", "please do", "yes for two",
+     "yes please book it", "yes that's right thank you", "yes that's all, thank you", "please", "book it please",
+     "yes, on Friday at 7"],
+)  # fmt: skip
 def test_a_yes_in_other_words(caller: Caller, yes: str) -> None:
     asked_for(caller)
     assert "booked" in caller.say(yes)
@@ -79,6 +83,8 @@ def test_a_yes_in_other_words(caller: Caller, yes: str) -> None:
     [
         ("no, at eight", "time", "8 o'clock"),
         ("yes but for three people", "people", 3),
+        ("yes for four people", "people", 4),
+        ("yes, but at eight o'clock please", "time", "8 o'clock"),
         ("saturday would be better", "day", "Saturday"),
         ("the name is spelled b r a u n", "name", "Ann Braun"),
         ("no the number is five five five nine nine nine nine", "phone", "5559999"),
@@ -102,12 +108,41 @@ def test_a_bare_no_is_asked_what_should_be_different(caller: Caller) -> None:
     assert not caller.called("book_table")
 
 
-@pytest.mark.parametrize("said", ["yes but wait", "brr", "yes but not so fast", "do you have a table"])
+@pytest.mark.parametrize(
+    "said",
+    ["yes but wait", "brr", "yes but not so fast", "do you have a table", "please hold on", "please repeat that",
+     "okay and do you have parking", "yes eight", "yes maybe", "is it"],
+)  # fmt: skip
 def test_what_is_no_yes_books_nothing(caller: Caller, said: str) -> None:
     asked_for(caller)
     caller.say(said)
     assert not caller.called("book_table")
     assert "booked" in caller.say("yes")
+
+
+@pytest.mark.parametrize("said", ["okay no", "right no", "absolutely not", "of course not", "please don't book it"])
+def test_a_no_behind_other_words_is_a_no(caller: Caller, said: str) -> None:
+    asked_for(caller)
+    assert caller.say(said) == "What should be different?"
+    assert not caller.called("book_table")
+
+
+@pytest.mark.parametrize(
+    "said", ["okay never mind", "alright forget it", "ok cancel", "okay goodbye", "please connect me to a person"]
+)
+def test_who_leaves_books_nothing(caller: Caller, said: str) -> None:
+    asked_for(caller)
+    assert RIGHT not in caller.say(said)
+    caller.say("yes")
+    assert not caller.called("book_table") and not caller.called("cancel_booking")
+
+
+def test_of_a_single_wish_too_a_caller_can_let_go() -> None:
+    (booking,) = (intent for intent in FRONT_DESK.intents if intent.name == "booking")
+    only = Caller(Dialogue(replace(FRONT_DESK, intents=(booking,))))
+    asked_for(only)
+    assert only.say("ok cancel") == FRONT_DESK.acknowledgement
+    assert not only.called("book_table") and not only.called("cancel_booking")
 
 
 def test_a_question_before_the_yes_is_answered_and_what_is_open_asked_again(caller: Caller) -> None:
@@ -180,6 +215,19 @@ def test_a_booking_is_cancelled(caller: Caller, desk: Dialogue) -> None:
     assert not tools_demo._booked
 
 
+@pytest.mark.parametrize(
+    ("said", "cancelled"),
+    [("ok keep it", False), ("okay leave it as it is", False), ("okay no", False), ("yes but hold on", False),
+     ("cancel it please", True), ("yes cancel my booking", True), ("yes cancel", True), ("of course", True)],
+)  # fmt: skip
+def test_only_a_yes_cancels(caller: Caller, desk: Dialogue, said: str, cancelled: bool) -> None:
+    booked(caller)
+    later = Caller(desk)
+    assert later.says("i have to cancel my booking", PHONE).endswith("Shall I cancel it?")
+    later.say(said)
+    assert bool(later.called("cancel_booking")) == cancelled
+
+
 def test_a_booking_is_changed(caller: Caller, desk: Dialogue) -> None:
     booked(caller)
     later = Caller(desk)
@@ -228,6 +276,24 @@ def test_while_a_check_runs_the_caller_goes_on(desk: Dialogue) -> None:
     assert said == ["On Mondays we are closed. For which day?"]
     state = reduce(desk.after, messages, State())
     assert state.values == {"people": "2", "time": "7 o'clock", "name": "Ann Brown"} and state.asked == "day"
+
+
+@pytest.mark.parametrize(
+    "result",
+    ['{"problem": null}', '{"problem": false}', '{"problem": ""}', '{"problem": {"about": "day"}, "about": "day"}',
+     '{"people": null, "day": true, "time": [], "name": {}}'],
+)  # fmt: skip
+def test_what_is_no_problem_and_no_detail(caller: Caller, result: str) -> None:
+    assert caller.say("a table for two at seven on friday", result) == "What name may I put it under?"
+    caller.says(NAME, PHONE, "yes")
+    assert caller.called("book_table") == [BOOKED]
+
+
+def test_a_check_fills_slots_with_texts_and_numbers(desk: Dialogue) -> None:
+    caller = Caller(desk)
+    caller.say("i have to cancel my booking")
+    said = caller.say(PHONE, '{"people": 4.0, "day": "Friday", "time": 7, "problem": null}')
+    assert said == "That is a table for 4, Friday at 7. Shall I cancel it?"
 
 
 def test_a_check_that_fails_stops_no_booking(caller: Caller) -> None:

@@ -1,6 +1,7 @@
 """The front desk's parts: a client's own tools, details in what is said, words and their sounds."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engines.contract import texts, the_call
+from tests.engines.front_desk import FILE, FRONT_DESK
 from voicepipe.agent import Agent, Intent, ToolSpec
 from voicepipe.engines.base import Message, Prompt, ToolCall
 from voicepipe.engines.frontdesk import FrontdeskLlm, guess, slots
@@ -16,6 +18,7 @@ from voicepipe.engines.frontdesk.llm import NO_MODEL, reply
 from voicepipe.engines.frontdesk.results import readable
 from voicepipe.engines.frontdesk.sound import alike, distance, words
 from voicepipe.engines.frontdesk.steps import at_once
+from voicepipe.engines.sphinx_decoder import unpronounced
 
 # --- a client's own tools ----------------------------------------------------------------------------------------
 
@@ -77,6 +80,7 @@ async def test_a_result_is_read_out() -> None:
         ("[1, 2]", "1, 2."),
         ("{}", ""),
         ('{"a": {"b": null}}', "A: b nothing."),
+        ('{"problem": null, "reference": 5}', "Reference: 5."),
         ('"Maria is on the line."', "Maria is on the line."),
     ],
 )
@@ -218,6 +222,37 @@ def test_strings_are_the_words_that_matter(text: str, value: str) -> None:
 )
 def test_details(slot: str, text: str, strict: str, loose: str) -> None:
     assert (slots.read(slot, text, False), slots.read(slot, text, True)) == (strict, loose)
+
+
+@pytest.mark.parametrize(
+    ("slot", "text", "value"),
+    [
+        ("account", "it is number four", "it is number four"),
+        ("country", "two", "two"),
+        ("discount_code", "for two", "for two"),
+        ("contact_name", "ann brown", "Ann Brown"),
+        ("party_name", "ann brown", "Ann Brown"),
+        ("how_many", "to", "2"),
+        ("guest_count", "to", "2"),
+        ("sometimes", "at seven", "at seven"),
+        ("time_of_day", "seven", "7 o'clock"),
+        ("Phone_Number", "555 0142", "5550142"),
+        ("name", "hold on", ""),
+        ("name", "one moment", ""),
+    ],
+)
+def test_a_slot_is_read_by_the_parts_of_its_name(slot: str, text: str, value: str) -> None:
+    assert slots.read(slot, text, True) == value
+
+
+def test_the_page_names_every_part() -> None:
+    page = (FILE.parent / "README.md").read_text(encoding="utf-8").partition("**How slots are read.**")[2]
+    rows = re.findall(r"^\| (`.+`) \|", page, re.MULTILINE)
+    assert [re.findall(r"`(\w+)`", row) for row in rows] == [parts.split() for parts, _ in slots.KINDS]
+
+
+def test_every_word_that_the_front_desk_expects_can_be_heard() -> None:
+    assert unpronounced(FRONT_DESK.expected) == []
 
 
 @given(st.text(max_size=60), st.booleans(), st.sampled_from(["people", "day", "time", "name", "phone", "wish"]))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicepipe.audio import Pcm
-from voicepipe.engines.sphinx_language import Language, as_heard
+from voicepipe.engines.sphinx_language import Language, as_heard, numbers_arpa
 from voicepipe.errors import EngineError, EngineMissing
 
 LOG10_OF_BASE = math.log10(1.0001)
@@ -47,8 +47,8 @@ OWN_SHARE = 0.4
 """Of the caller's own voice, by how the utterance begins, in the mean cepstrum that it is decoded with: one word error
 in eight less. pocketsphinx itself moves away from the mean that it is given only over five seconds."""
 DICTIONARY = "cmudict-en-us.dict"
-MIXED, CHEAP = b"mixed", b"cheap"
-"""Searches: for all words, and for a single one, which takes a sixth of the time."""
+MIXED, CHEAP, NUMBERS = b"mixed", b"cheap", b"numbers"
+"""Searches: for all words; for a single one, which takes a sixth of the time; for digits."""
 MEAN_FRAMES, FRAME = 500, 160
 """cmn_live_set counts the mean that it is given as so many frames (of 10 ms)."""
 GUESS_WEIGHT = 0.3
@@ -128,6 +128,7 @@ class Decoder:
         """`language`: what callers are likely to say. Raises EngineMissing, EngineError."""
         self._decoder: int | None = None
         self._lm: int | None = None
+        self._mean = np.array(WIDE)
         self._c, model = _library()
         config = self._c.ps_config_init(None)
         for key, path in (("hmm", "en-us"), ("dict", DICTIONARY)):
@@ -163,6 +164,7 @@ class Decoder:
             self._check(self._c.ps_activate_search(self._decoder, MIXED))
             moved = np.array([float(value) for value in self._c.ps_get_cmn(self._decoder, 1).split(b",")])
             mean += OWN_SHARE * (moved - mean) * (MEAN_FRAMES + frames) / frames
+        self._mean = mean
         self._begin(mean)
 
     def _begin(self, mean: NDArray[np.float64]) -> None:
@@ -185,6 +187,18 @@ class Decoder:
         """Before `end`: a guess that costs nothing. After: the words."""
         found: bytes | None = self._c.ps_get_hyp(self._decoder, None)
         return found.decode() if found else ""
+
+    def as_number(self, sound: Pcm) -> str:
+        """After `end`: the words of `sound`, int16[n], what was fed, if it is a number that is dictated. What `words`,
+        `end_logprob` say afterwards is of this search."""
+        self._check(self._c.ps_activate_search(self._decoder, NUMBERS))
+        try:
+            self._begin(self._mean)
+            self.feed(sound)
+            self.end()
+            return self.words()
+        finally:
+            self._check(self._c.ps_activate_search(self._decoder, MIXED))
 
     def end_logprob(self, text: str, guess: str = "") -> float | None:
         """After `end`: log10 probability that a sentence ends after `text`; None without words.
@@ -241,21 +255,25 @@ class Decoder:
             threading.Thread(target=_free, args=freed, name="sphinx-free", daemon=True).start()
 
     def _adapt(self, config: int, arpa: str) -> None:
-        """Interpolate the model's language model with `arpa`."""
-        with tempfile.NamedTemporaryFile("w", suffix=".lm") as file:
-            file.write(arpa)
-            file.flush()
-            own = self._read(config, Path(file.name))
+        """Interpolate the model's language model with `arpa`; add the searches that need none."""
+        own = self._made(config, arpa)
         models, names = (POINTER * 2)(self._lm, own), (TEXT * 2)(b"english", b"own")
         weights = (ctypes.c_float * 2)(1 - PHRASES_WEIGHT, PHRASES_WEIGHT)
         mixed = self._c.ngram_model_set_init(config, models, names, weights, 2)
         self._c.ngram_model_set_interp(mixed, names, weights)
-        added = self._c.ps_add_lm(self._decoder, MIXED, mixed)
-        for model in (own, mixed):  # whoever uses them keeps them
+        numbers = self._made(config, numbers_arpa())
+        added = [self._c.ps_add_lm(self._decoder, MIXED, mixed), self._c.ps_add_lm(self._decoder, NUMBERS, numbers)]
+        for model in (own, mixed, numbers):  # whoever uses them keeps them
             self._c.ngram_model_free(model)
-        self._check(added)
+        self._check(min(added))
         self._check(self._c.ps_add_keyphrase(self._decoder, CHEAP, b"the"))
         self._check(self._c.ps_activate_search(self._decoder, MIXED))
+
+    def _made(self, config: int, arpa: str) -> int:
+        with tempfile.NamedTemporaryFile("w", suffix=".lm") as file:
+            file.write(arpa)
+            file.flush()
+            return self._read(config, Path(file.name))
 
     def _read(self, config: int, model: Path) -> int:
         found: int | None = self._c.ngram_model_read(

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from voicepipe.engines.sphinx_numbers import dictated
 from voicepipe.turn.completeness import RULES
 
 PHRASES_COUNT = 3
@@ -118,6 +119,12 @@ def ordinary() -> tuple[str, ...]:
     for first, step in itertools.product(range(len(digits)), range(len(digits))):
         said.append("my number is " + " ".join(digits[(first + step * i) % len(digits)] for i in range(9)))
     return tuple(said)
+
+
+@functools.cache
+def numbers_arpa() -> str:
+    """The model of numbers that are dictated."""
+    return arpa(dictated())
 
 
 def arpa(sentences: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from voicepipe.audio import Pcm, dbfs, ms_to_samples
 from voicepipe.engines.base import Hypothesis
 from voicepipe.engines.denoise import HOP, Denoiser
 from voicepipe.engines.sphinx_decoder import Decoder
+from voicepipe.engines.sphinx_numbers import is_dictated
 from voicepipe.errors import EngineError
 
 CHUNK = ms_to_samples(60)
@@ -49,6 +50,8 @@ class Recognition:
         self._open = self._broken = False
         self._heard: list[Pcm] = []
         """Sound without noise since the last split, for decoding it again; up to `settle`."""
+        self._begun = 0
+        """The sample of it at which decoding began."""
         self._silence: Pcm = NOTHING
         """The last of what came after `settle`: SILENCE at most."""
         self._ahead: list[Pcm] = []
@@ -83,8 +86,11 @@ class Recognition:
         if self._settled is None:
             guess = self.decoder.words() if self._open else ""
             self._end()
-            text = self._words()
-            self._settled = Hypothesis(text, self.heard, self.decoder.end_logprob(self.decoder.words(), guess))
+            words = self.decoder.words() if self._heard else ""
+            end_logprob = self.decoder.end_logprob(words, guess)
+            if is_dictated(words):
+                words = self.decoder.as_number(np.concatenate(self._heard)[self._begun :]) or words
+            self._settled = Hypothesis(f"{self._before} {words}".strip(), self.heard, end_logprob)
 
     def close(self) -> None:
         """Leave the decoder ready for another utterance. Raises EngineError if it is not."""
@@ -139,7 +145,8 @@ class Recognition:
                 return
             self.decoder.start(voice[:BEGINNING_MOST], narrow=bool(self._denoiser.narrow))
             self._open = True
-            sound = sound[max(0, begins - LEAD) :]
+            self._begun = max(0, begins - LEAD)
+            sound = sound[self._begun :]
         piece = sound.size if last else PIECE
         self._ahead = [sound[piece:]] if sound.size > piece else []
         self.decoder.feed(sound[:piece])

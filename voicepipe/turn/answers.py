@@ -6,11 +6,14 @@
 
 import re
 
-from voicepipe.turn.completeness import DIGITS, LEADS_ON, MONTHS
+from voicepipe.turn import english
+from voicepipe.turn.completeness import DIGITS, LEADS_ON, VERBS
 from voicepipe.turn.words import plain
 
 MOST_WORDS = 8
 """What is longer is a sentence, and is judged as one."""
+MOST_OF_A_YES = 12
+"""Words: "yes please, that would be lovely, thank you very much". Of more there are too many readings to try."""
 LOOKED_BACK = 400
 """Characters of the agent's words among which a question is looked for."""
 NAME_WORDS = 4
@@ -30,19 +33,13 @@ NAMES = re.compile(r"^(?!(?:is|are|was|do|does|did)\b).*\b(?:name|who)\b")
 DETAIL = re.compile(r"\b(?:what|which|when|where|how|tell me|give me|let me know|say)\b")
 """Asks for something that a yes is no answer to."""
 
-UNITS = _any(
-    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-)
-TENS = _any("twenty thirty forty fifty sixty seventy eighty ninety")
+UNITS = "|".join(english.UNITS[1:])
+TENS = "|".join(english.TENS)
 NUMBER = rf"(?:\d+|(?:{TENS})(?: (?:{UNITS}))?|{UNITS}|a couple|a dozen|half a dozen|just me|myself)"
-ORDINAL = (
-    r"(?:\d+(?:st|nd|rd|th)|(?:(?:twenty|thirty) )?(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth)|"
-    r"tenth|eleventh|twelfth|\w+teenth|twentieth|thirtieth)"
-)
-WEEKDAY = _any("monday tuesday wednesday thursday friday saturday sunday")
+ORDINAL = rf"(?:\d+(?:st|nd|rd|th)|(?:(?:twenty|thirty) )?(?:{'|'.join(english.ORDINALS)}))"
+WEEKDAY = "|".join(english.WEEKDAYS)
 PART = _any("morning noon lunch lunchtime afternoon evening night")
-MONTH = "|".join(sorted(MONTHS))
+MONTH = "|".join(english.MONTHS)
 DAY = (
     rf"(?:(?:(?:this|next) )?(?:{WEEKDAY})(?: (?:{PART}))?|today|tonight|tomorrow(?: (?:{PART}))?|this (?:{PART})|"
     rf"(?:the )?day after tomorrow|(?:the )?{ORDINAL}(?: (?:of )?(?:{MONTH}))?|"
@@ -53,14 +50,22 @@ TIME = (
     rf"(?:{UNITS}|\d+) (?:thirty|fifteen|forty five|twenty|forty|fifty|o'?clock)|noon|midday|midnight)"
     rf"(?: (?:[ap] ?m|in the (?:morning|afternoon|evening)|at night|o'?clock))*"
 )
-YES_OR_NO = _any(
-    "yes yeah yep yup sure of_course certainly absolutely exactly correct right okay ok fine alright all_right perfect "
-    "great good lovely wonderful please_do go_ahead sounds_good why_not "
-    "that(?:'s|_is|_would_be|_will_be)_(?:right|correct|fine|it|all|perfect|great|good|lovely) "
-    "(?:(?:yes|no)_)?(?:i|we|it|you|they|he|she)_(?:do|did|am|are|is|was|will|would|can|could|have|has) "
-    "no nope nah not_really not_at_all no_thanks neither nothing(?:_else)? none never_mind (?:i|we)_(?:don't|do_not)"
+FILLERS = "oh|well|so|um|uh|er|and"
+YES = _any(
+    "yes yeah yep yup sure of_course certainly absolutely definitely exactly correct right okay ok fine alright "
+    "all_right perfect great good lovely wonderful agreed confirmed please_do do_(?:it|that) go_ahead sounds_good "
+    "why_not that_works confirm_(?:it|that) i_(?:agree|confirm) (?:i|we)_do "
+    "(?:that|it|everything|all)(?:'s|_is|_would_be)_(?:(?:absolutely|all|quite)_)?(?:right|correct) "
+    "that(?:'s|_is|_would_be|_will_be|_sounds)_(?:(?:absolutely|quite|just)_)?"
+    "(?:fine|ok|okay|all_right|perfect|great|good|lovely|wonderful)"
 )
-COURTESY = r"please|thanks|thank you(?: very much)?|sir|madam|ma'am|then|indeed|really|actually|maybe|probably|perhaps"
+"""To any question: "it's fine" may be a no to "Shall I cancel it?"."""
+IN_SHORT = "(?:i|we|it|you|they|he|she) (?:do|did|am|are|is|was|will|would|can|could|have|has)"
+"""Alone it may be a beginning: "i would ..."."""
+NO = _any("no nope nah not_really not_at_all neither nothing(?:_else)? none never_mind (?:i|we)_(?:don't|do_not)")
+NO_MORE = _any("that(?:'s|_is|_would_be|_will_be)_(?:it|all)")
+COURTESY = "please|thanks(?: a lot)?|thank you(?: very much| so much)?|sir|madam|ma'am|then|indeed|really"
+DOUBT = "actually|maybe|probably|perhaps"
 BEFORE = (
     r"oh|well|so|um|uh|er|hm|and|just|only|it's|it is|it will be|that's|we are|we're|there are|make it|for|on|at|"
     r"around|about|by"
@@ -70,10 +75,27 @@ BESIDE = (
     r"in the (?:morning|afternoon|evening)"
 )
 
-VALUES = rf"(?:{TIME}|{DAY}|{NUMBER}|{BEFORE}|{BESIDE}|{COURTESY}|no|yes|sorry)"
+VALUES = rf"{TIME}|{DAY}|{NUMBER}|{BEFORE}|{BESIDE}|{COURTESY}"
 SAYS_A_VALUE = re.compile(rf"\b(?:{TIME}|{DAY}|{NUMBER})\b")
-ALL_VALUES = re.compile(rf"{VALUES}(?: {VALUES})*")
-ASSENT = re.compile(rf"(?:(?:oh|well|um|uh|er) )*(?:{YES_OR_NO})(?: (?:{YES_OR_NO}|{COURTESY}))*")
+ALL_VALUES = re.compile(rf"(?:{VALUES}|{DOUBT}|no|yes|sorry)(?: (?:{VALUES}|{DOUBT}|no|yes|sorry))*")
+YES_OR_NO = re.compile(
+    rf"(?:(?:{FILLERS}) )*(?:{YES}|{IN_SHORT}|{NO}|{NO_MORE})"
+    rf"(?: (?:{YES}|{IN_SHORT}|{NO}|{NO_MORE}|{COURTESY}|{DOUBT}))*"
+)
+ASSENT = re.compile(rf"(?:(?:{FILLERS}) )*(?:{YES}|please)(?: (?:{YES}|{IN_SHORT}|{NO_MORE}|{COURTESY}))*")
+"""A yes and nothing else."""
+ASSENT_TO = re.compile(rf"{ASSENT.pattern}(?: (?:{VALUES}))+")
+"""A yes to details that it repeats: "yes, for two"."""
+DO_IT = re.compile(
+    rf"(?:(?:{FILLERS}|{YES}|{IN_SHORT}|{COURTESY}) )*"
+    rf"(?P<verb>\w+)(?: (?P<what>it|that|(?:the|my|our) \w+))?(?: (?:{COURTESY}))*"
+)
+"""A yes, if the agent has asked whether to do this: "cancel it please"."""
+DISSENT = re.compile(
+    rf"(?:(?:{FILLERS}|{YES}|{IN_SHORT}|{COURTESY}|sorry) )*"
+    rf"(?:(?:but )?(?:no|nope|nah)|not|do not|don't|wrong|(?:that|it)(?:(?: is|'s) (?:not|wrong)| isn't))\b"
+)
+"""A no, whatever stands before it ("okay no", "of course not") and behind."""
 NAME_GIVEN = re.compile(r"(?:(?:oh|well|um|uh|yes|sure|it's|it is|this is|i'm|i am|(?:my|the) name(?: is|'s)) )*(.+)")
 
 
@@ -89,9 +111,33 @@ def answers(text: str, asked: str) -> bool:
         return False
     if NAMES.search(question):
         return _is_name(said)
-    if not DETAIL.search(question) and ASSENT.fullmatch(said):
+    if not DETAIL.search(question) and YES_OR_NO.fullmatch(said):
         return True
     return bool(ALL_VALUES.fullmatch(said) and SAYS_A_VALUE.search(said)) and not _goes_on(words)
+
+
+def agrees(text: str, *, repeating: bool = False) -> bool:
+    """Whether `text` is a yes and nothing else. `repeating`: it has details in it, all as they were read back; then
+    these may stand behind the yes."""
+    said = _short(text)
+    return bool(ASSENT.fullmatch(said) or (repeating and ASSENT_TO.fullmatch(said) and not _goes_on(said.split())))
+
+
+def declines(text: str) -> bool:
+    """Whether `text` is a no, whatever else is in it."""
+    return bool(DISSENT.match(" ".join(plain(text).split()[:MOST_OF_A_YES])))
+
+
+def to_be_done(text: str) -> tuple[str, str]:
+    """Of "yes, cancel it please" what is to be done, and to what: ("cancel", "it"). Nothing: there is more in it."""
+    found = DO_IT.fullmatch(_short(text))
+    return (found["verb"], found["what"] or "") if found and found["verb"] in VERBS else ("", "")
+
+
+def _short(text: str) -> str:
+    """`text`, plain; nothing if it has too many words."""
+    said = plain(text)
+    return said if len(said.split()) <= MOST_OF_A_YES else ""
 
 
 def _question(asked: str) -> str:
@@ -107,10 +153,10 @@ def _question(asked: str) -> str:
 def _goes_on(words: list[str]) -> bool:
     """Its last word wants another, or it is three digits in a row: of a telephone number, not of guests."""
     digits = [word in DIGITS or word.isdigit() for word in words]
-    return words[-1] in LEADS_ON - {"at"} or any(all(digits[at : at + 3]) for at in range(len(words) - 2))
+    return words[-1] in LEADS_ON or any(all(digits[at : at + 3]) for at in range(len(words) - 2))
 
 
 def _is_name(said: str) -> bool:
     found = NAME_GIVEN.fullmatch(said)
     name = found[1].split() if found else []
-    return 0 < len(name) <= NAME_WORDS - 1 and not {*name} & (LEADS_ON | {"yes", "no", "well", "name", "sure"})
+    return 0 < len(name) <= NAME_WORDS - 1 and not {*name} & (LEADS_ON | english.NO_NAME)

@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from voicepipe.turn.english import MONTHS, UNITS
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -22,8 +24,7 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-DIGITS = _set("zero oh one two three four five six seven eight nine double triple")
-MONTHS = _set("january february march april may june july august september october november december")
+DIGITS = _set("oh double triple") | {*UNITS[:10]}
 DETERMINERS = _set(
     "a an the my your our their his its this that these those every each another either which whose any some"
 )
@@ -56,7 +57,7 @@ NEEDS_OBJECT = _set(
 VERBS = NEEDS_OBJECT | _set(
     "open close cost go come eat drink sit park stay start end finish work mean say speak talk call reach "
     "leave arrive help know think do be deliver sell cook bake hold wait stop repeat hear understand "
-    "confirm add fit join pick drop walk drive look live allow include run play smoke celebrate invite "
+    "confirm delete add fit join pick drop walk drive look live allow include run play smoke celebrate invite "
     "reschedule push switch keep seat host stand rent smell taste expect remember read write spell show "
     "arrange organize connect transfer remind check happen feel seem return visit dress wear enter access "
     "turn fix set rate email text phone ring contact cater prepare split share pay meet charge extend "

@@ -11,9 +11,9 @@ from voicepipe.agent import Agent, Intent
 from voicepipe.engines.base import Message
 from voicepipe.engines.frontdesk import slots
 from voicepipe.engines.frontdesk.matcher import Match, Matcher
-from voicepipe.engines.frontdesk.results import as_object, readable
+from voicepipe.engines.frontdesk.results import as_object, detail, readable, text_of
 from voicepipe.engines.frontdesk.sound import words
-from voicepipe.turn.answers import answers
+from voicepipe.turn.answers import agrees, answers, declines, to_be_done
 from voicepipe.turn.keypad import as_digits
 from voicepipe.turn.transfer import TRANSFER_TOOL
 
@@ -36,18 +36,6 @@ CORRECTION = re.compile(
     r"^(?:no|nope|sorry|actually|wait|not)\b|\b(?:i meant|instead|rather|make (?:it|that)|change)\b"
 )
 """The caller takes back a detail of a task that is done."""
-
-_BEFORE = r"^(?:(?:oh|well|um|uh|er|and|so) )*"
-YES = re.compile(
-    _BEFORE + r"(?:yes|yeah|yep|yup|sure|of course|certainly|absolutely|exactly|correct|right|okay|ok|fine|alright|"
-    r"all right|perfect|great|good|lovely|please|do (?:that|it)|go ahead|sounds good|"
-    r"i do|we do|that (?:is|would be) (?:right|correct|fine|great|lovely))\b(?!.*\b(?:but|wait|first|not)\b)"
-)
-NO = re.compile(_BEFORE + r"(?:no|nope|nah|not|do not|wrong|that is (?:not|wrong))\b")
-"""What is said to the question whether all is right."""
-
-DO_IT = re.compile(_BEFORE + r"\w+ (?:that|it)\b")
-"""In the words of the task itself a yes, too: "cancel it please"."""
 
 LEAVING = re.compile(r"\b(?:never mind|forget (?:it|about)|cancel|leave it|goodbye|bye|that is all|not want|stop)\b")
 """The caller drops the task that is being filled."""
@@ -158,9 +146,9 @@ class Dialogue:
         if not task or name not in (task.check, task.tool):
             return state, Answer(self._of_result(name, result.text))
         found = as_object(result.text)
-        values = state.values | {slot: str(found[slot]) for slot in task.slots if slot in found}
-        if problem := str(found.get("problem", "")):
-            return self._refused(replace(state, values=values), task, str(found.get("about", "")), problem)
+        values = state.values | {slot: value for slot in task.slots if (value := detail(found.get(slot)))}
+        if problem := text_of(found.get("problem")):
+            return self._refused(replace(state, values=values), task, text_of(found.get("about")), problem)
         if name == task.check:
             return self._advance(replace(state, values=values), task)
         return state, Answer(fill(task.reply, spoken(state.values) | {"result": readable(result.text)}))
@@ -183,53 +171,70 @@ class Dialogue:
     def _in_task(self, state: State, task: Intent, text: str, match: Match) -> tuple[State, Answer]:
         """An answer to the question, a detail that was not asked for, something else, or nothing."""
         said = " ".join(words(text))
-        other = match.name != task.name
-        values = self._read(state, task, text)
-        answering = slots.is_phone(state.asked) or answers(text, self._question(state, task))
-        if other and match.score >= SURE and not (answering or self.intents[match.name].slots):
-            values = {}  # "Do you have parking for two cars?"
+        other = self.intents[match.name] if match.name != task.name else None
+        values = self._details(state, task, text, match)
         changed = {slot: value for slot, value in values.items() if state.values.get(slot) != value}
         if changed:
             return self._advance(replace(state, values=state.values | changed, confirming=False), task)
-        if other and match.score >= SURE and self.intents[match.name].listens:
-            return replace(state, misses=0), self._plain(state, self.intents[match.name])
-        if state.confirming and (answered := self._confirmed(state, task, said, other)):
-            return answered
+        if other and other.listens and match.score >= SURE:
+            return replace(state, misses=0), self._plain(state, other)
+        if state.confirming and declines(said):
+            return self._denied(state, task, said)
+        if state.confirming and self._agreed(state, task, said, repeating=bool(values), other=bool(other)):
+            return self._advance(state, task, agreed=True)
         if values:
             return self._advance(state, task)
-        leaving = bool(LEAVING.search(said)) and other
-        if other and match.score >= (ACCEPT if leaving or self.intents[match.name].listens else INTERJECTION):
-            intent = self.intents[match.name]
-            if intent.slots:
-                return self._dropped(state) if leaving else self._begun(state, intent, text)
-            answer = self._plain(state, intent)
-            if intent.listens:
-                return replace(state, misses=0), answer
-            if leaving or answer.transfer:
-                return state.afresh(), answer
-            again = "" if answer.text == state.last_reply else f" {self._question(state, task)}"
-            return replace(state, misses=0), replace(answer, text=answer.text + again, end_call=False)
+        leaving = bool(LEAVING.search(said)) and bool(other or match.score < ACCEPT)
+        if other and match.score >= (ACCEPT if leaving or other.listens else INTERJECTION):
+            return self._aside(state, task, text, other, leaving=leaving)
         if leaving:
             return self._dropped(state)
         missed, answer = self._missed(state)
         excuse = re.split(r"(?<=[.!?])\s", self.agent.not_understood[0])[0] if self.agent.not_understood else ""
         return missed, replace(answer, text=f"{excuse} {self._question(state, task)}".strip())
 
+    def _details(self, state: State, task: Intent, text: str, match: Match) -> dict[str, str]:
+        """The details of `task` in `text`: none if it surely is a question ("Do you have parking for two cars?")."""
+        question = match.name != task.name and match.score >= SURE and not self.intents[match.name].slots
+        if question and not (slots.is_phone(state.asked) or answers(text, self._question(state, task))):
+            return {}
+        return self._read(state, task, text)
+
+    def _aside(self, state: State, task: Intent, text: str, other: Intent, *, leaving: bool) -> tuple[State, Answer]:
+        """In the middle of `task` something else is wanted: in its place, or as well."""
+        if other.slots:
+            return self._dropped(state) if leaving else self._begun(state, other, text)
+        answer = self._plain(state, other)
+        if other.listens:
+            return replace(state, misses=0), answer
+        if leaving or answer.transfer:
+            return state.afresh(), answer
+        again = "" if answer.text == state.last_reply else f" {self._question(state, task)}"
+        return replace(state, misses=0), replace(answer, text=answer.text + again, end_call=False)
+
     def _dropped(self, state: State) -> tuple[State, Answer]:
         return state.afresh(), Answer(self.agent.acknowledgement)
 
-    def _confirmed(self, state: State, task: Intent, said: str, other: bool) -> tuple[State, Answer] | None:
-        """The answer to "is that right?"; None: it was none."""
-        if NO.search(said):
-            if wrong := next((slot for slot in task.slots if slots.named(slot, said)), ""):
-                kept = {slot: value for slot, value in state.values.items() if slot != wrong}
-                return self._advance(replace(state, values=kept, confirming=False), task)
-            if task.denied.rstrip().endswith("?"):
-                return replace(state, confirming=False, misses=0), Answer(task.denied)
-            return state.afresh(), Answer(task.denied)
-        if YES.search(said) or (DO_IT.search(said) and not other):
-            return self._advance(state, task, agreed=True)
-        return None
+    def _denied(self, state: State, task: Intent, said: str) -> tuple[State, Answer]:
+        """No: what is wrong is asked for again, if it is named."""
+        if wrong := next((slot for slot in task.slots if slots.named(slot, said)), ""):
+            kept = {slot: value for slot, value in state.values.items() if slot != wrong}
+            return self._advance(replace(state, values=kept, confirming=False), task)
+        if task.denied.rstrip().endswith("?"):
+            return replace(state, confirming=False, misses=0), Answer(task.denied)
+        return state.afresh(), Answer(task.denied)
+
+    def _agreed(self, state: State, task: Intent, said: str, *, repeating: bool, other: bool) -> bool:
+        """A yes and nothing else, or in the words of the task: "cancel it please"."""
+        if agrees(said, repeating=repeating):
+            return True
+        verb, what = to_be_done(said)
+        if not verb or other:
+            return False
+        if verb in words(self._question(state, task)):
+            return True  # "Shall I cancel it?" "Cancel my booking."
+        own = what in ("it", "that") and not CORRECTION.search(said)
+        return own and any(verb in words(example) for example in task.examples)
 
     def _read(self, state: State, task: Intent, text: str) -> dict[str, str]:
         """The details of `task` in `text`."""

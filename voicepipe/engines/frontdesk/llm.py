@@ -120,7 +120,8 @@ def work(dialogue: Dialogue, prompt: Prompt) -> Steps[list[Delta]]:
         return [dialogue.agent.greeting or NOBODY.greeting]
     state, answer = dialogue.hear(states[last], text)
     yield
-    if call := (yield from _foreign_call(dialogue, prompt, state, answer, text)):
+    asked = states[last].open or state.open
+    if call := (yield from _foreign_call(dialogue, prompt, answer, text, asked=asked)):
         return [call]
     if not answer.understood and not dialogue.intents and text.strip():
         return [NO_MODEL]
@@ -156,9 +157,10 @@ def _spoken(prompt: Prompt, answer: Answer) -> list[Delta]:
 
 
 def _foreign_call(
-    dialogue: Dialogue, prompt: Prompt, state: State, answer: Answer, text: str
+    dialogue: Dialogue, prompt: Prompt, answer: Answer, text: str, *, asked: bool
 ) -> Steps[ToolCall | None]:
-    """The call of a tool that no intent knows, if it is required or nearer to the caller's words than an intent."""
+    """The call of a tool that no intent knows, if it is required or nearer to the caller's words than an intent.
+    `asked`: what the caller says answers a question, or is asked about."""
     own = {tool for intent in dialogue.intents.values() for tool in (intent.tool, intent.check)}
     foreign = [tool for tool in prompt.tools if tool.name not in own | {TRANSFER_TOOL, END_CALL}]
     choice = prompt.tool_choice
@@ -167,7 +169,7 @@ def _foreign_call(
         forced = (yield from guess.choose(foreign, text)) or next(iter(foreign or prompt.tools), None)
     if forced is not None:
         return None if forced.name == answer.tool else _call(forced.name, (yield from guess.arguments(forced, text)))
-    if choice != "auto" or state.open or dialogue.match(text).score >= 2 * ACCEPT:
+    if choice != "auto" or asked or dialogue.match(text).score >= 2 * ACCEPT:
         return None
     chosen = yield from guess.choose(foreign, text)
     return _call(chosen.name, (yield from guess.arguments(chosen, text))) if chosen else None

@@ -13,6 +13,18 @@ def as_object(result: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def text_of(value: Any) -> str:
+    """A value of that object if it is a text, else nothing."""
+    return value.strip() if isinstance(value, str) else ""
+
+
+def detail(value: Any) -> str:
+    """A value of that object as a slot holds it; nothing if it is neither a text nor a number."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return ""
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
+
+
 def readable(result: str) -> str:
     """A tool's result as a sentence: JSON is read out as names and values."""
     try:
@@ -23,7 +35,8 @@ def readable(result: str) -> str:
 
 def _sentence(data: Any) -> str:
     if isinstance(data, dict):
-        said = ", ".join(f"{name.replace('_', ' ')}: {_plain(value)}" for name, value in data.items())
+        told = {name: value for name, value in data.items() if value or name not in ("about", "problem")}
+        said = ", ".join(f"{name.replace('_', ' ')}: {_plain(value)}" for name, value in told.items())
         return f"{said[:1].upper()}{said[1:]}." if said else ""
     said = _plain(data).strip()
     return said if said.endswith((".", "?", "!")) else f"{said}."

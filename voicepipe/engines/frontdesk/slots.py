@@ -8,42 +8,12 @@ import re
 from collections.abc import Callable, Sequence
 
 from voicepipe.engines.frontdesk.sound import alike, likeness, sound, words
+from voicepipe.turn.english import MONTHS, NO_NAME, NUMBERS, ORDINALS, TENS, WEEKDAYS
 
-UNITS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
-    + [
-        "seventeen",
-        "eighteen",
-        "nineteen",
-    ]
-)
-TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
-NUMBERS = {word: number for number, word in enumerate(UNITS)} | TENS
 HOMOPHONES = {
-    "to": 2,
-    "too": 2,
-    "do": 2,
-    "tube": 2,
-    "dude": 2,
-    "for": 4,
-    "fore": 4,
-    "won": 1,
-    "tree": 3,
-    "free": 3,
-    "sex": 6,
-    "sick": 6,
-} | {
-    "ate": 8,
-    "fife": 5,
-    "heaven": 7,
-    "tan": 10,
-    "tin": 10,
-}
-ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth".split() + [
-    "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth", "twentieth"
-]  # fmt: skip
-WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-MONTHS = "january february march april may june july august september october november december".split()
+    "to": 2, "too": 2, "do": 2, "tube": 2, "dude": 2, "for": 4, "fore": 4, "won": 1, "tree": 3, "free": 3, "sex": 6,
+    "sick": 6, "ate": 8, "fife": 5, "heaven": 7, "tan": 10, "tin": 10,
+}  # fmt: skip
 
 COMPANION = r"(?:wife|husband|girlfriend|boyfriend|partner|friend|mother|father|mom|dad|son|daughter|colleague)"
 GUESTS = r"(?:people|persons?|guests?|adults?|of us|seats?|friends|heads|diners|places)"
@@ -153,13 +123,9 @@ def _day_by_sound(tokens: Sequence[str], asked: bool) -> str:
 def _date(plain: str, tokens: Sequence[str]) -> str:
     """A day of a month: "the 5th of May"."""
     month = next((name for name in MONTHS if name in tokens and (name != "may" or len(tokens) > 1)), "")
-    number = next((index for index, name in enumerate(ORDINALS, 1) if name in tokens), 0)
-    for tens, value in (("twenty", 20), ("thirty", 30)):
-        for index, name in enumerate(ORDINALS[:9], 1):
-            if f"{tens} {name}" in " ".join(tokens):
-                number = value + index
-    if not number and {"thirtieth"} & set(tokens):
-        number = 30
+    pairs = zip(["", *tokens], tokens, strict=False)
+    ordinals = (ORDINALS[token] + TENS.get(before, 0) for before, token in pairs if token in ORDINALS)
+    number = next(ordinals, 0)
     if (
         month
         and not number
@@ -229,11 +195,6 @@ def _written(hour: int, minute: int, half: str) -> str:
 LEAD = re.compile(
     r"\b(?:my name is|the name is|under the name(?: of)?|name is|under|this is|it is|i am|on the name|for)\s+(.+)"
 )
-NO_NAME = frozenset(
-    "a an the you your my me what which when where who how do does did can could would will is are was not no yes wait "
-    "stop want need have give tell why sorry i it that this there please table booking moment wrong right name".split()
-)
-"""None of these is part of a person's name."""
 SPELLS = frozenset("spelled spell spelling under for so and well um uh okay".split())
 """None of these stands for a name before a name that is spelled."""
 NAME_WORDS = 4
@@ -284,15 +245,14 @@ def nothing(text: str, asked: bool) -> str:
 
 
 KINDS: tuple[tuple[str, Reader], ...] = (
-    (r"change|different", nothing),
-    (r"people|party|guests|persons|seats|count|how_many", count),
-    (r"phone|telephone|mobile|contact", phone),
-    (r"day|date", day),
-    (r"time|hour|when", time),
-    (r"name", name),
-    (r"", free),
+    ("change different", nothing),
+    ("name", name),
+    ("people persons guests party seats count many", count),
+    ("phone telephone mobile contact", phone),
+    ("time hour when", time),
+    ("day weekday date", day),
 )
-"""A slot's name -> how it is read; the first that fits."""
+"""Parts of a slot's name -> how it is read; the first that has one of them."""
 
 
 def read(slot: str, text: str, asked: bool, before: str = "") -> str:
@@ -344,5 +304,6 @@ def spoken(slot: str, value: str) -> str:
 
 
 def _kind(slot: str) -> Reader:
-    """How the slot of this name is read."""
-    return next(read for pattern, read in KINDS if re.search(pattern, slot.lower()))
+    """How the slot of this name is read: "contact_name" is a name, "discount" no count."""
+    parts = {*slot.lower().split("_")}
+    return next((reader for known, reader in KINDS if parts & {*known.split()}), free)

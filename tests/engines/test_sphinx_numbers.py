@@ -1,0 +1,90 @@
+"""Numbers that callers dictate: known by most of their words, and searched for digits alone."""
+
+import asyncio
+from collections import deque
+
+import numpy as np
+import pytest
+
+from latency_probes.clips import FOLDER, decode
+from latency_probes.timeline import WIRE_RATE
+from tests.engines.test_sphinx import speech
+from voicepipe.audio import RATE, Pcm
+from voicepipe.audio.resample import Resampler
+from voicepipe.engines import sphinx_recognition
+from voicepipe.engines.sphinx_decoder import Decoder
+from voicepipe.engines.sphinx_language import Language
+from voicepipe.engines.sphinx_numbers import DIGITS, LEAD, dictated, is_dictated
+from voicepipe.engines.sphinx_recognition import Recognition
+
+
+@pytest.mark.parametrize(
+    "heard",
+    [
+        "five five five oh one four two",
+        "my number is five five five a cake zero zero",
+        "five five five to to one one",
+        "five five five one of you",
+        "oh one four two",
+    ],
+)
+def test_a_number(heard: str) -> None:
+    assert is_dictated(heard)
+
+
+@pytest.mark.parametrize(
+    "heard",
+    [
+        "",
+        "my number is",
+        "five five five",
+        "a table for two at eight",
+        "two tables for four at seven please and one for eight",
+        "it's five five five oh one four two",
+        "my name is john and my number is five five five one two three four",
+        "five five five one two three four and my name is john smith please call me back",
+    ],
+)
+def test_no_number_or_not_a_number_alone(heard: str) -> None:
+    """What stands beside the digits would become digits."""
+    assert not is_dictated(heard)
+
+
+def test_nothing_but_digits_is_looked_for() -> None:
+    words = {word for sentence in dictated() for word in sentence.split()}
+    assert words == {*DIGITS, "double", "triple", *LEAD.split()}
+
+
+def test_a_number_is_heard_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what is no number is heard as before."""
+    decoder = Decoder(Language())
+    sounds = [
+        clip("guest/022-rms.opus"),
+        clip("guest/057-slt.opus"),
+        asyncio.run(speech("what are your opening hours")),
+    ]
+
+    def heard() -> list[str]:
+        found = []
+        for sound in sounds:
+            recognition = Recognition(decoder, deque([sound]))
+            recognition.hear()
+            found.append(recognition.settle().text)
+            recognition.close()
+        return found
+
+    with_numbers = heard()
+    monkeypatch.setattr(sphinx_recognition, "is_dictated", lambda text: False)
+    without = heard()
+    decoder.free()
+    number = "five five five two two one one"
+    assert with_numbers[:2] == [number, f"{LEAD} {number}"]
+    assert number not in without[0] and number not in without[1]
+    assert with_numbers[2] == without[2]
+
+
+def clip(name: str) -> Pcm:
+    """At 16 kHz."""
+    resampler = Resampler(WIRE_RATE, RATE)
+    sound: Pcm = np.concatenate([resampler(decode(FOLDER / name)), resampler.flush()])
+    return sound

@@ -1,0 +1,69 @@
+"""What a TOML file is for, by its folder and its keys; and which files a problem is about."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from voicepipe.errors import ConfigError
+
+Kind = Literal["configuration", "manifest", "intents", "directory", "agent"]
+"""A manifest has keys of a configuration: only its folder tells the two apart."""
+FOLDERS: dict[str, Kind] = {"agents": "agent", "intents": "intents"}
+"""Whose every file is of one kind."""
+BELONGS: dict[Kind, str] = {
+    "agent": "is an agent; the configuration names its folder (pop.agents), and `voicepipe demo --agent` runs it",
+    "intents": "holds intents; an agent names it (intents_file)",
+    "directory": "is a directory's configuration; `voicepipe directory --config` runs it",
+    "configuration": "is a PoP's configuration; `voicepipe pop --config` runs it",
+}
+"""What is said of a file where one of another kind is wanted."""
+
+
+def kind_of(file: Path, tables: Mapping[str, Any]) -> Kind:
+    """By the folder, where files of one kind lie, else by the keys."""
+    folder = file.resolve().parent.name
+    if folder in FOLDERS:
+        return FOLDERS[folder]
+    kind = _by_keys(tables)
+    return "manifest" if kind == "configuration" and folder == "pops" else kind
+
+
+def check_kind(file: Path, tables: Mapping[str, Any], wanted: Kind) -> None:
+    """Raises ConfigError: another kind has all of the file's keys that this one has, and more. Which of them are wrong
+    here would be of no help."""
+    kind = _by_keys(tables)
+    here, there = (_keys()[each] & tables.keys() for each in (wanted, kind))
+    if here < there:
+        key = next(key for key in tables if key in there - here)
+        raise ConfigError(f"{file}: {key}: this file {BELONGS[kind]}")
+
+
+def _by_keys(tables: Mapping[str, Any]) -> Kind:
+    """The kind that has most of these keys; of two that have as many, the first."""
+    return max(_keys(), key=lambda kind: len(_keys()[kind] & tables.keys()))
+
+
+@cache
+def _keys() -> dict[Kind, frozenset[str]]:
+    """Of each kind."""
+    # Here, not above: these files ask for the kind of what they read.
+    from voicepipe.agent import Agent
+    from voicepipe.agent_store import Intents
+    from voicepipe.config import Config
+    from voicepipe.directory_config import DirectoryConfig
+
+    return {
+        "configuration": frozenset(Config.__struct_fields__),
+        "intents": frozenset(Intents.__struct_fields__),
+        "directory": frozenset(DirectoryConfig.__struct_fields__),
+        "agent": frozenset(Agent.__struct_fields__),
+    }
+
+
+def located(error: ConfigError, *files: Path | None) -> ConfigError:
+    """`error` with the files in front that it is about, unless it names one itself, or an option."""
+    names = [str(file) for file in files if file]
+    if not names or str(error).startswith(("/", "--", *names)):
+        return error
+    return ConfigError(f"{' with '.join(names)}: {error}")

@@ -1,0 +1,28 @@
+"""Numbers, days and months in English words, and what is no name: for all who read what callers say."""
+
+WEEKDAYS = tuple("monday tuesday wednesday thursday friday saturday sunday".split())
+MONTHS = tuple("january february march april may june july august september october november december".split())
+
+UNITS = tuple(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen".split()
+)
+"""Each at its own index."""
+TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
+NUMBERS = {word: number for number, word in enumerate(UNITS)} | TENS
+ORDINALS = {
+    word: number
+    for number, word in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
+        "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split(),
+        1,
+    )
+} | {"thirtieth": 30}
+"""Those that are one word, as far as days of a month go."""
+
+NO_NAME = frozenset(
+    "a an the you your me my what which when where who how do does did can could would will is are was not no yes well "
+    "sure okay ok wait stop hold on let just one moment minute second sec think want need have give tell why sorry i "
+    "it that this there please table booking wrong right name".split()
+)
+"""None of these is part of a person's name."""
