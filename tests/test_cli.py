@@ -167,6 +167,8 @@ def test_options_of_the_demo_that_cannot_be(capsys: pytest.CaptureFixture[str], 
 
 
 def test_a_configuration_that_no_demo_can_have(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for name in ("cert.pem", "key.pem"):
+        (tmp_path / name).write_text("PEM")
     mine = tmp_path / "mine.toml"
     mine.write_text('[http]\ncert = "cert.pem"\nkey = "key.pem"\n')
     assert cli.main(["demo", "--config", str(mine)]) == 2
