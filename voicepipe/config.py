@@ -199,6 +199,7 @@ class Manifest(Section, frozen=True):
 RISING = (
     ("endpoint", ("sure_ms", "unsure_ms", "unfinished_ms")),
     ("endpoint", ("answer_ms", "unsure_ms")),
+    ("endpoint", ("yes_ms", "unsure_ms")),
     ("endpoint", ("unfinished_probability", "sure_probability")),
     ("vad", ("stop_probability", "start_probability")),
     ("vad", ("telephone_stop_probability", "start_probability")),

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -134,10 +135,20 @@ def after(asked: str, text: str, end_logprob: float | None = -4.0, pitch: float 
 def test_a_few_words_that_answer_what_was_asked_are_complete() -> None:
     many, shall = "With pleasure. For how many people?", "A table for four on Friday. Is that right?"
     assert not after("", "four").confident, "nobody asked"
-    for asked, text in ((many, "four"), (many, "for four please"), (shall, "yes please"), (shall, "No.")):
+    for asked, text in ((many, "four"), (many, "for four please"), (shall, "yes please"), (shall, "No thanks.")):
         verdict = after(asked, text)
         assert verdict.confident and verdict.required_ms == CONFIG.answer_ms, text
     assert Endpointer(CONFIG).may_end("for four", many)
+
+
+def test_behind_a_lone_yes_a_but_may_follow() -> None:
+    """A booking cannot be taken back, and three voices of the probes pause for up to 260 ms at that comma."""
+    shall = "A table for four on Friday. Is that right?"
+    for text in ("yes", "No.", "okay"):
+        verdict = after(shall, text)
+        assert verdict.confident and verdict.required_ms == CONFIG.yes_ms > 260, text
+    long = msgspec.structs.replace(CONFIG, answer_ms=400)
+    assert Endpointer(long).judge(Evidence("yes", -4.0, asked=shall)).required_ms == 400
 
 
 def test_an_answer_that_goes_on_is_waited_for() -> None:

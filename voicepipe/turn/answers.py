@@ -96,6 +96,7 @@ DISSENT = re.compile(
     rf"(?:(?:but )?(?:no|nope|nah)|not|do not|don't|wrong|(?:that|it)(?:(?: is|'s) (?:not|wrong)| isn't))\b"
 )
 """A no, whatever stands before it ("okay no", "of course not") and behind."""
+LONE = frozenset("yes yeah yep yup no nope nah okay ok sure right".split())
 NAME_GIVEN = re.compile(r"(?:(?:oh|well|um|uh|yes|sure|it's|it is|this is|i'm|i am|(?:my|the) name(?: is|'s)) )*(.+)")
 
 
@@ -114,6 +115,11 @@ def answers(text: str, asked: str) -> bool:
     if not DETAIL.search(question) and YES_OR_NO.fullmatch(said):
         return True
     return bool(ALL_VALUES.fullmatch(said) and SAYS_A_VALUE.search(said)) and not _goes_on(words)
+
+
+def is_lone(text: str) -> bool:
+    """Whether `text` is a yes or a no without so much as a "please", which is how "yes, but ..." begins."""
+    return plain(text) in LONE
 
 
 def agrees(text: str, *, repeating: bool = False) -> bool:

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from voicepipe.ranges import Ms, Probability
-from voicepipe.turn.answers import answers
+from voicepipe.turn.answers import answers, is_lone
 from voicepipe.turn.completeness import RULES, TRAILING, TRAILS_OFF
 from voicepipe.turn.words import plain
 
@@ -27,8 +27,9 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     sure_ms: Ms = 140
     """Required silence when the turn is surely complete."""
     answer_ms: Ms = 240
-    """The same of a few words that answer what the agent asked: "yes, but ..." has a pause of its own. Never less
-    than `sure_ms`."""
+    """The same of a few words that answer what the agent asked. Never less than `sure_ms`."""
+    yes_ms: Ms = 320
+    """The same of a lone yes or no: "but ..." may follow, behind a pause of its own. Never less than `answer_ms`."""
     unsure_ms: Ms = 850
     """Hesitations inside a phrase mostly last 300 to 700 ms."""
     unfinished_ms: Ms = 950
@@ -140,7 +141,9 @@ class Endpointer:
             return Verdict(config.unsure_ms * self._patience, False, "no words")
         probability, reason = self.probability(evidence)
         if probability >= config.sure_probability and answers(evidence.text, evidence.asked):
-            return Verdict(max(config.answer_ms, config.sure_ms), True, "it answers what was asked")
+            yes_ms = config.yes_ms if is_lone(evidence.text) else 0.0
+            required_ms = max(config.sure_ms, config.answer_ms, yes_ms)
+            return Verdict(required_ms, True, "it answers what was asked")
         if probability >= config.sure_probability:
             return Verdict(config.sure_ms, True, "the sentence is complete")
         if probability > config.unfinished_probability:
