@@ -396,6 +396,15 @@ async def test_a_webhook_without_a_valid_address() -> None:
                 await used(runner, Tool("book", webhook=Webhook(url)), call("book"))
 
 
+async def test_the_log_says_where_nobody_answers_and_no_secret(caplog: pytest.LogCaptureFixture) -> None:
+    async with ToolRunner() as runner:
+        with pytest.raises(ToolError, match="^book could not be reached$"):
+            tool = Tool("book", webhook=Webhook("http://user:pass@127.0.0.1:9/hook/secret?key=secret"))
+            await used(runner, tool, call("book"))
+    assert "book could not be reached at 127.0.0.1:9 (ConnectError): is its server up?" in caplog.text
+    assert "secret" not in caplog.text and "pass" not in caplog.text
+
+
 async def test_a_webhook_that_takes_too_long() -> None:
     async def handler(request: httpx.Request) -> httpx.Response:
         await asyncio.sleep(1)

@@ -35,7 +35,7 @@ HELPS = {
     "Invalid value (at end": "end the list with ]",
     "Invalid value": 'put text between straight quotes, as name = "clinic"',
     "Cannot overwrite a value": "it stands there twice; leave one of the two out",
-    "Cannot declare": "this table stands there twice; put its keys together",
+    "Cannot declare": "this table stands there twice; put its keys together, or write [[tools]] for each of several",
     "Expected '=' after a key": 'write KEY = VALUE, as name = "clinic"',
     "Illegal character '\\n'": "end the text with a quote; longer texts stand between three quotes",
     "Unterminated string": "end the text with the quotes that it begins with",

@@ -8,6 +8,7 @@ import asyncio
 import codecs
 import json
 import logging
+import re
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -32,6 +33,8 @@ FINISH_S = 10.0
 """Tools that still run when the last call has ended may run for so long once the PoP is shut down."""
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL)
 """Nothing of the request has left us."""
+HOST = re.compile(r"[\w+.-]+://(?:[^/?#]*@)?([^/?#]+)")
+"""Of an address, without the user and password that may stand before it."""
 PERHAPS_DONE = (302, 303, 408)
 """Statuses below 500 after which nobody knows: what came of it stands elsewhere (web frameworks redirect so once a form
 was taken), or the server has a time limit of its own."""
@@ -133,8 +136,10 @@ class ToolRunner:
         try:
             return await self._post(name, webhook, body, key, way)
         except NOT_SENT as error:
-            # The URL may hold a secret: the log and the model get the kind of failure, not the address.
-            log.error("%s could not be reached (%s)", name, type(error).__name__)
+            # The URL may hold a secret: the log gets its host, the model not even that.
+            host = HOST.match(webhook.url)
+            where = f" at {host[1]}" if host else ""
+            log.error("%s could not be reached%s (%s): is its server up?", name, where, type(error).__name__)
             raise ToolError(f"{name} could not be reached") from None
 
     async def _post(self, name: str, webhook: Webhook, body: bytes, key: str, way: "_Way") -> str:

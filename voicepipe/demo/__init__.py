@@ -111,7 +111,7 @@ def invite(config: Config, console: Console) -> None:
         f"\nOr call with a softphone or desk phone: user [bold]{user}[/], password [bold]{password}[/], UDP.\n"
     )
     for address in lan.addresses():
-        console.out(f"  sip:front-desk@{address}:{config.sip.port}", style="bold")
+        console.out(f"  sip:{config.pop.default_agent}@{address}:{config.sip.port}", style="bold")
     console.print(
         "\nThe browser will warn that nobody vouches for this machine's certificate: compare its SHA-256 fingerprint "
         'and choose "Advanced", then "Proceed" (or "Accept the Risk"; on an iPhone "Show Details", "visit this '
