@@ -8,7 +8,6 @@ import torch
 import transformers
 
 from voicepipe.bench.engines.standins.device import Device
-from voicepipe.bench.engines.standins.streaming.window import LOOP
 
 ASKED = "name,driver_version,clocks.sm,clocks.max.sm,clocks.mem,power.draw,power.limit,temperature.gpu"
 
@@ -20,7 +19,6 @@ def versions(device: Device) -> dict[str, Any]:
         "torch": torch.__version__,
         "transformers": transformers.__version__,
         "cudnn": torch.backends.cudnn.version() if device.cuda else None,
-        "loop": LOOP,
     }
 
 

@@ -8,15 +8,10 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
+import uvloop
+
 from voicepipe.bench.engines.standins.streaming.recogniser import Recogniser
 from voicepipe.bench.engines.standins.streaming.worker import SETTLE_STEPS, Asked, Heard, Worker
-
-try:
-    import uvloop
-
-    LOOP = "uvloop"
-except ImportError:
-    LOOP = "asyncio"
 
 TICK_S, CHUNK_S = 0.020, 0.160
 TURN_S = 6.0
@@ -64,7 +59,7 @@ def seen(load: Load, recogniser: Recogniser, thread: Executor) -> Seen:
     begin = time.monotonic() + 0.05
     heard = thread.submit(worker.run)
     try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop if LOOP == "uvloop" else None) as runner:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             late = runner.run(_played(load, begin, worker.inbox.put))
     finally:
         worker.inbox.put(None)
