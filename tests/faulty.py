@@ -56,8 +56,8 @@ class FaultyAsr(ScriptedAsr):
     def alive(self) -> bool:
         return self._fault.alive
 
-    def stream(self, on_partial: OnPartial, *, language: str = "en") -> "FaultyStream":
-        stream = super().stream(on_partial, language=language)
+    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> "FaultyStream":
+        stream = super().stream(on_partial, language=language, asked=asked)
         faulty = FaultyStream(stream._timeline, on_partial, stream._settle_ms, stream._finish_ms)
         faulty._fault = self._fault
         return faulty

@@ -16,9 +16,10 @@ from voicepipe.call import Call
 from voicepipe.call_api import ReplyRequest
 from voicepipe.config import Config
 from voicepipe.control import Control
-from voicepipe.engines.base import Delta, Engines, ToolCall
+from voicepipe.engines.base import Delta, Engines, OnPartial, ToolCall
 from voicepipe.engines.scripted import (
     ScriptedAsr,
+    ScriptedAsrStream,
     ScriptedLlm,
     ScriptedReader,
     ScriptedTts,
@@ -135,6 +136,8 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     transfers: Transfers | None = None
     transferred: list[str] = []
     """Where the line was asked to send its caller, in order."""
+    asked: list[str] = []
+    """What the recogniser was told that the agent had said, when each utterance began."""
     firsts: list[str] = []
     """The phrases that went before others at the voice, since nothing was heard until they were there."""
     settings: dict[str, Any] = {}
@@ -231,6 +234,7 @@ class Recording:
     events: list[tuple[float, CallEvent]]
     story: list[str]
     """What `told` said of each event when it came: items change afterwards."""
+    asr: "TellingAsr"
     llm: ScriptedLlm
     tts: ScriptedTts
     control: Control
@@ -256,6 +260,18 @@ class Recording:
                     break
                 end = at
         return end
+
+
+class TellingAsr(ScriptedAsr):
+    """Keeps what it was told."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.asked: list[str] = []
+
+    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> ScriptedAsrStream:
+        self.asked.append(asked)
+        return super().stream(on_partial, language=language, asked=asked)
 
 
 def told(event: CallEvent) -> str:
@@ -301,7 +317,7 @@ async def play(
     delays = scenario.delays
     replies = {said: _reply(text) for said, text in scenario.replies.items()}
     llm = ScriptedLlm(replies, delays.first_token_ms, delays.token_ms, delays.llm_stalls_after, delays.llm_fails)
-    asr = ScriptedAsr(scenario.hears, delays.settle_ms, delays.settle_ms)
+    asr = TellingAsr(scenario.hears, delays.settle_ms, delays.settle_ms)
     tts = ScriptedTts(first_ms=delays.tts_ms, rate=RATE, stalls_at=delays.tts_stalls_at)
     turn = None if scenario.voice_complete is None else ScriptedTurnModel(scenario.voice_complete)
     reader = None if scenario.turn_ends is None else ScriptedReader(scenario.turn_ends)
@@ -342,7 +358,7 @@ async def play(
         await control.run()
         for client in clients:
             client.cancel()
-    return Recording(scenario, line, events, story, llm, tts, control, refused)
+    return Recording(scenario, line, events, story, asr, llm, tts, control, refused)
 
 
 async def _press(presses: Presses, control: Control) -> None:

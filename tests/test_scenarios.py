@@ -30,6 +30,8 @@ async def test_scenario(path: Path) -> None:
     assert recording.refused == scenario.refused
     assert recording.line.transferred == scenario.transferred
     rungs = [event.record.ladder for _, event in recording.events if isinstance(event, ReplyDone)]
+    if scenario.asked:
+        assert recording.asr.asked == scenario.asked
     if scenario.firsts:
         assert [text for text in recording.tts.firsts if text.strip()] == scenario.firsts
     if scenario.ladder:

@@ -140,11 +140,11 @@ class Call:
 
     def _open_at(self, start: int) -> None:
         item_id = self.ids.new("item")
-        language = self.dialogue.settings.agent.language
+        language, asked = self.dialogue.settings.agent.language, self.dialogue.asked
 
         def listen() -> AsrStream:
             with owned_by(self.id):
-                return self._engines.asr.stream(partial(self._partial, item_id), language=language)
+                return self._engines.asr.stream(partial(self._partial, item_id), language=language, asked=asked)
 
         record, sound = TurnRecord(self.ids.new("turn")), self.ear.since(start, self.committed_to)
         voice = self._engines.turn.stream() if self._engines.turn else None

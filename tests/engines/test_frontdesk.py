@@ -163,6 +163,13 @@ def test_hangs_up_where_it_may(desk: Dialogue, said: str) -> None:
     assert "bye" in other.say(said).lower() and not other.calls
 
 
+def test_does_not_hang_up_on_a_guess(desk: Dialogue) -> None:
+    """ "Hello, I want to book a table" was heard like this, and the call was over."""
+    caller = Caller(desk, (END_CALL_TOOL,))
+    assert caller.say("oh hell want to good evening all") == AGENT.not_understood[0]
+    assert not caller.calls
+
+
 def test_does_not_hang_up_in_the_middle_of_a_booking(desk: Dialogue) -> None:
     caller = Caller(desk, (END_CALL_TOOL,))
     caller.say("i would like to book a table")

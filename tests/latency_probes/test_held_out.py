@@ -9,6 +9,7 @@ from latency_probes.clips import FOLDER
 from latency_probes.generate import read_sentences
 from latency_probes.guest_file import guests
 from voicepipe.agent_store import load_agents
+from voicepipe.engines.sphinx_answers import values
 from voicepipe.engines.sphinx_language import ordinary
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +41,7 @@ def test_no_text_is_one_that_the_server_was_made_with() -> None:
 
 def test_what_guests_say_of_their_own_accord_is_worded_apart() -> None:
     """What they answer ("four", "on friday") can be worded in few ways, and is ordinary by nature."""
-    known = {plain(text) for text in made_with()}
+    known = {plain(text) for text in (*made_with(), *values())}
     for act in (act for guest in guests() for act in guest.acts):
         asides = (aside.text for aside in act.aside.values())
         said = {plain(text) for text in (act.opens, act.goes_on, *asides, act.over, *act.corrects.values())}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.turn.answers import MOST_WORDS, agrees, answers, declines, to_be_done
+from voicepipe.turn.answers import MOST_WORDS, agrees, answers, declines, to_be_done, wanted
 from voicepipe.turn.completeness import LEADS_ON
 
 MANY, DAY, TIME = "With pleasure. For how many people?", "For which day?", "And at what time?"
@@ -15,12 +15,38 @@ HELP = "Harbour House, good day. How can I help you?"
 
 
 @pytest.mark.parametrize(
+    ("asked", "wants"),
+    [
+        (MANY, "value"),
+        (BOOK, "yes"),
+        (RIGHT, "yes"),
+        (ELSE, "yes"),
+        (f"On Mondays we are closed. {DAY}", "value"),
+        (NAME, "name"),
+        (TELL, "name"),
+        (PHONE, ""),
+        (SPELL, ""),
+        (HELP, ""),
+        ("We are open until ten.", ""),
+        ("", ""),
+    ],
+)
+def test_what_a_question_is_answered_with(asked: str, wants: str) -> None:
+    assert wanted(asked) == wants
+
+
+@pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (MANY, "four, for four, four people please, we are four, just me, twenty five, two adults and two children, 4"),
+        (
+            MANY,
+            "four, for four, four people please, we are four, just me, twenty five, two adults and two children, 4, "
+            "we'll be five, there will be six of us, only me, me and my wife, my wife and i, two adults and one child",
+        ),
         (
             DAY,
-            "friday, on friday evening, tomorrow, the twenty first of june, june the third, 21st, day after tomorrow",
+            "friday, on friday evening, tomorrow, the twenty first of june, june the third, 21st, day after tomorrow, "
+            "on the eighth of may",
         ),
         (TIME, "seven, at seven thirty, half past seven, quarter to eight in the evening, 7:30, seven pm, at noon"),
         (TIME, "eight o'clock, 8 o'clock please, at about seven, make it eight, 7:30 p.m."),
@@ -28,8 +54,8 @@ HELP = "Harbour House, good day. How can I help you?"
             BOOK,
             "yes please, yes, no thank you, yes that's right, no for five, that would be great thanks, oh yes please",
         ),
-        (RIGHT, "correct, yes it is, no it's six, that's right, exactly, no"),
-        (NAME, "smith, ann brown, it's ann brown, my name is ann brown"),
+        (RIGHT, "correct, yes it is, no it's six, that's right, exactly, no, yes but at eight"),
+        (NAME, "smith, under ann brown, ann brown, it's ann brown, my name is ann brown"),
         (WHO, "this is mary jones"),
         (TELL, "john smith"),
         ("What is your name?", "smith"),

@@ -141,6 +141,15 @@ def test_a_few_words_that_answer_what_was_asked_are_complete() -> None:
     assert Endpointer(CONFIG).may_end("for four", many)
 
 
+@pytest.mark.parametrize("text", ["wait", "wait a moment", "stop please", "hold on", "just a moment please", "no wait"])
+def test_nobody_waits_for_an_answer_to_wait(text: str) -> None:
+    """Behind "wait a moment" a voice paused for 150 ms, and went on with "please": the reply was cut and begun again."""
+    verdict = Endpointer(CONFIG).judge(Evidence(text, end_logprob=0.0))
+    assert verdict.confident and verdict.required_ms == CONFIG.yes_ms
+    asks = Endpointer(CONFIG).judge(Evidence("wait can i bring my dog", end_logprob=0.0))
+    assert asks.required_ms == CONFIG.sure_ms
+
+
 def test_behind_a_lone_yes_a_but_may_follow() -> None:
     """A booking cannot be taken back, and three voices of the probes pause for up to 260 ms at that comma."""
     shall = "A table for four on Friday. Is that right?"

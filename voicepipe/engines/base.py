@@ -121,7 +121,10 @@ class AsrStream(Protocol):
 
 
 class Asr(Engine, Protocol):
-    def stream(self, on_partial: OnPartial, *, language: str = "en") -> AsrStream: ...
+    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> AsrStream:
+        """Begin an utterance. `asked`: what the agent has said since the caller spoke last; a recogniser that can may
+        expect an answer."""
+        ...
 
 
 # --- language ---------------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from voicepipe.engines.scripted import pause
 class DelayedAsrStream:
     """Adds its delay to each partial, to `settle`, and to `finish` when sound came after the last settle."""
 
-    def __init__(self, asr: Asr, asr_ms: float, on_partial: OnPartial, language: str) -> None:
-        self._inner = asr.stream(self._later, language=language)
+    def __init__(self, asr: Asr, asr_ms: float, on_partial: OnPartial, language: str, asked: str) -> None:
+        self._inner = asr.stream(self._later, language=language, asked=asked)
         self._asr_ms = asr_ms
         self._on_partial = on_partial
         self._unsettled = True
@@ -71,8 +71,8 @@ class DelayedAsr(_Around):
         self._inner = inner
         self._asr_ms = asr_ms
 
-    def stream(self, on_partial: OnPartial, *, language: str = "en") -> DelayedAsrStream:
-        return DelayedAsrStream(self._inner, self._asr_ms, on_partial, language)
+    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> DelayedAsrStream:
+        return DelayedAsrStream(self._inner, self._asr_ms, on_partial, language, asked)
 
 
 class DelayedLlm(_Around):

@@ -124,7 +124,7 @@ class ScriptedAsr(_Lifeless):
         self.streams = 0
         """Streams made so far."""
 
-    def stream(self, on_partial: OnPartial, *, language: str = "en") -> ScriptedAsrStream:
+    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> ScriptedAsrStream:
         timeline = self._timelines[self.streams % len(self._timelines)] if self._timelines else ()
         self.streams += 1
         return ScriptedAsrStream(timeline, on_partial, self._settle_ms, self._finish_ms)

@@ -26,6 +26,7 @@ from voicepipe.engines.sphinx_language import Language
 from voicepipe.engines.sphinx_recognition import CHUNK, PIECE, Recognition
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineBusy, EngineDead, EngineError
+from voicepipe.turn.answers import Wanted, wanted
 from voicepipe.turn.patience import Patience
 
 log = logging.getLogger(__name__)
@@ -49,7 +50,8 @@ class SphinxAsr:
     """Implements `base.Asr` and `base.Mortal`: where decoders hang, or fail and fail, all are left behind and loaded
     again. Decoders are shared by all calls: one is loaded by `start`, the others behind its back, up to `decoders`.
 
-    `phrases`: what callers are likely to say; they adapt the language model. `language` is ignored: it is English.
+    `phrases`: what callers are likely to say; they adapt the language model, as what the agent has asked does for an
+    utterance. `language` is ignored: it is English.
     `stall_s`: a job that takes so much longer than its sound hangs.
     """
 
@@ -85,11 +87,11 @@ class SphinxAsr:
         """See `Lends`."""
         return self._decoders.lent if self._decoders else 0
 
-    def stream(self, on_partial: OnPartial, *, language: str = "en") -> "SphinxStream":
+    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> "SphinxStream":
         """While decoders are loaded again, calls that go on have streams that hear nothing and say why."""
         if self._decoders is None:
             raise EngineError("SphinxAsr was not started.")
-        return self._decoders.stream(on_partial)
+        return self._decoders.stream(on_partial, wanted(asked))
 
     async def _load(self) -> "Decoders":
         # Loading has a thread of its own, which yields to all others: it takes as long as three seconds of sound.
@@ -168,8 +170,8 @@ class Decoders:
         free, self._free = self._free, deque()
         await asyncio.to_thread(_free_all, free)
 
-    def stream(self, on_partial: OnPartial) -> "SphinxStream":
-        stream = SphinxStream(self, on_partial)
+    def stream(self, on_partial: OnPartial, wants: Wanted) -> "SphinxStream":
+        stream = SphinxStream(self, on_partial, wants)
         if self._closed:
             stream.fail()
         else:
@@ -257,11 +259,12 @@ def _load(language: Language) -> Decoder:
 class SphinxStream:
     """One utterance. Sound that comes before a decoder is free waits."""
 
-    def __init__(self, decoders: Decoders, on_partial: OnPartial) -> None:
+    def __init__(self, decoders: Decoders, on_partial: OnPartial, wants: Wanted) -> None:
         self.over = self._finishing = False
         self.owner = owner()
         self._decoders = decoders
         self._on_partial = on_partial
+        self._wants = wants
         self._lane = decoders.worker.lane()
         self._ready: asyncio.Future[Recognition] = asyncio.get_running_loop().create_future()
         self._inbox: deque[Pcm] = deque()
@@ -271,7 +274,7 @@ class SphinxStream:
 
     def begin(self, decoder: Decoder) -> None:
         """The decoder is this stream's until it is over."""
-        self._ready.set_result(Recognition(decoder, self._inbox))
+        self._ready.set_result(Recognition(decoder, self._inbox, self._wants))
         self._pump()
 
     def fail(self) -> None:

@@ -19,8 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicepipe.audio import Pcm
+from voicepipe.engines.sphinx_answers import WEIGHTS, names_arpa, values_arpa
 from voicepipe.engines.sphinx_language import Language, as_heard, numbers_arpa
 from voicepipe.errors import EngineError, EngineMissing
+from voicepipe.turn.answers import Wanted
 
 LOG10_OF_BASE = math.log10(1.0001)
 """pocketsphinx counts log-probabilities to this base."""
@@ -57,6 +59,8 @@ ENDS_SLOPE, ENDS_OFFSET = 4 / 3, -0.45
 """From the log10 probability that the turn ends to the scale of a language model's </s>, which endpointing knows."""
 
 POINTER, TEXT, NUMBER, SIZE = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_size_t
+MODELS = (TEXT * 4)(b"english", b"own", b"values", b"names")
+"""What the language model of MIXED is mixed of."""
 FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "err_set_loglevel_str": (NUMBER, TEXT),
     "ps_config_init": (POINTER, POINTER),
@@ -128,6 +132,7 @@ class Decoder:
         """`language`: what callers are likely to say. Raises EngineMissing, EngineError."""
         self._decoder: int | None = None
         self._lm: int | None = None
+        self._mixed: int | None = None
         self._mean = np.array(WIDE)
         self._c, model = _library()
         config = self._c.ps_config_init(None)
@@ -152,8 +157,10 @@ class Decoder:
         self._lm = self._read(config, model / "en-us.lm.bin")
         self._adapt(config, language.arpa)
 
-    def start(self, voice: Pcm, *, narrow: bool = False) -> None:
-        """Begin an utterance; `voice` is how it begins, int16[n] without silence. `narrow`: it was sampled at 8 kHz."""
+    def start(self, voice: Pcm, *, narrow: bool = False, wants: Wanted = "") -> None:
+        """Begin an utterance; `voice` is how it begins, int16[n] without silence. `narrow`: it was sampled at 8 kHz.
+        `wants`: what the caller has been asked for."""
+        self._expect(wants)
         mean = np.array(NARROW if narrow else WIDE)
         if frames := voice.size // FRAME:
             # Ending an utterance searches all of it, though it was fed without a search: here by one that costs little.
@@ -166,6 +173,12 @@ class Decoder:
             mean += OWN_SHARE * (moved - mean) * (MEAN_FRAMES + frames) / frames
         self._mean = mean
         self._begin(mean)
+
+    def _expect(self, wants: Wanted) -> None:
+        answers = sum(WEIGHTS[wants])
+        shares = (1 - PHRASES_WEIGHT, PHRASES_WEIGHT)
+        weights = (ctypes.c_float * 4)(*((1 - answers) * share for share in shares), *WEIGHTS[wants])
+        self._c.ngram_model_set_interp(self._mixed, MODELS, weights)
 
     def _begin(self, mean: NDArray[np.float64]) -> None:
         self._check(self._c.ps_start_stream(self._decoder))
@@ -245,25 +258,26 @@ class Decoder:
 
     def free(self) -> None:
         """Give the memory back, which takes 50 ms; the decoder must not be used again."""
-        decoder, lm, self._decoder, self._lm = self._decoder, self._lm, None, None
-        _free(self._c, decoder, lm)
+        decoder, models = self._decoder, (self._mixed, self._lm)
+        self._decoder = self._mixed = self._lm = None
+        _free(self._c, decoder, models)
 
     def __del__(self) -> None:
         """One that nobody knows any more does so itself; on a thread, for the event loop may be who forgot it."""
         if self._decoder and not sys.is_finalizing():
-            freed = self._c, self._decoder, self._lm
+            freed = self._c, self._decoder, (self._mixed, self._lm)
             threading.Thread(target=_free, args=freed, name="sphinx-free", daemon=True).start()
 
     def _adapt(self, config: int, arpa: str) -> None:
-        """Interpolate the model's language model with `arpa`; add the searches that need none."""
-        own = self._made(config, arpa)
-        models, names = (POINTER * 2)(self._lm, own), (TEXT * 2)(b"english", b"own")
-        weights = (ctypes.c_float * 2)(1 - PHRASES_WEIGHT, PHRASES_WEIGHT)
-        mixed = self._c.ngram_model_set_init(config, models, names, weights, 2)
-        self._c.ngram_model_set_interp(mixed, names, weights)
+        """Interpolate the model's language model with `arpa` and the answers; add the searches that need none."""
+        made = [self._made(config, text) for text in (arpa, values_arpa(), names_arpa())]
+        equal = (ctypes.c_float * 4)(*[1 / 4] * 4)
+        self._mixed = self._c.ngram_model_set_init(config, (POINTER * 4)(self._lm, *made), MODELS, equal, 4)
+        self._expect("")
         numbers = self._made(config, numbers_arpa())
-        added = [self._c.ps_add_lm(self._decoder, MIXED, mixed), self._c.ps_add_lm(self._decoder, NUMBERS, numbers)]
-        for model in (own, mixed, numbers):  # whoever uses them keeps them
+        searches = ((MIXED, self._mixed), (NUMBERS, numbers))
+        added = [self._c.ps_add_lm(self._decoder, name, model) for name, model in searches]
+        for model in (*made, numbers):  # whoever uses them keeps them
             self._c.ngram_model_free(model)
         self._check(min(added))
         self._check(self._c.ps_add_keyphrase(self._decoder, CHEAP, b"the"))
@@ -288,8 +302,8 @@ class Decoder:
             raise EngineError("pocketsphinx failed; its log says why at log level ERROR.")
 
 
-def _free(c: ctypes.CDLL, decoder: int | None, lm: int | None) -> None:
+def _free(c: ctypes.CDLL, decoder: int | None, models: Iterable[int | None]) -> None:
     if decoder:
         c.ps_free(decoder)
-    if lm:
-        c.ngram_model_free(lm)
+    for model in filter(None, models):
+        c.ngram_model_free(model)

@@ -127,8 +127,9 @@ def numbers_arpa() -> str:
     return arpa(dictated())
 
 
-def arpa(sentences: Sequence[str]) -> str:
-    """A trigram model of `sentences` with half of the mass left to shorter histories, in the ARPA format."""
+def arpa(sentences: Sequence[str], seen: float = 0.5) -> str:
+    """A trigram model of `sentences` in the ARPA format. `seen`: of the mass after a history, for the words that stand
+    there; the rest is left to shorter histories."""
     counts: list[dict[tuple[str, ...], int]] = [{}, {}, {}]
     for sentence in sentences:
         words = ("<s>", *sentence.split(), "</s>")
@@ -139,16 +140,16 @@ def arpa(sentences: Sequence[str]) -> str:
     total = sum(counts[0].values())
     probability = [{gram: n / total for gram, n in counts[0].items()}]
     for shorter, more in itertools.pairwise(counts):
-        probability.append({gram: 0.5 * n / shorter[gram[:-1]] for gram, n in more.items()})
+        probability.append({gram: seen * n / shorter[gram[:-1]] for gram, n in more.items()})
     lines = ["\\data\\", *(f"ngram {order}={len(grams)}" for order, grams in enumerate(counts, 1))]
     for order, known in enumerate(probability, 1):
         lines += ["", f"\\{order}-grams:"]
-        seen: dict[tuple[str, ...], float] = {}
+        without: dict[tuple[str, ...], float] = {}
         """By history: what the words that were seen after it have without it."""
         if order < len(probability):
             for gram in probability[order]:
-                seen[gram[:-1]] = seen.get(gram[:-1], 0.0) + known[gram[1:]]
+                without[gram[:-1]] = without.get(gram[:-1], 0.0) + known[gram[1:]]
         for gram, p in sorted(known.items()):
-            backoff = f"\t{math.log10(0.5 / max(1e-6, 1 - seen.get(gram, 0.0))):.4f}" if order < 3 else ""
+            backoff = f"\t{math.log10((1 - seen) / max(1e-6, 1 - without.get(gram, 0.0))):.4f}" if order < 3 else ""
             lines.append(f"{math.log10(p):.4f}\t{' '.join(gram)}{backoff}")
     return "\n".join([*lines, "", "\\end\\", ""])

@@ -12,6 +12,7 @@ from voicepipe.engines.denoise import HOP, Denoiser
 from voicepipe.engines.sphinx_decoder import Decoder
 from voicepipe.engines.sphinx_numbers import is_dictated
 from voicepipe.errors import EngineError
+from voicepipe.turn.answers import Wanted
 
 CHUNK = ms_to_samples(60)
 """Sound is decoded in pieces of at least this length, and looked at for a partial after PARTIAL."""
@@ -39,8 +40,10 @@ class Recognition:
     job that is dropped before.
     """
 
-    def __init__(self, decoder: Decoder, inbox: deque[Pcm]) -> None:
+    def __init__(self, decoder: Decoder, inbox: deque[Pcm], wants: Wanted = "") -> None:
+        """`wants`: what the caller has been asked for."""
         self.decoder = decoder
+        self._wants = wants
         self.heard = 0
         """Samples taken from the inbox."""
         self._inbox = inbox
@@ -143,7 +146,7 @@ class Recognition:
             voice = sound[begins:]
             if voice.size < BEGINNING and not last:
                 return
-            self.decoder.start(voice[:BEGINNING_MOST], narrow=bool(self._denoiser.narrow))
+            self.decoder.start(voice[:BEGINNING_MOST], narrow=bool(self._denoiser.narrow), wants=self._wants)
             self._open = True
             self._begun = max(0, begins - LEAD)
             sound = sound[self._begun :]

@@ -81,7 +81,7 @@ class WhisperAsr:
         await self._life.close()
         self._passes = None
 
-    def stream(self, on_partial: OnPartial, *, language: str = "en") -> "WhisperStream":
+    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> "WhisperStream":
         """While the model is loaded again, calls that go on have streams that hear nothing and say why."""
         if self._passes is None:
             raise EngineError("WhisperAsr was not started.")

@@ -5,6 +5,7 @@
 """
 
 import re
+from typing import Literal
 
 from voicepipe.turn import english
 from voicepipe.turn.completeness import DIGITS, LEADS_ON, VERBS
@@ -24,6 +25,9 @@ def _any(words: str) -> str:
     return "|".join(word.replace("_", " ") for word in words.split())
 
 
+Wanted = Literal["", "yes", "value", "name"]
+"""A yes or a no; a number, a day, a time; a person's name."""
+
 QUESTION = re.compile(r"[^.?!]*\?")
 INVITES = re.compile(r"\b(?:help|assist|do for)\b")
 """"How can I help you?" asks for a sentence, of which "yes" is mostly the beginning."""
@@ -35,7 +39,10 @@ DETAIL = re.compile(r"\b(?:what|which|when|where|how|tell me|give me|let me know
 
 UNITS = "|".join(english.UNITS[1:])
 TENS = "|".join(english.TENS)
-NUMBER = rf"(?:\d+|(?:{TENS})(?: (?:{UNITS}))?|{UNITS}|a couple|a dozen|half a dozen|just me|myself)"
+NUMBER = (
+    rf"(?:\d+|(?:{TENS})(?: (?:{UNITS}))?|{UNITS}|a couple|a dozen|half a dozen|"
+    rf"(?:just|only) (?:me|myself)|myself|me and my \w+|my \w+ and (?:i|me))"
+)
 ORDINAL = rf"(?:\d+(?:st|nd|rd|th)|(?:(?:twenty|thirty) )?(?:{'|'.join(english.ORDINALS)}))"
 WEEKDAY = "|".join(english.WEEKDAYS)
 PART = _any("morning noon lunch lunchtime afternoon evening night")
@@ -67,17 +74,18 @@ NO_MORE = _any("that(?:'s|_is|_would_be|_will_be)_(?:it|all)")
 COURTESY = "please|thanks(?: a lot)?|thank you(?: very much| so much)?|sir|madam|ma'am|then|indeed|really"
 DOUBT = "actually|maybe|probably|perhaps"
 BEFORE = (
-    r"oh|well|so|um|uh|er|hm|and|just|only|it's|it is|it will be|that's|we are|we're|there are|make it|for|on|at|"
+    r"oh|well|so|um|uh|er|hm|and|just|only|it's|it is|it will be|that's|we are|we're|we'll be|we will be|there are|"
+    r"there will be|there'll be|make it|for|on|at|"
     r"around|about|by"
 )
 BESIDE = (
-    r"people|persons?|guests?|adults?|children|kids?|seats?|of us|(?:a )?table for|[ap] ?m|o'?clock|"
+    r"people|persons?|guests?|adults?|child|children|kids?|seats?|of us|(?:a )?table for|[ap] ?m|o'?clock|"
     r"in the (?:morning|afternoon|evening)"
 )
 
 VALUES = rf"{TIME}|{DAY}|{NUMBER}|{BEFORE}|{BESIDE}|{COURTESY}"
 SAYS_A_VALUE = re.compile(rf"\b(?:{TIME}|{DAY}|{NUMBER})\b")
-ALL_VALUES = re.compile(rf"(?:{VALUES}|{DOUBT}|no|yes|sorry)(?: (?:{VALUES}|{DOUBT}|no|yes|sorry))*")
+ALL_VALUES = re.compile(rf"(?:{VALUES}|{DOUBT}|no|yes|but|sorry)(?: (?:{VALUES}|{DOUBT}|no|yes|but|sorry))*")
 YES_OR_NO = re.compile(
     rf"(?:(?:{FILLERS}) )*(?:{YES}|{IN_SHORT}|{NO}|{NO_MORE})"
     rf"(?: (?:{YES}|{IN_SHORT}|{NO}|{NO_MORE}|{COURTESY}|{DOUBT}))*"
@@ -97,7 +105,25 @@ DISSENT = re.compile(
 )
 """A no, whatever stands before it ("okay no", "of course not") and behind."""
 LONE = frozenset("yes yeah yep yup no nope nah okay ok sure right".split())
-NAME_GIVEN = re.compile(r"(?:(?:oh|well|um|uh|yes|sure|it's|it is|this is|i'm|i am|(?:my|the) name(?: is|'s)) )*(.+)")
+MOMENT = r"(?:a|one|just a|just one) (?:moment|minute|second|sec)"
+WAIT = re.compile(
+    rf"(?:(?:{FILLERS}|no|sorry|please) )*(?:wait|stop|hold on|hang on|{MOMENT})"
+    rf"(?: (?:wait|stop|hold on|hang on|{MOMENT}|{COURTESY}))*"
+)
+NAME_GIVEN = re.compile(
+    r"(?:(?:oh|well|um|uh|yes|sure|it's|it is|this is|i'm|i am|under|(?:my|the) name(?: is|'s)) )*(.+)"
+)
+
+
+def wanted(asked: str) -> Wanted:
+    """What the last question of `asked`, the agent's words, is answered with. Empty: it wants a sentence, or what is
+    dictated in parts, as a telephone number; or there is no question."""
+    question = _question(asked)
+    if not question or INVITES.search(question) or DICTATES.search(question):
+        return ""
+    if NAMES.search(question):
+        return "name"
+    return "value" if DETAIL.search(question) else "yes"
 
 
 def answers(text: str, asked: str) -> bool:
@@ -105,14 +131,13 @@ def answers(text: str, asked: str) -> bool:
 
     A yes or no, a number of people, a day, a time; a name where one was asked for. Not the parts of what people
     dictate, as telephone numbers are."""
-    question = _question(asked)
-    said = plain(text)
+    wants, said = wanted(asked), plain(text)
     words = said.split()
-    if not question or not 0 < len(words) <= MOST_WORDS or INVITES.search(question) or DICTATES.search(question):
+    if not wants or not 0 < len(words) <= MOST_WORDS:
         return False
-    if NAMES.search(question):
+    if wants == "name":
         return _is_name(said)
-    if not DETAIL.search(question) and YES_OR_NO.fullmatch(said):
+    if wants == "yes" and YES_OR_NO.fullmatch(said):
         return True
     return bool(ALL_VALUES.fullmatch(said) and SAYS_A_VALUE.search(said)) and not _goes_on(words)
 
@@ -120,6 +145,12 @@ def answers(text: str, asked: str) -> bool:
 def is_lone(text: str) -> bool:
     """Whether `text` is a yes or a no without so much as a "please", which is how "yes, but ..." begins."""
     return plain(text) in LONE
+
+
+def asks_to_wait(text: str) -> bool:
+    """Whether `text` is "wait a moment" or the like, and nothing else. "Please" may follow, and nobody waits for what
+    the agent says to it."""
+    return bool(WAIT.fullmatch(_short(text)))
 
 
 def agrees(text: str, *, repeating: bool = False) -> bool:
@@ -159,7 +190,8 @@ def _question(asked: str) -> str:
 def _goes_on(words: list[str]) -> bool:
     """Its last word wants another, or it is three digits in a row: of a telephone number, not of guests."""
     digits = [word in DIGITS or word.isdigit() for word in words]
-    return words[-1] in LEADS_ON or any(all(digits[at : at + 3]) for at in range(len(words) - 2))
+    leads_on = words[-1] in LEADS_ON and words[-2:] not in (["of", "may"], ["and", "i"])
+    return leads_on or any(all(digits[at : at + 3]) for at in range(len(words) - 2))
 
 
 def _is_name(said: str) -> bool:

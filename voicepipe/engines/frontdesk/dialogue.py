@@ -26,6 +26,9 @@ MARGIN = 0.03
 INTERJECTION = 0.5
 """In the middle of a task, a match for something else must be as good as this."""
 
+ENDING = 0.6
+"""What would end the call must be as good as this: it cannot be taken back."""
+
 SURE = 0.75
 """A match as good as this is something else even if a detail could be read from it ("parking for two cars")."""
 
@@ -128,6 +131,8 @@ class Dialogue:
         if match.score < ACCEPT or match.margin < MARGIN:
             return self._missed(state)
         intent = self.intents[match.name]
+        if intent.end_call and match.score < ENDING:
+            return self._missed(state)
         if intent.slots:
             return self._begun(state, intent, text)
         return replace(state, misses=0), self._plain(state, intent)
