@@ -50,6 +50,23 @@ def test_no_number_or_not_a_number_alone(heard: str) -> None:
     assert not is_dictated(heard)
 
 
+@pytest.mark.parametrize(
+    ("heard", "asked_for"),
+    [
+        ("my number is five five five there is there a nine nine", True),
+        ("fight fight fight one oh two oh", True),
+        ("it's for four one six to eight nine", True),
+        ("sorry i do not have my number here", False),
+        ("my name is john smith", False),
+        ("no for three people", False),
+        ("why do you need that", False),
+    ],
+)
+def test_where_digits_were_asked_for_fewer_need_to_be_heard(heard: str, asked_for: bool) -> None:
+    assert is_dictated(heard, asked=True) == asked_for
+    assert not is_dictated(heard)
+
+
 def test_nothing_but_digits_is_looked_for() -> None:
     words = {word for sentence in dictated() for word in sentence.split()}
     assert words == {*DIGITS, "double", "triple", *LEAD.split()}
@@ -74,7 +91,7 @@ def test_a_number_is_heard_better(monkeypatch: pytest.MonkeyPatch) -> None:
         return found
 
     with_numbers = heard()
-    monkeypatch.setattr(sphinx_recognition, "is_dictated", lambda text: False)
+    monkeypatch.setattr(sphinx_recognition, "is_dictated", lambda text, asked: False)
     without = heard()
     decoder.free()
     number = "five five five two two one one"

@@ -24,7 +24,7 @@ HELP = "Harbour House, good day. How can I help you?"
         (f"On Mondays we are closed. {DAY}", "value"),
         (NAME, "name"),
         (TELL, "name"),
-        (PHONE, ""),
+        (PHONE, "digits"),
         (SPELL, ""),
         (HELP, ""),
         ("We are open until ten.", ""),

@@ -143,7 +143,7 @@ def test_a_few_words_that_answer_what_was_asked_are_complete() -> None:
 
 @pytest.mark.parametrize("text", ["wait", "wait a moment", "stop please", "hold on", "just a moment please", "no wait"])
 def test_nobody_waits_for_an_answer_to_wait(text: str) -> None:
-    """Behind "wait a moment" a voice paused for 150 ms, and went on with "please": the reply was cut and begun again."""
+    """Behind "wait a moment" a voice paused for 150 ms, and then said "please": the reply was cut and begun again."""
     verdict = Endpointer(CONFIG).judge(Evidence(text, end_logprob=0.0))
     assert verdict.confident and verdict.required_ms == CONFIG.yes_ms
     asks = Endpointer(CONFIG).judge(Evidence("wait can i bring my dog", end_logprob=0.0))

@@ -13,7 +13,13 @@ from voicepipe.engines.sphinx_names import MEN, SURNAMES, WOMEN
 from voicepipe.turn import english
 from voicepipe.turn.answers import Wanted
 
-WEIGHTS: dict[Wanted, tuple[float, float]] = {"": (0, 0), "yes": (0.2, 0.1), "value": (0.3, 0), "name": (0, 0.3)}
+WEIGHTS: dict[Wanted, tuple[float, float]] = {
+    "": (0, 0),
+    "yes": (0.2, 0.1),
+    "value": (0.3, 0),
+    "name": (0, 0.3),
+    "digits": (0, 0),  # A second search finds them: `sphinx_numbers.py`.
+}
 """Shares of `values` and of `names` in the decoder's language model, by what is asked for. More is no better. Who is
 asked whether all is right may say "no, my name is ..."."""
 BARE = 10

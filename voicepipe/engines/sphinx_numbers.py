@@ -1,7 +1,8 @@
 """Numbers that are dictated: telephone, order or card numbers. Pure.
 
 A language model of English makes words of quick digits: "a cake" of "eight eight", "of you" of "oh two". Where most
-words that were heard are digits, the sound is searched once more for nothing but digits.
+words that were heard are digits, or two in five where digits were asked for, the sound is searched once more for
+nothing but digits.
 """
 
 import functools
@@ -15,11 +16,16 @@ LENGTHS = (4, 7, 10)
 """Of parts and wholes of telephone numbers."""
 LEAST, SHARE = 4, 2 / 3
 """So many words behind the lead are digits, and such a part of all."""
+LEAST_ASKED, SHARE_ASKED = 3, 2 / 5
+"""The same where digits were asked for: other words than these are most likely digits, too."""
 
 
-def is_dictated(text: str) -> bool:
-    """Whether `text`, as the recogniser heard it, is mostly digits, and nothing else is said beside them."""
+def is_dictated(text: str, *, asked: bool = False) -> bool:
+    """Whether `text`, as the recogniser heard it, is mostly digits, and nothing else is said beside them. `asked`: the
+    agent asked for digits."""
     digits = [word in DIGITS or word in SOUND_ALIKE for word in text.removeprefix(LEAD).split()]
+    if asked:
+        return sum(digits) >= max(LEAST_ASKED, SHARE_ASKED * len(digits))
     return sum(digits) >= max(LEAST, SHARE * len(digits)) and digits[0]
 
 

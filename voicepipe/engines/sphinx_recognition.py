@@ -91,7 +91,7 @@ class Recognition:
             self._end()
             words = self.decoder.words() if self._heard else ""
             end_logprob = self.decoder.end_logprob(words, guess)
-            if is_dictated(words):
+            if is_dictated(words, asked=self._wants == "digits"):
                 words = self.decoder.as_number(np.concatenate(self._heard)[self._begun :]) or words
             self._settled = Hypothesis(f"{self._before} {words}".strip(), self.heard, end_logprob)
 

@@ -25,14 +25,15 @@ def _any(words: str) -> str:
     return "|".join(word.replace("_", " ") for word in words.split())
 
 
-Wanted = Literal["", "yes", "value", "name"]
-"""A yes or a no; a number, a day, a time; a person's name."""
+Wanted = Literal["", "yes", "value", "name", "digits"]
+"""A yes or a no; a number, a day, a time; a person's name; the digits of a telephone number or the like."""
 
 QUESTION = re.compile(r"[^.?!]*\?")
 INVITES = re.compile(r"\b(?:help|assist|do for)\b")
 """"How can I help you?" asks for a sentence, of which "yes" is mostly the beginning."""
-DICTATES = re.compile(r"\b(?:spell|letters?|phone|mobile|telephone|(?:card|account|order|reference) number|e ?mail)\b")
-"""People pause between the parts of what these ask for."""
+DIGITAL = re.compile(r"\b(?:phone|mobile|telephone|(?:card|account|order|reference) number)\b")
+SPELLED = re.compile(r"\b(?:spell|letters?|e ?mail)\b")
+"""People dictate what these two ask for, with pauses between its parts."""
 NAMES = re.compile(r"^(?!(?:is|are|was|do|does|did)\b).*\b(?:name|who)\b")
 DETAIL = re.compile(r"\b(?:what|which|when|where|how|tell me|give me|let me know|say)\b")
 """Asks for something that a yes is no answer to."""
@@ -116,11 +117,13 @@ NAME_GIVEN = re.compile(
 
 
 def wanted(asked: str) -> Wanted:
-    """What the last question of `asked`, the agent's words, is answered with. Empty: it wants a sentence, or what is
-    dictated in parts, as a telephone number; or there is no question."""
+    """What the last question of `asked`, the agent's words, is answered with. Empty: with a sentence, or letters; or
+    there is no question."""
     question = _question(asked)
-    if not question or INVITES.search(question) or DICTATES.search(question):
+    if not question or INVITES.search(question) or SPELLED.search(question):
         return ""
+    if DIGITAL.search(question):
+        return "digits"
     if NAMES.search(question):
         return "name"
     return "value" if DETAIL.search(question) else "yes"
@@ -133,7 +136,7 @@ def answers(text: str, asked: str) -> bool:
     dictate, as telephone numbers are."""
     wants, said = wanted(asked), plain(text)
     words = said.split()
-    if not wants or not 0 < len(words) <= MOST_WORDS:
+    if wants in ("", "digits") or not 0 < len(words) <= MOST_WORDS:
         return False
     if wants == "name":
         return _is_name(said)

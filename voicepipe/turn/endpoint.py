@@ -29,8 +29,8 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     answer_ms: Ms = 240
     """The same of a few words that answer what the agent asked. Never less than `sure_ms`."""
     yes_ms: Ms = 320
-    """The same of a lone yes or no: "but ..." may follow, behind a pause of its own. Never less than `answer_ms`. And of
-    "wait a moment", behind which "please" may follow, and to which nobody waits for an answer."""
+    """The same of a lone yes or no: "but ..." may follow, behind a pause of its own. Never less than `answer_ms`. Also
+    of "wait a moment", behind which "please" may follow, and to which nobody waits for an answer."""
     unsure_ms: Ms = 850
     """Hesitations inside a phrase mostly last 300 to 700 ms."""
     unfinished_ms: Ms = 950
