@@ -222,6 +222,9 @@ AGENTS = [
     in_agent("a language that is not heard", f'language = "de"\n{AGENT}',
              "'de' (language); where engines.asr is \"sphinx\", English alone is heard: set it to \"whisper\"",
              status=0),
+    in_agent("words that are never heard", f'vocabulary = ["a pizza with aioli"]\n{AGENT}',
+             "pocketsphinx knows no pronunciation of aioli, and never hears it. In examples and vocabulary",
+             status=0),
 ]  # fmt: skip
 
 MACHINES = [

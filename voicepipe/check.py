@@ -109,13 +109,26 @@ def _no_default_voice(settings: config.Config) -> Iterator[str]:
 
 
 def _unheard(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
-    """A line for each agent whose callers speak what the recogniser does not know."""
+    """A line for each agent whose callers speak what the recogniser does not know: a language, or some words."""
+    if settings.engines.asr != "sphinx":
+        return
     for agent in agents:
-        if settings.engines.asr == "sphinx" and agent.language.lower().partition("-")[0] != "en":
+        if agent.language.lower().partition("-")[0] != "en":
             yield (
                 f'Agent {agent.name} is spoken to in {agent.language!r} (language); where engines.asr is "sphinx", '
                 'English alone is heard: set it to "whisper"'
             )
+        elif said := _never_heard(agent):
+            yield f"Agent {agent.name}: {said}"
+
+
+def _never_heard(agent: Agent) -> str:
+    from voicepipe.engines.sphinx_decoder import never_heard
+
+    try:
+        return never_heard(agent.expected)
+    except EngineError:  # `_warn` tells it.
+        return ""
 
 
 async def _espeak_voices(settings: config.Config) -> Collection[str]:

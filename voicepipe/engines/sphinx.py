@@ -21,7 +21,7 @@ from voicepipe.engines.base import Hypothesis, OnPartial
 from voicepipe.engines.failures import Tried
 from voicepipe.engines.fair import Ring, owner
 from voicepipe.engines.life import IN_PROCESS, Life
-from voicepipe.engines.sphinx_decoder import Decoder, unpronounced
+from voicepipe.engines.sphinx_decoder import Decoder, never_heard
 from voicepipe.engines.sphinx_language import Language
 from voicepipe.engines.sphinx_recognition import CHUNK, PIECE, Recognition
 from voicepipe.engines.worker import Worker
@@ -97,12 +97,8 @@ class SphinxAsr:
         # Loading has a thread of its own, which yields to all others: it takes as long as three seconds of sound.
         loader = Worker("sphinx-load", nice=15)
         try:
-            if unheard := await loader.submit(unpronounced, self._phrases):
-                log.warning(
-                    "pocketsphinx knows no pronunciation of %s, and never hears it. In examples and vocabulary, write "
-                    "words that sound like it.",
-                    ", ".join(unheard),
-                )
+            if unheard := await loader.submit(never_heard, self._phrases):
+                log.warning("%s", unheard)
             language = await loader.submit(Language, self._phrases)
             first = await loader.submit(_load, language)
         except BaseException:

@@ -116,13 +116,18 @@ def _library() -> tuple[ctypes.CDLL, Path]:
     return library, Path(spec.origin).parent / "model" / "en-us"
 
 
-def unpronounced(phrases: Iterable[str]) -> list[str]:
-    """Their words that the dictionary lacks, and which are therefore never heard. Raises EngineMissing."""
+def never_heard(phrases: Iterable[str]) -> str:
+    """Which words of `phrases` are not in the dictionary, and what helps; empty: all are. Raises EngineMissing."""
     words = dict.fromkeys(word for phrase in as_heard(phrases) for word in phrase.split())
     with (_library()[1] / DICTIONARY).open(encoding="utf-8") as file:
         for line in file:
             words.pop(line.partition(" ")[0], None)
-    return list(words)
+    if not words:
+        return ""
+    return (
+        f"pocketsphinx knows no pronunciation of {', '.join(words)}, and never hears it. In examples and vocabulary, "
+        "write words that sound like it."
+    )
 
 
 class Decoder:
