@@ -77,6 +77,8 @@ def test_both_pages_before_during_and_after_a_call(pages: tuple[Page, Page]) -> 
     looked_at(playground)
     typed(playground, BOOKING)
     expect(playground.locator("#transcript .tool")).to_contain_text("check_table", timeout=PATIENT_MS)
+    # Its answer came of it, and stands below.
+    expect(playground.locator("#transcript .tool + .agent")).to_have_count(1, timeout=PATIENT_MS)
     looked_at(playground)
     dashboard.bring_to_front()
     expect(dashboard.locator("#calls tr")).to_have_count(1, timeout=PATIENT_MS)

@@ -44,7 +44,7 @@ export function handlers({ transcript, panel, onCaller, onProblem }) {
       const reopened = Boolean(record?.reopened) || (cut && !response.output.some(spokenText));
       if (reopened) transcript.reopened(response.output.map((item) => item.id));
       const tools = toolsOf(response);
-      transcript.add(...toolRows(tools));
+      transcript.add(toolRows(tools), response.output.map((item) => item.id));
       const answer = response.output.map(spokenText).join(" ");
       if (isMeasured(record)) panel.put(response.id, { record: { ...record, reopened }, answer, tools });
       panel.settle();

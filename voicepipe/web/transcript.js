@@ -164,11 +164,13 @@ export class Transcript {
     this.#items.forEach((item) => this.#close(item));
     this.#items.clear();
     this.#spoken = [];
-    if (this.#list.children.length) this.add(element("li", "note", text));
+    if (this.#list.children.length) this.add([element("li", "note", text)]);
   }
 
-  add(...rows) { // which nobody has said
-    this.#list.append(...rows);
+  /** Rows that nobody has said: above the first of these items, which came of them, or else below everything. */
+  add(rows, itemIds = []) {
+    const bubble = itemIds.map((itemId) => this.#items.get(itemId)?.bubble).find(Boolean);
+    bubble ? bubble.before(...rows) : this.#list.append(...rows);
     this.#follow();
   }
 
