@@ -123,6 +123,13 @@ def test_a_pop_that_fills_shares_with_those_nearly_as_near() -> None:
     assert few == {"fra1": 50}
 
 
+def test_the_last_quarter_of_its_places_is_shared() -> None:
+    """Of four places the last one."""
+    for calls, shared in ((2, False), (3, True)):
+        small = [seen("fra1", slots=4, calls=calls), seen("fra2", slots=4)]
+        assert any(order(chosen(small, seed))[0] == "fra2" for seed in range(50)) == shared
+
+
 def test_pops_share_a_crowd_also_where_none_is_in_time() -> None:
     far = [seen("nrt1", place=TOKYO, calls=30), seen("nrt2", place=TOKYO, calls=12)]
     counts = Counter(order(chosen(far, seed))[0] for seed in range(200))

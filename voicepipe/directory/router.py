@@ -27,7 +27,8 @@ STALE_S = 2.5
 STALE_MS_PER_S = 10.0
 """A report older than that is trusted less: its PoP counts as so much later for each second."""
 FILLING = 0.75
-"""Of its slots, with this call: from here on the nearest shares with others."""
+"""Of its slots, with this call: with more than so many taken, the nearest shares with others. Of four that is the last:
+to share from the third on sent one call in twelve up to 25 ms farther, and saved none from being turned away."""
 BAND_MS = 25.0
 """Those share that are no farther than this behind the nearest."""
 MUCH_SHORTER_MS = 60.0
@@ -193,7 +194,7 @@ def _first(in_time: Sequence[Candidate], lots: Random) -> tuple[Candidate, Why]:
 
 def _shared(nearest: Candidate, near: Sequence[Candidate], lots: Random) -> Candidate:
     """The nearest, or where it fills, one of those of the same kind that are nearly as near."""
-    if nearest.load < FILLING:
+    if nearest.load <= FILLING:
         return nearest
     band = [candidate for candidate in near if candidate.doubtful == nearest.doubtful
             and abs(candidate.near_ms - nearest.near_ms) <= BAND_MS]  # fmt: skip

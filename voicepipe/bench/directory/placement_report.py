@@ -94,7 +94,7 @@ def misses(placed: Placed) -> bool | None:
 def nearest_fills(placed: Placed) -> bool:
     """Whether the best eligible PoP had begun to share with others that are nearly as near."""
     best = best_ms(placed)
-    return any(pop.near_ms == best and pop.load >= FILLING for pop in placed.pops)
+    return any(pop.near_ms == best and pop.load > FILLING for pop in placed.pops)
 
 
 def errors(turns: Sequence[Turn]) -> dict[str, list[float]]:
