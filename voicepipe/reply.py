@@ -124,11 +124,9 @@ class Reply:
         self._stamp("commit")
         self.record.response_id = self.id
         self._gate.set()
-        settings = self.order.settings
-        order = self.order
-        self._studio.emit(
-            ReplyStarted(self.id, self.record.turn_id, settings.modality, order.metadata, order.remembered)
-        )
+        order, record = self.order, self.record.summary()
+        modality = order.settings.modality
+        self._studio.emit(ReplyStarted(self.id, record.turn_id, modality, order.metadata, order.remembered, record))
 
     async def run(self) -> None:
         """Make and play the reply; returns when the line has all of it."""

@@ -37,7 +37,9 @@ WATCH_THE_WATERFALL = """() => {
     const sounds = document.querySelector("#transcript .agent.growing") !== null;
     const latency = Number(document.getElementById("latency").textContent);
     const why = document.getElementById("why").textContent;
-    firsts.push({ sounds, latency, rows: document.querySelectorAll("#waterfall .row").length, why });
+    const rows = [...document.querySelectorAll("#waterfall .row")];
+    const bars = rows.filter((row) => row.querySelector(".bar")).length;
+    firsts.push({ sounds, latency, rows: rows.length, bars, why });
   };
   new MutationObserver(watch).observe(document.getElementById("waterfall"), { childList: true });
 }"""
@@ -138,11 +140,12 @@ def looks_like_its_turns(page: Page) -> None:
 
 
 def appeared_with_the_first_sound(page: Page) -> None:
-    """While the answer was still being said, as the page measured it; then the server's own times took its place."""
+    """While the answer was still being said, with all that was done for it; then the server's own latency came."""
     first, *others = page.evaluate("firsts")
     assert first["sounds"] and first["rows"] == 5 and first["latency"] > 0
-    assert "as this page measured it" in first["why"]
-    assert any(shown["why"].startswith("It waited") for shown in others)
+    assert first["bars"] == 5, "what was prepared in the silence is known by the first sound"
+    assert first["why"].startswith("It waited") and "as this page measured it" in first["why"]
+    assert any("as this page measured it" not in shown["why"] for shown in others)
     page.locator("#strip label").first.click()
     expect(page.locator("#why")).to_contain_text("It waited")
     expect(page.locator("#strip label")).to_have_count(2)

@@ -106,6 +106,8 @@ class ReplyStarted:
     """As the client gave it in `response.create`."""
     remembered: bool = True
     """False: made beside the conversation, which does not get its items."""
+    record: TurnSummary = TurnSummary()
+    """Of the turn, as far as it has come: what was prepared in the silence is there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,8 +65,9 @@ export class TurnPanel {
     $("turn-title").textContent = `Turn ${index + 1} of ${this.#turns.length}`;
     $("turn-empty").hidden = true;
     $("turn").hidden = false;
-    $("hidden-ms").textContent = Math.round(hiddenMs(stagesOf(record)));
-    $("hidden-so").hidden = Boolean(record.by_page);
+    const stages = stagesOf(record);
+    $("hidden-ms").textContent = Math.round(hiddenMs(stages));
+    $("hidden-so").hidden = stages.some(({ awaited }) => awaited);
     $("answer").textContent = answer && `“${answer}”`;
     showTurn($, record, { budget: BUDGET_MS, who: "you", tools });
   }

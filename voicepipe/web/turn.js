@@ -19,7 +19,7 @@ const LADDER = {
   stall: "stalled in mid-reply",
 };
 
-/** The record in a `response.done`, or null: other servers have none. */
+/** The record in a `response.created` or `response.done`, or null: other servers have none. */
 export function recordOf(response) {
   try {
     const record = JSON.parse(response.metadata?.[RECORD_KEY] ?? "null");
@@ -40,7 +40,9 @@ export function stagesOf(record) {
   const commit = record.at_commit ?? -Infinity;
   return STAGES.map(([kind, name, short, begins, ends, title]) => {
     const [from, to] = [begins ? record[begins] : 0, record[ends]];
-    if (record.open && WORK.has(kind)) return { kind, name, short, title, from: 0, to: 0, until: 0, awaited: true };
+    if (record.open && WORK.has(kind) && !Number.isFinite(to)) {
+      return { kind, name, short, title, from: 0, to: 0, until: 0, awaited: true };
+    }
     const until = WORK.has(kind) ? Math.min(to, Math.max(from, commit)) : from;
     return { kind, name, short, title, from, to, until };
   }).filter(({ from, to }) => Number.isFinite(from) && Number.isFinite(to));
@@ -74,26 +76,28 @@ export function chipsOf(record, { budget = BUDGET_MS, who = "you" } = {}) {
 /** Why the turn was confirmed when it was, and what was done by then, in a sentence each; "" if it was not. */
 export function whyOf(record, who = "you") {
   if (!Number.isFinite(record.at_commit)) return "";
-  if (record.by_page) return pageSays(record);
+  const heard = record.by_page ? pageSays(record) : "";
+  if (record.by_page && record.confident === undefined) return heard; // and the server has said nothing yet
   const whose = who === "you" ? "your" : `${who}'s`;
   const wait = `It waited ${Math.round(record.at_commit)} ms after ${whose} last sound`;
   const sure = `${record.confident ? "sure" : "not sure"} that ${who} had finished`;
   const reason = record.endpoint_reason && record.endpoint_reason !== "sure" ? ` (${record.endpoint_reason})` : "";
   const hidden = Math.round(hiddenMs(stagesOf(record)));
   const done = hidden ? ` By then the engines had worked for ${hidden} ms.` : "";
-  return `${wait}, ${sure}${reason}.${done}`;
+  return `${wait}, ${sure}${reason}.${done} ${heard}`.trim();
 }
 
-function pageSays({ turn_latency, open }) {
-  const heard = `The answer began ${Math.round(turn_latency)} ms after your last sound, as this page measured it.`;
-  return heard + (open ? " What the server did in that time is told when the answer is over." : "");
+function pageSays(record) {
+  const heard = `The answer began ${Math.round(record.turn_latency)} ms after your last sound, as this page measured it.`;
+  const awaited = stagesOf(record).some((stage) => stage.awaited);
+  return heard + (awaited ? " What else the server did in that time is told when the answer is over." : "");
 }
 
 /** All measured turns of a call in one line. Latency is never told without the turns in which it interrupted. */
 export function tallyOf(records) {
   if (!records.length) return "";
   const sorted = records.map((record) => record.turn_latency).sort((a, b) => a - b);
-  const median = sorted[Math.floor((sorted.length - 1) / 2)];
+  const median = (sorted[Math.floor((sorted.length - 1) / 2)] + sorted[Math.floor(sorted.length / 2)]) / 2;
   const reopened = records.filter((record) => record.reopened).length;
   if (records.length === 1) return `1 turn · cut in on ${reopened}`;
   return `${records.length} turns · median ${Math.round(median)} ms · cut in on ${reopened}`;

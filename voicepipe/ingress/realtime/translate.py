@@ -30,7 +30,7 @@ from voicepipe.turn.events import (
 from voicepipe.turn.timing import TurnSummary
 
 RECORD_KEY = "voicepipe.turn"
-"""Where `response.done` carries the turn's milliseconds, in its metadata."""
+"""Where `response.created` and `response.done` carry the turn's milliseconds, in their metadata."""
 
 TOOL_KEY = "voicepipe.tool."
 """Where it carries the agent's tools that ran for it: a key for each, numbered from 1."""
@@ -167,7 +167,10 @@ class Translator:
         self._metadata = event.metadata
         self._outputs = 0
         self._output = None
-        return [wire.ResponseCreated(response=self._response(event.response_id, "in_progress", ()))]
+        response = self._response(event.response_id, "in_progress", ())
+        if told := _of_turn(event.record):
+            response.metadata = {**(self._metadata or {}), **told}
+        return [wire.ResponseCreated(response=response)]
 
     def _reply_item_added(self, event: ReplyItemAdded) -> Events:
         self._output = _Output(event.item.id, self._outputs, event.previous_id)
@@ -216,7 +219,7 @@ class Translator:
         response = self._response(event.response_id, event.status, event.items)
         response.status_details = _status_details(event)
         response.usage = _usage(event.input_tokens, event.output_tokens)
-        told = {RECORD_KEY: _compact(event.record)} if event.record.turn_id else {}
+        told = _of_turn(event.record)
         if self._tells_tools:
             told |= {f"{TOOL_KEY}{number}": _short(use) for number, use in enumerate(event.tools[:MOST_TOOLS], 1)}
         if told:
@@ -270,6 +273,11 @@ def _usage(input_tokens: int, output_tokens: int) -> wire.Usage:
         input_token_details=wire.InputTokens(text_tokens=input_tokens),
         output_token_details=wire.OutputTokens(text_tokens=output_tokens),
     )
+
+
+def _of_turn(record: TurnSummary) -> dict[str, str]:
+    """A turn's figures, as metadata."""
+    return {RECORD_KEY: _compact(record)} if record.turn_id else {}
 
 
 def _short(use: ToolUse) -> str:
