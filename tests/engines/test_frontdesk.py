@@ -170,6 +170,13 @@ def test_does_not_hang_up_on_a_guess(desk: Dialogue) -> None:
     assert not caller.calls
 
 
+def test_does_not_hang_up_on_a_guess_in_the_middle_of_a_booking(desk: Dialogue) -> None:
+    caller = Caller(desk, (END_CALL_TOOL,))
+    caller.say("i would like to book a table")
+    assert caller.say("leave it good evening all") == AGENT.acknowledgement
+    assert not caller.calls
+
+
 def test_does_not_hang_up_in_the_middle_of_a_booking(desk: Dialogue) -> None:
     caller = Caller(desk, (END_CALL_TOOL,))
     caller.say("i would like to book a table")

@@ -59,6 +59,9 @@ def test_no_number_or_not_a_number_alone(heard: str) -> None:
         ("sorry i do not have my number here", False),
         ("my name is john smith", False),
         ("no for three people", False),
+        ("no for two at eight", False),
+        ("actually make it for two at eight", False),
+        ("i want to talk to someone too", False),
         ("why do you need that", False),
     ],
 )

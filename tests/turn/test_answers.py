@@ -28,6 +28,11 @@ HELP = "Harbour House, good day. How can I help you?"
         (SPELL, ""),
         (HELP, ""),
         ("We are open until ten.", ""),
+        ("When would you like to come?", "value"),
+        ("What is the name of your company?", ""),
+        ("What seems to be the problem?", ""),
+        ("Could you describe it?", ""),
+        (WHO, "name"),
         ("", ""),
     ],
 )
@@ -73,8 +78,12 @@ def test_whole_answers(asked: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (MANY, "for, well, we are, yes, two adults and, for a table, for four at"),
-        (DAY, "on the, june, next, friday at"),
+        (
+            MANY,
+            "for, well, we are, yes, two adults and, for a table, for four at, me and my two, me and my family, "
+            "one second",
+        ),
+        (DAY, "on the, june, next, friday at, my wife and i, one moment, just a second"),
         (TIME, "at, half past, quarter to, half, seven at, friday at, about seven at"),
         (BOOK, "yes but, yes and, i'd like, yes please book it for a table with a view please"),
         (NAME, "my name is, it's, yes, yes it's, well, one moment, let me see, just a second, hold on, hang on, okay"),

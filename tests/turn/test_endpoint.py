@@ -146,6 +146,8 @@ def test_nobody_waits_for_an_answer_to_wait(text: str) -> None:
     """Behind "wait a moment" a voice paused for 150 ms, and then said "please": the reply was cut and begun again."""
     verdict = Endpointer(CONFIG).judge(Evidence(text, end_logprob=0.0))
     assert verdict.confident and verdict.required_ms == CONFIG.yes_ms
+    second = Endpointer(CONFIG).judge(Evidence("one second", end_logprob=0.0, asked="For how many people?"))
+    assert second.required_ms == CONFIG.yes_ms, "which is no number of people"
     asks = Endpointer(CONFIG).judge(Evidence("wait can i bring my dog", end_logprob=0.0))
     assert asks.required_ms == CONFIG.sure_ms
 

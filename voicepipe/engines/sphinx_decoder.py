@@ -275,16 +275,20 @@ class Decoder:
 
     def _adapt(self, config: int, arpa: str) -> None:
         """Interpolate the model's language model with `arpa` and the answers; add the searches that need none."""
-        made = [self._made(config, text) for text in (arpa, values_arpa(), names_arpa())]
-        equal = (ctypes.c_float * 4)(*[1 / 4] * 4)
-        self._mixed = self._c.ngram_model_set_init(config, (POINTER * 4)(self._lm, *made), MODELS, equal, 4)
-        self._expect("")
-        numbers = self._made(config, numbers_arpa())
-        searches = ((MIXED, self._mixed), (NUMBERS, numbers))
-        added = [self._c.ps_add_lm(self._decoder, name, model) for name, model in searches]
-        for model in (*made, numbers):  # whoever uses them keeps them
-            self._c.ngram_model_free(model)
-        self._check(min(added))
+        made: list[int] = []
+        try:
+            made.extend(self._made(config, text) for text in (arpa, values_arpa(), names_arpa(), numbers_arpa()))
+            *mixed, numbers = made
+            equal = (ctypes.c_float * 4)(*[1 / 4] * 4)
+            self._mixed = self._c.ngram_model_set_init(config, (POINTER * 4)(self._lm, *mixed), MODELS, equal, 4)
+            if not self._mixed:
+                raise EngineError("pocketsphinx cannot mix its language models; its log says why at log level ERROR.")
+            self._expect("")
+            for name, model in ((MIXED, self._mixed), (NUMBERS, numbers)):
+                self._check(self._c.ps_add_lm(self._decoder, name, model))
+        finally:
+            for model in made:  # whoever uses them keeps them
+                self._c.ngram_model_free(model)
         self._check(self._c.ps_add_keyphrase(self._decoder, CHEAP, b"the"))
         self._check(self._c.ps_activate_search(self._decoder, MIXED))
 

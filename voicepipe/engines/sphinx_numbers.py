@@ -17,15 +17,18 @@ LENGTHS = (4, 7, 10)
 LEAST, SHARE = 4, 2 / 3
 """So many words behind the lead are digits, and such a part of all."""
 LEAST_ASKED, SHARE_ASKED = 3, 2 / 5
-"""The same where digits were asked for: other words than these are most likely digits, too."""
+"""The same where digits were asked for: other words are most likely digits, too. But so many sound like nothing else:
+"no for two at eight" is another answer."""
 
 
 def is_dictated(text: str, *, asked: bool = False) -> bool:
     """Whether `text`, as the recogniser heard it, is mostly digits, and nothing else is said beside them. `asked`: the
     agent asked for digits."""
-    digits = [word in DIGITS or word in SOUND_ALIKE for word in text.removeprefix(LEAD).split()]
+    words = text.removeprefix(LEAD).split()
+    digits = [word in DIGITS or word in SOUND_ALIKE for word in words]
     if asked:
-        return sum(digits) >= max(LEAST_ASKED, SHARE_ASKED * len(digits))
+        sure = sum(word in DIGITS for word in words)
+        return sure >= LEAST_ASKED and sum(digits) >= SHARE_ASKED * len(digits)
     return sum(digits) >= max(LEAST, SHARE * len(digits)) and digits[0]
 
 

@@ -29,20 +29,28 @@ Wanted = Literal["", "yes", "value", "name", "digits"]
 """A yes or a no; a number, a day, a time; a person's name; the digits of a telephone number or the like."""
 
 QUESTION = re.compile(r"[^.?!]*\?")
-INVITES = re.compile(r"\b(?:help|assist|do for)\b")
+INVITES = re.compile(r"\b(?:help|assist|do for|describe|explain)\b")
 """"How can I help you?" asks for a sentence, of which "yes" is mostly the beginning."""
 DIGITAL = re.compile(r"\b(?:phone|mobile|telephone|(?:card|account|order|reference) number)\b")
 SPELLED = re.compile(r"\b(?:spell|letters?|e ?mail)\b")
 """People dictate what these two ask for, with pauses between its parts."""
 NAMES = re.compile(r"^(?!(?:is|are|was|do|does|did)\b).*\b(?:name|who)\b")
+PERSON = re.compile(r"\b(?:(?:your|the|what|which|a) (?:(?:full|first|last) )?(?:sur|family )?name\b(?! of)|who\b)")
+"""Of NAMES, those of persons: not "the name of your company"."""
+VALUE = re.compile(
+    r"\b(?:how (?:many|long|old)|when|(?:what|which) (?:\w+ )?(?:day|date|time|hour|month|year|number|age)s?)\b"
+)
+"""Of DETAIL, what numbers, days and times answer."""
+HOW_MANY = re.compile(r"\bhow many\b")
 DETAIL = re.compile(r"\b(?:what|which|when|where|how|tell me|give me|let me know|say)\b")
 """Asks for something that a yes is no answer to."""
 
+COMPANION = "|".join(english.COMPANIONS)
 UNITS = "|".join(english.UNITS[1:])
 TENS = "|".join(english.TENS)
 NUMBER = (
     rf"(?:\d+|(?:{TENS})(?: (?:{UNITS}))?|{UNITS}|a couple|a dozen|half a dozen|"
-    rf"(?:just|only) (?:me|myself)|myself|me and my \w+|my \w+ and (?:i|me))"
+    rf"(?:just|only) (?:me|myself)|myself)"
 )
 ORDINAL = rf"(?:\d+(?:st|nd|rd|th)|(?:(?:twenty|thirty) )?(?:{'|'.join(english.ORDINALS)}))"
 WEEKDAY = "|".join(english.WEEKDAYS)
@@ -84,9 +92,11 @@ BESIDE = (
     r"in the (?:morning|afternoon|evening)"
 )
 
+TWO = rf"(?:me and my (?:{COMPANION})|my (?:{COMPANION}) and (?:i|me|myself))"
 VALUES = rf"{TIME}|{DAY}|{NUMBER}|{BEFORE}|{BESIDE}|{COURTESY}"
 SAYS_A_VALUE = re.compile(rf"\b(?:{TIME}|{DAY}|{NUMBER})\b")
 ALL_VALUES = re.compile(rf"(?:{VALUES}|{DOUBT}|no|yes|but|sorry)(?: (?:{VALUES}|{DOUBT}|no|yes|but|sorry))*")
+BOTH = re.compile(rf"(?:(?:{BEFORE}) )*{TWO}(?: (?:{COURTESY}))*")
 YES_OR_NO = re.compile(
     rf"(?:(?:{FILLERS}) )*(?:{YES}|{IN_SHORT}|{NO}|{NO_MORE})"
     rf"(?: (?:{YES}|{IN_SHORT}|{NO}|{NO_MORE}|{COURTESY}|{DOUBT}))*"
@@ -117,16 +127,18 @@ NAME_GIVEN = re.compile(
 
 
 def wanted(asked: str) -> Wanted:
-    """What the last question of `asked`, the agent's words, is answered with. Empty: with a sentence, or letters; or
-    there is no question."""
+    """What the last question of `asked`, the agent's words, is most likely answered with. Empty: with a sentence,
+    letters, or what nobody can tell; or there is no question."""
     question = _question(asked)
     if not question or INVITES.search(question) or SPELLED.search(question):
         return ""
     if DIGITAL.search(question):
         return "digits"
     if NAMES.search(question):
-        return "name"
-    return "value" if DETAIL.search(question) else "yes"
+        return "name" if PERSON.search(question) else ""
+    if DETAIL.search(question):
+        return "value" if VALUE.search(question) else ""
+    return "yes"
 
 
 def answers(text: str, asked: str) -> bool:
@@ -134,13 +146,17 @@ def answers(text: str, asked: str) -> bool:
 
     A yes or no, a number of people, a day, a time; a name where one was asked for. Not the parts of what people
     dictate, as telephone numbers are."""
-    wants, said = wanted(asked), plain(text)
+    question, said = _question(asked), plain(text)
     words = said.split()
-    if wants in ("", "digits") or not 0 < len(words) <= MOST_WORDS:
+    if not question or not 0 < len(words) <= MOST_WORDS or WAIT.fullmatch(said):
         return False
-    if wants == "name":
+    if any(asks.search(question) for asks in (INVITES, SPELLED, DIGITAL)):
+        return False
+    if NAMES.search(question):
         return _is_name(said)
-    if wants == "yes" and YES_OR_NO.fullmatch(said):
+    if not DETAIL.search(question) and YES_OR_NO.fullmatch(said):
+        return True
+    if HOW_MANY.search(question) and BOTH.fullmatch(said):
         return True
     return bool(ALL_VALUES.fullmatch(said) and SAYS_A_VALUE.search(said)) and not _goes_on(words)
 
@@ -193,8 +209,8 @@ def _question(asked: str) -> str:
 def _goes_on(words: list[str]) -> bool:
     """Its last word wants another, or it is three digits in a row: of a telephone number, not of guests."""
     digits = [word in DIGITS or word.isdigit() for word in words]
-    leads_on = words[-1] in LEADS_ON and words[-2:] not in (["of", "may"], ["and", "i"])
-    return leads_on or any(all(digits[at : at + 3]) for at in range(len(words) - 2))
+    month = words[-2:] == ["of", "may"]
+    return (words[-1] in LEADS_ON and not month) or any(all(digits[at : at + 3]) for at in range(len(words) - 2))
 
 
 def _is_name(said: str) -> bool:

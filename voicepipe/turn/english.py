@@ -1,4 +1,4 @@
-"""Numbers, days and months in English words, and what is no name: for all who read what callers say."""
+"""Numbers, days, months and people in English words, and what is no name: for all who read what callers say."""
 
 WEEKDAYS = tuple("monday tuesday wednesday thursday friday saturday sunday".split())
 MONTHS = tuple("january february march april may june july august september october november december".split())
@@ -19,6 +19,11 @@ ORDINALS = {
     )
 } | {"thirtieth": 30}
 """Those that are one word, as far as days of a month go."""
+
+COMPANIONS = tuple(
+    "wife husband girlfriend boyfriend partner friend mother father mom dad son daughter colleague".split()
+)
+"""Who is one person beside the caller."""
 
 NO_NAME = frozenset(
     "a an the you your me my what which when where who how do does did can could would will is are was not no yes well "

@@ -39,6 +39,7 @@ export class FirstSound {
     if (type === "response.created" && this.#turn && !this.#turn.answer) {
       this.#turn.answer = response.id;
       this.#turn.told = recordOf(response);
+      if (this.#turn.told && !Number.isFinite(this.#turn.told.at_commit)) this.#turn = null; // no turn asked for it
     }
     if (type === "output_audio_buffer.started" && this.#turn?.answer === response_id) this.#heard(this.#turn, now);
     if (type === "response.done") this.#over = response.id;

@@ -1,6 +1,6 @@
 // The card of the turns: which one is shown, its latency, its facts, the waterfall, and the same as a table.
 
-import { BUDGET_MS, chipsOf, hiddenMs, stagesOf, tallyOf, whyOf } from "./turn.js";
+import { BUDGET_MS, chipsOf, hiddenMs, knowsTheWork, stagesOf, tallyOf, whyOf } from "./turn.js";
 import { toolRows } from "./tools-used.js";
 import { TurnStrip } from "./turn-strip.js";
 import { draw } from "./waterfall.js";
@@ -67,7 +67,7 @@ export class TurnPanel {
     $("turn").hidden = false;
     const stages = stagesOf(record);
     $("hidden-ms").textContent = Math.round(hiddenMs(stages));
-    $("hidden-so").hidden = stages.some(({ awaited }) => awaited);
+    $("hidden-so").hidden = Boolean(record.by_page) && !knowsTheWork(record);
     $("answer").textContent = answer && `“${answer}”`;
     showTurn($, record, { budget: BUDGET_MS, who: "you", tools });
   }

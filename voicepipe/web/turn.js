@@ -48,6 +48,11 @@ export function stagesOf(record) {
   }).filter(({ from, to }) => Number.isFinite(from) && Number.isFinite(to));
 }
 
+/** All that the engines did until the first sound is told. */
+export function knowsTheWork(record) {
+  return STAGES.every(([kind, , , , ends]) => !WORK.has(kind) || Number.isFinite(record[ends]));
+}
+
 /** Of the engines' time, what passed before the turn was confirmed: nobody waited for it. */
 export function hiddenMs(stages) {
   return stages.reduce((sum, { from, until }) => sum + until - from, 0);

@@ -131,10 +131,10 @@ class Dialogue:
         if match.score < ACCEPT or match.margin < MARGIN:
             return self._missed(state)
         intent = self.intents[match.name]
-        if intent.end_call and match.score < ENDING:
-            return self._missed(state)
         if intent.slots:
             return self._begun(state, intent, text)
+        if intent.end_call and match.score < ENDING:
+            return self._missed(state)
         return replace(state, misses=0), self._plain(state, intent)
 
     def _begun(self, state: State, task: Intent, text: str) -> tuple[State, Answer]:
@@ -190,6 +190,8 @@ class Dialogue:
         if values:
             return self._advance(state, task)
         leaving = bool(LEAVING.search(said)) and bool(other or match.score < ACCEPT)
+        if leaving and other and other.end_call and match.score < ENDING:
+            return self._dropped(state)
         if other and match.score >= (ACCEPT if leaving or other.listens else INTERJECTION):
             return self._aside(state, task, text, other, leaving=leaving)
         if leaving:

@@ -8,14 +8,14 @@ import re
 from collections.abc import Callable, Sequence
 
 from voicepipe.engines.frontdesk.sound import alike, likeness, sound, words
-from voicepipe.turn.english import MONTHS, NO_NAME, NUMBERS, ORDINALS, TENS, WEEKDAYS
+from voicepipe.turn.english import COMPANIONS, MONTHS, NO_NAME, NUMBERS, ORDINALS, TENS, WEEKDAYS
 
 HOMOPHONES = {
     "to": 2, "too": 2, "do": 2, "tube": 2, "dude": 2, "for": 4, "fore": 4, "won": 1, "tree": 3, "free": 3, "sex": 6,
     "sick": 6, "ate": 8, "fife": 5, "heaven": 7, "tan": 10, "tin": 10,
 }  # fmt: skip
 
-COMPANION = r"(?:wife|husband|girlfriend|boyfriend|partner|friend|mother|father|mom|dad|son|daughter|colleague)"
+COMPANION = rf"(?:{'|'.join(COMPANIONS)})"
 GUESTS = r"(?:people|persons?|guests?|adults?|of us|seats?|friends|heads|diners|places)"
 NOT_A_COUNT = r"(?! ?(?::|oclock|am|pm|00|15|30|45|in the|at night|th\b|of [a-z]+ber|minutes|hours))"
 
@@ -24,8 +24,8 @@ COUNTS: tuple[tuple[str, int | None], ...] = (
     (rf"\b(?:party|group|table|reservation|booking|seats?|place|us) (?:of|for|4) (\d+)\b{NOT_A_COUNT}", None),
     (r"\b(?:we are|we will be|we would be|there are|there will be|it is|make it) (\d+)$", None),
     (rf"\bfor (\d+)\b{NOT_A_COUNT}", None),
-    (r"\b(?:just|only) (?:for )?(?:me|myself)\b|\bmyself\b|\balone\b|\bon my own\b", 1),
     (rf"\bmy {COMPANION} and (?:i|me|myself)\b|\bme and my {COMPANION}\b|\bthe both of us\b|\ba couple\b", 2),
+    (r"\b(?:just|only) (?:for )?(?:me|myself)\b|\bmyself\b|\balone\b|\bon my own\b", 1),
 )
 """Pattern on the digits form of the text, and the number it means (None: its group)."""
 
