@@ -33,9 +33,7 @@ export class Transcript {
     this.#spoken.push(itemId);
   }
 
-  callerStopped(itemId) {
-    setTimeout(() => this.#items.get(itemId)?.open && this.remove(itemId), DROPPED_MS);
-  }
+  callerStopped(itemId) { setTimeout(() => this.#items.get(itemId)?.open && this.remove(itemId), DROPPED_MS); }
 
   callerWords(itemId, delta) {
     this.callerSpeaks(itemId);
@@ -169,8 +167,8 @@ export class Transcript {
 
   /** Rows that nobody has said: above the first of these items, which came of them, or else below everything. */
   add(rows, itemIds = []) {
-    const bubble = itemIds.map((itemId) => this.#items.get(itemId)?.bubble).find(Boolean);
-    bubble ? bubble.before(...rows) : this.#list.append(...rows);
+    const shown = itemIds.map((itemId) => this.#items.get(itemId)?.bubble).find(Boolean);
+    shown ? shown.before(...rows) : this.#list.append(...rows);
     this.#follow();
   }
 
