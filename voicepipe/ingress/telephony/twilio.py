@@ -1,7 +1,6 @@
 """Calls from Twilio: a number's webhook, the media stream that it asks for, and what comes after that."""
 
 import time
-from collections import OrderedDict
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
@@ -19,6 +18,7 @@ from voicepipe.ingress.scope import pays
 from voicepipe.ingress.telephony import signatures, twiml
 from voicepipe.ingress.telephony.dialects import TWILIO, Sound, Start
 from voicepipe.ingress.telephony.door import WEBHOOK_BYTES, Door
+from voicepipe.ingress.telephony.latest_ids import LatestIds
 from voicepipe.ingress.telephony.signatures import Forbidden, Tokens
 from voicepipe.ingress.telephony.stream import Arrival, Streams
 
@@ -59,7 +59,7 @@ class Twilio:
         """By call: until when it is remembered where it goes, and where."""
         self._dialled: dict[str, float] = {}
         """Calls that are being put through, until when."""
-        self._streamed_before: OrderedDict[str, None] = OrderedDict()
+        self._streamed_before = LatestIds(STREAMED)
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -151,9 +151,7 @@ class Twilio:
                 f"its TwiML is not from {VOICE}, so it brings no token: let that be the number's webhook, or set "
                 "twilio.own_twiml for TwiML of your own"
             )
-        self._streamed_before[start.call_id] = None
-        if len(self._streamed_before) > STREAMED:
-            self._streamed_before.popitem(last=False)
+        self._streamed_before.add(start.call_id)
         return Arrival(Origin(caller, called, rest), agent, stream.returned)
 
     def sound(self, start: Start) -> Sound:
