@@ -26,11 +26,9 @@ MARGIN = 0.03
 INTERJECTION = 0.5
 """In the middle of a task, a match for something else must be as good as this."""
 
-ENDING = 0.6
-"""What would end the call must be as good as this: it cannot be taken back."""
-
 SURE = 0.75
-"""A match as good as this is something else even if a detail could be read from it ("parking for two cars")."""
+"""A match as good as this is something else even if a detail could be read from it ("parking for two cars"). What would
+end the call must be as good, since that cannot be taken back."""
 
 MAX_CHARS = 2000
 """Nobody says more in a turn; a text message may be longer, and its beginning is read."""
@@ -133,7 +131,7 @@ class Dialogue:
         intent = self.intents[match.name]
         if intent.slots:
             return self._begun(state, intent, text)
-        if intent.end_call and match.score < ENDING:
+        if intent.end_call and match.score < SURE:
             return self._missed(state)
         return replace(state, misses=0), self._plain(state, intent)
 
@@ -190,7 +188,7 @@ class Dialogue:
         if values:
             return self._advance(state, task)
         leaving = bool(LEAVING.search(said)) and bool(other or match.score < ACCEPT)
-        if leaving and other and other.end_call and match.score < ENDING:
+        if leaving and other and other.end_call and match.score < SURE:
             return self._dropped(state)
         if other and match.score >= (ACCEPT if leaving or other.listens else INTERJECTION):
             return self._aside(state, task, text, other, leaving=leaving)
