@@ -163,7 +163,7 @@ def test_the_estimate_is_compared_with_what_was_heard_and_with_its_parts() -> No
         "heard gap - turn latency - round trip": 2.0,
     }
     good = Placed("berlin", [then("a", 70)], "a", turns=[turn], tries=1)
-    far = Placed("berlin", [then("a", 70, load=0.75), then("b", 90)], "b", failure="it is full")
+    far = Placed("berlin", [then("a", 70, load=1.0), then("b", 90)], "b", failure="it is full")
     assert not show([good, far], "NATS", console := printed())
     for part in ("1 of 2 calls (50.0%)", "1 went elsewhere", "1 x it is full", "missed:", "a 1, b 1"):
         assert part in text(console)
