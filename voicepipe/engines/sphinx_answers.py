@@ -1,7 +1,7 @@
 """What callers answer when they are asked something: words for the decoder, for as long as the question stands. Pure.
 
 "Four" and "for" sound the same, and newspapers, from which the general language model comes, have "for" more often. Few
-persons are in newspapers. So what the agent has asked tells which words are likely (`turn/answers.py`).
+people's names are in newspapers. So what the agent has asked tells which words are likely (`turn/answers.py`).
 """
 
 import functools
@@ -65,7 +65,7 @@ def names() -> Iterator[str]:
 
 
 def _by_rank(frequent: Sequence[str]) -> Iterator[str]:
-    """Names in the order of their frequency, each so often: a census has the tenth a quarter as often as the first."""
+    """Names in the order of their frequency, the tenth a quarter as often as the first: an assumption, no census."""
     for rank, name in enumerate(frequent, 1):
         yield from [name] * max(1, round(MOST / rank**0.6))
 

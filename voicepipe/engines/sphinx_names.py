@@ -1,5 +1,5 @@
-"""Names that are frequent where English is spoken, about in the order of their frequency: words for a recogniser that
-expects a name. Of names that sound the same (Clark, Clarke) one is here, since nobody hears the difference.
+"""Names that are frequent where English is spoken: words for a recogniser that expects a name. They stand roughly in
+the order of their frequency, by common knowledge. Of names that sound the same (Clark, Clarke) one is here.
 """
 
 MEN = tuple(

@@ -24,7 +24,7 @@ class Refusals:
             for ring in self._counts.values():
                 ring[begun % STEPS] = 0
         self._step = max(self._step, step)
-        self._counts.setdefault(tenant, array("L", bytes(8 * STEPS)))[step % STEPS] += 1
+        self._counts.setdefault(tenant, array("Q", [0]) * STEPS)[step % STEPS] += 1
 
     def since(self, start: float, tenant: str | None) -> int:
         """Of this tenant, or of all, from the step of `start` on."""

@@ -33,7 +33,7 @@ INVITES = re.compile(r"\b(?:help|assist|do for|describe|explain)\b")
 """"How can I help you?" asks for a sentence, of which "yes" is mostly the beginning."""
 DIGITAL = re.compile(r"\b(?:phone|mobile|telephone|(?:card|account|order|reference) number)\b")
 SPELLED = re.compile(r"\b(?:spell|letters?|e ?mail)\b")
-"""People dictate what these two ask for, with pauses between its parts."""
+"""DIGITAL and SPELLED ask for what people dictate, with pauses between its parts."""
 NAMES = re.compile(r"^(?!(?:is|are|was|do|does|did)\b).*\b(?:name|who)\b")
 PERSON = re.compile(r"\b(?:(?:your|the|what|which|a) (?:(?:full|first|last) )?(?:sur|family )?name\b(?! of)|who\b)")
 """Of NAMES, those of persons: not "the name of your company"."""
@@ -130,15 +130,12 @@ def wanted(asked: str) -> Wanted:
     """What the last question of `asked`, the agent's words, is most likely answered with. Empty: with a sentence,
     letters, or what nobody can tell; or there is no question."""
     question = _question(asked)
-    if not question or INVITES.search(question) or SPELLED.search(question):
-        return ""
-    if DIGITAL.search(question):
-        return "digits"
-    if NAMES.search(question):
-        return "name" if PERSON.search(question) else ""
-    if DETAIL.search(question):
+    asks = _asks(question)
+    if asks == "detail":
         return "value" if VALUE.search(question) else ""
-    return "yes"
+    if asks == "name" and not PERSON.search(question):
+        return ""
+    return asks
 
 
 def answers(text: str, asked: str) -> bool:
@@ -147,14 +144,12 @@ def answers(text: str, asked: str) -> bool:
     A yes or no, a number of people, a day, a time; a name where one was asked for. Not the parts of what people
     dictate, as telephone numbers are."""
     question, said = _question(asked), plain(text)
-    words = said.split()
-    if not question or not 0 < len(words) <= MOST_WORDS or WAIT.fullmatch(said):
+    asks, words = _asks(question), said.split()
+    if asks in ("", "digits") or not 0 < len(words) <= MOST_WORDS or WAIT.fullmatch(said):
         return False
-    if any(asks.search(question) for asks in (INVITES, SPELLED, DIGITAL)):
-        return False
-    if NAMES.search(question):
+    if asks == "name":
         return _is_name(said)
-    if not DETAIL.search(question) and YES_OR_NO.fullmatch(said):
+    if asks == "yes" and YES_OR_NO.fullmatch(said):
         return True
     if HOW_MANY.search(question) and BOTH.fullmatch(said):
         return True
@@ -204,6 +199,17 @@ def _question(asked: str) -> str:
         return ""
     rest = asked[questions[-1].end() :]
     return plain(questions[-1][0]) if len(re.findall(r"[.!]", rest)) <= 1 else ""
+
+
+def _asks(question: str) -> Literal["", "digits", "name", "detail", "yes"]:
+    """What kind of question it is. Empty: it is none, or one that a few words do not answer."""
+    if not question or INVITES.search(question) or SPELLED.search(question):
+        return ""
+    if DIGITAL.search(question):
+        return "digits"
+    if NAMES.search(question):
+        return "name"
+    return "detail" if DETAIL.search(question) else "yes"
 
 
 def _goes_on(words: list[str]) -> bool:

@@ -1,5 +1,7 @@
 // The agent's tools that ran for a reply: what the server tells of them, and how they are shown.
 
+import { made } from "./elements.js";
+
 const TOOL_KEY = "voicepipe.tool.";
 
 /** Those that a `response.done` tells of: [{name, arguments, result, failed, took}]. `took`: ms, none while it runs. */
@@ -46,8 +48,4 @@ export function toolRows(uses) {
     );
     return row;
   });
-}
-
-function made(name, className, text = "") {
-  return Object.assign(document.createElement(name), { className, textContent: text });
 }

@@ -1,13 +1,8 @@
 // The conversation as it is known so far. Everything said is set as text, never as markup.
 
-const DROPPED_MS = 1000; // voice that is not committed within this time was a cough, not a turn
+import { made } from "./elements.js";
 
-function element(name, className, text = "") {
-  const made = document.createElement(name);
-  made.className = className;
-  made.textContent = text;
-  return made;
-}
+const DROPPED_MS = 1000; // voice that is not committed within this time was a cough, not a turn
 
 export class Transcript {
   #list;
@@ -33,7 +28,9 @@ export class Transcript {
     this.#spoken.push(itemId);
   }
 
-  callerStopped(itemId) { setTimeout(() => this.#items.get(itemId)?.open && this.remove(itemId), DROPPED_MS); }
+  callerStopped(itemId) {
+    setTimeout(() => this.#items.get(itemId)?.open && this.remove(itemId), DROPPED_MS);
+  }
 
   callerWords(itemId, delta) {
     this.callerSpeaks(itemId);
@@ -47,7 +44,7 @@ export class Transcript {
     const item = this.#items.get(itemId);
     item.words.textContent = text;
     this.#close(item);
-    if (!text) item.words.append(element("em", "", "no words understood"));
+    if (!text) item.words.append(made("em", "", "no words understood"));
   }
 
   committed(itemId) {
@@ -66,7 +63,7 @@ export class Transcript {
     for (const bubble of this.#list.querySelectorAll(".sending")) {
       bubble.classList.remove("sending", "growing");
       bubble.removeAttribute("aria-busy");
-      bubble.append(element("p", "mark", "not sent"));
+      bubble.append(made("p", "mark", "not sent"));
     }
   }
 
@@ -95,7 +92,7 @@ export class Transcript {
     if (!item) return;
     this.#close(item);
     if (status === "incomplete" && !item.bubble.querySelector(".mark")) {
-      item.bubble.append(element("p", "mark", "interrupted"));
+      item.bubble.append(made("p", "mark", "interrupted"));
       this.#follow();
     }
   }
@@ -106,7 +103,7 @@ export class Transcript {
     if (!item || !item.bubble.querySelector(".mark")) return;
     const unheard = item.words.textContent.startsWith(text) ? item.words.textContent.slice(text.length) : "";
     item.words.textContent = text;
-    if (unheard.trim()) item.words.append(element("del", "", unheard));
+    if (unheard.trim()) item.words.append(made("del", "", unheard));
   }
 
   /** The caller had not finished: what they say now belongs to the turn before, and `replyItemIds` were a cut-in. */
@@ -119,7 +116,7 @@ export class Transcript {
     }
     const [before, after] = this.#spoken.slice(-2).map((itemId) => this.#items.get(itemId));
     if (!after || before.bubble === after.bubble) return;
-    const joint = element("span", "joint", " … ");
+    const joint = made("span", "joint", " … ");
     joint.title = "You went on, so both parts are one turn";
     before.words.parentNode.append(joint, after.words);
     after.bubble.remove();
@@ -162,7 +159,7 @@ export class Transcript {
     this.#items.forEach((item) => this.#close(item));
     this.#items.clear();
     this.#spoken = [];
-    if (this.#list.children.length) this.add([element("li", "note", text)]);
+    if (this.#list.children.length) this.add([made("li", "note", text)]);
   }
 
   /** Rows that nobody has said: above the first of these items, which came of them, or else below everything. */
@@ -173,12 +170,12 @@ export class Transcript {
   }
 
   #add(itemId, className, who) {
-    const bubble = element("li", `${className} growing`);
+    const bubble = made("li", `${className} growing`);
     bubble.setAttribute("aria-busy", "true"); // screen readers read it once, when it is whole
-    const said = element("p", "said");
-    const words = element("span", "words");
+    const said = made("p", "said");
+    const words = made("span", "words");
     said.append(words);
-    bubble.append(element("p", "who", who), said);
+    bubble.append(made("p", "who", who), said);
     this.#onFirst();
     this.#list.append(bubble);
     this.#follow();

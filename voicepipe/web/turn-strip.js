@@ -1,8 +1,6 @@
 // The turns of the call as a row of pillars to choose from, which are radio buttons: arrow keys step through them.
 
-function made(name, className, text = "") {
-  return Object.assign(document.createElement(name), { className, textContent: text });
-}
+import { made } from "./elements.js";
 
 export class TurnStrip {
   #root;
