@@ -138,8 +138,10 @@ def live_calls(fleet: str, *places: tuple[float, float]) -> Iterator[None]:
         for latitude, longitude in places:
             asked = {"place": {"latitude": latitude, "longitude": longitude}}
             there = httpx.post(f"{fleet}/v1/calls", json=asked).json()["candidates"][0]
-            # Nobody reads the greeting's sound, behind which an answer to the farewell would stand.
-            calls.enter_context(connect(f"{there['url']}?token={there['token']}", close_timeout=0.1)).recv()
+            # Nobody reads the greeting's sound. With a bound, pings behind it would go unanswered, and end the call
+            # where the page is slow.
+            address = f"{there['url']}?token={there['token']}"
+            calls.enter_context(connect(address, close_timeout=0.1, max_queue=None)).recv()
         yield
 
 
