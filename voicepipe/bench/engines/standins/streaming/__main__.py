@@ -6,6 +6,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from voicepipe.bench.engines.standins.streaming.cases import CASES
+
 BEGAN = time.monotonic()
 """Loading the libraries takes of the budget, too."""
 
@@ -15,11 +17,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     cli = argparse.ArgumentParser(prog="python3 -m voicepipe.bench.engines.standins.streaming", description=__doc__)
     cli.add_argument("out", type=Path, metavar="OUT.json", help="where the figures go")
     cli.add_argument("--budget-s", type=float, default=200.0, help="of wall time, all in all (default 200)")
+    cli.add_argument("--only", default="", metavar="TEXT", help='cases with this in their names, as "two processes"')
     cli.add_argument("--tiny", action="store_true", help="a model of no size: to try this without a GPU")
     options = cli.parse_args(argv)
+    if not (cases := [case for case in CASES if options.only in case.name]):
+        cli.error(f"--only {options.only!r} names none of: {'; '.join(case.name for case in CASES)}")
     from voicepipe.bench.engines.standins.streaming.run import Run  # the child imports this file, and needs it not
 
-    return Run(options.out, BEGAN, options.budget_s, options.tiny).run()
+    return Run(options.out, BEGAN, options.budget_s, options.tiny, cases).run()
 
 
 if __name__ == "__main__":

@@ -48,5 +48,7 @@ CASES = (
     Case(ALONE, 64, switch_ms=OFTEN_MS),
     Case(ALONE, 1, graph=False),
     Case(ALONE, 8),
+    Case(PROCESSES, 48),
+    Case(PROCESSES, 32),
 )
 MOST_CALLS = max(case.calls for case in CASES)

@@ -1,7 +1,9 @@
 """What a figure means nothing without: versions, driver, clocks, memory."""
 
+import os
 import platform
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,8 +20,17 @@ def versions(device: Device) -> dict[str, Any]:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "transformers": transformers.__version__,
+        "mps": mps(),
         "cudnn": torch.backends.cudnn.version() if device.cuda else None,
     }
+
+
+def mps() -> dict[str, str]:
+    """CUDA MPS's settings; empty where its control daemon does not run."""
+    folder = Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps"))
+    if not (folder / "control").exists():
+        return {}
+    return {name: value for name, value in os.environ.items() if name.startswith("CUDA_MPS_")} | {"daemon": "runs"}
 
 
 def state(device: Device) -> dict[str, str]:

@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -46,8 +47,9 @@ BETWEEN_S = 0.3
 
 
 class Run:
-    def __init__(self, out: Path, began: float, budget_s: float, tiny: bool) -> None:
+    def __init__(self, out: Path, began: float, budget_s: float, tiny: bool, cases: Sequence[Case] = CASES) -> None:
         self._began, self._budget_s, self._tiny = began, budget_s, tiny
+        self._cases = cases
         self._record, self._console = Record(out), Console(width=220, highlight=False)
         self._errors = Errors()
         self._language: Language | Exception | None = None
@@ -183,12 +185,13 @@ class Run:
         return f"ready, {self._child.unrecorded} parts not recorded"
 
     def _rounds(self) -> None:
-        each_s = (self._left - BUILD_S) / (ROUNDS * len(CASES))
-        window_s = min(MOST_S, max(LEAST_S, each_s - BETWEEN_S - sum(case.lead_s for case in CASES) / len(CASES)))
+        each_s = (self._left - BUILD_S) / (ROUNDS * len(self._cases))
+        lead_s = sum(case.lead_s for case in self._cases) / len(self._cases)
+        window_s = min(MOST_S, max(LEAST_S, each_s - BETWEEN_S - lead_s))
         self._record.write(window_s=round(window_s, 2))
         self._say(f"windows of {window_s:.2f} s; {' | '.join(COLUMNS)}")
         for number in range(ROUNDS):
-            for case in CASES:
+            for case in self._cases:
                 if self._left > case.lead_s + window_s + BETWEEN_S:
                     self._measured(case, number, window_s)
 
