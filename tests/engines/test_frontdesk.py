@@ -151,7 +151,31 @@ def test_puts_the_caller_through(desk: Dialogue) -> None:
     caller = Caller(desk, (TRANSFER,))
     assert caller.say("a person please") == "Of course. I will put you through to a colleague."
     assert caller.calls == [("transfer_call", {"to": "colleague"})]
-    assert not Caller(desk, ()).calls
+
+
+def test_says_so_on_a_line_that_cannot_transfer(desk: Dialogue) -> None:
+    caller = Caller(desk, ())
+    assert caller.say("a person please") == AGENT.cannot_transfer
+    assert not caller.calls
+
+
+def test_a_booking_goes_on_where_the_caller_cannot_be_put_through(desk: Dialogue) -> None:
+    caller = Caller(desk, ())
+    caller.say("i would like to book a table for two")
+    assert caller.say("i want to speak to a person") == f"{AGENT.cannot_transfer} For which day?"
+    assert caller.say("friday") == "And at what time?"
+
+
+def test_a_booking_is_over_once_the_caller_is_put_through(desk: Dialogue) -> None:
+    failed = (
+        Message("user", "i would like to book a table for two"),
+        Message("assistant", "With pleasure. For which day?"),
+        Message("user", "i want to speak to a person"),
+        Message("assistant", call=ToolCall("c1", "transfer_call", '{"to": "colleague"}')),
+        Message("tool", "Error: busy", call_id="c1"),
+        Message("assistant", AGENT.transfer_failed),
+    )
+    assert "what time" not in _said(desk, *failed, Message("user", "friday"))
 
 
 @pytest.mark.parametrize("said", ["bye", "that is all thanks", "no thank you goodbye", "okay bye bye"])

@@ -82,6 +82,8 @@ class Answer:
     tool: str = ""
     values: dict[str, str] = field(default_factory=dict)
     transfer: str = ""
+    otherwise: str = ""
+    """In place of `text`, where the call cannot be transferred."""
     end_call: bool = False
     understood: bool = True
 
@@ -111,6 +113,8 @@ class Dialogue:
             return self.told(state, message)[0]
         if message.call:
             state = replace(state, calls=state.calls | {message.call.call_id: message.call.name})
+            if message.call.name == TRANSFER_TOOL:
+                state = state.afresh()
         return self._said(state, message.text) if message.role == "assistant" and message.text else state
 
     def hear(self, state: State, text: str) -> tuple[State, Answer]:
@@ -212,8 +216,12 @@ class Dialogue:
         answer = self._plain(state, other)
         if other.listens:
             return replace(state, misses=0), answer
-        if leaving or answer.transfer:
+        if leaving:
             return state.afresh(), answer
+        if answer.transfer:  # The task is over once the tool is called. Otherwise "Is that right?" alone would mislead.
+            asking = _asking(state, task) if state.confirming else self._question(state, task)
+            otherwise = fill(f"{answer.otherwise} {asking}", spoken(state.values))
+            return replace(state, misses=0), replace(answer, otherwise=otherwise)
         again = "" if answer.text == state.last_reply else f" {self._question(state, task)}"
         return replace(state, misses=0), replace(answer, text=answer.text + again, end_call=False)
 
@@ -272,7 +280,8 @@ class Dialogue:
             return asked, Answer(text)
         done = replace(state, asked="", confirming=False, done=True, misses=0)
         text = fill(task.reply, spoken(state.values))
-        return done, Answer(text, task.tool, self._taken(task.tool, task, state.values), task.transfer, task.end_call)
+        values = self._taken(task.tool, task, state.values)
+        return done, Answer(text, task.tool, values, task.transfer, self.agent.cannot_transfer, task.end_call)
 
     def _due(self, task: Intent, values: dict[str, str]) -> dict[str, str]:
         """What `check` is to be called with; nothing while it needs more."""
@@ -295,7 +304,7 @@ class Dialogue:
 
     def _plain(self, state: State, intent: Intent) -> Answer:
         text = fill(intent.reply, {"last_reply": state.last_reply or self.agent.greeting})
-        return Answer(text, intent.tool, {}, intent.transfer, intent.end_call)
+        return Answer(text, intent.tool, {}, intent.transfer, self.agent.cannot_transfer, intent.end_call)
 
     def _missed(self, state: State) -> tuple[State, Answer]:
         excuses = self.agent.not_understood or (self.agent.fallback,)

@@ -148,8 +148,10 @@ def _spoken(prompt: Prompt, answer: Answer) -> list[Delta]:
     offered = {} if prompt.tool_choice == "none" else {tool.name: tool for tool in prompt.tools}
     if answer.tool in offered:
         return [_call(answer.tool, json.dumps(typed(offered[answer.tool], answer.values), ensure_ascii=False))]
+    if answer.transfer and TRANSFER_TOOL not in offered:
+        return [answer.otherwise]
     text: list[Delta] = [fill(answer.text, {"result": ""})]
-    if answer.transfer and TRANSFER_TOOL in offered:
+    if answer.transfer:
         text.append(_call(TRANSFER_TOOL, json.dumps({"to": answer.transfer})))
     elif answer.end_call and END_CALL in offered:
         text.append(_call(END_CALL, "{}"))
