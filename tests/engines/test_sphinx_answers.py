@@ -2,16 +2,20 @@
 
 from collections import Counter, deque
 from collections.abc import Iterator
+from unittest.mock import patch
 
 import pytest
 
 from tests.engines.test_sphinx_numbers import clip
+from voicepipe.audio import ms_to_samples
 from voicepipe.engines.sphinx_answers import names, names_arpa, values, values_arpa
 from voicepipe.engines.sphinx_decoder import Decoder, never_heard
 from voicepipe.engines.sphinx_language import Language
 from voicepipe.engines.sphinx_names import MEN, SURNAMES, WOMEN
 from voicepipe.engines.sphinx_recognition import Recognition
 from voicepipe.turn.answers import Wanted, answers
+
+PIECE = ms_to_samples(20)
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +53,32 @@ def test_what_was_asked_counts_for_one_utterance(decoder: Decoder) -> None:
     before = heard(decoder, "045-awb")
     heard(decoder, "045-awb", "value")
     assert heard(decoder, "045-awb") == before
+
+
+def in_pieces(decoder: Decoder, name: str, wants: Wanted) -> tuple[int, str]:
+    """The clip in pieces of 20 ms: how often decoding began before the words were asked for, and the words."""
+    recognition = Recognition(decoder, deque(), wants)
+    sound = clip(f"short_answer/{name}.opus")
+    with patch.object(decoder, "start", wraps=decoder.start) as start:
+        for at in range(0, sound.size, PIECE):
+            recognition._inbox.append(sound[at : at + PIECE])
+            recognition.hear()
+        begun = start.call_count
+        text = recognition.settle().text
+    recognition.close()
+    return begun, text
+
+
+def test_an_answer_that_may_be_over_is_decoded_before_its_words_are_asked_for(decoder: Decoder) -> None:
+    """One that is shorter than BEGINNING is else decoded while the caller waits for the reply."""
+    assert in_pieces(decoder, "018-slt", "value") == (1, "four")
+    assert in_pieces(decoder, "018-slt", "")[0] == 0
+
+
+@pytest.mark.parametrize(("name", "text"), [("019-slt", "four people"), ("046-rms", "two people")])
+def test_one_that_goes_on_is_decoded_anew(decoder: Decoder, name: str, text: str) -> None:
+    """At the silence before a p it seemed to be over."""
+    assert in_pieces(decoder, name, "value") == (2, text)
 
 
 def test_every_word_can_be_heard() -> None:

@@ -23,7 +23,7 @@ from voicepipe.engines.fair import Ring, owner
 from voicepipe.engines.life import IN_PROCESS, Life
 from voicepipe.engines.sphinx_decoder import Decoder, never_heard
 from voicepipe.engines.sphinx_language import Language
-from voicepipe.engines.sphinx_recognition import CHUNK, PIECE, Recognition
+from voicepipe.engines.sphinx_recognition import PIECE, Recognition
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineBusy, EngineDead, EngineError
 from voicepipe.turn.answers import Wanted, wanted
@@ -325,7 +325,7 @@ class SphinxStream:
         if self._decoding or not self._ready.done() or self._ready.exception():
             return
         recognition = self._ready.result()
-        if recognition.behind or self._fed - recognition.heard >= CHUNK:
+        if recognition.behind or self._fed - recognition.heard >= recognition.piece:
             self._decoding = True
             hearing = self._lane.post(recognition.hear, within_s=partial(self._piece_within_s, recognition))
             hearing.add_done_callback(self._heard)

@@ -24,6 +24,11 @@ REPLAY = ms_to_samples(2500)
 BEGINNING, BEGINNING_MOST = ms_to_samples(500), ms_to_samples(3000)
 """Decoding waits for so much voice, which tells what the caller sounds like and whether the line is a telephone's.
 After 300 ms every third word of a short answer was wrong. More than the most of it tells nothing more."""
+GAP, LOOK = 2 * HOP, 2 * HOP
+"""After so much silence a short answer may be over ("four"), and decoding begins on less than BEGINNING; until it has
+begun, sound is looked at in pieces of LOOK."""
+SHORT, MORE = ms_to_samples(150), ms_to_samples(100)
+"""It may be if there was so much voice before the silence. If MORE of it follows it was not: decoding begins anew."""
 LEAD = ms_to_samples(150)
 """So much of what came before the voice is decoded. With 300 ms the slowest short answers took 120 ms longer."""
 SILENCE = ms_to_samples(500) // HOP * HOP
@@ -55,6 +60,10 @@ class Recognition:
         """Sound without noise since the last split, for decoding it again; up to `settle`."""
         self._begun = 0
         """The sample of it at which decoding began."""
+        self._at_gap = False
+        """Decoding has begun at a GAP, which it does once."""
+        self._more: int | None = None
+        """Samples of voice since then; None: it did not begin so, or is not to begin anew."""
         self._silence: Pcm = NOTHING
         """The last of what came after `settle`: SILENCE at most."""
         self._ahead: list[Pcm] = []
@@ -119,6 +128,11 @@ class Recognition:
         return sum(sound.size for sound in self._ahead) + min(again, REPLAY) + self._silence.size
 
     @property
+    def piece(self) -> int:
+        """So many samples of new sound are worth a job."""
+        return CHUNK if self._open else LOOK
+
+    @property
     def behind(self) -> bool:
         """There is more to decode than one job does."""
         return self._open and sum(sound.size for sound in self._ahead) >= CHUNK
@@ -132,6 +146,8 @@ class Recognition:
             if self._settled is None:
                 self._heard.append(sound)
                 self._ahead.append(sound)
+                if self._more is not None and voice is not None:
+                    self._went_on(sound[voice:])
             elif voice is None:
                 self._silence = np.concatenate([self._silence, sound])[-SILENCE:]
             else:
@@ -140,12 +156,21 @@ class Recognition:
         if self._ahead and self._settled is None:
             self._decode(np.concatenate(self._ahead), last)
 
+    def _went_on(self, voice: Pcm) -> None:
+        """Decoding began at a gap, and this follows: with MORE of it, begin anew on a longer beginning."""
+        self._more = (self._more or 0) + voice.size
+        if self._more >= MORE:
+            self._end()
+            self._ahead = [np.concatenate(self._heard)]
+
     def _decode(self, sound: Pcm, last: bool) -> None:
         if not self._open:
             begins = self._find_voice(sound) or 0
             voice = sound[begins:]
             if voice.size < BEGINNING and not last:
-                return
+                if not self._may_be_all(voice):
+                    return
+                self._at_gap, self._more = True, 0
             self.decoder.start(voice[:BEGINNING_MOST], narrow=bool(self._denoiser.narrow), wants=self._wants)
             self._open = True
             self._begun = max(0, begins - LEAD)
@@ -153,6 +178,11 @@ class Recognition:
         piece = sound.size if last else PIECE
         self._ahead = [sound[piece:]] if sound.size > piece else []
         self.decoder.feed(sound[:piece])
+
+    def _may_be_all(self, voice: Pcm) -> bool:
+        """Of an answer to what was asked. Telephone numbers are longer, and what is said unasked mostly is."""
+        expected = bool(self._wants) and self._wants != "digits" and not self._at_gap
+        return expected and voice.size >= SHORT + GAP and self._find_voice(voice[-GAP:]) is None
 
     def _find_voice(self, sound: Pcm) -> int | None:
         """The sample at which the first voice begins in `sound`, int16[n], n a multiple of HOP above 0."""
@@ -173,6 +203,7 @@ class Recognition:
 
     def _end(self) -> None:
         self._ahead = []
+        self._more = None
         if self._open:
             self._open = False
             self.decoder.end()
