@@ -162,6 +162,14 @@ def test_behind_a_lone_yes_a_but_may_follow() -> None:
     assert Endpointer(long).judge(Evidence("yes", -4.0, asked=shall)).required_ms == 400
 
 
+def test_a_word_that_answers_nothing_may_be_a_misheard_no() -> None:
+    """ "No, at eight" was heard as "now", and cut in."""
+    shall = "A table for four on Friday. Is that right?"
+    assert after(shall, "now", 0.0).required_ms == CONFIG.yes_ms
+    assert after("", "now", 0.0).required_ms == after("How can I help you?", "now", 0.0).required_ms == CONFIG.sure_ms
+    assert after(shall, "what now", 0.0).required_ms == CONFIG.sure_ms
+
+
 def test_an_answer_that_goes_on_is_waited_for() -> None:
     shall = "A table for four on Friday. Is that right?"
     assert not after(shall, "yes but").confident

@@ -161,6 +161,13 @@ def is_lone(text: str) -> bool:
     return plain(text) in LONE
 
 
+def is_stray(text: str, asked: str) -> bool:
+    """Whether `text` is a single word that is no answer, though `asked` wants one: most likely it is one that was
+    misheard ("now" for "no"), and has behind it what answers have behind them."""
+    wants = _asks(_question(asked)) in ("yes", "detail", "name")
+    return wants and len(plain(text).split()) == 1 and not answers(text, asked)
+
+
 def asks_to_wait(text: str) -> bool:
     """Whether `text` is "wait a moment" or the like, and nothing else. "Please" may follow, and nobody waits for what
     the agent says to it."""
