@@ -115,7 +115,7 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Said by `frontdesk` when an attempt has failed, where a program asked for it, and to callers whom Twilio hands
     back; otherwise a model finds its own words."""
     cannot_transfer: str = "I am sorry, I cannot put you through from here."
-    """Said by `frontdesk` to who wants to be put through, in a call that cannot be transferred."""
+    """Said by `frontdesk` to callers who want to be put through, in a call that cannot be transferred."""
     end_call: bool = False
     """The model may hang up: it gets the tool `end_call`. The call ends once its last words have been heard, unless the
     caller speaks up before."""

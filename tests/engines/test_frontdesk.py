@@ -166,6 +166,17 @@ def test_a_booking_goes_on_where_the_caller_cannot_be_put_through(desk: Dialogue
     assert caller.say("friday") == "And at what time?"
 
 
+PERSON = next(intent for intent in AGENT.intents if intent.name == "person")
+
+
+@pytest.mark.parametrize("said", PERSON.examples)
+def test_a_booking_goes_on_however_a_person_is_asked_for(desk: Dialogue, said: str) -> None:
+    caller = Caller(desk, ())
+    caller.say("i would like to book a table for two")
+    caller.say(said)
+    assert caller.say("friday") == "And at what time?"
+
+
 def test_a_booking_is_over_once_the_caller_is_put_through(desk: Dialogue) -> None:
     failed = (
         Message("user", "i would like to book a table for two"),

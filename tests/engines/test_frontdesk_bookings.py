@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from tests.engines.front_desk import FRONT_DESK, Caller, a_wednesday  # noqa: F401
 from voicepipe import tools_demo
+from voicepipe.agent import ToolSpec
 from voicepipe.engines.base import Message, Prompt, ToolCall
 from voicepipe.engines.frontdesk.dialogue import Dialogue, State
 from voicepipe.engines.frontdesk.llm import reply
@@ -139,6 +140,22 @@ def test_who_cannot_be_put_through_is_read_the_booking_again(caller: Caller) -> 
     read_back = asked_for(caller)
     assert caller.say("please connect me to a person") == f"{caller.desk.agent.cannot_transfer} {read_back}"
     assert not caller.called("book_table")
+
+
+@pytest.mark.parametrize("said", ["okay", "yes please", "great"])
+def test_who_is_put_through_books_nothing_if_that_is_cut(caller: Caller, said: str) -> None:
+    """The tool is called once the reply has been heard out: here it never is."""
+    caller.tools = (*caller.tools, ToolSpec("transfer_call", "Puts the caller through."))
+    asked_for(caller)
+    assert "put you through to a colleague" in caller.say("please connect me to a person")
+    caller.say(said)
+    assert not caller.called("book_table")
+
+
+def test_what_should_be_different_is_asked_again_of_who_cannot_be_put_through(caller: Caller) -> None:
+    asked_for(caller)
+    assert caller.say("no") == "What should be different?"
+    assert caller.say("a person please").endswith("What should be different?")
 
 
 def test_of_a_single_wish_too_a_caller_can_let_go() -> None:

@@ -4,6 +4,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 
 from tests.engines.test_sphinx_numbers import clip
@@ -12,7 +13,7 @@ from voicepipe.engines.sphinx_answers import names, names_arpa, values, values_a
 from voicepipe.engines.sphinx_decoder import Decoder, never_heard
 from voicepipe.engines.sphinx_language import Language
 from voicepipe.engines.sphinx_names import MEN, SURNAMES, WOMEN
-from voicepipe.engines.sphinx_recognition import Recognition
+from voicepipe.engines.sphinx_recognition import REPLAY, Recognition
 from voicepipe.turn.answers import Wanted, answers
 
 PIECE = ms_to_samples(20)
@@ -79,6 +80,19 @@ def test_an_answer_that_may_be_over_is_decoded_before_its_words_are_asked_for(de
 def test_one_that_goes_on_is_decoded_anew(decoder: Decoder, name: str, text: str) -> None:
     """At the silence before a p it seemed to be over."""
     assert in_pieces(decoder, name, "value") == (2, text)
+
+
+def test_what_goes_on_late_is_not_decoded_anew(decoder: Decoder) -> None:
+    """That would hold up the words to come."""
+    four = clip("short_answer/018-slt.opus")
+    recognition = Recognition(decoder, deque(), "value")
+    with patch.object(decoder, "start", wraps=decoder.start) as start:
+        for sound in (four, np.zeros(REPLAY, np.int16), four):
+            recognition._inbox.append(sound)
+            recognition.hear()
+            recognition.hear_out()
+    recognition.close()
+    assert start.call_count == 1
 
 
 def test_every_word_can_be_heard() -> None:

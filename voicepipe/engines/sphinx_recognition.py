@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from voicepipe.audio import Pcm, dbfs, ms_to_samples
 from voicepipe.engines.base import Hypothesis
@@ -24,11 +25,11 @@ REPLAY = ms_to_samples(2500)
 BEGINNING, BEGINNING_MOST = ms_to_samples(500), ms_to_samples(3000)
 """Decoding waits for so much voice, which tells what the caller sounds like and whether the line is a telephone's.
 After 300 ms every third word of a short answer was wrong. More than the most of it tells nothing more."""
-GAP, LOOK = 2 * HOP, 2 * HOP
-"""After so much silence a short answer may be over ("four"), and decoding begins on less than BEGINNING; until it has
-begun, sound is looked at in pieces of LOOK."""
+GAP = LOOK = 2 * HOP
+"""After so much silence a short answer may be over ("four"), and decoding begins on less than BEGINNING. Until then
+sound is looked at in pieces of LOOK. `settle`, which comes a little later, would begin on as little."""
 SHORT, MORE = ms_to_samples(150), ms_to_samples(100)
-"""It may be if there was so much voice before the silence. If MORE of it follows it was not: decoding begins anew."""
+"""It may be over if there was so much voice. If MORE of it follows it was not: decoding begins anew."""
 LEAD = ms_to_samples(150)
 """So much of what came before the voice is decoded. With 300 ms the slowest short answers took 120 ms longer."""
 SILENCE = ms_to_samples(500) // HOP * HOP
@@ -60,10 +61,10 @@ class Recognition:
         """Sound without noise since the last split, for decoding it again; up to `settle`."""
         self._begun = 0
         """The sample of it at which decoding began."""
-        self._at_gap = False
+        self._tried = False
         """Decoding has begun at a GAP, which it does once."""
         self._more: int | None = None
-        """Samples of voice since then; None: it did not begin so, or is not to begin anew."""
+        """Samples of voice since then; None: it did not begin so, or goes on as it began."""
         self._silence: Pcm = NOTHING
         """The last of what came after `settle`: SILENCE at most."""
         self._ahead: list[Pcm] = []
@@ -84,7 +85,7 @@ class Recognition:
 
     def hear_out(self) -> Hypothesis | None:
         """Decode all that has come; a partial unless its best words are there already."""
-        self._guard(lambda: self._hear(last=self._open))  # `settle` alone begins on less than BEGINNING
+        self._guard(lambda: self._hear(last=self._open))
         return Hypothesis(self._words(), self.heard) if self._open and not self._settled else None
 
     def settle(self) -> Hypothesis:
@@ -94,7 +95,7 @@ class Recognition:
         return Hypothesis(self._settled.text, self.heard, self._settled.end_logprob)
 
     def _settle(self) -> None:
-        self._hear(last=True)
+        self._hear(last=True, begin=True)
         if self._settled is None:
             guess = self.decoder.words() if self._open else ""
             self._end()
@@ -124,20 +125,31 @@ class Recognition:
     @property
     def work(self) -> int:
         """Samples that it takes to hear all that was taken from the inbox; once more, if a voice may be back."""
-        again = sum(sound.size for sound in self._heard) if self._settled else 0
+        again = self._kept if self._settled or self._more is not None else 0
         return sum(sound.size for sound in self._ahead) + min(again, REPLAY) + self._silence.size
 
     @property
     def piece(self) -> int:
         """So many samples of new sound are worth a job."""
-        return CHUNK if self._open else LOOK
+        return LOOK if self._may_begin_early else CHUNK
 
     @property
     def behind(self) -> bool:
         """There is more to decode than one job does."""
         return self._open and sum(sound.size for sound in self._ahead) >= CHUNK
 
-    def _hear(self, *, last: bool = False) -> None:
+    @property
+    def _may_begin_early(self) -> bool:
+        """An answer is expected. Telephone numbers are longer, and what is said unasked mostly is."""
+        return bool(self._wants) and self._wants != "digits" and not (self._tried or self._open)
+
+    @property
+    def _kept(self) -> int:
+        """Samples that can be decoded again."""
+        return sum(sound.size for sound in self._heard)
+
+    def _hear(self, *, last: bool = False, begin: bool = False) -> None:
+        """`last`: decode all that has come, in one go. `begin`: on however little."""
         pcm = np.concatenate([NOTHING, *(self._inbox.popleft() for _ in range(len(self._inbox)))])
         self.heard += pcm.size
         sound = self._denoiser.clean(pcm, last=last)
@@ -146,31 +158,34 @@ class Recognition:
             if self._settled is None:
                 self._heard.append(sound)
                 self._ahead.append(sound)
-                if self._more is not None and voice is not None:
-                    self._went_on(sound[voice:])
+                if self._more is not None:
+                    self._went_on(self._more, sound)
             elif voice is None:
                 self._silence = np.concatenate([self._silence, sound])[-SILENCE:]
             else:
                 quiet = np.concatenate([self._silence, sound[:voice]])[-SILENCE:]
                 self._ahead = [self._resume(self._settled, np.concatenate([quiet, sound[voice:]]))]
         if self._ahead and self._settled is None:
-            self._decode(np.concatenate(self._ahead), last)
+            self._decode(np.concatenate(self._ahead), last, begin)
 
-    def _went_on(self, voice: Pcm) -> None:
-        """Decoding began at a gap, and this follows: with MORE of it, begin anew on a longer beginning."""
-        self._more = (self._more or 0) + voice.size
-        if self._more >= MORE:
+    def _went_on(self, more: int, sound: Pcm) -> None:
+        """Decoding began at a gap, and `more` samples of voice and now `sound` followed: with MORE, begin anew. What is
+        too long for that stays as it was begun."""
+        self._more = more + HOP * int(self._voiced(sound).sum())
+        if self._kept > REPLAY:
+            self._more = None
+        elif self._more >= MORE:
             self._end()
             self._ahead = [np.concatenate(self._heard)]
 
-    def _decode(self, sound: Pcm, last: bool) -> None:
+    def _decode(self, sound: Pcm, last: bool, begin: bool) -> None:
         if not self._open:
             begins = self._find_voice(sound) or 0
             voice = sound[begins:]
-            if voice.size < BEGINNING and not last:
+            if voice.size < BEGINNING and not begin:
                 if not self._may_be_all(voice):
                     return
-                self._at_gap, self._more = True, 0
+                self._tried, self._more, last = True, 0, True
             self.decoder.start(voice[:BEGINNING_MOST], narrow=bool(self._denoiser.narrow), wants=self._wants)
             self._open = True
             self._begun = max(0, begins - LEAD)
@@ -180,20 +195,27 @@ class Recognition:
         self.decoder.feed(sound[:piece])
 
     def _may_be_all(self, voice: Pcm) -> bool:
-        """Of an answer to what was asked. Telephone numbers are longer, and what is said unasked mostly is."""
-        expected = bool(self._wants) and self._wants != "digits" and not self._at_gap
-        return expected and voice.size >= SHORT + GAP and self._find_voice(voice[-GAP:]) is None
+        """Of an answer to what was asked."""
+        if not self._may_begin_early:
+            return False
+        voiced = self._voiced(voice)
+        return HOP * int(voiced.sum()) >= SHORT and not voiced[-GAP // HOP :].any()
 
     def _find_voice(self, sound: Pcm) -> int | None:
         """The sample at which the first voice begins in `sound`, int16[n], n a multiple of HOP above 0."""
-        levels = [dbfs(hop) for hop in sound.reshape(-1, HOP)]
-        self._loudest = max(self._loudest, *levels)
-        return next((i * HOP for i, level in enumerate(levels) if level > self._loudest - BACK_DB), None)
+        voiced = self._voiced(sound)
+        return int(voiced.argmax()) * HOP if voiced.any() else None
+
+    def _voiced(self, sound: Pcm) -> NDArray[np.bool_]:
+        """Of each HOP of `sound`, int16[n], n a multiple of HOP above 0: is it a voice?"""
+        levels = np.array([dbfs(hop) for hop in sound.reshape(-1, HOP)])
+        self._loudest = max(self._loudest, float(levels.max()))
+        return levels > self._loudest - BACK_DB
 
     def _resume(self, settled: Hypothesis, after: Pcm) -> Pcm:
         """The voice is back, with `after`: what must be decoded (again)."""
         self._settled = None
-        if sum(sound.size for sound in self._heard) > REPLAY:
+        if self._kept > REPLAY:
             self._before = settled.text
             self._heard = []
         sound: Pcm = np.concatenate([*self._heard, after])

@@ -162,10 +162,11 @@ def is_lone(text: str) -> bool:
 
 
 def is_stray(text: str, asked: str) -> bool:
-    """Whether `text` is a single word that is no answer, though `asked` wants one: most likely it is one that was
-    misheard ("now" for "no"), and has behind it what answers have behind them."""
-    wants = _asks(_question(asked)) in ("yes", "detail", "name")
-    return wants and len(plain(text).split()) == 1 and not answers(text, asked)
+    """Whether `text` is a single word that is no answer to `asked`, which wants a yes or a no: it may be a misheard one
+    ("now"), and "but ..." may follow. Of two things that are offered ("red or white?") any word may be one."""
+    question = _question(asked)
+    wants_yes = _asks(question) == "yes" and "or" not in question.split()
+    return wants_yes and len(plain(text).split()) == 1 and not answers(text, asked)
 
 
 def asks_to_wait(text: str) -> bool:

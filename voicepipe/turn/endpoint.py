@@ -30,8 +30,8 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """The same of a few words that answer what the agent asked. Never less than `sure_ms`."""
     yes_ms: Ms = 320
     """The same of a lone yes or no: "but ..." may follow, behind a pause of its own. Never less than `answer_ms`. Also
-    of "wait a moment", behind which "please" may follow, and to which nobody waits for an answer, and of one word that
-    does not answer what was asked: it may be a misheard yes or no."""
+    of "wait a moment", behind which "please" may follow, and to which nobody waits for an answer, and of one word after
+    a question that wants a yes or a no: it may be a misheard one."""
     unsure_ms: Ms = 850
     """Hesitations inside a phrase mostly last 300 to 700 ms."""
     unfinished_ms: Ms = 950
@@ -149,7 +149,7 @@ class Endpointer:
         if probability >= config.sure_probability and asks_to_wait(evidence.text):
             return Verdict(max(config.sure_ms, config.yes_ms), True, "it asks to wait")
         if probability >= config.sure_probability and is_stray(evidence.text, evidence.asked):
-            return Verdict(max(config.sure_ms, config.yes_ms), True, "one word that does not answer what was asked")
+            return Verdict(max(config.sure_ms, config.yes_ms), True, "one word, which is no yes and no no")
         if probability >= config.sure_probability:
             return Verdict(config.sure_ms, True, "the sentence is complete")
         if probability > config.unfinished_probability:

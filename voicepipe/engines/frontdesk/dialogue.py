@@ -216,14 +216,20 @@ class Dialogue:
         answer = self._plain(state, other)
         if other.listens:
             return replace(state, misses=0), answer
+        if answer.transfer:
+            return self._to_a_person(state, task, answer)
         if leaving:
             return state.afresh(), answer
-        if answer.transfer:  # The task is over once the tool is called. Otherwise "Is that right?" alone would mislead.
-            asking = _asking(state, task) if state.confirming else self._question(state, task)
-            otherwise = fill(f"{answer.otherwise} {asking}", spoken(state.values))
-            return replace(state, misses=0), replace(answer, otherwise=otherwise)
         again = "" if answer.text == state.last_reply else f" {self._question(state, task)}"
         return replace(state, misses=0), replace(answer, text=answer.text + again, end_call=False)
+
+    def _to_a_person(self, state: State, task: Intent, answer: Answer) -> tuple[State, Answer]:
+        """Who is put through answers no question any more, and the task is over once the tool is called. Where the call
+        cannot be transferred the task goes on: `otherwise` asks again, and of a confirmation reads all again, since
+        "Is that right?" alone would seem to be about that."""
+        asking = _asking(state, task) if state.confirming else self._question(state, task)
+        otherwise = fill(f"{answer.otherwise} {asking or task.denied}", spoken(state.values))
+        return replace(state, asked="", confirming=False, misses=0), replace(answer, otherwise=otherwise)
 
     def _dropped(self, state: State) -> tuple[State, Answer]:
         return state.afresh(), Answer(self.agent.acknowledgement)

@@ -14,9 +14,11 @@ from voicepipe.bench.engines.standins.streaming.language import Language, Replie
 READY, STOP = "ready", "stop"
 
 
-def serve(commands: Connection, tiny: bool) -> None:
+def serve(commands: Connection, tiny: bool, share: int) -> None:
     """Of the process: (rate, lead_s, seed) starts a load, STOP ends it and is answered. It ends with its parent."""
     try:
+        if share < 100:
+            os.environ["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = str(share)  # read when CUDA starts
         torch.set_num_threads(1)
         device = Device("cpu" if tiny else "auto")
         language = Language(device, tiny)
@@ -37,10 +39,11 @@ def serve(commands: Connection, tiny: bool) -> None:
 class Child:
     """As `Language` is; it builds its model while others go on."""
 
-    def __init__(self, tiny: bool) -> None:
+    def __init__(self, tiny: bool, share: int = 100) -> None:
+        """`share`: of the GPU in percent, at most, where CUDA MPS runs."""
         spawning = multiprocessing.get_context("spawn")  # a process that knows CUDA cannot be forked
         self._commands, theirs = spawning.Pipe()
-        self._process = spawning.Process(target=serve, args=(theirs, tiny), name="language", daemon=True)
+        self._process = spawning.Process(target=serve, args=(theirs, tiny, share), name="language", daemon=True)
         self._process.start()
         theirs.close()
         self.unrecorded = 0
