@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncGenerator
 from importlib.metadata import packages_distributions
 from itertools import takewhile
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from voicepipe.bench.engines.load import LATER, PASSES_A_SECOND, PHRASES, TRAFFI
 from voicepipe.bench.engines.play import Engines, capacity, play
 from voicepipe.bench.engines.readings import Readings
 from voicepipe.bench.engines.report import Report
+from voicepipe.bench.engines.standins.streaming import __main__ as streaming
 from voicepipe.cli import main
 from voicepipe.prediction import latency_ms
 from voicepipe.sizing.host import LATER_PHRASE_S, Traffic
@@ -194,6 +196,12 @@ def test_numbers_of_calls(calls: str, capsys: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(SystemExit):
         main(["bench", "engines", "--calls", calls])
     assert "as in 1,8,32" in capsys.readouterr().err
+
+
+def test_cases_that_there_are_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        streaming.main([str(tmp_path / "out.json"), "--only", "three processes"])
+    assert "names none of: alone, 64 calls, graph" in capsys.readouterr().err
 
 
 def test_torch_and_two_libraries_more_are_all_that_it_needs() -> None:
