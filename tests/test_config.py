@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from voicepipe import config, environment, toml_file
+from voicepipe import config, credentials, toml_file
 from voicepipe.agent_store import open_agents
 from voicepipe.config import Config, TenantConfig
 from voicepipe.errors import ConfigError
@@ -268,35 +268,35 @@ B = TenantConfig(name="b", key_env="VOICEPIPE_TEST_B")
 def test_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VOICEPIPE_TEST_A", "one\n")
     monkeypatch.setenv("VOICEPIPE_TEST_B", "two")
-    assert environment.keys(Config(tenants=(A, B))) == {"one": A, "two": B}
-    assert environment.keys(Config()) == {}
+    assert credentials.keys(Config(tenants=(A, B))) == {"one": A, "two": B}
+    assert credentials.keys(Config()) == {}
 
 
 def test_a_key_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VOICEPIPE_TEST_A", raising=False)
     with pytest.raises(ConfigError, match="set the environment variable VOICEPIPE_TEST_A"):
-        environment.keys(Config(tenants=(A,)))
+        credentials.keys(Config(tenants=(A,)))
 
 
 def test_two_tenants_with_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VOICEPIPE_TEST_A", "same")
     monkeypatch.setenv("VOICEPIPE_TEST_B", "same")
     with pytest.raises(ConfigError, match="a and b have the same key"):
-        environment.keys(Config(tenants=(A, B)))
+        credentials.keys(Config(tenants=(A, B)))
 
 
 def test_the_operators_key_is_one_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     http = config.HttpConfig(operator_key_env="VOICEPIPE_TEST_O")
     monkeypatch.setenv("VOICEPIPE_TEST_A", "one")
     monkeypatch.delenv("VOICEPIPE_TEST_O", raising=False)
-    assert environment.operator_key(Config(tenants=(A,))) == ""
+    assert credentials.operator_key(Config(tenants=(A,))) == ""
     with pytest.raises(ConfigError, match="set the environment variable VOICEPIPE_TEST_O"):
-        environment.operator_key(Config(http=http, tenants=(A,)))
+        credentials.operator_key(Config(http=http, tenants=(A,)))
     monkeypatch.setenv("VOICEPIPE_TEST_O", "one")
     with pytest.raises(ConfigError, match="give the operator one of its own"):
-        environment.operator_key(Config(http=http, tenants=(A,)))
+        credentials.operator_key(Config(http=http, tenants=(A,)))
     monkeypatch.setenv("VOICEPIPE_TEST_O", "three\n")
-    assert environment.operator_key(Config(http=http, tenants=(A,))) == "three"
+    assert credentials.operator_key(Config(http=http, tenants=(A,))) == "three"
 
 
 @pytest.mark.parametrize(
@@ -315,19 +315,19 @@ def test_only_secrets_that_are_used_are_asked_for(
 ) -> None:
     monkeypatch.delenv("VOICEPIPE_TEST_A", raising=False)
     settings = config.load(write(text))
-    assert environment.missing_secrets(settings) == ({"VOICEPIPE_TEST_A": missing} if missing else {})
+    assert credentials.missing_secrets(settings) == ({"VOICEPIPE_TEST_A": missing} if missing else {})
     if missing:
         with pytest.raises(ConfigError, match=f"^{re.escape(missing)}: set the environment variable VOICEPIPE_TEST_A"):
-            environment.check(settings)
+            credentials.check(settings)
     monkeypatch.setenv("VOICEPIPE_TEST_A", "s3cret")
-    environment.check(settings)
+    credentials.check(settings)
 
 
 def test_a_bus_asks_for_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     bus = BusConfig(servers=("nats://127.0.0.1:4222",), user="a", password_env="VOICEPIPE_TEST_A")
     monkeypatch.delenv("VOICEPIPE_TEST_A", raising=False)
     with pytest.raises(ConfigError, match="bus.password_env: set the environment variable VOICEPIPE_TEST_A"):
-        environment.check(Config(bus=bus))
+        credentials.check(Config(bus=bus))
 
 
 @pytest.mark.parametrize(

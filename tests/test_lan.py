@@ -14,7 +14,7 @@ from cryptography import x509
 from rich.console import Console
 
 from latency_probes.realtime import RealtimeCaller
-from voicepipe import cli, config, demo, environment, lan, runtime
+from voicepipe import cli, config, credentials, demo, lan, runtime
 from voicepipe.config import Config
 from voicepipe.engine_config import EnginesConfig
 from voicepipe.errors import ConfigError, ProbeError
@@ -91,7 +91,7 @@ def test_telephones_whose_traffic_can_be_overheard_do_not_send_the_key(monkeypat
         monkeypatch.setenv(name, "")
     settings = lan.opened(Config())
     _, password = lan.sip_user(settings)
-    assert len(password) >= lan.SHORTEST and password not in environment.keys(settings)
+    assert len(password) >= lan.SHORTEST and password not in credentials.keys(settings)
 
 
 @pytest.mark.parametrize("name", [lan.KEY_ENV, lan.PASSWORD_ENV])

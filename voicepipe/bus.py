@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from voicepipe.credentials import bus_password
 from voicepipe.directory.bus import Bus
-from voicepipe.environment import bus_password
 from voicepipe.fleet_config import BusConfig
 
 

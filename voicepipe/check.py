@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from voicepipe import config, directory_config, environment, fleet_keys, runtime, toml_file
+from voicepipe import config, credentials, directory_config, fleet_keys, runtime, toml_file
 from voicepipe.agent import Agent
 from voicepipe.agent_store import Intents, load_agent, no_voice, open_agents
 from voicepipe.directory_server.run import check as check_directory
@@ -148,18 +148,18 @@ def _warn_of_directory(file: Path, settings: directory_config.DirectoryConfig) -
         fleet_keys.signer(settings.directory.key)
         for path in settings.directory.keys:
             fleet_keys.public_key(path)
-        environment.keys_of(settings.tenants)
+        credentials.keys_of(settings.tenants)
     except ConfigError as error:
         print(f"{file}: warning: a directory does not start like this: {error}")
 
 
 def _warn(file: Path, settings: config.Config) -> None:
     """Prints what a PoP would not start with, or refuse callers for, unless another file adds what is missing."""
-    missing = environment.missing_secrets(settings)
+    missing = credentials.missing_secrets(settings)
     for name, key in missing.items():
         lacks = f"the environment variable {name} is not set here, or empty"
         print(f"{file}: warning: {key}: {lacks}; a PoP does not start without it")
-    for check in runtime.REFUSALS if missing else (*runtime.REFUSALS, environment.check):
+    for check in runtime.REFUSALS if missing else (*runtime.REFUSALS, credentials.check):
         try:
             check(settings)
         except ConfigError as error:

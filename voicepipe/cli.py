@@ -305,7 +305,7 @@ def _drain(args: argparse.Namespace) -> int:
 def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = False) -> "Config":
     """The configuration of a command that listens: what could keep it from that is said at once. `phones`: they may
     call, also where it names no port for them."""
-    from voicepipe import config, environment, runtime
+    from voicepipe import config, credentials, runtime
 
     settings = runtime.with_address(settings, args.host, args.port)
     if args.sip_port is not None or settings.sip.port:
@@ -313,7 +313,7 @@ def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = F
     elif phones:
         settings = runtime.with_phones(settings)
     config.check_together(settings)  # again: the options may have let phones in
-    for check in (*runtime.REFUSALS, environment.check):
+    for check in (*runtime.REFUSALS, credentials.check):
         check(settings)
     return settings
 

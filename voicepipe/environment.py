@@ -1,20 +1,26 @@
-"""What the environment says: keys and passwords, which are in no file, and where things are kept. It is read here and
-nowhere else."""
+"""What the environment says. It is read here and nowhere else."""
 
 import os
 import secrets
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, TypeVar
 
-import msgspec
 
-from voicepipe.config import Config, HttpConfig, TenantConfig
-from voicepipe.errors import ConfigError
-from voicepipe.fleet_config import BusConfig
-from voicepipe.phone_config import SipUser
+def variable(name: str) -> str:
+    """The value of the environment variable `name`, stripped; empty where it is not set."""
+    return os.environ.get(name, "").strip()
 
-Owner = TypeVar("Owner", bound=TenantConfig)
+
+def made_up(name: str) -> str:
+    """The secret in the environment variable `name`; without one it is made up, also for programs started from here."""
+    os.environ[name] = variable(name) or secrets.token_urlsafe(12)
+    return os.environ[name]
+
+
+def settle_environment(variables: Mapping[str, str]) -> None:
+    """For libraries that take settings in no other way; what is set already, stays."""
+    for name, value in variables.items():
+        os.environ.setdefault(name, value)
 
 
 def state_directory() -> Path:
@@ -27,156 +33,11 @@ def visible_gpus() -> str | None:
     return os.environ.get("CUDA_VISIBLE_DEVICES")
 
 
-def made_up(name: str) -> str:
-    """The secret in the environment variable `name`; without one it is made up, also for programs started from here."""
-    os.environ[name] = os.environ.get(name, "").strip() or secrets.token_urlsafe(12)
-    return os.environ[name]
+def mps_runs() -> bool:
+    """Whether a CUDA MPS control daemon serves this process's GPUs (MPS manual, 4.2)."""
+    return (Path(variable("CUDA_MPS_PIPE_DIRECTORY") or "/tmp/nvidia-mps") / "control").exists()
 
 
-def settle_environment(variables: Mapping[str, str]) -> None:
-    """For libraries that take settings in no other way; what is set already, stays."""
-    for name, value in variables.items():
-        os.environ.setdefault(name, value)
-
-
-def keyed(config: Config, name: str, key_env: str) -> Config:
-    """`config` with one tenant; its key is made up for this process if the environment has none."""
-    made_up(key_env)
-    return msgspec.structs.replace(config, tenants=(TenantConfig(name=name, key_env=key_env),))
-
-
-class Secret(NamedTuple):
-    """What a configuration leaves to the environment."""
-
-    key: str
-    """Of the configuration, that names the variable."""
-    variable: str
-    """Empty: there is no such secret."""
-    what: str
-
-    def value(self) -> str:
-        """Empty where there is none. Raises ConfigError: its variable is not set, or empty."""
-        if self.is_missing:
-            raise ConfigError(f"{self.key}: set the environment variable {self.variable} to {self.what}")
-        return os.environ[self.variable].strip() if self.variable else ""
-
-    @property
-    def is_missing(self) -> bool:
-        return bool(self.variable) and not os.environ.get(self.variable, "").strip()
-
-
-def needed(config: Config) -> Iterator[Secret]:
-    """The secrets without which a PoP with this configuration does not start."""
-    yield from (_key(index, tenant) for index, tenant in enumerate(config.tenants))
-    yield from (_password(index, user) for index, user in enumerate(config.sip.users))
-    yield _operator_key(config.http)
-    yield Secret("webrtc.turn_secret_env", config.webrtc.turn_secret_env, "coturn's static-auth-secret")
-    yield Secret("twilio.auth_token_env", config.twilio.auth_token_env, "the account's auth token")
-    yield Secret("telnyx.api_key_env", config.telnyx.api_key_env, "an API key of the account")
-    if config.engines.llm in ("openai", "auto"):
-        yield Secret("openai.api_key_env", config.openai.api_key_env, "the server's key")
-    if config.bus.servers:
-        yield _bus_password(config.bus)
-
-
-def _key(index: int, tenant: TenantConfig) -> Secret:
-    return Secret(f"tenants[{index}].key_env", tenant.key_env, f"the key of {tenant.name}")
-
-
-def _password(index: int, user: SipUser) -> Secret:
-    return Secret(f"sip.users[{index}].password_env", user.password_env, f"the password of {user.name}")
-
-
-def _operator_key(http: HttpConfig) -> Secret:
-    return Secret("http.operator_key_env", http.operator_key_env, "a key")
-
-
-def _bus_password(bus: BusConfig) -> Secret:
-    return Secret("bus.password_env", bus.password_env, f"the password of {bus.user}")
-
-
-def _value(config: Config, key: str) -> str:
-    """Of the secret that this key names; empty: none is needed. Raises ConfigError."""
-    return next((secret.value() for secret in needed(config) if secret.key == key), "")
-
-
-def check(config: Config) -> None:
-    """Raises ConfigError: a secret that is needed is not here, or one is somebody else's as well."""
-    for secret in needed(config):
-        secret.value()
-    operator_key(config)
-
-
-def missing_secrets(config: Config) -> dict[str, str]:
-    """Environment variables that are needed and not set, or empty, and what names them first."""
-    missing: dict[str, str] = {}
-    for secret in needed(config):
-        if secret.is_missing:
-            missing.setdefault(secret.variable, secret.key)
-    return missing
-
-
-def keys(config: Config) -> dict[str, TenantConfig]:
-    """Every key that opens this PoP and whose it is; empty: the PoP asks for none. Raises ConfigError."""
-    return keys_of(config.tenants)
-
-
-def keys_of(tenants: Iterable[Owner]) -> dict[str, Owner]:
-    """Each tenant's key, from the environment, and whose it is. Raises ConfigError."""
-    found: dict[str, Owner] = {}
-    for index, tenant in enumerate(tenants):
-        key = _key(index, tenant).value()
-        if key in found:
-            raise ConfigError(f"tenants: {found[key].name} and {tenant.name} have the same key; give each its own")
-        found[key] = tenant
-    return found
-
-
-def operator_key(config: Config) -> str:
-    """The key that shows the dashboard everything; empty: there is none. Raises ConfigError."""
-    return operator_key_of(config.http, keys(config))
-
-
-def operator_key_of(http: HttpConfig, keys: Container[str]) -> str:
-    """The same, of a server of any kind. Raises ConfigError."""
-    secret = _operator_key(http)
-    if secret.value() in keys:
-        raise ConfigError(
-            f"{secret.key}: {secret.variable} holds the key of a tenant; give the operator one of its own"
-        )
-    return secret.value()
-
-
-def operator_key_named(name: str) -> str:
-    """An operator's key, for a command; empty where the environment has none."""
-    return os.environ.get(name, "").strip()
-
-
-def sip_passwords(config: Config) -> dict[str, str]:
-    """Of each SIP user. Raises ConfigError."""
-    return {user.name: _password(index, user).value() for index, user in enumerate(config.sip.users)}
-
-
-def turn_secret(config: Config) -> str:
-    """What the TURN server and we share; empty: there is no TURN server. Raises ConfigError."""
-    return _value(config, "webrtc.turn_secret_env")
-
-
-def twilio_token(config: Config) -> str:
-    """By which Twilio signs; empty: there are no calls from it. Raises ConfigError."""
-    return _value(config, "twilio.auth_token_env")
-
-
-def telnyx_key(config: Config) -> str:
-    """By which Telnyx takes orders; empty: there are no calls from it. Raises ConfigError."""
-    return _value(config, "telnyx.api_key_env")
-
-
-def openai_key(config: Config) -> str:
-    """By which the language model's server lets us in; empty: it asks for none. Raises ConfigError."""
-    return _value(config, "openai.api_key_env")
-
-
-def bus_password(bus: BusConfig) -> str:
-    """By which NATS lets us in; empty: it asks for none, or for credentials. Raises ConfigError."""
-    return _bus_password(bus).value()
+def mps_settings() -> dict[str, str]:
+    """What is set of CUDA MPS, by variable."""
+    return {name: value for name, value in os.environ.items() if name.startswith("CUDA_MPS_")}

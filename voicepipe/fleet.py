@@ -8,7 +8,7 @@ import httpx
 from rich.console import Console
 from rich.table import Table
 
-from voicepipe.environment import operator_key_named
+from voicepipe.environment import variable
 from voicepipe.errors import ConfigError
 
 TIMEOUT_S = 10.0
@@ -52,7 +52,7 @@ def table(rows: list[dict[str, Any]]) -> Table:
 
 
 def _asked(method: str, directory: str, path: str, key_env: str) -> Any:
-    key = operator_key_named(key_env)
+    key = variable(key_env)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
         answer = httpx.request(method, f"{directory.rstrip('/')}{path}", headers=headers, timeout=TIMEOUT_S)

@@ -20,7 +20,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from voicepipe.config import Config
-from voicepipe.environment import keyed, keys, made_up, sip_passwords, state_directory
+from voicepipe.credentials import keyed, keys, sip_passwords
+from voicepipe.environment import made_up, state_directory
 from voicepipe.errors import ConfigError
 from voicepipe.phone_config import SipUser
 

@@ -19,11 +19,11 @@ from voicepipe.call import Call
 from voicepipe.call_api import CallControl, Seat, Tenant
 from voicepipe.config import Config
 from voicepipe.control import Control
+from voicepipe.credentials import keys, operator_key
 from voicepipe.directory.bus import Bus
 from voicepipe.directory.report import Condition
 from voicepipe.engines.base import Answering, Choosy, Engines, Lends
 from voicepipe.engines.loader import loaded
-from voicepipe.environment import keys, operator_key
 from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, PopFull, Refused, TenantFull
 from voicepipe.first_words import get_to_know
 from voicepipe.line import Line

@@ -18,7 +18,7 @@ from latency_probes.realtime import RealtimeCaller
 from latency_probes.records import TurnResult
 from voicepipe import lan, runtime
 from voicepipe.config import Config
-from voicepipe.environment import keys
+from voicepipe.credentials import keys
 from voicepipe.errors import ProbeError
 from voicepipe.pop import running
 

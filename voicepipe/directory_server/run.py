@@ -9,6 +9,7 @@ from starlette.routing import BaseRoute
 
 from voicepipe import descriptors
 from voicepipe.bus import on_bus
+from voicepipe.credentials import keys_of, operator_key_of
 from voicepipe.directory.bus import Bus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.references import References
@@ -17,7 +18,6 @@ from voicepipe.directory_config import DirectoryConfig
 from voicepipe.directory_server.http import app, reaching_pops
 from voicepipe.directory_server.leaving import Leaving
 from voicepipe.directory_server.relay import MESSAGE_BYTES
-from voicepipe.environment import keys_of, operator_key_of
 from voicepipe.errors import ConfigError
 from voicepipe.fleet_keys import key_id, public_key, signer
 from voicepipe.ingress import server

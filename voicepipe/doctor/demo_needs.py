@@ -16,11 +16,11 @@ from voicepipe import lan, runtime
 from voicepipe.agent_store import open_agents
 from voicepipe.audio import opus
 from voicepipe.config import Config, load
+from voicepipe.credentials import missing_secrets
 from voicepipe.doctor.finding import Finding
 from voicepipe.engine_config import EnginesConfig
 from voicepipe.engines.base import Engine
 from voicepipe.engines.loader import choose
-from voicepipe.environment import missing_secrets
 from voicepipe.errors import ConfigError, VoicepipeError
 
 PARTS = {

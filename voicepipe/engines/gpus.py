@@ -7,13 +7,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar
 
-from voicepipe.environment import visible_gpus
+from voicepipe.environment import mps_runs, visible_gpus
 from voicepipe.errors import EngineMissing
 
 T = TypeVar("T")
 DRIVER = Path("/proc/driver/nvidia/version")
-MPS = Path("/tmp/nvidia-mps/control")
-"""The pipe of CUDA's MPS, where it is by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +81,7 @@ def read() -> Machine:
                 pairs=tuple(_pair(pynvml, handles, *pair) for pair in combinations(range(len(handles)), 2)),
                 driver=pynvml.nvmlSystemGetDriverVersion(),
                 cuda=f"{cuda // 1000}.{cuda % 1000 // 10}",
-                mps=MPS.exists(),
+                mps=mps_runs(),
             )
     except pynvml.NVMLError:  # no driver, or one that does not answer
         return Machine()

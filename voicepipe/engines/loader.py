@@ -9,11 +9,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from voicepipe.config import Config
+from voicepipe.credentials import openai_key
 from voicepipe.engine_config import DelaysConfig
 from voicepipe.engines import gpus, models, packages, placement
 from voicepipe.engines.base import Asr, Engine, Engines, Llm, Prompt, Reader, Tts, TurnModel, Vad
 from voicepipe.engines.needs import needs
-from voicepipe.environment import openai_key
 from voicepipe.errors import EngineMissing, cause
 
 log = logging.getLogger(__name__)

@@ -1,15 +1,14 @@
 """What a figure means nothing without: versions, driver, clocks, memory."""
 
-import os
 import platform
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
 
 from voicepipe.bench.engines.standins.device import Device
+from voicepipe.environment import mps_runs, mps_settings
 
 ASKED = "name,driver_version,clocks.sm,clocks.max.sm,clocks.mem,power.draw,power.limit,temperature.gpu"
 
@@ -27,10 +26,7 @@ def versions(device: Device) -> dict[str, Any]:
 
 def mps() -> dict[str, str]:
     """CUDA MPS's settings; empty where its control daemon does not run."""
-    folder = Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps"))
-    if not (folder / "control").exists():
-        return {}
-    return {name: value for name, value in os.environ.items() if name.startswith("CUDA_MPS_")} | {"daemon": "runs"}
+    return mps_settings() | {"daemon": "runs"} if mps_runs() else {}
 
 
 def state(device: Device) -> dict[str, str]:
