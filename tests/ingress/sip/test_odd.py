@@ -75,6 +75,20 @@ async def test_a_goodbye_before_the_ack() -> None:
         await settled(pop)
 
 
+@pytest.mark.parametrize(
+    ("sound", "ours"),
+    [("8.8.8.8", "198.51.100.7"), ("127.0.0.1", "127.0.0.1"), ("10.1.2.3", "127.0.0.1"), ("0.0.0.0", "127.0.0.1")],
+)
+async def test_past_a_proxy_of_our_own_sound_comes_by_the_public_address(sound: str, ours: str) -> None:
+    """And without an ACK nothing is sent there."""
+    pop = FakePop(sip(trunks=(TRUNK,), public_address="198.51.100.7"))
+    async with calling(pop) as ann:
+        ann.invite(ann.sdp().replace("IN IP4 127.0.0.1", f"IN IP4 {sound}"))
+        answer = await ann.final("INVITE")
+        assert f"c=IN IP4 {ours}\r\n" in answer.body
+        assert "@127.0.0.1:" in answer.header("contact")
+
+
 @pytest.mark.parametrize("contact", ["<sip:ann@10.1.2.3:5060>", "<sip:ann@203.0.113.9:9>", "<sip:ann@phone.invalid>"])
 async def test_a_phone_behind_a_nat_is_hung_up_where_it_speaks_from(contact: str) -> None:
     pop = FakePop(sip())

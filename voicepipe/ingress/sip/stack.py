@@ -5,6 +5,7 @@ import logging
 import secrets
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from sippy.MsgBody import MsgBody
@@ -133,6 +134,19 @@ class Stack:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.connect((peer, DEFAULT_PORT))
             return str(probe.getsockname()[0])
+
+    def local_for_sound(self, signalled: str, named: str) -> str:
+        """The address by which a caller's sound reaches us, whose signalling comes from `signalled` and whose SDP names
+        `named` (0.0.0.0: nobody).
+
+        Mostly both come the same way, and what the SDP of a phone behind a NAT names means nothing here. But sound goes
+        past a proxy of our own network, or of this machine.
+        """
+        signals, sounds = ipaddress.ip_address(signalled), ipaddress.ip_address(named)
+        if not signals.is_global and (sounds.is_global or signals.is_loopback and not sounds.is_unspecified):
+            with suppress(OSError):  # no way leads there: nor will its sound come
+                return self.local(named)
+        return self.local(signalled)
 
     def _received(self, data: bytes, address: Host) -> bool:
         """A datagram: whether it was more than junk."""
