@@ -1,4 +1,4 @@
-"""The commands of pops/README.md, "Several PoPs", as they are written there: NATS, a directory, two PoPs."""
+"""The commands of pops/directory.md, "With real processes", as they are written there: NATS, a directory, two PoPs."""
 
 import asyncio
 import json

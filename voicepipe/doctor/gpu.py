@@ -117,4 +117,4 @@ def _settings(machine: Machine) -> Iterator[Finding]:
     if machine.mps:
         yield Finding("CUDA MPS", "ok", "runs: processes on one GPU work at the same time")
     else:
-        yield Finding("CUDA MPS", "ok", "does not run: processes on one GPU take turns (README: On a GPU)")
+        yield Finding("CUDA MPS", "ok", "does not run: processes on one GPU take turns (pops/gpu.md)")

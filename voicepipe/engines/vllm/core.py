@@ -230,7 +230,7 @@ def _arguments(config: VllmConfig) -> dict[str, Any]:
         import voicepipe.engines.vllm.chats  # noqa: F401
     except (ImportError, OSError) as error:  # OSError: a library of CUDA that ctypes does not find
         raise EngineMissing(
-            f"vLLM cannot be imported ({error}): pip install {INSTALLS['vllm']}, see the README."
+            f"vLLM cannot be imported ({error}): pip install {INSTALLS['vllm']}, see pops/gpu.md."
         ) from error
     check_parser("vllm.tool_call_parser", config.tool_call_parser, ToolParserManager.list_registered())
     reasoning = config.args.get("reasoning_parser", "")
