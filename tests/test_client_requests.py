@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from tests.scenario import Recording, Says, Scenario, play
+from tests.scenario import Recording, Says, Scenario, Transfers, play
 from voicepipe.agent import Tool
 from voicepipe.call_api import ReplyRequest, Size
 from voicepipe.control import Control
@@ -169,3 +169,21 @@ async def test_no_event_names_an_item_that_a_client_cannot_see() -> None:
         assert event.previous_id == known[-1]
         known.append(event.item.id)
     assert len(added) >= 4
+
+
+async def test_an_agent_with_nothing_to_say_when_a_transfer_fails_does_not_ask_the_model() -> None:
+    async def transfers(control: Control) -> None:
+        await asyncio.sleep(0.5)
+        control.transfer("sip:ann@example.com")
+
+    silent = Scenario(about="", hears=[], says=[], length_ms=4000, agent={"transfer_failed": ""},
+                      transfers=Transfers(500, "busy"))  # fmt: skip
+    recording = await play(silent, asks=transfers)
+    assert recording.llm.prompts == [] and not [event for _, event in recording.events if isinstance(event, ReplyDone)]
+
+
+async def test_an_agent_with_no_excuse_for_a_turn_without_words_does_not_ask_the_model() -> None:
+    speechless = Scenario(about="", hears=[""], says=[Says(500, 2000)], length_ms=8000,
+                          agent={"not_understood": [], "fallback": ""})  # fmt: skip
+    recording = await play(speechless)
+    assert recording.llm.prompts == [] and "reply completed" in recording.story

@@ -117,12 +117,12 @@ class Call:
                 self.utterance.cancel()
             await self.line.hang_up()
             self.emit(CallEnded(reason, detail))
-            self._let_go()
 
-    def _let_go(self) -> None:
-        """Drop what knows the call: in a circle, its sound would stay until the collector's next full round."""
+    def let_go(self) -> None:
+        """Drop what knows the call, which has run or never will: in a circle, its sound would stay until the
+        collector's next full round. Safe to call twice."""
         self.utterance = self._last = self.greeting = None
-        del self.dialogue
+        vars(self).pop("dialogue", None)
 
     def _feed(self, fact: Fact) -> None:
         self._act(self.machine.on(fact))

@@ -121,7 +121,8 @@ class CallControl(Protocol):
         """Make a reply now. Raises ReplyActive."""
 
     def cancel_reply(self, response_id: str | None) -> None:
-        """Stop the reply being made (None: whichever it is). Raises NoReply."""
+        """Stop the reply being made (None: whichever it is, also one that was asked for and has not begun). Raises
+        NoReply."""
 
     def press(self, key: str) -> None:
         """The caller pressed a key of their telephone: "0" to "9", "*", "#", "A" to "D"."""
@@ -132,6 +133,9 @@ class CallControl(Protocol):
 
     async def run(self) -> None:
         """Live until somebody hangs up. `CallEnded` is the last event."""
+
+    def close(self) -> None:
+        """Let go of everything: it has run, or never will. Safe to call twice."""
 
 
 class Seat(Protocol):

@@ -61,7 +61,7 @@ class PopConfig(Section, frozen=True):
     id: Name = "local"
     region: Name = "local"
     slots: Annotated[int, Meta(ge=1)] = 36
-    """Calls at a time; one more is refused with 503. The default is what one process held by WebRTC (README, "What it shows")."""
+    """Calls at a time; one more is refused with 503. The default is what one process held by WebRTC."""
     budget_ms: Annotated[int, Meta(ge=160, le=600_000)] = 300
     """A call is refused, too, if with one more the slowest turns would be answered later (`admission.py`)."""
     agents: str = "agents"

@@ -35,6 +35,8 @@ class Control:
         self._dialogue.on_goodbye = HangUp(call).by_model
         self._errands = self._dialogue.studio.errands
         self._errands.on_over = self._tool_over
+        self._asked: asyncio.Task[None] | None = None
+        """Begins the reply that a client has asked for, once the words are there that it is to answer."""
         self.id = call.id
 
     @property
@@ -45,7 +47,11 @@ class Control:
         try:
             await self._call.run()
         finally:
-            self._errands.leave()
+            self.close()
+
+    def close(self) -> None:
+        self._errands.leave()
+        self._call.let_go()
 
     def _tool_over(self) -> None:
         """The conversation has a result: a reply that is prepared does not know it, and one may be owed for it."""
@@ -81,13 +87,20 @@ class Control:
     def respond(self, request: ReplyRequest) -> None:
         order = self._order(request)
         if self._dialogue.making and self._dialogue.making is self._call.greeting:
-            self._dialogue.stop("client_cancelled")
+            self._dialogue.end("client_cancelled")
         if active := self._dialogue.making:
             raise ReplyActive(f"Conversation already has an active response in progress: {active.id}.")
+        if self._awaited:
+            raise ReplyActive("Conversation already has an active response in progress: it waits for what was said.")
         if pending := self._commits.pending:
-            self._call.spawn(self._respond_after(pending, request))
+            self._asked = self._call.spawn(self._respond_after(pending, request))
         else:
             self._respond(order)
+
+    @property
+    def _awaited(self) -> "asyncio.Task[None] | None":
+        """Asked for, and not begun."""
+        return self._asked if self._asked and not self._asked.done() else None
 
     async def _respond_after(self, committing: "asyncio.Task[None]", request: ReplyRequest) -> None:
         await asyncio.wait([committing])
@@ -119,6 +132,10 @@ class Control:
 
     def cancel_reply(self, response_id: str | None) -> None:
         reply = self._dialogue.making
+        if not reply and (awaited := self._awaited) and response_id is None:
+            self._asked = None
+            awaited.cancel()
+            return
         if reply is None or response_id not in (None, reply.id):
             raise NoReply("Cancellation failed: no active response found")
         self._dialogue.end("client_cancelled")

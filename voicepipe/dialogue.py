@@ -154,7 +154,7 @@ class Dialogue:
         else:
             self.studio.playout.restore()
         self.reply = self._latest = reply
-        if not reply.order.text:
+        if reply.order.text is None:
             self._owed = ""
         reply.commit()
 
@@ -307,10 +307,10 @@ class Dialogue:
     def truncate(self, item_id: str, audio_end_ms: int) -> None:
         """The client knows exactly how much of an item its caller heard. Raises ItemUnknown, ItemMismatch."""
         rate = self.studio.speaker.out_rate
+        self.studio.history.shown(item_id)
         if any(reply.spoken_item == item_id for reply in self._sounding()):
             self._take_back("client_cancelled")  # What was heard of it is the client's to say.
             self._on_ended()
-        self.studio.history.shown(item_id)
         spoken = self._spoken.get(item_id)
         if spoken is None:
             raise ItemMismatch(f"Item {item_id!r} has no audio that could be truncated.")
@@ -338,24 +338,19 @@ class Dialogue:
         return reply
 
     async def _run(self, reply: Reply) -> None:
-        try:
-            await reply.run()
-            self._remember(reply)
-            # Without sound of its own, too: it may stand behind one that has some.
-            await self.studio.playout.heard_out()
-            if reply.transfer:
-                self.on_transfer(reply.transfer)
-            elif reply.hangs_up:
-                self.on_goodbye()
-            if reply is self.reply:
-                self.reply = None
-                self._on_ended()
-            elif reply in self._ending:
-                self._ending.remove(reply)
-        except asyncio.CancelledError as stopped:
-            # How replies end. Its traceback holds the frames of the reply, which hold it and this task: in a circle,
-            # all of the call would stay until the collector's next full round.
-            stopped.__traceback__ = None
+        await reply.run()
+        self._remember(reply)
+        # Without sound of its own, too: it may stand behind one that has some.
+        await self.studio.playout.heard_out()
+        if reply.transfer:
+            self.on_transfer(reply.transfer)
+        elif reply.hangs_up:
+            self.on_goodbye()
+        if reply is self.reply:
+            self.reply = None
+            self._on_ended()
+        elif reply in self._ending:
+            self._ending.remove(reply)
 
     def _sounding(self) -> list[Reply]:
         """The replies that may be heard, oldest first."""

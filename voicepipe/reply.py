@@ -187,7 +187,7 @@ class Reply:
 
     async def _make(self) -> None:
         try:
-            source = self._fixed() if self.order.text else self._writer.texts()
+            source = self._writer.texts() if self.order.text is None else self._fixed(self.order.text)
             async with aclosing(source) as texts:
                 async for text in texts:
                     await self._say(text)
@@ -199,9 +199,9 @@ class Reply:
                 await self._say(self.order.settings.agent.fallback, at_once=True)
         await self._pieces.put(None)
 
-    async def _fixed(self) -> AsyncGenerator[str, None]:
+    async def _fixed(self, text: str) -> AsyncGenerator[str, None]:
         """Sentence by sentence, so that the first is heard while others are made; as a whole if it was made before."""
-        text, settings = self.order.text, self.order.settings
+        settings = self.order.settings
         if self.spoken and self._studio.speaker.has(text, voice=settings.voice, speed=settings.speed):
             yield text
             return

@@ -111,7 +111,7 @@ class Order:
     ask: Callable[[], Prompt]
     """Makes the request to the model: not before somebody wants to read it, for many a reply is replaced before."""
     settings: CallSettings
-    text: str = ""
+    text: str | None = None
     """Say exactly this, without the model: the greeting, a question after silence."""
     metadata: dict[str, Any] | None = None
     remembered: bool = True

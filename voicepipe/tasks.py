@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Generator
+from contextlib import suppress
 from contextvars import Context
 from types import TracebackType
 from typing import Any, TypeVar
@@ -9,6 +10,14 @@ from typing import Any, TypeVar
 from voicepipe.metered import charged
 
 T = TypeVar("T")
+
+
+def _forget_how_it_was_cancelled(task: "asyncio.Task[Any]") -> None:
+    """A task keeps the CancelledError, and by its traceback the frames of its function and all that these know, until
+    somebody asks for it. Who holds the task is mostly known there."""
+    if task.cancelled():
+        with suppress(asyncio.CancelledError):
+            task.exception()
 
 
 class TaskGroup(asyncio.TaskGroup):
@@ -26,7 +35,9 @@ class TaskGroup(asyncio.TaskGroup):
         name: str | None = None,
         context: Context | None = None,
     ) -> asyncio.Task[T]:
-        return super().create_task(charged(coro), name=name, context=context)
+        task = super().create_task(charged(coro), name=name, context=context)
+        task.add_done_callback(_forget_how_it_was_cancelled)
+        return task
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -77,6 +77,6 @@ class Transfer:
 
     def _tell_caller(self, why: str) -> None:
         dialogue = self._call.dialogue
-        if not dialogue.making:
-            dialogue.say(dialogue.settings.agent.transfer_failed)
+        if (said := dialogue.settings.agent.transfer_failed) and not dialogue.making:
+            dialogue.say(said)
             self._call.replying()

@@ -153,6 +153,9 @@ class FakeCall:
                 await asyncio.wait({self.reply})
         self.emit(CallEnded("caller"))
 
+    def close(self) -> None:
+        """It holds nothing."""
+
     # The script
 
     def new(self, kind: str) -> str:

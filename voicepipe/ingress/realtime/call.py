@@ -218,6 +218,7 @@ class RealtimeCall:
         self._closed = True
         self.ended.set()
         self.running.set()
+        self._call.close()
         # They know this call: in a circle, all of it would stay until the collector's next full round.
         del self._call, self._control
         self._line.on_audio = _unheard
