@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
+import msgspec
 import pytest
 
-from tests.scenario import Recording, Says, Scenario, Transfers, play
+from tests.scenario import Recording, Says, Scenario, ScenarioLine, Transfers, play
 from voicepipe.agent import Tool
 from voicepipe.call_api import ReplyRequest, Size
 from voicepipe.control import Control
@@ -187,3 +188,22 @@ async def test_an_agent_with_no_excuse_for_a_turn_without_words_does_not_ask_the
                           agent={"not_understood": [], "fallback": ""})  # fmt: skip
     recording = await play(speechless)
     assert recording.llm.prompts == [] and "reply completed" in recording.story
+
+
+async def test_what_is_asked_while_the_call_ends_ends_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its line takes a moment to hang up, as by SIP, where the far end is told so."""
+
+    async def slowly(line: ScenarioLine) -> None:
+        line.ended = True
+        await asyncio.sleep(0.3)
+
+    monkeypatch.setattr(ScenarioLine, "hang_up", slowly)
+
+    async def asks(control: Control) -> None:
+        await asyncio.sleep(2.1)
+        control.press("1")
+        control.configure(msgspec.structs.replace(control.settings, speed=1.2))
+
+    brief = Scenario(about="", hears=[], says=[], length_ms=2000)
+    recording = await play(brief, asks=asks)
+    assert recording.story[-1] == "ended: caller"

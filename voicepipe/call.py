@@ -79,6 +79,8 @@ class Call:
         self._waits = Waits(engines.patience, config.ladder, clock)
         self._group = TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._over = False
+        """The line has ended: what is asked from now on is not begun."""
         self._last_block_at = clock()
         self.no_input = NoInput()
         self._ending = ""
@@ -103,7 +105,7 @@ class Call:
                     heard_s = samples_to_ms(self.ear.now) / 1000
                     if (pause := pace.pause_s(heard_s, self._clock(), self.ear.now // BLOCK)) is not None:
                         await asyncio.sleep(pause)
-                reason = self._ending or "caller"
+                reason, self._over = self._ending or "caller", True
                 self.dialogue.studio.errands.leave()  # A tool that is over now begins no reply: it would never end.
                 self.dialogue.stop("client_cancelled")
                 self.dialogue.discard()
@@ -112,6 +114,7 @@ class Call:
         except* Exception as errors:
             detail = shown(cause(errors), f"call {self.id}")
         finally:
+            self._over = True
             self.dialogue.studio.errands.leave()
             if self.utterance:
                 self.utterance.cancel()
@@ -376,6 +379,9 @@ class Call:
 
     def spawn(self, job: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """Run `job` as a task of this call: it ends with the call, and its failure ends the call."""
+        if self._over:
+            job.close()
+            return asyncio.ensure_future(asyncio.sleep(0))
         with owned_by(self.id):
             task = self._group.create_task(job)
         self._tasks.add(task)
