@@ -217,8 +217,8 @@ class ScenarioLine:
     def network(self) -> str | None:
         return None
 
-    def played(self) -> tuple[int, bool]:
-        return self._samples - self._unplayed(), True
+    def played(self) -> int:
+        return self._samples - self._unplayed()
 
     def _unplayed(self) -> int:
         return round(max(0.0, self._play_end - asyncio.get_running_loop().time()) * RATE)

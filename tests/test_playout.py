@@ -43,8 +43,8 @@ class RecordingLine:
         self.play_end, self.count = 0.0, self.count - lost
         return lost
 
-    def played(self) -> tuple[int, bool]:
-        return self.count - self._unplayed(), True
+    def played(self) -> int:
+        return self.count - self._unplayed()
 
     async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
         await by_timer(pump, wake)

@@ -48,8 +48,8 @@ class Line(Protocol):
         """Throw away what was sent and not yet played, where the far end can do that. Returns those samples: from then
         on they count neither as sent nor as played."""
 
-    def played(self) -> tuple[int, bool]:
-        """Samples at `out_rate` that the caller has heard since the answer, and whether that is exact."""
+    def played(self) -> int:
+        """Samples at `out_rate` that the caller has heard since the answer."""
 
     def network(self) -> str | None:
         """How the network to the caller fares, in a few words; None: the line does not know."""

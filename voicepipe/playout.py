@@ -128,7 +128,7 @@ class Playout:
 
     def heard(self, since: int) -> int:
         """Samples (at the line's rate) that the caller has heard by now from the place `since` of the line on."""
-        played, _ = self.line.played()
+        played = self.line.played()
         return max(0, played - since)
 
     @property

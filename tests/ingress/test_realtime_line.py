@@ -101,18 +101,18 @@ def test_played_follows_the_clock_and_never_passes_what_was_sent() -> None:
     clock, out = Clock(), bytearray()
     line = WebSocketLine(PcmFormat(), PcmFormat(), clock)
     line.on_audio = lambda data, ms: out.extend(data)
-    assert line.out_rate == 24_000 and line.played() == (0, False)
+    assert line.out_rate == 24_000 and line.played() == 0
     for _ in range(10):
         line.send(tone(480, 24_000))
-    assert len(out) == 9600 and line.played() == (0, False)
+    assert len(out) == 9600 and line.played() == 0
     clock.now += 0.1
-    assert line.played()[0] == pytest.approx(2400, abs=1)
+    assert line.played() == pytest.approx(2400, abs=1)
     clock.now += 5
-    assert line.played() == (4800, False)
+    assert line.played() == 4800
     line.send(tone(480, 24_000))  # after a pause the client plays at once
-    assert line.played() == (4800, False)
+    assert line.played() == 4800
     clock.now += 0.01
-    assert line.played()[0] == pytest.approx(5040, abs=1)
+    assert line.played() == pytest.approx(5040, abs=1)
 
 
 def test_what_is_cleared_was_neither_sent_nor_played() -> None:
@@ -121,12 +121,12 @@ def test_what_is_cleared_was_neither_sent_nor_played() -> None:
     line.send(tone(4800, 24_000))
     clock.now += 0.1
     assert line.clear() == pytest.approx(2400, abs=1)
-    played = line.played()[0]
+    played = line.played()
     clock.now += 1
-    assert line.played()[0] == played == pytest.approx(2400, abs=1)
+    assert line.played() == played == pytest.approx(2400, abs=1)
     line.send(tone(480, 24_000))
     clock.now += 1
-    assert line.played()[0] == played + 480
+    assert line.played() == played + 480
 
 
 @pytest.mark.parametrize(("format", "law"), [(PcmuFormat(), "pcmu"), (PcmaFormat(), "pcma")])

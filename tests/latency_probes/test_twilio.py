@@ -45,7 +45,7 @@ async def test_a_question_is_heard_and_its_answer_has_its_item_and_its_time() ->
             start = caller.say(tone(24_000, 24_000))
             await until(lambda: bool(line.of_type("output_audio_buffer.stopped")))
             assert not caller.hung_up()
-            await until(lambda: pop.calls[0].line.played() == (50 * 160, True))
+            await until(lambda: pop.calls[0].line.played() == 50 * 160)
         finally:
             await caller.hang_up()
         reply = line.answer(after=line.sent_at(start))

@@ -88,9 +88,9 @@ class RtpLine:
         """Packets that are out cannot be called back."""
         return 0
 
-    def played(self) -> tuple[int, bool]:
+    def played(self) -> int:
         """What was sent `FAR_DELAY_S` ago."""
-        return self._far.played(), False
+        return self._far.played()
 
     def network(self) -> str | None:
         """Our own measurements, and the peer's where it has sent a report."""

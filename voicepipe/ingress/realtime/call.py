@@ -249,6 +249,8 @@ class RealtimeCall:
             self._emit(out)
 
     def _emit(self, event: wire.ServerEvent) -> None:
+        if not self._clients:
+            return  # As of most phone calls: nothing is encoded for nobody.
         message = self._numbered(event)
         for outbox in tuple(self._clients):
             outbox.put(message)

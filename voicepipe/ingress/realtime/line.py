@@ -117,9 +117,9 @@ class WebSocketLine:
         """Clients flush their playback themselves on `speech_started`; what they had not played was never heard."""
         return self._far.clear()
 
-    def played(self) -> tuple[int, bool]:
+    def played(self) -> int:
         """What a client has heard that plays at once all that it gets. Its `truncate` knows better."""
-        return self._far.played(), False
+        return self._far.played()
 
     def network(self) -> str | None:
         """TCP hides it."""

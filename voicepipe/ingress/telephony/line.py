@@ -142,9 +142,9 @@ class StreamLine:
             self._say(self._dialect.clear(self._stream_id))
         return lost
 
-    def played(self) -> tuple[int, bool]:
+    def played(self) -> int:
         """As the marks that came back say it, less the way from the provider to us."""
-        return self._marks.played(), True
+        return self._marks.played()
 
     def network(self) -> str | None:
         """TCP hides it."""
