@@ -5,7 +5,7 @@ import pytest
 
 from voicepipe.audio import BLOCK, RATE, Block, Pcm
 from voicepipe.ear import Ear
-from voicepipe.turn.machine import Fact, MaybeVoice, NoVoice, Silence, VoiceGoesOn, VoiceStarted
+from voicepipe.turn.facts import Fact, MaybeVoice, NoVoice, Silence, VoiceGoesOn, VoiceStarted
 from voicepipe.turn.vad import WINDOW, VadConfig
 
 

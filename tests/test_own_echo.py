@@ -13,7 +13,7 @@ from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.silero import SileroVad
 from voicepipe.playout import Playout
 from voicepipe.speech import Phrase
-from voicepipe.turn.machine import Fact, MaybeVoice, VoiceStarted
+from voicepipe.turn.facts import Fact, MaybeVoice, VoiceStarted
 from voicepipe.turn.vad import VadConfig
 
 pytestmark = pytest.mark.engine

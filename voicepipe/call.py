@@ -30,7 +30,8 @@ from voicepipe.studio import Studio
 from voicepipe.tasks import TaskGroup
 from voicepipe.turn.endpoint import Endpointer, Evidence, Verdict
 from voicepipe.turn.events import CallEnded, CallEvent, Item, SpeechStarted, SpeechStopped, WordsHeard
-from voicepipe.turn.machine import Action, Actions, Fact, Partial, ReplyEnded, Replying, State, TurnMachine, Words
+from voicepipe.turn.facts import Action, Cleared, Committed, Fact, Partial, ReplyEnded, Replying, Words
+from voicepipe.turn.machine import TurnMachine
 from voicepipe.turn.no_input import NoInput
 from voicepipe.turn.timing import TurnRecord
 from voicepipe.utterance import Utterance, Waits
@@ -128,18 +129,10 @@ class Call:
         vars(self).pop("dialogue", None)
 
     def _feed(self, fact: Fact) -> None:
-        self._act(self.machine.on(fact))
-
-    def _act(self, actions: Actions) -> None:
-        for action in actions:
+        for action in self.machine.on(fact):
             ACTIONS[action](self)
 
     # The caller's turn.
-
-    def _open(self) -> None:
-        self._open_at(self.ear.started)
-        if self.machine.state is not State.OVERLAP:
-            self._announce()
 
     def _open_at(self, start: int) -> None:
         item_id = self.ids.new("item")
@@ -187,16 +180,13 @@ class Call:
         """The client ends the turn here: its utterance, whose last words are still to be asked for."""
         utterance = self.listen()
         self._discard()
-        self._act(self.machine.committed())
+        self._feed(Committed())
         self._leave(utterance)
         return utterance
 
     def clear(self) -> None:
         """Forget the sound since the last commit."""
-        actions = self.machine.cleared()
-        if self.utterance:
-            self._drop()
-        self._act(actions)
+        self._feed(Cleared())
         self.committed_to = self.ear.now
 
     def _settle(self) -> None:
@@ -247,12 +237,12 @@ class Call:
             self.utterance.settling.cancel()
         self.dialogue.discard()
 
-    def _commit(self) -> None:
-        utterance = self.close()
-        self.join(utterance)
-        if self.machine.answers:
-            self.dialogue.answer(utterance.words, utterance.record)
-        elif utterance.words:
+    def _answer(self) -> None:
+        assert self._last
+        self.dialogue.answer(self._last.words, self._last.record)
+
+    def _owe(self) -> None:
+        if self._last and self._last.words:
             self.dialogue.owe("turn")
 
     def close(self) -> Utterance:
@@ -278,12 +268,11 @@ class Call:
         audio_ms = max(0, round(samples_to_ms(utterance.end - utterance.start)))
         self.dialogue.add(Item(utterance.item_id, text=utterance.text, audio_ms=audio_ms), spoken=True)
 
-    def _drop(self) -> None:
-        """It was a cough, or nothing: no turn comes of it."""
+    def _drop(self, last: Utterance | None = None) -> None:
+        """It was a cough, or nothing: no turn comes of it. `last`: the turn that may yet be reopened."""
         self._discard()
-        last = self._last
         utterance = self.close()
-        self._last = last if self.machine.state is State.REPLYING else None  # It may yet be reopened.
+        self._last = last
         if utterance.announced:
             self.emit(SpeechStopped(utterance.item_id, round(samples_to_ms(self.ear.last_voiced))))
         self.catch_up()
@@ -306,14 +295,17 @@ class Call:
         self.dialogue.discard()
         if self._tasks and (before.voice, before.speed) != (settings.voice, settings.speed):
             self.dialogue.rehearse()
-        detection = settings.turn_detection
-        self.machine.answers = self.dialogue.answers
-        self.machine.interrupts = detection is None or detection.interrupt_response
-        self.machine.ends = detection is not None
-        vad = self._config.vad
+        self._allow()
+        detection, vad = settings.turn_detection, self._config.vad
         self.ear.configure(vad.as_asked(detection) if isinstance(detection, ServerVad) else vad)
         eagerness = detection.eagerness if isinstance(detection, SemanticVad) else "auto"
         self._endpointer = Endpointer(self._config.endpoint, eagerness)
+
+    def _allow(self) -> None:
+        """Tell the machine what turns may do."""
+        detection = self.dialogue.settings.turn_detection
+        interrupts = detection is None or detection.interrupt_response
+        self.machine.allow(answers=self.dialogue.answers, interrupts=interrupts, ends=detection is not None)
 
     def replying(self) -> None:
         """A reply began that no turn asked for."""
@@ -322,12 +314,12 @@ class Call:
     def wait(self, what: str) -> None:
         """Until `go_on` of the same, what the caller says is heard but not answered, and nobody minds silence."""
         self.dialogue.wait(what)
-        self.machine.answers = False
+        self._allow()
 
     def go_on(self, what: str) -> None:
         """No longer wait, and answer what has not been answered meanwhile."""
         self.dialogue.go_on(what)
-        self.machine.answers = self.dialogue.answers
+        self._allow()
         self.catch_up()
 
     def catch_up(self) -> None:
@@ -367,10 +359,9 @@ class Call:
             self.replying()
 
     async def _mind_gaps(self) -> None:
-        """Silence is counted in the caller's sound, which ends without one when a client stops sending: a button let
-        go, a muted microphone. A reply that is ducked or held would wait for that silence for ever, so here, and here
-        alone, time without blocks stands for it. Sound that was made up would shift every later position on the wire,
-        and a turn that ended in a gap would be a cut-in by the network."""
+        """Silence is counted in the caller's sound. A client that stops sending (a button let go, a muted microphone)
+        sends no silence either, and a reply that is ducked or held would wait for it for ever. For these replies alone
+        time without blocks counts: a turn that ended in a gap would be a cut-in by the network."""
         while True:
             await asyncio.sleep(GAP_S / 4)
             gap = self._clock() - self._last_block_at
@@ -390,13 +381,17 @@ class Call:
 
 
 ACTIONS: dict[Action, Callable[[Call], None]] = {
-    Action.OPEN: Call._open,
+    Action.OPEN: lambda call: call._open_at(call.ear.started),
+    Action.ANNOUNCE: Call._announce,
     Action.SETTLE: Call._settle,
     Action.GUESS: Call._guess,
     Action.PREPARE: Call._prepare,
     Action.DISCARD: Call._discard,
-    Action.COMMIT: Call._commit,
+    Action.COMMIT: lambda call: call.join(call.close()),
+    Action.ANSWER: Call._answer,
+    Action.OWE: Call._owe,
     Action.DROP: Call._drop,
+    Action.DROP_OVER: lambda call: call._drop(call._last),
     Action.DUCK: lambda call: call._playout.duck(),
     Action.HOLD: lambda call: call._playout.hold(),
     Action.RESUME: lambda call: call._playout.resume(),

@@ -25,7 +25,7 @@ class Commits:
     def give_way(self) -> None:
         """Something else takes the turn: what is being said joins the conversation if it has words. Where the client
         alone ends turns it goes on."""
-        if (utterance := self._call.utterance) and self._call.machine.ends:
+        if (utterance := self._call.utterance) and self._call.dialogue.settings.turn_detection:
             if utterance.partial:
                 self.end_turn()
             else:

@@ -9,8 +9,8 @@ from voicepipe.audio import BLOCK, RATE, Block, Pcm
 from voicepipe.engines.base import VadStream
 from voicepipe.turn.echo import WINDOW as ECHO_WINDOW
 from voicepipe.turn.echo import likeness
+from voicepipe.turn.facts import Fact, MaybeVoice, NoVoice, Silence, VoiceGoesOn, VoiceStarted
 from voicepipe.turn.hum import Burst
-from voicepipe.turn.machine import Fact, MaybeVoice, NoVoice, Silence, VoiceGoesOn, VoiceStarted
 from voicepipe.turn.vad import WINDOW, Beginning, VadConfig, VoiceTracker
 
 REMEMBER = 2 * RATE // BLOCK

@@ -3,9 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.turn.machine import (
-    TABLE,
+from voicepipe.turn.facts import (
     Action,
+    Cleared,
+    Committed,
     Fact,
     MaybeVoice,
     NoVoice,
@@ -13,13 +14,11 @@ from voicepipe.turn.machine import (
     ReplyEnded,
     Replying,
     Silence,
-    State,
-    TurnConfig,
-    TurnMachine,
     VoiceGoesOn,
     VoiceStarted,
     Words,
 )
+from voicepipe.turn.machine import TABLE, State, TurnConfig, TurnMachine
 
 CONFIG = TurnConfig()
 FACTS: st.SearchStrategy[Fact] = st.one_of(
@@ -32,6 +31,8 @@ FACTS: st.SearchStrategy[Fact] = st.one_of(
     st.builds(Partial, st.booleans()),
     st.just(Replying()),
     st.just(ReplyEnded()),
+    st.just(Committed()),
+    st.just(Cleared()),
 )
 
 
@@ -51,7 +52,7 @@ def test_a_sure_end_is_committed_after_its_required_silence() -> None:
     assert machine(*SAID)[1] == [Action.PREPARE]
     assert machine(*SAID, Silence(120, 16000))[1] == []
     turn, actions = machine(*SAID, Silence(140, 16000))
-    assert actions == [Action.COMMIT]
+    assert actions == [Action.COMMIT, Action.ANSWER]
     assert turn.state is State.REPLYING
 
 
@@ -92,7 +93,7 @@ def test_voice_in_the_silence_discards_and_listens_on() -> None:
 def test_words_that_come_late_are_committed_at_once() -> None:
     heard = (VoiceStarted(0), VoiceGoesOn(900), Silence(60, 16000), Silence(140, 16000))
     late = Words("what are your hours", 130)
-    assert machine(*heard, late)[1] == [Action.PREPARE, Action.COMMIT]
+    assert machine(*heard, late)[1] == [Action.PREPARE, Action.COMMIT, Action.ANSWER]
     assert machine(*heard, Words("what are your", 950))[1] == [Action.PREPARE]
     assert machine(*heard[:3], Silence(140, 16000, sure=False), late)[1] == [Action.PREPARE]
     over = (Replying(), Silence(180, 16000, sure=False), ReplyEnded())
@@ -107,13 +108,13 @@ def test_voice_without_words_is_dropped_when_short_and_answered_when_long() -> N
     short = (VoiceStarted(0), VoiceGoesOn(300), Silence(60, 5000), Words("", 400), Silence(1000, 5000))
     assert machine(*short)[1] == [Action.DROP]
     long = (VoiceStarted(0), VoiceGoesOn(900), Silence(60, 16000), Words("", 400), Silence(1000, 16000))
-    assert machine(*long)[1] == [Action.COMMIT]
+    assert machine(*long)[1] == [Action.COMMIT, Action.ANSWER]
 
 
 def test_voice_whose_recogniser_failed_is_answered_however_short() -> None:
     facts = (VoiceStarted(0), VoiceGoesOn(300), Silence(60, 5000), Words("", 400, failed=True))
     assert machine(*facts, Silence(980, 5000))[1] == []
-    assert machine(*facts, Silence(1000, 5000))[1] == [Action.COMMIT]
+    assert machine(*facts, Silence(1000, 5000))[1] == [Action.COMMIT, Action.ANSWER]
 
 
 def test_voice_soon_after_a_commit_reopens_the_turn() -> None:
@@ -131,7 +132,7 @@ def test_a_hum_soon_after_a_commit_only_holds_the_reply() -> None:
     last = 16000
     hum = (VoiceStarted(last + 8000), VoiceGoesOn(250), Silence(60, last + 12000), Words("mm", 400))
     turn, actions = machine(*SAID, Silence(140, last), *hum, Silence(300, last + 12000))
-    assert actions == [Action.DROP, Action.RESUME]
+    assert actions == [Action.DROP_OVER, Action.RESUME]
     assert turn.state is State.REPLYING
 
 
@@ -194,14 +195,14 @@ def test_what_may_be_a_voice_ducks_a_reply_and_nothing_else() -> None:
     assert turn.on(MaybeVoice()) == turn.on(NoVoice()) == ()
     assert machine(MaybeVoice())[1] == []
     turn = TurnMachine(CONFIG)
-    turn.interrupts = False
+    turn.allow(answers=True, interrupts=False, ends=True)
     turn.on(Replying())
     assert turn.on(MaybeVoice()) == ()
 
 
 def test_a_duck_ends_if_the_client_takes_interruptions_away() -> None:
     turn, _ = machine(Replying(), MaybeVoice())
-    turn.interrupts = False
+    turn.allow(answers=True, interrupts=False, ends=True)
     assert turn.on(VoiceStarted(90_000)) == (Action.RESUME,)
 
 
@@ -215,7 +216,7 @@ def test_the_hiss_of_a_word_counts_for_the_pause_and_not_for_the_cut() -> None:
 def test_a_short_burst_lets_the_reply_go_on() -> None:
     facts = (VoiceGoesOn(250), Silence(60, 94_000), Words("mm", 400), Silence(300, 94_000))
     turn, actions = over(*facts)
-    assert actions == [Action.DROP, Action.RESUME]
+    assert actions == [Action.DROP_OVER, Action.RESUME]
     assert turn.state is State.REPLYING
 
 
@@ -223,14 +224,14 @@ def test_a_word_of_the_interrupt_list_cuts_at_once_and_is_answered() -> None:
     assert over(Partial(interrupts=True))[1] == [Action.CUT]
     turn, actions = over(VoiceGoesOn(250), Silence(60, 94_000), Words("stop please", 130, interrupts=True))
     assert actions == [Action.CUT, Action.PREPARE]
-    assert turn.on(Silence(140, 94_000)) == (Action.COMMIT,)
+    assert turn.on(Silence(140, 94_000)) == (Action.COMMIT, Action.ANSWER)
 
 
 def test_a_reply_that_begins_under_a_voice_is_ducked_unless_the_client_wants_no_interruptions() -> None:
     turn, actions = machine(VoiceStarted(0), VoiceGoesOn(300), Replying())
     assert (turn.state, actions) == (State.OVERLAP, [Action.DUCK])
     turn, _ = machine(VoiceStarted(0), VoiceGoesOn(300))
-    turn.interrupts = False
+    turn.allow(answers=True, interrupts=False, ends=True)
     assert (turn.on(Replying()), turn.on(VoiceGoesOn(900)), turn.state) == ((), (), State.HEARING)
 
 
@@ -245,32 +246,32 @@ def test_a_turn_that_a_reply_begins_under_is_not_dropped_however_short() -> None
         assert turn.state is State.OVERLAP_PAUSE
         assert turn.on(Silence(200, 16_000)) == ()
         assert turn.on(Silence(300, 16_000)) == (Action.CUT, Action.PREPARE)
-        assert turn.on(Silence(320, 16_000)) == (Action.COMMIT,)
+        assert turn.on(Silence(320, 16_000)) == (Action.COMMIT, Action.ANSWER)
     turn, _ = machine(VoiceStarted(0), VoiceGoesOn(200), Replying(), Silence(60, 16_000), Words("", 750))
-    assert turn.on(Silence(300, 16_000)) == (Action.DROP, Action.RESUME), "a cough is nothing"
+    assert turn.on(Silence(300, 16_000)) == (Action.DROP_OVER, Action.RESUME), "a cough is nothing"
 
 
 def test_where_the_client_ends_the_turns_a_reply_over_the_callers_pause_plays_on() -> None:
     turn, _ = machine(VoiceStarted(0), VoiceGoesOn(500))
-    turn.ends = False
+    turn.allow(answers=True, interrupts=True, ends=False)
     for fact in (Replying(), Silence(60, 16_000), Words("tomorrow at seven", 130)):
         turn.on(fact)
     assert (turn.on(Silence(300, 16_000)), turn.state) == ((Action.RESUME,), State.PAUSE)
     turn, _ = machine(VoiceStarted(0), VoiceGoesOn(500), Silence(60, 16_000))
-    turn.ends = False
+    turn.allow(answers=True, interrupts=True, ends=False)
     assert (turn.on(Replying()), turn.state) == ((), State.PAUSE)
 
 
 def test_a_client_may_turn_answers_interruptions_and_endpointing_off() -> None:
     turn = TurnMachine(CONFIG)
-    turn.answers = False
+    turn.allow(answers=False, interrupts=True, ends=True)
     actions = [action for fact in (*SAID, Silence(140, 16000)) for action in turn.on(fact)]
-    assert actions == [Action.OPEN, Action.SETTLE, Action.COMMIT]
+    assert actions == [Action.OPEN, Action.ANNOUNCE, Action.SETTLE, Action.COMMIT, Action.OWE]
     assert turn.state is State.IDLE
-    turn.interrupts = False
+    turn.allow(answers=True, interrupts=False, ends=True)
     turn.on(Replying())
     assert turn.on(VoiceStarted(90_000)) == (Action.RESUME,)
-    turn.ends = False
+    turn.allow(answers=True, interrupts=True, ends=False)
     turn.on(ReplyEnded())
     assert Action.COMMIT not in [action for fact in (*SAID, Silence(5000, 16000)) for action in turn.on(fact)]
 
@@ -292,18 +293,27 @@ def test_every_order_of_facts_keeps_the_books(facts: list[Fact]) -> None:
                     speaking = False
                 case Action.SETTLE | Action.PREPARE | Action.DISCARD:
                     assert utterance
-                case Action.COMMIT:
-                    assert utterance
-                    utterance, speaking = False, True
-                case Action.DROP:
-                    assert utterance
+                case Action.COMMIT | Action.DROP | Action.DROP_OVER:
+                    assert utterance and (speaking or action is not Action.DROP_OVER)
                     utterance = False
+                case Action.ANSWER:
+                    assert not utterance
+                    speaking = True
                 case Action.CUT | Action.DUCK | Action.HOLD | Action.RESUME:
                     assert speaking
                     speaking = action is not Action.CUT
-        if isinstance(fact, ReplyEnded):
-            speaking = False
+        speaking = speaking and not isinstance(fact, ReplyEnded)
+        utterance = utterance and not isinstance(fact, Committed)  # The call has taken it.
         assert utterance == (turn.state not in (State.IDLE, State.REPLYING))
+
+
+def test_a_client_that_ends_the_turn_over_a_reply_cuts_it_and_one_that_clears_lets_it_go_on() -> None:
+    turn, actions = over(Committed())
+    assert (turn.state, actions) == (State.IDLE, [Action.CUT])
+    turn, actions = over(Cleared())
+    assert (turn.state, actions) == (State.REPLYING, [Action.DROP_OVER, Action.RESUME])
+    assert machine(VoiceStarted(0), Cleared())[1] == [Action.DROP]
+    assert machine(Committed())[1] == machine(Replying(), Cleared())[1] == []
 
 
 def test_every_state_can_be_left() -> None:

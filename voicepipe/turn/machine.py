@@ -13,13 +13,28 @@ Pure: facts in, actions out; no clock, no await. Times are media time of the cal
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, auto
 
 import msgspec
 
 from voicepipe.audio import samples_to_ms
 from voicepipe.ranges import Decibel, Ms
+from voicepipe.turn.facts import (
+    Action,
+    Actions,
+    Cleared,
+    Committed,
+    Fact,
+    MaybeVoice,
+    NoVoice,
+    Partial,
+    ReplyEnded,
+    Replying,
+    Silence,
+    VoiceGoesOn,
+    VoiceStarted,
+    Words,
+)
 
 
 class TurnConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -52,111 +67,6 @@ class State(Enum):
     OVERLAP_PAUSE = auto()
 
 
-# --- facts ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class VoiceStarted:
-    """A burst of voice began at sample `pos`."""
-
-    pos: int
-
-
-@dataclass(frozen=True, slots=True)
-class MaybeVoice:
-    """Over a reply that sounds: what may be a voice. NoVoice follows, or VoiceStarted, or both."""
-
-
-@dataclass(frozen=True, slots=True)
-class NoVoice:
-    """It was none."""
-
-
-@dataclass(frozen=True, slots=True)
-class VoiceGoesOn:
-    """The burst has lasted `ms` and its last frame was voiced; also after a silence inside the burst."""
-
-    ms: float
-    speech: bool = True
-    """It is more than a hum, and not our echo."""
-    hiss_ms: float = 0.0
-    """What may have been its first consonant lasted so long before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Silence:
-    """`ms` since the last voiced sample `last`. The detector may doubt that this is no voice: `likely`, or `sure`."""
-
-    ms: float
-    last: int
-    likely: bool = True
-    sure: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """The words of the utterance so far, asked for by `Settle`, and the silence that they require."""
-
-    text: str
-    required_ms: float
-    interrupts: bool = False
-    """The agent's interrupt list holds them."""
-    failed: bool = False
-    """The recogniser failed: that there are no words does not make the voice a cough."""
-
-
-@dataclass(frozen=True, slots=True)
-class Partial:
-    """More words, not final."""
-
-    interrupts: bool
-    """Those of them that are stable are in the agent's interrupt list."""
-
-
-@dataclass(frozen=True, slots=True)
-class Replying:
-    """A reply that the machine did not ask for has begun: the greeting, `response.create`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyEnded:
-    """The reply has been played, or was ended from outside."""
-
-
-Fact = VoiceStarted | MaybeVoice | NoVoice | VoiceGoesOn | Silence | Words | Partial | Replying | ReplyEnded
-
-# --- actions ----------------------------------------------------------------------------------------------------
-
-
-class Action(Enum):
-    """What the call does about it, in the order given."""
-
-    OPEN = auto()
-    """Start recognising a new utterance."""
-    SETTLE = auto()
-    """Ask for the words so far."""
-    GUESS = auto()
-    """Prepare the reply to the words so far, if that may be all that the caller says; else drop what was prepared."""
-    PREPARE = auto()
-    """Start the reply to the words behind a closed gate; one to the same words is kept."""
-    DISCARD = auto()
-    """The caller goes on: drop the speculation."""
-    COMMIT = auto()
-    """The turn is the caller's no longer: open the gate."""
-    DROP = auto()
-    """It was nothing: forget the utterance."""
-    DUCK = auto()
-    HOLD = auto()
-    """Stop playing, ready to go on."""
-    RESUME = auto()
-    """Full level, from where it stopped."""
-    CUT = auto()
-    """End the reply, unless it ended by itself; the utterance over it becomes the caller's turn."""
-    REOPEN = auto()
-    """End the reply, likewise; it was a cut-in: the utterance over it belongs to the turn that was committed."""
-
-
-Actions = tuple[Action, ...]
 NOTHING: Actions = ()
 
 
@@ -165,13 +75,8 @@ class TurnMachine:
 
     def __init__(self, config: TurnConfig) -> None:
         self.config = config
-        self.answers = True
-        """Commits lead to replies; a client may ask for turns without them."""
-        self.interrupts = True
-        """Voice may end a reply."""
-        self.ends = True
-        """Silence may end a turn; else only the client's commit does."""
         self.state = State.IDLE
+        self._answers = self._interrupts = self._ends = True
         self.words: Words | None = None
         """What `Settle` brought; stands until the voice comes back."""
         self._silent: Silence | None = None
@@ -185,23 +90,15 @@ class TurnMachine:
         self._turn_first = False
         """The voice over the reply was there before it: it is the caller's turn, however short."""
 
+    def allow(self, *, answers: bool, interrupts: bool, ends: bool) -> None:
+        """From now on. `answers`: turns lead to replies, without the client's asking; `interrupts`: voice may end a
+        reply; `ends`: silence may end a turn, else only the client's commit does."""
+        self._answers, self._interrupts, self._ends = answers, interrupts, ends
+
     def on(self, fact: Fact) -> Actions:
         """The actions that `fact` calls for; none if this state has no use for it."""
         handler = TABLE.get((self.state, type(fact)))
         return handler(self, fact) if handler else NOTHING
-
-    def committed(self) -> Actions:
-        """The client ended the caller's turn (`input_audio_buffer.commit`); a reply beneath it is over."""
-        over = self.state in (State.OVERLAP, State.OVERLAP_PAUSE)
-        return self._go(
-            self.state if self.state is State.REPLYING else State.IDLE, *((Action.CUT,) if over else NOTHING)
-        )
-
-    def cleared(self) -> Actions:
-        """The client threw the caller's sound away; a reply beneath it goes on."""
-        if self.state in (State.OVERLAP, State.OVERLAP_PAUSE):
-            return self._go(State.REPLYING, Action.RESUME)
-        return self._go(self.state if self.state is State.REPLYING else State.IDLE)
 
     def _go(self, state: State, *actions: Action) -> Actions:
         self.state = state
@@ -220,7 +117,7 @@ class TurnMachine:
 
     def _open(self, fact: VoiceStarted) -> Actions:
         self._voiced_ms, self._may_reopen, self._turn_first = 0.0, False, False
-        return self._go(State.HEARING, Action.OPEN)
+        return self._go(State.HEARING, Action.OPEN, Action.ANNOUNCE)
 
     def _voiced(self, fact: VoiceGoesOn) -> Actions:
         # Most gaps as short as this are inside a word: a guess stands until there are more words.
@@ -246,7 +143,7 @@ class TurnMachine:
         return self._guesses() if self.words is None else NOTHING
 
     def _guesses(self) -> Actions:
-        return (Action.GUESS,) if self.answers and self.ends else NOTHING
+        return (Action.GUESS,) if self._answers and self._ends else NOTHING
 
     def _voice_again(self, fact: VoiceGoesOn) -> Actions:
         self._go(State.HEARING)
@@ -259,7 +156,7 @@ class TurnMachine:
 
     def _silence(self, fact: Silence) -> Actions:
         self._silent, words = fact, self.words
-        if not self.ends or words is None:
+        if not self._ends or words is None:
             return NOTHING  # The recogniser has not answered yet.
         if not words.text:
             if fact.ms < self.config.wordless_ms:
@@ -269,7 +166,15 @@ class TurnMachine:
         elif not fact.sure or fact.ms < words.required_ms:
             return NOTHING
         self._committed_last = fact.last
-        return self._go(State.REPLYING if self.answers else State.IDLE, Action.COMMIT)
+        if self._answers:
+            return self._go(State.REPLYING, Action.COMMIT, Action.ANSWER)
+        return self._go(State.IDLE, Action.COMMIT, Action.OWE)
+
+    def _handed_over(self, fact: Committed) -> Actions:
+        return self._go(State.IDLE)
+
+    def _thrown_away(self, fact: Cleared) -> Actions:
+        return self._go(State.IDLE, Action.DROP)
 
     # The agent has the turn.
 
@@ -279,13 +184,13 @@ class TurnMachine:
 
     def _perhaps_voice(self, fact: MaybeVoice) -> Actions:
         # To wait until it surely is one costs up to 200 ms; a duck for nothing is short.
-        return (Action.DUCK,) if self.interrupts else NOTHING
+        return (Action.DUCK,) if self._interrupts else NOTHING
 
     def _no_voice(self, fact: NoVoice) -> Actions:
         return (Action.RESUME,)
 
     def _voice_over(self, fact: VoiceStarted) -> Actions:
-        if not self.interrupts:
+        if not self._interrupts:
             return (Action.RESUME,)  # It may have been ducked before the client wished so.
         self._voiced_ms, self._turn_first = 0.0, False
         last = self._committed_last
@@ -298,10 +203,10 @@ class TurnMachine:
         return self._under_turn(State.OVERLAP)
 
     def _reply_in_pause(self, fact: Replying) -> Actions:
-        return self._under_turn(State.OVERLAP_PAUSE) if self.ends else NOTHING
+        return self._under_turn(State.OVERLAP_PAUSE) if self._ends else NOTHING
 
     def _under_turn(self, state: State) -> Actions:
-        if not self.interrupts:
+        if not self._interrupts:
             return NOTHING  # It plays on; what ends it is the answer to the caller's turn.
         self._committed_last, self._may_reopen, self._turn_first = None, False, True
         return self._go(state, Action.DUCK)
@@ -346,17 +251,23 @@ class TurnMachine:
         return (*self._cut(State.PAUSE), *self._prepares()) if fact.interrupts else NOTHING
 
     def _prepares(self) -> Actions:
-        return (Action.PREPARE,) if self.answers and self.ends and self.words and self.words.text else NOTHING
+        return (Action.PREPARE,) if self._answers and self._ends and self.words and self.words.text else NOTHING
 
     def _was_nothing(self, fact: Silence) -> Actions:
         if self.words is None or fact.ms < self.config.resume_ms:
             return NOTHING
         if self._turn_first and self.words.text:
-            if self.ends:
+            if self._ends:
                 return (*self._cut(State.PAUSE), *self._prepares())
             self.state = State.PAUSE
             return (Action.RESUME,)
-        return self._go(State.REPLYING, Action.DROP, Action.RESUME)
+        return self._go(State.REPLYING, Action.DROP_OVER, Action.RESUME)
+
+    def _over_handed_over(self, fact: Committed) -> Actions:
+        return self._go(State.IDLE, Action.CUT)
+
+    def _over_thrown_away(self, fact: Cleared) -> Actions:
+        return self._go(State.REPLYING, Action.DROP_OVER, Action.RESUME)
 
     def _ended(self, fact: ReplyEnded) -> Actions:
         self._committed_last = None
@@ -376,11 +287,15 @@ TABLE: dict[tuple[State, type[Fact]], Handler] = {
     (State.HEARING, Partial): TurnMachine._more_words,
     (State.HEARING, Silence): TurnMachine._first_silence,
     (State.HEARING, Replying): TurnMachine._reply_under_voice,
+    (State.HEARING, Committed): TurnMachine._handed_over,
+    (State.HEARING, Cleared): TurnMachine._thrown_away,
     (State.PAUSE, VoiceGoesOn): TurnMachine._voice_again,
     (State.PAUSE, Partial): TurnMachine._words_in_pause,
     (State.PAUSE, Words): TurnMachine._settled,
     (State.PAUSE, Silence): TurnMachine._silence,
     (State.PAUSE, Replying): TurnMachine._reply_in_pause,
+    (State.PAUSE, Committed): TurnMachine._handed_over,
+    (State.PAUSE, Cleared): TurnMachine._thrown_away,
     (State.REPLYING, Replying): TurnMachine._reply_behind,
     (State.REPLYING, MaybeVoice): TurnMachine._perhaps_voice,
     (State.REPLYING, NoVoice): TurnMachine._no_voice,
@@ -391,9 +306,13 @@ TABLE: dict[tuple[State, type[Fact]], Handler] = {
     (State.OVERLAP, Partial): TurnMachine._heard_stop,
     (State.OVERLAP, Silence): TurnMachine._over_silence,
     (State.OVERLAP, ReplyEnded): TurnMachine._ended_under_voice,
+    (State.OVERLAP, Committed): TurnMachine._over_handed_over,
+    (State.OVERLAP, Cleared): TurnMachine._over_thrown_away,
     (State.OVERLAP_PAUSE, Replying): TurnMachine._reply_behind,
     (State.OVERLAP_PAUSE, VoiceGoesOn): TurnMachine._over_again,
     (State.OVERLAP_PAUSE, Words): TurnMachine._over_settled,
     (State.OVERLAP_PAUSE, Silence): TurnMachine._was_nothing,
     (State.OVERLAP_PAUSE, ReplyEnded): TurnMachine._ended_under_voice,
+    (State.OVERLAP_PAUSE, Committed): TurnMachine._over_handed_over,
+    (State.OVERLAP_PAUSE, Cleared): TurnMachine._over_thrown_away,
 }
