@@ -115,7 +115,7 @@ async def test_pops_share_engines_and_leave_them_to_others(public: str) -> None:
             assert goes.rehearsed is not stays.rehearsed
             assert llm.knows == [id(stays.agent(None)), id(goes.agent(None))], "each PoP's own agents are learnt"
         assert not asr.closed
-        assert stays.health()["status"] == "ok"
+        assert stays.health().status == "ok"
     assert not asr.closed
 
 

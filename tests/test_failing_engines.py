@@ -57,7 +57,7 @@ class Site:
 
     @property
     def status(self) -> str:
-        return str(self.pop.health()["status"])
+        return str(self.pop.health().status)
 
     async def call(self, **settings: Any) -> "Heard":
         """A caller who asks once, 1 s after the answer. Raises Refused."""
@@ -147,18 +147,18 @@ async def test_a_hang_is_heard_of_told_with_its_engine_and_over_by_itself(site: 
     with rehearsing(site):
         await get_to_know(site.pop.engines, nobody)
         assert (await site.call()).said == ["Hello.", "You said when are you open."], "all is well"
-        assert site.status == "ok" and "down" not in site.pop.health()
+        assert site.status == "ok" and not site.pop.health().down
         fault.begin()
         call = asyncio.ensure_future(site.call())
         await until(lambda: site.status == "engine_down", 1 + ASKED_MS / 1000 + LIMIT_S + 2)
-        assert set(site.pop.health()["down"]) == {name}
+        assert set(site.pop.health().down) == {name}
         await asyncio.sleep(2)
-        assert site.pop.health()["down"][name] >= 2
+        assert site.pop.health().down[name] >= 2
         heard = await call
         assert heard.gap_ms is not None and heard.gap_ms < LADDER.words_ms + 500
         fault.end()
         await until(lambda: site.status == "ok", 30)
-        assert "down" not in site.pop.health()
+        assert not site.pop.health().down
 
 
 async def test_a_model_that_never_reads_an_agent_does_not_keep_later_edits_out(

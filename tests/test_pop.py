@@ -64,9 +64,9 @@ async def test_slots_are_taken_and_given_back(make) -> None:  # type: ignore[no-
             pass
     pop.serving.set()
     with pop.admit(local, agent):
-        assert pop.health()["calls"] == 1 and pop.health()["status"] == "ok"
+        assert pop.health().calls == 1 and pop.health().status == "ok"
         with pop.admit(local, agent):
-            assert pop.health()["status"] == "full"
+            assert pop.health().status == "full"
 
 
 async def test_a_call_that_would_be_answered_late_is_refused(make) -> None:  # type: ignore[no-untyped-def]
@@ -81,9 +81,9 @@ async def test_a_call_that_would_be_answered_late_is_refused(make) -> None:  # t
     with pytest.raises(PopFull, match="after 48[0-9] ms, over this PoP's budget of 300 ms"), pop.admit(local, agent):
         pass
     assert pop.calls == 0
-    assert pop.health()["predicted_ms"] == 480
+    assert pop.health().predicted_ms == 480
     pop.serving.set()
-    assert pop.health()["status"] == "late"
+    assert pop.health().status == "late"
 
 
 class PickyLlm(ScriptedLlm):
@@ -124,7 +124,7 @@ async def test_failures_of_one_tenant_close_the_pop_to_no_other(make, monkeypatc
         pass
     for number in range(100):
         pop.note("b", f"rtc_{number}", failed)
-    assert pop.health()["status"] == "late"
+    assert pop.health().status == "late"
 
 
 def test_a_tenant_has_a_key_and_its_own_limit(make) -> None:  # type: ignore[no-untyped-def]
@@ -196,7 +196,7 @@ async def test_calls_are_answered_while_the_agents_folder_is_gone(make, tmp_path
     assert not await asyncio.to_thread(pop._agents.refresh)
     with pop.admit(pop.tenant(None), pop.agent(None)):
         health = pop.health()
-    assert health["status"] == "ok" and "the agents stay as they were" in health["warning"]
+    assert health.status == "ok" and "the agents stay as they were" in health.warning
 
 
 class MortalLlm(ScriptedLlm):
@@ -208,9 +208,9 @@ async def test_while_an_engine_is_started_again_no_call_is_taken(make) -> None: 
     llm = MortalLlm()
     pop.engines = delayed(Engines(ScriptedVad(), ScriptedAsr(), llm, ScriptedTts()), DelaysConfig(token_ms=1))
     pop.serving.set()
-    assert pop.health()["status"] == "ok"
+    assert pop.health().status == "ok"
     llm.alive = False
-    assert pop.health()["status"] == "engine_down"
+    assert pop.health().status == "engine_down"
     with pytest.raises(EngineDown, match="does not work at present"), pop.admit(pop.tenant(None), pop.agent(None)):
         pass
     llm.alive = True
@@ -226,7 +226,7 @@ async def test_draining_refuses_and_waits_for_the_last_call(make) -> None:  # ty
         assert not drained.done()
         with pytest.raises(Draining), pop.admit(pop.tenant(None), pop.agent(None)):
             pass
-        assert pop.health()["status"] == "draining"
+        assert pop.health().status == "draining"
     await drained
 
 
@@ -247,5 +247,5 @@ async def test_a_background_job_that_fails_does_not_end_the_pop(
         await failed.wait()
         with pop.admit(pop.tenant(None), pop.agent(None)):
             await asyncio.sleep(0.1)
-        assert pop.health()["status"] == "ok"
+        assert pop.health().status == "ok"
     assert "rereading agents failed and is begun again" in caplog.text

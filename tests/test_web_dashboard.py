@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.healthy import HEALTHY
 from tests.test_web import beside, needs_node, run
 from voicepipe.config import PopConfig
 from voicepipe.observe.dashboard import Dashboard
@@ -17,12 +18,11 @@ __all__ = ["beside"]
 pytestmark = needs_node
 
 NOW = 1_800_000_000.0
-HEALTH: dict[str, Any] = {"status": "ok", "calls": 1, "predicted_ms": 160, "loop_lag_p99_ms": 1.26}
 
 
 def view(*records: dict[str, Any], tenants: tuple[str, ...] = ("local",)) -> str:
     """JSON with a turn for each record, half a minute apart, the last one a minute ago."""
-    dashboard = Dashboard(PopConfig(), lambda: HEALTH, lambda: NOW)
+    dashboard = Dashboard(PopConfig(), lambda: HEALTHY, lambda: NOW)
     for number, record in enumerate(records):
         at = NOW - 30 - 30 * (len(records) - number)
         with dashboard.watched(tenants[number % len(tenants)], "front-desk") as call:

@@ -10,6 +10,7 @@ import msgspec
 
 from voicepipe.agent import Agent, CallSettings, Part, ToolSpec
 from voicepipe.config import Config
+from voicepipe.health import Health, Status
 from voicepipe.line import Line
 from voicepipe.turn.events import CallEvent, Item
 
@@ -226,11 +227,9 @@ class PopApi(KeyHolders, Protocol):
 
         Raises PopFull, of which TenantFull is a kind, Draining, EngineDown."""
 
-    def health(self) -> dict[str, Any]:
-        """{"status", "calls", "predicted_ms", "decoders", "tasks", "threads", "codecs", "fds", "rss_kb", "heap_kb",
-        "blocks", "cpu_s", "loop_lag_p99_ms"}. Decoders of recognisers are those lent to utterances now.
+    @property
+    def status(self) -> Status:
+        """Whether calls are taken, and why not."""
 
-        `status` is "ok" while calls are taken, otherwise "starting", "draining", "engine_down", "full" (every slot is
-        taken) or "late" (one more call would be answered over the budget). Where the agents' folder cannot be used as
-        it is, "warning" says so. While engines are down, "down" has them: {"tts": seconds since then}.
-        """
+    def health(self) -> Health:
+        """That, and the numbers behind it."""

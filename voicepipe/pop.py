@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+
+import msgspec
 
 from voicepipe import call_ids, descriptors, memory
 from voicepipe.admission import Admission, Calls, Turn, engines_ms, is_broken
@@ -26,6 +27,7 @@ from voicepipe.engines.base import Answering, Choosy, Engines, Lends
 from voicepipe.engines.loader import loaded
 from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, PopFull, Refused, TenantFull
 from voicepipe.first_words import get_to_know
+from voicepipe.health import Health, Status
 from voicepipe.line import Line
 from voicepipe.membership import Membership
 from voicepipe.observe.calls import LiveCall
@@ -253,19 +255,23 @@ class Pop:
                 turn = Turn(time.monotonic(), tenant, call_id, took_ms, is_broken(event))
                 self._admission.note(turn, Calls(self.calls, self._calls.get(tenant, 0)))
 
-    def health(self) -> dict[str, Any]:
-        troubles: dict[str, Any] = {"warning": self._agents.warning} if self._agents.warning else {}
-        numbers = {"calls": self.calls, "predicted_ms": round(self.predicted_ms)}
-        numbers["decoders"] = sum(engine.lent for engine in self.engines.all() if isinstance(engine, Lends))
-        if down := self._look():
-            troubles["down"] = {name: round(time.monotonic() - since) for name, since in down.items()}
-        return {"status": self._status(), **troubles, **numbers, **self.watch.vitals()}
+    def health(self) -> Health:
+        now = time.monotonic()
+        return Health(
+            status=self.status,
+            warning=self._agents.warning,
+            down={name: round(now - since) for name, since in self._look().items()},
+            calls=self.calls,
+            predicted_ms=round(self.predicted_ms),
+            decoders=sum(engine.lent for engine in self.engines.all() if isinstance(engine, Lends)),
+            **msgspec.structs.asdict(self.watch.vitals()),
+        )
 
     def condition(self) -> Condition:
         """What directories are told."""
         pop, fleet = self.config.pop, self.config.fleet
         return Condition(
-            status=self._status(),
+            status=self.status,
             slots=pop.slots,
             calls=self.calls,
             predicted_ms=round(self.predicted_ms),
@@ -286,8 +292,9 @@ class Pop:
         self._down = {name: self._down.get(name, time.monotonic()) for name in self.engines.down()}
         return self._down
 
-    def _status(self) -> str:
-        """As `call_api.PopApi.health` has it: "ok" as long as a new tenant's call would be let in."""
+    @property
+    def status(self) -> Status:
+        """ "ok" as long as a new tenant's call would be let in."""
         if self._draining:
             return "draining"
         if not self.serving.is_set():

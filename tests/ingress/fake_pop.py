@@ -25,6 +25,7 @@ from voicepipe.errors import (
     TransferFailed,
     Unauthorized,
 )
+from voicepipe.health import Health, Status
 from voicepipe.ingress import http, server
 from voicepipe.line import NO_TRANSFER, Line
 from voicepipe.observe.dashboard import Dashboard
@@ -305,10 +306,12 @@ class FakePop:
         self.calls.append(call)
         return self.wrap(call)
 
-    def health(self) -> dict[str, Any]:
-        return {"status": "ok", "calls": self.live, "tasks": len(asyncio.all_tasks()), "threads": 1, "fds": 0,
-                "rss_kb": 0, "heap_kb": 0, "blocks": 0, "cpu_s": 0.0, "loop_lag_p99_ms": 0.0,
-                "predicted_ms": 160}  # fmt: skip
+    status: Status = "ok"
+
+    def health(self) -> Health:
+        return Health(status=self.status, calls=self.live, predicted_ms=160, decoders=0, tasks=len(asyncio.all_tasks()),
+                      threads=1, codecs=0, fds=0, rss_kb=0, heap_kb=0, blocks=0, cpu_s=0.0,
+                      loop_lag_p99_ms=0.0)  # fmt: skip
 
 
 @asynccontextmanager

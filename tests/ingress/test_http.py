@@ -21,6 +21,7 @@ from tests.waiting import until
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, HttpConfig, TenantConfig
 from voicepipe.errors import ConfigError, Draining, EngineDown, PopFull, Unauthorized
+from voicepipe.health import Health
 from voicepipe.ingress import http, local, server
 from voicepipe.ingress.keys import Caller, Secrets
 
@@ -268,7 +269,7 @@ async def test_refusals_in_masses_do_not_fill_the_log(caplog: pytest.LogCaptureF
 
 
 async def test_a_request_that_fails_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    def fails() -> dict[str, Any]:
+    def fails() -> Health:
         raise RuntimeError("a defect")
 
     pop = FakePop()
@@ -286,7 +287,7 @@ async def test_health() -> None:
     async with requests(pop) as client:
         assert (await client.get("/healthz")).json()["status"] == "ok"
         assert (await client.get("/readyz")).status_code == 200
-        pop.health = lambda: {"status": "draining"}  # type: ignore[method-assign]
+        pop.status = "draining"
         assert (await client.get("/readyz")).status_code == 503
         assert (await client.get("/healthz")).status_code == 200
 

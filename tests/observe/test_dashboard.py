@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.healthy import HEALTHY
 from voicepipe.config import PopConfig
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
@@ -15,8 +16,6 @@ from voicepipe.turn.events import Item, ItemAdded, ReplyDone, ReplyStarted
 from voicepipe.turn.timing import TurnSummary
 
 LINE = WebSocketLine(PcmFormat(), PcmFormat())
-
-HEALTH: dict[str, Any] = {"status": "ok", "calls": 2, "predicted_ms": 160, "loop_lag_p99_ms": 1.5}
 
 
 class Clock:
@@ -33,7 +32,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def dashboard(clock: Clock) -> Dashboard:
-    return Dashboard(PopConfig(slots=4), lambda: HEALTH, clock)
+    return Dashboard(PopConfig(slots=4), lambda: HEALTHY, clock)
 
 
 def say(call: LiveCall, number: int, at: float, **record: Any) -> None:
@@ -45,7 +44,7 @@ def say(call: LiveCall, number: int, at: float, **record: Any) -> None:
 
 def test_an_idle_pop_has_a_whole_view_and_no_rates(dashboard: Dashboard) -> None:
     view = dashboard.view(None, 15)
-    assert (view.status, view.slots, view.slots_used, view.predicted_ms) == ("ok", 4, 2, 160)
+    assert (view.status, view.slots, view.slots_used, view.predicted_ms) == ("ok", 4, 1, 160)
     assert view.totals.turns == 0 and view.shares.cut_in is None and view.kept_from is None
     assert msgspec.json.decode(msgspec.json.encode(view))["turns"] == []
 

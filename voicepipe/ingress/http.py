@@ -14,13 +14,14 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from voicepipe import descriptors
 from voicepipe.call_api import PopApi
 from voicepipe.errors import Refused, Unauthorized
+from voicepipe.health import Health
 from voicepipe.ingress import dashboard, pages, server
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CallsInProgress
@@ -122,6 +123,10 @@ def _subprotocol(socket: WebSocket) -> str | None:
     return SUBPROTOCOL if SUBPROTOCOL in socket.scope["subprotocols"] else None
 
 
+def _told(health: Health, status: int) -> Response:
+    return Response(msgspec.json.encode(health), status, media_type="application/json")
+
+
 def app(pop: PopApi, calls: Calls, network: Network, providers: telephony.Providers) -> Starlette:
     """The ASGI application of one PoP."""
     secrets = Secrets()
@@ -129,11 +134,11 @@ def app(pop: PopApi, calls: Calls, network: Network, providers: telephony.Provid
     realtime = Realtime(pop, doors, calls, secrets)
 
     async def healthz(request: Request) -> Response:
-        return JSONResponse(pop.health())
+        return _told(pop.health(), 200)
 
     async def readyz(request: Request) -> Response:
         health = pop.health()
-        return JSONResponse(health, 200 if health["status"] == "ok" else 503)
+        return _told(health, 200 if health.status == "ok" else 503)
 
     routes: list[BaseRoute] = [
         WebSocketRoute("/v1/realtime", realtime.websocket),

@@ -3,11 +3,11 @@
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
 
 import msgspec
 
 from voicepipe.config import PopConfig
+from voicepipe.health import Health
 from voicepipe.observe.calls import CallRow, LiveCall, LiveCalls
 from voicepipe.observe.figures import Figures, Stretch, axis, figures, over_time, share, upper_bound
 from voicepipe.observe.refusals import Refusals
@@ -61,9 +61,7 @@ class View(msgspec.Struct, kw_only=True):
 class Dashboard:
     """Implements `call_api.DashboardApi`. `health` is `Pop.health`; `clock` gives Unix seconds."""
 
-    def __init__(
-        self, pop: PopConfig, health: Callable[[], dict[str, Any]], clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, pop: PopConfig, health: Callable[[], Health], clock: Callable[[], float] = time.time) -> None:
         self._pop = pop
         self._health = health
         self._clock = clock
@@ -93,12 +91,12 @@ class Dashboard:
         return View(
             pop=self._pop.id,
             region=self._pop.region,
-            status=health["status"],
+            status=health.status,
             slots=self._pop.slots,
-            slots_used=health["calls"],
+            slots_used=health.calls,
             budget_ms=self._pop.budget_ms,
-            predicted_ms=health["predicted_ms"],
-            loop_lag_p99_ms=health["loop_lag_p99_ms"],
+            predicted_ms=health.predicted_ms,
+            loop_lag_p99_ms=health.loop_lag_p99_ms,
             now=now,
             minutes=minutes,
             bucket_s=width_s,

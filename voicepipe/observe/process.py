@@ -7,10 +7,10 @@ import threading
 import time
 from collections import deque
 from pathlib import Path
-from typing import Any
 
 from voicepipe import descriptors, memory
 from voicepipe.audio import opus
+from voicepipe.health import Vitals
 
 PERIOD_S = 0.01
 KEPT = 3000
@@ -43,13 +43,16 @@ class Watch:
         lags = sorted(self._lags)
         return max(0.0, lags[int(len(lags) * 0.99)] * 1000) if lags else 0.0
 
-    def vitals(self) -> dict[str, Any]:
-        """Tasks, threads, Opus encoders and decoders; descriptors and memory, at most a second old: KiB that the
-        system counts, KiB of glibc's blocks in use, number of Python's; processor seconds so far, loop lag."""
-        tasks = len(asyncio.all_tasks())
-        times = {"cpu_s": round(time.process_time(), 2), "loop_lag_p99_ms": round(self.lag_p99_ms(), 2)}
-        held = {"tasks": tasks, "threads": threading.active_count(), "codecs": opus.alive(), **self._held}
-        return {**held, **times}
+    def vitals(self) -> Vitals:
+        """How the process is now."""
+        return Vitals(
+            tasks=len(asyncio.all_tasks()),
+            threads=threading.active_count(),
+            codecs=opus.alive(),
+            cpu_s=round(time.process_time(), 2),
+            loop_lag_p99_ms=round(self.lag_p99_ms(), 2),
+            **self._held,
+        )
 
 
 def _held() -> dict[str, int]:

@@ -139,7 +139,7 @@ class SipEdge:
 
     def _tell_capabilities(self, request: Request) -> None:
         """Load balancers ask, to know whether we take calls."""
-        if self._pop.health()["status"] != "ok":
+        if self._pop.status != "ok":
             request.respond(503, "Service Unavailable")
         else:
             request.respond(200, "OK", CAPABILITIES)

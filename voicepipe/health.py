@@ -1,0 +1,42 @@
+"""How a PoP says that it is: what /healthz and /readyz answer."""
+
+from typing import Literal
+
+import msgspec
+
+Status = Literal["ok", "starting", "draining", "engine_down", "full", "late"]
+""""ok" while calls are taken; "full": every slot is taken; "late": one more call would be answered over the budget."""
+
+
+class Vitals(msgspec.Struct, frozen=True, kw_only=True):
+    """The process. Descriptors and memory are at most a second old."""
+
+    tasks: int
+    threads: int
+    codecs: int
+    """Opus encoders and decoders."""
+    fds: int
+    rss_kb: int
+    """Memory that the system counts, in KiB."""
+    heap_kb: int
+    """KiB of glibc's blocks in use."""
+    blocks: int
+    """Python's."""
+    cpu_s: float
+    """Processor seconds so far."""
+    loop_lag_p99_ms: float
+
+
+class Health(Vitals, frozen=True, kw_only=True, omit_defaults=True):
+    """A PoP."""
+
+    status: Status
+    warning: str = ""
+    """The agents' folder cannot be used as it is."""
+    down: dict[str, int] = {}
+    """Engines that do not work, and for how many seconds."""
+    calls: int
+    predicted_ms: int
+    """Turn latency, 95th percentile, that one more call would bring."""
+    decoders: int
+    """Of recognisers, lent to utterances now."""
