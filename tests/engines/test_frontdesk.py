@@ -221,6 +221,15 @@ def test_does_not_hang_up_in_the_middle_of_a_booking(desk: Dialogue) -> None:
     assert caller.calls == [("end_call", {})]
 
 
+def test_puts_nobody_through_in_the_middle_of_a_booking_by_words_that_hardly_ask_for_it(desk: Dialogue) -> None:
+    caller = Caller(desk, (TRANSFER,))
+    caller.say("i would like to book a table for two")
+    assert caller.say("is there somewhere i can talk").endswith("For which day?"), "as it was heard: she can park"
+    assert not caller.calls
+    caller.say("can i talk to somebody")
+    assert caller.calls == [("transfer_call", {"to": "colleague"})]
+
+
 BOOKING = (
     Message("user", "a table for two at seven on friday"),
     Message("assistant", call=ToolCall("c1", "book_table", "{}")),

@@ -28,7 +28,8 @@ INTERJECTION = 0.5
 
 SURE = 0.75
 """A match as good as this is something else even if a detail could be read from it ("parking for two cars"). What would
-end the call must be as good, since that cannot be taken back."""
+end the call must be as good, and in the middle of a task what would put the caller through: "somewhere I can talk" was
+"somewhere I can park"."""
 
 MAX_CHARS = 2000
 """Nobody says more in a turn; a text message may be longer, and its beginning is read."""
@@ -192,8 +193,8 @@ class Dialogue:
         if values:
             return self._advance(state, task)
         leaving = bool(LEAVING.search(said)) and bool(other or match.score < ACCEPT)
-        if leaving and other and other.end_call and match.score < SURE:
-            return self._dropped(state)
+        if other and (other.end_call or other.transfer) and match.score < SURE:
+            other = None
         if other and match.score >= (ACCEPT if leaving or other.listens else INTERJECTION):
             return self._aside(state, task, text, other, leaving=leaving)
         if leaving:
