@@ -312,7 +312,7 @@ class Call:
         self._feed(Replying())
 
     def wait(self, what: str) -> None:
-        """Until `go_on` of the same, what the caller says is heard but not answered, and nobody minds silence."""
+        """Until `go_on(what)` the caller is heard and not answered, and silence does not matter."""
         self.dialogue.wait(what)
         self._allow()
 

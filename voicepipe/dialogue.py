@@ -57,14 +57,14 @@ class Dialogue:
         self._ending: list[Reply] = []
         """Those before it which are over and whose last sound may still be playing, oldest first."""
         self._latest: Reply | None = None
-        """The same, and it stays when the reply is over: it may yet turn out to have been a cut-in."""
+        """The last committed reply. It stays when it is over, since it may turn out to have been a cut-in."""
         self._speculation: Reply | None = None
         self._spawn = spawn
         self._rehearsing: asyncio.Task[None] | None = None
         self._on_ended = on_ended
         self._spoken: dict[str, Spoken] = {}
         self.waiting: set[str] = set()
-        """What the caller's turns are not answered for: keys that are still being pressed, a transfer."""
+        """Why turns are not answered for now: keys that are still being pressed, a transfer."""
         self._owed: Literal["", "turn", "tool"] = ""
         """What has come meanwhile for a reply to answer."""
         self.on_transfer: Callable[[ToolCall], None] = _nobody

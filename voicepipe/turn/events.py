@@ -1,4 +1,4 @@
-"""What a call tells the outside, and the items its conversation is made of. Frozen data, nothing else.
+"""What a call tells the outside, and the items of its conversation. Events are frozen; the items in them live on.
 
 An ingress translates these to its own wire; sideband listeners and `observe/` read the same stream. Identifiers are
 made by the call: `item_...`, `resp_...`, `turn_...`.

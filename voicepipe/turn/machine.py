@@ -53,7 +53,7 @@ class TurnConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     resume_ms: Ms = 300
     """Silence after which a reply that was not cut goes on."""
     reopen_ms: Ms = 1000
-    """The caller going on within this time of their last voiced sample had not finished: the turn is reopened."""
+    """A caller who speaks again this soon after their last voiced sample had not finished: the turn is reopened."""
     reopen_voice_ms: Ms = 300
     """The reply stops at once, but so much voice it takes to throw it away: a hum or our own echo lets it go on."""
 
