@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -64,7 +64,7 @@ class ReplyRequest:
     modality: Literal["audio", "text"] | None = None
     max_tokens: int | None = None
     voice: str | None = None
-    metadata: dict[str, Any] | None = None
+    metadata: dict[str, str] | None = None
     conversation: Literal["auto", "none"] = "auto"
     """"none": the reply is made beside the conversation and leaves nothing in it."""
     input: tuple[Item, ...] | None = None

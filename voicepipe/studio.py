@@ -113,7 +113,7 @@ class Order:
     settings: CallSettings
     text: str | None = None
     """Say exactly this, without the model: the greeting, a question after silence."""
-    metadata: dict[str, Any] | None = None
+    metadata: dict[str, str] | None = None
     remembered: bool = True
     """False: out of band, the conversation does not get its items."""
     _prompt: Prompt | None = field(default=None, init=False)

@@ -5,7 +5,7 @@ made by the call: `item_...`, `resp_...`, `turn_...`.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -102,7 +102,7 @@ class ReplyStarted:
     response_id: str
     turn_id: str
     modality: Literal["audio", "text"] = "audio"
-    metadata: dict[str, Any] | None = None
+    metadata: dict[str, str] | None = None
     """As the client gave it in `response.create`."""
     remembered: bool = True
     """False: made beside the conversation, which does not get its items."""

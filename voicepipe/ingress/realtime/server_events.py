@@ -3,7 +3,7 @@
 `event_id` is left empty here: whoever sends an event numbers it.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -173,7 +173,7 @@ class Response(Struct, kw_only=True):
     output_modalities: list[str]
     max_output_tokens: MaxTokens
     audio: ResponseAudioOut
-    metadata: dict[str, Any] | None
+    metadata: dict[str, str] | None
     status_details: StatusDetails | None = None
     usage: Usage | None = None
     object: Literal["realtime.response"] = "realtime.response"

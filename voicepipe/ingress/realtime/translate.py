@@ -78,7 +78,7 @@ class Translator:
         self._conversation_id: str | None = conversation_id
         self._conversation: str | None = None
         self._modality = "audio"
-        self._metadata: dict[str, Any] | None = None
+        self._metadata: dict[str, str] | None = None
         self._outputs = 0
         self._output: _Output | None = None
         self._sent_ms: dict[str, float] = {}
