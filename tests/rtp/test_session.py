@@ -296,3 +296,32 @@ async def test_a_stall_is_not_made_up_for() -> None:
     await asyncio.sleep(0.02)
     assert ticks <= 3 + (time.monotonic() - before) / 0.02
     running.cancel()
+
+
+async def test_a_clock_without_calls_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, ticks, sleeps, sleep = MediaClock(), 0, 0, asyncio.sleep
+
+    async def counted(seconds: float) -> None:
+        nonlocal sleeps
+        sleeps += 1
+        await sleep(seconds)
+
+    def tick(now: float) -> None:
+        nonlocal ticks
+        ticks += 1
+
+    monkeypatch.setattr("voicepipe.rtp.clock.asyncio.sleep", counted)
+    running = asyncio.create_task(clock.run())
+    await sleep(0.1)
+    assert not sleeps
+    for _ in range(2):
+        before, stop = ticks, clock.add(tick)
+        async with asyncio.timeout(30):
+            while ticks < before + 3:
+                await sleep(0.01)
+        stop()
+        await sleep(0.05)
+    slept = sleeps
+    await sleep(0.1)
+    assert sleeps == slept
+    running.cancel()

@@ -21,11 +21,13 @@ class MediaClock:
 
     def __init__(self) -> None:
         self._phases: list[set[Tick]] = [set() for _ in range(PHASES)]
+        self._added = asyncio.Event()
 
     def add(self, tick: Tick) -> Callable[[], None]:
         """Tick from now on, until the function that is returned is called."""
         phase = next((phase for phase in self._phases if len(phase) < TOGETHER), min(self._phases, key=len))
         phase.add(tick)
+        self._added.set()
         return lambda: phase.discard(tick)
 
     async def run(self) -> None:
@@ -33,6 +35,10 @@ class MediaClock:
         step, turn = PERIOD_S / PHASES, 0
         due = time.monotonic() + step
         while True:
+            if not any(self._phases):
+                self._added.clear()
+                await self._added.wait()
+                due = time.monotonic() + step
             await asyncio.sleep(due - time.monotonic())
             due = max(due, time.monotonic() - PERIOD_S)  # Ticks that a stall swallowed are not made up.
             # Where wake-ups of the loop are further apart than our turns, several turns are due.
