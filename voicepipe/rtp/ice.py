@@ -21,11 +21,13 @@ peer sends goes before anything is parsed:
 
 import asyncio
 import math
+import socket
 import struct
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 from aioice import Candidate, Connection
 from aioice.candidate import candidate_foundation, candidate_priority
@@ -115,12 +117,36 @@ def _length(datagram: bytes, start: int) -> int:
     return at + 2 - start + int.from_bytes(datagram[at : at + 2])
 
 
+class _Sending:
+    """A transport that sends by the socket itself, at the same price. uvloop would remember each address that something
+    was sent to, up to 2,048 of them: a PoP's memory would grow with its callers for hours."""
+
+    def __init__(self, transport: asyncio.BaseTransport, opened: socket.socket) -> None:
+        self._transport: Any = transport
+        self._socket = opened
+
+    def sendto(self, data: bytes, address: Address) -> None:
+        try:
+            self._socket.sendto(data, address)
+        except (BlockingIOError, InterruptedError):
+            self._transport.sendto(data, address)  # It waits until the system has room.
+        except OSError:  # No way leads there, or the socket is closed: as if it were lost on its way.
+            pass
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class _Protocol(StunProtocol):
     """A UDP socket that carries STUN, DTLS and SRTP."""
 
-    def __init__(self, connection: "IceConnection") -> None:
+    def __init__(self, connection: "IceConnection", opened: socket.socket) -> None:
         super().__init__(connection)
         self._connection = connection
+        self._socket = opened
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(cast(asyncio.BaseTransport, _Sending(transport, self._socket)))
 
     def datagram_received(self, data: bytes | str, addr: tuple[Any, ...]) -> None:
         assert isinstance(data, bytes)
@@ -283,9 +309,13 @@ class IceConnection(Connection):
     async def _bound(self, address: str) -> _Protocol:
         loop, refusal = asyncio.get_running_loop(), OSError("there is no port to try")
         for port in candidates(self._network.ports):
+            opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             try:
-                return (await loop.create_datagram_endpoint(lambda: _Protocol(self), local_addr=(address, port)))[1]
+                opened.setblocking(False)
+                opened.bind((address, port))
+                return (await loop.create_datagram_endpoint(partial(_Protocol, self, opened), sock=opened))[1]
             except OSError as error:
+                opened.close()
                 refusal = error
                 if not taken(error):
                     break

@@ -85,7 +85,8 @@ def _port() -> tuple[ice.IceConnection, ice._Protocol]:
     connection._local_username, connection._local_password, connection.user = "user", PASSWORD, b"user:"
     connection.remote_username, connection.remote_password = "peer", PASSWORD
     connection._tie_breaker, connection._early_checks_done = 1, True
-    protocol = ice._Protocol(connection)
+    nowhere: Any = SimpleNamespace(sendto=_nowhere)
+    protocol = ice._Protocol(connection, nowhere)
     protocol.connection_made(SimpleNamespace(sendto=_nowhere, abort=_nowhere))  # type: ignore[arg-type]
     protocol.local_candidate = Candidate("1", 1, "udp", 1, "127.0.0.1", 1, "host")
     connection._protocols.append(protocol)

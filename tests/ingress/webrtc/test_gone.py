@@ -1,18 +1,16 @@
 """Nothing of a call that has ended waits for Python's cycle collector, however it ended."""
 
 import asyncio
-import gc
 import json
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 
 import aioice.ice
 import pytest
 from aiortc.rtcsctptransport import AbortChunk, Chunk, SackChunk
 
 from latency_probes.webrtc import CALLS, Placed, place
-from tests.ingress.fake_pop import FakePop, serving, settled
+from tests.ingress.fake_pop import FakePop, serving
+from tests.ingress.freed import freed as nothing_left
 from tests.ingress.webrtc.peer import post, web
 from tests.ingress.webrtc.test_calls import webrtc
 from tests.waiting import until
@@ -22,31 +20,7 @@ from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.transport import Network, Transport
 
-ENDS = 4
-"""Calls: what one alone leaves may be the last one of something."""
-PARTS = (
-    "aiortc.", "aioice.", "OpenSSL.SSL.C", "voicepipe.rtp.", "voicepipe.audio.", "voicepipe.ingress.rtp_line",
-    "voicepipe.ingress.far_", "voicepipe.ingress.blocks", "voicepipe.ingress.webrtc.", "voicepipe.ingress.realtime.",
-)  # fmt: skip
-"""Modules whose objects a call is made of. Of pyOpenSSL its connections and contexts: the small helper by which a
-context checks certificates is a circle of its own."""
-
 End = Callable[[str, Placed], Awaitable[None]]
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
-def parts() -> Counter[str]:
-    kinds = (type(found) for found in gc.get_objects())
-    return Counter(f"{kind.__module__}.{kind.__name__}" for kind in kinds if str(kind.__module__).startswith(PARTS))
 
 
 async def hangs_up(address: str, placed: Placed) -> None:
@@ -145,16 +119,4 @@ async def test_so_is_one_whose_caller_acknowledges_nothing(monkeypatch: pytest.M
 async def freed(one: Callable[[str], Awaitable[None]]) -> None:
     pop = FakePop(webrtc(connect_ms=1000))
     async with serving(pop) as address:
-        await one(address)
-        await settled(pop)
-        pop.calls.clear()
-        with uncollected():
-            before = parts()
-            for _ in range(ENDS):
-                await one(address)
-            await settled(pop)
-            pop.calls.clear()
-            try:
-                await until(lambda: not (parts() - before), 10)
-            except TimeoutError:
-                raise AssertionError(f"left of {ENDS} calls: {parts() - before}") from None
+        await nothing_left(pop, lambda: one(address))

@@ -34,6 +34,10 @@ class SipLine(RtpLine):
             raise TransferFailed(NO_TRANSFER)
         await self.refer(target)
 
+    def close(self) -> None:
+        super().close()
+        self.refer = None
+
     def send_keys(self, digits: str) -> None:
         """As `RealtimeLine.send_keys`, by RFC 4733."""
         try:
@@ -73,7 +77,7 @@ class SipMedia:
 
     def close(self) -> None:
         """Let go of the ports. Safe to call twice."""
-        self.line.media.close()
+        self.line.close()
         self._udp.close()
 
     def answer(self, offer: str, signalled: str) -> str:

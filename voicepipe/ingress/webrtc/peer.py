@@ -73,7 +73,7 @@ class WebRtcCall:
         """Let go of everything. Safe to call twice."""
         self.waits.close()
         self.realtime.close()
-        self._line.media.close()
+        self._line.close()
         await self._transport.close()
 
     async def _connect(self) -> None:
