@@ -38,6 +38,8 @@ SAID: list[tuple[str, Wanted, str]] = [
     ("018-slt", "value", "four"),
     ("045-awb", "value", "two"),
     ("024-rms", "value", "just two"),
+    ("024-slt", "value", "just two"),
+    ("011-slt", "value", "five"),
     ("043-rms", "value", "thursday"),
     ("041-awb", "name", "susan white"),
     ("025-rms", "name", "mary jones"),

@@ -44,6 +44,12 @@ def names_arpa() -> str:
     return arpa([*names()], seen=ANY_PAIR)
 
 
+@functools.cache
+def possible() -> frozenset[str]:
+    """All of `values`."""
+    return frozenset(values())
+
+
 def values() -> Iterator[str]:
     """Numbers of people, days, times, yes and no, each as often as it is likely."""
     yield from _counts()

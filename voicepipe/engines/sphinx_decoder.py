@@ -11,7 +11,7 @@ import math
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +217,11 @@ class Decoder:
             return self.words()
         finally:
             self._check(self._c.ps_activate_search(self._decoder, MIXED))
+
+    def likeliest(self, among: Container[str]) -> str:
+        """After `end`: the likeliest of these readings by its sound alone; empty: the utterance may be none of them."""
+        found = self._readings()
+        return max((text for text in found if text in among), key=found.__getitem__, default="")
 
     def end_logprob(self, text: str, guess: str = "") -> float | None:
         """After `end`: log10 probability that a sentence ends after `text`; None without words.
