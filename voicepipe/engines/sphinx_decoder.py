@@ -11,7 +11,7 @@ import math
 import sys
 import tempfile
 import threading
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -218,10 +218,10 @@ class Decoder:
         finally:
             self._check(self._c.ps_activate_search(self._decoder, MIXED))
 
-    def likeliest(self, among: Container[str]) -> str:
-        """After `end`: the likeliest of these readings by its sound alone; empty: the utterance may be none of them."""
+    def likeliest(self, fits: Callable[[str], bool]) -> str:
+        """After `end`: the likeliest reading by its sound alone that `fits`; empty: none of the best does."""
         found = self._readings()
-        return max((text for text in found if text in among), key=found.__getitem__, default="")
+        return max(filter(fits, found), key=found.__getitem__, default="")
 
     def end_logprob(self, text: str, guess: str = "") -> float | None:
         """After `end`: log10 probability that a sentence ends after `text`; None without words.

@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from voicepipe.audio import Pcm, dbfs, ms_to_samples
 from voicepipe.engines.base import Hypothesis
 from voicepipe.engines.denoise import HOP, Denoiser
-from voicepipe.engines.sphinx_answers import possible
+from voicepipe.engines.sphinx_answers import is_instead, possible
 from voicepipe.engines.sphinx_decoder import Decoder
 from voicepipe.engines.sphinx_numbers import is_dictated
 from voicepipe.errors import EngineError
@@ -101,8 +102,8 @@ class Recognition:
             guess = self.decoder.words() if self._open else ""
             self._end()
             words = self.decoder.words() if self._heard else ""
-            if self._wants == "value" and words not in possible() and not self._before:
-                words = self.decoder.likeliest(possible()) or words  # "Just two", rather than "just you".
+            if self._wants == "value" and words and not self._before and words not in possible():
+                words = self.decoder.likeliest(partial(is_instead, words)) or words
             end_logprob = self.decoder.end_logprob(words, guess)
             if is_dictated(words, asked=self._wants == "digits"):
                 words = self.decoder.as_number(np.concatenate(self._heard)[self._begun :]) or words
