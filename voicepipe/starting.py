@@ -28,6 +28,7 @@ def new(folder: Path) -> int:
     except OSError as error:
         raise ConfigError(f"{folder} cannot be written: {error.strerror}") from None
     print(f"{folder}/ is an agent: agent.toml, tools.py and README.md. Next:")
+    print(f"  python3 {folder}/tools.py      # in another terminal: answers the webhook")
     print(f"  {blanks['voicepipe']} demo --agent {folder}")
     return 0
 

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 def opening_hours(day: str) -> str:
     """A text, or anything that JSON has, for the language model. What is raised is logged, and told as a failure."""
-    return f"On {day} we are closed." if day.lower() == "sunday" else f"On {day} we are open from nine to five."
+    return f"On {day} we are closed." if "sunday" in day.lower() else f"On {day} we are open from nine to five."
 
 
 class Messages(BaseHTTPRequestHandler):
