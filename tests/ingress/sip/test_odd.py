@@ -159,10 +159,10 @@ async def test_callers_who_hear_it_ring_are_told_that_the_server_goes_down() -> 
         await asyncio.wait({task})
 
 
-async def test_a_pop_that_drains_says_so_to_whoever_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_pop_that_drains_says_so_to_whoever_asks() -> None:
     pop = FakePop(sip())
     async with calling(pop) as ann:
-        monkeypatch.setattr(pop, "health", lambda: {"status": "draining"})
+        pop.status = "draining"
         ann.request("OPTIONS")
         assert (await ann.final("OPTIONS")).code == 503
 
