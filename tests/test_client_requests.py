@@ -202,8 +202,9 @@ async def test_what_is_asked_while_the_call_ends_ends_nothing_else(monkeypatch: 
     async def asks(control: Control) -> None:
         await asyncio.sleep(2.1)
         control.press("1")
+        control.respond(ReplyRequest())
         control.configure(msgspec.structs.replace(control.settings, speed=1.2))
 
     brief = Scenario(about="", hears=[], says=[], length_ms=2000)
     recording = await play(brief, asks=asks)
-    assert recording.story[-1] == "ended: caller"
+    assert recording.story[-1] == "ended: caller" and not recording.llm.prompts

@@ -80,7 +80,7 @@ class Call:
         self._waits = Waits(engines.patience, config.ladder, clock)
         self._group = TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._over = False
+        self.over = False
         """The line has ended: what is asked from now on is not begun."""
         self._last_block_at = clock()
         self.no_input = NoInput()
@@ -106,7 +106,7 @@ class Call:
                     heard_s = samples_to_ms(self.ear.now) / 1000
                     if (pause := pace.pause_s(heard_s, self._clock(), self.ear.now // BLOCK)) is not None:
                         await asyncio.sleep(pause)
-                reason, self._over = self._ending or "caller", True
+                reason, self.over = self._ending or "caller", True
                 self.dialogue.studio.errands.leave()  # A tool that is over now begins no reply: it would never end.
                 self.dialogue.stop("client_cancelled")
                 self.dialogue.discard()
@@ -115,7 +115,7 @@ class Call:
         except* Exception as errors:
             detail = shown(cause(errors), f"call {self.id}")
         finally:
-            self._over = True
+            self.over = True
             self.dialogue.studio.errands.leave()
             if self.utterance:
                 self.utterance.cancel()
@@ -123,8 +123,7 @@ class Call:
             self.emit(CallEnded(reason, detail))
 
     def let_go(self) -> None:
-        """Drop what knows the call, which has run or never will: in a circle, its sound would stay until the
-        collector's next full round. Safe to call twice."""
+        """It has run, or never will: drop what knows it. In a circle, its sound would stay until the collector came."""
         self.utterance = self._last = self.greeting = None
         vars(self).pop("dialogue", None)
 
@@ -182,6 +181,8 @@ class Call:
         self._discard()
         self._feed(Committed())
         self._leave(utterance)
+        if self.over:
+            utterance.cancel()  # Nobody will ask for its words.
         return utterance
 
     def clear(self) -> None:
@@ -237,12 +238,11 @@ class Call:
             self.utterance.settling.cancel()
         self.dialogue.discard()
 
-    def _answer(self) -> None:
+    def _answer(self, *, now: bool = True) -> None:
         assert self._last
-        self.dialogue.answer(self._last.words, self._last.record)
-
-    def _owe(self) -> None:
-        if self._last and self._last.words:
+        if now:
+            self.dialogue.answer(self._last.words, self._last.record)
+        elif self._last.words:
             self.dialogue.owe("turn")
 
     def close(self) -> Utterance:
@@ -325,7 +325,7 @@ class Call:
     def catch_up(self) -> None:
         """Begin the reply that is owed, if there is one and nothing is in its way."""
         # A voice that is heard now ends as a turn, whose reply answers everything, or as a cough.
-        if not self.utterance and self.dialogue.catch_up():
+        if not (self.utterance or self.over) and self.dialogue.catch_up():
             self.replying()
 
     def _reply_ended(self) -> None:
@@ -370,7 +370,7 @@ class Call:
 
     def spawn(self, job: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """Run `job` as a task of this call: it ends with the call, and its failure ends the call."""
-        if self._over:
+        if self.over:
             job.close()
             return asyncio.ensure_future(asyncio.sleep(0))
         with owned_by(self.id):
@@ -389,7 +389,7 @@ ACTIONS: dict[Action, Callable[[Call], None]] = {
     Action.DISCARD: Call._discard,
     Action.COMMIT: lambda call: call.join(call.close()),
     Action.ANSWER: Call._answer,
-    Action.OWE: Call._owe,
+    Action.OWE: lambda call: call._answer(now=False),
     Action.DROP: Call._drop,
     Action.DROP_OVER: lambda call: call._drop(call._last),
     Action.DUCK: lambda call: call._playout.duck(),

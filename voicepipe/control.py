@@ -85,6 +85,8 @@ class Control:
         self._dialogue.truncate(item_id, audio_end_ms)
 
     def respond(self, request: ReplyRequest) -> None:
+        if self._call.over:
+            return
         order = self._order(request)
         if self._dialogue.making and self._dialogue.making is self._call.greeting:
             self._dialogue.end("client_cancelled")
@@ -132,10 +134,11 @@ class Control:
 
     def cancel_reply(self, response_id: str | None) -> None:
         reply = self._dialogue.making
-        if not reply and (awaited := self._awaited) and response_id is None:
+        if response_id is None and (awaited := self._awaited):
             self._asked = None
             awaited.cancel()
-            return
+            if not reply:
+                return
         if reply is None or response_id not in (None, reply.id):
             raise NoReply("Cancellation failed: no active response found")
         self._dialogue.end("client_cancelled")

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 def _forget_how_it_was_cancelled(task: "asyncio.Task[Any]") -> None:
     """A task keeps the CancelledError, and by its traceback the frames of its function and all that these know, until
-    somebody asks for it. Who holds the task is mostly known there."""
+    somebody asks for it. These mostly know whoever holds the task: a circle."""
     if task.cancelled():
         with suppress(asyncio.CancelledError):
             task.exception()

@@ -25,8 +25,9 @@ asked whether all is right may say "no, my name is ..."."""
 KEPT = frozenset(
     (*english.NUMBERS, *english.ORDINALS, *english.WEEKDAYS, *english.MONTHS)
     + tuple("who what when where which why how no not wait stop hold sorry".split())
+    + tuple("cancel never forget leave bye goodbye thank thanks".split())
 )
-"""What is heard so is rarely misheard, or is meant as no answer."""
+"""Words that mean something of their own: another number than was found, or no answer at all."""
 BARE = 10
 """A value alone is so much more frequent than each sentence around it."""
 MOST = 30

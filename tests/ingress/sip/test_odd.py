@@ -83,7 +83,8 @@ async def test_past_a_proxy_of_our_own_sound_comes_by_the_public_address(sound: 
     """And without an ACK nothing is sent there."""
     pop = FakePop(sip(trunks=(TRUNK,), public_address="198.51.100.7"))
     async with calling(pop) as ann:
-        ann.invite(ann.sdp().replace("IN IP4 127.0.0.1", f"IN IP4 {sound}"))
+        proxy = [("Record-Route", f"<sip:127.0.0.1:{ann.port};lr>")]
+        ann.invite(ann.sdp().replace("IN IP4 127.0.0.1", f"IN IP4 {sound}"), proxy)
         answer = await ann.final("INVITE")
         assert f"c=IN IP4 {ours}\r\n" in answer.body
         assert "@127.0.0.1:" in answer.header("contact")

@@ -193,7 +193,7 @@ class Dialogue:
         if values:
             return self._advance(state, task)
         leaving = bool(LEAVING.search(said)) and bool(other or match.score < ACCEPT)
-        if other and (other.end_call or other.transfer) and match.score < SURE:
+        if other and (other.end_call or (other.transfer and not leaving)) and match.score < SURE:
             other = None
         if other and match.score >= (ACCEPT if leaving or other.listens else INTERJECTION):
             return self._aside(state, task, text, other, leaving=leaving)

@@ -45,6 +45,8 @@ class Dialog:
         self._target = Address.of(invite.header("contact") or self._to)
         self._source = invite.source
         vias = ",".join(invite.headers("via")).split(",")
+        self.is_passed_on = len(vias) > 1 or bool(self._routes)
+        """By a proxy."""
         self._symmetric = len(vias) == 1 and ";rport" in vias[0]
         """The peer hears where it speaks from (RFC 3581), whatever its Contact says: it may be behind a NAT. Not so a
         proxy between us, which does not stay there unless it says so (Record-Route)."""

@@ -136,11 +136,8 @@ class Stack:
             return str(probe.getsockname()[0])
 
     def local_for_sound(self, signalled: str, named: str) -> str:
-        """The address by which a caller's sound reaches us, whose signalling comes from `signalled` and whose SDP names
-        `named` (0.0.0.0: nobody).
-
-        Mostly both come the same way, and what the SDP of a phone behind a NAT names means nothing here. But sound goes
-        past a proxy of our own network, or of this machine.
+        """The address by which a caller's sound reaches us, who comes by a proxy. `signalled`: the proxy's; `named`: in
+        the SDP, 0.0.0.0 where it names none. Sound goes past a proxy of our own network, or of this machine.
         """
         signals, sounds = ipaddress.ip_address(signalled), ipaddress.ip_address(named)
         if not signals.is_global and (sounds.is_global or signals.is_loopback and not sounds.is_unspecified):
