@@ -1,13 +1,13 @@
 """A call that ends is freed at once, also one that never ran, and not by the garbage collector, which comes late."""
 
 import asyncio
-import gc
 import weakref
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.ingress.freed import uncollected
 from voicepipe.agent import CallSettings
 from voicepipe.agent_store import AgentStore
 from voicepipe.call_api import ReplyRequest
@@ -23,14 +23,6 @@ from voicepipe.tools import ToolRunner
 from voicepipe.turn.events import Item
 
 Does = Callable[[Control, WebSocketLine], Awaitable[None]]
-
-
-@pytest.fixture
-def uncollected() -> Iterator[None]:
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
 
 
 @pytest.fixture
@@ -59,7 +51,13 @@ async def nothing(control: Control, line: WebSocketLine) -> None:
     await asyncio.sleep(0.1)
 
 
-@pytest.mark.usefixtures("uncollected")
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    with uncollected():
+        yield
+
+
+@pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("does", [None, nothing, replies, waits_for_words])
 async def test_a_call_is_freed_without_the_collector(agents: AgentStore, does: Does | None) -> None:
     engines = Engines(ScriptedVad(), ScriptedAsr(["hello"], 5000, 5000), ScriptedLlm(), ScriptedTts())

@@ -229,20 +229,20 @@ class Call:
             self.dialogue.discard()
 
     def _prepare(self) -> None:
-        utterance = self.utterance
-        assert utterance is not None
-        self.dialogue.prepare(utterance.words, utterance.text, utterance.record)
+        assert self.utterance
+        self.dialogue.prepare(self.utterance.words, self.utterance.text, self.utterance.record)
 
     def _discard(self) -> None:
         if self.utterance and self.utterance.settling:
             self.utterance.settling.cancel()
         self.dialogue.discard()
 
-    def _answer(self, *, now: bool = True) -> None:
+    def _answer(self) -> None:
         assert self._last
-        if now:
-            self.dialogue.answer(self._last.words, self._last.record)
-        elif self._last.words:
+        self.dialogue.answer(self._last.words, self._last.record)
+
+    def _owe(self) -> None:
+        if self._last and self._last.words:
             self.dialogue.owe("turn")
 
     def close(self) -> Utterance:
@@ -345,8 +345,7 @@ class Call:
 
     async def _greet(self) -> None:
         await asyncio.sleep(self.line.setup_ms / 1000)
-        greeting = self.dialogue.settings.agent.greeting
-        dialogue = self.dialogue
+        dialogue, greeting = self.dialogue, self.dialogue.settings.agent.greeting
         if greeting and not (dialogue.reply or dialogue.waiting or dialogue.studio.history.items or self.utterance):
             dialogue.say(greeting)
             self.greeting = dialogue.reply
@@ -389,7 +388,7 @@ ACTIONS: dict[Action, Callable[[Call], None]] = {
     Action.DISCARD: Call._discard,
     Action.COMMIT: lambda call: call.join(call.close()),
     Action.ANSWER: Call._answer,
-    Action.OWE: lambda call: call._answer(now=False),
+    Action.OWE: Call._owe,
     Action.DROP: Call._drop,
     Action.DROP_OVER: lambda call: call._drop(call._last),
     Action.DUCK: lambda call: call._playout.duck(),

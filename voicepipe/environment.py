@@ -17,6 +17,11 @@ def made_up(name: str) -> str:
     return os.environ[name]
 
 
+def put_variable(name: str, value: str) -> None:
+    """For libraries that this process loads later, and for programs that it starts; whatever was set before."""
+    os.environ[name] = value
+
+
 def settle_environment(variables: Mapping[str, str]) -> None:
     """For libraries that take settings in no other way; what is set already, stays."""
     for name, value in variables.items():

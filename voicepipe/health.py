@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 Status = Literal["ok", "starting", "draining", "engine_down", "full", "late"]
-""""ok" while calls are taken; "full": every slot is taken; "late": one more call would be answered over the budget."""
+""" "ok" while calls are taken; "full": every slot is taken; "late": one more call would be answered over the budget."""
 
 
 class Vitals(msgspec.Struct, frozen=True, kw_only=True):

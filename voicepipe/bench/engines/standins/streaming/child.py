@@ -10,7 +10,7 @@ import torch
 
 from voicepipe.bench.engines.standins.device import Device
 from voicepipe.bench.engines.standins.streaming.language import Language, Replies
-from voicepipe.environment import settle_environment
+from voicepipe.environment import put_variable
 
 READY, STOP = "ready", "stop"
 
@@ -19,7 +19,7 @@ def serve(commands: Connection, tiny: bool, share: int) -> None:
     """Of the process: (rate, lead_s, seed) starts a load, STOP ends it and is answered. It ends with its parent."""
     try:
         if share < 100:
-            settle_environment({"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": str(share)})  # read when CUDA starts
+            put_variable("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", str(share))  # read when CUDA starts
         torch.set_num_threads(1)
         device = Device("cpu" if tiny else "auto")
         language = Language(device, tiny)
