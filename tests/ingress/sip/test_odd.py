@@ -90,6 +90,18 @@ async def test_past_a_proxy_of_our_own_sound_comes_by_the_public_address(sound: 
         assert "@127.0.0.1:" in answer.header("contact")
 
 
+@pytest.mark.parametrize(
+    ("contact", "ours"), [("<sip:ann@8.8.8.8>", "198.51.100.7"), ("<sip:ann@phone.invalid>", "127.0.0.1")]
+)
+async def test_who_asks_us_to_offer_is_where_its_contact_says(contact: str, ours: str) -> None:
+    """It names no address for its sound before its ACK, but has to be told ours."""
+    pop = FakePop(sip(trunks=(TRUNK,), public_address="198.51.100.7"))
+    async with calling(pop) as ann:
+        ann.contact = contact
+        ann.invite("", [("Record-Route", f"<sip:127.0.0.1:{ann.port};lr>")])
+        assert f"c=IN IP4 {ours}\r\n" in (await ann.final("INVITE")).body
+
+
 @pytest.mark.parametrize("contact", ["<sip:ann@10.1.2.3:5060>", "<sip:ann@203.0.113.9:9>", "<sip:ann@phone.invalid>"])
 async def test_a_phone_behind_a_nat_is_hung_up_where_it_speaks_from(contact: str) -> None:
     pop = FakePop(sip())

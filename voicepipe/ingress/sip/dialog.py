@@ -81,10 +81,14 @@ class Dialog:
         self._target, self._source = target, source
 
     @property
+    def host(self) -> str:
+        """Where the peer is, by its Contact: an address or a name."""
+        return self._target.host
+
+    @property
     def domain(self) -> str:
-        """Where the peer is: a number to which its caller is transferred is one of there."""
-        port = self._target.port
-        return f"{self._target.host}:{port}" if port else self._target.host
+        """The same with its port: a number to which its caller is transferred is one of there."""
+        return f"{self.host}:{self._target.port}" if self._target.port else self.host
 
     def send(self, method: str, on_response: OnResponse, headers: Headers = (), *, doubtful: bool = False) -> int:
         """Send a request within the dialog; its number. `doubtful`: as `Stack.send`."""

@@ -222,7 +222,8 @@ class SipEdge:
         seat = self._seated(wanted, invite.source[0], place)
         host, signalled = self._stack.address[0], invite.source[0]
         # What the SDP of a phone behind a NAT names means nothing here: its sound comes the way of its signalling.
-        local = self._stack.local_for_sound(signalled, said.remote[0]) if said and dialog.is_passed_on else dialog.local
+        named = said.remote[0] if said else dialog.host
+        local = self._stack.local_for_sound(signalled, named) if dialog.is_passed_on else dialog.local
         media, sdp = SipMedia.opened(config.sip, local, host, signalled, said)
         place.callback(media.close)
         call = SipCall(dialog, media, seat, session, settings, config, place)

@@ -137,11 +137,13 @@ class Stack:
 
     def local_for_sound(self, signalled: str, named: str) -> str:
         """The address by which a caller's sound reaches us, who comes by a proxy. `signalled`: the proxy's; `named`: in
-        the SDP, 0.0.0.0 where it names none. Sound goes past a proxy of our own network, or of this machine.
+        the SDP (0.0.0.0 where it names none) or the Contact (perhaps a host's name, which tells nothing). Sound goes
+        past a proxy of our own network, or of this machine.
         """
-        signals, sounds = ipaddress.ip_address(signalled), ipaddress.ip_address(named)
-        if not signals.is_global and (sounds.is_global or signals.is_loopback and not sounds.is_unspecified):
-            with suppress(OSError):  # no way leads there: nor will its sound come
+        signals = ipaddress.ip_address(signalled)
+        with suppress(ValueError, OSError):  # a name; no way leads there: nor will its sound come
+            sounds = ipaddress.IPv4Address(named)
+            if not signals.is_global and (sounds.is_global or signals.is_loopback and not sounds.is_unspecified):
                 return self.local(named)
         return self.local(signalled)
 
