@@ -12,7 +12,7 @@ from voicepipe.config import Config
 from voicepipe.directory import subjects
 from voicepipe.directory.briefings import Briefings
 from voicepipe.directory.bus import Bus, Message
-from voicepipe.directory.report import Condition, decoded
+from voicepipe.directory.report import Condition, Report, decoded
 from voicepipe.directory.reporter import Reporter
 from voicepipe.directory.router import others
 from voicepipe.directory.subjects import Briefing, Command
@@ -22,22 +22,33 @@ from voicepipe.errors import NotBriefed
 from voicepipe.fleet_keys import key_id, public_key
 
 logger = logging.getLogger(__name__)
+ANSWERED_S = 0.1
+"""After a PoP is heard again: one report answers all those that come back together."""
 
 
 class Membership:
     """Implements `call_api.Tokens`."""
 
-    def __init__(self, bus: Bus, config: Config, condition: Callable[[], Condition]) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        config: Config,
+        condition: Callable[[], Condition],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.dismissed = asyncio.Event()
         """An operator orders the PoP to drain and to end."""
         self._bus = bus
         self._pop = config.pop.id
         self._condition = condition
+        self._clock = clock
         self._reporter = Reporter(bus, self._pop, condition)
         keys = {key_id(key): key for key in map(public_key, config.fleet.keys)}
         self._gate = Gate(audience(self._pop, self._reporter.epoch), keys, time.time)
         self._briefings = Briefings()
         self._view = View()
+        self._answering = False
+        """A PoP has been heard again, and is still to be answered."""
 
     async def run(self) -> None:
         """Report until cancelled; then say goodbye."""
@@ -59,7 +70,7 @@ class Membership:
 
     def alternates(self) -> tuple[Alternate, ...]:
         """Where a caller may go who is turned away here."""
-        seen = [seen for seen in self._view.alive(time.monotonic()) if seen.pop != self._pop]
+        seen = [seen for seen in self._view.alive(self._clock()) if seen.pop != self._pop]
         return tuple(Alternate(seen.pop, seen.condition.url) for seen in others(seen, self._condition()))
 
     def read(self, token: str, spent: bool = False) -> Grant:
@@ -86,6 +97,19 @@ class Membership:
             self.dismissed.set()
         elif pop := subjects.pop_of(message.subject):
             if message.subject == subjects.report_of(pop):
-                self._view.heard(pop, decoded(message.data), time.monotonic())
+                self._heard(pop, decoded(message.data))
             else:
                 self._view.left(pop, msgspec.json.decode(message.data, type=subjects.Goodbye).epoch)
+
+    def _heard(self, pop: str, report: Report) -> None:
+        """A PoP that was silent has perhaps been cut off, with directories that miss us as we missed it: they are told
+        as soon as the way is there again."""
+        now = self._clock()
+        silent = not self._view.hears(pop, now)
+        if self._view.heard(pop, report, now) and silent and pop != self._pop and not self._answering:
+            self._answering = True
+            asyncio.get_running_loop().call_later(ANSWERED_S, self._answer)
+
+    def _answer(self) -> None:
+        self._answering = False
+        self.tell()

@@ -94,6 +94,11 @@ class View:
             known.pending.pop(call, None)
             known.pending[call] = now
 
+    def hears(self, pop: str, now: float) -> bool:
+        """Whether its lease holds."""
+        known = self._known.get(pop)
+        return known is not None and _alive(known, now)
+
     def alive(self, now: float, deaf: bool = False) -> list[Seen]:
         """The PoPs whose leases hold, in the order of their names. A directory that is cut off goes on with what it
         knew last, for `KNOWN_S`; so does one that is `deaf`, since it knows that it has lost the bus."""
