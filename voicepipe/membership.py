@@ -23,7 +23,7 @@ from voicepipe.fleet_keys import key_id, public_key
 
 logger = logging.getLogger(__name__)
 ANSWERED_S = 0.1
-"""After a PoP is heard again: one report answers all those that come back together."""
+"""PoPs that are heard again within this time of one another came back together: one report answers all."""
 
 
 class Membership:
@@ -47,8 +47,8 @@ class Membership:
         self._gate = Gate(audience(self._pop, self._reporter.epoch), keys, time.time)
         self._briefings = Briefings()
         self._view = View()
-        self._answering = False
-        """A PoP has been heard again, and is still to be answered."""
+        self._answered = -ANSWERED_S
+        """When a PoP was last heard again, and told at once how we are."""
 
     async def run(self) -> None:
         """Report until cancelled; then say goodbye."""
@@ -106,10 +106,6 @@ class Membership:
         as soon as the way is there again."""
         now = self._clock()
         silent = not self._view.hears(pop, now)
-        if self._view.heard(pop, report, now) and silent and pop != self._pop and not self._answering:
-            self._answering = True
-            asyncio.get_running_loop().call_later(ANSWERED_S, self._answer)
-
-    def _answer(self) -> None:
-        self._answering = False
-        self.tell()
+        if self._view.heard(pop, report, now) and silent and pop != self._pop and now >= self._answered + ANSWERED_S:
+            self._answered = now
+            self.tell()
