@@ -22,12 +22,6 @@ WEIGHTS: dict[Wanted, tuple[float, float]] = {
 }
 """Shares of `values` and of `names` in the decoder's language model, by what is asked for. More is no better. Who is
 asked whether all is right may say "no, my name is ..."."""
-KEPT = frozenset(
-    (*english.NUMBERS, *english.ORDINALS, *english.WEEKDAYS, *english.MONTHS)
-    + tuple("who what when where which why how no not wait stop hold sorry".split())
-    + tuple("cancel never forget leave bye goodbye thank thanks".split())
-)
-"""Words that mean something of their own: another number than was found, or no answer at all."""
 BARE = 10
 """A value alone is so much more frequent than each sentence around it."""
 MOST = 30
@@ -54,12 +48,6 @@ def names_arpa() -> str:
 def possible() -> frozenset[str]:
     """All of `values`."""
     return frozenset(values())
-
-
-def is_instead(words: str, reading: str) -> bool:
-    """Whether `reading` is a value, and may stand in place of `words`, which are none: "just two" of "just you". Not
-    "fourteen" of "forty", nor "one" of "when"."""
-    return reading in possible() and KEPT.intersection(words.split()) <= set(reading.split())
 
 
 def values() -> Iterator[str]:

@@ -11,9 +11,9 @@ import math
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +49,8 @@ OWN_SHARE = 0.4
 """Of the caller's own voice, by how the utterance begins, in the mean cepstrum that it is decoded with: one word error
 in eight less. pocketsphinx itself moves away from the mean that it is given only over five seconds."""
 DICTIONARY = "cmudict-en-us.dict"
-MIXED, CHEAP, NUMBERS = b"mixed", b"cheap", b"numbers"
-"""Searches: for all words; for a single one, which takes a sixth of the time; for digits."""
+MIXED, CHEAP, EXPECTED = b"mixed", b"cheap", b"expected"
+"""Searches: for all words; for a single one, which takes a sixth of the time; for the words of one Kind."""
 MEAN_FRAMES, FRAME = 500, 160
 """cmn_live_set counts the mean that it is given as so many frames (of 10 ms)."""
 GUESS_WEIGHT = 0.3
@@ -59,8 +59,11 @@ ENDS_SLOPE, ENDS_OFFSET = 4 / 3, -0.45
 """From the log10 probability that the turn ends to the scale of a language model's </s>, which endpointing knows."""
 
 POINTER, TEXT, NUMBER, SIZE = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_size_t
-MODELS = (TEXT * 4)(b"english", b"own", b"values", b"names")
+MODELS = ("english", "own", "values", "names")
 """What the language model of MIXED is mixed of."""
+Kind = Literal["names", "numbers"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""What EXPECTED may be for; one search for both, since each search takes 16 MB."""
 FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "err_set_loglevel_str": (NUMBER, TEXT),
     "ps_config_init": (POINTER, POINTER),
@@ -138,6 +141,7 @@ class Decoder:
         self._decoder: int | None = None
         self._lm: int | None = None
         self._mixed: int | None = None
+        self._expected: int | None = None
         self._mean = np.array(WIDE)
         self._c, model = _library()
         config = self._c.ps_config_init(None)
@@ -182,8 +186,10 @@ class Decoder:
     def _expect(self, wants: Wanted) -> None:
         answers = sum(WEIGHTS[wants])
         shares = (1 - PHRASES_WEIGHT, PHRASES_WEIGHT)
-        weights = (ctypes.c_float * 4)(*((1 - answers) * share for share in shares), *WEIGHTS[wants])
-        self._c.ngram_model_set_interp(self._mixed, MODELS, weights)
+        self._weigh(self._mixed, MODELS, [*((1 - answers) * share for share in shares), *WEIGHTS[wants]])
+
+    def _weigh(self, models: int | None, names: Sequence[str], shares: Sequence[float]) -> None:
+        self._c.ngram_model_set_interp(models, _texts(names), (ctypes.c_float * len(shares))(*shares))
 
     def _begin(self, mean: NDArray[np.float64]) -> None:
         self._check(self._c.ps_start_stream(self._decoder))
@@ -206,15 +212,17 @@ class Decoder:
         found: bytes | None = self._c.ps_get_hyp(self._decoder, None)
         return found.decode() if found else ""
 
-    def as_number(self, sound: Pcm) -> str:
-        """After `end`: the words of `sound`, int16[n], what was fed, if it is a number that is dictated. What `words`,
-        `end_logprob` say afterwards is of this search."""
-        self._check(self._c.ps_activate_search(self._decoder, NUMBERS))
+    def search_again(self, sound: Pcm, kind: Kind) -> list[str]:
+        """After `end`: readings of `sound`, int16[n], what was fed, as if nothing but words of this kind were ever
+        said; the best first. `words`, `likeliest` and `end_logprob` go on with what was found before."""
+        self._weigh(self._expected, KINDS, [float(each == kind) for each in KINDS])
+        self._check(self._c.ps_activate_search(self._decoder, EXPECTED))
         try:
             self._begin(self._mean)
             self.feed(sound)
             self.end()
-            return self.words()
+            found = self._readings()
+            return [self.words(), *sorted(found, key=found.__getitem__, reverse=True)]
         finally:
             self._check(self._c.ps_activate_search(self._decoder, MIXED))
 
@@ -268,14 +276,14 @@ class Decoder:
 
     def free(self) -> None:
         """Give the memory back, which takes 50 ms; the decoder must not be used again."""
-        decoder, models = self._decoder, (self._mixed, self._lm)
-        self._decoder = self._mixed = self._lm = None
+        decoder, models = self._decoder, (self._mixed, self._expected, self._lm)
+        self._decoder = self._mixed = self._expected = self._lm = None
         _free(self._c, decoder, models)
 
     def __del__(self) -> None:
         """One that nobody knows any more does so itself; on a thread, for the event loop may be who forgot it."""
         if self._decoder and not sys.is_finalizing():
-            freed = self._c, self._decoder, (self._mixed, self._lm)
+            freed = self._c, self._decoder, (self._mixed, self._expected, self._lm)
             threading.Thread(target=_free, args=freed, name="sphinx-free", daemon=True).start()
 
     def _adapt(self, config: int, arpa: str) -> None:
@@ -283,19 +291,26 @@ class Decoder:
         made: list[int] = []
         try:
             made.extend(self._made(config, text) for text in (arpa, values_arpa(), names_arpa(), numbers_arpa()))
-            *mixed, numbers = made
-            equal = (ctypes.c_float * 4)(*[1 / 4] * 4)
-            self._mixed = self._c.ngram_model_set_init(config, (POINTER * 4)(self._lm, *mixed), MODELS, equal, 4)
-            if not self._mixed:
-                raise EngineError("pocketsphinx cannot mix its language models; its log says why at log level ERROR.")
+            own, values, names, numbers = made
+            self._mixed = self._set(config, MODELS, (self._lm, own, values, names))
+            self._expected = self._set(config, KINDS, (names, numbers))
             self._expect("")
-            for name, model in ((MIXED, self._mixed), (NUMBERS, numbers)):
+            for name, model in ((MIXED, self._mixed), (EXPECTED, self._expected)):
                 self._check(self._c.ps_add_lm(self._decoder, name, model))
         finally:
             for model in made:  # whoever uses them keeps them
                 self._c.ngram_model_free(model)
         self._check(self._c.ps_add_keyphrase(self._decoder, CHEAP, b"the"))
         self._check(self._c.ps_activate_search(self._decoder, MIXED))
+
+    def _set(self, config: int, names: Sequence[str], models: Sequence[int | None]) -> int:
+        """Several language models as one, in which each has its share."""
+        count = len(models)
+        equal = (ctypes.c_float * count)(*[1 / count] * count)
+        made: int | None = self._c.ngram_model_set_init(config, (POINTER * count)(*models), _texts(names), equal, count)
+        if not made:
+            raise EngineError("pocketsphinx cannot mix its language models; its log says why at log level ERROR.")
+        return made
 
     def _made(self, config: int, arpa: str) -> int:
         with tempfile.NamedTemporaryFile("w", suffix=".lm") as file:
@@ -314,6 +329,10 @@ class Decoder:
     def _check(self, result: int) -> None:
         if result < 0:
             raise EngineError("pocketsphinx failed; its log says why at log level ERROR.")
+
+
+def _texts(words: Sequence[str]) -> "ctypes.Array[ctypes.c_char_p]":
+    return (TEXT * len(words))(*(word.encode() for word in words))
 
 
 def _free(c: ctypes.CDLL, decoder: int | None, models: Iterable[int | None]) -> None:

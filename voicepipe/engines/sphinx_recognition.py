@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from voicepipe.audio import Pcm, dbfs, ms_to_samples
 from voicepipe.engines.base import Hypothesis
 from voicepipe.engines.denoise import HOP, Denoiser
-from voicepipe.engines.sphinx_answers import is_instead, possible
-from voicepipe.engines.sphinx_decoder import Decoder
+from voicepipe.engines.sphinx_answers import possible
+from voicepipe.engines.sphinx_decoder import Decoder, Kind
+from voicepipe.engines.sphinx_misheard import SOUNDS_LIKE, is_full_name, is_instead, is_odd_name
 from voicepipe.engines.sphinx_numbers import is_dictated
 from voicepipe.errors import EngineError
 from voicepipe.turn.answers import Wanted
@@ -102,12 +103,25 @@ class Recognition:
             guess = self.decoder.words() if self._open else ""
             self._end()
             words = self.decoder.words() if self._heard else ""
-            if self._wants == "value" and words and not self._before and words not in possible():
-                words = self.decoder.likeliest(partial(is_instead, words)) or words
             end_logprob = self.decoder.end_logprob(words, guess)
-            if is_dictated(words, asked=self._wants == "digits"):
-                words = self.decoder.as_number(np.concatenate(self._heard)[self._begun :]) or words
-            self._settled = Hypothesis(f"{self._before} {words}".strip(), self.heard, end_logprob)
+            self._settled = Hypothesis(f"{self._before} {self._meant(words)}".strip(), self.heard, end_logprob)
+
+    def _meant(self, words: str) -> str:
+        """`words`; where nobody answers so, and the sound says it, what was said instead."""
+        if is_dictated(words, asked=self._wants == "digits"):
+            return self._search_again("numbers")[0] or words
+        if not words or self._before:
+            return words
+        if self._wants in ("value", "yes") and words in SOUNDS_LIKE:
+            return SOUNDS_LIKE[words]
+        if self._wants == "value" and words not in possible():
+            return self.decoder.likeliest(partial(is_instead, words)) or words
+        if self._wants == "name" and is_odd_name(words):
+            return next(filter(is_full_name, self._search_again("names")), words)
+        return words
+
+    def _search_again(self, kind: Kind) -> list[str]:
+        return self.decoder.search_again(np.concatenate(self._heard)[self._begun :], kind)
 
     def close(self) -> None:
         """Leave the decoder ready for another utterance. Raises EngineError if it is not."""

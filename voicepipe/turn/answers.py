@@ -193,6 +193,12 @@ def to_be_done(text: str) -> tuple[str, str]:
     return (found["verb"], found["what"] or "") if found and found["verb"] in VERBS else ("", "")
 
 
+def name_given(said: str) -> list[str]:
+    """The words of `said`, plain, behind "my name is" or the like."""
+    found = NAME_GIVEN.fullmatch(said)
+    return found[1].split() if found else []
+
+
 def _short(text: str) -> str:
     """`text`, plain; nothing if it has too many words."""
     said = plain(text)
@@ -228,6 +234,5 @@ def _goes_on(words: list[str]) -> bool:
 
 
 def _is_name(said: str) -> bool:
-    found = NAME_GIVEN.fullmatch(said)
-    name = found[1].split() if found else []
+    name = name_given(said)
     return 0 < len(name) <= NAME_WORDS - 1 and not {*name} & (LEADS_ON | english.NO_NAME)

@@ -1,0 +1,42 @@
+"""What nobody answers to a question, and so was misheard: what was said instead. Pure."""
+
+from voicepipe.engines.sphinx_answers import possible
+from voicepipe.engines.sphinx_names import MEN, SURNAMES, WOMEN
+from voicepipe.turn import english
+from voicepipe.turn.answers import name_given
+from voicepipe.turn.completeness import LEADS_ON
+
+PERSONS = frozenset((*MEN, *WOMEN, *SURNAMES))
+NAMES = range(2, 4)
+COUNTED = frozenset((*english.NUMBERS, *english.ORDINALS))
+NO_PART_OF_A_NAME = (LEADS_ON | english.NO_NAME | COUNTED) - {"please"}
+NO_ANSWER = frozenset(
+    "who what when where which why how no not wait stop hold sorry "
+    "cancel never forget leave bye goodbye thank thanks".split()
+)
+"""Words that mean something of their own, whatever was asked."""
+KEPT = NO_ANSWER | COUNTED | {*english.WEEKDAYS, *english.MONTHS}
+"""And those that mean another value than was found."""
+SOUNDS_LIKE = {"us": "yes", "you": "two", "do you": "two", "to you": "two"}
+"""What is heard of a "yes" said quickly, and of a "two" whose t the room's noise hides. As the whole of an answer to a
+question for a yes, a number, a day or a time it means nothing."""
+
+
+def is_instead(words: str, reading: str) -> bool:
+    """Whether `reading` is a value, and may stand in place of `words`, which are none: "just two" of "just you". Not
+    "fourteen" of "forty", nor "one" of "when"."""
+    return reading in possible() and KEPT.intersection(words.split()) <= set(reading.split())
+
+
+def is_odd_name(words: str) -> bool:
+    """Whether `words`, heard of who was asked for a name, are a name with what is part of none: "johnson a" of "john
+    smith". Nothing else is said in them."""
+    name = set(name_given(words))
+    return bool(name & PERSONS and name & NO_PART_OF_A_NAME) and not NO_ANSWER & set(words.split())
+
+
+def is_full_name(words: str) -> bool:
+    """Whether `words` are a person's names, of those that are known, with what may stand before them. In place of an
+    odd name: more than one was said."""
+    names = name_given(words)
+    return len(names) in NAMES and PERSONS.issuperset(names)
