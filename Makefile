@@ -53,9 +53,10 @@ test-engines: venv $(COQUI)/.installed $(VLLM)/.installed  ## GPU engines on thi
 	@$(BIN)/python -m pytest tests/gpu_engines --ignore-glob='*/test_vllm*' $(ARGS)
 	@$(ON_A_CPU) $(VLLM)/bin/python -m pytest -o faulthandler_timeout=600 tests/gpu_engines/test_vllm*.py $(ARGS)
 
-lint: venv  ## ruff and the floors of the package (import-linter)
+lint: venv  ## ruff, the floors of the package (import-linter), and what has grown long
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/python -m tests.shape
 	@said=$$($(BIN)/lint-imports --no-cache 2>&1) && tail -n 1 <<< "$$said" || { echo "$$said"; exit 1; }
 
 types: venv  ## mypy --strict
