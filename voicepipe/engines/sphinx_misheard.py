@@ -3,11 +3,12 @@
 from voicepipe.engines.sphinx_answers import possible
 from voicepipe.engines.sphinx_names import MEN, SURNAMES, WOMEN
 from voicepipe.turn import english
-from voicepipe.turn.answers import name_given
+from voicepipe.turn.answers import Wanted, name_given
 from voicepipe.turn.completeness import LEADS_ON
 
 PERSONS = frozenset((*MEN, *WOMEN, *SURNAMES))
-NAMES = range(2, 4)
+MOST_NAMES = 3
+"""Of one person."""
 COUNTED = frozenset((*english.NUMBERS, *english.ORDINALS))
 NO_PART_OF_A_NAME = (LEADS_ON | english.NO_NAME | COUNTED) - {"please"}
 NO_ANSWER = frozenset(
@@ -17,9 +18,12 @@ NO_ANSWER = frozenset(
 """Words that mean something of their own, whatever was asked."""
 KEPT = NO_ANSWER | COUNTED | {*english.WEEKDAYS, *english.MONTHS}
 """And those that mean another value than was found."""
-SOUNDS_LIKE = {"us": "yes", "you": "two", "do you": "two", "to you": "two"}
-"""What is heard of a "yes" said quickly, and of a "two" whose t the room's noise hides. As the whole of an answer to a
-question for a yes, a number, a day or a time it means nothing."""
+SOUNDS_LIKE: dict[Wanted, dict[str, str]] = {
+    "yes": {"us": "yes"},
+    "value": {"you": "two", "do you": "two", "to you": "two"},
+}
+"""What is heard of a "yes" said quickly, and of a "two" whose t the room's noise hides. As the whole of an answer to
+such a question it means nothing. After "Is that right?" a "you" is no "two": that would change a booking."""
 
 
 def is_instead(words: str, reading: str) -> bool:
@@ -39,4 +43,4 @@ def is_full_name(words: str) -> bool:
     """Whether `words` are a person's names, of those that are known, with what may stand before them. In place of an
     odd name: more than one was said."""
     names = name_given(words)
-    return len(names) in NAMES and PERSONS.issuperset(names)
+    return 2 <= len(names) <= MOST_NAMES and PERSONS.issuperset(names)

@@ -112,8 +112,8 @@ class Recognition:
             return self._search_again("numbers")[0] or words
         if not words or self._before:
             return words
-        if self._wants in ("value", "yes") and words in SOUNDS_LIKE:
-            return SOUNDS_LIKE[words]
+        if alike := SOUNDS_LIKE.get(self._wants, {}).get(words):
+            return alike
         if self._wants == "value" and words not in possible():
             return self.decoder.likeliest(partial(is_instead, words)) or words
         if self._wants == "name" and is_odd_name(words):
