@@ -7,23 +7,22 @@ from voicepipe.turn.answers import Wanted, name_given
 from voicepipe.turn.completeness import LEADS_ON
 
 PERSONS = frozenset((*MEN, *WOMEN, *SURNAMES))
-MOST_NAMES = 3
-"""Of one person."""
 COUNTED = frozenset((*english.NUMBERS, *english.ORDINALS))
-NO_PART_OF_A_NAME = (LEADS_ON | english.NO_NAME | COUNTED) - {"please"}
 NO_ANSWER = frozenset(
     "who what when where which why how no not wait stop hold sorry "
     "cancel never forget leave bye goodbye thank thanks".split()
 )
 """Words that mean something of their own, whatever was asked."""
+NO_PART_OF_A_NAME = (LEADS_ON | english.NO_NAME | COUNTED) - {"please"} - NO_ANSWER
 KEPT = NO_ANSWER | COUNTED | {*english.WEEKDAYS, *english.MONTHS}
 """And those that mean another value than was found."""
 SOUNDS_LIKE: dict[Wanted, dict[str, str]] = {
     "yes": {"us": "yes"},
-    "value": {"you": "two", "do you": "two", "to you": "two"},
+    "value": {"you": "two", "to you": "two"},
 }
 """What is heard of a "yes" said quickly, and of a "two" whose t the room's noise hides. As the whole of an answer to
-such a question it means nothing. After "Is that right?" a "you" is no "two": that would change a booking."""
+such a question it means nothing. After "Is that right?" a "you" is no "two": that would change a booking. Nor is "do
+you", which begins questions."""
 
 
 def is_instead(words: str, reading: str) -> bool:
@@ -33,14 +32,13 @@ def is_instead(words: str, reading: str) -> bool:
 
 
 def is_odd_name(words: str) -> bool:
-    """Whether `words`, heard of who was asked for a name, are a name with what is part of none: "johnson a" of "john
-    smith". Nothing else is said in them."""
-    name = set(name_given(words))
-    return bool(name & PERSONS and name & NO_PART_OF_A_NAME) and not NO_ANSWER & set(words.split())
+    """Whether `words`, heard of who was asked for a name, are one name and one word that is part of none: "johnson a"
+    of "john smith". Not "may smith", "john and mary" or "john smith at eight"."""
+    name = name_given(words)
+    return len(name) == 2 and name[0] in PERSONS and name[1] in NO_PART_OF_A_NAME
 
 
-def is_full_name(words: str) -> bool:
-    """Whether `words` are a person's names, of those that are known, with what may stand before them. In place of an
-    odd name: more than one was said."""
-    names = name_given(words)
-    return 2 <= len(names) <= MOST_NAMES and PERSONS.issuperset(names)
+def is_full_name(words: str, odd: str) -> bool:
+    """Whether `words` are two known names, the first of which begins as the `odd` one does."""
+    names, heard = name_given(words), name_given(odd)
+    return len(names) == 2 and PERSONS.issuperset(names) and heard[0].startswith(names[0])

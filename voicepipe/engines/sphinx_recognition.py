@@ -117,7 +117,7 @@ class Recognition:
         if self._wants == "value" and words not in possible():
             return self.decoder.likeliest(partial(is_instead, words)) or words
         if self._wants == "name" and is_odd_name(words):
-            return next(filter(is_full_name, self._search_again("names")), words)
+            return next((each for each in self._search_again("names") if is_full_name(each, words)), words)
         return words
 
     def _search_again(self, kind: Kind) -> list[str]:
