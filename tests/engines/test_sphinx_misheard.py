@@ -79,4 +79,5 @@ def test_other_words_are_let_be(words: str) -> None:
 
 def test_a_full_name_begins_as_what_was_heard() -> None:
     assert is_full_name("john smith", "johnson a") and is_full_name("my name is john smith", "my name is johnson eight")
+    assert not is_full_name("john smith", "john and") and not is_full_name("my name is", "johnson a")
     assert not is_full_name("peter", "peter a") and not is_full_name("donna reed", "johnson a")

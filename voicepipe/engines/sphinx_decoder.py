@@ -214,7 +214,8 @@ class Decoder:
 
     def search_again(self, sound: Pcm, kind: Kind) -> list[str]:
         """After `end`: readings of `sound`, int16[n], what was fed, as if nothing but words of this kind were ever
-        said; the best first. `words`, `likeliest` and `end_logprob` go on with what was found before."""
+        said: first what the search found, then others by their sound, the likeliest first. `words`, `likeliest` and
+        `end_logprob` go on with what was found before."""
         self._weigh(self._expected, KINDS, [float(each == kind) for each in KINDS])
         self._check(self._c.ps_activate_search(self._decoder, EXPECTED))
         try:
@@ -292,8 +293,8 @@ class Decoder:
         try:
             made.extend(self._made(config, text) for text in (arpa, values_arpa(), names_arpa(), numbers_arpa()))
             own, values, names, numbers = made
-            self._mixed = self._set(config, MODELS, (self._lm, own, values, names))
-            self._expected = self._set(config, KINDS, (names, numbers))
+            self._mixed = self._mixture(config, MODELS, (self._lm, own, values, names))
+            self._expected = self._mixture(config, KINDS, (names, numbers))
             self._expect("")
             for name, model in ((MIXED, self._mixed), (EXPECTED, self._expected)):
                 self._check(self._c.ps_add_lm(self._decoder, name, model))
@@ -303,7 +304,7 @@ class Decoder:
         self._check(self._c.ps_add_keyphrase(self._decoder, CHEAP, b"the"))
         self._check(self._c.ps_activate_search(self._decoder, MIXED))
 
-    def _set(self, config: int, names: Sequence[str], models: Sequence[int | None]) -> int:
+    def _mixture(self, config: int, names: Sequence[str], models: Sequence[int | None]) -> int:
         """Several language models as one, in which each has its share."""
         count = len(models)
         equal = (ctypes.c_float * count)(*[1 / count] * count)

@@ -39,6 +39,7 @@ def is_odd_name(words: str) -> bool:
 
 
 def is_full_name(words: str, odd: str) -> bool:
-    """Whether `words` are two known names, the first of which begins as the `odd` one does."""
-    names, heard = name_given(words), name_given(odd)
-    return len(names) == 2 and PERSONS.issuperset(names) and heard[0].startswith(names[0])
+    """Whether `words` are two known names, the first of which is the beginning of the `odd` one. Were it the whole, the
+    caller may go on ("john and ..."), and a surname would be invented."""
+    names, heard = name_given(words), name_given(odd)[0]
+    return len(names) == 2 and PERSONS.issuperset(names) and names[0] != heard and heard.startswith(names[0])
