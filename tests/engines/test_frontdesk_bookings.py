@@ -222,6 +222,25 @@ def test_who_wants_silence_gets_it(caller: Caller, said: str) -> None:
     assert "booked" in caller.say("yes")
 
 
+@pytest.mark.parametrize("said", ["wait stop please", "stop", "no wait", "just wait a minute please"])
+def test_who_stops_us_as_soon_as_we_begin_gets_silence_and_is_not_asked_again(caller: Caller, said: str) -> None:
+    """A voice so soon after the turn goes on with it, so that the turn ends in these words."""
+    caller.says("a table for two at seven on friday", NAME)
+    assert caller.say(f"{PHONE} {said}") == "Of course."
+    assert not caller.called("book_table")
+    read_back = f"A table for 2, Friday at 7 o'clock, for Ann Brown, telephone 5 5 5, 0 1 4 2. {RIGHT}"
+    assert caller.say("yes please") == read_back, "nothing was read back yet that a yes could be about"
+    caller.say("yes please")
+    assert caller.called("book_table") == [BOOKED]
+
+
+def test_a_detail_after_we_were_stopped_goes_on_with_the_booking(caller: Caller) -> None:
+    caller.says("a table for two at seven on friday", NAME)
+    caller.say(f"{PHONE} hold on")
+    assert caller.say("my name is mary jones").startswith("A table for 2, Friday at 7 o'clock, for Mary Jones")
+    assert caller.say("is there a bus stop near you").startswith("Take the ferry")
+
+
 def test_a_booking_is_cancelled(caller: Caller, desk: Dialogue) -> None:
     booked(caller)
     later = Caller(desk)

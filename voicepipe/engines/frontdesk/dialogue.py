@@ -31,6 +31,9 @@ SURE = 0.75
 end the call must be as good, and in the middle of a task what would put the caller through: "somewhere I can talk" was
 "somewhere I can park"."""
 
+STOP_WORDS = 5
+"""At the end of a turn, that may ask us to listen: "just wait a minute please"."""
+
 MAX_CHARS = 2000
 """Nobody says more in a turn; a text message may be longer, and its beginning is read."""
 
@@ -54,6 +57,8 @@ class State:
     """Slot that the caller has been asked for."""
     confirming: bool = False
     """The caller has been asked whether the values are right."""
+    stopped: bool = False
+    """They have stopped us before we asked for more."""
     done: bool = False
     """The task is complete; its values stay for corrections."""
     checked: dict[str, str] = field(default_factory=dict)
@@ -182,6 +187,9 @@ class Dialogue:
         other = self.intents[match.name] if match.name != task.name else None
         values = self._details(state, task, text, match)
         changed = {slot: value for slot, value in values.items() if state.values.get(slot) != value}
+        if changed and (stop := self._stop(text)):
+            taken = replace(state, values=state.values | changed, asked="", confirming=False, stopped=True)
+            return taken, self._plain(taken, stop)
         if changed:
             return self._advance(replace(state, values=state.values | changed, confirming=False), task)
         if other and other.listens and match.score >= SURE:
@@ -199,9 +207,21 @@ class Dialogue:
             return self._aside(state, task, text, other, leaving=leaving)
         if leaving:
             return self._dropped(state)
+        if state.stopped:
+            return self._advance(state, task)
         missed, answer = self._missed(state)
         excuse = re.split(r"(?<=[.!?])\s", self.agent.not_understood[0])[0] if self.agent.not_understood else ""
         return missed, replace(answer, text=f"{excuse} {self._question(state, task)}".strip())
+
+    def _stop(self, text: str) -> Intent | None:
+        """The intent of the last words, where they ask us to listen: "five five five one two one two wait stop". Who
+        interrupts as soon as the reply begins goes on with the turn that it answers."""
+        said = words(text)
+        for number in range(1, min(STOP_WORDS, len(said) - 1) + 1):
+            match = self.match(" ".join(said[-number:]))
+            if match.score >= SURE and self.intents[match.name].listens:
+                return self.intents[match.name]
+        return None
 
     def _details(self, state: State, task: Intent, text: str, match: Match) -> dict[str, str]:
         """The details of `task` in `text`: none if it surely is a question ("Do you have parking for two cars?")."""
@@ -279,7 +299,7 @@ class Dialogue:
         missing = next((slot for slot in task.slots if slot not in state.values), "")
         if missing or (task.confirm and not agreed):
             again = bool(missing) and missing == state.asked
-            asked = replace(state, asked=missing, confirming=not missing, done=False, misses=0)
+            asked = replace(state, asked=missing, confirming=not missing, stopped=False, done=False, misses=0)
             text = self._question(asked, task) if again else fill(_asking(asked, task), spoken(state.values))
             due = self._due(task, state.values)
             if due and due != state.checked:
