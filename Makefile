@@ -28,7 +28,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   openssl:openssl:keys_of_directories \
   /usr/lib/*/kamailio/modules/tls.so:kamailio-tls-modules:calls_by_TLS_through_Kamailio
 
-.PHONY: help demo test test-clients test-engines lint types bench bench-attacks bench-vllm soak fuzz chaos chaos-pop docs screenshots venv system clean
+.PHONY: help demo test test-system test-clients test-engines lint types bench bench-attacks bench-vllm soak fuzz chaos chaos-pop docs screenshots venv system clean
 .DEFAULT_GOAL := help
 SHELL := bash
 
@@ -43,8 +43,13 @@ demo: $(VENV)/.run  ## A PoP on this machine, with one spoken call placed to it
 	@$(BIN)/voicepipe demo $(ARGS)
 
 # Two files at a time: most tests wait for calls, which take as long as people speak.
-test: venv system  ## All tests (ARGS are pytest's)
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
+PYTEST = $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
+test: venv system  ## The tests but those of make test-system (ARGS are pytest's)
+	@$(PYTEST) -m "not e2e and not slow" $(ARGS)
+
+test-system: venv system  ## Whole PoPs, other programs, browsers, and what takes long (ARGS are pytest's)
+	@$(PYTEST) -m "e2e or slow" $(ARGS)
 
 test-clients: venv system $(CLIENTS)/.installed $(NODE_MODULES)/.installed  ## Stock Realtime clients call a PoP; needs npm
 	@$(BIN)/python -m pytest tests/clients $(ARGS)

@@ -55,6 +55,7 @@ class TestDelayedAsr(AsrContract):
 
 
 @pytest.mark.engine
+@pytest.mark.slow
 class TestSphinxAsr(AsrContract):
     sound = np.empty(0, np.int16)
 

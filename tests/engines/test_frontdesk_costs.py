@@ -21,6 +21,8 @@ from voicepipe.engines.frontdesk.results import readable
 from voicepipe.engines.frontdesk.sound import alike
 from voicepipe.engines.frontdesk.steps import at_once
 
+pytestmark = pytest.mark.slow
+
 LIMITS = LimitsConfig()
 LONGEST_S = 0.3
 NOBODY = Agent("nobody")

@@ -22,6 +22,8 @@ from voicepipe.engines.openai import OpenAiLlm
 from voicepipe.engines.openai_wire import request
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
 
+pytestmark = pytest.mark.slow
+
 HELLO = Prompt((Message("user", "Hello."),))
 ADD = ToolSpec("add", "Adds two numbers.", {"type": "object", "properties": {"a": {"type": "integer"}}})
 

@@ -26,6 +26,8 @@ from voicepipe.engines.sphinx_language import Language
 from voicepipe.engines.sphinx_recognition import BEGINNING_MOST, Recognition
 from voicepipe.errors import EngineBusy, EngineDead, EngineError
 
+pytestmark = pytest.mark.slow
+
 PHRASES = ("what are your opening hours", "I'd like to book a table for two.", "is there any parking", "where are you")
 LEAD, PAUSE = ms_to_samples(300), ms_to_samples(80)
 BLOCK = 320

@@ -14,6 +14,8 @@ from tests.fuzz import campaign, findings
 from tests.fuzz.__main__ import main
 from tests.fuzz.target import HERE, Target, targets
 
+pytestmark = pytest.mark.slow
+
 SLICE = 1000
 """Inputs of a target whose share is 1."""
 PATIENT = 50

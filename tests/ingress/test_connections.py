@@ -26,6 +26,8 @@ from voicepipe.ingress.connection import HttpConnection
 from voicepipe.ingress.visits import STRANGERS, Room, Visits
 from voicepipe.lan import certificate
 
+pytestmark = pytest.mark.slow
+
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 OTHERS = "127.0.0.9"
 """An address that is no proxy's."""

@@ -20,6 +20,8 @@ from latency_probes.soak import Soaked
 from tests.latency_probes.fake_server import Script, fake_server
 from voicepipe.errors import ProbeError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def one_utterance(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,8 @@ from latency_probes.run import Run, Runner
 from tests.latency_probes.fake_server import Script, fake_server
 from voicepipe.errors import ProbeError
 
+pytestmark = pytest.mark.slow
+
 QUIET = [utterance for utterance in clips.load() if utterance.noise == "quiet"]
 INTENTS = clips.intents()
 HELLO, HOURS, PAUSED = (

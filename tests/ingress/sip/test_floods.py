@@ -31,6 +31,8 @@ from voicepipe.ingress.sip.glance import LONGEST, glance
 from voicepipe.ingress.sip.transactions import READING, Transactions, UdpSocket
 from voicepipe.phone_config import SipTrunk, SipUser
 
+pytestmark = pytest.mark.slow
+
 DESK = SipUser(name="desk", password_env="DESK_PASSWORD")
 CARRIER = SipTrunk(name="carrier", addresses=("127.0.0.9",))
 OTHER = SipTrunk(name="other", addresses=("127.0.0.8",))

@@ -24,6 +24,8 @@ from voicepipe.ingress.sip.lent import FORGETS, LEAST_S, T1_S, UNHEARD, UNHEARD_
 from voicepipe.ingress.sip.transactions import Transactions
 from voicepipe.phone_config import SipTrunk, SipUser
 
+pytestmark = pytest.mark.slow
+
 CARRIER = SipTrunk(name="carrier", addresses=("127.0.0.9",))
 FORGED_PER_S, SLOTS = 200, 60
 """Half of the slots are enough for them where each is had for 0.15 s, and not where for 0.5 s."""

@@ -13,6 +13,8 @@ from voicepipe.ingress import http, server
 from voicepipe.ingress.sip.message import Address, SipError
 from voicepipe.phone_config import SipTrunk
 
+pytestmark = pytest.mark.slow
+
 TRUNK = SipTrunk(name="carrier", addresses=("127.0.0.0/8",))
 
 

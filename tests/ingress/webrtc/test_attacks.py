@@ -13,6 +13,8 @@ from tests.ingress.webrtc.peer import dialled
 from tests.waiting import until
 from voicepipe.ingress.webrtc import conduct
 
+pytestmark = pytest.mark.slow
+
 NAMES = (
     "sctp_gaps", "sctp_fragments", "sctp_lies", "datachannel_big_messages", "rtp_flood", "stun_flood", "dtls_junk",
     "offers_flood",
