@@ -2,7 +2,7 @@
 
 import asyncio
 import tomllib
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -28,7 +28,7 @@ from voicepipe.engines.scripted import (
 )
 from voicepipe.errors import CallError, TransferFailed
 from voicepipe.ingress.pacing import by_timer
-from voicepipe.line import Pump
+from voicepipe.line import Hear, Pump
 from voicepipe.turn.events import CallEvent, Item
 
 
@@ -172,7 +172,7 @@ class ScenarioLine:
     def now_ms(self) -> float:
         return (asyncio.get_running_loop().time() - self.began) * 1000
 
-    async def blocks(self) -> AsyncIterator[Block]:
+    async def listen(self, hear: Hear) -> None:
         self.began = asyncio.get_running_loop().time()
         pos = 0
         for n in range(self.scenario.length_ms // 20):
@@ -182,7 +182,7 @@ class ScenarioLine:
             if (early_s := due - asyncio.get_running_loop().time()) > 0:  # What is there is taken without a pause.
                 await asyncio.sleep(early_s)
             if not any(mutes.at_ms <= n * 20 < mutes.at_ms + mutes.for_ms for mutes in self.scenario.mutes):
-                yield Block(self._voice(n * 20), pos, asyncio.get_running_loop().time())
+                hear(Block(self._voice(n * 20), pos, asyncio.get_running_loop().time()))
                 pos += BLOCK
 
     def _voice(self, ms: int) -> Pcm:

@@ -1,7 +1,5 @@
 """A speakerphone: the agent hears itself, 20 dB weaker and late, and must not interrupt itself. With Silero."""
 
-from collections.abc import AsyncIterator
-
 import numpy as np
 import pytest
 
@@ -11,6 +9,7 @@ from voicepipe.audio.resample import Resampler
 from voicepipe.ear import Ear
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.silero import SileroVad
+from voicepipe.line import Hear
 from voicepipe.playout import Playout
 from voicepipe.speech import Phrase
 from voicepipe.turn.facts import Fact, MaybeVoice, VoiceStarted
@@ -39,7 +38,7 @@ class Phone:
     def clear(self) -> int:
         return 0
 
-    def blocks(self) -> AsyncIterator[Block]:
+    async def listen(self, hear: Hear) -> None:
         raise NotImplementedError
 
     async def hang_up(self) -> None: ...

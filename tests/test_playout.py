@@ -8,7 +8,7 @@ import pytest
 
 from voicepipe.audio import Pcm, dbfs
 from voicepipe.ingress.pacing import by_timer
-from voicepipe.line import Pump
+from voicepipe.line import Hear, Pump
 from voicepipe.playout import Playout
 from voicepipe.speech import Phrase
 
@@ -49,7 +49,7 @@ class RecordingLine:
     async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
         await by_timer(pump, wake)
 
-    def blocks(self) -> None: ...
+    async def listen(self, hear: Hear) -> None: ...
 
     async def hang_up(self) -> None: ...
 

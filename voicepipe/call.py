@@ -6,13 +6,14 @@ happens on one event loop, and `_feed` is synchronous: what follows from one fac
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from voicepipe.agent import CallSettings, SemanticVad, ServerVad
-from voicepipe.audio import BLOCK, RATE, samples_to_ms
+from voicepipe.audio import RATE, Block, samples_to_ms
 from voicepipe.config import Config
 from voicepipe.dialogue import Dialogue
 from voicepipe.ear import Ear
@@ -21,7 +22,6 @@ from voicepipe.engines.fair import owned_by
 from voicepipe.errands import BeginTool
 from voicepipe.errors import EngineError, cause
 from voicepipe.line import Line
-from voicepipe.pace import Pace
 from voicepipe.playout import Playout
 from voicepipe.reply import Reply
 from voicepipe.shown import shown
@@ -31,6 +31,7 @@ from voicepipe.tasks import TaskGroup
 from voicepipe.turn.endpoint import Endpointer, Evidence, Verdict
 from voicepipe.turn.events import CallEnded, CallEvent, Item, SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.turn.facts import Action, Cleared, Committed, Fact, Partial, ReplyEnded, Replying, Words
+from voicepipe.turn.known import May
 from voicepipe.turn.machine import TurnMachine
 from voicepipe.turn.no_input import NoInput
 from voicepipe.turn.timing import TurnRecord
@@ -69,7 +70,10 @@ class Call:
         self.ids = studio.ids
         self.dialogue = Dialogue(studio, settings, self.spawn, self._reply_ended)
         self.ear = Ear(engines.vad.stream(), config.vad, self._playout.reference)
-        self.machine = TurnMachine(config.turn)
+        self._machine = TurnMachine(config.turn)
+        self._facts: deque[Fact] = deque()
+        """Those that are not dealt with yet: what an action brings about comes after all that its fact called for."""
+        self._acting = False
         self.utterance: Utterance | None = None
         self.committed_to = 0
         """Sample up to which the caller's sound has been dealt with."""
@@ -90,22 +94,13 @@ class Call:
 
     async def run(self) -> None:
         """Answer, and go on until either side hangs up. CallEnded is the last event, whatever happens."""
-        reason, detail, pace = "error", "", Pace(self._clock())
+        reason, detail = "error", ""
         try:
             async with self._group:
                 for job in (self._playout.run(), self._greet(), self._mind_gaps()):
                     self.spawn(job)
                 self.dialogue.rehearse()
-                async for block in self.line.blocks():
-                    self._last_block_at = self._clock()
-                    if self.utterance:
-                        self.utterance.hear(block.pcm)
-                    if fact := self.ear.hear(block):
-                        self._feed(fact)
-                    self._watch_quiet()
-                    heard_s = samples_to_ms(self.ear.now) / 1000
-                    if (pause := pace.pause_s(heard_s, self._clock(), self.ear.now // BLOCK)) is not None:
-                        await asyncio.sleep(pause)
+                await self.line.listen(self._hear)
                 reason, self.over = self._ending or "caller", True
                 self.dialogue.studio.errands.leave()  # A tool that is over now begins no reply: it would never end.
                 self.dialogue.stop("client_cancelled")
@@ -127,9 +122,31 @@ class Call:
         self.utterance = self._last = self.greeting = None
         vars(self).pop("dialogue", None)
 
+    def _hear(self, block: Block) -> None:
+        self._last_block_at = self._clock()
+        if self.utterance:
+            self.utterance.hear(block.pcm)
+        if fact := self.ear.hear(block):
+            self._feed(fact)
+        self._watch_quiet()
+
     def _feed(self, fact: Fact) -> None:
-        for action in self.machine.on(fact):
-            ACTIONS[action](self)
+        self._facts.append(fact)
+        if self._acting:
+            return
+        self._acting = True
+        try:
+            while self._facts:
+                for action in self._machine.on(self._facts.popleft(), self._may):
+                    ACTIONS[action](self)
+        finally:
+            self._acting = False
+
+    @property
+    def _may(self) -> May:
+        detection = self.dialogue.settings.turn_detection
+        interrupts = detection is None or detection.interrupt_response
+        return May(answers=self.dialogue.answers, interrupts=interrupts, ends=detection is not None)
 
     # The caller's turn.
 
@@ -295,17 +312,10 @@ class Call:
         self.dialogue.discard()
         if self._tasks and (before.voice, before.speed) != (settings.voice, settings.speed):
             self.dialogue.rehearse()
-        self._allow()
         detection, vad = settings.turn_detection, self._config.vad
         self.ear.configure(vad.as_asked(detection) if isinstance(detection, ServerVad) else vad)
         eagerness = detection.eagerness if isinstance(detection, SemanticVad) else "auto"
         self._endpointer = Endpointer(self._config.endpoint, eagerness)
-
-    def _allow(self) -> None:
-        """Tell the machine what turns may do."""
-        detection = self.dialogue.settings.turn_detection
-        interrupts = detection is None or detection.interrupt_response
-        self.machine.allow(answers=self.dialogue.answers, interrupts=interrupts, ends=detection is not None)
 
     def replying(self) -> None:
         """A reply began that no turn asked for."""
@@ -314,12 +324,10 @@ class Call:
     def wait(self, what: str) -> None:
         """Until `go_on(what)` the caller is heard and not answered, and silence does not matter."""
         self.dialogue.wait(what)
-        self._allow()
 
     def go_on(self, what: str) -> None:
         """No longer wait, and answer what has not been answered meanwhile."""
         self.dialogue.go_on(what)
-        self._allow()
         self.catch_up()
 
     def catch_up(self) -> None:
@@ -358,13 +366,12 @@ class Call:
             self.replying()
 
     async def _mind_gaps(self) -> None:
-        """Silence is counted in the caller's sound. A client that stops sending (a button let go, a muted microphone)
-        sends no silence either, and a reply that is ducked or held would wait for it for ever. For these replies alone
-        time without blocks counts: a turn that ended in a gap would be a cut-in by the network."""
+        """Silence is counted in the caller's sound, and a client that stops sending (a button let go, a muted
+        microphone) sends none either: tell the machine that nothing comes."""
         while True:
             await asyncio.sleep(GAP_S / 4)
             gap = self._clock() - self._last_block_at
-            if gap >= GAP_S and self.machine.over_reply and (fact := self.ear.nothing(gap * 1000)):
+            if gap >= GAP_S and (fact := self.ear.nothing(gap * 1000)):
                 self._feed(fact)
 
     def spawn(self, job: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":

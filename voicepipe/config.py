@@ -31,7 +31,7 @@ from voicepipe.fleet_config import BusConfig, FleetConfig
 from voicepipe.phone_config import RouteConfig, SipConfig, TelephonyConfig, TelnyxConfig, TwilioConfig
 from voicepipe.ranges import Ms, Name, Port, Section, Variable, check_host
 from voicepipe.turn.endpoint import EndpointConfig
-from voicepipe.turn.machine import TurnConfig
+from voicepipe.turn.known import TurnConfig
 from voicepipe.turn.vad import VadConfig
 from voicepipe.webrtc_config import WebRtcConfig
 

@@ -9,7 +9,7 @@ from voicepipe.audio import BLOCK, RATE, Block, Pcm
 from voicepipe.engines.base import VadStream
 from voicepipe.turn.echo import WINDOW as ECHO_WINDOW
 from voicepipe.turn.echo import likeness
-from voicepipe.turn.facts import Fact, MaybeVoice, NoVoice, Silence, VoiceGoesOn, VoiceStarted
+from voicepipe.turn.facts import Fact, MaybeVoice, NoSound, NoVoice, Silence, VoiceGoesOn, VoiceStarted
 from voicepipe.turn.hum import Burst
 from voicepipe.turn.vad import WINDOW, Beginning, VadConfig, VoiceTracker
 
@@ -105,7 +105,7 @@ class Ear:
             self._maybe = False
             return NoVoice()
         voice = self._tracker.voice
-        return Silence(voice.silence_ms + ms, voice.last) if self._started else None
+        return NoSound(voice.silence_ms + ms, voice.last) if self._started else None
 
     def forget(self) -> None:
         """The burst is dealt with; the next voice is a new one."""

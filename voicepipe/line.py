@@ -1,10 +1,13 @@
 """The whole contract between an ingress and a call. Nothing behind a Line knows which kind it is."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Protocol
 
 from voicepipe.audio import Block, Pcm
+
+Hear = Callable[[Block], None]
+"""Takes 20 ms of the caller's sound."""
 
 Pump = Callable[[], float | None]
 """Sends what is due. Returns the seconds until more is; None: nothing waits to be sent."""
@@ -35,8 +38,9 @@ class Line(Protocol):
     def listens(self) -> bool:
         """Whether sound may be sent now: not while a telephone has the call on hold. What is to be said waits."""
 
-    def blocks(self) -> AsyncIterator[Block]:
-        """The caller's sound from the answer on, 20 ms at a time, without gaps; ends when the caller is gone."""
+    async def listen(self, hear: Hear) -> None:
+        """Call `hear` with the caller's sound from the answer on, 20 ms at a time, without gaps, as it comes in.
+        Returns when the caller is gone; raises what `hear` raised."""
 
     async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
         """Call `pump` when packets may be due, until cancelled. `wake` is set when there is more to send."""

@@ -146,8 +146,7 @@ class FakeCall:
 
     async def run(self) -> None:
         try:
-            async for block in self.line.blocks():
-                self.hear(block)
+            await self.line.listen(self.hear)
         finally:
             if self.reply:
                 self.reply.cancel()

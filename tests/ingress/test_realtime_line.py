@@ -19,7 +19,9 @@ from voicepipe.ingress.realtime.session import PcmaFormat, PcmFormat, PcmuFormat
 
 
 async def collected(audio: AudioIn) -> list[Block]:
-    return [block async for block in audio.queue.blocks()]
+    blocks: list[Block] = []
+    await audio.queue.listen(blocks.append)
+    return blocks
 
 
 @given(st.lists(st.integers(0, 5000), max_size=20))
@@ -31,7 +33,7 @@ def test_appends_of_any_length_become_gapless_blocks(lengths: list[int]) -> None
         for n, length in enumerate(lengths):
             await audio.append(data[:length], arrived=float(n))
             data = data[length:]
-        await audio.queue.settle(1e9)
+        await audio.queue.settle()
         audio.queue.end()
         blocks = await reader
         assert [block.pos for block in blocks] == list(range(0, len(blocks) * BLOCK, BLOCK))
@@ -45,11 +47,12 @@ def test_appends_of_any_length_become_gapless_blocks(lengths: list[int]) -> None
 
 @pytest.mark.parametrize("format", [PcmFormat(), PcmuFormat()])
 async def test_a_packet_is_heard_when_it_comes_and_not_with_the_next(format: PcmFormat | PcmuFormat) -> None:
-    audio, blocks = AudioIn(format), []
-    reader = audio.queue.blocks()
+    audio, blocks = AudioIn(format), list[Block]()
+    listening = asyncio.create_task(audio.queue.listen(blocks.append))
     for n in range(5):
         await audio.append(bytes(960 if isinstance(format, PcmFormat) else 160), arrived=float(n))
-        blocks.append(await asyncio.wait_for(anext(reader), 60))
+        await audio.queue.settle()
+    listening.cancel()
     assert [(block.pos, block.arrived) for block in blocks] == [(n * BLOCK, float(n)) for n in range(5)]
 
 
@@ -60,19 +63,22 @@ async def test_a_caller_faster_than_the_call_waits() -> None:
     assert not append.done()
     reader = asyncio.create_task(collected(audio))
     await append
-    await audio.queue.settle(1e9)
+    await audio.queue.settle()
     audio.queue.end()
     assert len(await reader) == 500 > QUEUED
 
 
-async def test_a_reader_that_leaves_releases_the_caller() -> None:
+async def test_a_listener_that_leaves_releases_the_caller() -> None:
     audio = AudioIn(PcmuFormat())
     await audio.append(bytes(800), 0.0)
-    blocks = audio.queue.blocks()
-    await anext(blocks)
-    await blocks.aclose()  # type: ignore[attr-defined]
+
+    def fails(block: Block) -> None:
+        raise ArithmeticError
+
+    with pytest.raises(ArithmeticError):
+        await audio.queue.listen(fails)
     await audio.append(bytes(80_000), 0.0)
-    await audio.queue.settle(1e9)
+    await audio.queue.settle()
 
 
 async def test_a_change_of_format() -> None:
@@ -81,7 +87,7 @@ async def test_a_change_of_format() -> None:
     await audio.append(tone(24_000, 24_000).tobytes() + b"\1", 0.0)
     audio.set_format(PcmaFormat())
     await audio.append(g711.encode("pcma", tone(8000, 8000)), 0.0)
-    await audio.queue.settle(1e9)
+    await audio.queue.settle()
     audio.queue.end()
     blocks = await reader
     assert not blocks[0].narrow and blocks[-2].narrow, "G.711 has a telephone's band"

@@ -12,11 +12,11 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
-from tests.ingress.fake_pop import FakeCall, FakePop, limited, serving
+from tests.ingress.fake_pop import FakePop, limited, serving
 from voicepipe.agent import Agent, Part, Tool
 from voicepipe.call_api import Tenant
 from voicepipe.errors import TooManySecrets, Unauthorized
-from voicepipe.ingress import keys, server
+from voicepipe.ingress import intake, keys, server
 from voicepipe.ingress.keys import Caller, Secrets
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.rights import Rights
@@ -280,14 +280,8 @@ async def test_a_call_by_websocket_is_listed_and_can_be_ended() -> None:
 async def test_a_client_whose_sound_takes_its_time_is_not_taken_for_dead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "PING_S", 0.2)
 
-    class Slow(FakeCall):
-        async def run(self) -> None:
-            async for block in self.line.blocks():
-                self.hear(block)
-                await asyncio.sleep(0.004)
-
+    monkeypatch.setattr(intake, "AHEAD_S", 0.0)
     pop = FakePop()
-    pop.wrap = lambda call: Slow(call.line, call.settings, call.emit, 1, 0)
     async with serving(pop) as address:
         # The client is as impatient as we are: its pings have to be answered meanwhile.
         url = f"ws://{address}/v1/realtime"

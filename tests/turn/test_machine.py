@@ -3,12 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.turn import diagram
 from voicepipe.turn.facts import (
     Action,
     Cleared,
     Committed,
     Fact,
     MaybeVoice,
+    NoSound,
     NoVoice,
     Partial,
     ReplyEnded,
@@ -18,7 +20,8 @@ from voicepipe.turn.facts import (
     VoiceStarted,
     Words,
 )
-from voicepipe.turn.machine import TABLE, State, TurnConfig, TurnMachine
+from voicepipe.turn.known import May, TurnConfig
+from voicepipe.turn.machine import RULES, State, TurnMachine
 
 CONFIG = TurnConfig()
 FACTS: st.SearchStrategy[Fact] = st.one_of(
@@ -29,6 +32,7 @@ FACTS: st.SearchStrategy[Fact] = st.one_of(
     st.builds(Silence, st.floats(0, 3000), st.integers(0, 10**6), st.booleans(), st.booleans()),
     st.builds(Words, st.sampled_from(["", "hello", "stop please"]), st.floats(100, 1200), st.booleans()),
     st.builds(Partial, st.booleans()),
+    st.builds(NoSound, st.floats(1000, 3000), st.integers(0, 10**6)),
     st.just(Replying()),
     st.just(ReplyEnded()),
     st.just(Committed()),
@@ -36,9 +40,24 @@ FACTS: st.SearchStrategy[Fact] = st.one_of(
 )
 
 
-def machine(*facts: Fact) -> tuple[TurnMachine, list[Action]]:
+class Turn:
+    """A machine, and what turns may do."""
+
+    def __init__(self) -> None:
+        self._machine = TurnMachine(CONFIG)
+        self.may = May()
+
+    @property
+    def state(self) -> State:
+        return self._machine.state
+
+    def on(self, fact: Fact) -> tuple[Action, ...]:
+        return self._machine.on(fact, self.may)
+
+
+def machine(*facts: Fact) -> tuple[Turn, list[Action]]:
     """A machine after `facts`, and the actions that the last one called for."""
-    turn = TurnMachine(CONFIG)
+    turn = Turn()
     actions: tuple[Action, ...] = ()
     for fact in facts:
         actions = turn.on(fact)
@@ -87,7 +106,7 @@ def test_voice_in_the_silence_discards_and_listens_on() -> None:
     turn, actions = machine(*SAID, VoiceGoesOn(1200))
     assert actions == [Action.DISCARD]
     assert turn.state is State.HEARING
-    assert turn.words is None
+    assert turn.on(Silence(500, 20_000)) == (Action.SETTLE,), "the words are asked for anew"
 
 
 def test_words_that_come_late_are_committed_at_once() -> None:
@@ -154,7 +173,7 @@ def test_a_voice_that_outlasts_the_reply_becomes_the_turn_or_reopens_it() -> Non
     assert turn.on(VoiceGoesOn(300)) == ()
 
 
-def over(*facts: Fact) -> tuple[TurnMachine, list[Action]]:
+def over(*facts: Fact) -> tuple[Turn, list[Action]]:
     return machine(Replying(), VoiceStarted(90_000), *facts)
 
 
@@ -194,15 +213,15 @@ def test_what_may_be_a_voice_ducks_a_reply_and_nothing_else() -> None:
     assert turn.on(VoiceStarted(90_000)) == (Action.DUCK, Action.OPEN)
     assert turn.on(MaybeVoice()) == turn.on(NoVoice()) == ()
     assert machine(MaybeVoice())[1] == []
-    turn = TurnMachine(CONFIG)
-    turn.allow(answers=True, interrupts=False, ends=True)
+    turn = Turn()
+    turn.may = May(answers=True, interrupts=False, ends=True)
     turn.on(Replying())
     assert turn.on(MaybeVoice()) == ()
 
 
 def test_a_duck_ends_if_the_client_takes_interruptions_away() -> None:
     turn, _ = machine(Replying(), MaybeVoice())
-    turn.allow(answers=True, interrupts=False, ends=True)
+    turn.may = May(answers=True, interrupts=False, ends=True)
     assert turn.on(VoiceStarted(90_000)) == (Action.RESUME,)
 
 
@@ -231,7 +250,7 @@ def test_a_reply_that_begins_under_a_voice_is_ducked_unless_the_client_wants_no_
     turn, actions = machine(VoiceStarted(0), VoiceGoesOn(300), Replying())
     assert (turn.state, actions) == (State.OVERLAP, [Action.DUCK])
     turn, _ = machine(VoiceStarted(0), VoiceGoesOn(300))
-    turn.allow(answers=True, interrupts=False, ends=True)
+    turn.may = May(answers=True, interrupts=False, ends=True)
     assert (turn.on(Replying()), turn.on(VoiceGoesOn(900)), turn.state) == ((), (), State.HEARING)
 
 
@@ -253,32 +272,32 @@ def test_a_turn_that_a_reply_begins_under_is_not_dropped_however_short() -> None
 
 def test_where_the_client_ends_the_turns_a_reply_over_the_callers_pause_plays_on() -> None:
     turn, _ = machine(VoiceStarted(0), VoiceGoesOn(500))
-    turn.allow(answers=True, interrupts=True, ends=False)
+    turn.may = May(answers=True, interrupts=True, ends=False)
     for fact in (Replying(), Silence(60, 16_000), Words("tomorrow at seven", 130)):
         turn.on(fact)
     assert (turn.on(Silence(300, 16_000)), turn.state) == ((Action.RESUME,), State.PAUSE)
     turn, _ = machine(VoiceStarted(0), VoiceGoesOn(500), Silence(60, 16_000))
-    turn.allow(answers=True, interrupts=True, ends=False)
+    turn.may = May(answers=True, interrupts=True, ends=False)
     assert (turn.on(Replying()), turn.state) == ((), State.PAUSE)
 
 
 def test_a_client_may_turn_answers_interruptions_and_endpointing_off() -> None:
-    turn = TurnMachine(CONFIG)
-    turn.allow(answers=False, interrupts=True, ends=True)
+    turn = Turn()
+    turn.may = May(answers=False, interrupts=True, ends=True)
     actions = [action for fact in (*SAID, Silence(140, 16000)) for action in turn.on(fact)]
     assert actions == [Action.OPEN, Action.ANNOUNCE, Action.SETTLE, Action.COMMIT, Action.OWE]
     assert turn.state is State.IDLE
-    turn.allow(answers=True, interrupts=False, ends=True)
+    turn.may = May(answers=True, interrupts=False, ends=True)
     turn.on(Replying())
     assert turn.on(VoiceStarted(90_000)) == (Action.RESUME,)
-    turn.allow(answers=True, interrupts=True, ends=False)
+    turn.may = May(answers=True, interrupts=True, ends=False)
     turn.on(ReplyEnded())
     assert Action.COMMIT not in [action for fact in (*SAID, Silence(5000, 16000)) for action in turn.on(fact)]
 
 
 @given(st.lists(FACTS, max_size=60))
 def test_every_order_of_facts_keeps_the_books(facts: list[Fact]) -> None:
-    turn = TurnMachine(CONFIG)
+    turn = Turn()
     utterance = speaking = False
     for fact in facts:
         if isinstance(fact, Replying) and turn.state in (State.IDLE, State.HEARING, State.PAUSE):
@@ -318,4 +337,25 @@ def test_a_client_that_ends_the_turn_over_a_reply_cuts_it_and_one_that_clears_le
 
 def test_every_state_can_be_left() -> None:
     for state in State:
-        assert [key for key in TABLE if key[0] is state], state
+        assert [rule for rule in RULES if rule.state is state and rule.then is not state], state
+
+
+def test_the_page_shows_the_rules_as_they_are() -> None:
+    page = diagram.PAGE.read_text()
+    assert diagram.written(page) == page, "run: python -m tests.turn.diagram"
+
+
+def test_no_rule_stands_behind_one_that_always_holds() -> None:
+    for at, rule in enumerate(RULES):
+        for before in RULES[:at]:
+            shared = set(before.facts) & set(rule.facts)
+            assert before.state is not rule.state or not shared or not set(before.when) <= set(rule.when), rule
+
+
+def test_a_line_that_falls_silent_lets_a_reply_go_on_and_ends_no_turn() -> None:
+    turn, actions = over(VoiceGoesOn(250), NoSound(1000, 94_000))
+    assert (turn.state, actions) == (State.OVERLAP_PAUSE, [Action.SETTLE])
+    turn.on(Words("mm", 400))
+    assert turn.on(NoSound(1250, 94_000)) == (Action.DROP_OVER, Action.RESUME)
+    turn, actions = machine(*SAID, NoSound(5000, 16_000))
+    assert (turn.state, actions) == (State.PAUSE, [])

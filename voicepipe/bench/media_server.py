@@ -21,7 +21,7 @@ from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCSes
 from aiortc.mediastreams import MediaStreamError
 from av import AudioFrame
 
-from voicepipe.audio import Pcm
+from voicepipe.audio import Block, Pcm
 from voicepipe.audio.resample import Resampler
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.ingress.rtp_line import RtpLine
@@ -100,8 +100,10 @@ class Ours(Far):
         playout = Playout(line, time.monotonic, duck_db=-15)
         self._tasks.create_task(playout.run())
         self._tasks.create_task(self._speak(playout))
-        async for _ in line.blocks():
-            self.heard += 1
+        await line.listen(self._hear)
+
+    def _hear(self, block: Block) -> None:
+        self.heard += 1
 
     async def _speak(self, playout: Playout) -> None:
         playout.begin(lambda phrase, at: None, lambda: None)

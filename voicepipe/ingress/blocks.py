@@ -1,59 +1,85 @@
-"""A caller's sound on its way into the call: pieces of any length in, gapless blocks of 20 ms out."""
+"""A caller's sound on its way into the call: pieces of any length in, gapless blocks of 20 ms out.
+
+`Cutter` alone is enough where sound comes as it is spoken (RTP). Where TCP pushes back, clients may outrun real time,
+and blocks wait for the call in a `BlockQueue`.
+"""
 
 import asyncio
+import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import Callable
 
 import numpy as np
 
-from voicepipe.audio import BLOCK, Block, Pcm
+from voicepipe.audio import BLOCK, RATE, Block, Pcm
+from voicepipe.ingress.intake import Intake
+from voicepipe.line import Hear
 
 QUEUED = 50
-"""Blocks (20 ms each) that may wait for the call before `room` is waited for. Clients may outrun real time."""
+"""Blocks (20 ms each) that may wait for the call before `room` is waited for."""
+
+
+class Cutter:
+    """One call's sound, cut into blocks."""
+
+    def __init__(self) -> None:
+        self.narrow = False
+        """What comes was sampled at 8 kHz on its way."""
+        self._rest: Pcm = np.empty(0, np.int16)
+        self._pos = 0
+
+    def cut(self, pcm: Pcm, arrived: float, *, filled: bool = False) -> list[Block]:
+        """The blocks that `pcm` completes: int16[n] at 16 kHz, which reached the socket at the monotonic second
+        `arrived`. `filled`: it was made up."""
+        if self._rest.size:
+            pcm = np.concatenate((self._rest, pcm))
+        whole = pcm.size - pcm.size % BLOCK
+        self._rest = pcm[whole:]
+        blocks = []
+        for start in range(0, whole, BLOCK):
+            blocks.append(Block(pcm[start : start + BLOCK], self._pos, arrived, filled, self.narrow))
+            self._pos += BLOCK
+        return blocks
+
+    def rest(self, now: float) -> list[Block]:
+        """The block that is begun, completed with silence (19 ms at most); none: all was cut."""
+        return self.cut(np.zeros(BLOCK - self._rest.size, np.int16), now) if self._rest.size else []
 
 
 class BlockQueue:
-    """One writer, one reader. Nothing is dropped here: a writer that can be held up waits for `room`, and one that
-    cannot (RTP) takes in only a few seconds more than real time."""
+    """One writer, one listener. Nothing is dropped here: the writer waits for `room`."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.ended = False
         """Nothing more is taken."""
-        self.narrow = False
-        """What comes was sampled at 8 kHz on its way."""
+        self.cutter = Cutter()
         self.room = asyncio.Event()
         """The call keeps up."""
         self.room.set()
-        self._rest: Pcm = np.empty(0, np.int16)
-        self._pos = 0
+        self._clock = clock
         self._queue: deque[Block] = deque()
         self._filled = asyncio.Event()
         """The queue has something, or never will have."""
         self._settled = asyncio.Event()
         """The call has worked through everything and waits for more."""
 
-    def push(self, pcm: Pcm, arrived: float, *, filled: bool = False) -> None:
-        """Sound at 16 kHz, int16[n]. `arrived`: the monotonic second at which it reached the socket; `filled`: it was
-        made up."""
-        if self.ended:
-            return
-        if self._rest.size:
-            pcm = np.concatenate((self._rest, pcm))
-        whole = pcm.size - pcm.size % BLOCK
-        self._rest = pcm[whole:]
-        for start in range(0, whole, BLOCK):
-            self._queue.append(Block(pcm[start : start + BLOCK], self._pos, arrived, filled, self.narrow))
-            self._pos += BLOCK
-        if whole:
+    def push(self, pcm: Pcm, arrived: float) -> None:
+        """As `Cutter.cut`."""
+        if not self.ended:
+            self._put(self.cutter.cut(pcm, arrived))
+
+    def _put(self, blocks: list[Block]) -> None:
+        if blocks:
+            self._queue.extend(blocks)
             self._settled.clear()
             self._filled.set()
         if len(self._queue) >= QUEUED:
             self.room.clear()
 
-    async def settle(self, now: float) -> None:
-        """Complete the last block with silence (19 ms at most), and wait until the call has heard it all."""
-        if self._rest.size:
-            self.push(np.zeros(BLOCK - self._rest.size, np.int16), now)
+    async def settle(self) -> None:
+        """Complete the last block with silence, and wait until the call has heard it all."""
+        if not self.ended:
+            self._put(self.cutter.rest(self._clock()))
         await self._settled.wait()
 
     def end(self) -> None:
@@ -61,15 +87,19 @@ class BlockQueue:
         self.ended = True
         self._filled.set()
 
-    async def blocks(self) -> AsyncIterator[Block]:
-        """The blocks, for one reader."""
+    async def listen(self, hear: Hear) -> None:
+        """As `Line.listen`: what is queued is heard in turns with all else on the event loop."""
+        intake = Intake(self._clock())
         try:
             while True:
                 while self._queue:
                     block = self._queue.popleft()
                     if len(self._queue) < QUEUED:
                         self.room.set()
-                    yield block
+                    hear(block)
+                    heard = block.pos + BLOCK
+                    if (pause := intake.pause_s(heard / RATE, self._clock(), heard // BLOCK)) is not None:
+                        await asyncio.sleep(pause)
                 self._settled.set()
                 if self.ended:
                     return

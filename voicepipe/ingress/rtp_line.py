@@ -2,16 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
 from voicepipe.audio import RATE, Block, Pcm, samples_to_ms
 from voicepipe.audio.resample import Resampler
 from voicepipe.errors import TransferFailed
-from voicepipe.ingress.blocks import BlockQueue
+from voicepipe.ingress.blocks import Cutter
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.realtime.errors import NO_KEYS, WireError
 from voicepipe.ingress.realtime.session import Format
-from voicepipe.line import NO_TRANSFER, Pump
+from voicepipe.line import NO_TRANSFER, Hear, Pump
 from voicepipe.rtp.codec import Codec
 from voicepipe.rtp.dtmf import KeyFormat
 from voicepipe.rtp.sender import Wire
@@ -36,22 +36,41 @@ class RtpLine:
         self.on_audio: Callable[[bytes, float], None] = _unheard
         self.out_rate = codec.out_rate
         self.on_key: Callable[[str], None] = _unpressed
-        self.media = RtpSession(codec, payload_type, wire, self._heard, clock, on_key=lambda key: self.on_key(key))
+        self.media = RtpSession(codec, payload_type, wire, None, clock, on_key=lambda key: self.on_key(key))
         self._convert = Resampler(self.out_rate, self.out_rate)
         self._pump: Pump | None = None
         self._paced: asyncio.Future[None] | None = None
         """Lasts as long as the call is paced."""
-        self._queue = BlockQueue()
-        self._queue.narrow = codec.out_rate < RATE
+        self._cutter = Cutter()
+        self._cutter.narrow = codec.out_rate < RATE
+        self._hear: Hear = _unheard_block
+        self._listening: asyncio.Future[None] | None = None
+        """Lasts as long as the caller is listened to."""
+        self._ended = False
         self._far = FarEnd(self.out_rate, clock, FAR_DELAY_S)
 
     def _heard(self, pcm: Pcm, arrived: float, filled: bool) -> None:
-        self._queue.push(pcm, arrived, filled=filled)
+        self._give(self._cutter.cut(pcm, arrived, filled=filled))
+
+    def _give(self, blocks: list[Block]) -> None:
+        try:
+            for block in blocks:
+                self._hear(block)
+        except Exception as error:  # The call's, not the socket's.
+            self._stop_listening(error)
+
+    def _stop_listening(self, error: Exception | None = None) -> None:
+        self.media.on_sound = None
+        if self._listening and not self._listening.done():
+            if error:
+                self._listening.set_exception(error)
+            else:
+                self._listening.set_result(None)
 
     def change(self, codec: Codec, payload_type: int, keys: KeyFormat | None) -> None:
         """What follows is in this codec; `out_rate` stays, since what playout holds was made for it."""
         self._convert = Resampler(self.out_rate, codec.out_rate, in_step=True)
-        self._queue.narrow = codec.out_rate < RATE
+        self._cutter.narrow = codec.out_rate < RATE
         self.media.change(codec, payload_type, keys)
 
     @property
@@ -59,8 +78,17 @@ class RtpLine:
         """As `RtpSession.sends`."""
         return self.media.sends
 
-    def blocks(self) -> AsyncIterator[Block]:
-        return self._queue.blocks()
+    async def listen(self, hear: Hear) -> None:
+        """As `Line.listen`, called right where packets come in: sound that comes as it is spoken needs no queue."""
+        if self._ended:
+            return
+        self._hear, self._listening = hear, asyncio.get_running_loop().create_future()
+        self.media.on_sound = self._heard
+        try:
+            await self._listening
+        finally:
+            self._stop_listening()
+            self._hear = _unheard_block
 
     def tick(self, now: float) -> None:
         """Every 20 ms, by the clock of all calls: speech that is due, or else silence."""
@@ -109,12 +137,13 @@ class RtpLine:
 
     async def hang_up(self) -> None:
         """Let the caller hear what is out, then end the call."""
-        if not self._queue.ended:
+        if not self._ended:
             await asyncio.sleep(self._far.remaining_s())
         self.end()
 
     def end(self) -> None:
-        self._queue.end()
+        self._ended = True
+        self._stop_listening()
 
     def close(self) -> None:
         """The call is over. Who listened knows this line: in a circle, all of the call would stay until the collector's
@@ -127,8 +156,8 @@ class RtpLine:
         raise WireError("invalid_value", "Audio is sent on the audio track of this call, not in events.", "type")
 
     async def settle(self) -> None:
-        """As `BlockQueue.settle`."""
-        await self._queue.settle(time.monotonic())
+        """Complete the last block with silence (19 ms at most): what came before it has been heard."""
+        self._give(self._cutter.rest(time.monotonic()))
 
     def set_formats(self, input: Format, output: Format) -> None:
         """What SDP has settled stays."""
@@ -136,6 +165,10 @@ class RtpLine:
 
 def _unheard(data: bytes, ms: float) -> None:
     """Where what is sent is told before a call is there."""
+
+
+def _unheard_block(block: Block) -> None:
+    """Where sound goes while no call listens."""
 
 
 def _unpressed(key: str) -> None:

@@ -99,6 +99,11 @@ class JitterBuffer:
         return min(max(usual, LEAST_WAIT_S), MOST_WAIT_S)
 
     @property
+    def waiting_s(self) -> float:
+        """Seconds of sound that have come and were not handed on."""
+        return len(self._waiting) * self._span / self._clock
+
+    @property
     def expected(self) -> int:
         """Packets that were sent, as far as their numbers tell."""
         return self.highest_seq - self._first_seq + 1 if self._next is not None else 0

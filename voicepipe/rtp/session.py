@@ -17,9 +17,9 @@ from voicepipe.rtp.sender import RtpSender, Wire
 
 AHEAD_S = 5.0
 """Sound that is so far ahead of real time is dropped before it is decoded: what a network held up only catches up."""
-AT_ONCE = 50
-"""Pieces of sound, 1 s, that are decoded in one go; what a gap has held up longer follows with the next packet or tick.
-"""
+AT_ONCE = 10
+"""Pieces of sound, 200 ms, that are decoded and heard between two ticks: what a network has held up for longer follows
+with the next ticks, so that other calls have their turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +48,16 @@ def cname(ssrc: int) -> str:
 
 class RtpSession:
     """`on_sound(pcm, arrived, filled)` gets the caller's sound in order: int16[n] at 16 kHz, `arrived` when the packet
-    came that completed it, `filled` if it was made up; `on_key` the keys they press, if `keys` says how they
-    are sent. `send` and `tick` are to be called every 20 ms."""
+    came that completed it, `filled` if it was made up. It can be set later: without it the sound waits, 10 s at most.
+    `on_key` gets the keys they press, if `keys` says how they are sent. `send` and `tick` are to be called every
+    20 ms."""
 
     def __init__(
         self,
         codec: Codec,
         payload_type: int,
         wire: Wire,
-        on_sound: Callable[[Pcm, float, bool], None],
+        on_sound: Callable[[Pcm, float, bool], None] | None,
         clock: Callable[[], float] = time.monotonic,
         *,
         keys: KeyFormat | None = None,
@@ -65,7 +66,7 @@ class RtpSession:
         self.codec = codec
         self._type, self._keys_type = payload_type, keys.payload_type if keys else None
         self._wire = wire
-        self._on_sound, self._on_key = on_sound, on_key or _unpressed
+        self.on_sound, self._on_key = on_sound, on_key or _unpressed
         self._clock = clock
         self._out = RtpSender(codec, payload_type, keys, wire, clock)
         self.ssrc = self._out.ssrc
@@ -84,6 +85,8 @@ class RtpSession:
         self._began: float | None = None
         """When the first packet came."""
         self._heard_s = 0.0
+        self._room = AT_ONCE
+        """So many more pieces may be heard before the next tick."""
         self._before = Counts()
         """Of sources that the peer does not use any more."""
 
@@ -110,7 +113,7 @@ class RtpSession:
             self._invalid += 1
             return
         self._began = arrived if self._began is None else self._began
-        if self._heard_s > arrived - self._began + AHEAD_S:
+        if self._heard_s + self._buffer.waiting_s > arrived - self._began + AHEAD_S:
             self._invalid += 1
             self.hasty += 1
             return
@@ -133,15 +136,14 @@ class RtpSession:
         self._reports.restart()
 
     def _deliver(self, now: float) -> None:
-        for _ in range(AT_ONCE):
-            if not (piece := self._buffer.pop(now)):
-                return
+        while self.on_sound and self._room and (piece := self._buffer.pop(now)):
+            self._room -= 1
             pcm = self._sound(piece)
             self._heard_s += pcm.size / RATE
             if isinstance(piece, Heard):
-                self._on_sound(pcm, piece.arrived, False)
+                self.on_sound(pcm, piece.arrived, False)
             else:
-                self._on_sound(pcm, now, True)
+                self.on_sound(pcm, now, True)
 
     def _sound(self, piece: Piece) -> Pcm:
         samples = RATE // 50 if isinstance(piece, Heard) else piece.span * RATE // self.codec.clock
@@ -171,6 +173,7 @@ class RtpSession:
     def tick(self, now: float) -> None:
         """What is due without a packet: silence while nothing is said, what is lost, reports."""
         self._out.tick(now)
+        self._room = AT_ONCE
         self._deliver(now)
         if self._reports.due(now):
             self._report(goodbye=False)
@@ -198,7 +201,7 @@ class RtpSession:
     def close(self) -> None:
         """Tell the peer that nothing follows. What it still sends is not heard."""
         self._report(goodbye=True)
-        self._on_sound, self._on_key = _unheard, _unpressed  # Who listened knows us.
+        self.on_sound, self._on_key = None, _unpressed  # Who listened knows us.
 
     def _report(self, *, goodbye: bool) -> None:
         now, out = self._clock(), self._out
@@ -221,10 +224,6 @@ class RtpSession:
             self._out.packets,
             round(1000 * self._buffer.jitter, 1), round(1000 * self._buffer.wait_s, 1), rtt_ms, reports.remote_lost,
         )  # fmt: skip
-
-
-def _unheard(pcm: Pcm, arrived: float, filled: bool) -> None:
-    """What comes after the end."""
 
 
 def _unpressed(key: str) -> None:

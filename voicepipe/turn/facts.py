@@ -45,6 +45,16 @@ class Silence:
 
 
 @dataclass(frozen=True, slots=True)
+class NoSound:
+    """The line has brought nothing for a while: `ms` since the last voiced sample `last`. It counts over a reply alone,
+    which would wait for ever for silence that a muted client does not send. A turn that ended so would be a cut-in by
+    the network."""
+
+    ms: float
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
 class Words:
     """The words of the utterance so far, asked for by `Settle`, and the silence that they require."""
 
@@ -85,8 +95,8 @@ class Cleared:
 
 
 Fact = (
-    VoiceStarted | MaybeVoice | NoVoice | VoiceGoesOn | Silence | Words | Partial | Replying | ReplyEnded | Committed
-    | Cleared
+    VoiceStarted | MaybeVoice | NoVoice | VoiceGoesOn | Silence | NoSound | Words | Partial | Replying | ReplyEnded
+    | Committed | Cleared
 )  # fmt: skip
 
 # --- actions ----------------------------------------------------------------------------------------------------

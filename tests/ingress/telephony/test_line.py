@@ -1,5 +1,6 @@
 """How much of what was sent a caller has heard, by the marks of a provider that plays in real time, in virtual time."""
 
+import asyncio
 import heapq
 import json
 from base64 import b64decode
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ingress.fake_pop import tone
+from voicepipe.audio import Block
 from voicepipe.errors import TransferFailed
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, Dialect, Sound
@@ -191,13 +193,15 @@ def test_a_provider_that_sends_no_marks_back_is_taken_to_play_in_real_time() -> 
 
 async def test_blocks_come_as_packets_do() -> None:
     _, _, line = connected(lambda: 0.0)
-    blocks = line.blocks()
+    blocks = list[Block]()
+    listening = asyncio.create_task(line.listen(blocks.append))
     for number in range(3):
         await line.hear(PCMU.encode(tone(PACKET, RATE)), float(number))
-        block = await anext(blocks)
-        assert block.arrived == number and block.pos == number * 320 and block.narrow
+        await line.settle()
+    assert [(block.arrived, block.pos, block.narrow) for block in blocks] == [(n, n * 320, True) for n in range(3)]
     line.end()
-    assert [block async for block in blocks] == []
+    await listening
+    assert len(blocks) == 3
 
 
 async def test_what_programs_beside_the_call_cannot_do() -> None:

@@ -2,11 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
 import numpy as np
 
-from voicepipe.audio import RATE, Block, Pcm, g711, samples_to_ms
+from voicepipe.audio import RATE, Pcm, g711, samples_to_ms
 from voicepipe.audio.resample import Resampler
 from voicepipe.errors import TransferFailed
 from voicepipe.ingress.blocks import BlockQueue
@@ -14,7 +14,7 @@ from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.pacing import by_timer
 from voicepipe.ingress.realtime.errors import NO_KEYS, WireError
 from voicepipe.ingress.realtime.session import Format, PcmFormat, PcmuFormat
-from voicepipe.line import NO_TRANSFER, Pump
+from voicepipe.line import NO_TRANSFER, Hear, Pump
 
 PCM_RATE = 24_000
 
@@ -44,7 +44,7 @@ class AudioIn:
         rate = format_rate(format)
         self._format, self._odd = format, b""
         self._resample = Resampler(rate, RATE, in_step=True)
-        self.queue.narrow = rate < RATE
+        self.queue.cutter.narrow = rate < RATE
 
     async def append(self, data: bytes, arrived: float) -> None:
         """Queue audio in the input format, a second at a time: waits while the call is that far behind.
@@ -94,7 +94,7 @@ class WebSocketLine:
 
     async def settle(self) -> None:
         """As `BlockQueue.settle`."""
-        await self.input.queue.settle(time.monotonic())
+        await self.input.queue.settle()
 
     def set_formats(self, input: Format, output: Format) -> None:
         """What follows is in these formats."""
@@ -103,8 +103,9 @@ class WebSocketLine:
             self._output = output
             self._convert = Resampler(self.out_rate, format_rate(output))
 
-    def blocks(self) -> AsyncIterator[Block]:
-        return self.input.queue.blocks()
+    async def listen(self, hear: Hear) -> None:
+        """As `Line.listen`."""
+        await self.input.queue.listen(hear)
 
     async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
         await by_timer(pump, wake)

@@ -3,16 +3,16 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
-from voicepipe.audio import RATE, Block, Pcm, samples_to_ms
+from voicepipe.audio import RATE, Pcm, samples_to_ms
 from voicepipe.audio.resample import Resampler
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.pacing import by_timer
 from voicepipe.ingress.realtime.errors import NO_KEYS, WireError
 from voicepipe.ingress.realtime.session import Format
 from voicepipe.ingress.telephony.dialects import Dialect, Sound
-from voicepipe.line import Pump
+from voicepipe.line import Hear, Pump
 
 MARK_MS = 200
 """A mark follows each so much sound: it comes back once that was played."""
@@ -108,7 +108,7 @@ class StreamLine:
         self._say = say
         self._hand_over = hand_over
         self._queue = BlockQueue()
-        self._queue.narrow = self._in.rate < RATE
+        self._queue.cutter.narrow = self._in.rate < RATE
         self._resample = Resampler(self._in.rate, RATE, in_step=True)
         self._marks = Marks(self.out_rate, clock)
 
@@ -122,8 +122,9 @@ class StreamLine:
         """A mark came back."""
         self._marks.back(name)
 
-    def blocks(self) -> AsyncIterator[Block]:
-        return self._queue.blocks()
+    async def listen(self, hear: Hear) -> None:
+        """As `Line.listen`."""
+        await self._queue.listen(hear)
 
     async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
         await by_timer(pump, wake)
@@ -180,7 +181,7 @@ class StreamLine:
 
     async def settle(self) -> None:
         """As `BlockQueue.settle`."""
-        await self._queue.settle(time.monotonic())
+        await self._queue.settle()
 
     def set_formats(self, input: Format, output: Format) -> None:
         """What the provider has settled stays."""

@@ -1,4 +1,4 @@
-"""How the blocks of a call's sound take turns with all else on the event loop. Pure."""
+"""How fast a call takes in sound that waits for it, beside all else on the event loop. Pure."""
 
 AHEAD_S, FAST_BLOCK_S = 60.0, 0.005
 """Sound this far ahead of real time is taken at four times that, a block each 5 ms: a client may send a recording at
@@ -6,14 +6,12 @@ once, and what waits to be recognised is bounded."""
 BEHIND_BLOCKS = 4
 """Of a call that is late, so many at a stretch: where each turn of the loop takes longer than a block lasts (20 ms),
 one a turn would let it fall behind further and further, though the loop has time enough for all of its sound."""
-
-
 BEHIND_S = 1.0
 """No call counts as later than this: one that sent nothing for a minute, on hold or between two presses of a key, has
 no minute to make up for."""
 
 
-class Pace:
+class Intake:
     """One call's. Times in seconds of any clock."""
 
     def __init__(self, now: float) -> None:
