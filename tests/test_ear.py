@@ -1,10 +1,13 @@
 """Facts of the caller's voice: what may be a voice over our own, and our own echo."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from voicepipe.audio import BLOCK, RATE, Block, Pcm
 from voicepipe.ear import Ear
+from voicepipe.engines.windows import Told
 from voicepipe.turn.facts import Fact, MaybeVoice, NoVoice, Silence, VoiceGoesOn, VoiceStarted
 from voicepipe.turn.vad import WINDOW, VadConfig
 
@@ -16,15 +19,30 @@ def noise(ms: int, seed: int, level: float = 3000) -> Pcm:
 QUIET, OURS = noise(480, 0, 2), noise(1000, 1)
 
 
-class LoudIsVoice:
-    def probability(self, window: Pcm) -> float:
-        level = np.abs(window).mean()
-        return 0.95 if level > 500 else 0.2 if level > 100 else 0.02
+def loud_is_voice(window: Pcm, told: Told) -> None:
+    level = np.abs(window).mean()
+    told(0.95 if level > 500 else 0.2 if level > 100 else 0.02)
+
+
+class Listener:
+    """An ear, and what it told last."""
+
+    def __init__(self, reference: Callable[[], Pcm | None]) -> None:
+        self.ear = Ear(loud_is_voice, VadConfig(), reference, self._heard)
+        self._fact: Fact | None = None
+
+    def _heard(self, block: Block, fact: Fact | Exception | None) -> None:
+        assert not isinstance(fact, Exception)
+        self._fact = fact
+
+    def hear(self, block: Block) -> Fact | None:
+        self.ear.hear(block)
+        return self._fact
 
 
 def facts(sound: Pcm, reference: Pcm | None = OURS) -> list[tuple[int, Fact]]:
     """(ms, fact) of every block that told anything, silence and more of the same voice aside."""
-    ear = Ear(LoudIsVoice(), VadConfig(), lambda: reference)
+    ear = Listener(lambda: reference)
     told: list[tuple[int, Fact]] = []
     for pos in range(0, sound.size - BLOCK + 1, BLOCK):
         fact = ear.hear(Block(sound[pos : pos + BLOCK], pos, 0.0))
@@ -91,7 +109,7 @@ def test_our_own_echo_ducks_nothing() -> None:
 
 def test_an_echo_that_was_not_known_at_its_onset_is_no_speech() -> None:
     def speech(sound: Pcm) -> list[bool]:
-        ear = Ear(LoudIsVoice(), VadConfig(), lambda: np.concatenate([QUIET, OURS]))
+        ear = Listener(lambda: np.concatenate([QUIET, OURS]))
         heard = [ear.hear(Block(sound[at : at + BLOCK], at, 0.0)) for at in range(0, sound.size - BLOCK + 1, BLOCK)]
         return [fact.speech for fact in heard if isinstance(fact, VoiceGoesOn)]
 
@@ -102,17 +120,17 @@ def test_an_echo_that_was_not_known_at_its_onset_is_no_speech() -> None:
 
 
 def test_a_client_that_stops_sending_ends_the_doubt() -> None:
-    ear = Ear(LoudIsVoice(), VadConfig(), lambda: OURS)
+    ear = Listener(lambda: OURS)
     sound = np.concatenate([QUIET[: 15 * WINDOW], noise(40, 2)])
     last = [ear.hear(Block(sound[at : at + BLOCK], at, 0.0)) for at in range(0, sound.size - BLOCK + 1, BLOCK)][-1]
     assert isinstance(last, MaybeVoice)
-    assert isinstance(ear.nothing(1000), NoVoice)
-    assert ear.nothing(1250) is None
+    assert isinstance(ear.ear.nothing(1000), NoVoice)
+    assert ear.ear.nothing(1250) is None
 
 
 def silences(*, narrow: bool) -> list[Silence]:
     """What is told of a pause in a voice that is perhaps none."""
-    ear = Ear(LoudIsVoice(), VadConfig(), lambda: None)
+    ear = Listener(lambda: None)
     sound = np.concatenate([QUIET, noise(400, 2), noise(200, 3, 200)])
     told = [ear.hear(Block(sound[at : at + BLOCK], at, 0.0, narrow=narrow)) for at in range(0, sound.size, BLOCK)]
     return [fact for fact in told if isinstance(fact, Silence)]

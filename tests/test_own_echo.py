@@ -9,6 +9,7 @@ from voicepipe.audio.resample import Resampler
 from voicepipe.ear import Ear
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.silero import SileroVad
+from voicepipe.engines.windows import Told
 from voicepipe.line import Hear
 from voicepipe.playout import Playout
 from voicepipe.speech import Phrase
@@ -50,10 +51,19 @@ async def facts(delay_ms: int, voice: Pcm | None = None) -> list[Fact]:
     await tts.start()
     await vad.start()
     playout = Playout(phone, lambda: phone.now, -15.0)  # type: ignore[arg-type]
-    ear = Ear(vad.stream(), VadConfig(), playout.reference)
+    stream, told = vad.stream(), list[Fact]()
+
+    def ask(window: Pcm, answered: Told) -> None:
+        answered(vad.probabilities([(stream, window)])[0])
+
+    def heard(block: Block, fact: Fact | Exception | None) -> None:
+        assert not isinstance(fact, Exception)
+        if fact:
+            told.append(fact)
+
+    ear = Ear(ask, VadConfig(), playout.reference, heard)
     spoken = Resampler(tts.rate, RATE)((await whole(tts, REPLY)).pcm)
     noise = np.random.default_rng(delay_ms).normal(0, 12, phone.air.size)
-    told: list[Fact] = []
     for n in range(5 * RATE // BLOCK):
         phone.now = n * BLOCK / RATE
         if n == 50:
@@ -67,8 +77,7 @@ async def facts(delay_ms: int, voice: Pcm | None = None) -> list[Fact]:
         if voice is not None and 75 * BLOCK <= n * BLOCK < 75 * BLOCK + voice.size // BLOCK * BLOCK:
             near += voice[(n - 75) * BLOCK : (n - 74) * BLOCK]
         phone.now += BLOCK / RATE
-        if fact := ear.hear(Block(near.astype(np.int16), n * BLOCK, phone.now)):
-            told.append(fact)
+        ear.hear(Block(near.astype(np.int16), n * BLOCK, phone.now))
     return told
 
 

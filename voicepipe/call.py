@@ -69,7 +69,8 @@ class Call:
         studio = Studio(call_id, engines, speaker, self._playout, begin_tool, config.ladder, clock, emit)
         self.ids = studio.ids
         self.dialogue = Dialogue(studio, settings, self.spawn, self._reply_ended)
-        self.ear = Ear(engines.vad.stream(), config.vad, self._playout.reference)
+        ask = partial(engines.windows.ask, engines.vad.stream())
+        self.ear = Ear(ask, config.vad, self._playout.reference, self._heard)
         self._machine = TurnMachine(config.turn)
         self._facts: deque[Fact] = deque()
         """Those that are not dealt with yet: what an action brings about comes after all that its fact called for."""
@@ -120,15 +121,26 @@ class Call:
     def let_go(self) -> None:
         """It has run, or never will: drop what knows it. In a circle, its sound would stay until the collector came."""
         self.utterance = self._last = self.greeting = None
+        self.ear.let_go()
         vars(self).pop("dialogue", None)
 
     def _hear(self, block: Block) -> None:
         self._last_block_at = self._clock()
-        if self.utterance:
-            self.utterance.hear(block.pcm)
-        if fact := self.ear.hear(block):
-            self._feed(fact)
-        self._watch_quiet()
+        self.ear.hear(block)
+
+    def _heard(self, block: Block, fact: Fact | Exception | None) -> None:
+        if self.over:
+            return
+        try:
+            if isinstance(fact, Exception):
+                raise fact
+            if self.utterance:
+                self.utterance.hear(block.pcm)
+            if fact:
+                self._feed(fact)
+            self._watch_quiet()
+        except Exception as error:  # This call's own; others are heard in the same turn of the loop.
+            self.spawn(_failing(error))
 
     def _feed(self, fact: Fact) -> None:
         self._facts.append(fact)
@@ -384,6 +396,10 @@ class Call:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+async def _failing(error: Exception) -> None:
+    raise error
 
 
 ACTIONS: dict[Action, Callable[[Call], None]] = {

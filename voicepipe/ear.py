@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from voicepipe.audio import BLOCK, RATE, Block, Pcm
-from voicepipe.engines.base import VadStream
+from voicepipe.engines.windows import Told
 from voicepipe.turn.echo import WINDOW as ECHO_WINDOW
 from voicepipe.turn.echo import likeness
 from voicepipe.turn.facts import Fact, MaybeVoice, NoSound, NoVoice, Silence, VoiceGoesOn, VoiceStarted
@@ -27,10 +27,21 @@ LOOK = RATE * 60 // 1000
 
 
 class Ear:
-    """`reference` returns what the caller has heard from us in the last second (16 kHz), None if that was before."""
+    """`ask` has the detector look at a window (int16[512]) and tells its answer, as `Windows.ask` of one stream;
+    `reference` returns what the caller has heard from us in the last second (16 kHz), None if that was before; `told`
+    gets each block once it was heard, and what it tells about the caller's voice, or why it cannot be heard."""
 
-    def __init__(self, vad: VadStream, config: VadConfig, reference: Callable[[], Pcm | None]) -> None:
-        self._vad = vad
+    def __init__(
+        self,
+        ask: Callable[[Pcm, Told], None],
+        config: VadConfig,
+        reference: Callable[[], Pcm | None],
+        told: Callable[[Block, Fact | Exception | None], None],
+    ) -> None:
+        self._ask = ask
+        self._told = told
+        self._coming: deque[Block] = deque()
+        """The first one waits for the detector's answer, the others for it."""
         self._tracker = VoiceTracker(config)
         self.configure(config)
         self._reference = reference
@@ -68,14 +79,42 @@ class Ear:
     def last_voiced(self) -> int:
         return self._tracker.voice.last
 
-    def hear(self, block: Block) -> Fact | None:
-        """What this block tells about the caller's voice."""
+    def hear(self, block: Block) -> None:
+        """`told` follows, at the latest when the detector has answered."""
+        self._coming.append(block)
+        if len(self._coming) == 1:
+            self._next()
+
+    def _next(self) -> None:
+        while self._coming:
+            self._rest = np.concatenate([self._rest, self._coming[0].pcm])
+            if self._rest.size >= WINDOW:  # A block completes no more than one.
+                window, self._rest = self._rest[:WINDOW], self._rest[WINDOW:]
+                return self._ask(window, self._answered)
+            self._tell([])
+
+    def _answered(self, answer: float | Exception) -> None:
+        if isinstance(answer, Exception):
+            self._told(self._coming.popleft(), answer)
+        else:
+            self._tell([answer])
+        self._next()
+
+    def _tell(self, probabilities: list[float]) -> None:
+        block = self._coming.popleft()
+        try:
+            told: Fact | Exception | None = self._fact(block, probabilities)
+        except Exception as error:
+            told = error
+        self._told(block, told)
+
+    def let_go(self) -> None:
+        """The call is over: who was told knows us."""
+        self._told = _nobody
+
+    def _fact(self, block: Block, probabilities: list[float]) -> Fact | None:
+        """What this block tells about the caller's voice. `probabilities`: of the windows that it completed."""
         self._blocks.append(block)
-        self._rest = np.concatenate([self._rest, block.pcm])
-        probabilities = []
-        while self._rest.size >= WINDOW:
-            probabilities.append(self._vad.probability(self._rest[:WINDOW]))
-            self._rest = self._rest[WINDOW:]
         before = self._tracker.voice
         self._tracker.config = self._by_telephone if block.narrow else self._config
         voice = self._tracker.push(block.pcm, block.pos, probabilities)
@@ -167,3 +206,7 @@ class Ear:
             return None
         near = np.concatenate([block.pcm for block in list(self._blocks)[-ECHO_WINDOW // BLOCK :]])
         return likeness(near, far)
+
+
+def _nobody(block: Block, fact: Fact | Exception | None) -> None:
+    """Who is told once the call is over."""

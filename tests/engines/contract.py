@@ -59,22 +59,27 @@ class VadContract:
         stream = vad.stream()
         loudest = np.full(WINDOW, -32768, np.int16)
         for window in (np.zeros(WINDOW, np.int16), tone(1)[:WINDOW], loudest):
-            assert 0 <= stream.probability(window) <= 1
+            assert 0 <= vad.probabilities([(stream, window)])[0] <= 1
 
     async def test_silence_is_no_voice(self, vad: Vad) -> None:
         stream = vad.stream()
-        assert max(stream.probability(np.zeros(WINDOW, np.int16)) for _ in range(30)) < 0.35
+        assert max(vad.probabilities([(stream, np.zeros(WINDOW, np.int16))])[0] for _ in range(30)) < 0.35
 
     async def test_streams_do_not_share_memory(self, vad: Vad) -> None:
         windows = tone(1)[: 20 * WINDOW].reshape(20, WINDOW)
         alone = vad.stream()
-        expected = [alone.probability(window) for window in windows]
+        expected = [vad.probabilities([(alone, window)])[0] for window in windows]
         first, second = vad.stream(), vad.stream()
-        mixed = []
-        for window in windows:
-            mixed.append(first.probability(window))
-            second.probability(np.zeros(WINDOW, np.int16))
-        assert mixed == expected
+        quiet, mixed = np.zeros(WINDOW, np.int16), []
+        for number, window in enumerate(windows):  # Together and one by one, in either order.
+            if number % 3 == 0:
+                mixed.append(vad.probabilities([(second, quiet), (first, window)])[1])
+            elif number % 3 == 1:
+                mixed.append(vad.probabilities([(first, window), (second, quiet)])[0])
+            else:
+                mixed.append(vad.probabilities([(first, window)])[0])
+                vad.probabilities([(second, quiet)])
+        assert mixed == pytest.approx(expected, abs=1e-5)
 
 
 class AsrContract:

@@ -35,8 +35,8 @@ async def test_streaming_equals_the_whole_file() -> None:
     vad = SileroVad()
     await vad.start()
     stream = vad.stream()
-    streamed = [stream.probability(window) for window in pcm.reshape(-1, WINDOW)]
-    assert streamed == pytest.approx(expected.tolist(), abs=1e-4)
+    streamed = [vad.probabilities([(stream, window)])[0] for window in pcm.reshape(-1, WINDOW)]
+    assert streamed == pytest.approx(expected.tolist(), abs=1e-5)
 
 
 async def test_voice_is_told_from_silence_and_from_hum() -> None:
@@ -44,10 +44,26 @@ async def test_voice_is_told_from_silence_and_from_hum() -> None:
     vad = SileroVad()
     await vad.start()
     stream = vad.stream()
-    probabilities = np.array([stream.probability(window) for window in pcm.reshape(-1, WINDOW)])
+    probabilities = np.array([vad.probabilities([(stream, window)])[0] for window in pcm.reshape(-1, WINDOW)])
     silent = RATE // 2 // WINDOW
     assert probabilities[:silent].max() < 0.35
     assert np.median(probabilities[silent + 2 : -silent - 4]) > 0.8
+
+
+async def test_calls_that_are_asked_about_together_are_told_what_each_would_be_alone() -> None:
+    pcm = await speech()
+    vad = SileroVad()
+    await vad.start()
+    windows = pcm.reshape(-1, WINDOW)[:60]
+    alone = vad.stream()
+    expected = [vad.probabilities([(alone, window)])[0] for window in windows]
+    streams = [vad.stream() for _ in range(40)]
+    late = [np.concatenate([np.zeros_like(windows[:n]), windows])[: len(windows)] for n in range(len(streams))]
+    found = [vad.probabilities([(s, own[at]) for s, own in zip(streams, late, strict=True)]) for at in range(60)]
+    assert [row[0] for row in found] == pytest.approx(expected, abs=1e-5)
+    own, by_itself = late[7], vad.stream()
+    expected = [vad.probabilities([(by_itself, window)])[0] for window in own]
+    assert [row[7] for row in found] == pytest.approx(expected, abs=1e-5)
 
 
 async def test_a_window_takes_well_under_a_millisecond() -> None:
@@ -58,7 +74,7 @@ async def test_a_window_takes_well_under_a_millisecond() -> None:
     times = []
     for _ in range(200):
         begun = time.perf_counter()
-        stream.probability(window)
+        vad.probabilities([(stream, window)])
         times.append(time.perf_counter() - begun)
     assert np.median(times) < 0.001
 
@@ -68,7 +84,7 @@ async def test_windows_of_another_length_are_refused(size: int) -> None:
     vad = SileroVad()
     await vad.start()
     with pytest.raises(EngineError):
-        vad.stream().probability(np.zeros(size, np.int16))
+        vad.probabilities([(vad.stream(), np.zeros(size, np.int16))])
 
 
 def test_no_stream_before_the_start() -> None:

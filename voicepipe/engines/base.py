@@ -4,19 +4,20 @@ Engines are shared by all calls of a PoP and batch across them. Every awaitable 
 work behind it is then dropped and nothing of it is delivered. No method blocks the event loop for more than 5 ms.
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.audio import Pcm
+from voicepipe.engines.windows import Windows
 from voicepipe.turn.patience import Patience
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
 
 __all__ = [
     "Agent", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lends", "Llm", "MadeAhead", "Message",
     "Mortal", "OnPartial", "Prompt", "Reader", "Speech", "ToolCall", "ToolSpec", "Tts", "TurnModel", "TurnStream",
-    "Vad", "VadStream", "Word",
+    "Vad", "Word",
 ]  # fmt: skip
 
 
@@ -52,15 +53,13 @@ class Lends(Protocol):
 # --- voice activity ---------------------------------------------------------------------------------------------
 
 
-class VadStream(Protocol):
-    """The detector's memory of one call."""
-
-    def probability(self, window: Pcm) -> float:
-        """Probability in 0..1 that `window` (int16[512] at 16 kHz, 32 ms) holds voice. Windows come in order."""
-
-
 class Vad(Engine, Protocol):
-    def stream(self) -> VadStream: ...
+    def stream(self) -> Any:
+        """The detector's memory of one call."""
+
+    def probabilities(self, asked: Sequence[tuple[Any, Pcm]]) -> Sequence[float]:
+        """Of each (stream, window): the probability in 0..1 that the window holds voice, int16[512] at 16 kHz, 32 ms. A
+        stream's windows come in order, one at a time."""
 
 
 # --- the end of a turn ------------------------------------------------------------------------------------------
@@ -230,6 +229,11 @@ class Engines:
     """With `asr`."""
     made_ahead: MadeAhead | None = field(default=None, compare=False)
     """By `tts`."""
+    windows: Windows = field(init=False, compare=False)
+    """Of all calls, for `vad`."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "windows", Windows(self.vad))
 
     def all(self) -> tuple[Engine, ...]:
         """In the order in which they are loaded and closed."""

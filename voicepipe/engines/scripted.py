@@ -48,23 +48,18 @@ class _Lifeless:
 # --- voice activity and recognition ------------------------------------------------------------------------------
 
 
-class ScriptedVadStream:
-    def __init__(self, floor_dbfs: float) -> None:
-        self._floor = floor_dbfs
-
-    def probability(self, window: Pcm) -> float:
-        """0.98 for a window louder than the floor, else 0.02."""
-        return 0.98 if dbfs(window) > self._floor else 0.02
-
-
 class ScriptedVad(_Lifeless):
     """Whatever is louder than `floor_dbfs` is voice."""
 
     def __init__(self, floor_dbfs: float = -45.0) -> None:
         self._floor = floor_dbfs
 
-    def stream(self) -> ScriptedVadStream:
-        return ScriptedVadStream(self._floor)
+    def stream(self) -> None:
+        """It remembers nothing."""
+
+    def probabilities(self, asked: Sequence[tuple[None, Pcm]]) -> list[float]:
+        """0.98 for a window louder than the floor, else 0.02."""
+        return [0.98 if dbfs(window) > self._floor else 0.02 for _, window in asked]
 
 
 class ScriptedAsrStream:

@@ -2,10 +2,12 @@
 
 import asyncio
 import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 
 from voicepipe.audio import Pcm
@@ -17,8 +19,8 @@ WINDOW = 512
 CONTEXT = 64
 """Samples of the window before that the model wants to see again."""
 
-STATE = (1, 1, 128)
-"""Shape of the recurrent state's two halves."""
+STATE = 128
+"""Numbers in each of the two halves of the recurrent state."""
 
 
 def model_path() -> Path:
@@ -34,27 +36,12 @@ def model_path() -> Path:
 
 
 class SileroStream:
-    """The detector's memory of one call: the recurrent state and the last 64 samples."""
+    """The detector's memory of one call: the recurrent state's halves, float32[128], and the last 64 samples."""
 
-    def __init__(self, session: Any) -> None:
-        self._session = session
-        self._input = np.zeros((1, CONTEXT + WINDOW), np.float32)
-        self._h = np.zeros(STATE, np.float32)
-        self._c = np.zeros(STATE, np.float32)
-
-    def probability(self, window: Pcm) -> float:
-        """Probability in 0..1 that `window` (int16[512] at 16 kHz) holds voice. Takes about 0.08 ms.
-
-        Raises EngineError for a window of another length.
-        """
-        if window.shape != (WINDOW,):
-            raise EngineError(f"Silero hears windows of {WINDOW} samples, not {window.shape}")
-        samples = self._input[0]
-        samples[:CONTEXT] = samples[-CONTEXT:]
-        np.multiply(window, np.float32(1 / 32768), out=samples[CONTEXT:])
-        feeds = {"input": self._input, "h": self._h, "c": self._c}
-        output, self._h, self._c = self._session.run(None, feeds)
-        return float(output.flat[0])
+    def __init__(self) -> None:
+        self.context = np.zeros(CONTEXT, np.float32)
+        self.h = np.zeros(STATE, np.float32)
+        self.c = np.zeros(STATE, np.float32)
 
 
 class SileroVad:
@@ -67,17 +54,39 @@ class SileroVad:
         """Load the model (about 20 ms) and run it once. Raises EngineMissing."""
         if self._session is None:
             self._session = await asyncio.to_thread(_load)
-            self.stream().probability(np.zeros(WINDOW, np.int16))
+            self.probabilities([(self.stream(), np.zeros(WINDOW, np.int16))])
 
     async def close(self) -> None:
         """Forget the model; streams that exist keep theirs."""
         self._session = None
 
     def stream(self) -> SileroStream:
-        """A new call's detector. Raises EngineError before `start`."""
+        """A new call's memory. Raises EngineError before `start`."""
+        self._started()
+        return SileroStream()
+
+    def probabilities(self, asked: Sequence[tuple[SileroStream, Pcm]]) -> list[float]:
+        """As `base.Vad`, of several calls in one pass. Raises EngineError before `start`, and for a window of another
+        length."""
+        session = self._started()
+        sound = np.empty((len(asked), CONTEXT + WINDOW), np.float32)
+        for samples, (stream, window) in zip(sound, asked, strict=True):
+            if window.shape != (WINDOW,):
+                raise EngineError(f"Silero hears windows of {WINDOW} samples, not {window.shape}")
+            samples[:CONTEXT] = stream.context
+            np.multiply(window, np.float32(1 / 32768), out=samples[CONTEXT:])
+        h, c = (np.stack(halves)[None] for halves in zip(*((stream.h, stream.c) for stream, _ in asked), strict=True))
+        output, h, c = session.run(None, {"input": sound, "h": h, "c": c})
+        for row, (stream, _) in enumerate(asked):
+            # Copies: a view would keep what is all calls'.
+            stream.context, stream.h, stream.c = sound[row, -CONTEXT:].copy(), h[0, row].copy(), c[0, row].copy()
+        found: list[float] = output.reshape(-1).tolist()
+        return found
+
+    def _started(self) -> Any:
         if self._session is None:
             raise EngineError("SileroVad has not been started")
-        return SileroStream(self._session)
+        return self._session
 
 
 def _load() -> Any:
@@ -86,4 +95,20 @@ def _load() -> Any:
     options.inter_op_num_threads = options.intra_op_num_threads = 1
     options.enable_cpu_mem_arena = False
     options.log_severity_level = 4
-    return onnxruntime.InferenceSession(str(model_path()), sess_options=options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(for_many(), sess_options=options, providers=["CPUExecutionProvider"])
+
+
+def for_many() -> bytes:
+    """The model, made for windows of several streams. As it comes, they are one stream's, one after the other: its
+    encoder's batch is the LSTM's time. Here it is the LSTM's batch, each with a state of its own. Raises
+    EngineMissing."""
+    model = onnx.load(str(model_path()))
+    lstm = next(node for node in model.graph.node if node.op_type == "LSTM")
+    before = next(node for node in model.graph.node if lstm.input[0] in node.output)
+    if before.op_type != "Transpose" or list(before.attribute[0].ints) != [0, 2, 1]:
+        raise EngineMissing("this Silero is built in another way: install faster-whisper as constraints.txt has it")
+    before.attribute[0].ints[:] = [2, 0, 1]
+    for value in (*model.graph.input, *model.graph.output):
+        if value.name in ("h", "c", "hn", "cn"):
+            value.type.tensor_type.shape.dim[1].dim_param = "streams"
+    return bytes(model.SerializeToString())

@@ -156,8 +156,9 @@ class RtpLine:
         raise WireError("invalid_value", "Audio is sent on the audio track of this call, not in events.", "type")
 
     async def settle(self) -> None:
-        """Complete the last block with silence (19 ms at most): what came before it has been heard."""
+        """Complete the last block with silence (19 ms at most), and wait until the call has heard it."""
         self._give(self._cutter.rest(time.monotonic()))
+        await asyncio.sleep(0)
 
     def set_formats(self, input: Format, output: Format) -> None:
         """What SDP has settled stays."""

@@ -1,0 +1,56 @@
+"""Windows of several calls are asked about together, each stream's in order, all of them in one turn of the loop."""
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+
+from voicepipe.audio import Pcm
+from voicepipe.engines.windows import Windows
+
+WINDOW: Pcm = np.zeros(512, np.int16)
+
+
+class Detector:
+    """Keeps what it was asked about at once."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.asked: list[list[str]] = []
+        self._fails = fails
+
+    def probabilities(self, asked: Sequence[tuple[str, Pcm]]) -> list[float]:
+        self.asked.append([stream for stream, _ in asked])
+        if self._fails:
+            raise ArithmeticError
+        return [0.5] * len(asked)
+
+
+async def test_what_comes_in_one_turn_is_asked_about_together_and_told_in_it() -> None:
+    detector, told = Detector(), list[str]()
+    windows = Windows(detector)
+
+    def of(stream: str, left: int) -> None:
+        def answered(answer: float | Exception) -> None:
+            told.append(stream)
+            if left > 1:
+                of(stream, left - 1)
+
+        windows.ask(stream, WINDOW, answered)
+
+    for stream, number in (("a", 1), ("b", 3), ("c", 2)):
+        of(stream, number)
+    assert not told
+    await asyncio.sleep(0)
+    assert detector.asked == [["a", "b", "c"], ["b", "c"], ["b"]]
+    assert told == ["a", "b", "c", "b", "c", "b"]
+    of("d", 1)
+    await asyncio.sleep(0)
+    assert told[-1] == "d"
+
+
+async def test_a_detector_that_fails_is_told_to_each_call_that_asked() -> None:
+    windows, told = Windows(Detector(fails=True)), list[float | Exception]()
+    for stream in "ab":
+        windows.ask(stream, WINDOW, told.append)
+    await asyncio.sleep(0)
+    assert [type(answer) for answer in told] == [ArithmeticError] * 2

@@ -1,0 +1,52 @@
+"""The windows of all calls' sound that come in one turn of the event loop, asked about together.
+
+A detector's weights are fetched into the processor's cache once for all of them, not once a window. Nothing waits for
+that: with few calls a turn has one window, and the more calls there are, the more windows come while others are heard.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from voicepipe.audio import Pcm
+
+Told = Callable[[float | Exception], None]
+"""Takes the probability that a window holds voice, or why there is none."""
+
+
+class Detector(Protocol):
+    """As `base.Vad`."""
+
+    def probabilities(self, asked: Sequence[tuple[Any, Pcm]]) -> Sequence[float]: ...
+
+
+class Windows:
+    """One for all calls of a detector."""
+
+    def __init__(self, vad: Detector) -> None:
+        self._vad = vad
+        self._asked: list[tuple[Any, Pcm, Told]] = []
+        self._telling = False
+
+    def ask(self, stream: Any, window: Pcm, told: Told) -> None:
+        """`told` is called later in this turn of the loop. It may ask about the stream's next window, whose answer
+        still comes in this turn; it must not raise."""
+        self._asked.append((stream, window, told))
+        if not self._telling:
+            self._telling = True
+            asyncio.get_running_loop().call_soon(self._tell)
+
+    def _tell(self) -> None:
+        try:
+            while self._asked:
+                asked, self._asked = self._asked, []
+                for answer, (_, _, told) in zip(self._answers(asked), asked, strict=True):
+                    told(answer)
+        finally:
+            self._telling = False
+
+    def _answers(self, asked: Sequence[tuple[Any, Pcm, Told]]) -> Sequence[float | Exception]:
+        try:
+            return self._vad.probabilities([(stream, window) for stream, window, _ in asked])
+        except Exception as error:  # Each call's own, not the loop's.
+            return [error] * len(asked)
