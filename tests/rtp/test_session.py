@@ -110,6 +110,28 @@ def test_silence_fills_the_time_in_which_nothing_is_said() -> None:
     assert [packet.marker for _, packet in near.wire.rtp] == [True] + [False] * 99
 
 
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
+def test_speech_after_a_silence_sounds_as_if_all_of_it_had_been_coded(codec: Codec) -> None:
+    """Packets of silence that stay the same are sent again without the coder."""
+    clock = Clock()
+    near, far = End(codec, clock), End(codec, clock)
+    encode, decode = codec.encoder(), codec.decoder()
+    said, expected = speech(codec.out_rate, 0.4).reshape(-1, codec.out_rate // 50), []
+    for pcm in [*said, *[None] * 100, *said]:
+        if pcm is None:
+            clock.now += FRAME_S
+            near.session.tick(clock.now + 0.001)
+        else:
+            clock.now += FRAME_S
+            near.session.send(pcm)
+        expected.append(decode(encode(np.zeros_like(said[0]) if pcm is None else pcm)))
+        far.session.datagram(bytes(near.wire.rtp[-1][1]), clock.now)
+        far.session.tick(clock.now)
+    again = -len(said) * RATE // 50
+    difference = far.sound[again:].astype(float) - np.concatenate(expected)[again:]
+    assert dbfs(difference.astype(np.int16)) < dbfs(said[0]) - 30, "less than what the coder itself adds"
+
+
 def test_speech_goes_out_at_once_and_timestamps_keep_to_the_time() -> None:
     """Ticks and playout have clocks of their own: replies begin at any time between two ticks, dozens in a call."""
     clock, rng, began = Clock(), random.Random(1), 100.0

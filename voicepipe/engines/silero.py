@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.util
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ CONTEXT = 64
 STATE = 128
 """Numbers in each of the two halves of the recurrent state."""
 
+ROWS = 64
+"""Of the tables of calls' memories, at first."""
+
 
 def model_path() -> Path:
     """Where the model file lies. Raises EngineMissing when faster-whisper is not installed or ships another model."""
@@ -36,12 +40,10 @@ def model_path() -> Path:
 
 
 class SileroStream:
-    """The detector's memory of one call: the recurrent state's halves, float32[128], and the last 64 samples."""
+    """The detector's memory of one call: its row in the tables of all calls."""
 
-    def __init__(self) -> None:
-        self.context = np.zeros(CONTEXT, np.float32)
-        self.h = np.zeros(STATE, np.float32)
-        self.c = np.zeros(STATE, np.float32)
+    def __init__(self, row: int) -> None:
+        self.row = row
 
 
 class SileroVad:
@@ -49,6 +51,11 @@ class SileroVad:
 
     def __init__(self) -> None:
         self._session: Any = None
+        # Of all calls, a row each: the recurrent state's two halves, and the last samples.
+        self._h = np.zeros((ROWS, STATE), np.float32)
+        self._c = np.zeros((ROWS, STATE), np.float32)
+        self._context = np.zeros((ROWS, CONTEXT), np.float32)
+        self._free = list(range(ROWS))
 
     async def start(self) -> None:
         """Load the model (about 20 ms) and run it once. Raises EngineMissing."""
@@ -63,23 +70,31 @@ class SileroVad:
     def stream(self) -> SileroStream:
         """A new call's memory. Raises EngineError before `start`."""
         self._started()
-        return SileroStream()
+        if not self._free:
+            rows = len(self._h)
+            self._h, self._c, self._context = (
+                np.pad(t, ((0, rows), (0, 0))) for t in (self._h, self._c, self._context)
+            )
+            self._free.extend(range(rows, 2 * rows))
+        row = self._free.pop()
+        for table in (self._h, self._c, self._context):
+            table[row] = 0
+        stream = SileroStream(row)
+        weakref.finalize(stream, self._free.append, row)
+        return stream
 
     def probabilities(self, asked: Sequence[tuple[SileroStream, Pcm]]) -> list[float]:
         """As `base.Vad`, of several calls in one pass. Raises EngineError before `start`, and for a window of another
         length."""
         session = self._started()
-        sound = np.empty((len(asked), CONTEXT + WINDOW), np.float32)
-        for samples, (stream, window) in zip(sound, asked, strict=True):
-            if window.shape != (WINDOW,):
-                raise EngineError(f"Silero hears windows of {WINDOW} samples, not {window.shape}")
-            samples[:CONTEXT] = stream.context
-            np.multiply(window, np.float32(1 / 32768), out=samples[CONTEXT:])
-        h, c = (np.stack(halves)[None] for halves in zip(*((stream.h, stream.c) for stream, _ in asked), strict=True))
-        output, h, c = session.run(None, {"input": sound, "h": h, "c": c})
-        for row, (stream, _) in enumerate(asked):
-            # Copies: a view would keep what is all calls'.
-            stream.context, stream.h, stream.c = sound[row, -CONTEXT:].copy(), h[0, row].copy(), c[0, row].copy()
+        if wrong := next((window.shape for _, window in asked if window.shape != (WINDOW,)), None):
+            raise EngineError(f"Silero hears windows of {WINDOW} samples, not {wrong}")
+        rows = [stream.row for stream, _ in asked]
+        sound = np.empty((len(rows), CONTEXT + WINDOW), np.float32)
+        sound[:, :CONTEXT] = self._context[rows]
+        np.multiply([window for _, window in asked], np.float32(1 / 32768), out=sound[:, CONTEXT:])
+        output, h, c = session.run(None, {"input": sound, "h": self._h[None, rows], "c": self._c[None, rows]})
+        self._h[rows], self._c[rows], self._context[rows] = h[0], c[0], sound[:, -CONTEXT:]
         found: list[float] = output.reshape(-1).tolist()
         return found
 

@@ -5,7 +5,10 @@ Acoust. Soc. Am. 34(12), 1962). Speech has at least some open vowels and consona
 blocks come within 130 ms in the median, and within half a second at the latest.
 """
 
+from functools import lru_cache
+
 import numpy as np
+from numpy.typing import NDArray
 
 from voicepipe.audio import RATE, Pcm
 
@@ -39,8 +42,14 @@ class Burst:
             self._open = sorted([*self._open, power])[1:]
 
 
+@lru_cache(4)
+def _shape(samples: int) -> NDArray[np.float64]:
+    return np.hanning(samples)
+
+
 def powers(pcm: Pcm) -> tuple[float, float]:
     """Of int16[n] at 16 kHz: above LOWEST_HZ, and above OPEN_HZ; to compare, without a unit."""
-    power = np.abs(np.fft.rfft(pcm * np.hanning(pcm.size))) ** 2
+    spectrum = np.fft.rfft(pcm * _shape(pcm.size))
+    power = spectrum.real**2 + spectrum.imag**2
     hertz = RATE / pcm.size
     return float(power[round(LOWEST_HZ / hertz) :].sum()), float(power[round(OPEN_HZ / hertz) :].sum())

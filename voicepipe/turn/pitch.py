@@ -1,12 +1,14 @@
 """Does the voice fall? English speakers end statements, and most questions, well below the pitch of the rest.
 
-Autocorrelation of 40 ms windows, normalised by the window's own (Boersma, 1993), every 10 ms as the sound comes.
+Autocorrelation of 40 ms windows, normalised by the window's own (Boersma, 1993), every 10 ms.
 """
 
 import math
 from collections import deque
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from voicepipe.audio import RATE, Pcm
 
@@ -15,6 +17,8 @@ LOWEST, HIGHEST = 65, 350
 """Hz: the voices of adults."""
 VOICED = 0.5
 """Normalised autocorrelation from which on a window has a pitch."""
+TOGETHER = RATE // 10
+"""Samples, 100 ms, that are looked at together, or fewer where the pitch is asked for."""
 RANGE_DB = 30.0
 """A window is not looked at if it is further below the loudest."""
 END_HOPS = 25
@@ -40,20 +44,23 @@ class Pitch:
     """Of one utterance: push sound as it comes, ask in the silence."""
 
     def __init__(self) -> None:
-        self._rest: Pcm = np.empty(0, np.int16)
+        self._sound: list[Pcm] = []
+        """That is not looked at yet."""
+        self._samples = 0
         self._octaves: deque[float | None] = deque(maxlen=KEPT_HOPS)
         """log2 of the pitch in Hz, every 10 ms."""
         self._loudest = 0.0
 
     def push(self, pcm: Pcm) -> None:
         """int16[n] at 16 kHz, in order."""
-        self._rest = np.concatenate([self._rest, pcm])
-        while self._rest.size >= WINDOW:
-            self._octaves.append(self._of(self._rest[:WINDOW]))
-            self._rest = self._rest[HOP:]
+        self._sound.append(pcm)
+        self._samples += pcm.size
+        if self._samples >= TOGETHER:
+            self._look()
 
     def log_odds(self) -> float:
         """That the voice has come to an end, by its fall; 0 if there is too little to go by."""
+        self._look()
         pitches = [pitch for pitch in self._octaves if pitch is not None]
         if len(pitches) < FEWEST:
             return 0.0
@@ -63,20 +70,41 @@ class Pitch:
         fall = float(np.median(end) - np.median(pitches))
         return max(-LIMIT, min(LIMIT, SLOPE * (fall - MIDDLE_OCTAVES)))
 
-    def _of(self, window: Pcm) -> float | None:
-        sound = window.astype(np.float64)
-        sound -= sound.mean()
-        power = float(np.dot(sound, sound))
-        self._loudest = max(self._loudest, power)
-        if power <= self._loudest * 10 ** (-RANGE_DB / 10):
-            return None
-        own = np.fft.irfft(np.abs(np.fft.rfft(sound * SHAPE, SIZE)) ** 2)[: WINDOW // 2]
-        likeness = own / (own[0] + 1e-9) / OWN
-        first, past = RATE // HIGHEST, RATE // LOWEST
-        lag = int(np.argmax(likeness[first:past])) + first
-        best = likeness[lag]
-        # Twice the period fits as well as the period: the shorter one is the pitch.
-        half = lag // 2
-        if half - 2 >= first and likeness[half - 2 : half + 3].max() > 0.85 * best:
-            lag = half - 2 + int(np.argmax(likeness[half - 2 : half + 3]))
-        return math.log2(RATE / lag) if best > VOICED else None
+    def _look(self) -> None:
+        """At all windows that are there: ten at once take a third of the time that they take one by one."""
+        sound = np.concatenate(self._sound) if self._sound else np.empty(0, np.int16)
+        windows = sliding_window_view(sound, WINDOW)[::HOP] if sound.size >= WINDOW else np.empty((0, WINDOW))
+        self._sound = [sound[len(windows) * HOP :]]
+        self._samples = self._sound[0].size
+        if len(windows):
+            self._octaves.extend(self._pitches(windows.astype(np.float64)))
+
+    def _pitches(self, sound: NDArray[np.float64]) -> list[float | None]:
+        """Of each window, float[n, WINDOW]: log2 of its pitch in Hz, None where it has none."""
+        sound -= sound.mean(axis=1, keepdims=True)
+        power = np.einsum("ij,ij->i", sound, sound)
+        loudest = np.maximum.accumulate(np.maximum(power, self._loudest))
+        self._loudest = float(loudest[-1])
+        loud = np.flatnonzero(power > loudest * 10 ** (-RANGE_DB / 10))
+        found: list[float | None] = [None] * len(sound)
+        if loud.size:
+            for at, lag in zip(loud.tolist(), _periods(sound[loud]), strict=True):
+                found[at] = math.log2(RATE / lag) if lag else None
+        return found
+
+
+def _periods(sound: NDArray[np.float64]) -> list[int]:
+    """The period of each window, in samples; 0 for none."""
+    spectrum = np.fft.rfft(sound * SHAPE, SIZE)
+    first, past = RATE // HIGHEST, RATE // LOWEST
+    own = np.fft.irfft(spectrum.real**2 + spectrum.imag**2, SIZE)[:, :past]
+    likeness = own / (own[:, :1] + 1e-9) / OWN[:past]
+    rows = np.arange(len(sound))
+    lag = likeness[:, first:past].argmax(axis=1) + first
+    best = likeness[rows, lag]
+    # Twice the period fits as well as the period: the shorter one is the pitch.
+    near = np.maximum(lag[:, None] // 2 + np.arange(-2, 3), 0)
+    shorter = likeness[rows[:, None], near]
+    fits = (near[:, 0] >= first) & (shorter.max(axis=1) > 0.85 * best)
+    lag = np.where(fits, near[rows, shorter.argmax(axis=1)], lag)
+    return np.where(best > VOICED, lag, 0).tolist()

@@ -4,6 +4,7 @@ Silero says *whether* there is voice, in windows of 32 ms that lag the end of sp
 says *where* it ended, in frames of 10 ms. Silence is counted from the last voiced frame, so a wait of 130 ms is 130 ms.
 """
 
+import math
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -162,10 +163,11 @@ class VoiceTracker:
     def _last_loud(self, pcm: Pcm, pos: int) -> int:
         """End of the block's last frame that its level makes voiced, 0 if none; moves the noise floor and the peak."""
         frames = pcm[: pcm.size // FRAME * FRAME].reshape(-1, FRAME).astype(np.float32)
-        levels = 10 * np.log10((frames * frames).mean(axis=1) / 32768.0**2 + 1e-9)
+        powers = np.einsum("ij,ij->i", frames, frames).tolist()
         voiced = self._probability >= self.config.stop_probability
         last = 0
-        for i, level in enumerate(levels.tolist()):
+        for i, power in enumerate(powers):
+            level = 10 * math.log10(power / (FRAME * 32768.0**2) + 1e-9)
             if not voiced:
                 rise = FLOOR_UP if level > self._floor else FLOOR_DOWN
                 self._floor = min(FLOOR_MAX, self._floor + rise * (level - self._floor))
