@@ -44,7 +44,7 @@ class Burst:
 
 @lru_cache(4)
 def _shape(samples: int) -> NDArray[np.float64]:
-    return np.hanning(samples)
+    return np.hanning(samples).astype(np.float64)
 
 
 def powers(pcm: Pcm) -> tuple[float, float]:

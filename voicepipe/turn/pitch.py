@@ -107,4 +107,5 @@ def _periods(sound: NDArray[np.float64]) -> list[int]:
     shorter = likeness[rows[:, None], near]
     fits = (near[:, 0] >= first) & (shorter.max(axis=1) > 0.85 * best)
     lag = np.where(fits, near[rows, shorter.argmax(axis=1)], lag)
-    return np.where(best > VOICED, lag, 0).tolist()
+    periods: list[int] = np.where(best > VOICED, lag, 0).tolist()
+    return periods
