@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with target(options) as options.url:
             endpoint(options.url, options.agent)
-            if options.capacity:
+            if options.capacity or options.offered:
                 return filled(options, console)
             return soaked(options, console) if options.soak else probed(options, console)
     except ProbeError as error:
@@ -106,6 +106,9 @@ def parser() -> argparse.ArgumentParser:
         type=positive,
         metavar="N",
         help="instead: N more calls at a time until it is late (--by webrtc, sip)",
+    )
+    cli.add_argument(
+        "--offered", type=positive, metavar="N", help="instead: N calls, to see how many it refuses (--by webrtc, sip)"
     )
     cli.add_argument("--json", type=Path, metavar="FILE", help="write every turn and the summary to this file")
     cli.add_argument(
@@ -186,12 +189,14 @@ def target(options: argparse.Namespace) -> Iterator[str]:
         config = options.config or (SOAK_CONFIG if options.soak else None)
         own = ("--config", str(config)) if config else ()
         with ExitStack() as stack:
-            room = stack.enter_context(capacity.roomy()) if options.capacity else ()
+            room: tuple[str, ...] = ()
+            if options.capacity or options.offered:
+                room = stack.enter_context(capacity.roomy(refuses=bool(options.offered)))
             phone: tuple[str, ...] = ()
             if options.by == "sip" or options.soak:
                 phone = "--sip-port", str(free_port())
                 options.phone = f"127.0.0.1:{phone[1]}"
-            if (options.by == "twilio" and not options.capacity) or options.soak:
+            if (options.by == "twilio" and not (options.capacity or options.offered)) or options.soak:
                 signed, options.twilio_token = stack.enter_context(door())
                 phone += signed
             yield stack.enter_context(own_server((*COMMAND, *own, *room, *phone)))
@@ -206,8 +211,8 @@ def check_via(options: argparse.Namespace) -> None:
     if options.by not in KINDS:
         raise ProbeError(f"directories place calls by {' and '.join(KINDS)}: --via does nothing for --by {options.by}, "
                          "so call a PoP's own address")  # fmt: skip
-    if options.soak or options.capacity:
-        raise ProbeError("--soak and --capacity are of one PoP: give its address in place of --via")
+    if options.soak or options.capacity or options.offered:
+        raise ProbeError("--soak, --capacity and --offered are of one PoP: give its address in place of --via")
 
 
 def probed(options: argparse.Namespace, console: Console) -> int:
@@ -246,7 +251,13 @@ def filled(options: argparse.Namespace, console: Console) -> int:
     """Place more and more calls and report."""
     ways = capacity.ways(options.url, options.phone, options.key, options.agent)
     if (way := ways.get(options.by)) is None:
-        raise ProbeError(f"--capacity places calls by {' or '.join(ways)}: add --by with one of them")
+        raise ProbeError(f"--capacity and --offered place calls by {' or '.join(ways)}: add --by with one of them")
+    if options.offered:
+        with console.status(f"{options.offered} calls are placed, then held for 40 s ..."):
+            step, refused = stoppable(capacity.offered(way, options.url, options.key, options.offered))
+        capacity.show_offered(way, step, refused, console)
+        keep(options.json, {"refused": refused, "held": step})
+        return 0
     with console.status("each step takes 40 s ...") as status:
         steps = stoppable(
             capacity.capacity(

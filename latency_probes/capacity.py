@@ -40,6 +40,8 @@ ROUND_S = 8
 SETTLE_S = 40.0
 """The server's lag is that of its last half minute."""
 SLOTS = 1000
+OFFER_S = 0.5
+"""Between two calls that are offered: what each makes of the server is seen by the next."""
 
 
 class Step(msgspec.Struct):
@@ -122,11 +124,12 @@ class Asker:
 
 
 @contextmanager
-def roomy() -> Iterator[tuple[str, ...]]:
-    """Options of a PoP that refuses nobody."""
+def roomy(*, refuses: bool = False) -> Iterator[tuple[str, ...]]:
+    """Options of a PoP that has a slot for everybody, and refuses nobody; or `refuses` those who would be late."""
+    limits = "" if refuses else "budget_ms = 60000\nloop_lag_ms = 60000\n"
     with tempfile.TemporaryDirectory() as folder:
         manifest = Path(folder) / "roomy.toml"
-        manifest.write_text(f"[pop]\nslots = {SLOTS}\nbudget_ms = 60000\n")
+        manifest.write_text(f"[pop]\nslots = {SLOTS}\n{limits}")
         yield ("--pop", str(manifest))
 
 
@@ -157,6 +160,31 @@ async def capacity(way: Way, url: str, key: str, more: int, told: Callable[[Step
     return steps
 
 
+async def offered(way: Way, url: str, key: str, calls: int) -> tuple[Step, int]:
+    """So many calls, two a second; those that are let in are held for a while. How these are, and how many were
+    refused. Raises ProbeError: all were, or the server shows no figures."""
+    payloads = await asyncio.to_thread(question, way)
+    clock, askers, why = MediaClock(), list[Asker](), ProbeError("no call was placed")
+    ticking = asyncio.create_task(clock.run())
+    try:
+        for number in range(calls):
+            asker = Asker(payloads, number)
+            try:
+                await asker.dial(way)
+            except ProbeError as error:
+                why = error
+            else:
+                askers.append(asker)
+                clock.add(asker.tick)
+            await asyncio.sleep(OFFER_S)
+        if not askers:
+            raise why
+        return await held(url, key, askers), calls - len(askers)
+    finally:
+        ticking.cancel()
+        await asyncio.gather(*(asker.hang_up() for asker in askers))
+
+
 async def held(url: str, key: str, askers: Sequence[Asker]) -> Step:
     """These calls for a while."""
     for asker in askers:
@@ -171,6 +199,16 @@ async def held(url: str, key: str, askers: Sequence[Asker]) -> Step:
     late = await asyncio.to_thread(latencies, url, key, took)
     p50, p95 = percentile(late, 50), percentile(late, 95)
     return Step(len(askers), seen["loop_lag_p99_ms"], len(late), p50, p95, packets, server, share)
+
+
+def show_offered(way: Way, step: Step, refused: int, console: Console) -> None:
+    """How they were, in a line."""
+    p50, p95 = number(step.latency_p50_ms), number(step.latency_p95_ms)
+    console.print(
+        f"{step.calls + refused} calls by {way.name} offered: {step.calls} let in, {refused} refused; "
+        f"{step.turns} turns of those let in, latency p50 {p50}, p95 {p95} ms; "
+        f"loop lag p99 {step.loop_lag_p99_ms:.1f} ms"
+    )
 
 
 def question(way: Way) -> list[bytes]:

@@ -66,7 +66,7 @@ async def test_a_call_is_freed_without_the_collector(agents: AgentStore, does: D
     session = Session.of(settings, id="sess_1")
     with pop.admit(pop.tenant(None), pop.agent(None)) as seat:
         line = WebSocketLine(session.audio.input.format, session.audio.output.format, asyncio.get_running_loop().time)
-        call = RealtimeCall(line, seat, session, settings, LimitsConfig())
+        call = RealtimeCall(line, seat, session, settings, LimitsConfig(), input=line)
         control = call._call
         assert isinstance(control, Control)
         parts = [weakref.ref(part) for part in (call, control, control._call, control._dialogue, line)]

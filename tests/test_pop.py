@@ -2,7 +2,9 @@
 
 import asyncio
 import errno
+from collections import deque
 from collections.abc import AsyncGenerator
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -30,7 +32,7 @@ from voicepipe.errors import (
     TenantFull,
     Unauthorized,
 )
-from voicepipe.pop import Pop, running
+from voicepipe.pop import FEWEST_LATE, Pop, running
 from voicepipe.tools import ToolRunner
 from voicepipe.turn.events import CallEvent, ReplyDone
 from voicepipe.turn.prompt import Prompt
@@ -67,6 +69,23 @@ async def test_slots_are_taken_and_given_back(make) -> None:  # type: ignore[no-
         assert pop.health().calls == 1 and pop.health().status == "ok"
         with pop.admit(local, agent):
             assert pop.health().status == "full"
+
+
+async def test_no_more_calls_are_taken_while_calls_make_the_event_loop_late(make, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    pop = make(pop={"slots": 100})
+    pop.serving.set()
+    local, agent = pop.tenant(None), pop.agent(None)
+    with ExitStack() as calls:
+        for _ in range(FEWEST_LATE - 1):
+            calls.enter_context(pop.admit(local, agent))
+        monkeypatch.setattr(pop.watch, "_lags", deque([0.001] * 400 + [0.05] * 20))
+        calls.enter_context(pop.admit(local, agent))
+        with pytest.raises(PopFull, match=r"more than 20 ms late with 8 calls \(pop.loop_lag_ms\)"):
+            calls.enter_context(pop.admit(local, agent))
+        assert pop.health().status == "late"
+        pop.watch._lags.extend([0.001] * 500)
+        calls.enter_context(pop.admit(local, agent))
+        assert pop.health().status == "ok"
 
 
 async def test_a_call_that_would_be_answered_late_is_refused(make) -> None:  # type: ignore[no-untyped-def]

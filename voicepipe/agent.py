@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from voicepipe.ranges import FUNCTION, LANGUAGE, Ms, Name, Speed, Wait
-from voicepipe.turn.words import plain
+from voicepipe.words import plain
 
 Part = Literal[
     "instructions", "tools", "tool_choice", "voice", "speed", "turn_detection", "output_modalities",

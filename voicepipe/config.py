@@ -64,6 +64,8 @@ class PopConfig(Section, frozen=True):
     """Calls at a time; one more is refused with 503. The default is what one process held by WebRTC."""
     budget_ms: Annotated[int, Meta(ge=160, le=600_000)] = 300
     """A call is refused, too, if with one more the slowest turns would be answered later (`admission.py`)."""
+    loop_lag_ms: Annotated[int, Meta(ge=1, le=60_000)] = 20
+    """And while the event loop is so much later than what is due (p99 of the last 5 s): all calls wait for it."""
     agents: str = "agents"
     """Directory of agent files, relative to the file that names it."""
     default_agent: str = "front-desk"

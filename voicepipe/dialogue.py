@@ -20,7 +20,7 @@ from voicepipe.turn.history import cut_at
 from voicepipe.turn.no_input import NoInput
 from voicepipe.turn.prompt import Prompt, ToolCall
 from voicepipe.turn.timing import TurnRecord
-from voicepipe.turn.words import plain
+from voicepipe.words import plain
 
 log = logging.getLogger(__name__)
 STANDS_S = 0.3

@@ -169,6 +169,10 @@ class TransferFailed(CallError):
     """The caller could not be sent to somebody else; the text says why, for the model and for a client."""
 
 
+class KeysFailed(CallError):
+    """Keys could not be pressed towards the caller; the text says why."""
+
+
 class ToolError(VoicepipeError):
     """A tool failed; the text is what the model reads: short, true, and nothing of how we are built."""
 

@@ -46,6 +46,8 @@ from voicepipe.turn.prompt import Message, Prompt
 log = logging.getLogger(__name__)
 SOON_S = 1
 """Calls that end within this are not worth a word."""
+FEWEST_LATE = 8
+"""Calls. With fewer something else makes the event loop late, and to refuse a caller would not help the others."""
 AGENTS_EVERY_S = 1.0
 WARM_S = 120.0
 """An edited agent's prompt is read ahead within this, or not: its calls come behind others'."""
@@ -231,8 +233,17 @@ class Pop:
                 f"One more call would be answered after {predicted:.0f} ms, over this PoP's budget of {budget} ms; "
                 "try again later, or another PoP."
             )
+        if self._lags(all_calls):
+            raise PopFull(
+                f"The event loop of this PoP is more than {self.config.pop.loop_lag_ms} ms late with {all_calls} calls "
+                "(pop.loop_lag_ms): its processor serves no more; try again later, or another PoP."
+            )
         if tenant.slots is not None and mine >= tenant.slots:
             raise TenantFull(f"All {tenant.slots} slots of tenant {tenant.name} are taken; end a call first.")
+
+    def _lags(self, calls: int) -> bool:
+        """The event loop is late, and it is so many calls that make it late."""
+        return calls >= FEWEST_LATE and self.watch.lag_now_ms() > self.config.pop.loop_lag_ms
 
     @property
     def calls(self) -> int:
@@ -303,7 +314,8 @@ class Pop:
             return "engine_down"
         if self.calls >= self.config.pop.slots:
             return "full"
-        return "late" if self.predicted_ms > self.config.pop.budget_ms else "ok"
+        late = self.predicted_ms > self.config.pop.budget_ms or self._lags(self.calls)
+        return "late" if late else "ok"
 
     async def drain(self) -> None:
         """Take no new calls; return when the last one has ended, or `pop.drain_ms` after this was first asked for."""

@@ -16,7 +16,7 @@ from voicepipe.turn.endpoint import Evidence
 from voicepipe.turn.patience import Patience
 from voicepipe.turn.pitch import Pitch
 from voicepipe.turn.timing import TurnRecord
-from voicepipe.turn.words import plain
+from voicepipe.words import plain
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

@@ -4,6 +4,7 @@ import asyncio
 import io
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import uvloop
@@ -69,6 +70,26 @@ async def test_it_ends_when_a_call_is_refused(by: str) -> None:
         assert [step.calls for step in steps] == [1]
         with pytest.raises(ProbeError, match="503"):
             await capacity.capacity(way(by, pop, address), f"http://{address}", "", 1, lambda step: None)
+
+
+async def test_offered_calls_are_counted_let_in_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capacity, "OFFER_S", 0.01)
+    pop = FakePop(sip())
+    async with serving(pop) as address:
+        chosen, placed = way("webrtc", pop, address), list[int]()
+
+        async def place(heard: capacity.OnMedia) -> capacity.Call:
+            placed.append(1)
+            pop.refuse = PopFull("late") if len(placed) > 2 else None
+            return await chosen.place(heard)
+
+        step, refused = await capacity.offered(replace(chosen, place=place), f"http://{address}", "", 5)
+        assert (step.calls, refused) == (2, 3)
+        said = io.StringIO()
+        capacity.show_offered(chosen, step, refused, Console(file=said, width=200))
+        assert "5 calls by WebRTC offered: 2 let in, 3 refused" in said.getvalue()
+        with pytest.raises(ProbeError, match="late"):
+            await capacity.offered(chosen, f"http://{address}", "", 1)
 
 
 async def test_latencies_are_those_of_the_last_seconds() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from voicepipe.turn.agreement import Agreement
-from voicepipe.turn.words import plain
+from voicepipe.words import plain
 
 LOOPS = 4
 """Nobody says the same so often in a row, except a decoder that does not find the end. Digits may be: 5 5 5 5."""

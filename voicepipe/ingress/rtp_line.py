@@ -6,12 +6,10 @@ from collections.abc import Callable
 
 from voicepipe.audio import RATE, Block, Pcm, samples_to_ms
 from voicepipe.audio.resample import Resampler
-from voicepipe.errors import TransferFailed
+from voicepipe.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.blocks import Cutter
 from voicepipe.ingress.far_end import FarEnd
-from voicepipe.ingress.realtime.errors import NO_KEYS, WireError
-from voicepipe.ingress.realtime.session import Format
-from voicepipe.line import NO_TRANSFER, Hear, Pump
+from voicepipe.line import NO_KEYS, NO_TRANSFER, Hear, Pump
 from voicepipe.rtp.codec import Codec
 from voicepipe.rtp.dtmf import KeyFormat
 from voicepipe.rtp.sender import Wire
@@ -22,13 +20,13 @@ FAR_DELAY_S = 0.06
 
 
 class RtpLine:
-    """The `Line` of one RTP stream; the formats of the session do not concern it, SDP has settled the codec."""
+    """The `HostedLine` of one RTP stream."""
 
     kind = "webrtc"
     lead_ms = 10
     setup_ms = 300
     transfers = False
-    audio_in_events = False
+    sound_comes = "Audio is sent on the audio track of this call, not in events."
 
     def __init__(
         self, codec: Codec, payload_type: int, wire: Wire, clock: Callable[[], float] = time.monotonic
@@ -132,8 +130,8 @@ class RtpLine:
         raise TransferFailed(NO_TRANSFER)
 
     def send_keys(self, digits: str) -> None:
-        """Raises WireError: a browser has no telephone."""
-        raise WireError(NO_KEYS, "Keys are sent to telephones, and this caller has none.")
+        """Raises KeysFailed: a browser has no telephone."""
+        raise KeysFailed(NO_KEYS)
 
     async def hang_up(self) -> None:
         """Let the caller hear what is out, then end the call."""
@@ -151,17 +149,10 @@ class RtpLine:
         self.media.close()
         self.on_key = _unpressed
 
-    async def append(self, data: bytes, arrived: float) -> None:
-        """Raises WireError: sound comes by RTP here."""
-        raise WireError("invalid_value", "Audio is sent on the audio track of this call, not in events.", "type")
-
     async def settle(self) -> None:
-        """Complete the last block with silence (19 ms at most), and wait until the call has heard it."""
+        """As `HostedLine.settle`."""
         self._give(self._cutter.rest(time.monotonic()))
         await asyncio.sleep(0)
-
-    def set_formats(self, input: Format, output: Format) -> None:
-        """What SDP has settled stays."""
 
 
 def _unheard(data: bytes, ms: float) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from voicepipe.ingress.realtime.outbox import Outbox
+from voicepipe.ingress.outbox import Outbox
 from voicepipe.ingress.scope import LINGER, PEER, Peer
 
 

@@ -6,6 +6,8 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 
 from voicepipe import descriptors, memory
@@ -13,8 +15,8 @@ from voicepipe.audio import opus
 from voicepipe.health import Vitals
 
 PERIOD_S = 0.01
-KEPT = 3000
-"""Samples of the loop's lag: half a minute."""
+KEPT, LATEST = 3000, 500
+"""Samples of the loop's lag: half a minute, and the last 5 s of it."""
 READ_EVERY = 100
 """Descriptors and memory are read once a second."""
 
@@ -40,8 +42,11 @@ class Watch:
 
     def lag_p99_ms(self) -> float:
         """99th percentile of the last half minute, in ms; 0 before anything was measured."""
-        lags = sorted(self._lags)
-        return max(0.0, lags[int(len(lags) * 0.99)] * 1000) if lags else 0.0
+        return _p99_ms(self._lags)
+
+    def lag_now_ms(self) -> float:
+        """The same of the last 5 s."""
+        return _p99_ms(islice(reversed(self._lags), LATEST))
 
     def vitals(self) -> Vitals:
         """How the process is now."""
@@ -53,6 +58,11 @@ class Watch:
             loop_lag_p99_ms=round(self.lag_p99_ms(), 2),
             **self._held,
         )
+
+
+def _p99_ms(lags_s: Iterable[float]) -> float:
+    lags = sorted(lags_s)
+    return max(0.0, lags[int(len(lags) * 0.99)] * 1000) if lags else 0.0
 
 
 def _held() -> dict[str, int]:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from voicepipe.turn import english
 from voicepipe.turn.completeness import DIGITS, LEADS_ON, VERBS
-from voicepipe.turn.words import plain
+from voicepipe.words import plain
 
 MOST_WORDS = 8
 """What is longer is a sentence, and is judged as one."""

@@ -16,7 +16,7 @@ import msgspec
 from voicepipe.ranges import Ms, Probability
 from voicepipe.turn.answers import answers, asks_to_wait, is_lone, is_stray
 from voicepipe.turn.completeness import RULES, TRAILING, TRAILS_OFF
-from voicepipe.turn.words import plain
+from voicepipe.words import plain
 
 Eagerness = Literal["low", "medium", "high", "auto"]
 PATIENCE: dict[Eagerness, float] = {"low": 2.0, "medium": 1.0, "auto": 1.0, "high": 0.6}

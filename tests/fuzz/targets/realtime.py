@@ -17,11 +17,11 @@ from voicepipe.config import Config, LimitsConfig
 from voicepipe.control import Control
 from voicepipe.engines.base import Delta, Engines, ToolCall
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
+from voicepipe.ingress.outbox import Outbox
 from voicepipe.ingress.realtime import client_events
 from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.line import WebSocketLine
-from voicepipe.ingress.realtime.outbox import Outbox
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.line import Line
 from voicepipe.turn.events import CallEvent
@@ -144,7 +144,7 @@ async def _converse(messages: list[bytes]) -> None:
     settings = CallSettings.of(AGENT)
     session = Session.of(settings, id="sess_fuzz")
     line = WebSocketLine(session.audio.input.format, session.audio.output.format, clock)
-    call = RealtimeCall(line, _Seat(), session, settings, LimitsConfig())
+    call = RealtimeCall(line, _Seat(), session, settings, LimitsConfig(), input=line)
     outbox = call.join(lambda: call.end("caller"))
     running = asyncio.ensure_future(call.run())
     await call.running.wait()

@@ -5,7 +5,7 @@ from random import Random
 from tests.fuzz.target import Target
 from voicepipe.turn.phrases import SENTENCES, PhraseConfig, Phraser
 from voicepipe.turn.speakable import heard, pieces
-from voicepipe.turn.words import plain
+from voicepipe.words import plain
 
 SEEDS = (
     "Sure. Your table for 4 is booked for Friday, March 3rd, at 7:30 p.m. Anything else?",

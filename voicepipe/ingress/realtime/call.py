@@ -7,24 +7,24 @@ The client that placed the call is one of them; programs beside it (`?call_id=`)
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from voicepipe.agent import CallSettings, Origin
 from voicepipe.bucket import Bucket, Rate
 from voicepipe.call_api import Seat
 from voicepipe.config import LimitsConfig
-from voicepipe.errors import CallFull, TransferFailed
+from voicepipe.errors import CallFull, KeysFailed, TransferFailed
+from voicepipe.ingress.outbox import Outbox
 from voicepipe.ingress.realtime import server_events as wire
 from voicepipe.ingress.realtime.control import Control, InputLine
 from voicepipe.ingress.realtime.errors import NO_KEYS, WireError
 from voicepipe.ingress.realtime.items import fresh_id
-from voicepipe.ingress.realtime.outbox import Outbox
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.realtime.share import Share
 from voicepipe.ingress.realtime.translate import Translator
 from voicepipe.ingress.scope import LINGER
-from voicepipe.line import Line
+from voicepipe.line import HostedLine
 from voicepipe.turn.events import CallEnded, CallEvent
 from voicepipe.turn.keypad import MOST as MOST_KEYS
 
@@ -36,23 +36,6 @@ KEYS = Rate(MOST_KEYS, 20)
 of 40 ms, pauses as long); what a network has held up comes at once."""
 MOST_CLIENTS = 16
 """Of one call. They take no slot, and each may keep `limits.unread_bytes` waiting."""
-
-
-class RealtimeLine(Line, InputLine, Protocol):
-    """A line whose far end speaks the convention."""
-
-    audio_in_events: bool
-    """Our sound travels in `response.output_audio.delta`; otherwise beside the events."""
-
-    on_audio: Callable[[bytes, float], None]
-    """Called with what is sent, as encoded, and its milliseconds."""
-
-    def send_keys(self, digits: str) -> None:
-        """Press keys ("0" to "9", "*", "#", "A" to "D") towards the far end, one after another. Returns at once.
-        Raises WireError: it takes none."""
-
-    def end(self) -> None:
-        """The caller is gone: what they said is still heard."""
 
 
 class Goodbye(NamedTuple):
@@ -81,12 +64,13 @@ GOODBYES = {
 class RealtimeCall:
     """`run` it once, or `close` it if that never happens. Before and after, clients can listen but ask nothing.
 
-    `rights`: of who has placed it. Who holds an `ek_` key is not told what the agent's own tools do.
+    `input`: `line`, where its sound travels in events. `rights`: of who has placed it. Who holds an `ek_` key is not
+    told what the agent's own tools do.
     """
 
     def __init__(
-        self, line: RealtimeLine, seat: Seat, session: Session, settings: CallSettings, limits: LimitsConfig,
-        rights: Rights = EVERYTHING,
+        self, line: HostedLine, seat: Seat, session: Session, settings: CallSettings, limits: LimitsConfig,
+        rights: Rights = EVERYTHING, input: InputLine | None = None,
     ) -> None:  # fmt: skip
         self.limits = limits
         self.share = Share(limits.client_percent)
@@ -109,14 +93,14 @@ class RealtimeCall:
         self._grace: asyncio.Timeout | None = None
         """Runs out some time after the line has ended."""
         self._translator = Translator(
-            session, fresh_id("conv"), audio_in_events=line.audio_in_events, tells_tools=rights.own_tools
+            session, fresh_id("conv"), audio_in_events=input is not None, tells_tools=rights.own_tools
         )
         line.on_audio = self._audio
         self._call = seat.open(line, settings, self._on_event)
         self.id = self._call.id
         self.kind, self.agent, self.origin = line.kind, settings.agent.name, settings.origin
         self.answering = settings.agent
-        self._control = Control(self._call, line, self._translator, self._emit, limits)
+        self._control = Control(self._call, line, input, self._translator, self._emit, limits)
 
     @property
     def goodbye(self) -> Goodbye:
@@ -177,10 +161,13 @@ class RealtimeCall:
         self._call.transfer(target)
 
     def send_keys(self, digits: str) -> None:
-        """As `RealtimeLine.send_keys`. Raises WireError, also where the call is over."""
+        """As `HostedLine.send_keys`. Raises WireError, also where the call is over."""
         if self._closed or not self.running.is_set():
             raise WireError(NO_KEYS, "The call is not in progress: no keys were sent.")
-        self._line.send_keys(digits)
+        try:
+            self._line.send_keys(digits)
+        except KeysFailed as error:
+            raise WireError(NO_KEYS, str(error)) from None
 
     def tell(self, client: Outbox, error: WireError) -> None:
         """Something went wrong for this client alone."""

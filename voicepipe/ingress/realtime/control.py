@@ -23,6 +23,7 @@ from voicepipe.ingress.realtime.items import ItemIn, ReferenceIn, item_of, wire_
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Format, tool_choice, voice_name
 from voicepipe.ingress.realtime.translate import Translator
+from voicepipe.line import HostedLine
 from voicepipe.shown import shown
 from voicepipe.turn.events import Item
 
@@ -42,14 +43,13 @@ class Asked(NamedTuple):
 
 
 class InputLine(Protocol):
-    """What the client's requests need of its line."""
+    """A line whose sound travels in events, both ways."""
 
-    async def append(self, data: bytes, arrived: float) -> None: ...
+    async def append(self, data: bytes, arrived: float) -> None:
+        """Sound that reached the socket at the monotonic second `arrived`. Waits while the call is far behind."""
 
-    async def settle(self) -> None:
-        """Wait until the call has heard all that was appended."""
-
-    def set_formats(self, input: Format, output: Format) -> None: ...
+    def set_formats(self, input: Format, output: Format) -> None:
+        """What follows is in these formats."""
 
 
 class Control:
@@ -58,13 +58,15 @@ class Control:
     def __init__(
         self,
         call: CallControl,
-        line: InputLine,
+        line: HostedLine,
+        input: InputLine | None,
         translator: Translator,
         emit: Emit,
         limits: LimitsConfig,
     ) -> None:
         self._call = call
         self._line = line
+        self._sound = input
         self._translator = translator
         self._emit = emit
         self._limits = limits
@@ -98,13 +100,16 @@ class Control:
         for error in refused:
             asked.answer(say.ErrorEvent.of(error, event.event_id))
         self._translator.session = session
-        self._line.set_formats(session.audio.input.format, session.audio.output.format)
+        if self._sound:
+            self._sound.set_formats(session.audio.input.format, session.audio.output.format)
         self._call.configure(session.settings(self._call.settings))
         self._emit(say.SessionUpdated(session=session))
 
     async def _append(self, event: ask.InputAppend, asked: Asked) -> None:
+        if self._sound is None:
+            raise WireError("invalid_value", self._line.sound_comes, "type")
         for piece in event.pieces():
-            await self._line.append(piece, asked.arrived)
+            await self._sound.append(piece, asked.arrived)
 
     async def _commit(self, event: ask.InputCommit, asked: Asked) -> None:
         await self._line.settle()

@@ -8,13 +8,12 @@ import numpy as np
 
 from voicepipe.audio import RATE, Pcm, g711, samples_to_ms
 from voicepipe.audio.resample import Resampler
-from voicepipe.errors import TransferFailed
+from voicepipe.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.pacing import by_timer
-from voicepipe.ingress.realtime.errors import NO_KEYS, WireError
 from voicepipe.ingress.realtime.session import Format, PcmFormat, PcmuFormat
-from voicepipe.line import NO_TRANSFER, Hear, Pump
+from voicepipe.line import NO_KEYS, NO_TRANSFER, Hear, Pump
 
 PCM_RATE = 24_000
 
@@ -67,7 +66,8 @@ class AudioIn:
 
 
 class WebSocketLine:
-    """The `Line` of a Realtime WebSocket. Its audio leaves through `on_audio(encoded, milliseconds)`.
+    """The `HostedLine` of a Realtime WebSocket, and its `InputLine`. Its audio leaves through
+    `on_audio(encoded, milliseconds)`.
 
     `out_rate` is settled when the call is answered. If the client changes the output format later, the line converts:
     what playout holds was made for the first rate.
@@ -78,7 +78,7 @@ class WebSocketLine:
     setup_ms = 300
     transfers = False
     listens = True
-    audio_in_events = True
+    sound_comes = ""
 
     def __init__(self, input: Format, output: Format, clock: Callable[[], float] = time.monotonic) -> None:
         self.on_audio: Callable[[bytes, float], None] = _unheard
@@ -131,8 +131,8 @@ class WebSocketLine:
         raise TransferFailed(NO_TRANSFER)
 
     def send_keys(self, digits: str) -> None:
-        """Raises WireError: a program has no telephone."""
-        raise WireError(NO_KEYS, "Keys are sent to telephones, and this caller has none.")
+        """Raises KeysFailed: a program has no telephone."""
+        raise KeysFailed(NO_KEYS)
 
     async def hang_up(self) -> None:
         """Let the client play what it has (`lead_ms` at most), then end the call."""

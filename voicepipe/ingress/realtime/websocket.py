@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 def opened(seat: Seat, session: Session, settings: CallSettings, limits: LimitsConfig, rights: Rights) -> RealtimeCall:
     """A call whose sound comes by a WebSocket: `converse` with its caller, or `close` it."""
     line = WebSocketLine(session.audio.input.format, session.audio.output.format)
-    return RealtimeCall(line, seat, session, settings, limits, rights)
+    return RealtimeCall(line, seat, session, settings, limits, rights, input=line)
 
 
 async def converse(

@@ -3,8 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from voicepipe.errors import TransferFailed
-from voicepipe.ingress.realtime.errors import NO_KEYS, WireError
+from voicepipe.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.line import NO_TRANSFER
 from voicepipe.phone_config import SipConfig
@@ -39,11 +38,11 @@ class SipLine(RtpLine):
         self.refer = None
 
     def send_keys(self, digits: str) -> None:
-        """As `RealtimeLine.send_keys`, by RFC 4733."""
+        """As `HostedLine.send_keys`, by RFC 4733."""
         try:
             self.media.press(digits)
         except ValueError as error:
-            raise WireError(NO_KEYS, str(error)) from None
+            raise KeysFailed(str(error)) from None
 
 
 class SipMedia:

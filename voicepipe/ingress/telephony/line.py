@@ -7,10 +7,9 @@ from collections.abc import Awaitable, Callable
 
 from voicepipe.audio import RATE, Pcm, samples_to_ms
 from voicepipe.audio.resample import Resampler
+from voicepipe.errors import KeysFailed
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.pacing import by_timer
-from voicepipe.ingress.realtime.errors import NO_KEYS, WireError
-from voicepipe.ingress.realtime.session import Format
 from voicepipe.ingress.telephony.dialects import Dialect, Sound
 from voicepipe.line import Hear, Pump
 
@@ -79,13 +78,13 @@ class Marks:
 
 
 class StreamLine:
-    """The `Line` of one stream. `say` takes messages for the provider, `hand_over` transfers the call."""
+    """The `HostedLine` of one stream. `say` takes messages for the provider, `hand_over` transfers the call."""
 
     lead_ms = 200
     setup_ms = 0
     transfers = True
     listens = True
-    audio_in_events = False
+    sound_comes = "Audio comes from the caller's telephone, not in events."
 
     def __init__(
         self,
@@ -161,9 +160,9 @@ class StreamLine:
             raise
 
     def send_keys(self, digits: str) -> None:
-        """Raises WireError: streams carry no keys towards the caller."""
-        raise WireError(NO_KEYS, "Keys can be sent to calls by SIP alone: Twilio's streams take none, and Telnyx sends "
-                        "them by a command of its own, actions/send_dtmf.")  # fmt: skip
+        """Raises KeysFailed: streams carry no keys towards the caller."""
+        raise KeysFailed("Keys can be sent to calls by SIP alone: Twilio's streams take none, and Telnyx sends them by "
+                         "a command of its own, actions/send_dtmf.")  # fmt: skip
 
     async def hang_up(self) -> None:
         """Let the caller hear what the provider has (`lead_ms` at most), then end the call."""
@@ -175,16 +174,9 @@ class StreamLine:
         """The caller is gone: what they said is still heard."""
         self._queue.end()
 
-    async def append(self, data: bytes, arrived: float) -> None:
-        """Raises WireError: sound comes from the telephone here."""
-        raise WireError("invalid_value", "Audio comes from the caller's telephone, not in events.", "type")
-
     async def settle(self) -> None:
         """As `BlockQueue.settle`."""
         await self._queue.settle()
-
-    def set_formats(self, input: Format, output: Format) -> None:
-        """What the provider has settled stays."""
 
 
 def _unheard(data: bytes, ms: float) -> None:

@@ -6,8 +6,8 @@ import logging
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from voicepipe.config import LimitsConfig
+from voicepipe.ingress.outbox import Outbox
 from voicepipe.ingress.realtime.errors import WireError
-from voicepipe.ingress.realtime.outbox import Outbox
 from voicepipe.ingress.realtime.share import Share
 from voicepipe.ingress.sender import Sender
 from voicepipe.ingress.telephony.dialects import BadMessage, Dialect, Start, Told, Trouble

@@ -4,7 +4,7 @@ import pytest
 
 from voicepipe.agent import Agent
 from voicepipe.turn.agreement import Agreement
-from voicepipe.turn.words import plain
+from voicepipe.words import plain
 
 
 @pytest.mark.parametrize(
