@@ -88,7 +88,7 @@ async def test_offered_calls_are_counted_let_in_or_refused(monkeypatch: pytest.M
         said = io.StringIO()
         capacity.show_offered(chosen, step, refused, Console(file=said, width=200))
         assert "5 calls by WebRTC offered: 2 let in, 3 refused" in said.getvalue()
-        with pytest.raises(ProbeError, match="late"):
+        with pytest.raises(ProbeError, match="503"):
             await capacity.offered(chosen, f"http://{address}", "", 1)
 
 
