@@ -131,16 +131,22 @@ class Call:
     def _heard(self, block: Block, fact: Fact | Exception | None) -> None:
         if self.over:
             return
+        if isinstance(fact, Exception):
+            return self._fail(fact)
         try:
-            if isinstance(fact, Exception):
-                raise fact
             if self.utterance:
                 self.utterance.hear(block.pcm)
             if fact:
                 self._feed(fact)
             self._watch_quiet()
         except Exception as error:  # This call's own; others are heard in the same turn of the loop.
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        try:
             self.spawn(_failing(error))
+        except RuntimeError:  # Something else of this call has failed already, and its group is ending.
+            log.warning("%s: %s", self.id, error)
 
     def _feed(self, fact: Fact) -> None:
         self._facts.append(fact)
@@ -391,15 +397,23 @@ class Call:
         if self.over:
             job.close()
             return asyncio.ensure_future(asyncio.sleep(0))
-        with owned_by(self.id):
-            task = self._group.create_task(job)
+        try:
+            with owned_by(self.id):
+                task = self._group.create_task(job)
+        except RuntimeError:
+            job.close()
+            raise
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
 
 async def _failing(error: Exception) -> None:
-    raise error
+    """A group of tasks fails by a task that fails."""
+    try:
+        raise error
+    finally:
+        del error  # It knows this frame: in a circle, the call would stay until the collector came.
 
 
 ACTIONS: dict[Action, Callable[[Call], None]] = {

@@ -103,10 +103,10 @@ class Ear:
     def _tell(self, probabilities: list[float]) -> None:
         block = self._coming.popleft()
         try:
-            told: Fact | Exception | None = self._fact(block, probabilities)
+            fact = self._fact(block, probabilities)
         except Exception as error:
-            told = error
-        self._told(block, told)
+            return self._told(block, error)
+        self._told(block, fact)
 
     def let_go(self) -> None:
         """The call is over: who was told knows us."""

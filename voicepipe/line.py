@@ -14,7 +14,7 @@ Pump = Callable[[], float | None]
 
 
 NO_TRANSFER = "this caller cannot be transferred: only phone calls can"
-NO_KEYS = "Keys are sent to telephones, and this caller has none."
+TAKES_NO_KEYS = "Keys are sent to telephones, and this caller has none."
 
 
 class Line(Protocol):
@@ -84,4 +84,4 @@ class HostedLine(Line, Protocol):
         """Complete the last block with silence (19 ms at most), and wait until the call has heard all that came."""
 
     def end(self) -> None:
-        """The caller is gone: what they said is still heard."""
+        """The caller is gone: what they said is still heard, but for what a network has held up until now."""

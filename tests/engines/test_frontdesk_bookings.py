@@ -5,7 +5,7 @@ from functools import reduce
 import pytest
 from msgspec.structs import replace
 
-from tests.engines.front_desk import FRONT_DESK, Caller, a_wednesday  # noqa: F401
+from tests.engines.front_desk import AT_ONCE, FRONT_DESK, Caller, a_wednesday  # noqa: F401
 from voicepipe import tools_demo
 from voicepipe.agent import ToolSpec
 from voicepipe.engines.base import Message, Prompt, ToolCall
@@ -232,6 +232,23 @@ def test_who_stops_us_as_soon_as_we_begin_gets_silence_and_is_not_asked_again(ca
     assert caller.say("yes please") == read_back, "nothing was read back yet that a yes could be about"
     caller.say("yes please")
     assert caller.called("book_table") == [BOOKED]
+
+
+def test_a_no_after_we_were_stopped_asks_what_is_wrong(caller: Caller) -> None:
+    caller.says("a table for two at seven on friday", NAME)
+    caller.say(f"{PHONE} wait stop")
+    assert caller.say("no that's wrong") == "What should be different?"
+    assert "for 3" in caller.say("for three people")
+
+
+def test_noise_after_we_were_stopped_carries_nothing_out() -> None:
+    caller = Caller(Dialogue(AT_ONCE))
+    caller.says("i'd like to book a table", "two", "on friday")
+    assert caller.say("seven o'clock hold on") == "Of course."
+    caller.say("umph gurgle")
+    assert not caller.called("book_table")
+    caller.say("yes please")
+    assert caller.called("book_table")
 
 
 def test_a_detail_after_we_were_stopped_goes_on_with_the_booking(caller: Caller) -> None:

@@ -48,6 +48,37 @@ async def test_what_comes_in_one_turn_is_asked_about_together_and_told_in_it() -
     assert told[-1] == "d"
 
 
+async def test_one_call_that_fails_leaves_the_others_their_answers() -> None:
+    detector, told = Detector(), list[float | Exception]()
+    windows = Windows(detector)
+
+    def fails(answer: float | Exception) -> None:
+        raise RuntimeError("this call is ending")
+
+    for answered in (told.append, fails, told.append):
+        windows.ask("a", WINDOW, answered)
+    await asyncio.sleep(0)
+    assert told == [0.5, 0.5]
+    windows.ask("a", WINDOW, told.append)
+    await asyncio.sleep(0)
+    assert told == [0.5] * 3
+
+
+async def test_a_window_that_cannot_be_looked_at_fails_no_other() -> None:
+    class Picky(Detector):
+        def probabilities(self, asked: Sequence[tuple[str, Pcm]]) -> list[float]:
+            if any(stream == "bad" for stream, _ in asked):
+                raise ArithmeticError
+            return super().probabilities(asked)
+
+    windows, told = Windows(Picky()), list[float | Exception]()
+    for stream in ("a", "bad", "b"):
+        windows.ask(stream, WINDOW, told.append)
+    await asyncio.sleep(0)
+    assert [answer for answer in told if isinstance(answer, float)] == [0.5, 0.5]
+    assert isinstance(told[1], ArithmeticError)
+
+
 async def test_a_detector_that_fails_is_told_to_each_call_that_asked() -> None:
     windows, told = Windows(Detector(fails=True)), list[float | Exception]()
     for stream in "ab":

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from tests.rtp.test_session import FRAME_S, Clock, Wire
-from voicepipe.audio import Pcm, g711
+from voicepipe.audio import Block, Pcm, g711
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.playout import Playout
 from voicepipe.rtp.codec import PCMU
+from voicepipe.rtp.packet import RtpPacket
+from voicepipe.rtp.session import AT_ONCE
 from voicepipe.speech import Phrase
 
 RATE, PACKET = 8000, 160
@@ -127,3 +129,34 @@ async def test_a_voice_over_a_reply_that_is_held_twice_lets_it_go_on_after_both(
         call.hold(False)
         await call.ticks(30)
         assert call.said == g711.encode("pcmu", speech(400, 5))
+
+
+async def test_a_commit_after_a_stall_waits_until_all_that_came_is_heard() -> None:
+    clock, heard = Clock(), list[Block]()
+    line = RtpLine(PCMU, 0, Wire(clock), clock)
+    listening = asyncio.create_task(line.listen(heard.append))
+    await asyncio.sleep(0)
+    for n in range(30):  # In one go, as after a stall of the network.
+        line.media.datagram(bytes(RtpPacket(0, n, 160 * n, 5, bytes(160))), clock.now)
+    assert len(heard) == AT_ONCE
+    settling = asyncio.create_task(line.settle())
+    for _ in range(5):
+        line.tick(clock.now)
+        await asyncio.sleep(0.03)
+    await settling
+    assert len(heard) == 30
+    line.end()
+    await listening
+
+
+async def test_what_came_before_another_source_is_heard_first() -> None:
+    clock, heard = Clock(), list[Block]()
+    line = RtpLine(PCMU, 0, Wire(clock), clock)
+    listening = asyncio.create_task(line.listen(heard.append))
+    await asyncio.sleep(0)
+    for n in range(30):
+        line.media.datagram(bytes(RtpPacket(0, n, 160 * n, 5, bytes(160))), clock.now)
+    line.media.datagram(bytes(RtpPacket(0, 7, 9, 6, bytes(160))), clock.now)
+    assert len(heard) == 30
+    line.end()
+    await listening

@@ -64,7 +64,7 @@ class SileroVad:
             self.probabilities([(self.stream(), np.zeros(WINDOW, np.int16))])
 
     async def close(self) -> None:
-        """Forget the model; streams that exist keep theirs."""
+        """Forget the model: nothing more is told."""
         self._session = None
 
     def stream(self) -> SileroStream:

@@ -5,10 +5,13 @@ that: with few calls a turn has one window, and the more calls there are, the mo
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from voicepipe.audio import Pcm
+
+log = logging.getLogger(__name__)
 
 Told = Callable[[float | Exception], None]
 """Takes the probability that a window holds voice, or why there is none."""
@@ -30,7 +33,7 @@ class Windows:
 
     def ask(self, stream: Any, window: Pcm, told: Told) -> None:
         """`told` is called later in this turn of the loop. It may ask about the stream's next window, whose answer
-        still comes in this turn; it must not raise."""
+        still comes in this turn."""
         self._asked.append((stream, window, told))
         if not self._telling:
             self._telling = True
@@ -41,12 +44,22 @@ class Windows:
             while self._asked:
                 asked, self._asked = self._asked, []
                 for answer, (_, _, told) in zip(self._answers(asked), asked, strict=True):
-                    told(answer)
+                    try:
+                        told(answer)
+                    except Exception:  # Others were asked about, too.
+                        log.exception("what a window holds could not be told")
         finally:
             self._telling = False
 
     def _answers(self, asked: Sequence[tuple[Any, Pcm, Told]]) -> Sequence[float | Exception]:
         try:
             return self._vad.probabilities([(stream, window) for stream, window, _ in asked])
-        except Exception as error:  # Each call's own, not the loop's.
-            return [error] * len(asked)
+        except Exception:
+            return [self._alone(stream, window) for stream, window, _ in asked]
+
+    def _alone(self, stream: Any, window: Pcm) -> float | Exception:
+        """One that the detector cannot look at is not to fail the others."""
+        try:
+            return self._vad.probabilities([(stream, window)])[0]
+        except Exception as error:
+            return error

@@ -81,6 +81,7 @@ class BlockQueue:
         if not self.ended:
             self._put(self.cutter.rest(self._clock()))
         await self._settled.wait()
+        await asyncio.sleep(0)  # The detector answers later in the turn in which it was asked.
 
     def end(self) -> None:
         """The caller is gone, or we hang up: what is queued is still heard."""

@@ -9,14 +9,18 @@ from voicepipe.audio.resample import Resampler
 from voicepipe.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.blocks import Cutter
 from voicepipe.ingress.far_end import FarEnd
-from voicepipe.line import NO_KEYS, NO_TRANSFER, Hear, Pump
+from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Pump
 from voicepipe.rtp.codec import Codec
 from voicepipe.rtp.dtmf import KeyFormat
-from voicepipe.rtp.sender import Wire
+from voicepipe.rtp.sender import PACKET_S, Wire
 from voicepipe.rtp.session import RtpSession
 
 FAR_DELAY_S = 0.06
 """What we send is taken to be heard so much later: an estimate of its jitter buffer on a good network."""
+
+
+MOST_TICKS = 50
+"""1 s, in which 10 s of sound are heard that a network has held up."""
 
 
 class RtpLine:
@@ -33,6 +37,7 @@ class RtpLine:
     ) -> None:
         self.on_audio: Callable[[bytes, float], None] = _unheard
         self.out_rate = codec.out_rate
+        self._clock = clock
         self.on_key: Callable[[str], None] = _unpressed
         self.media = RtpSession(codec, payload_type, wire, None, clock, on_key=lambda key: self.on_key(key))
         self._convert = Resampler(self.out_rate, self.out_rate)
@@ -131,7 +136,7 @@ class RtpLine:
 
     def send_keys(self, digits: str) -> None:
         """Raises KeysFailed: a browser has no telephone."""
-        raise KeysFailed(NO_KEYS)
+        raise KeysFailed(TAKES_NO_KEYS)
 
     async def hang_up(self) -> None:
         """Let the caller hear what is out, then end the call."""
@@ -151,8 +156,12 @@ class RtpLine:
 
     async def settle(self) -> None:
         """As `HostedLine.settle`."""
-        self._give(self._cutter.rest(time.monotonic()))
-        await asyncio.sleep(0)
+        for _ in range(MOST_TICKS):
+            if not self.media.behind:
+                break
+            await asyncio.sleep(PACKET_S)
+        self._give(self._cutter.rest(self._clock()))
+        await asyncio.sleep(0)  # The detector answers later in the turn in which it was asked.
 
 
 def _unheard(data: bytes, ms: float) -> None:

@@ -22,6 +22,10 @@ AT_ONCE = 10
 with the next ticks, so that other calls have their turns."""
 
 
+MOST_BEFORE = 50
+"""Pieces, 1 s, of a source that has changed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Statistics:
     """How a call's media fares. Counts are packets since it began."""
@@ -128,8 +132,20 @@ class RtpSession:
             self._buffer.push(packet, arrived, silent=len(packet.payload) <= self.codec.silence, sound=sound)
             self._deliver(arrived)
 
+    @property
+    def behind(self) -> bool:
+        """More has come than is heard before the next tick."""
+        return self._room == 0
+
+    def _hear_out(self) -> None:
+        """What has come is heard before something else begins: 1 s of it at most."""
+        room, self._room = self._room, MOST_BEFORE
+        self._deliver(self._clock())
+        self._room = room
+
     def _change_source(self, ssrc: int | None) -> None:
         """The peer began anew."""
+        self._hear_out()
         old = self._buffer.counts
         self._before = Counts(*(a + b for a, b in zip(astuple(self._before), astuple(old), strict=True)))
         self._remote, self._buffer = ssrc, JitterBuffer(self.codec.clock)
@@ -181,6 +197,7 @@ class RtpSession:
     def change(self, codec: Codec, payload_type: int, keys: KeyFormat | None) -> None:
         """What the streams carry from now on. They themselves go on, ours with its SSRC and timestamps."""
         if codec is not self.codec:
+            self._hear_out()
             self.codec, self._decode = codec, codec.decoder()
             self._change_source(self._remote)
         self._type, self._keys_type = payload_type, keys.payload_type if keys else None

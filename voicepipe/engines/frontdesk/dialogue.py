@@ -178,7 +178,9 @@ class Dialogue:
             return state.afresh(), Answer(problem)
         values = {slot: value for slot, value in state.values.items() if slot != about}
         # Not checked: the same once more is to be refused once more.
-        again = replace(state, values=values, checked={}, asked=about, confirming=False, done=False, misses=0)
+        again = replace(
+            state, values=values, checked={}, asked=about, confirming=False, stopped=False, done=False, misses=0
+        )
         return again, Answer(f"{problem} {self._question(again, task)}")
 
     def _in_task(self, state: State, task: Intent, text: str, match: Match) -> tuple[State, Answer]:
@@ -194,7 +196,7 @@ class Dialogue:
             return self._advance(replace(state, values=state.values | changed, confirming=False), task)
         if other and other.listens and match.score >= SURE:
             return replace(state, misses=0), self._plain(state, other)
-        if state.confirming and declines(said):
+        if (state.confirming or state.stopped) and declines(said):
             return self._denied(state, task, said)
         if state.confirming and self._agreed(state, task, said, repeating=bool(values), other=bool(other)):
             return self._advance(state, task, agreed=True)
@@ -207,7 +209,7 @@ class Dialogue:
             return self._aside(state, task, text, other, leaving=leaving)
         if leaving:
             return self._dropped(state)
-        if state.stopped:
+        if state.stopped and (task.confirm or agrees(said) or any(slot not in state.values for slot in task.slots)):
             return self._advance(state, task)
         missed, answer = self._missed(state)
         excuse = re.split(r"(?<=[.!?])\s", self.agent.not_understood[0])[0] if self.agent.not_understood else ""
@@ -261,7 +263,7 @@ class Dialogue:
             kept = {slot: value for slot, value in state.values.items() if slot != wrong}
             return self._advance(replace(state, values=kept, confirming=False), task)
         if task.denied.rstrip().endswith("?"):
-            return replace(state, confirming=False, misses=0), Answer(task.denied)
+            return replace(state, confirming=False, stopped=False, misses=0), Answer(task.denied)
         return state.afresh(), Answer(task.denied)
 
     def _agreed(self, state: State, task: Intent, said: str, *, repeating: bool, other: bool) -> bool:
@@ -305,7 +307,7 @@ class Dialogue:
             if due and due != state.checked:
                 return replace(asked, checked=due), Answer(text, task.check, due)
             return asked, Answer(text)
-        done = replace(state, asked="", confirming=False, done=True, misses=0)
+        done = replace(state, asked="", confirming=False, stopped=False, done=True, misses=0)
         text = fill(task.reply, spoken(state.values))
         values = self._taken(task.tool, task, state.values)
         return done, Answer(text, task.tool, values, task.transfer, self.agent.cannot_transfer, task.end_call)

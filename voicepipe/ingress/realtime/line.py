@@ -13,7 +13,7 @@ from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.pacing import by_timer
 from voicepipe.ingress.realtime.session import Format, PcmFormat, PcmuFormat
-from voicepipe.line import NO_KEYS, NO_TRANSFER, Hear, Pump
+from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Pump
 
 PCM_RATE = 24_000
 
@@ -30,8 +30,8 @@ def _law(format: Format) -> str:
 class AudioIn:
     """The client's appended audio as gapless blocks at 16 kHz."""
 
-    def __init__(self, format: Format) -> None:
-        self.queue = BlockQueue()
+    def __init__(self, format: Format, clock: Callable[[], float] = time.monotonic) -> None:
+        self.queue = BlockQueue(clock)
         self._use(format)
 
     def set_format(self, format: Format) -> None:
@@ -82,7 +82,7 @@ class WebSocketLine:
 
     def __init__(self, input: Format, output: Format, clock: Callable[[], float] = time.monotonic) -> None:
         self.on_audio: Callable[[bytes, float], None] = _unheard
-        self.input = AudioIn(input)
+        self.input = AudioIn(input, clock)
         self.out_rate = format_rate(output)
         self._output = output
         self._convert = Resampler(self.out_rate, self.out_rate)
@@ -132,7 +132,7 @@ class WebSocketLine:
 
     def send_keys(self, digits: str) -> None:
         """Raises KeysFailed: a program has no telephone."""
-        raise KeysFailed(NO_KEYS)
+        raise KeysFailed(TAKES_NO_KEYS)
 
     async def hang_up(self) -> None:
         """Let the client play what it has (`lead_ms` at most), then end the call."""

@@ -106,7 +106,7 @@ class StreamLine:
         self.out_rate = self._out.rate
         self._say = say
         self._hand_over = hand_over
-        self._queue = BlockQueue()
+        self._queue = BlockQueue(clock)
         self._queue.cutter.narrow = self._in.rate < RATE
         self._resample = Resampler(self._in.rate, RATE, in_step=True)
         self._marks = Marks(self.out_rate, clock)
