@@ -88,13 +88,14 @@ async def test_the_language_model_serves_more_replies_than_it_has_slots_and_forg
     async def reply(call: int) -> int:
         async with aclosing(llm.reply(call)) as counts:
             async for count in counts:
-                if call == 1 and count == 3:
+                if call == 1 and count >= 3:  # A slow machine may tell several at once.
                     break
         return count
 
     async with asyncio.timeout(60):
         counts = await asyncio.gather(*(reply(call) for call in range(5)))
-    assert counts == [TRAFFIC.reply_tokens, 3, *[TRAFFIC.reply_tokens] * 3]
+    assert counts.pop(1) >= 3
+    assert counts == [TRAFFIC.reply_tokens] * 4
     llm.close()
 
 
