@@ -12,10 +12,10 @@ import numpy as np
 
 from voicepipe.agent import Agent, CallSettings, Origin, SemanticVad, ServerVad, Tool, ToolSpec
 from voicepipe.audio import BLOCK, RATE, Block, Pcm, dbfs
-from voicepipe.call import Call
+from voicepipe.call.call import Call
+from voicepipe.call.control import Control
 from voicepipe.call_api import ReplyRequest
 from voicepipe.config import Config
-from voicepipe.control import Control
 from voicepipe.engines.base import Delta, Engines, OnPartial, ToolCall
 from voicepipe.engines.scripted import (
     ScriptedAsr,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from voicepipe.agent_store import GONE_LOOKS, AgentStore, load_agent, load_agents, open_agents
 from voicepipe.config import Config, PopConfig, TenantConfig
+from voicepipe.config.agent_store import GONE_LOOKS, AgentStore, load_agent, load_agents, open_agents
 from voicepipe.errors import ConfigError
 
 

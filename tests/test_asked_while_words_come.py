@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from tests.scenario import Delays, Recording, Says, Scenario, play
+from voicepipe.call.control import Control
 from voicepipe.call_api import ReplyRequest
-from voicepipe.control import Control
 from voicepipe.errors import ItemUnknown, ReplyActive
 from voicepipe.turn.events import ReplyDone, ReplyStarted
 

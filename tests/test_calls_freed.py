@@ -9,10 +9,10 @@ import pytest
 
 from tests.ingress.freed import uncollected
 from voicepipe.agent import CallSettings
-from voicepipe.agent_store import AgentStore
+from voicepipe.call.control import Control
 from voicepipe.call_api import ReplyRequest
 from voicepipe.config import Config, LimitsConfig
-from voicepipe.control import Control
+from voicepipe.config.agent_store import AgentStore
 from voicepipe.engines.base import Engines
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.ingress.realtime.call import RealtimeCall

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from voicepipe import __version__, cli, config
+from voicepipe import __version__, config
+from voicepipe.commands import cli
 from voicepipe.engines import local_servers, packages
 from voicepipe.engines.local_servers import Found
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.scenario import Recording, Says, Scenario, ScenarioLine, Transfers, play
 from voicepipe.agent import Tool
+from voicepipe.call.control import Control
 from voicepipe.call_api import ReplyRequest, Size
-from voicepipe.control import Control
 from voicepipe.engines.base import Delta, Prompt
 from voicepipe.engines.scripted import ScriptedLlm
 from voicepipe.errors import ItemExists, ItemUnknown

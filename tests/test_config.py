@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from voicepipe import config, credentials, toml_file
-from voicepipe.agent_store import open_agents
-from voicepipe.config import Config, TenantConfig
+from voicepipe import config
+from voicepipe.config import Config, TenantConfig, credentials, toml_file
+from voicepipe.config.agent_store import open_agents
+from voicepipe.config.fleet_config import BusConfig
+from voicepipe.config.phone_config import RouteConfig, SipTrunk, SipUser
 from voicepipe.errors import ConfigError
-from voicepipe.fleet_config import BusConfig
-from voicepipe.phone_config import RouteConfig, SipTrunk, SipUser
 
 ROOT = Path(__file__).parent.parent
 

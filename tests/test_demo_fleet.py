@@ -17,17 +17,17 @@ from tests.ports import free_port
 from tests.test_cli import demo_once, said
 from tests.waiting import until
 from voicepipe import config as configuration
+from voicepipe.commands.runtime import url
 from voicepipe.config import Config, HttpConfig
+from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.demo.cities import CITIES
 from voicepipe.demo.fleet import standing, taken
 from voicepipe.demo.hosts import Cable, Host
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import MemoryBus, Message
-from voicepipe.engine_config import EnginesConfig
 from voicepipe.engines.base import Engines, Prompt
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.pop import member
-from voicepipe.runtime import url
 
 SCRIPTED = EnginesConfig(vad="scripted", asr="scripted", llm="scripted", tts="scripted")
 

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from latency_probes import __main__ as probes
-from voicepipe import cli
 from voicepipe.agent import Agent, Intent, Tool, Webhook
+from voicepipe.commands import cli
 from voicepipe.engines.packages import INSTALLS
 
 ROOT = Path(__file__).parent.parent

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from voicepipe.audio import BLOCK, RATE, Block, Pcm
-from voicepipe.ear import Ear
+from voicepipe.call.ear import Ear
 from voicepipe.engines.windows import Told
 from voicepipe.turn.facts import Fact, MaybeVoice, NoVoice, Silence, VoiceGoesOn, VoiceStarted
 from voicepipe.turn.vad import WINDOW, VadConfig

@@ -8,12 +8,12 @@ import pytest
 from tests.booking import ASKED, BOOKED, CUT, HEARD, LONG, SPEAKS, TOLD, Uses, last_prompt, scenario, tools_of
 from tests.scenario import Delays, Does, Says, play
 from voicepipe.agent import Agent, Tool
+from voicepipe.call.writer import TOOL_ROUNDS
 from voicepipe.engines.base import Delta, Prompt
 from voicepipe.engines.scripted import ScriptedLlm
 from voicepipe.errors import OutcomeUnknown, ToolError
 from voicepipe.turn.events import ReplyDone
 from voicepipe.turn.prompt import ToolCall
-from voicepipe.writer import TOOL_ROUNDS
 
 pytestmark = pytest.mark.virtual_time
 

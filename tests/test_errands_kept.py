@@ -9,7 +9,7 @@ import pytest
 from tests.booking import ASKED, SPEAKS, scenario
 from tests.scenario import Does, play
 from voicepipe.agent import Tool
-from voicepipe.errands import REMEMBERED, Errand, Errands
+from voicepipe.call.errands import REMEMBERED, Errand, Errands
 from voicepipe.errors import ToolError
 from voicepipe.turn.events import ReplyDone
 from voicepipe.turn.history import MAX_CHARS, History, Ids

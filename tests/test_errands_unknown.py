@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from voicepipe.agent import Tool, Webhook
-from voicepipe.errands import REMEMBERED, UNKNOWN, Errand, Errands
+from voicepipe.call.errands import REMEMBERED, UNKNOWN, Errand, Errands
 from voicepipe.errors import OutcomeUnknown, ToolError
 from voicepipe.tools import ToolRunner
 from voicepipe.turn.history import History, Ids

@@ -16,11 +16,11 @@ from tests.faulty import LIMIT_S, Fault, FaultyAsr, FaultyLlm, FaultyTts, now
 from tests.scenario import Says, Scenario, ScenarioLine, told
 from tests.waiting import until
 from voicepipe.agent import CallSettings
-from voicepipe.agent_store import AgentStore
+from voicepipe.call.first_words import get_to_know
 from voicepipe.config import Config, LadderConfig
+from voicepipe.config.agent_store import AgentStore
 from voicepipe.engines.base import Engines, Prompt
 from voicepipe.engines.scripted import ScriptedVad
-from voicepipe.first_words import get_to_know
 from voicepipe.pop import Pop
 from voicepipe.tools import ToolRunner
 from voicepipe.turn.events import CallEvent

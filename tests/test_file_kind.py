@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from voicepipe.config.file_kind import Kind, check_kind, kind_of
 from voicepipe.errors import ConfigError
-from voicepipe.file_kind import Kind, check_kind, kind_of
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.scenario import Presses, Scenario, play
-from voicepipe.control import Control
+from voicepipe.call.control import Control
 from voicepipe.turn.keypad import MOST
 
 

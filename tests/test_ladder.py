@@ -5,9 +5,9 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from voicepipe.call.ladder import Ladder, Rungs
 from voicepipe.config import LadderConfig
 from voicepipe.errors import EngineStalled
-from voicepipe.ladder import Ladder, Rungs
 from voicepipe.turn.timing import TurnRecord
 
 pytestmark = pytest.mark.virtual_time

@@ -14,9 +14,10 @@ from cryptography import x509
 from rich.console import Console
 
 from latency_probes.realtime import RealtimeCaller
-from voicepipe import cli, config, credentials, demo, lan, runtime
-from voicepipe.config import Config
-from voicepipe.engine_config import EnginesConfig
+from voicepipe import config, demo
+from voicepipe.commands import cli, lan, runtime
+from voicepipe.config import Config, credentials
+from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.errors import ConfigError, ProbeError
 from voicepipe.pop import running
 

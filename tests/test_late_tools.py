@@ -11,9 +11,9 @@ import pytest
 from tests.booking import ASKED, BOOKED, SPEAKS, TOLD, Uses, last_prompt, scenario, tools_of
 from tests.scenario import Does, Says, Scenario, play
 from voicepipe.agent import Tool
+from voicepipe.call.control import Control
+from voicepipe.call.errands import REMEMBERED, Errand, Errands
 from voicepipe.call_api import ReplyRequest
-from voicepipe.control import Control
-from voicepipe.errands import REMEMBERED, Errand, Errands
 from voicepipe.errors import OutcomeUnknown, ToolError
 from voicepipe.turn.events import Item, ReplyText
 from voicepipe.turn.history import History, Ids

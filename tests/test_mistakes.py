@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import voicepipe.ingress.http  # noqa: F401  # A PoP imports it in its loop.
-from voicepipe import cli, runtime
+from voicepipe.commands import cli, runtime
 from voicepipe.engines import local_servers
 
 AGENT = 'name = "clinic"\ninstructions = "You answer for a practice."\n'

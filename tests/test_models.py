@@ -8,7 +8,8 @@ import pytest
 from huggingface_hub import constants
 
 from tests.fake_hub import FakeHub, serving
-from voicepipe import cli, config
+from voicepipe import config
+from voicepipe.commands import cli
 from voicepipe.engines import hub, hub_fetch, models, packages
 from voicepipe.engines.models import KOKORO
 

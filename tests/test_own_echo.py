@@ -6,13 +6,13 @@ import pytest
 from tests.engines.contract import whole
 from voicepipe.audio import BLOCK, RATE, Block, Pcm
 from voicepipe.audio.resample import Resampler
-from voicepipe.ear import Ear
+from voicepipe.call.ear import Ear
+from voicepipe.call.playout import Playout
+from voicepipe.call.speech import Phrase
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.silero import SileroVad
 from voicepipe.engines.windows import Told
 from voicepipe.line import Hear
-from voicepipe.playout import Playout
-from voicepipe.speech import Phrase
 from voicepipe.turn.facts import Fact, MaybeVoice, VoiceStarted
 from voicepipe.turn.vad import VadConfig
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from voicepipe import cli, config
+from voicepipe import config
+from voicepipe.commands import cli
 from voicepipe.sizing import shapes
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from voicepipe.audio import Pcm, dbfs
+from voicepipe.call.playout import Playout
+from voicepipe.call.speech import Phrase
 from voicepipe.ingress.pacing import by_timer
 from voicepipe.line import Hear, Pump
-from voicepipe.playout import Playout
-from voicepipe.speech import Phrase
 
 pytestmark = pytest.mark.virtual_time
 RATE = 8000

@@ -15,9 +15,9 @@ import voicepipe.pop
 from tests.ports import free_port
 from tests.scenario import ScenarioLine, load
 from voicepipe.agent import CallSettings
-from voicepipe.agent_store import AgentStore
 from voicepipe.config import Config
-from voicepipe.engine_config import DelaysConfig
+from voicepipe.config.agent_store import AgentStore
+from voicepipe.config.engine_config import DelaysConfig
 from voicepipe.engines.base import Delta, Engines
 from voicepipe.engines.delayed import delayed
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad

@@ -8,11 +8,11 @@ import pytest
 from tests.faulty import Fault, FaultyTts
 from voicepipe.agent import Agent, Tool
 from voicepipe.audio import RATE
+from voicepipe.call.rehearsed import AGAIN_S, Rehearsed
+from voicepipe.call.speech import Speaker
 from voicepipe.engines.base import Speech
 from voicepipe.engines.scripted import ScriptedTts
 from voicepipe.errors import EngineError
-from voicepipe.rehearsed import AGAIN_S, Rehearsed
-from voicepipe.speech import Speaker
 
 pytestmark = pytest.mark.virtual_time
 AGENT = Agent(

@@ -12,11 +12,11 @@ import pytest
 
 from tests.name_server import HERE, KNOWN, NOBODY, SLOW, name_server
 from tests.waiting import until
-from voicepipe import runtime
 from voicepipe.agent import Tool, Webhook
+from voicepipe.commands import runtime
 from voicepipe.config import Config, HttpConfig
+from voicepipe.config.phone_config import SipConfig
 from voicepipe.errors import ConfigError, EngineError, OutcomeUnknown, ToolError
-from voicepipe.phone_config import SipConfig
 from voicepipe.tools import ToolRunner
 from voicepipe.turn.prompt import ToolCall
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from voicepipe.audio import RATE
+from voicepipe.call.speech import KEPT, KEPT_BYTES, Speaker
 from voicepipe.engines.base import Speech, Word
 from voicepipe.engines.scripted import ScriptedTts
-from voicepipe.speech import KEPT, KEPT_BYTES, Speaker
 
 
 class Voice(ScriptedTts):

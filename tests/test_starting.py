@@ -9,8 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from voicepipe import cli, config, tool_code
-from voicepipe.agent_store import load_agent
+from voicepipe import config, tool_code
+from voicepipe.commands import cli
+from voicepipe.config.agent_store import load_agent
 from voicepipe.starter.tools import Messages
 
 

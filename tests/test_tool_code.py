@@ -8,7 +8,7 @@ import pytest
 
 from voicepipe import tool_code
 from voicepipe.agent import ToolSpec
-from voicepipe.agent_store import AgentStore, load_agent
+from voicepipe.config.agent_store import AgentStore, load_agent
 from voicepipe.errors import ConfigError
 
 AGENT = """

@@ -14,7 +14,7 @@ import pytest
 from tests.tool_use import ABOUT, call, used
 from tests.waiting import until
 from voicepipe.agent import Tool
-from voicepipe.errands import Errand, Errands
+from voicepipe.call.errands import Errand, Errands
 from voicepipe.errors import OutcomeUnknown, ToolError
 from voicepipe.python_tools import RESULT_CHARS, SHARE, text
 from voicepipe.tools import ToolRunner, parse

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from voicepipe.audio import RATE, Pcm
+from voicepipe.call.utterance import LONGEST, Utterance, Waits
 from voicepipe.config import LadderConfig
 from voicepipe.engines.base import Hypothesis
 from voicepipe.errors import EngineStalled
 from voicepipe.turn.patience import Patience
 from voicepipe.turn.pitch import KEPT_HOPS
 from voicepipe.turn.timing import TurnRecord
-from voicepipe.utterance import LONGEST, Utterance, Waits
 
 GUESS, FIRST_PASS, FINAL = "do you have a", "do you have a table", "do you have a cable"
 

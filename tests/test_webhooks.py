@@ -12,7 +12,7 @@ import pytest
 
 from tests.tool_use import ABOUT, call, used
 from voicepipe.agent import Tool, Webhook
-from voicepipe.errands import Errands
+from voicepipe.call.errands import Errands
 from voicepipe.errors import OutcomeUnknown, ToolError
 from voicepipe.python_tools import RESULT_CHARS
 from voicepipe.tools import MOST, ToolRunner

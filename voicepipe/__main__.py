@@ -2,7 +2,7 @@
 
 import sys
 
-from voicepipe.cli import main
+from voicepipe.commands.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from voicepipe.credentials import bus_password
+from voicepipe.config.credentials import bus_password
+from voicepipe.config.fleet_config import BusConfig
 from voicepipe.directory.bus import Bus
-from voicepipe.fleet_config import BusConfig
 
 
 @asynccontextmanager

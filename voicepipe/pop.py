@@ -14,19 +14,20 @@ import msgspec
 from voicepipe import call_ids, descriptors, memory
 from voicepipe.admission import Admission, Calls, Turn, engines_ms, is_broken
 from voicepipe.agent import Agent, CallSettings
-from voicepipe.agent_store import AgentStore, no_voice, open_agents
 from voicepipe.bus import on_bus
-from voicepipe.call import Call
+from voicepipe.call.call import Call
+from voicepipe.call.control import Control
+from voicepipe.call.first_words import get_to_know
+from voicepipe.call.rehearsed import Rehearsed
 from voicepipe.call_api import CallControl, Seat, Tenant
 from voicepipe.config import Config
-from voicepipe.control import Control
-from voicepipe.credentials import keys, operator_key
+from voicepipe.config.agent_store import AgentStore, no_voice, open_agents
+from voicepipe.config.credentials import keys, operator_key
 from voicepipe.directory.bus import Bus
 from voicepipe.directory.report import Condition
 from voicepipe.engines.base import Answering, Choosy, Engines, Lends
 from voicepipe.engines.loader import loaded
 from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, PopFull, Refused, TenantFull
-from voicepipe.first_words import get_to_know
 from voicepipe.health import Health, Status
 from voicepipe.line import Line
 from voicepipe.membership import Membership
@@ -34,7 +35,6 @@ from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.process import Watch
 from voicepipe.places import place_of
-from voicepipe.rehearsed import Rehearsed
 from voicepipe.supervised import supervised
 from voicepipe.tasks import TaskGroup
 from voicepipe.tenants import Tenants, is_key

@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 import pytest
 from rich.console import Console
 
-from voicepipe import cli
 from voicepipe.bench.directory import fleet, placement, resolve, setup, wan
 from voicepipe.bench.directory.cities import CALLERS, POPS
 from voicepipe.bench.directory.load import Answers, Generator, Load
@@ -26,6 +25,7 @@ from voicepipe.bench.directory.placement_report import (
 )
 from voicepipe.bench.directory.resolve import Resolved, percentile
 from voicepipe.bench.directory.setup import ASKED, RELAYED, STRAIGHT, Taken, more
+from voicepipe.commands import cli
 from voicepipe.places import distance_km
 
 LONG_S = 120.0

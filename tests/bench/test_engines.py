@@ -20,7 +20,7 @@ from voicepipe.bench.engines.play import Engines, capacity, play
 from voicepipe.bench.engines.readings import Readings
 from voicepipe.bench.engines.report import Report
 from voicepipe.bench.engines.standins.streaming import __main__ as streaming
-from voicepipe.cli import main
+from voicepipe.commands.cli import main
 from voicepipe.prediction import latency_ms
 from voicepipe.sizing.host import LATER_PHRASE_S, Traffic
 from voicepipe.sizing.shapes import ASRS, LLMS

@@ -17,11 +17,11 @@ from tests.browser.conftest import chromium
 from tests.browser.looks import problems_in_every_look
 from tests.ports import free_port
 from voicepipe import config as configuration
+from voicepipe.commands.runtime import url
 from voicepipe.config import HttpConfig
+from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.demo.cities import CITIES
 from voicepipe.demo.fleet import standing
-from voicepipe.engine_config import EnginesConfig
-from voicepipe.runtime import url
 
 pytestmark = pytest.mark.e2e
 

@@ -25,7 +25,7 @@ def main() -> int:
     shift = {"clock-forward": DAY_S, "clock-back": -DAY_S}
     time.time = lambda: real() + sum(by for name, by in shift.items() if switches.on(name))
 
-    from voicepipe.cli import main as voicepipe
+    from voicepipe.commands.cli import main as voicepipe
     from voicepipe.engines import espeak, sphinx_decoder
 
     hangs(espeak._Library, "synthesize", switches, "voice-hangs")

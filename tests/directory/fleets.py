@@ -15,11 +15,11 @@ from tests.ports import free_port
 from tests.waiting import until
 from voicepipe import config as configuration
 from voicepipe.config import Config, HttpConfig
+from voicepipe.config.directory_config import DirectoryConfig, DirectorySection, DirectoryTenant
 from voicepipe.directory.bus import Bus, MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.references import References
 from voicepipe.directory.tokens import Signer
-from voicepipe.directory_config import DirectoryConfig, DirectorySection, DirectoryTenant
 from voicepipe.directory_server.http import app, reaching_pops
 from voicepipe.directory_server.relay import MESSAGE_BYTES
 from voicepipe.fleet_keys import key_id

@@ -12,8 +12,8 @@ import pytest
 
 from tests.directory.keys import make_keys, needs_openssl
 from tests.directory.nats_server import nats_server, needs_nats
-from voicepipe import directory_config
-from voicepipe.directory_config import DirectoryConfig, DirectoryTenant
+from voicepipe.config import directory_config
+from voicepipe.config.directory_config import DirectoryConfig, DirectoryTenant
 from voicepipe.errors import ConfigError
 
 SHIPPED = Path(__file__).parents[2] / "configs/directory.toml"

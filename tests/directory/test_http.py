@@ -11,12 +11,12 @@ import pytest_asyncio
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.directory.reports import FRANKFURT, LONDON, VIRGINIA, report
+from voicepipe.config.directory_config import DirectoryConfig, DirectorySection, DirectoryTenant
 from voicepipe.directory.bus import MemoryBus, Message
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.references import References
 from voicepipe.directory.report import encoded
 from voicepipe.directory.tokens import Gate, Signer, audience
-from voicepipe.directory_config import DirectoryConfig, DirectorySection, DirectoryTenant
 from voicepipe.directory_server.http import app
 from voicepipe.tenants import Tenants
 

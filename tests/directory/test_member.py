@@ -20,6 +20,7 @@ from tests.ingress.fake_pop import FakePop
 from tests.waiting import until
 from voicepipe.call_api import Alternate
 from voicepipe.config import Config, HttpConfig
+from voicepipe.config.fleet_config import FleetConfig
 from voicepipe.directory import briefings
 from voicepipe.directory.briefings import Briefings
 from voicepipe.directory.router import others
@@ -37,7 +38,6 @@ from voicepipe.errors import (
     Unauthorized,
     UnknownCall,
 )
-from voicepipe.fleet_config import FleetConfig
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import Doors
 from voicepipe.ingress.http import app

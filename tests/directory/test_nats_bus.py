@@ -9,9 +9,9 @@ import pytest
 
 from tests.directory.nats_server import PERMISSIONS, NatsServer, nats_server, needs_nats
 from tests.waiting import until
+from voicepipe.config.fleet_config import BusConfig
 from voicepipe.directory.bus import Message
 from voicepipe.directory.nats_bus import NatsBus
-from voicepipe.fleet_config import BusConfig
 
 pytestmark = needs_nats
 LONG_S = 20.0

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from voicepipe import doctor, lan, runtime
+from voicepipe import doctor
 from voicepipe.audio import opus
+from voicepipe.commands import lan, runtime
 from voicepipe.config import Config, HttpConfig, parse
 from voicepipe.doctor import Finding, demo_needs
 from voicepipe.errors import ConfigError, EngineMissing

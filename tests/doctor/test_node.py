@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 from tests.fake_nvml import FakeDriver, FakeGpu
-from voicepipe import cli, config, doctor
+from voicepipe import config, doctor
+from voicepipe.commands import cli
 from voicepipe.doctor import node
 from voicepipe.doctor.node import Nic, Node
 from voicepipe.errors import ConfigError

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from voicepipe import tools_demo
 from voicepipe.agent import Agent, Intent, ToolSpec
-from voicepipe.agent_store import load_agent
+from voicepipe.config.agent_store import load_agent
 from voicepipe.engines.base import Message, Prompt, ToolCall
 from voicepipe.engines.frontdesk.dialogue import Dialogue
 from voicepipe.engines.frontdesk.llm import reply

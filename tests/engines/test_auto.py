@@ -11,7 +11,7 @@ from tests.engines.contract import texts
 from tests.engines.openai_server import Server, said, serving
 from tests.waiting import until
 from voicepipe.agent import Agent, Intent
-from voicepipe.engine_config import OpenAiConfig
+from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines import auto
 from voicepipe.engines.auto import AutoLlm
 from voicepipe.engines.base import Message, Prompt

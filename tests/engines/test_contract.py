@@ -9,7 +9,7 @@ import pytest
 from tests.engines.contract import AsrContract, ToolContract, TtsContract, VadContract, texts, whole
 from voicepipe.audio import RATE, Pcm
 from voicepipe.audio.resample import Resampler
-from voicepipe.engine_config import DelaysConfig
+from voicepipe.config.engine_config import DelaysConfig
 from voicepipe.engines.base import Asr, Delta, Engines, Llm, Message, Prompt, ToolCall, Tts, Vad
 from voicepipe.engines.delayed import DelayedAsr, DelayedLlm, DelayedTts, delayed
 from voicepipe.engines.espeak import EspeakTts

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.engines.contract import tone
-from voicepipe.engine_config import CoquiConfig
+from voicepipe.config.engine_config import CoquiConfig
 from voicepipe.engines import coqui
 from voicepipe.engines.base import Speech
 from voicepipe.engines.coqui import CoquiTts

@@ -19,7 +19,7 @@ from onnx import TensorProto, helper
 from tests.engines.contract import TtsContract, assert_same_speech, whole
 from tests.waiting import until
 from voicepipe.config import Config
-from voicepipe.engine_config import EnginesConfig, KokoroConfig
+from voicepipe.config.engine_config import EnginesConfig, KokoroConfig
 from voicepipe.engines import kokoro
 from voicepipe.engines.base import Mortal, Speech, Tts
 from voicepipe.engines.espeak import EspeakTts

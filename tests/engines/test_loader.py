@@ -6,7 +6,7 @@ import gc
 import pytest
 
 from voicepipe.config import Config
-from voicepipe.engine_config import EnginesConfig
+from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.engines import loader
 from voicepipe.engines.scripted import ScriptedTts
 from voicepipe.errors import EngineError

@@ -15,7 +15,7 @@ from tests.engines.contract import ToolContract, texts
 from tests.engines.openai_server import DONE, Event, Json, Server, called, chunk, refusal, said, serving
 from tests.waiting import until
 from voicepipe.agent import ToolSpec
-from voicepipe.engine_config import OpenAiConfig
+from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines import openai, owing
 from voicepipe.engines.base import Delta, Llm, Message, Prompt, ToolCall
 from voicepipe.engines.openai import OpenAiLlm

@@ -13,7 +13,7 @@ import pytest
 
 from tests.stopwatch import watched
 from voicepipe import web_answer
-from voicepipe.engine_config import OpenAiConfig
+from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Message, Prompt
 from voicepipe.engines.openai import OpenAiLlm
 from voicepipe.engines.openai_wire import (

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from tests.engines.contract import check_life, tone
 from voicepipe.audio import RATE, Pcm
 from voicepipe.config import Config
-from voicepipe.engine_config import EnginesConfig
+from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.engines.loader import choose, loaded
 from voicepipe.engines.smart_turn import SmartTurn
 from voicepipe.errors import EngineError

@@ -11,7 +11,7 @@ from tests.engines.contract import AsrContract, tone
 from tests.waiting import until
 from voicepipe.audio import RATE
 from voicepipe.bench.engines.random_whisper import make_whisper
-from voicepipe.engine_config import WhisperConfig
+from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.base import Asr, Hypothesis, Mortal
 from voicepipe.engines.whisper import WhisperAsr
 from voicepipe.engines.whisper_model import LONGEST, Model, Passage

@@ -16,7 +16,7 @@ def main() -> int:
     if by:
         time.time = lambda: real() + by
 
-    from voicepipe.cli import main as voicepipe
+    from voicepipe.commands.cli import main as voicepipe
 
     return voicepipe(sys.argv[1:])
 

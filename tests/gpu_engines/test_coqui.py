@@ -16,7 +16,7 @@ import pytest_asyncio
 from tests.engines.contract import TtsContract, whole
 from tests.waiting import until
 from voicepipe.config import Config
-from voicepipe.engine_config import CoquiConfig, EnginesConfig
+from voicepipe.config.engine_config import CoquiConfig, EnginesConfig
 from voicepipe.engines.base import Tts
 from voicepipe.engines.coqui import CoquiTts
 from voicepipe.engines.loader import choose

@@ -17,7 +17,7 @@ from prometheus_client import REGISTRY
 from tests.engines.contract import ToolContract, texts
 from tests.waiting import until
 from voicepipe.agent import Agent
-from voicepipe.engine_config import VllmConfig
+from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.base import Message, Prompt
 from voicepipe.engines.vllm import VllmLlm
 from voicepipe.errors import EngineDead, EngineError

@@ -24,7 +24,7 @@ from voicepipe.bench.engines.standins.llama import EPS, KINDS, ROPE_THETA, Cache
 from voicepipe.bench.engines.standins.llm import TorchLlm  # noqa: E402
 from voicepipe.bench.engines.standins.vocoder import FFT, HOP, _sound, _waves  # noqa: E402
 from voicepipe.bench.engines.standins.whisper import Mel, Whisper  # noqa: E402
-from voicepipe.cli import main  # noqa: E402
+from voicepipe.commands.cli import main  # noqa: E402
 from voicepipe.sizing.shapes import ASRS, LLMS, AsrShape, LlmShape  # noqa: E402
 
 pytestmark = pytest.mark.engine

@@ -15,7 +15,7 @@ import pytest
 
 from tests.engines.contract import ToolContract, the_call
 from tests.models.dialogues import AGENT, TRANSFER
-from voicepipe.engine_config import OpenAiConfig
+from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Llm, Message, Prompt
 from voicepipe.engines.openai import OpenAiLlm
 from voicepipe.errors import EngineError

@@ -7,7 +7,7 @@ import pytest
 
 from tests.engines.contract import AsrContract, tone
 from voicepipe.bench.engines.random_whisper import make_whisper
-from voicepipe.engine_config import WhisperConfig
+from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.base import Asr
 from voicepipe.engines.whisper import WhisperAsr
 from voicepipe.engines.whisper_model import Model, Passage

@@ -10,9 +10,9 @@ from websockets.exceptions import InvalidStatus
 from tests.ingress.fake_pop import FakePop, serving
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, TenantConfig
+from voicepipe.config.phone_config import SipConfig, SipUser
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.local import PROXIED, check_phones
-from voicepipe.phone_config import SipConfig, SipUser
 
 PAGES = ("/v1/realtime/calls", "/dashboard", "/healthz")
 KEYED = Config(tenants=(TenantConfig(name="acme", key_env="ACME_KEY"),))

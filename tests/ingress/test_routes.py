@@ -4,8 +4,8 @@ import pytest
 
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, TenantConfig
+from voicepipe.config.phone_config import RouteConfig
 from voicepipe.ingress.routes import Route, find, plain, tenant_of
-from voicepipe.phone_config import RouteConfig
 
 ROUTES = (
     RouteConfig(called="+49 30 123-45", agent="reception"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from latency_probes.clips import FOLDER
 from latency_probes.generate import read_sentences
 from latency_probes.guest_file import guests
-from voicepipe.agent_store import load_agents
+from voicepipe.config.agent_store import load_agents
 from voicepipe.engines.sphinx_answers import values
 from voicepipe.engines.sphinx_language import ordinary
 

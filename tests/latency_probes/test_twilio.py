@@ -14,8 +14,8 @@ from tests.ingress.fake_pop import ANSWER, FakePop, serving, tone
 from tests.waiting import until
 from voicepipe.audio import dbfs
 from voicepipe.config import Config, load
+from voicepipe.config.phone_config import TwilioConfig
 from voicepipe.errors import PopFull, ProbeError
-from voicepipe.phone_config import TwilioConfig
 
 TOKEN = "0123"
 

@@ -23,16 +23,16 @@ from av import AudioFrame
 
 from voicepipe.audio import Block, Pcm
 from voicepipe.audio.resample import Resampler
+from voicepipe.call.playout import Playout
+from voicepipe.call.speech import Phrase
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.observe.process import Watch
-from voicepipe.playout import Playout
 from voicepipe.rtp import sdes, sdp, sip_sdp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.codec import PCMU, Codec
 from voicepipe.rtp.transport import Network, Transport
 from voicepipe.rtp.udp import UdpMedia
-from voicepipe.speech import Phrase
 
 TEXT = "We are open from noon until ten in the evening, and the kitchen takes its last orders at half past nine. "
 RATE = 24_000

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from rich.table import Table
 
-from voicepipe import runtime
 from voicepipe.bench import children
 from voicepipe.bench.consoles import for_tables
+from voicepipe.commands import runtime
 from voicepipe.config import Config
 from voicepipe.errors import ConfigError
 

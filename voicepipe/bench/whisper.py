@@ -17,7 +17,7 @@ from voicepipe.audio import RATE
 from voicepipe.bench.consoles import for_tables
 from voicepipe.bench.engines.random_whisper import Shape, make_whisper
 from voicepipe.bench.engines.whisper import SAYS
-from voicepipe.engine_config import WhisperConfig
+from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.whisper_model import Model, Passage
 from voicepipe.sizing.shapes import ASRS, AsrShape
 

@@ -16,9 +16,9 @@ from latency_probes.measure import judge_call
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
 from latency_probes.records import TurnResult
-from voicepipe import lan, runtime
+from voicepipe.commands import lan, runtime
 from voicepipe.config import Config
-from voicepipe.credentials import keys
+from voicepipe.config.credentials import keys
 from voicepipe.errors import ProbeError
 from voicepipe.pop import running
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from voicepipe.commands.runtime import free_port, url
 from voicepipe.config import Config, HttpConfig
-from voicepipe.fleet_config import FleetConfig
-from voicepipe.runtime import free_port, url
+from voicepipe.config.fleet_config import FleetConfig
 
 
 class City(NamedTuple):

@@ -16,15 +16,15 @@ from rich.console import Console
 
 from latency_probes.realtime import RealtimeCaller
 from latency_probes.via import Via
-from voicepipe import runtime
-from voicepipe.agent_store import open_agents
+from voicepipe.commands import runtime
 from voicepipe.config import Config
+from voicepipe.config.agent_store import open_agents
+from voicepipe.config.directory_config import DirectoryConfig, DirectorySection
 from voicepipe.demo import ROOM, calling, show, spoken
 from voicepipe.demo.cities import CITIES, City, configured
 from voicepipe.demo.hosts import Host
 from voicepipe.demo.routes import HostsApi
 from voicepipe.directory.bus import MemoryBus
-from voicepipe.directory_config import DirectoryConfig, DirectorySection
 from voicepipe.directory_server.run import serve
 from voicepipe.pop import engines_for
 

@@ -16,9 +16,9 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error
 
+from voicepipe.config.fleet_config import BusConfig
 from voicepipe.directory.bus import WAITING, Message, put, taken
 from voicepipe.errors import ConfigError
-from voicepipe.fleet_config import BusConfig
 
 logger = logging.getLogger(__name__)
 

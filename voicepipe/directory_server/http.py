@@ -15,12 +15,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 
+from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.references import References
 from voicepipe.directory.router import TAKES
 from voicepipe.directory.tokens import VALID_S
 from voicepipe.directory.view import Seen
-from voicepipe.directory_config import DirectoryConfig
 from voicepipe.directory_server.leaving import Leaving
 from voicepipe.directory_server.operator import OperatorApi
 from voicepipe.directory_server.passing import TIMEOUT, Passing

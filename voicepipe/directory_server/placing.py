@@ -7,10 +7,10 @@ import msgspec
 from msgspec import Meta
 
 from voicepipe.call_api import Grant
+from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.references import References
 from voicepipe.directory.router import CANDIDATES, Wanted
-from voicepipe.directory_config import DirectoryConfig
 from voicepipe.ingress.doors import UnknownModel
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.realtime.errors import WireError

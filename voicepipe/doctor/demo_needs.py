@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from voicepipe import lan, runtime
-from voicepipe.agent_store import open_agents
 from voicepipe.audio import opus
+from voicepipe.commands import lan, runtime
 from voicepipe.config import Config, load
-from voicepipe.credentials import missing_secrets
+from voicepipe.config.agent_store import open_agents
+from voicepipe.config.credentials import missing_secrets
+from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.doctor.finding import Finding
-from voicepipe.engine_config import EnginesConfig
 from voicepipe.engines.base import Engine
 from voicepipe.engines.loader import choose
 from voicepipe.errors import ConfigError, VoicepipeError

@@ -9,7 +9,7 @@ from contextlib import aclosing
 import msgspec
 
 from voicepipe.agent import Agent
-from voicepipe.engine_config import OpenAiConfig
+from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines import local_servers
 from voicepipe.engines.base import Answering, Delta, Llm, Prompt
 from voicepipe.engines.frontdesk import FrontdeskLlm

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from voicepipe.engine_config import CoquiConfig
+from voicepipe.config.engine_config import CoquiConfig
 from voicepipe.engines import hub, packages
 from voicepipe.engines.base import Speech
 from voicepipe.engines.child import Program

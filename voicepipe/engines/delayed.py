@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
 from voicepipe.audio import Pcm
-from voicepipe.engine_config import DelaysConfig
+from voicepipe.config.engine_config import DelaysConfig
 from voicepipe.engines.base import Asr, Delta, Engines, Hypothesis, Llm, Mortal, OnPartial, Prompt, Speech, Tts
 from voicepipe.engines.scripted import pause
 

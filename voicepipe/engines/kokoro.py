@@ -15,7 +15,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from voicepipe.engine_config import KokoroConfig
+from voicepipe.config.engine_config import KokoroConfig
 from voicepipe.engines import models
 from voicepipe.engines.base import Speech
 from voicepipe.engines.failures import HELLO

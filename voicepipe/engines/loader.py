@@ -9,8 +9,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from voicepipe.config import Config
-from voicepipe.credentials import openai_key
-from voicepipe.engine_config import DelaysConfig
+from voicepipe.config.credentials import openai_key
+from voicepipe.config.engine_config import DelaysConfig
 from voicepipe.engines import gpus, models, packages, placement
 from voicepipe.engines.base import Asr, Engine, Engines, Llm, Prompt, Reader, Tts, TurnModel, Vad
 from voicepipe.engines.needs import needs

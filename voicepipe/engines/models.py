@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from voicepipe.config import Config
-from voicepipe.engine_config import KokoroConfig, VllmConfig
+from voicepipe.config.engine_config import KokoroConfig, VllmConfig
 from voicepipe.engines import hub
 from voicepipe.errors import EngineMissing
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from voicepipe.config import Config
-from voicepipe.engine_config import VllmConfig
+from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines import hub, models
 from voicepipe.engines.placement import LlmNeed, Need, device_index, group
 from voicepipe.errors import ConfigError, EngineError

@@ -11,7 +11,7 @@ from contextlib import aclosing, asynccontextmanager, suppress
 import httpx
 
 from voicepipe.agent import Agent
-from voicepipe.engine_config import OpenAiConfig
+from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Answering, Delta, Message, Prompt
 from voicepipe.engines.failures import HELLO
 from voicepipe.engines.openai_wire import LONGEST_ANSWER, LONGEST_EVENT, Lines, Reply, complaint, names, request

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from voicepipe.engine_config import OpenAiConfig
+from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines import chat
 from voicepipe.engines.base import Delta, Prompt
 from voicepipe.engines.called import Called

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from voicepipe.config import Config
-from voicepipe.engine_config import VllmConfig
+from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.gpus import Gpu
 from voicepipe.errors import EngineError
 from voicepipe.sizing.gpus import GIB

@@ -12,7 +12,7 @@ from bisect import bisect_right
 import numpy as np
 
 from voicepipe.audio import RATE, Pcm, ms_to_samples
-from voicepipe.engine_config import WhisperConfig
+from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.base import Hypothesis, OnPartial
 from voicepipe.engines.fair import owner
 from voicepipe.engines.life import IN_PROCESS, Life

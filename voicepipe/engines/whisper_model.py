@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicepipe.audio import RATE, Pcm, ms_to_samples
-from voicepipe.engine_config import WhisperConfig
+from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines import hub
 from voicepipe.engines.whisper_words import Word, spelled, without_loops
 from voicepipe.errors import EngineError, EngineMissing

@@ -2,10 +2,10 @@
 
 from voicepipe.agent import Agent
 from voicepipe.call_api import PopApi, Tenant
+from voicepipe.config.phone_config import PhoneKind
 from voicepipe.errors import Refused
 from voicepipe.ingress.doors import find_agent
 from voicepipe.ingress.routes import find, tenant_of
-from voicepipe.phone_config import PhoneKind
 
 
 class NoRoute(Refused):

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config
-from voicepipe.phone_config import PhoneKind, RouteConfig
+from voicepipe.config.phone_config import PhoneKind, RouteConfig
 
 _FILLERS = str.maketrans("", "", " -()")
 """What people write into phone numbers to read them."""

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from voicepipe.engine_config import VllmConfig
+from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines import models
 from voicepipe.engines.vllm.arguments import LITTLE, arguments, check_parser
 from voicepipe.errors import EngineError

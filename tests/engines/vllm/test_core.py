@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.waiting import until
-from voicepipe.engine_config import VllmConfig
+from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.base import Message, Prompt
 from voicepipe.engines.vllm.core import CONFIRMED, VllmCore, _arguments
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing, RequestRefused

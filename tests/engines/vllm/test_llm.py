@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from voicepipe.agent import Agent
-from voicepipe.engine_config import VllmConfig
+from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.base import Message, Prompt
 from voicepipe.engines.vllm.llm import KINDS, VllmLlm
 from voicepipe.errors import EngineDead, EngineError

@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 from psutil import Process
 
-from voicepipe.engine_config import VllmConfig
+from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.vllm.start import WATCH_S, Guard, Start, end, family, hung
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from tests.fuzz.target import Target
-from voicepipe.agent_store import load_agent
 from voicepipe.config import data_directory
+from voicepipe.config.agent_store import load_agent
 from voicepipe.engines.frontdesk.dialogue import Dialogue
 from voicepipe.engines.frontdesk.llm import reply
 from voicepipe.turn.prompt import Prompt

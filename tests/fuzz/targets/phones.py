@@ -12,6 +12,7 @@ from tests.ingress.sip.peer import sip
 from tests.ingress.sip.torture import answerable, read
 from tests.virtual_time import run as in_virtual_time
 from voicepipe.config import Config
+from voicepipe.config.phone_config import SipTrunk
 from voicepipe.errors import PopFull
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.sip.edge import SipEdge
@@ -21,7 +22,6 @@ from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, BadMessage, Med
 from voicepipe.ingress.telephony.reorder import EARLY, Reorder
 from voicepipe.ingress.telephony.telnyx import Payload
 from voicepipe.ingress.telephony.telnyx_boot import Boot
-from voicepipe.phone_config import SipTrunk
 from voicepipe.rtp import sip_sdp
 from voicepipe.rtp.sdp_text import SdpError
 

@@ -11,10 +11,10 @@ from typing import Any
 from tests import virtual_time
 from tests.fuzz.target import Target
 from voicepipe.agent import Agent, CallSettings, Tool
-from voicepipe.call import Call
+from voicepipe.call.call import Call
+from voicepipe.call.control import Control
 from voicepipe.call_api import CallControl
 from voicepipe.config import Config, LimitsConfig
-from voicepipe.control import Control
 from voicepipe.engines.base import Delta, Engines, ToolCall
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.ingress.outbox import Outbox

@@ -7,9 +7,8 @@ from typing import cast
 from unittest import mock
 
 from tests.fuzz.target import Target
-from voicepipe import toml_file
-from voicepipe.agent_store import load_agent
-from voicepipe.config import check_together, data_directory, parse
+from voicepipe.config import check_together, data_directory, parse, toml_file
+from voicepipe.config.agent_store import load_agent
 from voicepipe.errors import ConfigError
 
 WORDS = (

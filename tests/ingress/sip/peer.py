@@ -14,8 +14,8 @@ from tests.ingress.fake_pop import FakePop, serving, tone
 from tests.ports import free_port
 from voicepipe.audio import Pcm, g711
 from voicepipe.config import Config
+from voicepipe.config.phone_config import SipConfig
 from voicepipe.ingress.sip.lent import T1_S
-from voicepipe.phone_config import SipConfig
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
 
 SECONDS = 60.0

@@ -17,9 +17,9 @@ from tests.ingress.sip.baresip import AUDIBLE, Baresip, baresip
 from tests.ports import free_port
 from tests.spoken import spoken
 from tests.waiting import PATIENT_POP
-from voicepipe.agent_store import load_agent
 from voicepipe.audio import RATE, Pcm
 from voicepipe.audio.resample import Resampler
+from voicepipe.config.agent_store import load_agent
 from voicepipe.engines.sphinx import SphinxAsr
 
 pytestmark = [

@@ -12,11 +12,11 @@ from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.sip.peer import calling, opened, phone, sip
 from tests.waiting import until
 from voicepipe.audio import Pcm, g711
+from voicepipe.call.playout import Playout
+from voicepipe.call.speech import Phrase
+from voicepipe.config.phone_config import SipTrunk
 from voicepipe.line import Line
-from voicepipe.phone_config import SipTrunk
-from voicepipe.playout import Playout
 from voicepipe.rtp.packet import RtpPacket
-from voicepipe.speech import Phrase
 
 
 @asynccontextmanager

@@ -13,9 +13,9 @@ from tests.ingress.sip.peer import Phone, calling, phone, sip
 from voicepipe.bucket import Rate
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, TenantConfig
+from voicepipe.config.phone_config import RouteConfig, SipTrunk, SipUser
 from voicepipe.errors import ConfigError, Draining, PopFull, TenantFull
 from voicepipe.ingress.sip.gate import Gate
-from voicepipe.phone_config import RouteConfig, SipTrunk, SipUser
 
 TRUNK = SipTrunk(name="carrier", addresses=("127.0.0.0/8",))
 ELSEWHERE = SipTrunk(name="carrier", addresses=("192.0.2.1",))

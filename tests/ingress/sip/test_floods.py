@@ -23,13 +23,13 @@ from tests.waiting import until
 from voicepipe.agent import Agent
 from voicepipe.call_api import Seat, Tenant
 from voicepipe.config import PopConfig
+from voicepipe.config.phone_config import SipTrunk, SipUser
 from voicepipe.errors import Draining, PopFull, TenantFull
 from voicepipe.ingress.sip import transactions
 from voicepipe.ingress.sip.doorkeeper import Doorkeeper
 from voicepipe.ingress.sip.gate import Gate
 from voicepipe.ingress.sip.glance import LONGEST, glance
 from voicepipe.ingress.sip.transactions import READING, Transactions, UdpSocket
-from voicepipe.phone_config import SipTrunk, SipUser
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,8 @@ from tests.ingress.sip.peer import phone, sip
 from tests.ports import free_port
 from tests.waiting import until
 from voicepipe.audio import g711
+from voicepipe.config.phone_config import SipTrunk
 from voicepipe.errors import PopFull
-from voicepipe.phone_config import SipTrunk
 from voicepipe.rtp import sdes
 from voicepipe.rtp.packet import RtpPacket, is_rtcp
 

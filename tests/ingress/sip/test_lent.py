@@ -17,12 +17,12 @@ from tests.waiting import until
 from voicepipe.agent import Agent
 from voicepipe.call_api import Seat, Tenant
 from voicepipe.config import PopConfig
+from voicepipe.config.phone_config import SipTrunk, SipUser
 from voicepipe.errors import PopFull, TenantFull
 from voicepipe.ingress.sip import transactions
 from voicepipe.ingress.sip.gate import Admitted, Refusal
 from voicepipe.ingress.sip.lent import FORGETS, LEAST_S, T1_S, UNHEARD, UNHEARD_S, Lent
 from voicepipe.ingress.sip.transactions import Transactions
-from voicepipe.phone_config import SipTrunk, SipUser
 
 pytestmark = pytest.mark.slow
 

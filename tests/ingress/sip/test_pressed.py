@@ -12,9 +12,9 @@ from tests.ingress.fake_pop import FakeCall, FakePop
 from tests.ingress.sip.peer import Phone, calling, sip
 from tests.waiting import until
 from voicepipe.agent import CallSettings
-from voicepipe.call import Call
+from voicepipe.call.call import Call
+from voicepipe.call.control import Control
 from voicepipe.call_api import CallControl
-from voicepipe.control import Control
 from voicepipe.engines.base import Engines
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.ingress.realtime.call import KEYS as RATE

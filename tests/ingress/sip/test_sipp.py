@@ -17,8 +17,8 @@ from tests.ingress.sip.sipp import sipp
 from tests.spoken import spoken
 from voicepipe.audio import g711
 from voicepipe.audio.resample import Resampler
+from voicepipe.config.phone_config import SipUser
 from voicepipe.errors import PopFull
-from voicepipe.phone_config import SipUser
 
 KEYS = Path("/usr/share/sip-tester")
 """Recordings of keys that come with sipp."""

@@ -8,8 +8,8 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.sip.peer import Phone, opened, phone, sip
+from voicepipe.config.phone_config import SipTrunk, SipUser
 from voicepipe.ingress.sip.stack import Stack
-from voicepipe.phone_config import SipTrunk, SipUser
 
 TRUNK = SipTrunk(name="carrier", addresses=("127.0.0.1",))
 STRANGER = "127.0.0.2"

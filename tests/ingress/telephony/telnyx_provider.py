@@ -16,7 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from tests.ingress.fake_pop import FakePop, serving
 from voicepipe.config import Config, HttpConfig
-from voicepipe.phone_config import RouteConfig, TelephonyConfig, TelnyxConfig
+from voicepipe.config.phone_config import RouteConfig, TelephonyConfig, TelnyxConfig
 
 ENV = "TEST_TELNYX_KEY"
 SECRET = "KEY0123"

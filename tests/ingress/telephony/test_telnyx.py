@@ -12,8 +12,8 @@ from tests.ingress.fake_pop import tone
 from tests.ingress.telephony.telnyx_provider import CALL, call, post, streaming, telnyx
 from tests.waiting import until
 from voicepipe.agent import Origin
+from voicepipe.config.phone_config import RouteConfig
 from voicepipe.ingress.telephony.telnyx import SOUNDS
-from voicepipe.phone_config import RouteConfig
 
 SMS: Any = {"from": {"phone_number": "+1555"}}
 

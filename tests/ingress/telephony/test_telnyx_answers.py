@@ -12,9 +12,9 @@ from tests.engines.test_openai_costs import BOMB, GZIP, Wild, chunked
 from tests.ingress.telephony.telnyx_provider import APPLICATION, CALL, ENV, PUBLIC, SECRET
 from tests.stopwatch import spent, watched
 from voicepipe import web_answer
+from voicepipe.config.phone_config import TelnyxConfig
 from voicepipe.ingress.telephony import telnyx_api
 from voicepipe.ingress.telephony.telnyx_api import ERROR_BYTES, LIST_BYTES, MOST_CALLS, CommandFailed, TelnyxApi
-from voicepipe.phone_config import TelnyxConfig
 
 SMALL_S = 0.6
 OK = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"

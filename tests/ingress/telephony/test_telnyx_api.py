@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.ingress.telephony.telnyx_provider import CALL, ENV, PUBLIC, SECRET, call, post, telnyx
+from voicepipe.config.phone_config import TelnyxConfig
 from voicepipe.ingress.telephony.telnyx_api import CommandFailed, TelnyxApi
-from voicepipe.phone_config import TelnyxConfig
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from tests.ingress.telephony.twilio_provider import ENV, TOKEN, post, signed, st
 from tests.waiting import until
 from voicepipe.agent import Origin
 from voicepipe.config import Config, HttpConfig
+from voicepipe.config.phone_config import RouteConfig, TelephonyConfig, TwilioConfig
 from voicepipe.errors import Draining, PopFull, TransferFailed
-from voicepipe.phone_config import RouteConfig, TelephonyConfig, TwilioConfig
 
 LOUD = tone(8000, 8000)
 QUIET = np.zeros(8000, np.int16)

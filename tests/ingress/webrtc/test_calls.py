@@ -17,9 +17,9 @@ from tests.ingress.webrtc.peer import Peer, dialled, post, web
 from tests.waiting import until
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, LimitsConfig, PopConfig, TenantConfig
+from voicepipe.config.webrtc_config import WebRtcConfig
 from voicepipe.errors import PopFull
 from voicepipe.ingress import http, server
-from voicepipe.webrtc_config import WebRtcConfig
 
 SERVER_EVENT: TypeAdapter[Any] = TypeAdapter(RealtimeServerEvent)
 KEYED = msgspec.structs.replace(Config(), tenants=(TenantConfig(name="acme", key_env="ACME_KEY"),))

@@ -18,12 +18,12 @@ from voicepipe.bench.children import Child
 from voicepipe.bench.directory import simulated
 from voicepipe.bench.directory.host import Hosted
 from voicepipe.bus import on_bus
+from voicepipe.commands.runtime import free_port
 from voicepipe.config import HttpConfig
+from voicepipe.config.fleet_config import BusConfig
 from voicepipe.environment import made_up
 from voicepipe.errors import ConfigError
-from voicepipe.fleet_config import BusConfig
 from voicepipe.places import Place
-from voicepipe.runtime import free_port
 
 KEY_ENV, OPERATOR_ENV = "VOICEPIPE_BENCH_KEY", "VOICEPIPE_BENCH_OPERATOR_KEY"
 HERE = Place(50.1, 8.7)

@@ -15,10 +15,10 @@ import uvloop
 from voicepipe import config
 from voicepipe.bench.directory import simulated
 from voicepipe.bus import on_bus
+from voicepipe.config.directory_config import load
+from voicepipe.config.fleet_config import BusConfig
 from voicepipe.directory.bus import Bus, MemoryBus
-from voicepipe.directory_config import load
 from voicepipe.directory_server.run import serve
-from voicepipe.fleet_config import BusConfig
 from voicepipe.pop import member
 
 

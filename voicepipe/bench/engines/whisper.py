@@ -7,7 +7,7 @@ import numpy as np
 
 from voicepipe.bench.engines.random_whisper import Shape, make_whisper
 from voicepipe.bench.engines.readings import BATCH
-from voicepipe.engine_config import WhisperConfig
+from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.whisper_model import Model, Passage
 from voicepipe.sizing.shapes import AsrShape
 

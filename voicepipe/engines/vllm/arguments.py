@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from voicepipe.engine_config import VllmConfig
+from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.models import DRAFT, TOKENIZER
 from voicepipe.errors import EngineError
 

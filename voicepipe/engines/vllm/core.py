@@ -11,7 +11,7 @@ from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from voicepipe.engine_config import VllmConfig
+from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines import models
 from voicepipe.engines.base import Delta, Message, Prompt
 from voicepipe.engines.failures import HELLO

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from functools import partial
 
 from voicepipe.agent import ToolSpec
-from voicepipe.engine_config import VllmConfig
+from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.base import Delta, Message, Prompt
 from voicepipe.engines.life import Life
 from voicepipe.engines.vllm.core import CONFIRMED, SPECULATIVE, WARM, VllmCore, load

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future, InvalidStateError
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from voicepipe.engine_config import VllmConfig
+from voicepipe.config.engine_config import VllmConfig
 
 if TYPE_CHECKING:
     from psutil import Process

@@ -11,7 +11,7 @@ from sippy.SipAuthorization import DigestCalcHA1, DigestCalcResponse, SipAuthori
 
 from voicepipe.bucket import Rate
 from voicepipe.config import Config
-from voicepipe.credentials import sip_passwords
+from voicepipe.config.credentials import sip_passwords
 from voicepipe.ingress.local import check_phones
 from voicepipe.ingress.sip.glance import Glance, username
 from voicepipe.ingress.sip.message import Address

@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+from voicepipe.config.phone_config import SipConfig
 from voicepipe.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.line import NO_TRANSFER
-from voicepipe.phone_config import SipConfig
 from voicepipe.rtp import sip_sdp
 from voicepipe.rtp.codec import CODECS, PCMU
 from voicepipe.rtp.sdes import Crypto, Srtp, offered

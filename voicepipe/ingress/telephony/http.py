@@ -5,7 +5,7 @@ import logging
 from starlette.routing import BaseRoute
 
 from voicepipe.call_api import PopApi
-from voicepipe.credentials import telnyx_key, twilio_token
+from voicepipe.config.credentials import telnyx_key, twilio_token
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.telephony.telnyx import Telnyx
 from voicepipe.ingress.telephony.telnyx_api import TelnyxApi

@@ -19,6 +19,7 @@ from starlette.websockets import WebSocket
 
 from voicepipe.agent import Origin
 from voicepipe.call_api import PopApi
+from voicepipe.config.phone_config import TelnyxConfig
 from voicepipe.errors import TransferFailed
 from voicepipe.foreign_json import decode
 from voicepipe.ingress.calls import Calls
@@ -33,7 +34,6 @@ from voicepipe.ingress.telephony.telnyx_api import CommandFailed, TelnyxApi
 from voicepipe.ingress.telephony.telnyx_boot import Boot
 from voicepipe.ingress.telephony.telnyx_hangups import HangUps
 from voicepipe.ingress.telephony.telnyx_legs import Legs
-from voicepipe.phone_config import TelnyxConfig
 from voicepipe.turn.targets import number
 
 logger = logging.getLogger(__name__)

@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import msgspec
 
+from voicepipe.config.phone_config import TelnyxConfig
 from voicepipe.errors import VoicepipeError
 from voicepipe.foreign_json import decode
 from voicepipe.ingress.telephony.telnyx_boot import ActiveCall
-from voicepipe.phone_config import TelnyxConfig
 from voicepipe.web_answer import PLAIN, whole
 
 SILENT_S, COMMAND_S = 5.0, 10.0

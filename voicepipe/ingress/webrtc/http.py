@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 from voicepipe.audio import opus
 from voicepipe.call_api import PopApi
 from voicepipe.config import Config
-from voicepipe.credentials import turn_secret
+from voicepipe.config.credentials import turn_secret
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS

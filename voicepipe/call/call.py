@@ -14,19 +14,20 @@ from typing import Any
 
 from voicepipe.agent import CallSettings, SemanticVad, ServerVad
 from voicepipe.audio import RATE, Block, samples_to_ms
+from voicepipe.call.dialogue import Dialogue
+from voicepipe.call.ear import Ear
+from voicepipe.call.errands import BeginTool
+from voicepipe.call.playout import Playout
+from voicepipe.call.reply import Reply
+from voicepipe.call.speech import Speaker
+from voicepipe.call.studio import Studio
+from voicepipe.call.utterance import Utterance, Waits
 from voicepipe.config import Config
-from voicepipe.dialogue import Dialogue
-from voicepipe.ear import Ear
 from voicepipe.engines.base import AsrStream, Engines, Hypothesis
 from voicepipe.engines.fair import owned_by
-from voicepipe.errands import BeginTool
 from voicepipe.errors import EngineError, cause
 from voicepipe.line import Line
-from voicepipe.playout import Playout
-from voicepipe.reply import Reply
 from voicepipe.shown import shown
-from voicepipe.speech import Speaker
-from voicepipe.studio import Studio
 from voicepipe.tasks import TaskGroup
 from voicepipe.turn.endpoint import Endpointer, Evidence, Verdict
 from voicepipe.turn.events import CallEnded, CallEvent, Item, SpeechStarted, SpeechStopped, WordsHeard
@@ -35,7 +36,6 @@ from voicepipe.turn.known import May
 from voicepipe.turn.machine import TurnMachine
 from voicepipe.turn.no_input import NoInput
 from voicepipe.turn.timing import TurnRecord
-from voicepipe.utterance import Utterance, Waits
 
 log = logging.getLogger(__name__)
 REMEMBERED = 2 * RATE

@@ -49,9 +49,9 @@ def _keys() -> dict[Kind, frozenset[str]]:
     """Of each kind."""
     # Here, not above: these files ask for the kind of what they read.
     from voicepipe.agent import Agent
-    from voicepipe.agent_store import Intents
     from voicepipe.config import Config
-    from voicepipe.directory_config import DirectoryConfig
+    from voicepipe.config.agent_store import Intents
+    from voicepipe.config.directory_config import DirectoryConfig
 
     return {
         "configuration": frozenset(Config.__struct_fields__),

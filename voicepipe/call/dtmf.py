@@ -2,8 +2,8 @@
 
 import asyncio
 
-from voicepipe.call import Call
-from voicepipe.commits import Commits
+from voicepipe.call.call import Call
+from voicepipe.call.commits import Commits
 from voicepipe.turn.events import Item
 from voicepipe.turn.keypad import Keypad
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from voicepipe import toml_file
-from voicepipe.engine_config import (
+from voicepipe.config import toml_file
+from voicepipe.config.engine_config import (
     CoquiConfig,
     DelaysConfig,
     EnginesConfig,
@@ -25,15 +25,15 @@ from voicepipe.engine_config import (
     VllmConfig,
     WhisperConfig,
 )
+from voicepipe.config.file_kind import check_kind, located
+from voicepipe.config.fleet_config import BusConfig, FleetConfig
+from voicepipe.config.phone_config import RouteConfig, SipConfig, TelephonyConfig, TelnyxConfig, TwilioConfig
+from voicepipe.config.webrtc_config import WebRtcConfig
 from voicepipe.errors import ConfigError
-from voicepipe.file_kind import check_kind, located
-from voicepipe.fleet_config import BusConfig, FleetConfig
-from voicepipe.phone_config import RouteConfig, SipConfig, TelephonyConfig, TelnyxConfig, TwilioConfig
 from voicepipe.ranges import Ms, Name, Port, Section, Variable, check_host
 from voicepipe.turn.endpoint import EndpointConfig
 from voicepipe.turn.known import TurnConfig
 from voicepipe.turn.vad import VadConfig
-from voicepipe.webrtc_config import WebRtcConfig
 
 PATHS = (
     ("pop", "agents"),
@@ -284,7 +284,7 @@ def check_together(config: Config) -> None:
 
 def data_directory() -> Path:
     """The shipped `configs/`: inside the package when installed, beside it in a checkout."""
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parent.parent
     installed = package / "_configs"
     return installed if installed.is_dir() else package.parent / "configs"
 

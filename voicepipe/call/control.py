@@ -9,14 +9,14 @@ import msgspec
 
 from voicepipe.agent import CallSettings
 from voicepipe.audio import samples_to_ms
-from voicepipe.call import Call
+from voicepipe.call.call import Call
+from voicepipe.call.commits import Commits
+from voicepipe.call.dtmf import Dtmf
+from voicepipe.call.hang_up import HangUp
+from voicepipe.call.studio import Order
+from voicepipe.call.transfer import Transfer
 from voicepipe.call_api import ReplyRequest, Size
-from voicepipe.commits import Commits
-from voicepipe.dtmf import Dtmf
 from voicepipe.errors import InputEmpty, NoReply, ReplyActive
-from voicepipe.hang_up import HangUp
-from voicepipe.studio import Order
-from voicepipe.transfer import Transfer
 from voicepipe.turn.events import Item, KeyPressed
 
 MIN_COMMIT_MS = 100

@@ -20,10 +20,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from voicepipe.config import Config
-from voicepipe.credentials import keyed, keys, sip_passwords
+from voicepipe.config.credentials import keyed, keys, sip_passwords
+from voicepipe.config.phone_config import SipUser
 from voicepipe.environment import made_up, state_directory
 from voicepipe.errors import ConfigError
-from voicepipe.phone_config import SipUser
 
 ALL = "0.0.0.0"
 LOOPBACK = "127.0.0.1"

@@ -10,11 +10,11 @@ import msgspec
 
 from voicepipe.agent import CallSettings, SemanticVad
 from voicepipe.audio import ms_to_samples, samples_to_ms
-from voicepipe.errands import Errand, bridged, talkative
+from voicepipe.call.errands import Errand, bridged, talkative
+from voicepipe.call.reply import Reply
+from voicepipe.call.studio import Order, Studio
+from voicepipe.call.telling import Telling
 from voicepipe.errors import EngineError, ItemMismatch
-from voicepipe.reply import Reply
-from voicepipe.studio import Order, Studio
-from voicepipe.telling import Telling
 from voicepipe.turn.events import Item, ItemAdded, ItemDeleted, ItemTruncated
 from voicepipe.turn.history import cut_at
 from voicepipe.turn.no_input import NoInput

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from voicepipe.agent import Agent
+from voicepipe.call.speech import resampled
 from voicepipe.engines.base import Speech, Tts
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled
-from voicepipe.speech import resampled
 from voicepipe.turn.phrases import sentences
 from voicepipe.turn.speakable import pieces, together
 

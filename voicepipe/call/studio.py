@@ -9,11 +9,11 @@ import msgspec
 
 from voicepipe import call_ids
 from voicepipe.agent import CallSettings, Origin
+from voicepipe.call.errands import BeginTool, Errands, called
+from voicepipe.call.playout import Playout
+from voicepipe.call.speech import Speaker
 from voicepipe.config import LadderConfig
 from voicepipe.engines.base import Engines
-from voicepipe.errands import BeginTool, Errands, called
-from voicepipe.playout import Playout
-from voicepipe.speech import Speaker
 from voicepipe.turn.end_call import END_CALL, END_CALL_TOOL
 from voicepipe.turn.events import CallEvent, Item
 from voicepipe.turn.history import History, Ids

@@ -12,7 +12,7 @@ import msgspec
 import uvloop
 
 from voicepipe.config import Config, HttpConfig
-from voicepipe.directory_config import DirectoryConfig
+from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.errors import ConfigError, VoicepipeError, cause
 from voicepipe.fleet_keys import check_keys
 from voicepipe.ingress.local import check_exposure, check_phones, is_loopback, sip_host

@@ -13,14 +13,15 @@ from dataclasses import replace
 import numpy as np
 
 from voicepipe.audio import samples_to_ms
-from voicepipe.errands import Errand, called
+from voicepipe.call.errands import Errand, called
+from voicepipe.call.ladder import Ladder, Rungs
+from voicepipe.call.speech import Phrase
+from voicepipe.call.studio import Order, Studio
+from voicepipe.call.telling import Telling
+from voicepipe.call.writer import Writer
 from voicepipe.errors import EngineBusy, OverQueued, RequestRefused
-from voicepipe.ladder import Ladder, Rungs
 from voicepipe.shown import shown
-from voicepipe.speech import Phrase
-from voicepipe.studio import Order, Studio
 from voicepipe.tasks import TaskGroup
-from voicepipe.telling import Telling
 from voicepipe.turn.events import (
     Item,
     ReplyDone,
@@ -34,7 +35,6 @@ from voicepipe.turn.history import cut_at
 from voicepipe.turn.phrases import ends_sentence, sentences
 from voicepipe.turn.prompt import ToolCall
 from voicepipe.turn.timing import Hop, TurnRecord
-from voicepipe.writer import Writer
 
 log = logging.getLogger(__name__)
 EMPTY = np.empty(0, np.int16)

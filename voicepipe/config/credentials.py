@@ -6,10 +6,10 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from voicepipe.config import Config, HttpConfig, TenantConfig
+from voicepipe.config.fleet_config import BusConfig
+from voicepipe.config.phone_config import SipUser
 from voicepipe.environment import made_up, variable
 from voicepipe.errors import ConfigError
-from voicepipe.fleet_config import BusConfig
-from voicepipe.phone_config import SipUser
 
 Owner = TypeVar("Owner", bound=TenantConfig)
 

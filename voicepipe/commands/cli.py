@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from voicepipe import __version__, cli_bench
+from voicepipe import __version__
+from voicepipe.commands import cli_bench
+from voicepipe.commands.log import LOG_LEVELS, log_from
 from voicepipe.errors import ConfigError, EngineMissing, VoicepipeError
-from voicepipe.log import LOG_LEVELS, log_from
 
 if TYPE_CHECKING:
     from voicepipe.config import Config
@@ -157,7 +158,8 @@ def _port(text: str) -> int:
 
 def _demo(args: argparse.Namespace) -> int:
     began = time.monotonic()
-    from voicepipe import config, runtime
+    from voicepipe import config
+    from voicepipe.commands import runtime
 
     log_from(args.log)
     settings = _with_agent(args.agent, _answered(args, config.load(args.config)))
@@ -171,7 +173,7 @@ def _demo(args: argparse.Namespace) -> int:
     if args.lan:
         if args.host:
             raise ConfigError("--lan listens on all addresses of this machine; give --lan or --host, not both")
-        from voicepipe import lan
+        from voicepipe.commands import lan
 
         settings = lan.opened(settings)
     with _about(args.config):
@@ -189,7 +191,7 @@ def _demo(args: argparse.Namespace) -> int:
 
 
 def _new(args: argparse.Namespace) -> int:
-    from voicepipe import starting
+    from voicepipe.commands import starting
 
     return starting.new(args.folder)
 
@@ -200,7 +202,7 @@ def _with_agent(path: Path | None, settings: "Config") -> "Config":
         return settings
     import msgspec
 
-    from voicepipe.agent_store import load_agent, load_agents
+    from voicepipe.config.agent_store import load_agent, load_agents
 
     if not path.exists():
         raise ConfigError(f"--agent: there is no {path}; give an agent's file, or the folder that holds it")
@@ -224,7 +226,7 @@ def _answered(args: argparse.Namespace, settings: "Config") -> "Config":
         return settings
     import msgspec
 
-    from voicepipe.engine_config import OpenAiConfig
+    from voicepipe.config.engine_config import OpenAiConfig
     from voicepipe.ranges import check_url
 
     try:
@@ -239,7 +241,7 @@ def _answered(args: argparse.Namespace, settings: "Config") -> "Config":
 
 
 def _demo_fleet(args: argparse.Namespace, settings: "Config", began: float) -> int:
-    from voicepipe import runtime
+    from voicepipe.commands import runtime
 
     if args.agent or args.config:
         other = "--agent" if args.agent else "--config"
@@ -258,7 +260,8 @@ def _demo_fleet(args: argparse.Namespace, settings: "Config", began: float) -> i
 
 
 def _pop(args: argparse.Namespace) -> int:
-    from voicepipe import config, runtime
+    from voicepipe import config
+    from voicepipe.commands import runtime
     from voicepipe.engines import hub
 
     log_from(args.log)
@@ -271,7 +274,8 @@ def _pop(args: argparse.Namespace) -> int:
 
 
 def _directory(args: argparse.Namespace) -> int:
-    from voicepipe import directory_config, runtime
+    from voicepipe.commands import runtime
+    from voicepipe.config import directory_config
 
     log_from(args.log)
     settings = directory_config.load(args.config)
@@ -282,7 +286,7 @@ def _directory(args: argparse.Namespace) -> int:
 @contextmanager
 def _about(*files: Path | None) -> Iterator[None]:
     """What is wrong with a configuration is said with its files."""
-    from voicepipe.file_kind import located
+    from voicepipe.config.file_kind import located
 
     try:
         yield
@@ -291,13 +295,13 @@ def _about(*files: Path | None) -> Iterator[None]:
 
 
 def _pops(args: argparse.Namespace) -> int:
-    from voicepipe import fleet
+    from voicepipe.commands import fleet
 
     return fleet.pops(args.directory, args.key_env)
 
 
 def _drain(args: argparse.Namespace) -> int:
-    from voicepipe import fleet
+    from voicepipe.commands import fleet
 
     return fleet.drain(args.pop, args.directory, args.key_env)
 
@@ -305,7 +309,9 @@ def _drain(args: argparse.Namespace) -> int:
 def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = False) -> "Config":
     """The configuration of a command that listens: what could keep it from that is said at once. `phones`: they may
     call, also where it names no port for them."""
-    from voicepipe import config, credentials, runtime
+    from voicepipe import config
+    from voicepipe.commands import runtime
+    from voicepipe.config import credentials
 
     settings = runtime.with_address(settings, args.host, args.port)
     if args.sip_port is not None or settings.sip.port:
@@ -319,13 +325,13 @@ def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = F
 
 
 def _check(args: argparse.Namespace) -> int:
-    from voicepipe import check
+    from voicepipe.commands import check
 
     return check.run(args.files)
 
 
 def _plan(args: argparse.Namespace) -> int:
-    from voicepipe import plan
+    from voicepipe.commands import plan
 
     return plan.run(
         args.model, args.gpus, args.calls,
@@ -334,7 +340,7 @@ def _plan(args: argparse.Namespace) -> int:
 
 
 def _models_pull(args: argparse.Namespace) -> int:
-    from voicepipe import models
+    from voicepipe.commands import models
 
     return models.pull(args.config)
 

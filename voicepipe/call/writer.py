@@ -9,13 +9,13 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from itertools import count
 
-from voicepipe.errands import Errand, bridged, talkative
+from voicepipe.call.errands import Errand, bridged, talkative
+from voicepipe.call.ladder import Ladder
+from voicepipe.call.speech import Phrase
+from voicepipe.call.studio import Order, Studio
+from voicepipe.call.telling import Telling
 from voicepipe.errors import ToolError, VoicepipeError
-from voicepipe.ladder import Ladder
-from voicepipe.speech import Phrase
-from voicepipe.studio import Order, Studio
 from voicepipe.tasks import TaskGroup
-from voicepipe.telling import Telling
 from voicepipe.turn.end_call import END_CALL
 from voicepipe.turn.events import TOOL_CHARS, TOOL_NAME_CHARS, ToolUse
 from voicepipe.turn.phrases import Phraser

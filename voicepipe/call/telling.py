@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from voicepipe.errands import Errand, Errands
+from voicepipe.call.errands import Errand, Errands
 
 
 class Telling:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from voicepipe.call import Call
+from voicepipe.call.call import Call
 
 LOOK_S = 0.1
 

@@ -5,11 +5,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from voicepipe import toml_file
-from voicepipe.config import HttpConfig, TenantConfig, check_tenants, locate
+from voicepipe.config import HttpConfig, TenantConfig, check_tenants, locate, toml_file
+from voicepipe.config.file_kind import check_kind, located
+from voicepipe.config.fleet_config import BusConfig
 from voicepipe.errors import ConfigError
-from voicepipe.file_kind import check_kind, located
-from voicepipe.fleet_config import BusConfig
 from voicepipe.places import check_place
 from voicepipe.ranges import Name, Section
 

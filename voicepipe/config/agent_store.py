@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from voicepipe import agent_problems, toml_file, tool_code
+from voicepipe import tool_code
 from voicepipe.agent import Agent, Intent
-from voicepipe.config import Config
+from voicepipe.config import Config, agent_problems, toml_file
+from voicepipe.config.file_kind import check_kind
 from voicepipe.errors import ConfigError
-from voicepipe.file_kind import check_kind
 
 log = logging.getLogger(__name__)
 

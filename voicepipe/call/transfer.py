@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from voicepipe.call import Call
+from voicepipe.call.call import Call
 from voicepipe.errors import TransferFailed
 from voicepipe.line import NO_TRANSFER
 from voicepipe.turn.prompt import ToolCall

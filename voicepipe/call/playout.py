@@ -8,8 +8,8 @@ import numpy as np
 
 from voicepipe.audio import BLOCK_MS, RATE, Pcm, dbfs
 from voicepipe.audio.resample import Resampler
+from voicepipe.call.speech import Phrase
 from voicepipe.line import Line
-from voicepipe.speech import Phrase
 from voicepipe.turn.echo import FAR, WINDOW
 
 AUDIBLE_DBFS = -45.0

@@ -76,8 +76,8 @@ def _counts(text: str) -> tuple[int, ...]:
 
 
 def _bench_media(args: argparse.Namespace) -> int:
-    from voicepipe import runtime
     from voicepipe.bench import media
+    from voicepipe.commands import runtime
 
     return runtime.run(media.run(args.calls, args.seconds))
 
@@ -95,29 +95,29 @@ def _bench_whisper(args: argparse.Namespace) -> int:
 
 
 def _bench_sip(args: argparse.Namespace) -> int:
-    from voicepipe import runtime
     from voicepipe.bench import sip
+    from voicepipe.commands import runtime
 
     return runtime.run(sip.run())
 
 
 def _bench_resolve(args: argparse.Namespace) -> int:
-    from voicepipe import runtime
     from voicepipe.bench.directory import resolve
+    from voicepipe.commands import runtime
 
     return runtime.run(resolve.run(args.rate, args.seconds, forwarded=args.forwarded))
 
 
 def _bench_setup(args: argparse.Namespace) -> int:
-    from voicepipe import runtime
     from voicepipe.bench.directory import setup
+    from voicepipe.commands import runtime
 
     return runtime.run(setup.run(args.calls))
 
 
 def _bench_placement(args: argparse.Namespace) -> int:
-    from voicepipe import runtime
     from voicepipe.bench.directory import placement
+    from voicepipe.commands import runtime
 
     return runtime.run(placement.run(args.calls, args.slots))
 

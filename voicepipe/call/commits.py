@@ -3,9 +3,9 @@
 import asyncio
 import logging
 
-from voicepipe.call import Call
+from voicepipe.call.call import Call
+from voicepipe.call.utterance import Utterance
 from voicepipe.errors import EngineError
-from voicepipe.utterance import Utterance
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from string import Template
 from voicepipe.errors import ConfigError
 from voicepipe.ranges import IN_WORDS, NAME
 
-STARTER = Path(__file__).parent / "starter"
+STARTER = Path(__file__).parent.parent / "starter"
 
 
 def new(folder: Path) -> int:

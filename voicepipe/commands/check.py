@@ -4,15 +4,17 @@ import asyncio
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from voicepipe import config, credentials, directory_config, fleet_keys, runtime, toml_file
+from voicepipe import config, fleet_keys
 from voicepipe.agent import Agent
-from voicepipe.agent_store import Intents, load_agent, no_voice, open_agents
+from voicepipe.commands import runtime
+from voicepipe.config import credentials, directory_config, toml_file
+from voicepipe.config.agent_store import Intents, load_agent, no_voice, open_agents
+from voicepipe.config.file_kind import kind_of, located
 from voicepipe.directory_server.run import check as check_directory
 from voicepipe.engines import hub, local_servers, models, packages
 from voicepipe.engines.auto import lacking
 from voicepipe.engines.frontdesk import FrontdeskLlm
 from voicepipe.errors import ConfigError, EngineError
-from voicepipe.file_kind import kind_of, located
 
 Names = dict[tuple[Path, str], Path]
 """The folder and the name of each agent that was read, and in which file it stood first."""
