@@ -38,7 +38,7 @@ def test_help(capsys: pytest.CaptureFixture[str], argv: tuple[str, ...]) -> None
 
 
 def test_help_imports_nothing_heavy() -> None:
-    code = "import sys; from voicepipe import cli; cli.parser(); print(*sys.modules)"
+    code = "import sys; from voicepipe.commands import cli; cli.parser(); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"numpy", "msgspec", "rich", "asyncio", "onnxruntime"} & set(loaded)
 
