@@ -55,7 +55,7 @@ def scenario(**changes: Any) -> Scenario:
 def tools_of(recording: Recording) -> list[str]:
     """What the conversation holds of tools, in order."""
     kinds = {"function_call": "calls", "function_call_output": "->"}
-    items = recording.control._errands._history.items
+    items = recording.errands._history.items
     return [f"{kinds[item.kind]} {item.name or item.output}" for item in items if item.kind in kinds]
 
 

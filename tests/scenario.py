@@ -14,6 +14,7 @@ from voicepipe.agent import Agent, CallSettings, Origin, SemanticVad, ServerVad,
 from voicepipe.audio import BLOCK, RATE, Block, Pcm, dbfs
 from voicepipe.call.call import Call
 from voicepipe.call.control import Control
+from voicepipe.call.errands import Errands
 from voicepipe.call_api import ReplyRequest
 from voicepipe.config import Config
 from voicepipe.engines.base import Delta, Engines, OnPartial, ToolCall
@@ -239,6 +240,11 @@ class Recording:
     tts: ScriptedTts
     control: Control
     refused: list[str]
+
+    @property
+    def errands(self) -> Errands:
+        """What the call has had done by tools, and its conversation."""
+        return self.control._call._errands
 
     def audible(self, after_ms: float) -> float | None:
         """When the first audible packet after `after_ms` was sent."""

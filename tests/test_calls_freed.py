@@ -69,7 +69,8 @@ async def test_a_call_is_freed_without_the_collector(agents: AgentStore, does: D
         call = RealtimeCall(line, seat, session, settings, LimitsConfig(), input=line)
         control = call._call
         assert isinstance(control, Control)
-        parts = [weakref.ref(part) for part in (call, control, control._call, control._dialogue, line)]
+        whole = control._call
+        parts = [weakref.ref(part) for part in (call, control, whole, whole.speaking, whole.hearing, line)]
         if does:
             running = asyncio.create_task(call.run())
             await call.running.wait()
@@ -80,7 +81,7 @@ async def test_a_call_is_freed_without_the_collector(agents: AgentStore, does: D
             del running
         else:
             call.close()
-        del call, control, line
+        del call, control, whole, line
     del seat
     await asyncio.sleep(0.1)
     assert [part() for part in parts] == [None] * len(parts)

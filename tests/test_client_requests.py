@@ -108,7 +108,7 @@ async def test_what_tools_on_the_server_found_cannot_be_read_by_guessing_ids() -
         agent={"tools": [{"name": "look", "function": "a:b"}]},
     )  # fmt: skip
     recording = await play(scenario, asks=guesses)
-    hidden = [item.id for item in recording.control._dialogue.studio.history.items if item.kind != "message"]
+    hidden = [item.id for item in recording.errands._history.items if item.kind != "message"]
     assert len(hidden) == 2 and not set(hidden) & set(found)
 
 
@@ -131,7 +131,7 @@ async def test_a_client_can_empty_a_conversation_in_which_tools_ran_on_the_serve
         return f"{call.arguments} {'found ' * 1000}"
 
     async def asks_and_deletes(control: Control) -> None:
-        history = control._dialogue.studio.history
+        history = control._call._errands._history
         for number in range(30):
             control.add_item(Item(f"asks_{number}", text=f"what is {number}?"), None)
             control.respond(ReplyRequest(modality="text"))

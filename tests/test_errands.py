@@ -86,7 +86,7 @@ async def test_a_client_that_cancels_the_telling_is_not_told_unasked() -> None:
     replies = {ASKED: "call:book {}", BOOKED: LONG}
     recording = await play(scenario(replies=replies, does=[Does(CUT, "cancel")]), used)
     assert [line for line in recording.story if line.startswith("reply")] == ["reply cancelled client_cancelled"]
-    (errand,) = recording.control._errands.untold()
+    (errand,) = recording.errands.untold()
     assert errand.output == BOOKED, "it is told with the next reply"
 
 
@@ -106,7 +106,7 @@ async def test_who_hears_the_fallback_has_not_been_told(says_after: str, modalit
     assert [line for line in recording.story if line.startswith(("agent", "user"))] == [
         f"user: {ASKED}", FALLBACK, "user: please", FALLBACK,
     ]  # fmt: skip
-    (errand,) = recording.control._errands.untold()
+    (errand,) = recording.errands.untold()
     assert errand.output == BOOKED
 
 
@@ -123,7 +123,7 @@ async def test_a_model_that_only_calls_tools_is_not_asked_for_ever(monkeypatch: 
     uses = Uses(0.1)
     recording = await play(scenario(), uses)
     assert recording.story.count(FALLBACK) == 1
-    assert len(recording.llm.prompts) == len(uses.done) == len(recording.control._errands.untold()) == TOOL_ROUNDS
+    assert len(recording.llm.prompts) == len(uses.done) == len(recording.errands.untold()) == TOOL_ROUNDS
 
 
 class Stuck(ScriptedLlm):
@@ -141,7 +141,7 @@ async def test_the_fallback_of_a_late_answer_tells_nothing(modality: str, monkey
     monkeypatch.setattr("tests.scenario.ScriptedLlm", Stuck)
     recording = await play(scenario(settings={"modality": modality}, length_ms=15_000), Uses(0.5))
     assert FALLBACK in recording.story
-    (errand,) = recording.control._errands.untold()
+    (errand,) = recording.errands.untold()
     assert errand.output == BOOKED
 
 

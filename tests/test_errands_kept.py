@@ -88,4 +88,4 @@ async def test_results_that_the_prompt_has_no_room_for_are_told_in_further_repli
     assert 2 <= len(told) <= len(names)
     ends = [event.status for _, event in recording.events if isinstance(event, ReplyDone)]
     assert ends == ["cancelled", *["completed"] * len(told)]
-    assert not recording.control._errands.untold()
+    assert not recording.errands.untold()

@@ -67,9 +67,9 @@ async def test_an_ended_call_is_freed_without_the_garbage_collector(path: Path) 
     gc.disable()
     try:
         recording = await play(load(path))
-        studio = recording.control._dialogue.studio
-        left = [weakref.ref(part) for part in (recording.control._call, recording.control._dialogue, studio.playout)]
-        del recording, studio
+        call = recording.control._call
+        left = [weakref.ref(part) for part in (call, call.speaking, call.hearing, call._playout)]
+        del recording, call
         assert [ref() for ref in left] == [None] * len(left)
     finally:
         gc.enable()

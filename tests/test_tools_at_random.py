@@ -163,7 +163,7 @@ async def test_each_begun_tool_ran_once_and_the_conversation_says_so(
     await asyncio.sleep(10)  # After callers who have hung up, too.
 
     assert all(use.ended is not None for use in uses.uses), "what was begun is finished"
-    items = recording.control._errands._history.items
+    items = recording.errands._history.items
     calls = [index for index, item in enumerate(items) if item.kind == "function_call"]
     results = [result(items, index) for index in calls]
     assert sorted(items[index].arguments for index in calls) == sorted(use.wish for use in uses.uses)
@@ -173,7 +173,7 @@ async def test_each_begun_tool_ran_once_and_the_conversation_says_so(
     _begun_again_only_if_told(recording, uses)
     if not stays or breaks_off or silenced(recording):
         return
-    assert not any(errand.due for errand in recording.control._errands._errands)
+    assert not any(errand.due for errand in recording.errands._errands)
     if not recording.scenario.does and not recording.scenario.keys:
         heard = told(recording)
         numbers = [number for said in results for number in re.findall(r"[rf]\d+\.", said)]

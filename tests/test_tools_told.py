@@ -60,7 +60,7 @@ async def test_words_that_bridge_another_tool_tell_nothing_of_the_first(monkeypa
     recording = await play(scenario(agent=agent, says=[SPEAKS, Says(9000, 1500)], length_ms=12_000), Uses(4.0))
     assert "reply cancelled turn_detected" in recording.story
     assert any("Your table" in line and "One moment." in line for line in recording.story)
-    assert BOOKED in [errand.output for errand in recording.control._errands.untold()]
+    assert BOOKED in [errand.output for errand in recording.errands.untold()]
 
 
 class HalfTells(ScriptedLlm):

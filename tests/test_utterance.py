@@ -21,7 +21,7 @@ class Stream:
     """Tells the words of its first pass before the final ones."""
 
     def __init__(self, final: str) -> None:
-        self.utterance = Utterance("item", 0, 0, 0.0, self, TurnRecord("turn"))
+        self.utterance = Utterance("item", 0, 0, 0.0, self, TurnRecord("turn"), asyncio.create_task)
         self._final = final
 
     def feed(self, pcm: Pcm) -> None: ...
@@ -163,7 +163,7 @@ async def test_a_quarter_of_an_hour_of_voice_keeps_no_more_than_minutes_of_it() 
             self.samples = 0
 
     streams: list[Keeps] = []
-    utterance = Utterance("item", 0, 0, 0.0, Keeps(), TurnRecord("turn"), Keeps)
+    utterance = Utterance("item", 0, 0, 0.0, Keeps(), TurnRecord("turn"), asyncio.create_task, Keeps)
     block, most = np.ones(RATE, np.int16), 0
     for second in range(900):
         utterance.hear(block)

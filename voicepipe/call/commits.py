@@ -14,24 +14,25 @@ class Commits:
     """One call's."""
 
     def __init__(self, call: Call) -> None:
-        self.pending: asyncio.Task[None] | None = None
+        self.pending: asyncio.Future[None] | None = None
         """The last one, while the recogniser is still asked for its words."""
-        self._call = call
+        self._call, self._hearing, self._speaking = call, call.hearing, call.speaking
 
     def end_turn(self) -> None:
         """What is being heard is the caller's turn, and joins the conversation as soon as its words are there."""
-        self.pending = self._call.spawn(self._join(self._call.hand_over(), self.pending))
+        self.pending = self._call.jobs.spawn(self._join(self._call.hand_over(), self.pending))
 
     def give_way(self) -> None:
         """Something else takes the turn: what is being said joins the conversation if it has words. Where the client
         alone ends turns it goes on."""
-        if (utterance := self._call.utterance) and self._call.dialogue.settings.turn_detection:
+        utterance = self._hearing.utterance
+        if utterance and self._speaking.settings.turn_detection:
             if utterance.partial:
                 self.end_turn()
             else:
                 self._call.clear()
 
-    async def _join(self, utterance: Utterance, before: "asyncio.Task[None] | None") -> None:
+    async def _join(self, utterance: Utterance, before: "asyncio.Future[None] | None") -> None:
         try:
             await utterance.finish()
         except EngineError as error:

@@ -15,7 +15,8 @@ class Dtmf:
     """One call's keys."""
 
     def __init__(self, call: Call, commits: Commits) -> None:
-        self._call = call
+        self._call, self._hearing, self._speaking, self._quiet = call, call.hearing, call.speaking, call.quiet
+        self._jobs = call.jobs
         self._commits = commits
         self._keypad = Keypad()
         self._ends_at = 0.0
@@ -24,18 +25,18 @@ class Dtmf:
         """A task waits for that."""
 
     def press(self, key: str) -> None:
-        call, agent = self._call, self._call.dialogue.settings.agent
-        call.no_input.back(call.ear.now)
+        agent = self._speaking.settings.agent
+        self._quiet.back(self._hearing.now)
         if not self._keypad.press(key, agent.keys):
             return
-        call.wait(WHAT)
-        call.dialogue.interrupt()
+        self._call.wait(WHAT)
+        self._speaking.interrupt()
         if self._keypad.complete(agent.keys) or not agent.key_pause_ms:
             return self._end()
         self._ends_at = asyncio.get_running_loop().time() + agent.key_pause_ms / 1000
         if not self._minded:
             self._minded = True
-            call.spawn(self._mind_pause())
+            self._jobs.spawn(self._mind_pause())
 
     async def _mind_pause(self) -> None:
         """One task for all keys, however many are pressed. Not in the caller's sound: telephones may send none while a
@@ -48,21 +49,20 @@ class Dtmf:
             self._end()
 
     def _end(self) -> None:
-        text = self._keypad.take(self._call.dialogue.settings.agent.keys)
+        text = self._keypad.take(self._speaking.settings.agent.keys)
         self._commits.give_way()
         if pending := self._commits.pending:
-            self._call.spawn(self._join_after(pending, text))
+            self._jobs.spawn(self._join_after(pending, text))
         else:
             self._join(text)
 
-    async def _join_after(self, pending: "asyncio.Task[None]", text: str) -> None:
+    async def _join_after(self, pending: "asyncio.Future[None]", text: str) -> None:
         await asyncio.wait([pending])
         self._join(text)
 
     def _join(self, text: str) -> None:
-        call = self._call
-        call.dialogue.add(Item(call.ids.new("item"), text=text))
-        call.dialogue.interrupt()  # A client may have asked for a reply meanwhile.
-        call.dialogue.owe("turn")
+        self._speaking.add(Item(self._call.ids.new("item"), text=text))
+        self._speaking.interrupt()  # A client may have asked for a reply meanwhile.
+        self._speaking.owe("turn")
         if not self._keypad.keys:
-            call.go_on(WHAT)
+            self._call.go_on(WHAT)

@@ -110,12 +110,16 @@ class Errand:
             self.waiting -= 1
 
 
+def _nobody() -> None:
+    """Who is told while nobody listens."""
+
+
 class Errands:
     """One call's. They outlive it: `leave` when it has ended."""
 
-    def __init__(self, history: History, ids: Ids, begin: BeginTool) -> None:
-        self.on_over: Callable[[], None] = _nobody
-        """Called when an errand is over and the conversation has its result."""
+    def __init__(self, history: History, ids: Ids, begin: BeginTool, on_over: Callable[[], None] = _nobody) -> None:
+        """`on_over` is called when an errand is over and the conversation has its result."""
+        self._on_over = on_over
         self._history = history
         self._ids = ids
         self._begin = begin
@@ -195,7 +199,7 @@ class Errands:
         """The call has ended; what runs is finished all the same."""
         if self._left:
             return
-        self._left, self.on_over = True, _nobody
+        self._left, self._on_over = True, _nobody
         for errand in self._errands:
             if errand.due and not errand.item and errand.output is not None:
                 log.warning("no reply has read what came of a tool: %s: %r", errand.tool.name, errand.output[:200])
@@ -292,7 +296,7 @@ class Errands:
         self._forget()
         if self._left:
             log.warning("a tool of a call that has ended is over: %s: %r", errand.tool.name, str(errand.output)[:200])
-        self.on_over()
+        self._on_over()
 
     def _record(self, errand: Errand, item: Item, result: str) -> None:
         """The result stands behind its call. Where the conversation has gone on without it both stand at its end, where
@@ -348,7 +352,3 @@ def _text(tool: Tool, call: ToolCall) -> str:
     except (ValueError, RecursionError):
         arguments = call.arguments
     return f"{tool.name} {arguments}"
-
-
-def _nobody() -> None:
-    """Who is told while nobody listens."""

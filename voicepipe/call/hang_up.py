@@ -1,28 +1,28 @@
 """The model ends the call: when its last words have been heard, unless the caller has something more to say."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
-from voicepipe.call.call import Call
+from voicepipe.call.conversation import Conversation
+from voicepipe.call.hearing import Hearing
+from voicepipe.call.quiet import Quiet
+from voicepipe.call.speaking import Speaking
 
 LOOK_S = 0.1
 
 
-class HangUp:
-    """One call's."""
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-
-    def by_model(self) -> None:
-        """Its reply has been heard to its end."""
-        self._call.spawn(self._run())
-
-    async def _run(self) -> None:
-        call, dialogue = self._call, self._call.dialogue
-        last = dialogue.studio.history.last_visible()
-        # A voice over the last words becomes a turn, which is answered, or it was nothing. What comes of a tool that
-        # runs is told.
-        while call.utterance or dialogue.works:  # noqa: ASYNC110
-            await asyncio.sleep(LOOK_S)
-        if not (dialogue.reply or dialogue.waiting) and dialogue.studio.history.last_visible() == last:
-            await call.hang_up("agent")
+async def when_heard(
+    hearing: Hearing,
+    speaking: Speaking,
+    quiet: Quiet,
+    conversation: Conversation,
+    hang_up: Callable[[str], Awaitable[None]],
+) -> None:
+    """The reply in which the model asked for it has been heard to its end."""
+    last = conversation.last()
+    # A voice over the last words becomes a turn, which is answered, or it was nothing. What comes of a tool that runs
+    # is told.
+    while hearing.utterance or quiet.works:  # noqa: ASYNC110
+        await asyncio.sleep(LOOK_S)
+    if not (speaking.reply or speaking.waiting) and conversation.last() is last:
+        await hang_up("agent")

@@ -51,7 +51,7 @@ class Reply:
         self.record = record
         self.key = key
         """The words that it answers, normalised: what makes a speculation still right at commit."""
-        self.task: asyncio.Task[None] | None = None
+        self.task: asyncio.Future[None] | None = None
         self.words: list[tuple[str, int]] = []
         """Words spoken and the samples, at the line's rate, by which the caller has heard them."""
         self.sent = 0

@@ -1,4 +1,4 @@
-"""What the replies of one call are made with, and what one of them is asked to be."""
+"""What both sides of one call work with, and what a reply is asked to be."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ from voicepipe.turn.transfer import TRANSFER_TOOL, transfer_tool
 
 @dataclass(slots=True)
 class Studio:
-    """What every reply of one call is made with."""
+    """What hearing, speaking and every reply of one call work with."""
 
     call_id: str
     engines: Engines
@@ -34,6 +34,7 @@ class Studio:
     ladder: LadderConfig
     clock: Callable[[], float]
     emit: Callable[[CallEvent], None]
+    on_tool_over: Callable[[], None]
     ids: Ids = field(init=False)
     history: History = field(init=False)
     errands: Errands = field(init=False)
@@ -41,7 +42,7 @@ class Studio:
     def __post_init__(self) -> None:
         self.ids = Ids(call_ids.bare(self.call_id))
         self.history = History(ids=self.ids)
-        self.errands = Errands(self.history, self.ids, self.begin_tool)
+        self.errands = Errands(self.history, self.ids, self.begin_tool, self.on_tool_over)
 
     def transfers(self, settings: CallSettings) -> bool:
         """The model is offered our tool for that: the line can, the agent knows where to, and neither the client nor

@@ -8,10 +8,12 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
-from voicepipe.call.call import Call
+from voicepipe.call.jobs import Jobs
+from voicepipe.call.speaking import Speaking
 from voicepipe.errors import TransferFailed
-from voicepipe.line import NO_TRANSFER
+from voicepipe.line import NO_TRANSFER, Line
 from voicepipe.turn.prompt import ToolCall
 from voicepipe.turn.transfer import target
 
@@ -20,10 +22,24 @@ WHAT = "transfer"
 """What the call waits for."""
 
 
+class Waits(Protocol):
+    """The call, which waits meanwhile."""
+
+    def wait(self, what: str) -> None: ...
+
+    def go_on(self, what: str) -> None: ...
+
+    async def hang_up(self, reason: str) -> None: ...
+
+
 class Transfer:
     """One call's."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call_id: str, line: Line, speaking: Speaking, jobs: Jobs, call: Waits) -> None:
+        self._call_id = call_id
+        self._line = line
+        self._speaking = speaking
+        self._jobs = jobs
         self._call = call
         self._under_way = False
 
@@ -31,7 +47,7 @@ class Transfer:
         """If it fails the model reads why, as the tool's result, and goes on."""
         failed = partial(self._tell_model, asked)
         try:
-            self._begin(target(self._call.dialogue.settings.agent, asked.arguments), failed)
+            self._begin(target(self._speaking.settings.agent, asked.arguments), failed)
         except TransferFailed as error:
             failed(str(error))
 
@@ -40,30 +56,30 @@ class Transfer:
         self._begin(to, self._tell_caller)
 
     def _begin(self, to: str, failed: Callable[[str], None]) -> None:
-        if not self._call.line.transfers:
+        if not self._line.transfers:
             raise TransferFailed(NO_TRANSFER)
         if self._under_way:
             raise TransferFailed("this caller is being transferred already")
         self._under_way = True
         self._call.wait(WHAT)
-        self._call.spawn(self._run(to, failed))
+        self._jobs.spawn(self._run(to, failed))
 
     async def _run(self, to: str, failed: Callable[[str], None]) -> None:
         if why := await self._attempt(to):
-            log.warning("%s: not transferred to %s: %s", self._call.id, to, why)
+            log.warning("%s: not transferred to %s: %s", self._call_id, to, why)
             self._under_way = False
             failed(why)
             self._call.go_on(WHAT)
         else:
-            log.info("%s: transferred to %s", self._call.id, to)
+            log.info("%s: transferred to %s", self._call_id, to)
             await self._call.hang_up("transferred")
 
     async def _attempt(self, to: str) -> str:
         """Why it failed; "": somebody has taken the call."""
-        patience_s = self._call.dialogue.settings.agent.transfer_ms / 1000
+        patience_s = self._speaking.settings.agent.transfer_ms / 1000
         try:
             async with asyncio.timeout(patience_s):
-                await self._call.line.transfer(to)
+                await self._line.transfer(to)
         except TransferFailed as error:
             return str(error)
         except TimeoutError:
@@ -71,12 +87,8 @@ class Transfer:
         return ""
 
     def _tell_model(self, asked: ToolCall, why: str) -> None:
-        dialogue = self._call.dialogue
-        dialogue.studio.used(asked, f"Error: {why}")
-        dialogue.owe("tool")
+        self._speaking.tool_failed(asked, why)
 
     def _tell_caller(self, why: str) -> None:
-        dialogue = self._call.dialogue
-        if (said := dialogue.settings.agent.transfer_failed) and not dialogue.making:
-            dialogue.say(said)
-            self._call.replying()
+        if (said := self._speaking.settings.agent.transfer_failed) and not self._speaking.making:
+            self._speaking.say(said)

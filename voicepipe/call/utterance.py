@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from voicepipe.audio import RATE, Pcm
+from voicepipe.audio import RATE, Pcm, samples_to_ms
+from voicepipe.call.jobs import Spawn
 from voicepipe.config import LadderConfig
 from voicepipe.engines.base import AsrStream, Hypothesis, TurnStream
 from voicepipe.errors import EngineDead, EngineError, EngineStalled
@@ -71,10 +72,11 @@ class Waits:
 class Reading:
     """Asks whether the turn ends after the words so far; the answer about other words counts for nothing."""
 
-    def __init__(self, reads: Reads) -> None:
+    def __init__(self, reads: Reads, spawn: Spawn) -> None:
         self._reads = reads
+        self._spawn = spawn
         self._words = ""
-        self._task: asyncio.Task[float | None] | None = None
+        self._task: asyncio.Future[float | None] | None = None
         self._over = False
 
     def about(self, words: str) -> None:
@@ -82,9 +84,9 @@ class Reading:
         if not self._over:
             if self._task:
                 self._task.cancel()
-            self._words, self._task = plain(words), asyncio.create_task(self._reads(words))
+            self._words, self._task = plain(words), self._spawn(self._reads(words))
 
-    def of(self, words: str) -> "asyncio.Task[float | None] | None":
+    def of(self, words: str) -> "asyncio.Future[float | None] | None":
         """The answer about these, if that was asked; nothing is asked from here on."""
         self._over = True
         return self._task if plain(words) == self._words else None
@@ -108,6 +110,7 @@ class Utterance:
     """Monotonic seconds."""
     stream: AsrStream
     record: TurnRecord
+    spawn: Spawn
     listen: Listen | None = None
     """Makes the next stream, where this one has heard LONGEST."""
     waits: Waits = field(default_factory=Waits)
@@ -126,7 +129,7 @@ class Utterance:
     announced: bool = False
     agreement: Agreement = field(default_factory=Agreement)
     pitch: Pitch = field(default_factory=Pitch)
-    settling: "asyncio.Task[None] | None" = None
+    settling: "asyncio.Future[None] | None" = None
     _reading: "Reading | None" = None
     """While the words are settled."""
     _heard: int = 0
@@ -139,7 +142,12 @@ class Utterance:
     """What of `partial` this stream has heard."""
     _earlier: str = ""
     """The words of streams before; of the last of them as they were when it was left, while it is `_left`."""
-    _left: "asyncio.Task[None] | None" = None
+    _left: "asyncio.Future[None] | None" = None
+
+    @property
+    def audio_ms(self) -> int:
+        """How long it was, once it is over."""
+        return max(0, round(samples_to_ms(self.end - self.start)))
 
     @property
     def words(self) -> str:
@@ -177,9 +185,9 @@ class Utterance:
         `reads` is asked about the words so far beside the recogniser, anew when they are others; if that hears others
         yet in the end, what it said counts for nothing. Raises EngineError: the recogniser failed.
         """
-        reading = self._reading = Reading(reads)
+        reading = self._reading = Reading(reads, self.spawn)
         reading.about(self.partial)
-        listening = asyncio.create_task(self._complete())
+        listening = self.spawn(self._complete())
         try:
             hypothesis = await self.waits.for_words(self._settled(), self._ahead_s)
             text = self._all(hypothesis.text)
@@ -240,7 +248,7 @@ class Utterance:
         left, before, words = self.stream, self._earlier, self._part
         self._earlier = self._all(words)
         self.stream, self._stream_from, self._part, self.agreement = stream, self._heard, "", Agreement()
-        self._left = asyncio.create_task(self._last_words(left, before))
+        self._left = self.spawn(self._last_words(left, before))
 
     async def _last_words(self, stream: AsrStream, before: str) -> None:
         try:

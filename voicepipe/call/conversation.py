@@ -1,0 +1,113 @@
+"""The conversation of one call, as the outside changes it and is told of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from voicepipe.audio import ms_to_samples, samples_to_ms
+from voicepipe.call.reply import Reply
+from voicepipe.call.studio import Studio
+from voicepipe.call.telling import Telling
+from voicepipe.call_api import Size
+from voicepipe.errors import ItemMismatch
+from voicepipe.turn.events import Item, ItemAdded, ItemDeleted, ItemTruncated
+from voicepipe.turn.history import cut_at
+
+REMEMBERED_REPLIES = 50
+"""Of so many spoken items the word times are kept, for clients that truncate late."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """An assistant's item as it went to the line."""
+
+    words: tuple[tuple[str, int], ...]
+    sent: int
+    """Samples at the line's rate."""
+    telling: Telling
+
+
+class Conversation:
+    """To read from. `Speaking` changes it: a reply may be under way that answers what stands there."""
+
+    def __init__(self, studio: Studio) -> None:
+        self._history = studio.history
+        self._emit = studio.emit
+        self._errands = studio.errands
+        self._rate = studio.speaker.out_rate
+        self._spoken: dict[str, Spoken] = {}
+
+    def items(self) -> Sequence[Item]:
+        """Those that clients see, in order."""
+        return self._history.visible()
+
+    def item(self, item_id: str) -> Item:
+        """One of them. Raises ItemUnknown."""
+        return self._history.shown(item_id)
+
+    def size(self) -> Size:
+        return Size(self._history.count, self._history.bytes)
+
+    def last(self) -> Item | None:
+        """Of those that clients see."""
+        last = self._history.last_visible()
+        return None if last is None else self._history.get(last)
+
+    def is_empty(self) -> bool:
+        """Nothing was said or added, also nothing that clients do not see."""
+        return not self._history.items
+
+    def unintelligible(self) -> bool:
+        """The caller's last turn has no words."""
+        return self._history.unintelligible()
+
+    def check_theirs(self, item: Item) -> None:
+        """Raises what `History.check_theirs` does: no client may add this item."""
+        self._history.check_theirs(item)
+
+    def add(self, item: Item, after: str | None, *, spoken: bool) -> None:
+        """Raises ItemExists, ItemUnknown."""
+        before = self._history.add(item, after)
+        self._emit(ItemAdded(item, before, spoken))
+
+    def delete(self, item_id: str) -> None:
+        """Raises ItemUnknown."""
+        self._history.delete(item_id)
+        self._spoken.pop(item_id, None)
+        self._emit(ItemDeleted(item_id))
+
+    def spoken(self, item_id: str, audio_end_ms: int) -> Spoken:
+        """How an item went to the line, at least `audio_end_ms` of it. Raises ItemMismatch: it did not."""
+        spoken = self._spoken.get(item_id)
+        if spoken is None:
+            raise ItemMismatch(f"Item {item_id!r} has no audio that could be truncated.")
+        sent_ms = round(samples_to_ms(spoken.sent, self._rate))
+        if audio_end_ms > sent_ms:
+            raise ItemMismatch(f"Audio content of {sent_ms}ms is already shorter than {audio_end_ms}ms")
+        return spoken
+
+    def truncate(self, item_id: str, spoken: Spoken, audio_end_ms: int) -> bool:
+        """The caller heard only so much of it. Returns whether the conversation has other words now."""
+        heard = ms_to_samples(audio_end_ms, self._rate)
+        if audio_end_ms < round(samples_to_ms(spoken.sent, self._rate)):
+            # As after a cancel, what is owed is told with the next reply.
+            self._errands.put_off(spoken.telling.broke_off(heard))
+        changed = self._history.heard(item_id, cut_at(spoken.words, heard), audio_end_ms)
+        self._emit(ItemTruncated(item_id, audio_end_ms))
+        return changed
+
+    def tell_truncated(self, item_id: str, heard_ms: int) -> None:
+        """A reply was cut: so much of its item was heard, which says so already."""
+        # A reply beside the conversation has no item in it, and a client may have deleted the item meanwhile.
+        if item_id in self._history:
+            self._emit(ItemTruncated(item_id, heard_ms))
+
+    def repair(self, message: str) -> None:
+        """The message of a reply was a cut-in: for the prompt it was not said."""
+        self._history.repair(message)
+
+    def remember(self, reply: Reply) -> None:
+        """How its item went to the line."""
+        if item_id := reply.spoken_item:
+            self._spoken.setdefault(item_id, Spoken(tuple(reply.words), reply.sent, reply.telling))
+            while len(self._spoken) > REMEMBERED_REPLIES:
+                del self._spoken[next(iter(self._spoken))]

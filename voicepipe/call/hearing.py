@@ -1,0 +1,267 @@
+"""The caller's side of one call: the ear, and the utterance that is being heard.
+
+The ear makes facts of sound, the recogniser makes others of words. `Turns` gets all of them; what is to be done about
+them is the turn machine's to say.
+"""
+
+import asyncio
+import logging
+from dataclasses import replace
+from functools import partial
+from typing import Protocol
+
+from voicepipe.agent import CallSettings, SemanticVad, ServerVad
+from voicepipe.audio import RATE, Block, samples_to_ms
+from voicepipe.call.ear import Ear
+from voicepipe.call.jobs import Jobs
+from voicepipe.call.studio import Studio
+from voicepipe.call.utterance import Reads, Utterance, Waits
+from voicepipe.config import Config
+from voicepipe.engines.base import AsrStream, Hypothesis
+from voicepipe.engines.fair import owned_by
+from voicepipe.errors import EngineError
+from voicepipe.turn.endpoint import Endpointer, Evidence, Verdict
+from voicepipe.turn.events import SpeechStarted, SpeechStopped, WordsHeard
+from voicepipe.turn.facts import Fact, Partial, Words
+from voicepipe.turn.timing import TurnRecord
+
+log = logging.getLogger(__name__)
+REMEMBERED = 2 * RATE
+"""Samples that the ear remembers: so much of unnoticed speech a client's commit can still have recognised."""
+GAP_S = 1.0
+"""A client that sends nothing for so long has stopped sending: networks rarely stall for as long."""
+
+
+class Turns(Protocol):
+    """Who decides whose turn it is."""
+
+    def feed(self, fact: Fact) -> None: ...
+
+    def block_heard(self) -> None:
+        """20 ms have passed for the caller, and what they told was fed."""
+
+
+class Hearing:
+    """One call's. `reads`: as `Utterance.settle` takes it."""
+
+    def __init__(self, studio: Studio, config: Config, jobs: Jobs, turns: Turns, reads: Reads) -> None:
+        self.utterance: Utterance | None = None
+        self.last: Utterance | None = None
+        """The committed one, which may yet be reopened."""
+        self._call_id = studio.call_id
+        self._engines = engines = studio.engines
+        self._clock = clock = studio.clock
+        self._ids = studio.ids
+        self._emit = studio.emit
+        self._asked = studio.history.said_last
+        self._config = config
+        self._jobs = jobs
+        self._turns = turns
+        self._reads = reads
+        ask, reference = partial(engines.windows.ask, engines.vad.stream()), studio.playout.reference
+        self._ear = Ear(ask, config.vad, reference, self._heard)
+        self._waits = Waits(engines.patience, config.ladder, clock)
+        self._committed_to = 0
+        """Sample up to which the caller's sound has been dealt with."""
+        self._last_block_at = clock()
+
+    def configure(self, settings: CallSettings) -> None:
+        """Effective from the next question on."""
+        self._settings = settings
+        detection, vad = settings.turn_detection, self._config.vad
+        self._ear.configure(vad.as_asked(detection) if isinstance(detection, ServerVad) else vad)
+        eagerness = detection.eagerness if isinstance(detection, SemanticVad) else "auto"
+        self._endpointer = Endpointer(self._config.endpoint, eagerness)
+
+    @property
+    def now(self) -> int:
+        """End of the sound heard so far, in samples since the answer."""
+        return self._ear.now
+
+    @property
+    def uncommitted_ms(self) -> float:
+        """Of the caller's sound since the last commit."""
+        return samples_to_ms(self._ear.now - self._committed_to)
+
+    # Sound in.
+
+    def hear(self, block: Block) -> None:
+        """20 ms of the caller's sound."""
+        self._last_block_at = self._clock()
+        self._ear.hear(block)
+
+    def _heard(self, block: Block, fact: Fact | Exception | None) -> None:
+        if self._jobs.over:
+            return
+        if isinstance(fact, Exception):
+            return self._jobs.fail(fact)
+        try:
+            if self.utterance:
+                self.utterance.hear(block.pcm)
+            if fact:
+                self._turns.feed(fact)
+            self._turns.block_heard()
+        except Exception as error:  # This call's own; others are heard in the same turn of the loop.
+            self._jobs.fail(error)
+
+    async def mind_gaps(self) -> None:
+        """Silence is counted in the caller's sound, and a client that stops sending (a button let go, a muted
+        microphone) sends none either: tell that nothing comes. Runs until cancelled."""
+        while True:
+            await asyncio.sleep(GAP_S / 4)
+            gap = self._clock() - self._last_block_at
+            if gap >= GAP_S and (fact := self._ear.nothing(gap * 1000)):
+                self._turns.feed(fact)
+
+    # The utterance.
+
+    def open(self) -> None:
+        """Recognise what is said from the burst of voice on that was just noticed."""
+        self._open_at(self._ear.started)
+
+    def listen(self) -> Utterance:
+        """The utterance that is being heard, or a silent one if there is none: what a client's commit ends."""
+        if self.utterance is None:
+            self._open_at(max(self._committed_to, self._ear.now - REMEMBERED))
+        assert self.utterance is not None
+        return self.utterance
+
+    def _open_at(self, start: int) -> None:
+        item_id, engines = self._ids.new("item"), self._engines
+        language, asked = self._settings.agent.language, self._asked()
+
+        def listen() -> AsrStream:
+            with owned_by(self._call_id):
+                return engines.asr.stream(partial(self._partial, item_id), language=language, asked=asked)
+
+        sound = self._ear.since(start, self._committed_to)
+        self.utterance = Utterance(
+            item_id=item_id,
+            start=start,
+            heard_from=self._ear.now - sound.size,
+            began=self._clock(),
+            stream=listen(),
+            record=TurnRecord(self._ids.new("turn")),
+            spawn=self._jobs.spawn,
+            listen=listen,
+            waits=self._waits,
+            past=sound.size,
+            voice=engines.turn.stream() if engines.turn else None,
+        )
+        self.utterance.hear(sound)
+
+    def announce(self, utterance: Utterance | None = None) -> None:
+        """Tell the outside that the caller speaks; over a reply this waits until the reply is cut."""
+        utterance = utterance or self.utterance
+        if utterance and not utterance.announced:
+            utterance.announced = True
+            self._emit(SpeechStarted(utterance.item_id, round(samples_to_ms(utterance.heard_from))))
+            if words := utterance.agreement.committed:
+                self._emit(WordsHeard(utterance.item_id, f"{' '.join(words)} "))
+
+    def announce_end(self, utterance: Utterance, last_voiced: int) -> None:
+        """Tell it that they have stopped, at this sample."""
+        self._emit(SpeechStopped(utterance.item_id, round(samples_to_ms(last_voiced))))
+
+    def close(self) -> Utterance:
+        """End the utterance; it now is the last turn. The next voice is a new one."""
+        utterance = self.utterance
+        assert utterance is not None
+        utterance.cancel()
+        self.leave(utterance)
+        return utterance
+
+    def leave(self, utterance: Utterance) -> None:
+        """Likewise; the recogniser may still be asked for its words."""
+        self.utterance, self.last = None, utterance
+        utterance.end = self._ear.last_voiced
+        self._committed_to = self._ear.now
+        by_request = not isinstance(self._settings.turn_detection, SemanticVad)
+        utterance.timed(self._ear.arrived(utterance.end), by_request=by_request)
+        self._ear.forget()
+
+    def drop(self, last: Utterance | None) -> None:
+        """It was a cough, or nothing: no turn comes of it. `last`: the turn that may yet be reopened."""
+        utterance = self.close()
+        self.last = last
+        if utterance.announced:
+            self.announce_end(utterance, self._ear.last_voiced)
+
+    def clear(self) -> None:
+        """Forget the sound since the last commit."""
+        self._committed_to = self._ear.now
+
+    def forget(self) -> None:
+        """A reply is over: what voice there was under it, of which no utterance came, was none."""
+        if not self.utterance:
+            self._ear.forget()
+
+    def reopen(self) -> None:
+        """The utterance goes on with the last turn."""
+        if self.utterance and self.last:
+            self.utterance.before, self.utterance.record.continues = self.last.words, True
+        self.announce()
+
+    def let_go(self) -> None:
+        """The call has run, or never will: cut the circles. An utterance knows how to have the next stream, which tells
+        us of words, and the ear tells us of voice."""
+        if self.utterance:
+            self.utterance.cancel()
+        self.utterance = self.last = None
+        self._ear.let_go()
+
+    # Its words.
+
+    def _partial(self, item_id: str, hypothesis: Hypothesis) -> None:
+        utterance = self.utterance
+        if utterance is None or utterance.item_id != item_id:
+            return
+        stable, others = utterance.guess(hypothesis.text, hypothesis.until)
+        if stable and utterance.announced:
+            self._emit(WordsHeard(utterance.item_id, f"{stable} "))
+        interrupts = self._settings.agent.is_interrupted(" ".join(utterance.agreement.committed))
+        if others or interrupts:
+            self._turns.feed(Partial(interrupts))
+
+    def guess(self) -> str:
+        """The words of the turn so far; "" where they cannot be all, or are none."""
+        utterance = self.utterance
+        if utterance is None or not utterance.partial:
+            return ""
+        words = f"{utterance.before} {utterance.partial}".strip()
+        return words if self._endpointer.may_end(words, self._asked()) else ""
+
+    def settle(self) -> None:
+        """Ask the recogniser for its best words. `Words` follows, unless the voice comes back before."""
+        assert self.utterance is not None
+        self.utterance.settling = self._jobs.spawn(self._settle(self.utterance))
+
+    def stop_settling(self) -> None:
+        """The voice came back."""
+        if self.utterance and self.utterance.settling:
+            self.utterance.settling.cancel()
+
+    async def _settle(self, utterance: Utterance) -> None:
+        utterance.record.forget("settle", "words")
+        utterance.record.stamp("settle", self._clock())
+        heard, failed = Evidence(""), False
+        try:
+            heard = await utterance.settle(self._reads)
+        except EngineError as error:
+            utterance.end = self._ear.last_voiced
+            heard, failed = Evidence(utterance.stands_in(error)), True
+            log.error("%s: the words are %r: %s", self._call_id, heard.text, error)
+        if self.utterance is not utterance or utterance.settling is not asyncio.current_task():
+            return  # The voice came back, or the client was faster.
+        utterance.record.stamp("words", self._clock())
+        utterance.text = heard.text
+        verdict = self._judge(replace(heard, text=utterance.words, asked=self._asked()))
+        utterance.record.confident, utterance.record.endpoint = verdict.confident, verdict.reason
+        interrupts = self._settings.agent.is_interrupted(utterance.text)
+        self._turns.feed(Words(utterance.words, verdict.required_ms, interrupts, failed))
+
+    def _judge(self, evidence: Evidence) -> Verdict:
+        detection = self._settings.turn_detection
+        if isinstance(detection, ServerVad):
+            return Verdict(detection.silence_ms, confident=False, reason="as the client set it")
+        return self._endpointer.judge(evidence)

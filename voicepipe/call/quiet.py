@@ -1,0 +1,57 @@
+"""The caller says nothing: they are asked again, or hear that a tool still works for them."""
+
+from voicepipe.call.errands import Errands, bridged, talkative
+from voicepipe.call.speaking import Speaking
+from voicepipe.turn.no_input import NoInput
+
+
+class Quiet:
+    """One call's silences. Times are samples of the caller's sound."""
+
+    def __init__(self, speaking: Speaking, errands: Errands) -> None:
+        self._speaking = speaking
+        self._errands = errands
+        self._silence = NoInput()
+
+    @property
+    def goodbye(self) -> bool:
+        """The last line has been asked for: the call ends once it was said, unless the caller comes back."""
+        return self._silence.goodbye
+
+    @property
+    def works(self) -> bool:
+        """A tool of ours runs, or a reply is owed for what came of one: it is not for the caller to speak."""
+        return bool(self._errands.running() or self._speaking.results_owed())
+
+    def back(self, now: int) -> None:
+        """The caller is there."""
+        self._silence.back(now)
+
+    def wait(self, now: int) -> None:
+        """Nobody can be expected to speak up to now."""
+        self._silence.wait(now)
+
+    def passes(self, now: int) -> None:
+        """Nobody speaks: say what is to be said then, if anything is."""
+        speaking, settings = self._speaking, self._speaking.settings
+        if speaking.reply or speaking.waiting or settings.turn_detection is None:
+            return self.wait(now)
+        if self.works:
+            text = self._bridge(self._silence.work(now))
+        else:
+            text = self._silence.line(now, settings.agent)
+        if text:
+            speaking.say(text)
+
+    def _bridge(self, quiet_ms: float) -> str:
+        """While a tool runs that no reply waits for, since the caller interrupted that one: its next text, due after so
+        much silence; "" for none."""
+        running = self._errands.running()
+        errand = talkative(running)
+        if not (errand and self._speaking.audible and self._speaking.answers_unasked):
+            return ""
+        if quiet_ms < errand.tool.while_running_every_ms:
+            return ""
+        text = errand.bridge
+        bridged(running)
+        return text
