@@ -16,6 +16,7 @@ from voicepipe.call.errands import BeginTool
 from voicepipe.call.hang_up import when_heard
 from voicepipe.call.hearing import Hearing
 from voicepipe.call.jobs import Jobs
+from voicepipe.call.owed import Owed
 from voicepipe.call.playout import Playout
 from voicepipe.call.quiet import Quiet
 from voicepipe.call.reply import Reply
@@ -65,8 +66,9 @@ class Call:
         self.conversation = Conversation(studio)
         self.speaking = Speaking(studio, self.conversation, settings, self.jobs, us)
         self.hearing = Hearing(studio, config, self.jobs, us, self.speaking.turn_ends)
-        self.quiet = Quiet(self.speaking, studio.errands)
-        self.transfer = Transfer(call_id, line, self.speaking, self.jobs, us)
+        self.owed = Owed(studio, self.conversation, self.speaking)
+        self.quiet = Quiet(self.speaking, self.owed, studio.errands)
+        self.transfer = Transfer(call_id, line, self.speaking, self.owed, self.jobs, us)
         self._machine = TurnMachine(config.turn)
         self._facts: deque[Fact] = deque()
         """Those that are not dealt with yet: what an action brings about comes after all that its fact called for."""
@@ -123,7 +125,7 @@ class Call:
     def _may(self) -> May:
         detection = self.speaking.settings.turn_detection
         interrupts = detection is None or detection.interrupt_response
-        return May(answers=self.speaking.answers, interrupts=interrupts, ends=detection is not None)
+        return May(answers=self.owed.answers, interrupts=interrupts, ends=detection is not None)
 
     def block_heard(self) -> None:
         """20 ms have passed for the caller."""
@@ -159,7 +161,7 @@ class Call:
 
     def _owe(self) -> None:
         if self.hearing.last and self.hearing.last.words:
-            self.speaking.owe("turn")
+            self.owed.turn()
 
     def _drop(self, last: Utterance | None = None) -> None:
         self._discard()
@@ -210,18 +212,18 @@ class Call:
 
     def wait(self, what: str) -> None:
         """Until `go_on(what)` the caller is heard and not answered, and silence does not matter."""
-        self.speaking.wait(what)
+        self.owed.wait(what)
 
     def go_on(self, what: str) -> None:
         """No longer wait, and answer what has not been answered meanwhile."""
-        self.speaking.go_on(what)
+        self.owed.go_on(what)
         self.catch_up()
 
     def catch_up(self) -> None:
         """Begin the reply that is owed, if there is one and nothing is in its way."""
         # A voice that is heard now ends as a turn, whose reply answers everything, or as a cough.
         if not (self.hearing.utterance or self.jobs.over):
-            self.speaking.catch_up()
+            self.owed.catch_up()
 
     def reply_began(self) -> None:
         self.feed(Replying())
@@ -232,7 +234,7 @@ class Call:
         self.hearing.forget()
         self.catch_up()
         # What came of a tool during the goodbye is told first.
-        if self.quiet.goodbye and not (self.speaking.reply or self.quiet.works):
+        if self.quiet.goodbye and not (self.speaking.reply or self.owed.works):
             self.jobs.spawn(self.hang_up("no_input"))
 
     def _tool_over(self) -> None:
@@ -244,7 +246,7 @@ class Call:
         if transfer:
             self.transfer.by_model(transfer)
         else:
-            self.jobs.spawn(when_heard(self.hearing, self.speaking, self.quiet, self.conversation, self.hang_up))
+            self.jobs.spawn(when_heard(self.hearing, self.speaking, self.owed, self.conversation, self.hang_up))
 
     async def hang_up(self, reason: str) -> None:
         """End the call from our side."""
@@ -254,7 +256,7 @@ class Call:
     async def _greet(self) -> None:
         await asyncio.sleep(self.line.setup_ms / 1000)
         speaking, greeting = self.speaking, self.speaking.settings.agent.greeting
-        began = speaking.reply or speaking.waiting or self.hearing.utterance or not self.conversation.is_empty()
+        began = speaking.reply or self.owed.waiting or self.hearing.utterance or not self.conversation.is_empty()
         if greeting and not began:
             speaking.say(greeting)
             self.greeting = speaking.reply

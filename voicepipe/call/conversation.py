@@ -17,7 +17,7 @@ REMEMBERED_REPLIES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class SentItem:
     """An assistant's item as it went to the line."""
 
     words: tuple[tuple[str, int], ...]
@@ -34,7 +34,7 @@ class Conversation:
         self._emit = studio.emit
         self._errands = studio.errands
         self._rate = studio.speaker.out_rate
-        self._spoken: dict[str, Spoken] = {}
+        self._spoken: dict[str, SentItem] = {}
 
     def items(self) -> Sequence[Item]:
         """Those that clients see, in order."""
@@ -75,7 +75,7 @@ class Conversation:
         self._spoken.pop(item_id, None)
         self._emit(ItemDeleted(item_id))
 
-    def spoken(self, item_id: str, audio_end_ms: int) -> Spoken:
+    def spoken(self, item_id: str, audio_end_ms: int) -> SentItem:
         """How an item went to the line, at least `audio_end_ms` of it. Raises ItemMismatch: it did not."""
         spoken = self._spoken.get(item_id)
         if spoken is None:
@@ -85,7 +85,7 @@ class Conversation:
             raise ItemMismatch(f"Audio content of {sent_ms}ms is already shorter than {audio_end_ms}ms")
         return spoken
 
-    def truncate(self, item_id: str, spoken: Spoken, audio_end_ms: int) -> bool:
+    def truncate(self, item_id: str, spoken: SentItem, audio_end_ms: int) -> bool:
         """The caller heard only so much of it. Returns whether the conversation has other words now."""
         heard = ms_to_samples(audio_end_ms, self._rate)
         if audio_end_ms < round(samples_to_ms(spoken.sent, self._rate)):
@@ -108,6 +108,6 @@ class Conversation:
     def remember(self, reply: Reply) -> None:
         """How its item went to the line."""
         if item_id := reply.spoken_item:
-            self._spoken.setdefault(item_id, Spoken(tuple(reply.words), reply.sent, reply.telling))
+            self._spoken.setdefault(item_id, SentItem(tuple(reply.words), reply.sent, reply.telling))
             while len(self._spoken) > REMEMBERED_REPLIES:
                 del self._spoken[next(iter(self._spoken))]

@@ -63,6 +63,6 @@ class Dtmf:
     def _join(self, text: str) -> None:
         self._speaking.add(Item(self._call.ids.new("item"), text=text))
         self._speaking.interrupt()  # A client may have asked for a reply meanwhile.
-        self._speaking.owe("turn")
+        self._call.owed.turn()
         if not self._keypad.keys:
             self._call.go_on(WHAT)

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from voicepipe.call.conversation import Conversation
 from voicepipe.call.hearing import Hearing
-from voicepipe.call.quiet import Quiet
+from voicepipe.call.owed import Owed
 from voicepipe.call.speaking import Speaking
 
 LOOK_S = 0.1
@@ -14,7 +14,7 @@ LOOK_S = 0.1
 async def when_heard(
     hearing: Hearing,
     speaking: Speaking,
-    quiet: Quiet,
+    owed: Owed,
     conversation: Conversation,
     hang_up: Callable[[str], Awaitable[None]],
 ) -> None:
@@ -22,7 +22,7 @@ async def when_heard(
     last = conversation.last()
     # A voice over the last words becomes a turn, which is answered, or it was nothing. What comes of a tool that runs
     # is told.
-    while hearing.utterance or quiet.works:  # noqa: ASYNC110
+    while hearing.utterance or owed.works:  # noqa: ASYNC110
         await asyncio.sleep(LOOK_S)
-    if not (speaking.reply or speaking.waiting) and conversation.last() is last:
+    if not (speaking.reply or owed.waiting) and conversation.last() is last:
         await hang_up("agent")

@@ -1,6 +1,6 @@
 """The caller's side of one call: the ear, and the utterance that is being heard.
 
-The ear makes facts of sound, the recogniser makes others of words. `Turns` gets all of them; what is to be done about
+The ear makes facts of sound, the recogniser makes others of words. `TurnTaking` gets all of them; what is to be done about
 them is the turn machine's to say.
 """
 
@@ -32,7 +32,7 @@ GAP_S = 1.0
 """A client that sends nothing for so long has stopped sending: networks rarely stall for as long."""
 
 
-class Turns(Protocol):
+class TurnTaking(Protocol):
     """Who decides whose turn it is."""
 
     def feed(self, fact: Fact) -> None: ...
@@ -44,7 +44,7 @@ class Turns(Protocol):
 class Hearing:
     """One call's. `reads`: as `Utterance.settle` takes it."""
 
-    def __init__(self, studio: Studio, config: Config, jobs: Jobs, turns: Turns, reads: Reads) -> None:
+    def __init__(self, studio: Studio, config: Config, jobs: Jobs, turns: TurnTaking, reads: Reads) -> None:
         self.utterance: Utterance | None = None
         self.last: Utterance | None = None
         """The committed one, which may yet be reopened."""

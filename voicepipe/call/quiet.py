@@ -1,6 +1,7 @@
 """The caller says nothing: they are asked again, or hear that a tool still works for them."""
 
 from voicepipe.call.errands import Errands, bridged, talkative
+from voicepipe.call.owed import Owed
 from voicepipe.call.speaking import Speaking
 from voicepipe.turn.no_input import NoInput
 
@@ -8,8 +9,9 @@ from voicepipe.turn.no_input import NoInput
 class Quiet:
     """One call's silences. Times are samples of the caller's sound."""
 
-    def __init__(self, speaking: Speaking, errands: Errands) -> None:
+    def __init__(self, speaking: Speaking, owed: Owed, errands: Errands) -> None:
         self._speaking = speaking
+        self._owed = owed
         self._errands = errands
         self._silence = NoInput()
 
@@ -17,11 +19,6 @@ class Quiet:
     def goodbye(self) -> bool:
         """The last line has been asked for: the call ends once it was said, unless the caller comes back."""
         return self._silence.goodbye
-
-    @property
-    def works(self) -> bool:
-        """A tool of ours runs, or a reply is owed for what came of one: it is not for the caller to speak."""
-        return bool(self._errands.running() or self._speaking.results_owed())
 
     def back(self, now: int) -> None:
         """The caller is there."""
@@ -34,9 +31,9 @@ class Quiet:
     def passes(self, now: int) -> None:
         """Nobody speaks: say what is to be said then, if anything is."""
         speaking, settings = self._speaking, self._speaking.settings
-        if speaking.reply or speaking.waiting or settings.turn_detection is None:
+        if speaking.reply or self._owed.waiting or settings.turn_detection is None:
             return self.wait(now)
-        if self.works:
+        if self._owed.works:
             text = self._bridge(self._silence.work(now))
         else:
             text = self._silence.line(now, settings.agent)
@@ -48,7 +45,7 @@ class Quiet:
         much silence; "" for none."""
         running = self._errands.running()
         errand = talkative(running)
-        if not (errand and self._speaking.audible and self._speaking.answers_unasked):
+        if not (errand and self._speaking.audible and self._owed.answers_unasked):
             return ""
         if quiet_ms < errand.tool.while_running_every_ms:
             return ""

@@ -1,15 +1,12 @@
-"""The agent's side of one call: the reply that may be heard, the one that is prepared, and those that are owed."""
+"""The agent's side of one call: the reply that may be heard, the one and the one that is being prepared."""
 
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Literal, Protocol
-
-import msgspec
+from typing import Protocol
 
 from voicepipe.agent import CallSettings, SemanticVad
 from voicepipe.call.conversation import Conversation
-from voicepipe.call.errands import Errand
 from voicepipe.call.jobs import Jobs
 from voicepipe.call.reply import Reply
 from voicepipe.call.studio import Order, Studio
@@ -24,7 +21,7 @@ STANDS_S = 0.3
 """As long as a greeting waits for how a client wants its session: first words come later."""
 
 
-class Told(Protocol):
+class ReplyEvents(Protocol):
     """Who is told of replies: the call."""
 
     def reply_began(self) -> None:
@@ -41,13 +38,13 @@ class Speaking:
     """Owns replies, and is the one user of playout."""
 
     def __init__(
-        self, studio: Studio, conversation: Conversation, settings: CallSettings, jobs: Jobs, told: Told
+        self, studio: Studio, conversation: Conversation, settings: CallSettings, jobs: Jobs, told: ReplyEvents
     ) -> None:
         self.settings = settings
         self.reply: Reply | None = None
         """Committed; it may be heard until this is None again."""
-        self.waiting: set[str] = set()
-        """Why turns are not answered for now: keys that are still being pressed, a transfer."""
+        self.prompted = 0
+        """Replies so far that were made by the model, of all that stood in the conversation."""
         self._studio = studio
         self._conversation = conversation
         self._ending: list[Reply] = []
@@ -58,8 +55,6 @@ class Speaking:
         self._jobs = jobs
         self._told = told
         self._rehearsing: asyncio.Future[None] | None = None
-        self._owed: Literal["", "turn", "tool"] = ""
-        """What has come meanwhile for a reply to answer."""
 
     # Speculation.
 
@@ -144,7 +139,7 @@ class Speaking:
             self._studio.playout.restore()
         self.reply = self._latest = reply
         if reply.order.text is None:
-            self._owed = ""
+            self.prompted += 1
         reply.commit()
 
     def say(self, text: str) -> None:
@@ -214,66 +209,6 @@ class Speaking:
                 await self._studio.speaker.keep(text, voice=settings.voice, speed=settings.speed)
             except EngineError as error:
                 log.warning("cannot say %r ahead of time: %s", text, error)
-
-    # Waiting: turns are heard, and answered later.
-
-    @property
-    def answers(self) -> bool:
-        """The caller's turns lead to replies, now and without the client's asking."""
-        return self.answers_unasked and not self.waiting
-
-    @property
-    def answers_unasked(self) -> bool:
-        """They lead to replies without the client's asking."""
-        detection = self.settings.turn_detection
-        return detection is not None and detection.create_response
-
-    def wait(self, what: str) -> None:
-        """No turn is answered until `go_on` of the same."""
-        self.waiting.add(what)
-        self.discard()
-
-    def go_on(self, what: str) -> None:
-        """No longer wait for it; `catch_up` makes the reply that is owed."""
-        self.waiting.discard(what)
-
-    def tool_failed(self, call: ToolCall, why: str) -> None:
-        """A tool of ours that the model has called: it reads why, and says so."""
-        self._studio.used(call, f"Error: {why}")
-        self.owe("tool")
-
-    def owe(self, what: Literal["turn", "tool"]) -> None:
-        """A reply follows later: to a turn, unless the client asks for replies, or to a tool that has failed."""
-        if what == "tool" or self.answers_unasked:
-            self._owed = what
-
-    def catch_up(self) -> bool:
-        """Begin the reply that is owed, if there is one and nothing is in its way: also one that tells what came of a
-        tool which the caller has not been told of."""
-        results = self.results_owed()
-        if not (self._owed or results) or self.waiting or self.reply:
-            return False
-        settings = self.settings
-        if self._owed == "tool":  # A person hears that it failed before it is tried again.
-            settings = msgspec.structs.replace(settings, tool_choice="none")
-        elif results and settings.tool_choice != "none":  # Nobody has said anything that a tool could be forced upon.
-            settings = msgspec.structs.replace(settings, tool_choice="auto")
-        errands = self._studio.errands
-        errands.bring_up(results)
-        order = self._studio.order(settings)
-        if results:  # One reply for each; what the prompt has no room for is brought up after it.
-            errands.put_off(errands.known(order.prompt))
-        self.begin(order)
-        return True
-
-    def results_owed(self) -> list[Errand]:
-        """Tools of ours that are over: the caller has not been told of them, and no reply that would is under way."""
-        return self._studio.errands.owed() if self.answers_unasked and not self._client_works() else []
-
-    def _client_works(self) -> bool:
-        """A tool of the client's has been called: the client asks for the next reply itself, perhaps at once."""
-        last = self._conversation.last()
-        return last is not None and last.kind != "message"
 
     # The conversation, which a reply may be about to read.
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Protocol
 
 from voicepipe.call.jobs import Jobs
+from voicepipe.call.owed import Owed
 from voicepipe.call.speaking import Speaking
 from voicepipe.errors import TransferFailed
 from voicepipe.line import NO_TRANSFER, Line
@@ -22,7 +23,7 @@ WHAT = "transfer"
 """What the call waits for."""
 
 
-class Waits(Protocol):
+class WaitingCall(Protocol):
     """The call, which waits meanwhile."""
 
     def wait(self, what: str) -> None: ...
@@ -35,10 +36,11 @@ class Waits(Protocol):
 class Transfer:
     """One call's."""
 
-    def __init__(self, call_id: str, line: Line, speaking: Speaking, jobs: Jobs, call: Waits) -> None:
+    def __init__(self, call_id: str, line: Line, speaking: Speaking, owed: Owed, jobs: Jobs, call: WaitingCall) -> None:
         self._call_id = call_id
         self._line = line
         self._speaking = speaking
+        self._owed = owed
         self._jobs = jobs
         self._call = call
         self._under_way = False
@@ -87,7 +89,7 @@ class Transfer:
         return ""
 
     def _tell_model(self, asked: ToolCall, why: str) -> None:
-        self._speaking.tool_failed(asked, why)
+        self._owed.failed(asked, why)
 
     def _tell_caller(self, why: str) -> None:
         if (said := self._speaking.settings.agent.transfer_failed) and not self._speaking.making:

@@ -1,0 +1,87 @@
+"""Replies that come later: to turns that are heard while something else goes on, and to what came of tools."""
+
+from typing import Literal
+
+import msgspec
+
+from voicepipe.call.conversation import Conversation
+from voicepipe.call.errands import Errand, Errands
+from voicepipe.call.speaking import Speaking
+from voicepipe.call.studio import Studio
+from voicepipe.turn.prompt import ToolCall
+
+
+class Owed:
+    """One call's."""
+
+    def __init__(self, studio: Studio, conversation: Conversation, speaking: Speaking) -> None:
+        self.waiting: set[str] = set()
+        """Why turns are not answered for now: keys that are still being pressed, a transfer."""
+        self._studio = studio
+        self._errands: Errands = studio.errands
+        self._conversation = conversation
+        self._speaking = speaking
+        self._what: Literal["", "turn", "tool"] = ""
+        """What has come for a reply to answer."""
+        self._since = 0
+        """How many replies had been made by then: the next one answers it."""
+
+    @property
+    def answers(self) -> bool:
+        """The caller's turns lead to replies, now and without the client's asking."""
+        return self.answers_unasked and not self.waiting
+
+    @property
+    def answers_unasked(self) -> bool:
+        """They lead to replies without the client's asking."""
+        detection = self._speaking.settings.turn_detection
+        return detection is not None and detection.create_response
+
+    @property
+    def works(self) -> bool:
+        """A tool of ours runs, or a reply is owed for what came of one: it is not for the caller to speak."""
+        return bool(self._errands.running() or self._results())
+
+    def wait(self, what: str) -> None:
+        """No turn is answered until `go_on` of the same."""
+        self.waiting.add(what)
+        self._speaking.discard()
+
+    def go_on(self, what: str) -> None:
+        """No longer wait for it; `catch_up` makes the reply that is owed."""
+        self.waiting.discard(what)
+
+    def turn(self) -> None:
+        """A reply to a turn follows later, unless the client asks for replies."""
+        if self.answers_unasked:
+            self._what, self._since = "turn", self._speaking.prompted
+
+    def failed(self, call: ToolCall, why: str) -> None:
+        """Likewise to a tool of ours that the model has called: it reads why, and says so."""
+        self._studio.used(call, f"Error: {why}")
+        self._what, self._since = "tool", self._speaking.prompted
+
+    def catch_up(self) -> None:
+        """Begin the reply that is owed, if there is one and nothing is in its way: also one that tells what came of a
+        tool which the caller has not been told of."""
+        results, what = self._results(), self._what if self._speaking.prompted == self._since else ""
+        if not (what or results) or self.waiting or self._speaking.reply:
+            return
+        settings = self._speaking.settings
+        if what == "tool":  # A person hears that it failed before it is tried again.
+            settings = msgspec.structs.replace(settings, tool_choice="none")
+        elif results and settings.tool_choice != "none":  # Nobody has said anything that a tool could be forced upon.
+            settings = msgspec.structs.replace(settings, tool_choice="auto")
+        self._errands.bring_up(results)
+        order = self._studio.order(settings)
+        if results:  # One reply for each; what the prompt has no room for is brought up after it.
+            self._errands.put_off(self._errands.known(order.prompt))
+        self._speaking.begin(order)
+
+    def _results(self) -> list[Errand]:
+        return self._errands.owed() if self.answers_unasked and not self._client_works() else []
+
+    def _client_works(self) -> bool:
+        """A tool of the client's has been called: the client asks for the next reply itself, perhaps at once."""
+        last = self._conversation.last()
+        return last is not None and last.kind != "message"
