@@ -1,7 +1,7 @@
 """The caller's side of one call: the ear, and the utterance that is being heard.
 
-The ear makes facts of sound, the recogniser makes others of words. `TurnTaking` gets all of them; what is to be done about
-them is the turn machine's to say.
+The ear makes facts of sound, and the recogniser makes others of words. The turn machine, which `TurnTaking` feeds with
+them, says what is to be done.
 """
 
 import asyncio

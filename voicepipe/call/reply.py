@@ -6,21 +6,16 @@ it does, in the order of the wire's golden trace.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, suppress
-from dataclasses import replace
-
-import numpy as np
+from collections.abc import Sequence
 
 from voicepipe.audio import samples_to_ms
 from voicepipe.call.errands import Errand, called
-from voicepipe.call.ladder import Ladder, Rungs
+from voicepipe.call.ladder import Ladder
 from voicepipe.call.speech import Phrase
 from voicepipe.call.studio import Order, Studio
 from voicepipe.call.telling import Telling
+from voicepipe.call.voicing import Voicing
 from voicepipe.call.writer import Writer
-from voicepipe.errors import EngineBusy, OverQueued, RequestRefused
-from voicepipe.shown import shown
 from voicepipe.tasks import TaskGroup
 from voicepipe.turn.events import (
     Item,
@@ -32,12 +27,11 @@ from voicepipe.turn.events import (
     ReplyText,
 )
 from voicepipe.turn.history import cut_at
-from voicepipe.turn.phrases import ends_sentence, sentences
+from voicepipe.turn.phrases import ends_sentence
 from voicepipe.turn.prompt import ToolCall
 from voicepipe.turn.timing import Hop, TurnRecord
 
 log = logging.getLogger(__name__)
-EMPTY = np.empty(0, np.int16)
 READY_PIECES = 3
 """Pieces that are made ahead of the gate or of playout's queue; a full queue holds up the model's stream."""
 
@@ -66,11 +60,11 @@ class Reply:
         """Where on the line it begins."""
         self._studio = studio
         self._gate = asyncio.Event()
-        self._ladder = Ladder(studio.ladder, record, studio.clock)
+        self._ladder = ladder = Ladder(studio.ladder, record, studio.clock)
         self._pieces: asyncio.Queue[Phrase | ToolCall | None] = asyncio.Queue(READY_PIECES)
-        self._writer = Writer(studio, order, record, self.telling, self._ladder, self._gate, self._pieces)
+        self._writer = Writer(studio, order, record, self.telling, ladder, self._gate, self._pieces)
+        self._voicing = Voicing(studio, order, record, self.telling, ladder, self._writer, self._pieces)
         self._items: list[Item] = []
-        self._failure = ""
 
     @property
     def over(self) -> bool:
@@ -99,7 +93,7 @@ class Reply:
     @property
     def failed(self) -> bool:
         """An engine failed: what is said instead is the fallback."""
-        return bool(self._failure)
+        return bool(self._voicing.failure)
 
     @property
     def spoken(self) -> bool:
@@ -132,14 +126,15 @@ class Reply:
         """Make and play the reply; returns when the line has all of it."""
         self._stamp("prepare")
         async with TaskGroup() as tasks:
-            making = tasks.create_task(self._make())
-            ladder = tasks.create_task(self._climb(making))
+            making = tasks.create_task(self._voicing.make())
+            await self._gate.wait()
+            ladder = tasks.create_task(self._voicing.climb(making))
             await self._play()
             ladder.cancel()
         limit = self.order.settings.max_tokens
-        if self._failure:
+        if self._voicing.failure:
             self.telling.broke_off(self.sent)
-            self._finish("failed", self._failure)
+            self._finish("failed", self._voicing.failure)
         elif limit is not None and self._writer.tokens >= limit:
             self._finish("incomplete", "max_output_tokens")
         else:
@@ -183,58 +178,9 @@ class Reply:
     def _ms(self, samples: int) -> int:
         return round(samples_to_ms(samples, self._studio.speaker.out_rate))
 
-    # Making: model -> phrases -> speech.
-
-    async def _make(self) -> None:
-        try:
-            source = self._writer.texts() if self.order.text is None else self._fixed(self.order.text)
-            async with aclosing(source) as texts:
-                async for text in texts:
-                    await self._say(text)
-        except Exception as error:  # Also one that no engine should raise: it ends this reply, and not the call.
-            self._failure = shown(error, f"reply {self.id}")
-            self.record.refused = isinstance(error, RequestRefused | OverQueued)
-            self.record.broken = not isinstance(error, RequestRefused | EngineBusy)
-            with suppress(Exception):  # The voice itself may be what failed.
-                await self._say(self.order.settings.agent.fallback, at_once=True)
-        await self._pieces.put(None)
-
-    async def _fixed(self, text: str) -> AsyncGenerator[str, None]:
-        """Sentence by sentence, so that the first is heard while others are made; as a whole if it was made before."""
-        settings = self.order.settings
-        if self.spoken and self._studio.speaker.has(text, voice=settings.voice, speed=settings.speed):
-            yield text
-            return
-        for sentence in sentences(text):
-            yield sentence
-
-    async def _say(self, text: str, *, at_once: bool = False) -> None:
-        self._stamp("phrase")
-        first, self._writer.awaited = self._writer.awaited, False
-        async with aclosing(self._voiced(text, first, at_once=at_once)) as phrases:
-            while (phrase := await self._ladder.next(phrases)) is not None:
-                if self.spoken:
-                    self._stamp("speech")
-                self._ladder.answering = True
-                await self._pieces.put(replace(phrase, stand_in=at_once, answer=self.telling.answer))
-
-    async def _voiced(self, text: str, first: bool, *, at_once: bool = False) -> AsyncGenerator[Phrase, None]:
-        """`at_once`: something is amiss. Another voice or speed, the agent's own, is better than to wait."""
-        settings, agent = self.order.settings, self.order.settings.agent
-        if not self.spoken:
-            yield Phrase(text, EMPTY)
-            return
-        speaker, voice, speed = self._studio.speaker, settings.voice, settings.speed
-        if at_once and not speaker.has(text, voice=voice, speed=speed):
-            if speaker.has(text, voice=agent.voice, speed=agent.speed):
-                voice, speed = agent.voice, agent.speed
-        async for phrase in speaker.say(text, voice=voice, speed=speed, first=first):
-            yield phrase
-
     # Playing: behind the gate.
 
     async def _play(self) -> None:
-        await self._gate.wait()
         playout = self._studio.playout
         if self.spoken:
             self._place = playout.begin(self._phrase_begins, self._audible)
@@ -311,34 +257,6 @@ class Reply:
         self._join(item)
         self._studio.emit(ReplyItemDone(self.id, item))
         self._items.append(item)
-
-    # Late: the deadline ladder.
-
-    async def _climb(self, making: "asyncio.Task[None]") -> None:
-        agent = self.order.settings.agent
-
-        async def acknowledge() -> None:
-            if self.spoken and agent.acknowledgement and not self._writer.talks:
-                await self._stand_in(f"{agent.acknowledgement} ", instead=False)
-
-        async def fall_back() -> None:
-            making.cancel()
-            await self._stand_in(agent.fallback)
-            await self._pieces.put(None)
-
-        await self._gate.wait()
-        await self._ladder.climb(Rungs(self._writer.cutter.hurry, acknowledge, fall_back))
-
-    async def _stand_in(self, text: str, *, instead: bool = True) -> None:
-        """Say it `instead` of the answer, or before it: not if that has come meanwhile."""
-        with suppress(Exception):
-            async with aclosing(self._voiced(text, first=True, at_once=True)) as phrases:
-                phrase = await self._ladder.next(phrases, rung=True)
-                if self._ladder.answering and not instead:
-                    return
-                while phrase is not None:
-                    await self._pieces.put(replace(phrase, stand_in=True))
-                    phrase = await self._ladder.next(phrases, rung=True)
 
     def _finish(self, status: ReplyStatus, reason: str) -> None:
         if self.over:

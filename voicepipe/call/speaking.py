@@ -1,4 +1,4 @@
-"""The agent's side of one call: the reply that may be heard, the one and the one that is being prepared."""
+"""The agent's side of one call: the reply that may be heard, and the one that is being prepared."""
 
 import asyncio
 import logging

@@ -1,0 +1,124 @@
+"""The making half of ONE reply: text (`writer.py`) -> phrases -> speech, and what is said while that is late."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from dataclasses import replace
+
+import numpy as np
+
+from voicepipe.call.ladder import Ladder, Rungs
+from voicepipe.call.speech import Phrase
+from voicepipe.call.studio import Order, Studio
+from voicepipe.call.telling import Telling
+from voicepipe.call.writer import Writer
+from voicepipe.errors import EngineBusy, OverQueued, RequestRefused
+from voicepipe.shown import shown
+from voicepipe.turn.phrases import sentences
+from voicepipe.turn.prompt import ToolCall
+from voicepipe.turn.timing import Hop, TurnRecord
+
+EMPTY = np.empty(0, np.int16)
+
+
+class Voicing:
+    """Made for one reply, whose writer, ladder, telling and queue of pieces it shares. None in the queue: no more
+    come."""
+
+    def __init__(
+        self,
+        studio: Studio,
+        order: Order,
+        record: TurnRecord,
+        telling: Telling,
+        ladder: Ladder,
+        writer: Writer,
+        pieces: "asyncio.Queue[Phrase | ToolCall | None]",
+    ) -> None:
+        self.failure = ""
+        """An engine failed, as its caller may read it: what is said instead is the fallback."""
+        self._studio = studio
+        self._order = order
+        self._record = record
+        self._telling = telling
+        self._ladder = ladder
+        self._writer = writer
+        self._pieces = pieces
+        self._spoken = order.settings.modality == "audio"
+
+    async def make(self) -> None:
+        """All of it; what fails is replaced by the fallback."""
+        try:
+            source = self._writer.texts() if self._order.text is None else self._fixed(self._order.text)
+            async with aclosing(source) as texts:
+                async for text in texts:
+                    await self._say(text)
+        except Exception as error:  # Also one that no engine should raise: it ends this reply, and not the call.
+            self.failure = shown(error, f"reply to {self._record.turn_id}")
+            self._record.refused = isinstance(error, RequestRefused | OverQueued)
+            self._record.broken = not isinstance(error, RequestRefused | EngineBusy)
+            with suppress(Exception):  # The voice itself may be what failed.
+                await self._say(self._order.settings.agent.fallback, at_once=True)
+        await self._pieces.put(None)
+
+    async def _fixed(self, text: str) -> AsyncGenerator[str, None]:
+        """Sentence by sentence, so that the first is heard while others are made; as a whole if it was made before."""
+        settings = self._order.settings
+        if self._spoken and self._studio.speaker.has(text, voice=settings.voice, speed=settings.speed):
+            yield text
+            return
+        for sentence in sentences(text):
+            yield sentence
+
+    async def _say(self, text: str, *, at_once: bool = False) -> None:
+        self._stamp("phrase")
+        first, self._writer.awaited = self._writer.awaited, False
+        async with aclosing(self._voiced(text, first, at_once=at_once)) as phrases:
+            while (phrase := await self._ladder.next(phrases)) is not None:
+                if self._spoken:
+                    self._stamp("speech")
+                self._ladder.answering = True
+                await self._pieces.put(replace(phrase, stand_in=at_once, answer=self._telling.answer))
+
+    async def _voiced(self, text: str, first: bool, *, at_once: bool = False) -> AsyncGenerator[Phrase, None]:
+        """`at_once`: something is amiss. Another voice or speed, the agent's own, is better than to wait."""
+        settings, agent = self._order.settings, self._order.settings.agent
+        if not self._spoken:
+            yield Phrase(text, EMPTY)
+            return
+        speaker, voice, speed = self._studio.speaker, settings.voice, settings.speed
+        if at_once and not speaker.has(text, voice=voice, speed=speed):
+            if speaker.has(text, voice=agent.voice, speed=agent.speed):
+                voice, speed = agent.voice, agent.speed
+        async for phrase in speaker.say(text, voice=voice, speed=speed, first=first):
+            yield phrase
+
+    async def climb(self, making: "asyncio.Task[None]") -> None:
+        """Say what fills the silence, or replaces the answer, if it is late after the commit. `making` runs `make`."""
+        agent = self._order.settings.agent
+
+        async def acknowledge() -> None:
+            if self._spoken and agent.acknowledgement and not self._writer.talks:
+                await self._stand_in(f"{agent.acknowledgement} ", instead=False)
+
+        async def fall_back() -> None:
+            making.cancel()
+            await self._stand_in(agent.fallback)
+            await self._pieces.put(None)
+
+        await self._ladder.climb(Rungs(self._writer.cutter.hurry, acknowledge, fall_back))
+
+    async def _stand_in(self, text: str, *, instead: bool = True) -> None:
+        """Say it `instead` of the answer, or before it: not if that has come meanwhile."""
+        with suppress(Exception):
+            async with aclosing(self._voiced(text, first=True, at_once=True)) as phrases:
+                phrase = await self._ladder.next(phrases, rung=True)
+                if self._ladder.answering and not instead:
+                    return
+                while phrase is not None:
+                    await self._pieces.put(replace(phrase, stand_in=True))
+                    phrase = await self._ladder.next(phrases, rung=True)
+
+    def _stamp(self, hop: Hop) -> None:
+        if not self._writer.over:
+            self._record.stamp(hop, self._studio.clock())
