@@ -80,6 +80,57 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+ROOMS = [page for page in PAGES if page.name == "README.md" and (page.parent / "__init__.py").exists()]
+"""The pages of folders with code: what the folder is for, its files in reading order, its decisions."""
+
+
+def decisions() -> list[tuple[str, str]]:
+    """All decisions: the heading ("D17. What was decided") and the page that has it."""
+    return [
+        (heading, page.relative_to(ROOT).as_posix())
+        for page in PAGES
+        for heading in re.findall(r"^### (D\d+\. .*)$", page.read_text(), re.MULTILINE)
+    ]
+
+
+def index() -> dict[str, tuple[str, str]]:
+    """DESIGN's index: number -> heading and page of the decision."""
+    entries = re.findall(r"^- \[(D\d+)\]\((.*?)#.*?\) (.*)\.$", (ROOT / "DESIGN.md").read_text(), re.MULTILINE)
+    return {number: (f"{number}. {title}", page) for number, page, title in entries}
+
+
+def test_the_index_has_each_decision_once_and_where_it_stands() -> None:
+    assert sorted(index().values()) == sorted(decisions())
+
+
+def test_decisions_that_are_named_exist() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    known = index()
+    for name in tracked.splitlines():
+        path = ROOT / name
+        if path.suffix in (".md", ".py", ".toml", ".js", ".html") and path.exists():
+            unknown = set(re.findall(r"\bD\d{1,3}\b", path.read_text())) - known.keys()
+            assert not unknown, f"{name} names {', '.join(sorted(unknown))}: not in DESIGN's index"
+
+
+@pytest.mark.parametrize("page", [ROOT / "DESIGN.md", *ROOMS], ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_files_that_are_named_exist(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for name in re.findall(r"`(\w[\w./-]*(?:\.(?:py|js|toml|md)|/))`", text):
+        assert any((folder / name).exists() for folder in (page.parent, ROOT / "voicepipe", ROOT)), f"no {name}"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in ROOMS if page.is_relative_to(ROOT / "voicepipe")],
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
+)
+def test_a_folders_page_names_all_its_files(page: Path) -> None:
+    names = {path.name for path in page.parent.glob("*.py") if not path.name.startswith("__")}
+    missing = names - set(re.findall(r"`(\w+\.py)`", page.read_text()))
+    assert not missing, f"{page.relative_to(ROOT)} does not say what these are for: {', '.join(sorted(missing))}"
+
+
 def test_the_vllm_that_is_said_to_be_missing_is_the_one_that_was_tried() -> None:
     assert f" {INSTALLS['vllm']}\n" in (ROOT / "README.md").read_text()
 
