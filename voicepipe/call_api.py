@@ -139,6 +139,11 @@ class CallControl(Protocol):
         """Let go of everything: it has run, or never will. Safe to call twice."""
 
 
+Observer = Callable[[CallEvent], None]
+"""Watches a call: gets each of its events as it happens, on the event loop, and must not wait. The Realtime convention,
+the dashboard and admission each are one."""
+
+
 class Seat(Protocol):
     """An admitted caller's place in a PoP; given back when the context of `PopApi.admit` ends."""
 
@@ -146,8 +151,8 @@ class Seat(Protocol):
     def owner(self) -> str:
         """The name of the tenant who has it."""
 
-    def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
-        """Make the call. Events come through `on_event`, synchronously, on the event loop."""
+    def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
+        """Make the call, which `observer` watches beside the PoP's own observers, after them."""
 
 
 class DashboardApi(Protocol):

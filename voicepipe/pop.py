@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +19,7 @@ from voicepipe.call.call import Call
 from voicepipe.call.control import Control
 from voicepipe.call.first_words import get_to_know
 from voicepipe.call.rehearsed import Rehearsed
-from voicepipe.call_api import CallControl, Seat, Tenant
+from voicepipe.call_api import CallControl, Observer, Seat, Tenant
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, no_voice, open_agents
 from voicepipe.config.credentials import keys, operator_key
@@ -127,18 +127,27 @@ class _Seat:
     owner: str
     watched: LiveCall
 
-    def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
+    def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         pop = self.pop
         call_id = call_ids.new(pop.config.pop.id)
         self.watched.answered(call_id, line, time.time(), settings.origin.caller)
-
-        def emit(event: CallEvent) -> None:
-            pop.note(self.owner, call_id, event)
-            self.watched.note(event, time.time())
-            on_event(event)
-
+        observers = partial(pop.note, self.owner, call_id), self._listed, observer
         begin_tool = partial(pop.tools.begin, tenant=self.watched.tenant)
-        return Control(Call(call_id, line, settings, pop.engines, pop.config, begin_tool, emit, time.monotonic))
+        return Control(Call(call_id, line, settings, pop.engines, pop.config, begin_tool, _each(observers),
+                            time.monotonic))  # fmt: skip
+
+    def _listed(self, event: CallEvent) -> None:
+        self.watched.note(event, time.time())
+
+
+def _each(observers: Sequence[Observer]) -> Observer:
+    """All of them as one, in this order."""
+
+    def tell(event: CallEvent) -> None:
+        for observer in observers:
+            observer(event)
+
+    return tell
 
 
 class Pop:

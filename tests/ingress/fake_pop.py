@@ -12,7 +12,7 @@ import numpy as np
 
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.audio import BLOCK, Pcm, dbfs
-from voicepipe.call_api import CallControl, ReplyRequest, Seat, Size, Tenant, Tokens
+from voicepipe.call_api import CallControl, Observer, ReplyRequest, Seat, Size, Tenant, Tokens
 from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import (
     ConfigError,
@@ -300,8 +300,8 @@ class FakePop:
         finally:
             self.live -= 1
 
-    def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
-        call = FakeCall(line, settings, on_event, self.packets, self.pace)
+    def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
+        call = FakeCall(line, settings, observer, self.packets, self.pace)
         self.calls.append(call)
         return self.wrap(call)
 
