@@ -10,6 +10,7 @@ import msgspec
 
 from voicepipe.agent import Agent, CallSettings, Part, ToolSpec
 from voicepipe.config import Config
+from voicepipe.errors import Reason
 from voicepipe.health import Health, Status
 from voicepipe.line import Line
 from voicepipe.turn.events import CallEvent, Item
@@ -165,6 +166,21 @@ class DashboardApi(Protocol):
         """One turn in full, ready to be encoded; None if it is not kept any more, or not `tenant`'s."""
 
 
+DoorKind = Literal["websocket", "webrtc", "sip", "twilio", "telnyx"]
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """A call that was not taken. What is unknown, since the caller was turned away before, is empty."""
+
+    reason: Reason
+    door: DoorKind
+    """At which it was refused."""
+    tenant: str = ""
+    agent: str = ""
+    status: int = 0
+    """What the caller was given: an HTTP status, a SIP code or a WebSocket's close code; 0: none of these."""
+
+
 class KeyHolders(Protocol):
     """Whose keys open a door."""
 
@@ -230,7 +246,11 @@ class PopApi(KeyHolders, Protocol):
     def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> AbstractContextManager[Seat]:
         """A place for one call. `leaving`: a place that is given back for it at once, and so does not count.
 
-        Raises PopFull, of which TenantFull is a kind, Draining, EngineDown."""
+        Raises PopFull, of which TenantFull and PopLate are kinds, Draining, EngineDown. The door answers its caller,
+        and tells `refused`."""
+
+    def refused(self, refusal: Refusal) -> None:
+        """A call was refused, by the PoP or by its door. Told once for each, by the door; it costs a counter."""
 
     @property
     def status(self) -> Status:
