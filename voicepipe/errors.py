@@ -124,7 +124,7 @@ class Unauthorized(Refused):
 class PopFull(Refused):
     """Every slot is taken."""
 
-    reason = "full"
+    reason: ClassVar[Reason] = "full"
 
 
 class PopLate(PopFull):

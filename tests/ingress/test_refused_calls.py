@@ -101,10 +101,10 @@ async def test_by_http_for_want_of_a_place(
 async def test_by_http_for_want_of_a_right(
     door: DoorKind, key: dict[str, str], refusal: tuple[Reason, str, str, int]
 ) -> None:
-    pop, (reason, *rest) = keyed(), refusal
+    pop, (reason, tenant, agent, status) = keyed(), refusal
     async with serving(pop) as address:
-        assert await asked(door, address, **key) == refusal[-1]
-    assert pop.refusals == [Refusal(reason, door, *rest)]
+        assert await asked(door, address, **key) == status
+    assert pop.refusals == [Refusal(reason, door, tenant, agent, status)]
 
 
 @pytest.mark.parametrize("door", HTTP)

@@ -36,8 +36,8 @@ class Refusals:
     def add(self, refusal: Refusal, now: float) -> None:
         step = int(now // STEP_S)
         for begun in range(max(self._step, step - STEPS) + 1, step + 1):
-            for ring in self._counts.values():
-                ring[begun % STEPS] = 0
+            for counts in self._counts.values():
+                counts[begun % STEPS] = 0
         self._step = max(self._step, step)
         counted = _Counted(refusal.tenant, refusal.reason, refusal.door)
         ring = self._counts.get(counted)
