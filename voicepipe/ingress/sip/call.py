@@ -211,7 +211,7 @@ class SipCall:
         """Keys, as old gateways send them."""
         if request.body and request.content_type not in ("application/dtmf-relay", "application/dtmf"):
             raise SipRefusal(415, "Unsupported Media Type", f"an INFO of {request.content_type}",
-                          (("Accept", "application/dtmf-relay, application/dtmf"),))  # fmt: skip
+                             (("Accept", "application/dtmf-relay, application/dtmf"),))  # fmt: skip
         request.respond(200, "OK", tag=self.dialog.id.ours)
         if pressed := _KEY.search(request.body):
             self.realtime.press(pressed[1].upper())
