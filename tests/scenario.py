@@ -29,7 +29,7 @@ from voicepipe.engines.scripted import (
 )
 from voicepipe.errors import CallError, TransferFailed
 from voicepipe.ingress.pacing import by_timer
-from voicepipe.line import Hear, Pump
+from voicepipe.line import HIDDEN, Hear, Network, Pump
 from voicepipe.turn.events import CallEvent, Item
 
 
@@ -215,8 +215,8 @@ class ScenarioLine:
     async def pace(self, pump: Pump, wake: asyncio.Event) -> None:
         await by_timer(pump, wake)
 
-    def network(self) -> str | None:
-        return None
+    def network(self) -> Network:
+        return HIDDEN
 
     def played(self) -> int:
         return self._samples - self._unplayed()

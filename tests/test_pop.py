@@ -15,6 +15,7 @@ import voicepipe.pop
 from tests.ports import free_port
 from tests.scenario import ScenarioLine, load
 from voicepipe.agent import CallSettings
+from voicepipe.call_api import Refusal
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.config.engine_config import DelaysConfig
@@ -196,7 +197,10 @@ async def test_the_dashboard_knows_of_calls_and_of_those_that_were_refused(make)
         assert (row.id, row.agent, row.line, row.tenant) == (call.id, "front-desk", "scenario", "local")
         with pytest.raises(PopFull), pop.admit(local, agent):
             pass
-        assert pop.dashboard.view(None, 5).refused == 1
+        pop.refused(Refusal("full", "websocket", local.name, agent.name, 503))
+        pop.refused(Refusal("forbidden", "sip", status=403))
+        view = pop.dashboard.view(None, 5)
+        assert (view.refused, view.refusals) == (1, {"full": 1, "forbidden": 1}), "only one had asked for a place"
     assert not pop.dashboard.view(None, 5).calls
 
 

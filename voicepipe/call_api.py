@@ -10,6 +10,7 @@ import msgspec
 
 from voicepipe.agent import Agent, CallSettings, Part, ToolSpec
 from voicepipe.config import Config
+from voicepipe.errors import Reason
 from voicepipe.health import Health, Status
 from voicepipe.line import Line
 from voicepipe.turn.events import CallEvent, Item
@@ -139,6 +140,11 @@ class CallControl(Protocol):
         """Let go of everything: it has run, or never will. Safe to call twice."""
 
 
+Observer = Callable[[CallEvent], None]
+"""Watches a call: gets each of its events as it happens, on the event loop, and must not wait. The Realtime convention,
+the dashboard and admission each are one."""
+
+
 class Seat(Protocol):
     """An admitted caller's place in a PoP; given back when the context of `PopApi.admit` ends."""
 
@@ -146,8 +152,8 @@ class Seat(Protocol):
     def owner(self) -> str:
         """The name of the tenant who has it."""
 
-    def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
-        """Make the call. Events come through `on_event`, synchronously, on the event loop."""
+    def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
+        """Make the call, which `observer` watches beside the PoP's own observers, after them."""
 
 
 class DashboardApi(Protocol):
@@ -158,6 +164,21 @@ class DashboardApi(Protocol):
 
     def turn(self, tenant: str | None, turn_id: str) -> msgspec.Struct | None:
         """One turn in full, ready to be encoded; None if it is not kept any more, or not `tenant`'s."""
+
+
+DoorKind = Literal["websocket", "webrtc", "sip", "twilio", "telnyx"]
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """A call that was not taken. What is unknown, since the caller was turned away before, is empty."""
+
+    reason: Reason
+    door: DoorKind
+    """At which it was refused."""
+    tenant: str = ""
+    agent: str = ""
+    status: int = 0
+    """What the caller was given: an HTTP status, a SIP code or a WebSocket's close code; 0: none of these."""
 
 
 class KeyHolders(Protocol):
@@ -225,7 +246,11 @@ class PopApi(KeyHolders, Protocol):
     def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> AbstractContextManager[Seat]:
         """A place for one call. `leaving`: a place that is given back for it at once, and so does not count.
 
-        Raises PopFull, of which TenantFull is a kind, Draining, EngineDown."""
+        Raises PopFull, of which TenantFull and PopLate are kinds, Draining, EngineDown. The door answers its caller,
+        and tells `refused`."""
+
+    def refused(self, refusal: Refusal) -> None:
+        """A call was refused, by the PoP or by its door. Told once for each, by the door; it costs a counter."""
 
     @property
     def status(self) -> Status:

@@ -11,7 +11,8 @@ VoicepipeError
  |    +-- RequestRefused    it is well, and does not take this request: too long, or a tool that it cannot read
  +-- Refused                a call or a request that is turned away
  |    +-- Unauthorized      no key, a wrong key or an expired one
- |    +-- PopFull           every slot is taken, or one more call would miss the budget
+ |    +-- PopFull           every slot is taken
+ |    |    +-- PopLate      one more call would be answered late
  |    |    +-- TenantFull   every slot of the caller's tenant is taken
  |    +-- CallFull          as many clients as may be are connected to one call
  |    +-- Draining          the PoP takes no new calls
@@ -38,10 +39,33 @@ Every message is one sentence for the person who reads it, and says what to do a
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 if TYPE_CHECKING:
     from asyncio import Future
+
+Reason = Literal[
+    "full",
+    "late",
+    "tenant_full",
+    "draining",
+    "engine_down",
+    "no_port",
+    "sender_full",
+    "too_many_requests",
+    "unauthorized",
+    "forbidden",
+    "bad_signature",
+    "not_briefed",
+    "no_route",
+    "unknown_agent",
+    "not_acceptable",
+    "bad_request",
+    "refused",
+    "error",
+]
+"""Why a call is refused: a code for programs. "sender_full": a SIP trunk or user has all the calls that it may have;
+"refused" and "error": for another reason of ours, and by a fault of ours. People read the error's text instead."""
 
 
 def cause(error: BaseException) -> BaseException:
@@ -88,13 +112,25 @@ class EngineDead(EngineError):
 class Refused(VoicepipeError):
     """A call or a request that is turned away."""
 
+    reason: ClassVar[Reason] = "refused"
+
 
 class Unauthorized(Refused):
     """No key, a wrong key or an expired one."""
 
+    reason = "unauthorized"
+
 
 class PopFull(Refused):
-    """Every slot is taken, or one more call would miss the latency budget."""
+    """Every slot is taken."""
+
+    reason: ClassVar[Reason] = "full"
+
+
+class PopLate(PopFull):
+    """One more call would be answered later than the latency budget, or while the event loop is late."""
+
+    reason = "late"
 
 
 class CallFull(Refused):
@@ -104,17 +140,25 @@ class CallFull(Refused):
 class TenantFull(PopFull):
     """Every slot of the caller's tenant is taken, whatever the PoP has."""
 
+    reason = "tenant_full"
+
 
 class Draining(Refused):
     """The PoP takes no new calls."""
+
+    reason = "draining"
 
 
 class EngineDown(Refused):
     """An engine ended, hangs or fails; until it is ready again the PoP takes no new calls."""
 
+    reason = "engine_down"
+
 
 class NoPort(Refused):
     """No network port can be had for a call's sound."""
+
+    reason = "no_port"
 
 
 class TooManySecrets(Refused):
@@ -124,9 +168,13 @@ class TooManySecrets(Refused):
 class OverShare(Refused):
     """What a key has asked for by HTTP took more of the event loop's time than its share."""
 
+    reason = "too_many_requests"
+
 
 class NotBriefed(Refused):
     """What a caller's `ek_` key was made for has not come from the directory, which the bus may be cut off from."""
+
+    reason = "not_briefed"
 
 
 class NoPop(Refused):

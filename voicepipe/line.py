@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+import msgspec
+
 from voicepipe.audio import Block, Pcm
 
 Hear = Callable[[Block], None]
@@ -15,6 +17,21 @@ Pump = Callable[[], float | None]
 
 NO_TRANSFER = "this caller cannot be transferred: only phone calls can"
 TAKES_NO_KEYS = "Keys are sent to telephones, and this caller has none."
+
+
+class Network(msgspec.Struct, frozen=True, kw_only=True):
+    """How the network to a caller fares, since the call began. None: the line does not know."""
+
+    loss_percent: float | None = None
+    """Of the caller's packets, those that did not come."""
+    jitter_ms: float | None = None
+    """Of their arrival."""
+    rtt_ms: float | None = None
+    """A round trip, by the caller's last report."""
+
+
+HIDDEN = Network()
+"""By TCP, which sends again what is lost and tells nobody."""
 
 
 class Line(Protocol):
@@ -56,8 +73,8 @@ class Line(Protocol):
     def played(self) -> int:
         """Samples at `out_rate` that the caller has heard since the answer."""
 
-    def network(self) -> str | None:
-        """How the network to the caller fares, in a few words; None: the line does not know."""
+    def network(self) -> Network:
+        """How the network to the caller fares."""
 
     async def transfer(self, target: str) -> None:
         """Send the caller to `target`, a phone number or an address of the line's network. Returns once somebody there

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +19,7 @@ from voicepipe.call.call import Call
 from voicepipe.call.control import Control
 from voicepipe.call.first_words import get_to_know
 from voicepipe.call.rehearsed import Rehearsed
-from voicepipe.call_api import CallControl, Seat, Tenant
+from voicepipe.call_api import CallControl, Observer, Refusal, Seat, Tenant
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, no_voice, open_agents
 from voicepipe.config.credentials import keys, operator_key
@@ -27,7 +27,7 @@ from voicepipe.directory.bus import Bus
 from voicepipe.directory.report import Condition
 from voicepipe.engines.base import Answering, Choosy, Engines, Lends
 from voicepipe.engines.loader import loaded
-from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, PopFull, Refused, TenantFull
+from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, PopFull, PopLate, TenantFull
 from voicepipe.health import Health, Status
 from voicepipe.line import Line
 from voicepipe.membership import Membership
@@ -127,18 +127,27 @@ class _Seat:
     owner: str
     watched: LiveCall
 
-    def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
+    def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         pop = self.pop
         call_id = call_ids.new(pop.config.pop.id)
         self.watched.answered(call_id, line, time.time(), settings.origin.caller)
-
-        def emit(event: CallEvent) -> None:
-            pop.note(self.owner, call_id, event)
-            self.watched.note(event, time.time())
-            on_event(event)
-
+        observers = partial(pop.note, self.owner, call_id), self._listed, observer
         begin_tool = partial(pop.tools.begin, tenant=self.watched.tenant)
-        return Control(Call(call_id, line, settings, pop.engines, pop.config, begin_tool, emit, time.monotonic))
+        return Control(Call(call_id, line, settings, pop.engines, pop.config, begin_tool, _each(observers),
+                            time.monotonic))  # fmt: skip
+
+    def _listed(self, event: CallEvent) -> None:
+        self.watched.note(event, time.time())
+
+
+def _each(observers: Sequence[Observer]) -> Observer:
+    """All of them as one, in this order."""
+
+    def tell(event: CallEvent) -> None:
+        for observer in observers:
+            observer(event)
+
+    return tell
 
 
 class Pop:
@@ -200,11 +209,7 @@ class Pop:
 
     @contextmanager
     def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> Iterator[_Seat]:
-        try:
-            self._check(tenant, leaving)
-        except Refused:
-            self.dashboard.refused(tenant.name)
-            raise
+        self._check(tenant, leaving)
         self._calls[tenant.name] = self._calls.get(tenant.name, 0) + 1
         self._empty.clear()
         try:
@@ -214,6 +219,9 @@ class Pop:
             self._calls[tenant.name] -= 1
             if not self.calls:
                 self._empty.set()
+
+    def refused(self, refusal: Refusal) -> None:
+        self.dashboard.refused(refusal)
 
     def _check(self, tenant: Tenant, leaving: Seat | None) -> None:
         """Raises Refused: there is no place for one more call, even if that one leaves."""
@@ -229,12 +237,12 @@ class Pop:
         if (predicted := self._predicted_ms(tenant.name, Calls(all_calls, mine))) > (
             budget := self.config.pop.budget_ms
         ):
-            raise PopFull(
+            raise PopLate(
                 f"One more call would be answered after {predicted:.0f} ms, over this PoP's budget of {budget} ms; "
                 "try again later, or another PoP."
             )
         if self._lags(all_calls):
-            raise PopFull(
+            raise PopLate(
                 f"The event loop of this PoP is more than {self.config.pop.loop_lag_ms} ms late with {all_calls} calls "
                 "(pop.loop_lag_ms): its processor serves no more; try again later, or another PoP."
             )

@@ -12,7 +12,7 @@ import numpy as np
 
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.audio import BLOCK, Pcm, dbfs
-from voicepipe.call_api import CallControl, ReplyRequest, Seat, Size, Tenant, Tokens
+from voicepipe.call_api import CallControl, Observer, Refusal, ReplyRequest, Seat, Size, Tenant, Tokens
 from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import (
     ConfigError,
@@ -264,6 +264,7 @@ class FakePop:
         self.live = 0
         self.wrap: Callable[[FakeCall], CallControl] = lambda call: call
         self.dashboard = Dashboard(config.pop, self.health)
+        self.refusals: list[Refusal] = []
 
     def agent(self, name: str | None) -> Agent:
         try:
@@ -300,8 +301,12 @@ class FakePop:
         finally:
             self.live -= 1
 
-    def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
-        call = FakeCall(line, settings, on_event, self.packets, self.pace)
+    def refused(self, refusal: Refusal) -> None:
+        self.refusals.append(refusal)
+        self.dashboard.refused(refusal)
+
+    def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
+        call = FakeCall(line, settings, observer, self.packets, self.pace)
         self.calls.append(call)
         return self.wrap(call)
 

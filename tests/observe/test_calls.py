@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from tests.scenario import load, play
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
+from voicepipe.line import Network
 from voicepipe.observe.calls import LiveCall, LiveCalls
 from voicepipe.observe.turns import FullTurn, Turns
 from voicepipe.turn.events import CallEnded, CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted
@@ -88,6 +89,25 @@ def test_live_calls_are_listed_until_their_context_ends() -> None:
         assert (row.turns, row.latency_ms, row.network) == (1, 180.0, None)
         assert calls.rows("acme") and not calls.rows("clinic")
     assert not calls.rows()
+
+
+@pytest.mark.parametrize(
+    ("network", "said"),
+    [
+        (Network(), None),
+        (Network(loss_percent=0.06, jitter_ms=2.4), "0.1% lost, 2 ms jitter"),
+        (Network(loss_percent=0.0, jitter_ms=2.6, rtt_ms=31.2), "0.0% lost, 3 ms jitter, 31 ms there and back"),
+    ],
+)
+def test_the_row_of_a_call_says_how_its_network_fares(
+    network: Network, said: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = WebSocketLine(PcmFormat(), PcmFormat())
+    monkeypatch.setattr(line, "network", lambda: network)
+    calls = LiveCalls(Turns(), 300)
+    with calls.watched("acme", "front-desk") as call:
+        call.answered("call_1", line, 1000.0)
+        assert [row.network for row in calls.rows()] == [said]
 
 
 async def turns_of(scenario: str) -> list[FullTurn]:

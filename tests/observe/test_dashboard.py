@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.healthy import HEALTHY
+from voicepipe.call_api import Refusal
 from voicepipe.config import PopConfig
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
@@ -55,10 +56,11 @@ def test_tenants_see_their_own(dashboard: Dashboard) -> None:
             call.answered(name, LINE, 9000.0)
         say(acme, 1, 9990.0, turn_latency=100.0)
         say(clinic, 1, 9990.0, turn_latency=500.0, reopened=True)
-        dashboard.refused("clinic")
+        dashboard.refused(Refusal("full", "sip", "clinic", "front-desk", 503))
         mine, all_of_it = dashboard.view("acme", 15), dashboard.view(None, 15)
         assert [turn.tenant for turn in mine.turns] == ["acme"] and [call.id for call in mine.calls] == ["call_a"]
         assert (mine.totals.late, mine.totals.cut_ins, mine.refused) == (0, 0, 0)
+        assert (mine.refusals, all_of_it.refusals) == ({}, {"full": 1})
         assert (all_of_it.totals.late, all_of_it.totals.cut_ins, all_of_it.refused) == (1, 1, 1)
         assert all_of_it.shares.late == 0.5 and len(all_of_it.calls) == 2
     assert dashboard.turn("acme", "turn_call_a_1") and dashboard.turn(None, "turn_call_c_1")
@@ -66,7 +68,7 @@ def test_tenants_see_their_own(dashboard: Dashboard) -> None:
 
 
 def test_only_the_time_that_was_asked_for_is_in_it(dashboard: Dashboard, clock: Clock) -> None:
-    dashboard.refused("local")
+    dashboard.refused(Refusal("late", "websocket", "local", "front-desk", 503))
     with dashboard.watched("local", "front-desk") as call:
         say(call, 1, clock.now, turn_latency=100.0)
     clock.now += 10 * 60

@@ -4,12 +4,12 @@ only reckoned, and one spoken call that the directory sends to the nearest of th
 import asyncio
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
+import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from rich.console import Console
@@ -25,17 +25,25 @@ from voicepipe.demo.cities import CITIES, City, configured
 from voicepipe.demo.hosts import Host
 from voicepipe.demo.routes import HostsApi
 from voicepipe.directory.bus import MemoryBus
+from voicepipe.directory.directory import Placed
+from voicepipe.directory.router import Why
+from voicepipe.directory_server.http import Health
 from voicepipe.directory_server.run import serve
 from voicepipe.pop import engines_for
 
 PARIS = (48.9, 2.4)
 """Where the demo's caller is."""
-WHY = {
+WHY: dict[Why, str] = {
     "nearest": "the nearest that answers in time",
     "shares": "nearly as near as the nearest, which is filling",
     "least late": "no PoP would answer in time: this one comes closest",
 }
-"""As `router.Why`."""
+
+
+class _Pops(msgspec.Struct):
+    """Of what GET /v1/pops says, what is read here."""
+
+    placed: list[Placed]
 
 
 async def run(config: Config, pops: int, began: float, *, once: bool) -> int:
@@ -55,8 +63,8 @@ async def run(config: Config, pops: int, began: float, *, once: bool) -> int:
             result = await spoken(caller)
         show(result, config.pop.budget_ms, console)
         assert caller.timeline.route  # It was placed, since it was held.
-        placed = (await client.get("/v1/pops")).json()["placed"]
-        console.print(taken(placed[0], caller.timeline.route.pop, cities))
+        told = msgspec.json.decode((await client.get("/v1/pops")).content, type=_Pops)
+        console.print(taken(told.placed[0], caller.timeline.route.pop, cities))
         if once:
             return 0 if result.outcome == "right" else 1
         console.print(
@@ -90,18 +98,17 @@ async def standing(config: Config, pops: int) -> AsyncIterator[list[Host]]:
 
 async def _heard_of(client: httpx.AsyncClient, pops: int) -> None:
     """Until the directory has heard that so many PoPs take calls, a second or two after they do."""
-    while (await client.get("/healthz")).json()["pops"] < pops:  # noqa: ASYNC110
+    while msgspec.json.decode((await client.get("/healthz")).content, type=Health).pops < pops:  # noqa: ASYNC110
         await asyncio.sleep(0.05)
 
 
-def taken(placed: Mapping[str, Any], took: str, cities: Sequence[City]) -> str:
-    """Where the directory sent the caller in Paris, and why; `placed` as GET /v1/pops has it. `took`: the PoP that let
-    them in."""
-    first, others = placed["pop"], placed["others"]
+def taken(placed: Placed, took: str, cities: Sequence[City]) -> str:
+    """Where the directory sent the caller in Paris, and why. `took`: the PoP that let them in."""
+    first, others = placed.pop, placed.others
     city = next(city.name for city in cities if city.pop == first)
     lines = [
-        f"\nThe directory sent the caller in Paris to [bold]{first}[/] in {city}: {WHY[placed['why']]}.",
-        f"Really there, they would hear answers {placed['near_ms']:.0f} ms later: the round trip, as reckoned from the "
+        f"\nThe directory sent the caller in Paris to [bold]{first}[/] in {city}: {WHY[placed.why]}.",
+        f"Really there, they would hear answers {placed.near_ms:.0f} ms later: the round trip, as reckoned from the "
         "distance, and their own buffer.",
     ]
     if took != first:

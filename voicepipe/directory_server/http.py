@@ -5,9 +5,10 @@ import math
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx
+import msgspec
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -41,6 +42,19 @@ PERCENT = 25
 KEPT_S = 4.0
 """A connection to a PoP that is not used: PoPs close theirs after 5 s, and a request would be lost that meets that."""
 WEB = Path(__file__).parents[1] / "web"
+
+
+Status = Literal["ok", "cut_off", "no_pops", "draining"]
+
+
+class Health(msgspec.Struct, frozen=True):
+    """GET /healthz of a directory."""
+
+    status: Status
+    pops: int
+    """Those that take calls."""
+    relayed: int
+    """Calls that go through it."""
 
 
 class DirectoryApi:
@@ -78,18 +92,22 @@ class DirectoryApi:
         return JSONResponse({"regions": rows}, headers={"Cache-Control": f"max-age={REGIONS_AGE_S}"})
 
     async def healthz(self, request: Request) -> Response:
-        return JSONResponse(self._health())
+        return _told(self._health(), 200)
 
     async def readyz(self, request: Request) -> Response:
         health = self._health()
-        return JSONResponse(health, 200 if health["status"] == "ok" else 503)
+        return _told(health, 200 if health.status == "ok" else 503)
 
-    def _health(self) -> dict[str, Any]:
+    def _health(self) -> Health:
         pops = [seen for seen in self._directory.pops() if seen.condition.status in TAKES]
-        status = "cut_off" if self._directory.is_cut_off else "ok" if pops else "no_pops"
+        status: Status = "cut_off" if self._directory.is_cut_off else "ok" if pops else "no_pops"
         if self._leaving.has_begun:
             status = "draining"
-        return {"status": status, "pops": len(pops), "relayed": self._leaving.calls}
+        return Health(status, len(pops), self._leaving.calls)
+
+
+def _told(health: Health, status: int) -> Response:
+    return Response(msgspec.json.encode(health), status, media_type="application/json")
 
 
 def app(

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from voicepipe.ingress.refusals import Refusals
+from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.visits import Visit, Visits
 
 logger = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ class Acceptor:
         self,
         listener: socket.socket,
         visits: Visits,
-        refusals: Refusals,
+        refusals: RefusalLog,
         make: Callable[[Visit], asyncio.Protocol],
         tls: ssl.SSLContext | None,
     ) -> None:

@@ -14,7 +14,7 @@ from uvicorn.server import ServerState
 from voicepipe.bucket import Bucket, Rate
 from voicepipe.ingress.accept import TOO_MANY
 from voicepipe.ingress.pieces import LARGEST_PIECE, LEAST_PIECE, Pieces
-from voicepipe.ingress.refusals import Refusals
+from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.requests import TOO_MANY_CHUNKS, TOO_MANY_LINES, Rein, Requests
 from voicepipe.ingress.scope import LINGER, REFUSALS, VISIT
 from voicepipe.ingress.visits import State, Visit, Visits
@@ -36,14 +36,14 @@ CHUNKS = Rate(200, 100)
 """Chunks of a request's body that bring next to nothing, at once, and a second."""
 
 log = logging.getLogger(__name__)
-log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `Refusals` tells of them
+log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `RefusalLog` tells of them
 
 
 class HttpConnection(Pieces, H11Protocol):
     """uvicorn's HTTP connection. One timer asks once a second how long it has been waiting, and for what. The parser
     gets small pieces, and nothing more once an answer has come before its request's end."""
 
-    def __init__(self, config: Config, state: ServerState, visit: Visit, visits: Visits, refusals: Refusals) -> None:
+    def __init__(self, config: Config, state: ServerState, visit: Visit, visits: Visits, refusals: RefusalLog) -> None:
         Pieces.__init__(self)
         H11Protocol.__init__(self, config, state, {VISIT: visit, REFUSALS: refusals}, asyncio.get_running_loop())
         self.conn: Requests = Requests()

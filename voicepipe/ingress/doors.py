@@ -2,7 +2,8 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -12,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from voicepipe.agent import Agent, CallSettings
-from voicepipe.call_api import Alternate, Grant, KeyHolders, PopApi, Tenant, Tokens
+from voicepipe.call_api import Alternate, DoorKind, Grant, KeyHolders, PopApi, Refusal, Tenant, Tokens
 from voicepipe.config import LimitsConfig
 from voicepipe.errors import (
     CallFull,
@@ -24,6 +25,8 @@ from voicepipe.errors import (
     NotBriefed,
     OverShare,
     PopFull,
+    PopLate,
+    Reason,
     Refused,
     TenantFull,
     TooManySecrets,
@@ -36,11 +39,12 @@ from voicepipe.ingress.realtime.errors import WireError, wire_error
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
-from voicepipe.ingress.refusals import Refusals
+from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.scope import VISIT
 from voicepipe.ingress.visits import Visit
 from voicepipe.ingress.work import AGAIN_S, Work
 from voicepipe.metered import Metered, Payer
+from voicepipe.rtp.sdp_text import SdpError
 from voicepipe.shown import shown
 
 logger = logging.getLogger(__name__)
@@ -53,6 +57,8 @@ BODY_BYTES = 16 * 1024
 
 class UnknownModel(Refused):
     """The key's owner has no such agent."""
+
+    reason = "unknown_agent"
 
 
 class UnknownTurn(Refused):
@@ -77,6 +83,7 @@ _ANSWERS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     UnknownPath: (404, "not_found", {}),
     Gone: (400, "client_gone", {}),
     PopFull: (503, "pop_full", {"Retry-After": "2"}),
+    PopLate: (503, "pop_full", {"Retry-After": "2"}),
     TenantFull: (503, "pop_full", {"Retry-After": "2"}),
     CallFull: (503, "call_full", {"Retry-After": "2"}),
     NoPop: (503, "no_pop", {"Retry-After": "2"}),
@@ -92,13 +99,17 @@ NO_ROOM = (PopFull, NoPort, Draining, EngineDown)
 
 def retry_after(error: Refused) -> str:
     """Seconds after which a caller who was not let in may try again."""
-    _, _, headers = _ANSWERS.get(type(error), (503, "refused", {}))
+    _, _, headers = _answer(error)
     return headers.get("Retry-After", "2")
+
+
+def _answer(error: Refused) -> tuple[int, str, dict[str, str]]:
+    return _ANSWERS.get(type(error), (503, "refused", {"Retry-After": "2"}))
 
 
 def refusal(error: Refused, alternates: Sequence[Alternate] = ()) -> JSONResponse:
     """The answer to a caller who is not let in. `alternates`: where they may be let in instead."""
-    status, code, headers = _ANSWERS.get(type(error), (503, "refused", {"Retry-After": "2"}))
+    status, code, headers = _answer(error)
     said = _error_body(code, shown(error, "a request"), None)
     if alternates:
         said["alternates"] = [{"pop": other.pop, "url": other.url} for other in alternates]
@@ -154,6 +165,45 @@ def _default_agent(pop: PopApi, tenant: Tenant) -> Agent:
     raise UnknownModel(f"None of the agents of the key's owner is here: {', '.join(tenant.agents)}.")
 
 
+class Attempt:
+    """A call that is asked for at a door of the PoP, and by whom, as far as that is known."""
+
+    def __init__(self, pop: PopApi, door: DoorKind) -> None:
+        self._pop = pop
+        self._door = door
+        self._tenant = self._agent = ""
+
+    def by(self, tenant: Tenant, agent: Agent | None = None) -> None:
+        """It is known whose call it is, and which agent is to answer."""
+        self._tenant, self._agent = tenant.name, agent.name if agent else ""
+
+    def refused(self, reason: Reason, status: int) -> None:
+        """It is not taken: its caller gets this status, as `Refusal` has it."""
+        self._pop.refused(Refusal(reason, self._door, self._tenant, self._agent, status))
+
+
+@contextmanager
+def attempt(pop: PopApi, door: DoorKind) -> Iterator[Attempt]:
+    """A call that is asked for by HTTP until the context ends: what is raised there refuses it."""
+    asked = Attempt(pop, door)
+    try:
+        yield asked
+    except Gone:  # Nobody wants it any more.
+        raise
+    except Refused as error:
+        asked.refused(error.reason, _answer(error)[0])
+        raise
+    except WireError:
+        asked.refused("bad_request", 400)
+        raise
+    except SdpError:
+        asked.refused("not_acceptable", 400)
+        raise
+    except Exception:
+        asked.refused("error", 500)
+        raise
+
+
 class Doors:
     """The keys of one PoP or directory, and those who are not let in. `client_percent`: as in `[limits]`."""
 
@@ -168,7 +218,7 @@ class Doors:
         self._short_lived = short_lived
         self._tokens = tokens
         self._work = Work(client_percent)
-        self._refusals = Refusals(logger, "HTTP requests")
+        self._refusals = RefusalLog(logger, "HTTP requests")
 
     def answers(self) -> dict[Any, Callable[[Request, Exception], Awaitable[Response]]]:
         """What every HTTP endpoint may raise, and how it is answered."""

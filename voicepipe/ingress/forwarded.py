@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from voicepipe.ingress.accept import TOLD
-from voicepipe.ingress.refusals import Refusals
+from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.scope import REFUSALS, VISIT
 from voicepipe.ingress.visits import Visit
 
@@ -23,7 +23,7 @@ class Forwarded:
         client = scope["client"][0] if scope["client"] else visit.source
         if visit.asks(client, time.monotonic()):
             return await self._app(scope, receive, send)
-        refusals: Refusals = scope["state"][REFUSALS]
+        refusals: RefusalLog = scope["state"][REFUSALS]
         refusals.tell(client, "requests from %s, by the proxy %s, are refused: too many", client, visit.source)
         response = Response(TOLD, 429, {"Retry-After": "2"}, "application/json")
         if scope["type"] == "websocket":

@@ -14,7 +14,7 @@ from websockets.http11 import Request
 
 from voicepipe.bucket import Bucket, Rate
 from voicepipe.ingress.pieces import LARGEST_PIECE, LEAST_PIECE, Pieces
-from voicepipe.ingress.refusals import Refusals
+from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.scope import LINGER, PEER, REFUSALS, VISIT
 from voicepipe.ingress.visits import Visit
 
@@ -33,7 +33,7 @@ TOO_MANY_FRAMES = "too many pings or small fragments: send some in a minute"
 NO_UTF_8 = "a text message is not UTF-8"
 
 log = logging.getLogger(__name__)
-log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `Refusals` tells of them
+log.setLevel(logging.ERROR)  # uvicorn's own warnings of what strangers send; `RefusalLog` tells of them
 
 
 class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
@@ -52,7 +52,7 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
         WebSocketsSansIOProtocol.__init__(self, config, server_state, app_state, asyncio.get_running_loop())
         self.logger = log
         self._visit: Visit = app_state[VISIT]
-        self._refusals: Refusals = app_state[REFUSALS]
+        self._refusals: RefusalLog = app_state[REFUSALS]
         self._sizes: deque[int] = deque()
         """Of the messages that wait for their turn."""
         self._waiting = 0

@@ -13,19 +13,19 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from voicepipe import descriptors
-from voicepipe.call_api import PopApi
+from voicepipe.call_api import DoorKind, PopApi
 from voicepipe.errors import Refused, Unauthorized
 from voicepipe.health import Health
 from voicepipe.ingress import dashboard, pages, server
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.calls_api import CallsInProgress
-from voicepipe.ingress.doors import Doors, body, decoded, find_agent, mistake, nowhere, settle
+from voicepipe.ingress.calls_api import CALLS, CallsInProgress
+from voicepipe.ingress.doors import Attempt, Doors, attempt, body, decoded, find_agent, mistake, nowhere, settle
 from voicepipe.ingress.keys import Caller, SecretRequest, Secrets
 from voicepipe.ingress.lists import Lists
 from voicepipe.ingress.local import LocalOnly, check_exposure
@@ -42,6 +42,7 @@ from voicepipe.supervised import supervised
 logger = logging.getLogger(__name__)
 
 WEB = Path(__file__).parents[1] / "web"
+REALTIME = "/v1/realtime"
 SUBPROTOCOL = "realtime"
 RTT = "/rtt"
 HEALTH = "/healthz", "/readyz"
@@ -67,12 +68,15 @@ class Realtime:
         """GET /v1/realtime, refused by HTTP status before it is accepted."""
         with ExitStack() as place:
             try:
-                who = self._doors.caller(socket)
                 if (call_id := socket.query_params.get("call_id")) is not None:
+                    who = self._doors.caller(socket)
                     call = self._calls.find(call_id, who)
                     return await listen_in(socket, call, _subprotocol(socket), who.rights(call.answering))
-                begun = self._begun(who, socket.query_params.get("model"), place)
-                call = await self._doors.carry_out(who, begun)
+                with attempt(self._pop, "websocket") as asked:
+                    who = self._doors.caller(socket)
+                    asked.by(who.tenant)
+                    begun = self._begun(who, socket.query_params.get("model"), place, asked)
+                    call = await self._doors.carry_out(who, begun)
             except Refused as error:
                 return await socket.send_denial_response(self._doors.refuse(socket, error))
             except WireError as error:  # A key's session asks for what its agent has locked since.
@@ -81,11 +85,12 @@ class Realtime:
             await socket.accept(_subprotocol(socket))
             await converse(socket, call, partial(self._calls.known, who), who.rights(call.answering))
 
-    async def _begun(self, who: Caller, model: str | None, place: ExitStack) -> RealtimeCall:
+    async def _begun(self, who: Caller, model: str | None, place: ExitStack, asked: Attempt) -> RealtimeCall:
         """A call whose place and end are `place`'s. Raises Refused, WireError."""
         limits = self._pop.config.limits
         who = await self._doors.briefed(who)
         agent = find_agent(self._pop, who.tenant, who.agent or model)
+        asked.by(who.tenant, agent)
         session, settings = settle(agent, who, int(time.time() + limits.call_ms / 1000))
         seat = place.enter_context(self._pop.admit(who.tenant, agent))
         self._doors.begins(who, "websocket")
@@ -123,6 +128,14 @@ def _subprotocol(socket: WebSocket) -> str | None:
     return SUBPROTOCOL if SUBPROTOCOL in socket.scope["subprotocols"] else None
 
 
+def _door(connection: HTTPConnection) -> DoorKind | None:
+    """At which a request or a WebSocket asks for a call; None: it asks for something else."""
+    scope = connection.scope
+    if scope["type"] == "websocket":
+        return "websocket" if scope["path"] == REALTIME and "call_id" not in connection.query_params else None
+    return "webrtc" if scope["path"] == CALLS and scope["method"] == "POST" else None
+
+
 def _told(health: Health, status: int) -> Response:
     return Response(msgspec.json.encode(health), status, media_type="application/json")
 
@@ -140,8 +153,13 @@ def app(pop: PopApi, calls: Calls, network: Network, providers: telephony.Provid
         health = pop.health()
         return _told(health, 200 if health.status == "ok" else 503)
 
+    def turned_away(connection: HTTPConnection, status: int, why: str) -> None:
+        doors.tell(connection, status, why)
+        if door := _door(connection):
+            Attempt(pop, door).refused("forbidden", status)
+
     routes: list[BaseRoute] = [
-        WebSocketRoute("/v1/realtime", realtime.websocket),
+        WebSocketRoute(REALTIME, realtime.websocket),
         Route("/v1/realtime/client_secrets", realtime.client_secrets, methods=["POST"]),
         *CallsApi(pop, doors, calls, network).routes(),
         *CallsInProgress(doors, calls).routes(),
@@ -164,7 +182,7 @@ def app(pop: PopApi, calls: Calls, network: Network, providers: telephony.Provid
         )  # fmt: skip
     if not pop.config.tenants:
         public = (*telephony.SIGNED, RTT, *(HEALTH if in_fleet else ()))
-        middleware.append(Middleware(LocalOnly, tell=doors.tell, origins=origins, public=public, tokens=in_fleet))
+        middleware.append(Middleware(LocalOnly, tell=turned_away, origins=origins, public=public, tokens=in_fleet))
     return Starlette(routes=routes, middleware=middleware, exception_handlers=doors.answers())
 
 

@@ -11,6 +11,8 @@ from voicepipe.ingress.routes import find, tenant_of
 class NoRoute(Refused):
     """No route of the configuration is meant for this call."""
 
+    reason = "no_route"
+
 
 def placed(
     pop: PopApi, kind: PhoneKind, called: str, asked: str = "", *, domain: str = "", trunk: str = ""

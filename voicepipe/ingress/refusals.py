@@ -10,7 +10,7 @@ LINES = Rate(20, 0.5), Rate(100, 5)
 """Refusals that are told one by one, of one address and of all: scanners try every number there is."""
 
 
-class Refusals:
+class RefusalLog:
     """Of one door. `requests` is what they are called when there are too many to be told."""
 
     def __init__(self, logger: logging.Logger, requests: str) -> None:

@@ -9,7 +9,7 @@ from voicepipe.audio.resample import Resampler
 from voicepipe.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.blocks import Cutter
 from voicepipe.ingress.far_end import FarEnd
-from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Pump
+from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Network, Pump
 from voicepipe.rtp.codec import Codec
 from voicepipe.rtp.dtmf import KeyFormat
 from voicepipe.rtp.sender import PACKET_S, Wire
@@ -123,12 +123,11 @@ class RtpLine:
         """What was sent `FAR_DELAY_S` ago."""
         return self._far.played()
 
-    def network(self) -> str | None:
+    def network(self) -> Network:
         """Our own measurements, and the peer's where it has sent a report."""
         seen = self.media.statistics()
         lost = seen.lost / (seen.received + seen.lost) if seen.received else 0.0
-        said = f"{lost:.1%} lost, {seen.jitter_ms:.0f} ms jitter"
-        return said if seen.rtt_ms is None else f"{said}, {seen.rtt_ms:.0f} ms there and back"
+        return Network(loss_percent=100 * lost, jitter_ms=seen.jitter_ms, rtt_ms=seen.rtt_ms)
 
     async def transfer(self, target: str) -> None:
         """Raises TransferFailed: a browser cannot be sent elsewhere."""

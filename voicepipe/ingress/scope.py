@@ -9,7 +9,7 @@ from voicepipe.ingress.visits import Visit
 VISIT = "voicepipe.visit"
 """Key of the connection's `Visit` in the scope's state."""
 REFUSALS = "voicepipe.refusals"
-"""Key of its door's `Refusals` there: the log tells why it was closed."""
+"""Key of its door's `RefusalLog` there: the log tells why it was closed."""
 PEER = "voicepipe.peer"
 """Key of a WebSocket's `Peer` in the scope's extensions."""
 LINGER = 5.0

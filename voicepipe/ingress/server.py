@@ -16,7 +16,7 @@ from voicepipe.ingress.accept import Acceptor
 from voicepipe.ingress.connection import HttpConnection
 from voicepipe.ingress.forwarded import Forwarded
 from voicepipe.ingress.frames import StampedWebSocket
-from voicepipe.ingress.refusals import Refusals
+from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.visits import Room, Visit, Visits
 
 logger = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        refusals = Refusals(logger, "HTTP connections")
+        refusals = RefusalLog(logger, "HTTP connections")
 
         def connection(visit: Visit) -> asyncio.Protocol:
             return HttpConnection(self.config, self.server_state, visit, self._visits, refusals)

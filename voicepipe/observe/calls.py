@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from voicepipe.line import Line
+from voicepipe.line import Line, Network
 from voicepipe.observe.turns import Asked, Turn, Turns, full_turn
 from voicepipe.turn.events import CallEnded, CallEvent, ItemAdded, ReplyDone, ReplyStarted
 
@@ -26,7 +26,7 @@ class CallRow(msgspec.Struct, frozen=True, kw_only=True):
     latency_ms: float | None
     """Of the last turn."""
     network: str | None = None
-    """As `Line.network` says."""
+    """How the network to the caller fares, in a few words; None: the line does not know."""
 
 
 class LiveCall:
@@ -82,7 +82,7 @@ class LiveCall:
         latency_ms = self._last.latency_ms if self._last else None
         return CallRow(id=self.id, tenant=self.tenant, agent=self._agent, line=self._line.kind, caller=self._caller,
                        since=self._since, turns=self._count, latency_ms=latency_ms,
-                       network=self._line.network())  # fmt: skip
+                       network=_said(self._line.network()))  # fmt: skip
 
 
 class LiveCalls:
@@ -106,3 +106,13 @@ class LiveCalls:
     def rows(self, tenant: str | None = None) -> list[CallRow]:
         """`tenant`'s calls, None: everyone's; those that last longest first."""
         return [call.row() for call in self._calls.values() if call.id and tenant in (None, call.tenant)]
+
+
+def _said(network: Network) -> str | None:
+    """The figures that are known."""
+    words = (
+        ("{:.1f}% lost", network.loss_percent),
+        ("{:.0f} ms jitter", network.jitter_ms),
+        ("{:.0f} ms there and back", network.rtt_ms),
+    )
+    return ", ".join(text.format(figure) for text, figure in words if figure is not None) or None

@@ -6,11 +6,13 @@ from contextlib import AbstractContextManager
 
 import msgspec
 
+from voicepipe.call_api import Refusal
 from voicepipe.config import PopConfig
+from voicepipe.errors import Reason
 from voicepipe.health import Health
 from voicepipe.observe.calls import CallRow, LiveCall, LiveCalls
 from voicepipe.observe.figures import Figures, Stretch, axis, figures, over_time, share, upper_bound
-from voicepipe.observe.refusals import Refusals
+from voicepipe.observe.refusals import NOT_ADMITTED, Refusals
 from voicepipe.observe.turns import FullTurn, Turn, Turns
 
 LISTED = 300
@@ -49,7 +51,9 @@ class View(msgspec.Struct, kw_only=True):
     since: float
     """Where the time axis begins."""
     refused: int
-    """Calls that were not admitted since the time axis begins."""
+    """Calls for which there was no place (`NOT_ADMITTED`), since the time axis begins."""
+    refusals: dict[Reason, int]
+    """All calls that were refused since then, by reason. Whose caller was not known is the operator's alone to see."""
     totals: Figures
     shares: Shares
     buckets: list[Stretch]
@@ -73,9 +77,9 @@ class Dashboard:
         """A call that was admitted, until it has ended."""
         return self._calls.watched(tenant, agent)
 
-    def refused(self, tenant: str) -> None:
-        """A call was not admitted."""
-        self._refused.add(tenant, self._clock())
+    def refused(self, refusal: Refusal) -> None:
+        """A call was not taken."""
+        self._refused.add(refusal, self._clock())
 
     def turn(self, tenant: str | None, turn_id: str) -> FullTurn | None:
         """One turn in full; None if it is not kept any more, or not `tenant`'s."""
@@ -87,7 +91,7 @@ class Dashboard:
         start, width_s = axis(now, minutes)
         kept = list(self._turns.since(start, tenant))
         turns = [listed.turn for listed in kept]
-        totals = figures(turns)
+        totals, refusals = figures(turns), self._refused.since(start, tenant)
         return View(
             pop=self._pop.id,
             region=self._pop.region,
@@ -102,7 +106,8 @@ class Dashboard:
             bucket_s=width_s,
             kept_from=self._turns.forgotten_at if self._turns.forgotten_at >= start else None,
             since=start,
-            refused=self._refused.since(start, tenant),
+            refused=sum(refusals[reason] for reason in NOT_ADMITTED),
+            refusals=dict(refusals.most_common()),
             totals=totals,
             shares=_shares(totals),
             buckets=over_time(kept, start, width_s),

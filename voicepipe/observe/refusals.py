@@ -1,33 +1,61 @@
-"""Calls that were not admitted, counted: neither many of them nor long days take more memory than a few."""
+"""Calls that were refused, counted: neither many of them nor long days take more memory than a few."""
 
 from array import array
+from collections import Counter
+from typing import NamedTuple
+
+from voicepipe.call_api import DoorKind, Refusal
+from voicepipe.errors import Reason
 
 STEP_S = 10
 """Width of a count: of a point of the dashboard's shortest time axis."""
 KEPT_S = 3 * 3600
 """Its longest one."""
 STEPS = KEPT_S // STEP_S + 1
+NOT_ADMITTED: tuple[Reason, ...] = ("full", "late", "tenant_full", "draining", "engine_down")
+"""There was no place for the call: `PopApi.admit` has refused it."""
+
+
+class _Counted(NamedTuple):
+    """Of what a count is. Reasons and doors are few, and strangers have no tenant: they cannot make it grow."""
+
+    tenant: str
+    reason: Reason
+    door: DoorKind
 
 
 class Refusals:
     """Times are Unix seconds, and do not go back by more than what is kept."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, array[int]] = {}
-        """By tenant: a ring of counts, one a step."""
+        self._counts: dict[_Counted, array[int]] = {}
+        """Rings of counts, one a step."""
         self._step = 0
         """The latest one."""
 
-    def add(self, tenant: str, now: float) -> None:
+    def add(self, refusal: Refusal, now: float) -> None:
         step = int(now // STEP_S)
         for begun in range(max(self._step, step - STEPS) + 1, step + 1):
-            for ring in self._counts.values():
-                ring[begun % STEPS] = 0
+            for counts in self._counts.values():
+                counts[begun % STEPS] = 0
         self._step = max(self._step, step)
-        self._counts.setdefault(tenant, array("Q", [0]) * STEPS)[step % STEPS] += 1
+        counted = _Counted(refusal.tenant, refusal.reason, refusal.door)
+        ring = self._counts.get(counted)
+        if ring is None:
+            ring = self._counts[counted] = array("I", [0]) * STEPS
+        ring[step % STEPS] += 1
 
-    def since(self, start: float, tenant: str | None) -> int:
-        """Of this tenant, or of all, from the step of `start` on."""
-        kept = range(max(int(start // STEP_S), self._step - STEPS + 1), self._step + 1)
-        rings = [ring for name, ring in self._counts.items() if tenant in (None, name)]
-        return sum(ring[step % STEPS] for ring in rings for step in kept)
+    def since(self, start: float, tenant: str | None, door: DoorKind | None = None) -> Counter[Reason]:
+        """Those of this tenant, None: of all, at this door, None: at any, from the step of `start` on."""
+        first, end = max(int(start // STEP_S), self._step - STEPS + 1), self._step + 1
+        counts: Counter[Reason] = Counter()
+        if first < end:
+            for of, ring in self._counts.items():
+                if tenant in (None, of.tenant) and door in (None, of.door):
+                    counts[of.reason] += sum(_between(ring, first % STEPS, end % STEPS))
+        return +counts
+
+
+def _between(ring: "array[int]", first: int, end: int) -> "array[int]":
+    """From `first` up to `end`, which may be past the ring's seam; all of it where they are the same."""
+    return ring[first:end] if first < end else ring[first:] + ring[:end]

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -13,7 +13,7 @@ from tests.fuzz.target import Target
 from voicepipe.agent import Agent, CallSettings, Tool
 from voicepipe.call.call import Call
 from voicepipe.call.control import Control
-from voicepipe.call_api import CallControl
+from voicepipe.call_api import CallControl, Observer
 from voicepipe.config import Config, LimitsConfig
 from voicepipe.engines.base import Delta, Engines, ToolCall
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
@@ -24,7 +24,6 @@ from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.line import Line
-from voicepipe.turn.events import CallEvent
 
 AGENT = Agent("fuzzed", greeting="Hello.", instructions="Be brief.", tools=(Tool("look"),), no_input=())
 REPLIES: dict[str, Delta | Sequence[Delta]] = {
@@ -125,10 +124,10 @@ class _Seat:
 
     owner = "local"
 
-    def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
+    def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         engines = Engines(ScriptedVad(), ScriptedAsr(("hi", "look")), ScriptedLlm(REPLIES, 20, 5), ScriptedTts())
         clock = asyncio.get_running_loop().time
-        return Control(Call("rtc_fuzz", line, settings, engines, Config(), _tool, on_event, clock))
+        return Control(Call("rtc_fuzz", line, settings, engines, Config(), _tool, observer, clock))
 
 
 def _tool(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str) -> "asyncio.Task[str]":

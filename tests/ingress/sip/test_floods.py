@@ -21,7 +21,7 @@ from tests.ingress.sip.peer import SECONDS, Phone, Said, phone, sip
 from tests.ingress.sip.test_doors import digest
 from tests.waiting import until
 from voicepipe.agent import Agent
-from voicepipe.call_api import Seat, Tenant
+from voicepipe.call_api import Refusal, Seat, Tenant
 from voicepipe.config import PopConfig
 from voicepipe.config.phone_config import SipTrunk, SipUser
 from voicepipe.errors import Draining, PopFull, TenantFull
@@ -242,6 +242,7 @@ async def test_where_the_pop_is_full_the_place_that_is_given_up_is_had_at_once(
         answer = await ann.got("INVITE", 180 if ring_ms else 200)
         assert pop.live == 2
         await (eve.got("INVITE", 503) if ring_ms else eve.got("BYE"))
+        assert pop.refusals == ([Refusal("full", "sip", "local", "front-desk", 503)] if ring_ms else [])
         ann.took(answer)
         if ring_ms:
             for one in (ann, eve):

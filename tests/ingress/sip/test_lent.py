@@ -20,7 +20,7 @@ from voicepipe.config import PopConfig
 from voicepipe.config.phone_config import SipTrunk, SipUser
 from voicepipe.errors import PopFull, TenantFull
 from voicepipe.ingress.sip import transactions
-from voicepipe.ingress.sip.gate import Admitted, Refusal
+from voicepipe.ingress.sip.gate import Admitted, SipRefusal
 from voicepipe.ingress.sip.lent import FORGETS, LEAST_S, T1_S, UNHEARD, UNHEARD_S, Lent
 from voicepipe.ingress.sip.transactions import Transactions
 
@@ -55,7 +55,7 @@ def patience_s(lent: Lent[Call], who: Admitted) -> float:
         for age_ms in range(10_000):
             try:
                 assert lent.in_the_way(who, age_ms / 1000) is calls[0], "the oldest"
-            except Refusal:
+            except SipRefusal:
                 continue
             return age_ms / 1000
         raise AssertionError("never")
@@ -72,7 +72,7 @@ def test_half_of_the_places_are_lent_and_the_greediest_gives_way() -> None:
         assert lent.in_the_way(A, 1.0) is None
         lent.lend(call, A, 1.0)
     assert lent.in_the_way(B, 1.1) is of_a[0], "to somebody else at once"
-    with pytest.raises(Refusal, match="3 calls whose answers"):
+    with pytest.raises(SipRefusal, match="3 calls whose answers"):
         lent.in_the_way(A, 1.4)
     assert lent.in_the_way(A, 1.6) is of_a[0], "to their own once it had its time"
     of_a[1].settled = True
@@ -85,12 +85,12 @@ def test_half_of_the_places_are_lent_and_the_greediest_gives_way() -> None:
 
 def test_who_has_all_the_calls_that_they_may_have_gives_up_one_where_most_are_not_acknowledged() -> None:
     """`calls` of a trunk: who forges its address cannot keep its callers out by that either."""
-    lent, busy = Lent[Call](10), Refusal(486, "Busy Here", "all of its calls")
+    lent, busy = Lent[Call](10), SipRefusal(486, "Busy Here", "all of its calls")
     of_a, of_b = Call(), Call()
     lent.lend(of_b, B, 0.0)
 
     def is_busy(now: float, held: int) -> None:
-        with pytest.raises(Refusal, match="all of its calls"):
+        with pytest.raises(SipRefusal, match="all of its calls"):
             lent.in_the_way(A, now, busy, held)
 
     is_busy(5.0, held=1)
@@ -222,10 +222,10 @@ def test_who_was_in_the_way_for_a_moment_is_no_sign_of_anything() -> None:
 
 
 def test_a_trunk_with_all_its_calls_gives_up_what_is_overdue_though_most_are_acknowledged() -> None:
-    lent, busy, of_a, of_b = Lent[Call](10), Refusal(486, "Busy Here", "all of its calls"), Call(), Call()
+    lent, busy, of_a, of_b = Lent[Call](10), SipRefusal(486, "Busy Here", "all of its calls"), Call(), Call()
     lent.lend(of_b, B, 0.0)
     lent.lend(of_a, A, 1.0)
-    with pytest.raises(Refusal, match="all of its calls"):
+    with pytest.raises(SipRefusal, match="all of its calls"):
         lent.in_the_way(A, 0.9 + UNHEARD_S, busy, 8)
     assert lent.in_the_way(A, 1.0 + UNHEARD_S, busy, 8) is of_a
 

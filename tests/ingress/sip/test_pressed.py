@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from tests.waiting import until
 from voicepipe.agent import CallSettings
 from voicepipe.call.call import Call
 from voicepipe.call.control import Control
-from voicepipe.call_api import CallControl
+from voicepipe.call_api import CallControl, Observer
 from voicepipe.engines.base import Engines
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.ingress.realtime.call import KEYS as RATE
@@ -100,10 +99,10 @@ class RealCalls(FakePop):
         super().__init__(sip())
         self.events: list[CallEvent] = []
 
-    def open(self, line: Line, settings: CallSettings, on_event: Callable[[CallEvent], None]) -> CallControl:
+    def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         def emit(event: CallEvent) -> None:
             self.events.append(event)
-            on_event(event)
+            observer(event)
 
         def no_tools(*_: Any, **__: Any) -> "asyncio.Task[str]":
             raise AssertionError("there are no tools")

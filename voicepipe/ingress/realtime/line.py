@@ -13,7 +13,7 @@ from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.pacing import by_timer
 from voicepipe.ingress.realtime.session import Format, PcmFormat, PcmuFormat
-from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Pump
+from voicepipe.line import HIDDEN, NO_TRANSFER, TAKES_NO_KEYS, Hear, Network, Pump
 
 PCM_RATE = 24_000
 
@@ -122,9 +122,8 @@ class WebSocketLine:
         """What a client has heard that plays at once all that it gets. Its `truncate` knows better."""
         return self._far.played()
 
-    def network(self) -> str | None:
-        """TCP hides it."""
-        return None
+    def network(self) -> Network:
+        return HIDDEN
 
     async def transfer(self, target: str) -> None:
         """Raises TransferFailed: a program cannot be sent elsewhere."""

@@ -14,7 +14,7 @@ from voicepipe.errors import TransferFailed
 from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.sip.dialog import Dialog
-from voicepipe.ingress.sip.gate import Refusal
+from voicepipe.ingress.sip.gate import SipRefusal
 from voicepipe.ingress.sip.media import SDP, SipMedia
 from voicepipe.ingress.sip.message import Message, Response, printable
 from voicepipe.ingress.sip.stack import Request
@@ -65,6 +65,8 @@ class SipCall:
         """The INVITE's answer was acknowledged, or never will be."""
         self.on_acknowledged: Callable[[SipCall], object] | None = None
         """So was our answer to an INVITE: the one that began the call, or a later one."""
+        self.on_turned_away: Callable[[], object] | None = None
+        """It rang, and gives way to another call."""
         self._gone = False
         """The far end has hung up."""
         self._answered = False
@@ -124,6 +126,8 @@ class SipCall:
         self.give_up()
         if not self._invite:
             return
+        if self.on_turned_away:
+            self.on_turned_away()
         try:
             self._invite.respond(503, "Service Unavailable")
         except Exception:
@@ -172,12 +176,12 @@ class SipCall:
     # --- requests within the dialog
 
     def handle(self, request: Request) -> None:
-        """Carry out what the far end asks, and answer. Raises Refusal, SdpError, SipError, TooShort."""
+        """Carry out what the far end asks, and answer. Raises SipRefusal, SdpError, SipError, TooShort."""
         if not self.dialog.in_order(request):
-            raise Refusal(500, "Server Internal Error", f"a {request.method} came out of order")
+            raise SipRefusal(500, "Server Internal Error", f"a {request.method} came out of order")
         if handler := HANDLERS.get(request.method):
             return handler(self, request)
-        raise Refusal(405, "Method Not Allowed", f"{request.method} is not known within a call", (("Allow", ALLOW),))
+        raise SipRefusal(405, "Method Not Allowed", f"{request.method} is not known within a call", (("Allow", ALLOW),))
 
     def _bye(self, request: Request) -> None:
         request.respond(200, "OK", tag=self.dialog.id.ours)
@@ -206,8 +210,8 @@ class SipCall:
     def _info(self, request: Request) -> None:
         """Keys, as old gateways send them."""
         if request.body and request.content_type not in ("application/dtmf-relay", "application/dtmf"):
-            raise Refusal(415, "Unsupported Media Type", f"an INFO of {request.content_type}",
-                          (("Accept", "application/dtmf-relay, application/dtmf"),))  # fmt: skip
+            raise SipRefusal(415, "Unsupported Media Type", f"an INFO of {request.content_type}",
+                             (("Accept", "application/dtmf-relay, application/dtmf"),))  # fmt: skip
         request.respond(200, "OK", tag=self.dialog.id.ours)
         if pressed := _KEY.search(request.body):
             self.realtime.press(pressed[1].upper())
@@ -237,7 +241,7 @@ class SipCall:
 
     def _notify(self, request: Request) -> None:
         if not request.header("event").lower().startswith("refer"):
-            raise Refusal(489, "Bad Event", f"a NOTIFY of {request.header('event')!r}")
+            raise SipRefusal(489, "Bad Event", f"a NOTIFY of {request.header('event')!r}")
         request.respond(200, "OK", tag=self.dialog.id.ours)
         # What became of an attempt that was given up before says nothing of this one (RFC 3515, 2.4.6).
         about = _REFER_ID.search(request.header("event"))

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from voicepipe.bucket import Bucket, Rate
-from voicepipe.ingress.sip.gate import Gate, Refusal
+from voicepipe.ingress.sip.gate import Gate, SipRefusal
 from voicepipe.ingress.sip.glance import Glance
 from voicepipe.ingress.throttle import Remembered, Throttle
 
@@ -37,7 +37,7 @@ class Kind(enum.Enum):
 
 _UNKNOWN = Kind.KNOWN, Kind.STRANGER
 """Who has to prove who they are, each time."""
-_TOO_LARGE = Refusal(513, "Message Too Large", "it is too long, or has too many headers or parameters")
+_TOO_LARGE = SipRefusal(513, "Message Too Large", "it is too long, or has too many headers or parameters")
 
 
 class _Account:
@@ -69,7 +69,7 @@ class Judgement(NamedTuple):
 
     kind: Kind
     read: bool
-    refusal: Refusal | None = None
+    refusal: SipRefusal | None = None
     """What its sender is told instead."""
     sender: str = ""
     """By what they are known among their kind: a call by a hash, since a Call-ID has any length and any characters."""

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager, suppress
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -15,15 +16,15 @@ from voicepipe.agent import Agent, Origin
 from voicepipe.call_api import PopApi, Seat, Tenant
 from voicepipe.errors import PopFull, Refused, TenantFull
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.doors import UnknownModel, retry_after, settle
+from voicepipe.ingress.doors import Attempt, UnknownModel, retry_after, settle
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import sip_host
 from voicepipe.ingress.phone import NoRoute, placed
-from voicepipe.ingress.refusals import Refusals
+from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.sip.call import ALLOW, CAPABILITIES, SipCall
 from voicepipe.ingress.sip.dialog import Dialog, DialogId, new_call
 from voicepipe.ingress.sip.doorkeeper import Doorkeeper
-from voicepipe.ingress.sip.gate import Admitted, Challenge, Gate, Refusal, Unadmitted
+from voicepipe.ingress.sip.gate import Admitted, Challenge, Gate, SipRefusal, Unadmitted
 from voicepipe.ingress.sip.glance import Glance
 from voicepipe.ingress.sip.lent import Lent
 from voicepipe.ingress.sip.media import SDP, SipMedia, read_sdp
@@ -40,6 +41,8 @@ T = TypeVar("T")
 SUPPORTED = {"timer"}
 LEAST_LENT = 2
 """Of a PoP's places half may be lent to those who have not acknowledged our answer yet, but so many always."""
+MERGED = 482
+"""The code for an INVITE whose call came by another way as well: there it is taken, or refused."""
 REGISTERED_S = 300
 """A phone that registers does so to show itself ready; nobody is called here."""
 
@@ -62,7 +65,7 @@ class SipEdge:
         self._calls = calls
         self._gate = Gate(pop.config)
         self._stack = Stack(sip_host(pop.config), sip.port, sip.public_address, self._requested, self._received)
-        self._doorkeeper, self._refusals = Doorkeeper(self._gate, self._goes_on), Refusals(logger, "SIP requests")
+        self._doorkeeper, self._refusals = Doorkeeper(self._gate, self._goes_on), RefusalLog(logger, "SIP requests")
         self._dialogs: dict[DialogId, SipCall] = {}
         self._invited: set[tuple[str, str]] = set()
         """INVITEs that are being answered, or were and their calls go on."""
@@ -70,7 +73,7 @@ class SipEdge:
         """Calls by who has them."""
         self._ring_s = sip.ring_ms / 1000
         self._lent = Lent[SipCall](max(LEAST_LENT, pop.config.pop.slots // 2), self._ring_s)
-        self._ringing: dict[asyncio.Task[None], Request] = {}
+        self._ringing: dict[asyncio.Task[None], tuple[Request, Attempt]] = {}
 
     def open(self) -> None:
         """Listen. Raises ConfigError."""
@@ -78,8 +81,9 @@ class SipEdge:
 
     async def close(self) -> None:
         """Hear and send nothing more; the calls have ended."""
-        for task, invite in self._ringing.items():
+        for task, (invite, asked) in self._ringing.items():
             invite.respond(503, "Service Unavailable")
+            asked.refused("draining", 503)
             task.cancel()
         if self._ringing:
             await asyncio.wait(self._ringing)
@@ -88,14 +92,18 @@ class SipEdge:
     def _received(self, seen: Glance, source: Host) -> None:
         """A message that is not parsed yet, and may not be."""
         began, now = time.thread_time(), time.monotonic()
+        begins = seen.method == "INVITE" and not seen.to_tag
         judged = self._doorkeeper.judge(seen, source[0], now)
         try:
             if judged.read:
-                self._stack.read(seen, source)
+                if not self._stack.read(seen, source) and begins:
+                    Attempt(self._pop, "sip").refused("bad_request", 400)
             elif told := judged.refusal:
-                self._stack.tell(seen, source, told.code, told.reason, told.headers)
+                self._stack.tell(seen, source, told.code, told.phrase, told.headers)
                 if not isinstance(told, Challenge):  # That somebody is asked for a password is no news.
                     self._log(seen.method, source[0], told.code, told.why)
+                    if begins:
+                        Attempt(self._pop, "sip").refused(told.reason, told.code)
             elif news := self._doorkeeper.news(now):
                 logger.warning("SIP messages come in masses and are dropped unread: %s", news)
         finally:
@@ -111,31 +119,32 @@ class SipEdge:
 
     def _requested(self, request: Request) -> None:
         """Whatever is wrong with a request, its sender is told, and the log says why."""
+        asked = Attempt(self._pop, "sip")
         try:
-            self._dispatch(request)
+            self._dispatch(request, asked)
         except Exception as error:
-            self._refuse(request, error)
+            self._refuse(request, error, asked)
 
-    def _dispatch(self, request: Request) -> None:
+    def _dispatch(self, request: Request, asked: Attempt) -> None:
         if request.to_tag:
             call = self._dialogs.get(DialogId.of(request))
             if call is None:
-                raise Refusal(481, "Call/Transaction Does Not Exist", "it belongs to no call that goes on")
+                raise SipRefusal(481, "Call/Transaction Does Not Exist", "it belongs to no call that goes on")
             _check_required(request)
             return call.handle(request)
         who = self._gate.admit(request)
         _check_required(request)
         match request.method:
             case "INVITE":
-                self._invite(request, who)
+                self._invite(request, who, asked)
             case "OPTIONS":
                 self._tell_capabilities(request)
             case "REGISTER":
                 request.respond(200, "OK", _registered(request))
             case "BYE" | "INFO" | "UPDATE" | "NOTIFY":
-                raise Refusal(481, "Call/Transaction Does Not Exist", "it belongs to no call")
+                raise SipRefusal(481, "Call/Transaction Does Not Exist", "it belongs to no call")
             case method:
-                raise Refusal(405, "Method Not Allowed", f"{method} is not known here", (("Allow", ALLOW),))
+                raise SipRefusal(405, "Method Not Allowed", f"{method} is not known here", (("Allow", ALLOW),))
 
     def _tell_capabilities(self, request: Request) -> None:
         """Load balancers ask, to know whether we take calls."""
@@ -144,34 +153,23 @@ class SipEdge:
         else:
             request.respond(200, "OK", CAPABILITIES)
 
-    def _refuse(self, request: Request, error: Exception) -> None:
+    def _refuse(self, request: Request, error: Exception, asked: Attempt) -> None:
+        """Answer it, and tell why: in the log, and, of a new call, the PoP. Raises `error` if it is none of ours."""
         match error:
-            case Challenge(code=code, reason=reason, why=why, headers=headers):
-                request.respond(code, reason, headers, once=True)
-                logger.debug("%s from %s is asked for a password: %s", request.method, request.source[0], why)
-            case Refusal(code=code, reason=reason, why=why, headers=headers):
-                request.respond(code, reason, headers, once=isinstance(error, Unadmitted))
-                self._log(request.method, request.source[0], code, why)
-            case SdpError():
-                warning = f'399 voicepipe "{str(error).translate(_UNQUOTED)}"'
-                request.respond(488, "Not Acceptable Here", (("Warning", warning),))
-                self._log(request.method, request.source[0], 488, str(error))
-            case TooShort():
-                request.respond(422, "Session Interval Too Small", (("Min-SE", str(LEAST_S)),))
-            case NoRoute() | UnknownModel():
-                request.respond(404, "Not Found")
-                self._log(request.method, request.source[0], 404, str(error))
-            case TenantFull():  # Another PoP would not take it either.
-                request.respond(486, "Busy Here")
-                self._log(request.method, request.source[0], 486, str(error))
-            case Refused():
-                request.respond(503, "Service Unavailable", (("Retry-After", retry_after(error)),))
-                self._log(request.method, request.source[0], 503, str(error))
-            case SipError():
-                request.respond(400, "Bad Request")
-                self._log(request.method, request.source[0], 400, str(error))
-            case _:
-                raise error
+            case Challenge(code=code, phrase=phrase, why=why, headers=headers):
+                request.respond(code, phrase, headers, once=True)
+                return logger.debug("%s from %s is asked for a password: %s", request.method, request.source[0], why)
+            case TooShort():  # They are asked for a longer one.
+                return request.respond(422, "Session Interval Too Small", (("Min-SE", str(LEAST_S)),))
+        told = _answer(error)
+        if told is None:
+            if _begins_call(request):
+                asked.refused("error", 500)
+            raise error
+        if _begins_call(request) and told.code != MERGED:
+            asked.refused(told.reason, told.code)
+        request.respond(told.code, told.phrase, told.headers, once=isinstance(told, Unadmitted))
+        self._log(request.method, request.source[0], told.code, told.why)
 
     def _log(self, method: str, source: str, code: int, why: str) -> None:
         method, why = printable(method), printable(why)
@@ -179,26 +177,28 @@ class SipEdge:
 
     # --- new calls
 
-    def _invite(self, invite: Request, who: Admitted) -> None:
+    def _invite(self, invite: Request, who: Admitted, asked: Attempt) -> None:
         known = new_call(invite)
         if known in self._invited:
-            raise Refusal(482, "Loop Detected", "the same call came by another way")
+            raise SipRefusal(MERGED, "Loop Detected", "the same call came by another way")
         if invite.body and invite.content_type != SDP:
             why = f"its body is {invite.content_type}, not SDP"
-            raise Refusal(415, "Unsupported Media Type", why, (("Accept", SDP),))
+            raise SipRefusal(415, "Unsupported Media Type", why, (("Accept", SDP),), "not_acceptable")
         negotiated(invite)  # Its session timer may be too short.
         wanted = self._wanted(invite, who)
+        asked.by(wanted.tenant, wanted.agent)
         with ExitStack() as place:
             self._invited.add(known)
             place.callback(self._invited.discard, known)
             call, sdp = self._prepared(invite, wanted, place)
             if self._ring_s:
                 call.ring(invite)
+                call.on_turned_away = partial(asked.refused, "full", 503)
                 kept = place.pop_all()
-                task = asyncio.get_running_loop().create_task(self._ring(invite, call, sdp, wanted, kept))
+                task = asyncio.get_running_loop().create_task(self._ring(invite, call, sdp, wanted, kept, asked))
                 # Not in the task: one that is cancelled before its first step runs nothing at all.
                 task.add_done_callback(lambda _: kept.close())
-                self._ringing[task] = invite
+                self._ringing[task] = invite, asked
                 task.add_done_callback(self._ringing.pop)
                 invite.on_cancel = task.cancel
             else:
@@ -213,7 +213,7 @@ class SipEdge:
         return _Wanted(who, tenant, agent, origin)
 
     def _prepared(self, invite: Request, wanted: _Wanted, place: ExitStack) -> tuple[SipCall, str]:
-        """The call, and our SDP for it. Raises Refused, Refusal, SdpError, SipError."""
+        """The call, and our SDP for it. Raises Refused, SipRefusal, SdpError, SipError."""
         config, place = self._pop.config, place.enter_context(ExitStack())
         dialog, said = Dialog(invite, self._stack), read_sdp(invite.body, config.sip) if invite.body else None
         expires = int(time.time() + config.limits.call_ms / 1000)
@@ -238,7 +238,7 @@ class SipEdge:
         self._lent.acknowledged(call, time.monotonic())
 
     def _seated(self, wanted: _Wanted, source: str, place: ExitStack) -> Seat:
-        """After all else that may keep the caller out: it may cost another one theirs. Raises Refused, Refusal."""
+        """After all else that may keep the caller out: it may cost another one theirs. Raises Refused, SipRefusal."""
         who, now = wanted.who, time.monotonic()
         late = self._lent.in_the_way(who, now, self._busy(who), self._held[who])
         try:
@@ -261,18 +261,21 @@ class SipEdge:
     def _admit(self, wanted: _Wanted, late: SipCall | None) -> AbstractContextManager[Seat]:
         return self._pop.admit(wanted.tenant, wanted.agent, late.seat if late else None)
 
-    def _busy(self, who: Admitted) -> Refusal | None:
+    def _busy(self, who: Admitted) -> SipRefusal | None:
         if (held := self._held[who]) < self._gate.most(who):
             return None
-        return Refusal(486, "Busy Here", f"{who} has as many calls as it may have at a time ({held})")
+        why = f"{who} has as many calls as it may have at a time ({held})"
+        return SipRefusal(486, "Busy Here", why, reason="sender_full")
 
-    async def _ring(self, invite: Request, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
+    async def _ring(
+        self, invite: Request, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack, asked: Attempt
+    ) -> None:
         """Cancelled if the caller gives up."""
         await asyncio.sleep(self._ring_s)
         try:
             self._accept(invite, call, sdp, wanted, place)
         except Exception as error:
-            self._refuse(invite, error)
+            self._refuse(invite, error, asked)
 
     def _accept(self, invite: Request, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
         call_id = self._calls.hold(call, Caller(wanted.tenant), place)
@@ -314,10 +317,39 @@ def _counted(counter: Counter[T], key: T) -> Iterator[None]:
             del counter[key]
 
 
+def _answer(error: Exception) -> SipRefusal | None:
+    """To a request that is not carried out; None: this error is a fault of ours."""
+    match error:
+        case SipRefusal():
+            return error
+        case SdpError():
+            warning = f'399 voicepipe "{str(error).translate(_UNQUOTED)}"'
+            return SipRefusal(488, "Not Acceptable Here", str(error), (("Warning", warning),), "not_acceptable")
+        case NoRoute() | UnknownModel():
+            return SipRefusal(404, "Not Found", str(error), reason=error.reason)
+        case TenantFull():  # Another PoP would not take it either.
+            return SipRefusal(486, "Busy Here", str(error), reason=error.reason)
+        case Refused():
+            again = (("Retry-After", retry_after(error)),)
+            return SipRefusal(503, "Service Unavailable", str(error), again, error.reason)
+        case SipError():
+            return SipRefusal(400, "Bad Request", str(error))
+    return None
+
+
+def _begins_call(request: Request) -> bool:
+    """Whether a call is asked for, rather than something of one that goes on."""
+    if request.method != "INVITE":
+        return False
+    with suppress(SipError):
+        return not request.to_tag
+    return True
+
+
 def _check_required(request: Request) -> None:
     if unknown := request.listed("require") - SUPPORTED:
         names = ", ".join(sorted(unknown))
-        raise Refusal(420, "Bad Extension", f"it requires {names}", (("Unsupported", names),))
+        raise SipRefusal(420, "Bad Extension", f"it requires {names}", (("Unsupported", names),), "not_acceptable")
 
 
 def _caller(invite: Request, *, trusted: bool) -> str:

@@ -12,6 +12,7 @@ from sippy.SipAuthorization import DigestCalcHA1, DigestCalcResponse, SipAuthori
 from voicepipe.bucket import Rate
 from voicepipe.config import Config
 from voicepipe.config.credentials import sip_passwords
+from voicepipe.errors import Reason
 from voicepipe.ingress.local import check_phones
 from voicepipe.ingress.sip.glance import Glance, username
 from voicepipe.ingress.sip.message import Address
@@ -31,16 +32,19 @@ KNOWN = 4096
 
 
 @dataclass
-class Refusal(Exception):
+class SipRefusal(Exception):
     """A request that is not carried out: what its sender gets, and why, for the log."""
 
     code: int
-    reason: str
+    phrase: str
+    """That goes with the code: "Forbidden"."""
     why: str
     headers: tuple[tuple[str, str], ...] = ()
+    reason: Reason = "bad_request"
+    """As programs know it."""
 
 
-class Unadmitted(Refusal):
+class Unadmitted(SipRefusal):
     """Of somebody whom we do not know, who may have written another's address on it: it is answered but once."""
 
 
@@ -97,12 +101,13 @@ class Gate:
         """Whether a right password came from this IP address lately."""
         return source in self._known
 
-    def screen(self, seen: Glance, source: str, now: float) -> Refusal | None:
+    def screen(self, seen: Glance, source: str, now: float) -> SipRefusal | None:
         """What a request from an IP address that is not trusted is told at once; None: it is to be read."""
         if seen.method == "CANCEL" or seen.to_tag:
-            return Refusal(481, "Call/Transaction Does Not Exist", "it belongs to no call that goes on")
+            return SipRefusal(481, "Call/Transaction Does Not Exist", "it belongs to no call that goes on")
         if not self._passwords:
-            return Unadmitted(403, "Forbidden", f"{source} is none of the sip.trunks, and there are no sip.users")
+            why = f"{source} is none of the sip.trunks, and there are no sip.users"
+            return Unadmitted(403, "Forbidden", why, reason="forbidden")
         if not self._nonces.valid(seen.nonce, source, now):
             again = bool(seen.nonce)
             return self._challenge(
@@ -111,7 +116,7 @@ class Gate:
         known = self.knows(source)
         if not self._guesses[known].has_room(_guesser(source, seen.username, known), now):
             why = "too many wrong passwords came from there lately"
-            return Unadmitted(503, "Service Unavailable", why, (("Retry-After", WAIT_S),))
+            return Unadmitted(503, "Service Unavailable", why, (("Retry-After", WAIT_S),), "too_many_requests")
         return None
 
     def most(self, who: Admitted) -> float:
@@ -157,10 +162,12 @@ class Gate:
         if said.realm != self._realm or not fresh or not self._first(said.response, now):
             raise self._challenge(source, now, "its challenge is too old, or was answered before", again=True)
         if password is None:
-            raise Unadmitted(403, "Forbidden", f"there is no user {said.username!r} in sip.users")
+            why = f"there is no user {said.username!r} in sip.users"
+            raise Unadmitted(403, "Forbidden", why, reason="unauthorized")
         # What was answered for one number opens no other; some name none.
         if not right or asked.user not in ("", request.uri.user):
-            raise Unadmitted(403, "Forbidden", f"the password of user {said.username!r} is wrong")
+            why = f"the password of user {said.username!r} is wrong"
+            raise Unadmitted(403, "Forbidden", why, reason="unauthorized")
         return str(said.username)
 
     def _first(self, answer: str, now: float) -> bool:

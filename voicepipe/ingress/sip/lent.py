@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 from voicepipe.bucket import Bucket, Rate
-from voicepipe.ingress.sip.gate import Admitted, Refusal
+from voicepipe.ingress.sip.gate import Admitted, SipRefusal
 
 T1_S = 0.5
 """RFC 3261, 17: what a way there and back takes at most. Our answer is sent again then."""
@@ -73,8 +73,8 @@ class Lent(Generic[T]):
         if now - since >= self._ring_s + UNHEARD_S:
             unheard.take()
 
-    def in_the_way(self, who: Admitted, now: float, busy: Refusal | None = None, held: int = 0) -> T | None:
-        """The call that has to end before `who` gets another place; None: there is room. Raises Refusal.
+    def in_the_way(self, who: Admitted, now: float, busy: SipRefusal | None = None, held: int = 0) -> T | None:
+        """The call that has to end before `who` gets another place; None: there is room. Raises SipRefusal.
 
         `busy`: they have all calls that they may have, which are `held`, and are told so. Where most of these are not
         acknowledged, somebody forges their address, and one of them gives way. Otherwise it may be that of a caller
@@ -91,7 +91,7 @@ class Lent(Generic[T]):
         call, since = next((call, since) for call, (holder, since) in self._lent.items() if holder == worst)
         if worst == who and now - since < self._patience_s(who):
             why = f"{who} has {count[who]} calls whose answers it has not acknowledged yet"
-            raise busy or Refusal(503, "Service Unavailable", why, (("Retry-After", WAIT_S),))
+            raise busy or SipRefusal(503, "Service Unavailable", why, (("Retry-After", WAIT_S),), "too_many_requests")
         return call
 
     def overdue(self, who: Admitted, now: float, helps: Callable[[T], bool]) -> T | None:

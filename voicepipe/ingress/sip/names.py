@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from voicepipe.ingress.refusals import Refusals
+from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.sip.transactions import Host
 from voicepipe.lookups import Answer, Limits, Lookups
 
@@ -37,7 +37,7 @@ class Names:
     def __init__(self, send: Callable[[bytes, Host], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._send_to = send
         self._lookups = Lookups("sip-names", LIMITS, clock)
-        self._missing = Refusals(logger, "SIP hosts without an address")
+        self._missing = RefusalLog(logger, "SIP hosts without an address")
         self._waiting: dict[str, dict[tuple[bytes, int], None]] = {}
         """For a name: datagrams and their ports, in order."""
         self._datagrams = 0

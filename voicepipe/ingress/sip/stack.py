@@ -154,8 +154,8 @@ class Stack:
             return True
         return False
 
-    def read(self, seen: Glance, address: Host) -> None:
-        """Have it parsed and its transaction see it."""
+    def read(self, seen: Glance, address: Host) -> bool:
+        """Have it parsed and its transaction see it. Whether it could be read; a request that cannot is answered."""
         try:
             self._transactions.handleIncoming(seen.text, Remote_address(address, "udp"), self._socket, MonoTime())
         except Exception:
@@ -163,6 +163,8 @@ class Stack:
             logger.debug("a SIP message from %s:%d that cannot be read", *address, exc_info=True)
             if said := stateless.answer(seen, address, 400, "Bad Request"):
                 self._socket.send(said[0].encode(), address)  # Who knows what its Via says.
+            return False
+        return True
 
     def tell(
         self, seen: Glance, address: Host, code: int, reason: str, headers: Sequence[tuple[str, str]] = ()

@@ -3,13 +3,15 @@
 import logging
 from typing import Literal
 
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 
 from voicepipe.call_api import PopApi
 from voicepipe.errors import Draining, EngineDown, PopFull, Refused
+from voicepipe.ingress.doors import Attempt, body
 from voicepipe.ingress.phone import placed
-from voicepipe.ingress.refusals import Refusals
+from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.telephony.signatures import Forbidden
 
 logger = logging.getLogger(__name__)
@@ -24,25 +26,42 @@ class Door:
     def __init__(self, pop: PopApi, kind: Literal["twilio", "telnyx"]) -> None:
         self._pop = pop
         self._kind = kind
-        self._refusals = Refusals(logger, f"{kind}: requests")
+        self._refusals = RefusalLog(logger, f"{kind}: requests")
 
-    def forbid(self, connection: HTTPConnection, what: str, error: Forbidden) -> Response:
-        """The answer to `what`, "a webhook" or "a stream"; why it is refused is for the log alone."""
+    def attempt(self) -> Attempt:
+        """A call that is asked for."""
+        return Attempt(self._pop, self._kind)
+
+    async def body(self, request: Request) -> bytes:
+        """Of a webhook. Raises WireError, Gone."""
+        try:
+            return await body(request, WEBHOOK_BYTES)
+        except WireError:
+            self.attempt().refused("bad_request", 400)
+            raise
+
+    def forbid(self, connection: HTTPConnection, what: str, error: Forbidden, status: int = 403) -> Response:
+        """The answer to `what`, "a webhook" or "a stream", which may have been about a call; why it is refused is for
+        the log alone. `status`: as the caller of a stream is told, whose answer has been sent."""
+        self.attempt().refused(error.reason, status)
         source = connection.client.host if connection.client else ""
         self._refusals.tell(source, "%s: %s is refused: %s", self._kind, what, error)
         return PlainTextResponse("Forbidden", 403)
 
-    def refused(self, error: Refused) -> None:
-        """Say in the log why a call of the provider's is not answered."""
+    def refused(self, error: Refused, asked: Attempt, status: int = 0) -> None:
+        """A call of the provider's is not answered: say in the log why. `status` as `Refusal` has it."""
+        asked.refused(error.reason, status)
         self._refusals.tell("", "%s: call refused: %s", self._kind, error)
 
     def turns_down(self, called: str, asked: str) -> Literal["", "busy", "rejected"]:
         """How a call is told, before it is answered, that it will not be; empty: there is a place for it, which its
         stream takes. `asked`: as `phone.placed` takes it."""
+        attempt = self.attempt()
         try:
             tenant, agent = placed(self._pop, self._kind, called, asked)
+            attempt.by(tenant, agent)
             with self._pop.admit(tenant, agent):
                 return ""
         except Refused as error:
-            self.refused(error)
+            self.refused(error, attempt)
             return "busy" if isinstance(error, PopFull | Draining | EngineDown) else "rejected"

@@ -11,7 +11,7 @@ from voicepipe.errors import KeysFailed
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.pacing import by_timer
 from voicepipe.ingress.telephony.dialects import Dialect, Sound
-from voicepipe.line import Hear, Pump
+from voicepipe.line import HIDDEN, Hear, Network, Pump
 
 MARK_MS = 200
 """A mark follows each so much sound: it comes back once that was played."""
@@ -146,9 +146,8 @@ class StreamLine:
         """As the marks that came back say it, less the way from the provider to us."""
         return self._marks.played()
 
-    def network(self) -> str | None:
-        """TCP hides it."""
-        return None
+    def network(self) -> Network:
+        return HIDDEN
 
     async def transfer(self, target: str) -> None:
         """As the provider can. Raises TransferFailed."""

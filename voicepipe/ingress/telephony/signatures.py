@@ -38,6 +38,8 @@ TOKEN_S = 60
 class Forbidden(Refused):
     """Not signed by who it says it is; the text says what is wrong and never what the secret is."""
 
+    reason = "bad_signature"
+
 
 def spellings(url: str) -> Iterator[str]:
     """The ways in which one address may have been written where it was signed: with http or ws, TLS or none (which may

@@ -13,7 +13,7 @@ from voicepipe.agent import Origin
 from voicepipe.call_api import PopApi
 from voicepipe.errors import Refused
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.doors import settle
+from voicepipe.ingress.doors import Attempt, settle
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.phone import placed
 from voicepipe.ingress.realtime.call import RealtimeCall
@@ -85,27 +85,28 @@ class Streams:
         visit = take_visit(socket)
         await socket.accept()
         wire = Wire(socket, self._provider.dialect, self._pop.config.limits)
-        call_id, reason = expected, "refused"
+        call_id, reason, asked = expected, "refused", self._door.attempt()
         try:
             start = await wire.start()
             if start is None:
                 return await wire.refuse(REFUSED)
             arrival = self._provider.admit(start, expected)
             call_id = start.call_id
-            reason = await self._held(wire, start, arrival, visit)
+            reason = await self._held(wire, start, arrival, visit, asked)
         except Forbidden as error:
-            self._door.forbid(socket, "a stream", error)
+            self._door.forbid(socket, "a stream", error, REFUSED)
             await wire.refuse(REFUSED)
         except Refused as error:
-            self._door.refused(error)
+            self._door.refused(error, asked, REFUSED)
             await wire.refuse(REFUSED)
         finally:
             await self._provider.ended(call_id, reason)
 
-    async def _held(self, wire: Wire, start: Start, arrival: Arrival, visit: Visit | None) -> str:
+    async def _held(self, wire: Wire, start: Start, arrival: Arrival, visit: Visit | None, asked: Attempt) -> str:
         """Have the call answered; why it ended. Programs find it by the provider's own id. Raises Refused."""
         provider, limits = self._provider, self._pop.config.limits
         tenant, agent = placed(self._pop, provider.dialect.kind, arrival.origin.called, arrival.agent)
+        asked.by(tenant, agent)
         if arrival.returned:
             agent = msgspec.structs.replace(agent, greeting=agent.transfer_failed)
         with ExitStack() as place:

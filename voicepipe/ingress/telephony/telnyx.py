@@ -23,11 +23,10 @@ from voicepipe.config.phone_config import TelnyxConfig
 from voicepipe.errors import TransferFailed
 from voicepipe.foreign_json import decode
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.doors import body
 from voicepipe.ingress.scope import pays
 from voicepipe.ingress.telephony import signatures
 from voicepipe.ingress.telephony.dialects import TELNYX, Sound, Start
-from voicepipe.ingress.telephony.door import WEBHOOK_BYTES, Door
+from voicepipe.ingress.telephony.door import Door
 from voicepipe.ingress.telephony.signatures import Forbidden, Tokens
 from voicepipe.ingress.telephony.stream import Arrival, Streams
 from voicepipe.ingress.telephony.telnyx_api import CommandFailed, TelnyxApi
@@ -104,7 +103,7 @@ class Telnyx:
 
     async def voice(self, request: Request) -> Response:
         """POST: something has happened to a call. Always 200 for what is signed, or Telnyx would say it again."""
-        data = await body(request, WEBHOOK_BYTES)
+        data = await self._door.body(request)
         try:
             signatures.telnyx(self._key, data, request.headers, time.time())
         except Forbidden as error:

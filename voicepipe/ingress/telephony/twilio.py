@@ -13,11 +13,10 @@ from voicepipe.agent import Origin
 from voicepipe.call_api import PopApi
 from voicepipe.errors import TransferFailed
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.doors import body
 from voicepipe.ingress.scope import pays
 from voicepipe.ingress.telephony import signatures, twiml
 from voicepipe.ingress.telephony.dialects import TWILIO, Sound, Start
-from voicepipe.ingress.telephony.door import WEBHOOK_BYTES, Door
+from voicepipe.ingress.telephony.door import Door
 from voicepipe.ingress.telephony.latest_ids import LatestIds
 from voicepipe.ingress.telephony.signatures import Forbidden, Tokens
 from voicepipe.ingress.telephony.stream import Arrival, Streams
@@ -115,7 +114,7 @@ class Twilio:
         """The form of a request that Twilio has signed, and the address as it was signed. Raises Forbidden."""
         if signatures.TWILIO_HEADER not in request.headers:  # Whose body is not even read.
             signatures.twilio(self._token, self._url(request), (), request.headers)
-        text = (await body(request, WEBHOOK_BYTES)).decode(errors="replace")
+        text = (await self._door.body(request)).decode(errors="replace")
         if text.count("&") >= FIELDS:
             raise Forbidden(f"it has over {FIELDS} fields")
         fields = parse_qsl(text, keep_blank_values=True)

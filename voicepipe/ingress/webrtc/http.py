@@ -17,7 +17,7 @@ from voicepipe.config.credentials import turn_secret
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS
-from voicepipe.ingress.doors import Doors, body, find_agent, permitted, settle
+from voicepipe.ingress.doors import Attempt, Doors, attempt, body, find_agent, permitted, settle
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import is_loopback
 from voicepipe.ingress.realtime.bounds import check_session
@@ -81,28 +81,31 @@ class CallsApi:
 
     async def create(self, request: Request) -> Response:
         """POST: an offer as SDP, or as a form of `sdp` and `session`. 201 with our answer; Location is the call."""
-        who = self._doors.caller(request)
         longest = offer.OFFER_BYTES + self._pop.config.limits.event_bytes
-        sent = await self._doors.carry_out(who, body(request, longest))
         try:
-            call_id, answer = await self._doors.carry_out(who, self._placed(who, request, sent))
+            with attempt(self._pop, "webrtc") as asked:
+                who = self._doors.caller(request)
+                asked.by(who.tenant)
+                sent = await self._doors.carry_out(who, body(request, longest))
+                call_id, answer = await self._doors.carry_out(who, self._placed(who, request, sent, asked))
         except SdpError as error:
             raise WireError("invalid_offer", str(error), "sdp") from None
         return Response(answer, 201, {"Location": f"{CALLS}/{call_id}"}, media_type=offer.SDP)
 
-    async def _placed(self, who: Caller, request: Request, sent: bytes) -> tuple[str, str]:
+    async def _placed(self, who: Caller, request: Request, sent: bytes, asked: Attempt) -> tuple[str, str]:
         who = await self._doors.briefed(who)
-        sent_sdp, asked = await offer.read(request.headers, sent, self._pop.config.limits.event_bytes)
-        model = asked.get("model")
+        sent_sdp, patch = await offer.read(request.headers, sent, self._pop.config.limits.event_bytes)
+        model = patch.get("model")
         named = model if isinstance(model, str) else request.query_params.get("model")
         agent = find_agent(self._pop, who.tenant, who.agent or named)
+        asked.by(who.tenant, agent)
         try:
             session, settings = settle(agent, who, int(time.time() + self._pop.config.limits.call_ms / 1000))
         except WireError as error:  # A key's session asks for what its agent has locked since.
             self._doors.tell(request, 400, error)
             raise
         rights = who.rights(agent)
-        session = permitted(rights, session, asked, agent)
+        session = permitted(rights, session, patch, agent)
         check_session(session, self._pop.config.limits)
         with ExitStack() as place, ExitStack() as waits:
             waits.enter_context(self._waiting.place(who))

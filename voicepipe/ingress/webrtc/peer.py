@@ -11,7 +11,7 @@ from voicepipe.config import Config
 from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
-from voicepipe.ingress.refusals import Refusals
+from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.ingress.scope import LINGER
 from voicepipe.ingress.webrtc.channel import ChannelClient
@@ -22,7 +22,7 @@ from voicepipe.rtp.transport import CLOSE_S, Network, Transport
 from voicepipe.tasks import TaskGroup
 
 logger = logging.getLogger(__name__)
-_complaints = Refusals(logger, "WebRTC peers' packets")
+_complaints = RefusalLog(logger, "WebRTC peers' packets")
 
 
 class WebRtcCall:
