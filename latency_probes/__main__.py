@@ -13,7 +13,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -32,6 +31,7 @@ from latency_probes.via import KINDS, Via
 from latency_probes.webrtc import WebRtcCaller
 from voicepipe.audio import opus
 from voicepipe.errors import ProbeError
+from voicepipe.figures import keep
 
 T = TypeVar("T")
 CALLERS: dict[str, type[RealtimeCaller | WebRtcCaller | SipCaller | TwilioCaller]] = {
@@ -328,16 +328,6 @@ def soaking(console: Console, seconds: float) -> Iterator[Callable[[Soaked], Non
                 lines.print(f"{seen.seconds / 60:.0f} of {seconds / 60:.0f} minutes: {said}")
 
         yield told
-
-
-def keep(path: Path | None, result: object) -> None:
-    """Write `result` as JSON, where a file is wanted. Raises ProbeError where it cannot be written."""
-    if path is None:
-        return
-    try:
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(result)))
-    except OSError as error:
-        raise ProbeError(f"{path} cannot be written: {error.strerror}") from error
 
 
 if __name__ == "__main__":

@@ -11,13 +11,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from latency_probes.__main__ import STOPPED, keep, positive
+from latency_probes.__main__ import STOPPED, positive
 from latency_probes.machine import MUCH
 from tests.attacks.bench import table
 from tests.attacks.bench.attacker import STRANGERS
 from tests.attacks.bench.conditions import Result, one_result
 from tests.attacks.bench.discovery import found
 from voicepipe.errors import ProbeError
+from voicepipe.figures import keep
 
 TRIES = 4
 """A run is made again where the machine's host kept much of its cores: it says nothing of an attack. The last one

@@ -239,7 +239,7 @@ def test_a_whole_run(options: list[str], measured: str, tmp_path: Path) -> None:
     printed = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
     assert printed.returncode == 0, printed.stderr
     assert "| turn compute |" in printed.stdout
-    told = json.loads(file.read_text())
+    told = json.loads(file.read_text())["figures"]
     assert measured in told["engines"]["asr"]
     assert told["engines"]["llm"].startswith("vLLM" if REAL and not options else "stand-in")
     assert [result["calls"] for result in told["results"]] == [1, 2]

@@ -38,7 +38,7 @@ async def test_within_and_over_the_budget(budget: str, status: int, tmp_path: Pa
     async with fake_server(Script()) as url:
         options = [url, "--set", "finished", "--budget-ms", budget, "--json", str(file)]
         assert await asyncio.to_thread(main, options) == status
-    report = json.loads(await asyncio.to_thread(file.read_text))
+    report = json.loads(await asyncio.to_thread(file.read_text))["figures"]
     assert report["run"]["turns"][0]["outcome"] == "right"
     assert bool(report["summary"]["breaches"]) == bool(status)
 
@@ -84,7 +84,7 @@ def test_a_run_that_is_stopped_keeps_what_it_has(tmp_path: Path, capsys: pytest.
     with serving() as url:
         assert main([url, "--set", "finished", "--calls", "3", "--json", str(file)]) == 130
     assert "stopped after 1 of 3 calls" in capsys.readouterr().out
-    kept = json.loads(file.read_text())["run"]
+    kept = json.loads(file.read_text())["figures"]["run"]
     assert (kept["calls"], kept["planned"]) == (1, 3)
     assert [turn["outcome"] for turn in kept["turns"]] == ["right"]
 
@@ -95,7 +95,7 @@ def test_a_soak_that_is_stopped_keeps_what_it_has(tmp_path: Path, capsys: pytest
     with serving() as url:
         assert main([url, "--soak", "2", "--slots", "1", "--json", str(file)]) == 130
     assert "of 120 minutes" in capsys.readouterr().out
-    kept = json.loads(file.read_text())
+    kept = json.loads(file.read_text())["figures"]
     assert len(kept["gaps"]["websocket"]) == 1, "the call by which the door is tried"
     assert kept["before"]["tasks"] == kept["after"]["tasks"] == 5
     assert len(kept["readings"]) == 1

@@ -12,6 +12,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from rich.table import Table
 
 from voicepipe.bench.consoles import for_tables
 from voicepipe.bench.media_server import HOST, spoken
+from voicepipe.figures import keep
 from voicepipe.rtp import sdes, sdp, sip_sdp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.codec import OPUS, PCMU, Codec
@@ -43,20 +45,22 @@ class Cost(msgspec.Struct):
     sent: int
 
 
-async def run(calls: int, seconds: float) -> int:
-    """Measure and print both."""
+async def run(calls: int, seconds: float, json_file: Path | None) -> int:
+    """Measure and print all. Raises ProbeError: `json_file` cannot be written."""
     console = for_tables()
     table = Table(title=f"media of {calls} calls, with SRTP, both ways, {seconds:.0f} s each")
     table.add_column("engine")
     for column in ("% of a core, a call", "loop lag p99 ms", "heard/s", "sent/s"):
         table.add_column(column, justify="right", no_wrap=True)
+    costs = {}
     for kind, name in KINDS.items():
         with console.status(f"{calls} calls to {name} ..."):
-            cost = await measured(kind, calls, seconds)
+            cost = costs[kind] = await measured(kind, calls, seconds)
         each = calls * cost.wall_s
         table.add_row(name, f"{100 * cost.cpu_s / each:.2f}", f"{cost.lag_p99_ms:.1f}", f"{cost.heard / each:.1f}",
                       f"{cost.sent / each:.1f}")  # fmt: skip
     console.print(table)
+    keep(json_file, {"calls": calls, "costs": costs})
     return 0
 
 

@@ -2,12 +2,15 @@
 
 import random
 from dataclasses import dataclass, field
+from pathlib import Path
 
+import msgspec
 import numpy as np
 from rich.table import Table
 
 from voicepipe.audio import BLOCK_MS, Pcm, opus
 from voicepipe.bench.consoles import for_tables
+from voicepipe.figures import keep
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.session import RtpSession
@@ -43,6 +46,20 @@ class Heard:
         else:
             self.holes.append(ms)
         self._in_hole = True
+
+
+class Added(msgspec.Struct):
+    """A network's part, in ms."""
+
+    p50: float
+    p95: float
+    most: float
+    healed: float
+    """Most, one second after the network is well again."""
+    hole: float
+    """The longest piece that was made up."""
+    made_up: float
+    """Share of the sound."""
 
 
 class _Nobody:
@@ -81,13 +98,14 @@ def simulate(jitter_s: float, loss: float, seed: int = 1) -> Heard:
     return heard
 
 
-def run() -> int:
-    """Print a row for each kind of network."""
+def run(json_file: Path | None) -> int:
+    """Print a row for each kind of network. Raises ProbeError: `json_file` cannot be written."""
     console = for_tables()
     table = Table(title="what a network adds to the delay of a caller's sound, in ms", caption=CAPTION)
     table.add_column("network", no_wrap=True)
     for column in ("p50", "p95", "most", "healed", "hole", "made up"):
         table.add_column(column, justify="right", no_wrap=True)
+    figures = {}
     for name, jitter_s, loss in (
         ("well", 0.0, 0.0),
         ("1 % lost", 0.0, 0.01),
@@ -97,9 +115,13 @@ def run() -> int:
     ):
         heard = simulate(jitter_s, loss)
         bad = sorted(delay for sent, delay in heard.delays if sent < BAD_S)
-        well = max(delay for sent, delay in heard.delays if sent >= BAD_S + 1)
-        made_up = sum(heard.holes) / (10 * (BAD_S + GOOD_S))
-        table.add_row(name, f"{bad[len(bad) // 2]:.0f}", f"{bad[int(0.95 * len(bad))]:.0f}", f"{bad[-1]:.0f}",
-                      f"{well:.0f}", f"{max(heard.holes, default=0):.0f}", f"{made_up:.1f} %")  # fmt: skip
+        figures[name] = found = Added(
+            bad[len(bad) // 2], bad[int(0.95 * len(bad))], bad[-1],
+            max(delay for sent, delay in heard.delays if sent >= BAD_S + 1), max(heard.holes, default=0.0),
+            sum(heard.holes) / (1000 * (BAD_S + GOOD_S)),
+        )  # fmt: skip
+        *times, made_up = msgspec.structs.astuple(found)
+        table.add_row(name, *(f"{ms:.0f}" for ms in times), f"{100 * made_up:.1f} %")
     console.print(table)
+    keep(json_file, figures)
     return 0

@@ -23,6 +23,7 @@ from voicepipe.bench.consoles import for_tables
 from voicepipe.commands import runtime
 from voicepipe.config import Config
 from voicepipe.errors import ConfigError
+from voicepipe.figures import keep
 
 CONFIG = """
 [pop]
@@ -79,23 +80,26 @@ class _Pop(NamedTuple):
     port: int
 
 
-async def run() -> int:
-    """Measure and print; 1 if a call failed. Raises ConfigError: sipp is not there."""
+async def run(json_file: Path | None) -> int:
+    """Measure and print; 1 if a call failed. Raises ConfigError: sipp is not there, ProbeError: `json_file` cannot be
+    written."""
     console = for_tables()
     table = Table(title="calls by SIP from sipp, scripted engines", caption=CAPTION)
     table.add_column("calls", no_wrap=True)
     for column in ("failed", "p50", "p95", "p99", "CPU", "loop lag"):
         table.add_column(column, justify="right", no_wrap=True)
-    failed = 0
+    failed, results = 0, []
     for load in LOADS:
         with console.status(f"{load.calls} calls, {load.rate} a second ..."):
             result = await measured(load)
         failed += result.failed
+        results.append({"load": load._asdict(), "result": result})
         times = [f"{result.percentile(share):.0f}" for share in (0.5, 0.95, 0.99)]
         cpu = "-" if result.cpu_ms is None else f"{result.cpu_ms:.1f}"
         what = f"{load.calls}, {load.rate}/s, {load.held_s:g} s each"
         table.add_row(what, str(result.failed), *times, cpu, f"{result.lag_p99_ms:.1f}")
     console.print(table)
+    keep(json_file, results)
     return 1 if failed else 0
 
 

@@ -19,6 +19,7 @@ from voicepipe.bench.engines.random_whisper import Shape, make_whisper
 from voicepipe.bench.engines.whisper import SAYS
 from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.whisper_model import Model, Passage
+from voicepipe.figures import keep
 from voicepipe.sizing.shapes import ASRS, AsrShape
 
 MODELS = ("tiny.en", "base.en", "small.en")
@@ -27,19 +28,21 @@ SPEECH_S = 3
 PASSES = 15
 
 
-def run() -> int:
-    """Raises EngineMissing, EngineError."""
+def run(json_file: Path | None) -> int:
+    """Raises EngineMissing, EngineError, ProbeError: `json_file` cannot be written."""
     config = WhisperConfig()
     console = for_tables()
     table = Table(title=f"Whisper in int8 on {os.cpu_count()} cores, windows of {config.window_ms / 1000:g} s")
     for column in ("model", "words after, p50 ms", "most"):
         table.add_column(column, justify="left" if column == "model" else "right")
+    passes = {}
     with console.status("random weights, of the true shapes ...") as status:
         for name in MODELS:
             status.update(f"{name}: {PASSES} passes ...")
-            took_ms = _passes(ASRS[name.removesuffix(".en")], config)
+            took_ms = passes[name] = _passes(ASRS[name.removesuffix(".en")], config)
             table.add_row(name, f"{statistics.median(took_ms):.0f}", f"{max(took_ms):.0f}")
     console.print(table)
+    keep(json_file, {"passes_ms": passes})
     return 0
 
 

@@ -18,7 +18,7 @@ def test_an_attack_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("latency_probes.conversation.MISSED_S", 12.0)
     file = tmp_path / "found.json"
     assert main(["--only", "healthz_flood", "--seconds", "0.3", "--turns", "8", "--runs", "1", "--json", str(file)]) < 2
-    (result,) = json.loads(file.read_text())["healthz_flood"]
+    (result,) = json.loads(file.read_text())["figures"]["healthz_flood"]
     assert result["without"]["turns"] == result["beside"]["turns"] == 8
     assert result["without"]["failures"] == []
     assert result["told"]["HTTP 200"] > 0

@@ -27,6 +27,7 @@ from voicepipe.bench.directory.placement_report import Placed, PopThen, Turn
 from voicepipe.directory.router import PLAYOUT_MS
 from voicepipe.environment import made_up
 from voicepipe.errors import ProbeError
+from voicepipe.figures import keep
 from voicepipe.places import RTT_MS_PER_KM, distance_km, reckoned_rtt_ms
 
 AT_ONCE = 10
@@ -78,11 +79,13 @@ def round_trips() -> dict[str, dict[str, float]]:
     return trips
 
 
-async def run(count: int, slots: int) -> int:
-    """Measure and print; 1 if an aim is missed. Each PoP has `slots`. Raises ConfigError: something does not start."""
+async def run(count: int, slots: int, json_file: Path | None) -> int:
+    """Measure and print; 1 if an aim is missed. Each PoP has `slots`. Raises ConfigError: something does not start,
+    ProbeError: `json_file` cannot be written."""
     console = for_tables()
     with console.status(f"{count} calls from {len(CALLERS)} cities to {len(POPS)} PoPs of {slots} slots ..."):
         placed, bus = await measured(count, slots)
+    keep(json_file, {"bus": bus, "slots": slots, "placed": placed})
     console.print(f"{len(POPS)} PoPs of {slots} slots, at most {AT_ONCE} calls at a time")
     return 0 if placement_report.show(placed, bus, console) else 1
 

@@ -21,6 +21,7 @@ from voicepipe.bench.consoles import for_tables
 from voicepipe.bench.directory import fleet
 from voicepipe.bench.directory.load import Answers, Load, processor_s
 from voicepipe.errors import ConfigError
+from voicepipe.figures import keep
 
 POPS = 50
 CONNECTIONS = 16
@@ -48,11 +49,13 @@ class Resolved(NamedTuple):
     """Of one core: what the 50 PoPs took in this process."""
 
 
-async def run(rate: int, seconds: float, *, forwarded: bool) -> int:
-    """Measure and print; 1 if an aim is missed. Raises ConfigError: something does not start."""
+async def run(rate: int, seconds: float, json_file: Path | None, *, forwarded: bool) -> int:
+    """Measure and print; 1 if an aim is missed. Raises ConfigError: something does not start, ProbeError: `json_file`
+    cannot be written."""
     console = for_tables()
     with console.status(f"{rate} requests a second, for {seconds:.0f} s ..."):
         found = await measured(rate, seconds, forwarded=forwarded)
+    keep(json_file, found._asdict())
     return 0 if show(found, console) else 1
 
 

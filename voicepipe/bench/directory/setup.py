@@ -21,6 +21,7 @@ from voicepipe.bench.directory import calls, fleet
 from voicepipe.bench.directory.calls import GREETS, LISTENS
 from voicepipe.bench.directory.resolve import percentile
 from voicepipe.errors import ProbeError
+from voicepipe.figures import keep
 
 STRAIGHT, ASKED, RELAYED = "straight to the PoP", "asked, then straight", "relayed by the directory"
 AIM_SETUP_MS, AIM_GAP_MS = 15.0, 2.0
@@ -41,10 +42,12 @@ class Taken(msgspec.Struct):
     gaps: list[float]
 
 
-async def run(count: int) -> int:
-    """Measure and print; 1: an aim is missed. Raises ConfigError: something does not start, ProbeError: calls fail."""
+async def run(count: int, json_file: Path | None) -> int:
+    """Measure and print; 1: an aim is missed. Raises ConfigError: something does not start, ProbeError: calls fail, or
+    `json_file` cannot be written."""
     console = for_tables()
     taken, bus = await measured(count, console)
+    keep(json_file, {"bus": bus, "taken": taken})
     return 0 if show(taken, bus, console) else 1
 
 

@@ -1,7 +1,6 @@
 """The command: load, measure, print."""
 
 import asyncio
-import json
 import platform
 from contextlib import ExitStack
 from importlib import metadata
@@ -14,13 +13,13 @@ from voicepipe.bench.consoles import for_tables
 from voicepipe.bench.engines.chosen import Options, device_of, loaded
 from voicepipe.bench.engines.measure import measured
 from voicepipe.bench.engines.report import Report
-from voicepipe.errors import ConfigError
+from voicepipe.figures import keep
 
 LIBRARIES = ("torch", "vllm", "faster-whisper", "ctranslate2")
 
 
 def run(options: Options, json_file: Path | None, markdown: bool) -> int:
-    """Measure and print. Raises ConfigError, EngineError."""
+    """Measure and print. Raises ConfigError, EngineError, ProbeError: `json_file` cannot be written."""
     console = for_tables()
     progress = Console(stderr=True, highlight=False)
     report = asyncio.run(_run(options, progress))
@@ -28,11 +27,7 @@ def run(options: Options, json_file: Path | None, markdown: bool) -> int:
         console.print(report.markdown(), soft_wrap=True, markup=False)
     else:
         console.print(report.table())
-    if json_file:
-        try:
-            json_file.write_text(json.dumps(report.json(), indent=1) + "\n")
-        except OSError as error:
-            raise ConfigError(f"--json {json_file}: {error.strerror}") from None
+    keep(json_file, report.json())
     return 0
 
 

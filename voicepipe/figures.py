@@ -1,0 +1,84 @@
+"""What a command measured, kept as JSON beside how it was measured: tables of figures are made from such files."""
+
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from voicepipe import __version__
+from voicepipe.errors import ProbeError
+
+SECRET = "--key"
+ROOT = Path(__file__).parents[1]
+
+
+class Machine(msgspec.Struct):
+    """Where it was measured."""
+
+    cores: int
+    cpu: str
+    """Its model; empty where the system does not tell."""
+
+
+class Measured(msgspec.Struct):
+    """How figures came about."""
+
+    command: str
+    date: str
+    """Year, month and day (UTC)."""
+    machine: Machine
+    version: str
+    commit: str
+    """With "-dirty" behind it where files had changed since; empty outside a checkout."""
+
+
+def keep(path: Path | None, figures: object) -> None:
+    """Write {"measured": ..., "figures": ...}, where a file is wanted. Raises ProbeError where it cannot be written."""
+    if path is None:
+        return
+    made = Measured(
+        command(sys.orig_argv), datetime.now(UTC).date().isoformat(), Machine(os.cpu_count() or 0, cpu()), __version__,
+        commit(),
+    )  # fmt: skip
+    text = msgspec.json.format(msgspec.json.encode({"measured": made, "figures": figures}))
+    try:
+        path.write_bytes(text + b"\n")
+    except OSError as error:
+        raise ProbeError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def command(arguments: Sequence[str]) -> str:
+    """As one would type it: without this machine's folders, and without the key."""
+    words = [Path(word).name if word.startswith("/") else word for word in arguments]
+    for at, word in enumerate(words):
+        if word == SECRET and words[at + 1 :]:
+            words[at + 1] = "..."
+        elif word.startswith(f"{SECRET}="):
+            words[at] = f"{SECRET}=..."
+    return shlex.join(words)
+
+
+def cpu() -> str:
+    """The processor's model."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+
+
+def commit() -> str:
+    """Of the checkout that this code is in."""
+    if not (ROOT / ".git").exists():
+        return ""
+    git = ("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude", "*")
+    try:
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
