@@ -24,6 +24,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   turnserver:coturn:calls_through_a_TURN_server \
   sipp:sip-tester:calls_by_SIP_from_sipp \
   baresip:baresip-core:calls_by_SIP_from_baresip \
+  linphonec:linphone-cli:calls_by_SIP_from_linphone \
   /usr/sbin/nats-server:nats-server:the_bus_between_hosts \
   openssl:openssl:keys_of_directories \
   /usr/lib/*/kamailio/modules/tls.so:kamailio-tls-modules:calls_by_TLS_through_Kamailio
@@ -116,7 +117,7 @@ $(VENV)/.test: $(VENV)/.run
 
 $(CLIENTS)/.installed: tests/clients/python.txt
 	@$(PYTHON) -m venv $(CLIENTS)
-	@echo "Installing openai-agents, LiveKit and Pipecat into $(CLIENTS) ..."
+	@echo "Installing openai-agents, LiveKit, Pipecat and Pydantic AI into $(CLIENTS) ..."
 	@$(CLIENTS)/bin/python -m pip --disable-pip-version-check install -q -r $<
 	@touch $@
 
@@ -134,7 +135,7 @@ $(VLLM)/.installed: tests/gpu_engines/vllm.txt
 	@touch $@
 
 $(NODE_MODULES)/.installed: tests/clients/js/package.json
-	@echo "Installing @openai/agents-realtime into $(NODE_MODULES) ..."
+	@echo "Installing @openai/agents-realtime and openai into $(NODE_MODULES) ..."
 	@command -v npm >/dev/null || { $(call install,npm); } || \
 	  { echo "npm is missing: install Node.js 20 or newer with npm" >&2; exit 1; }
 	@cd $(<D) && npm install --no-package-lock --no-audit --no-fund --loglevel=error

@@ -19,6 +19,7 @@ from tests.directory.keys import make_keys
 from tests.directory.nats_server import PROGRAM, nats_server
 from tests.ports import free_port
 from tests.spoken import spoken
+from voicepipe.commands import lan
 
 JS = Path(__file__).parent / "js"
 VOICEPIPE = (sys.executable, "-m", "voicepipe")
@@ -79,6 +80,24 @@ def site(request: pytest.FixtureRequest, origin: str, tmp_path_factory: pytest.T
             while httpx.get(f"{url}/readyz").status_code != 200:
                 time.sleep(0.1)
             yield Site(url, pop)
+
+
+class Secure(NamedTuple):
+    """A PoP with TLS of its own."""
+
+    url: str
+    certificate: Path
+    """Signed by itself: clients are told to trust it."""
+
+
+@pytest.fixture(scope="session")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secure]:
+    """A fresh PoP with the embedded engines and `http.cert`."""
+    folder = tmp_path_factory.mktemp("secure")
+    pem = lan.certificate(folder / "pop.pem", ["127.0.0.1"])
+    (manifest := folder / "pop.toml").write_text(f'{PATIENT}[http]\ncert = "{pem}"\nkey = "{pem}"\n')
+    with own_server((*COMMAND, "--pop", str(manifest))) as url:
+        yield Secure(url, pem)
 
 
 @pytest.fixture(scope="session")

@@ -2,9 +2,12 @@
 
 import base64
 import json
+import os
+import ssl
 import subprocess
 import time
 import urllib.request
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ import pytest
 
 from tests.browser.conftest import chromium
 from tests.clients.caller import CONNECTED
-from tests.clients.conftest import Site
+from tests.clients.conftest import Secure, Site
 
 pytestmark = pytest.mark.e2e
 
@@ -34,19 +37,31 @@ RETRIEVED = {"conversation.item.retrieved"}
         (["node", "tests/clients/js/agents_websocket.mjs"], TRUNCATED | RETRIEVED),
         ([PYTHON, "-m", "tests.clients.livekit"], TRUNCATED),
         ([PYTHON, "-m", "tests.clients.pipecat"], set()),
+        ([PYTHON, "-m", "tests.clients.pydantic_realtime"], set()),
     ],
-    ids=["openai-agents", "@openai/agents over WebSocket", "LiveKit", "Pipecat"],
+    ids=["openai-agents", "@openai/agents over WebSocket", "LiveKit", "Pipecat", "Pydantic AI"],
 )
 def test_a_call(command: list[str | Path], events: set[str], site: Site, questions: list[Path]) -> None:
+    hold([*command, site.url, *questions], events)
+    hung_up(site.pop)
+
+
+def test_a_call_by_openai_for_nodejs_over_tls(secure: Secure, questions: list[Path]) -> None:
+    command: list[str | Path] = ["node", "tests/clients/js/openai_websocket.mjs", secure.url, *questions]
+    hold(command, RETRIEVED, {**os.environ, "NODE_EXTRA_CA_CERTS": str(secure.certificate)})
+    hung_up(secure.url, ssl.create_default_context(cafile=secure.certificate))
+
+
+def hold(command: Sequence[str | Path], events: set[str], environment: Mapping[str, str] | None = None) -> None:
+    """The call of one program."""
     ended = subprocess.run(
-        [*command, site.url, *questions], cwd=ROOT, capture_output=True, text=True, timeout=CALL_S, check=False
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=CALL_S, check=False
     )
     print(ended.stdout, ended.stderr[-3000:])  # pytest shows it if the test fails
     assert ended.returncode == 0
     lines = [json.loads(line) for line in ended.stdout.splitlines()]
     check(lines, events)
     assert interrupted_between_the_questions(lines)
-    hung_up(site.pop)
 
 
 def test_a_call_over_webrtc_from_another_origin(site: Site, origin: str, questions: list[Path]) -> None:
@@ -94,11 +109,11 @@ def secret(url: str) -> str:
         return str(json.load(answer)["value"])
 
 
-def hung_up(pop: str) -> None:
+def hung_up(pop: str, tls: ssl.SSLContext | None = None) -> None:
     """The PoP has no call any more, within ten seconds."""
     until = time.monotonic() + 10
     while time.monotonic() < until:
-        with urllib.request.urlopen(f"{pop}/healthz") as answer:
+        with urllib.request.urlopen(f"{pop}/healthz", context=tls) as answer:
             if json.load(answer)["calls"] == 0:
                 return
         time.sleep(0.1)

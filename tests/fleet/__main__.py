@@ -24,6 +24,7 @@ from tests.fleet.network import Loopback, Network
 from tests.fleet.rig import Plan, Rig, running
 from tests.fleet.scale import Outcome, Scale
 from tests.fleet.strangers import strangers
+from voicepipe.figures import keep
 
 POPS = {"fra": "eu", "lhr": "eu", "par": "eu", "iad": "us", "ord": "us", "sfo": "us", "nrt": "ap", "sin": "ap"}
 SLOTS = 8
@@ -71,6 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print(f"No network namespaces here ({why}): all runs on loopback.", highlight=False)
     outcomes = run(options.faults or list(FAULTS), options.set_ups, options.seconds, console)
     console.print(table(outcomes))
+    keep(options.json, {outcome.fault: outcome._asdict() for outcome in outcomes})
     return 1 if any(outcome.broken for outcome in outcomes) else 0
 
 
@@ -130,6 +132,7 @@ def parser() -> argparse.ArgumentParser:
     cli.add_argument("--seconds", type=float, default=1800.0, metavar="S",
                      help="begin no fault after this (default %(default)g)")  # fmt: skip
     cli.add_argument("--loopback", action="store_true", help="without network namespaces, also where they are allowed")
+    cli.add_argument("--json", type=Path, metavar="FILE", help="write what was seen there, too")
     return cli
 
 

@@ -1,8 +1,8 @@
-// The caller of ../caller.py for both JavaScript clients: what to say when, and lines that tell what the session told us.
+// The caller of ../caller.py for all JavaScript clients: what to say when, and lines that tell what the session told us.
 
-const CONNECTED = "Maria is on the line.";
-const OVER_MS = 1000; // of an answer, after which the second question is asked over it
-const PATIENCE_MS = 90_000;
+export const CONNECTED = "Maria is on the line.";
+export const OVER_MS = 1000; // of an answer, after which the second question is asked over it
+export const PATIENCE_MS = 90_000;
 
 /** Attend to one session of @openai/agents-realtime (`sdk`) over `transport`.
  *
@@ -56,5 +56,5 @@ export function attend(sdk, transport, ask, tell) {
   return { session, sound, satisfied };
 }
 
-const isMessage = (item) => item.type === "message";
-const words = (item) => item.content.map((part) => part.transcript ?? part.text ?? "").join(" ");
+export const isMessage = (item) => item.type === "message";
+export const words = (item) => item.content.map((part) => part.transcript ?? part.text ?? "").join(" ");

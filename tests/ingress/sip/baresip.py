@@ -5,7 +5,7 @@ import json
 import re
 import struct
 import wave
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -112,14 +112,8 @@ class Baresip:
         return Resampler(rate, RATE)(np.ascontiguousarray(pcm))
 
     async def spoken_to(self, since: int = 0) -> Pcm:
-        """Something was said from sample `since` on, and then nothing for a while: it. Raises TimeoutError."""
-        async with asyncio.timeout(2 * SECONDS):
-            while True:
-                await asyncio.sleep(0.25)
-                pcm = (await asyncio.to_thread(self.heard))[since:]
-                loud = np.abs(pcm[: pcm.size // FRAME * FRAME].reshape(-1, FRAME)).max(axis=1, initial=0) > AUDIBLE
-                if loud.sum() > 10 and not loud[-QUIET:].any():
-                    return pcm
+        """As `spoken_to`."""
+        return await spoken_to(self.heard, since)
 
     def close(self) -> None:
         self._reading.cancel()
@@ -170,6 +164,17 @@ async def _connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWri
             with suppress(OSError):
                 return await asyncio.open_connection("127.0.0.1", port)
             await asyncio.sleep(0.05)
+
+
+async def spoken_to(heard: Callable[[], Pcm], since: int = 0) -> Pcm:
+    """Something was said from sample `since` on, and then nothing for a while: it. Raises TimeoutError."""
+    async with asyncio.timeout(2 * SECONDS):
+        while True:
+            await asyncio.sleep(0.25)
+            pcm = (await asyncio.to_thread(heard))[since:]
+            loud = np.abs(pcm[: pcm.size // FRAME * FRAME].reshape(-1, FRAME)).max(axis=1, initial=0) > AUDIBLE
+            if loud.sum() > 10 and not loud[-QUIET:].any():
+                return pcm
 
 
 def write(path: Path, pcm: Pcm) -> None:
