@@ -1,15 +1,16 @@
 """What a command measured, kept as JSON beside how it was measured: tables of figures are made from such files."""
 
+import dataclasses
+import json
 import os
 import platform
 import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-
-import msgspec
 
 from voicepipe import __version__
 from voicepipe.errors import ProbeError
@@ -18,7 +19,8 @@ SECRET = "--key"
 ROOT = Path(__file__).parents[1]
 
 
-class Machine(msgspec.Struct):
+@dataclass(frozen=True, slots=True)
+class Machine:
     """Where it was measured."""
 
     cores: int
@@ -26,7 +28,8 @@ class Machine(msgspec.Struct):
     """Its model; empty where the system does not tell."""
 
 
-class Measured(msgspec.Struct):
+@dataclass(frozen=True, slots=True)
+class Measured:
     """How figures came about."""
 
     command: str
@@ -46,11 +49,20 @@ def keep(path: Path | None, figures: object) -> None:
         command(sys.orig_argv), datetime.now(UTC).date().isoformat(), Machine(os.cpu_count() or 0, cpu()), __version__,
         commit(),
     )  # fmt: skip
-    text = msgspec.json.format(msgspec.json.encode({"measured": made, "figures": figures}))
+    text = json.dumps({"measured": made, "figures": figures}, indent=2, ensure_ascii=False, default=_plain)
     try:
-        path.write_bytes(text + b"\n")
+        path.write_text(f"{text}\n", encoding="utf-8")
     except OSError as error:
         raise ProbeError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _plain(figures: object) -> object:
+    """A structure's fields. `bench engines` runs where msgspec is not installed: its figures are dataclasses."""
+    if dataclasses.is_dataclass(figures) and not isinstance(figures, type):
+        return dataclasses.asdict(figures)
+    import msgspec
+
+    return msgspec.to_builtins(figures, str_keys=True)
 
 
 def command(arguments: Sequence[str]) -> str:
