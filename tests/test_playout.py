@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from voicepipe.audio import Pcm, dbfs
+from voicepipe.audio.resample import Resampler
 from voicepipe.call.playout import Playout
 from voicepipe.call.speech import Phrase
 from voicepipe.ingress.pacing import by_timer
@@ -190,3 +191,16 @@ async def test_what_was_cut_is_no_part_of_the_reference() -> None:
         await asyncio.sleep(0.2)
         heard = stage.playout.reference()
         assert heard is not None and np.count_nonzero(heard) == pytest.approx(0.12 * 16_000, abs=400)
+
+
+async def test_what_the_caller_has_heard_is_what_was_sent_at_16_khz() -> None:
+    async with Stage() as stage:
+        sound = np.random.default_rng(3).normal(0, 6000, 3 * RATE).astype(np.int16)
+        await stage.playout.put(Phrase("", sound[:RATE]))
+        await asyncio.sleep(0.51)
+        heard = stage.playout.reference()
+        assert heard is not None
+        second = np.concatenate([np.zeros(RATE, np.int16), sound])[round(0.51 * RATE) :][:RATE]
+        assert np.array_equal(heard[32:], Resampler(RATE, 16_000)(second)[32:])
+        await asyncio.sleep(1.5)
+        assert stage.playout.reference() is None

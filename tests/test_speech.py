@@ -1,11 +1,15 @@
 """A phrase from text to samples: when each written word has been heard."""
 
+import asyncio
+import threading
 from collections.abc import AsyncGenerator
 
 import numpy as np
 import pytest
 
+from tests.waiting import until
 from voicepipe.audio import RATE
+from voicepipe.call import speech
 from voicepipe.call.speech import KEPT, KEPT_BYTES, Speaker
 from voicepipe.engines.base import Speech, Word
 from voicepipe.engines.scripted import ScriptedTts
@@ -67,3 +71,59 @@ async def test_what_is_made_ahead_is_bounded_however_often_the_settings_change()
     for n in range(KEPT):
         await long.keep("One moment, please.", voice="", speed=1 + n)
     assert sum(phrase.pcm.nbytes for kept in long._kept.values() for phrase in kept) <= KEPT_BYTES
+
+
+class InParts(Voice):
+    """Three sounds for any text, at 22.05 kHz."""
+
+    PARTS = tuple(Speech(np.full(size, size, np.int16), (Word("", size),)) for size in (30_000, 500, 4000))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rate = 22_050
+
+    async def speak(
+        self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
+    ) -> AsyncGenerator[Speech, None]:
+        for part in self.PARTS:
+            yield part
+
+
+async def test_another_rate_is_converted_part_by_part_while_the_event_loop_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    convert, seen, go_on = speech.resampled, list[int](), threading.Event()
+
+    def held_up(sound: Speech, source: int, target: int) -> Speech:
+        seen.append(sound.pcm.size)
+        assert go_on.wait(10)
+        return convert(sound, source, target)
+
+    monkeypatch.setattr(speech, "resampled", held_up)
+    say = Speaker(InParts(), RATE).say("Hello", voice="", speed=1)
+    first = asyncio.ensure_future(anext(say))
+    await until(lambda: bool(seen))
+    go_on.set()
+    phrases = [await first, *[phrase async for phrase in say]]
+    assert seen == [30_000, 500, 4000]
+    expected = [convert(part, 22_050, RATE) for part in InParts.PARTS]
+    assert [phrase.text for phrase in phrases] == ["Hello", "", ""]
+    assert all(np.array_equal(phrase.pcm, sound.pcm) for phrase, sound in zip(phrases, expected, strict=True))
+    assert phrases[0].words == (("Hello", expected[0].words[0].end),)
+
+
+async def test_who_stops_listening_does_not_wait_for_what_is_being_converted(monkeypatch: pytest.MonkeyPatch) -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def held_up(sound: Speech, source: int, target: int) -> Speech:
+        began.set()
+        assert go_on.wait(10)
+        return sound
+
+    monkeypatch.setattr(speech, "resampled", held_up)
+    saying = asyncio.ensure_future(Speaker(InParts(), RATE).whole("Hello", voice="", speed=1))
+    await until(began.is_set)
+    saying.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await saying
+    go_on.set()

@@ -42,3 +42,28 @@ def test_silence_and_too_little_sound_are_no_echo() -> None:
     assert likeness(np.zeros(WINDOW, np.int16), voiced(1.0, 120, 1)) == 0
     assert likeness(voiced(1.0, 120, 1)[:100], voiced(1.0, 120, 1)) == 0
     assert likeness(voiced(1.0, 120, 1)[:WINDOW], np.empty(0, np.int16)) == 0
+
+
+def by_definition(near: Pcm, far: Pcm) -> float:
+    """The same, one delay after the other."""
+    a, b = np.diff(near.astype(np.float64)), np.diff(far.astype(np.float64))
+    best = 0.0
+    for at in range(b.size - a.size + 1):
+        stretch = b[at : at + a.size]
+        norm = np.sqrt(np.dot(stretch, stretch) * np.dot(a, a))
+        if norm > a.size:
+            best = max(best, abs(np.dot(stretch, a)) / norm)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_it_is_the_highest_correlation_of_any_delay(seed: int) -> None:
+    rng, far = np.random.default_rng(seed), voiced(0.5, 120, 1)
+    far[: seed * 1000] = 0
+    share = far[2000 : 2000 + WINDOW] * rng.uniform(0, 0.5)
+    for near in (voiced(0.5, 90 + 20 * seed, seed)[:WINDOW] + share, rng.normal(0, 3000, WINDOW) + share, share):
+        heard = near.clip(-32768, 32767).astype(np.int16)
+        assert likeness(heard, far) == pytest.approx(by_definition(heard, far), abs=1e-9)
+    loudest = np.tile(np.array([32_767, -32_768], np.int16), FAR // 2)
+    assert likeness(loudest[:WINDOW], loudest) == pytest.approx(1.0)
+    assert likeness(far, far) == pytest.approx(1.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from voicepipe.audio import BLOCK, RATE, Pcm
-from voicepipe.turn.hum import Burst
+from voicepipe.turn.hum import LOWEST_HZ, OPEN_HZ, Burst, powers
 
 AT = np.arange(BLOCK) / RATE
 
@@ -56,3 +56,10 @@ def test_one_thump_does_not_make_what_follows_a_hum() -> None:
     thump = np.clip(voice(90, 12).astype(np.int32) * 8, -32768, 32767).astype(np.int16)
     quiet = (voice(180, 6) * 0.1).astype(np.int16)
     assert heard(thump, quiet, quiet, quiet)
+
+
+def test_powers_are_those_of_the_spectrum() -> None:
+    block = voice(130, 6, noise=0.1)
+    spectrum = np.abs(np.fft.rfft(block * np.hanning(BLOCK))) ** 2
+    hertz = np.fft.rfftfreq(BLOCK, 1 / RATE)
+    assert powers(block) == pytest.approx((spectrum[hertz >= LOWEST_HZ].sum(), spectrum[hertz >= OPEN_HZ].sum()))

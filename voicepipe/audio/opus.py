@@ -87,8 +87,8 @@ class Encoder:
 
     def __call__(self, pcm: Pcm) -> bytes:
         """The payload of int16[n]: 2.5, 5, 10, 20, 40 or 60 ms."""
-        pcm = np.ascontiguousarray(pcm, np.int16)
-        size = self._lib.opus_encode(self._state, pcm.ctypes.data, pcm.size, self._buffer, _BYTES)
+        sound = np.asarray(pcm, np.int16).tobytes()  # A copy is cheaper than numpy's way to an address.
+        size = self._lib.opus_encode(self._state, sound, pcm.size, self._buffer, _BYTES)
         if size < 0:
             raise ValueError(f"{pcm.size} samples at {self.rate} Hz are no Opus frame")
         return self._buffer.raw[:size]

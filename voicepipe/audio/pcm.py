@@ -1,8 +1,8 @@
 """Mono 16-bit PCM, and the 20 ms block in which every line hands it over."""
 
 import math
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,8 +19,7 @@ BLOCK = RATE * BLOCK_MS // 1000
 SILENCE_DBFS = -96.0
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(msgspec.Struct, frozen=True):
     """20 ms of a caller's sound: int16[320] at 16 kHz mono."""
 
     pcm: Pcm

@@ -57,6 +57,27 @@ class Resampler:
         return np.concatenate(parts).astype(np.int16, copy=False) if parts else np.empty(0, np.int16)
 
 
+class Stretches:
+    """Converts stretches of `samples` that do not follow one another, each as a new `Resampler` would. They share one
+    swresample: making one takes longer than converting a second of sound.
+
+    `samples` and a 50th of `source` must be whole numbers of samples at `target` as well.
+    """
+
+    def __init__(self, source: int, target: int, samples: int) -> None:
+        self._resample = Resampler(source, target)
+        self._heard: Pcm = np.zeros(source // 50 + samples, np.int16)
+        """20 ms of silence, longer than the filter, so that nothing of the stretch before is left; then the stretch."""
+        self.stretch: Pcm = self._heard[-samples:]
+        """To be filled in place; then call this object."""
+        self._ready = self._resample(self._heard).size - target // 50
+
+    def __call__(self) -> Pcm:
+        """The converted `stretch`: int16[m], without the 2 ms that are held back. Its first 2 ms are as after silence;
+        a new `Resampler` makes up what came before them."""
+        return self._resample(self._heard)[-self._ready :]
+
+
 class Doubler:
     """Twice the rate, in step: its own samples, 2 ms late at 8 kHz, and one between each two by a half-band filter.
 

@@ -3,11 +3,12 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
 from voicepipe.audio import BLOCK_MS, RATE, Pcm, dbfs
-from voicepipe.audio.resample import Resampler
+from voicepipe.audio.resample import Stretches
 from voicepipe.call.speech import Phrase
 from voicepipe.line import Line
 from voicepipe.turn.echo import FAR, WINDOW
@@ -143,13 +144,15 @@ class Playout:
         if now > self._play_end + ECHO_S:
             return None
         rate = self.line.out_rate
-        heard = np.zeros(FAR * rate // RATE, np.int16)
+        at_16_khz = _at_16_khz(rate)
+        heard = at_16_khz.stretch
+        heard[:] = 0
         for plays, pcm in self._recent:
             end = heard.size + round((plays - now) * rate) + pcm.size
             start = end - pcm.size
             if end > 0 and start < heard.size:
                 heard[max(0, start) : end] = pcm[max(0, -start) : heard.size - start]
-        return Resampler(rate, RATE)(heard)
+        return at_16_khz()
 
     def _clear(self) -> None:
         self._queue.clear()
@@ -207,6 +210,12 @@ class Playout:
         self._recent.append((self._play_end, pcm))
         self._sent += pcm.size
         self._line_sent += pcm.size
+
+
+@cache
+def _at_16_khz(rate: int) -> Stretches:
+    """For all calls: who fills it converts it in the same breath."""
+    return Stretches(rate, RATE, FAR * rate // RATE)
 
 
 def _nobody(phrase: Phrase, start: int) -> None:

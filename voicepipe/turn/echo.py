@@ -1,6 +1,9 @@
 """Is what the microphone hears our own voice? Then it must not interrupt us."""
 
+import math
+
 import numpy as np
+from numpy.typing import NDArray
 
 from voicepipe.audio import RATE, Pcm
 
@@ -17,11 +20,19 @@ def likeness(near: Pcm, far: Pcm) -> float:
     """
     if near.size < WINDOW // 2 or far.size < near.size:
         return 0.0
-    a = np.diff(near.astype(np.float64))
-    b = np.diff(far.astype(np.float64))
+    a, b = _steps(near), _steps(far)
     size = 1 << int(b.size - 1).bit_length()  # It wraps around at delays alone that are cut off.
-    products = np.fft.irfft(np.fft.rfft(b, size) * np.conj(np.fft.rfft(a, size)), size)[: b.size - a.size + 1]
-    energy = np.concatenate(([0.0], np.cumsum(b * b)))
-    norms = np.sqrt((energy[a.size :] - energy[: -a.size]) * np.dot(a, a))
-    loud = norms > a.size  # Against noise of less than one step: nothing to compare.
-    return float(np.max(np.abs(products[loud]) / norms[loud], initial=0.0))
+    spectrum = np.conj(np.fft.rfft(a, size))
+    spectrum *= np.fft.rfft(b, size)
+    products = np.fft.irfft(spectrum, size)[: b.size - a.size + 1]
+    energy = np.cumsum(np.multiply(b, b, dtype=np.int64))  # Whole numbers: exact, and faster than fractions.
+    stretches = energy[a.size - 1 :].astype(np.float64)
+    stretches[1:] -= energy[: -a.size]
+    squares = stretches * np.dot(a.astype(np.float64), a)
+    loud = squares > a.size**2  # Against noise of less than one step: nothing to compare.
+    likeliest = np.max(products[loud] ** 2 / squares[loud], initial=0.0)
+    return math.sqrt(likeliest)
+
+
+def _steps(pcm: Pcm) -> NDArray[np.int32]:
+    return np.subtract(pcm[1:], pcm[:-1], dtype=np.int32)

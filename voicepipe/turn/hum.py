@@ -50,6 +50,9 @@ def _shape(samples: int) -> NDArray[np.float64]:
 def powers(pcm: Pcm) -> tuple[float, float]:
     """Of int16[n] at 16 kHz: above LOWEST_HZ, and above OPEN_HZ; to compare, without a unit."""
     spectrum = np.fft.rfft(pcm * _shape(pcm.size))
-    power = spectrum.real**2 + spectrum.imag**2
     hertz = RATE / pcm.size
-    return float(power[round(LOWEST_HZ / hertz) :].sum()), float(power[round(OPEN_HZ / hertz) :].sum())
+    return _power(spectrum[round(LOWEST_HZ / hertz) :]), _power(spectrum[round(OPEN_HZ / hertz) :])
+
+
+def _power(spectrum: NDArray[np.complex128]) -> float:
+    return float(np.vdot(spectrum, spectrum).real)

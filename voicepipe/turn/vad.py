@@ -5,7 +5,6 @@ says *where* it ended, in frames of 10 ms. Silence is counted from the last voic
 """
 
 import math
-from dataclasses import dataclass
 from enum import IntEnum
 
 import msgspec
@@ -69,8 +68,7 @@ class Beginning(IntEnum):
     """A voice that is shorter than `start_ms`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Voice:
+class Voice(msgspec.Struct, frozen=True):
     """What is known after a block. Positions are samples of the call at 16 kHz."""
 
     active: bool = False
@@ -162,17 +160,17 @@ class VoiceTracker:
 
     def _last_loud(self, pcm: Pcm, pos: int) -> int:
         """End of the block's last frame that its level makes voiced, 0 if none; moves the noise floor and the peak."""
-        frames = pcm[: pcm.size // FRAME * FRAME].reshape(-1, FRAME).astype(np.float32)
-        powers = np.einsum("ij,ij->i", frames, frames).tolist()
+        sound = pcm.astype(np.float32)
         voiced = self._probability >= self.config.stop_probability
         last = 0
-        for i, power in enumerate(powers):
-            level = 10 * math.log10(power / (FRAME * 32768.0**2) + 1e-9)
+        for end in range(FRAME, sound.size + 1, FRAME):
+            frame = sound[end - FRAME : end]
+            level = 10 * math.log10(float(np.dot(frame, frame)) / (FRAME * 32768.0**2) + 1e-9)
             if not voiced:
                 rise = FLOOR_UP if level > self._floor else FLOOR_DOWN
                 self._floor = min(FLOOR_MAX, self._floor + rise * (level - self._floor))
                 continue
             self._peak = max(level, self._peak)
             if level > max(self._floor + self.config.above_floor_db, self._peak - self.config.below_peak_db):
-                last = pos + (i + 1) * FRAME
+                last = pos + end
         return last
