@@ -7,9 +7,6 @@ import msgspec
 LONGEST = 400
 """Characters of an error's message: clients' own text comes back in it."""
 
-NO_KEYS = "dtmf_failed"
-"""Code where keys cannot be sent to a call's far end."""
-
 _WHERE = re.compile(r" - at `\$\.?(?P<path>.*)`$", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(?P<field>.+)`$", re.DOTALL)
 _WRONG_TYPE = re.compile(r"Expected `.+`, got `.+`$")
