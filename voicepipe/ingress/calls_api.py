@@ -12,7 +12,7 @@ from voicepipe.errors import KeysFailed, TransferFailed, Unauthorized
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import Doors, body, decoded
 from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.turn.targets import is_target
 
 CALLS = "/v1/realtime/calls"

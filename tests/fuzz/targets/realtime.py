@@ -18,10 +18,10 @@ from voicepipe.config import Config, LimitsConfig
 from voicepipe.engines.base import Delta, Engines, ToolCall
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.ingress.hosted import HostedCall
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.outbox import Outbox
 from voicepipe.ingress.realtime import client_events
 from voicepipe.ingress.realtime.clients import RealtimeClients
-from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.line import Line

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from voicepipe.errors import CallFull
 from voicepipe.ingress.hosted import HostedCall
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.outbox import Outbox
 from voicepipe.ingress.realtime import server_events as wire
 from voicepipe.ingress.realtime.control import Control, InputLine
-from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session

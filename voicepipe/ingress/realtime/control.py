@@ -8,6 +8,7 @@ from voicepipe.agent import Agent
 from voicepipe.call_api import ReplyRequest
 from voicepipe.errors import CallError, InputEmpty, ItemExists, ItemMismatch, ItemUnknown, NoReply, ReplyActive
 from voicepipe.ingress.hosted import HostedCall
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime import client_events as ask
 from voicepipe.ingress.realtime import server_events as say
 from voicepipe.ingress.realtime.bounds import (
@@ -18,7 +19,6 @@ from voicepipe.ingress.realtime.bounds import (
     check_session,
     check_words,
 )
-from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.items import ItemIn, ReferenceIn, item_of, wire_item
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Format, tool_choice, voice_name

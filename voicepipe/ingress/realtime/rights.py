@@ -14,8 +14,8 @@ import msgspec
 
 from voicepipe.agent import Agent, Part
 from voicepipe.ingress.keys import Caller
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.client_events import ResponseParams
-from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.session import AudioInput, AudioOutput, NamedTool, Session, ToolChoice, ToolJson
 from voicepipe.turn.events import Item
 

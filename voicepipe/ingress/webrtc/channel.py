@@ -7,8 +7,8 @@ from functools import partial
 
 from aiortc import RTCDataChannel
 
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.clients import RealtimeClients
-from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.rtp.sctp import Sctp
 from voicepipe.tasks import TaskGroup

@@ -17,12 +17,13 @@ from voicepipe.config.credentials import turn_secret
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS
-from voicepipe.ingress.doors import Doors, body, find_agent, permitted, settle
+from voicepipe.ingress.doors import Doors, body, find_agent
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import is_loopback
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.bounds import check_session
-from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.rights import Rights
+from voicepipe.ingress.realtime.settle import permitted, settle
 from voicepipe.ingress.webrtc import offer
 from voicepipe.ingress.webrtc.ice_servers import ice_servers
 from voicepipe.ingress.webrtc.peer import WebRtcCall
