@@ -77,16 +77,20 @@ async def told(outbox: Outbox) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("missed", range(len(HAPPENS) + 1))
 async def test_who_joins_late_is_told_the_same_from_then_on(missed: int) -> None:
     call, session = hosted()
-    early = RealtimeClients(call, session)
-    happen(call, HAPPENS[:missed])
+    early, left = RealtimeClients(call, session), RealtimeClients(call, session)
+    stays, goes = early.join(lambda: None), left.join(lambda: None)
+    happen(call, HAPPENS[: missed // 2])
+    left.leave(goes)
+    happen(call, HAPPENS[missed // 2 : missed])
     late = RealtimeClients(call, session)
-    outboxes = [clients.join(lambda: None) for clients in (early, late)]
+    outboxes = [clients.join(lambda: None) for clients in (early, left, late)]
+    early.leave(stays)
     happen(call, HAPPENS[missed:])
     call.end("caller")
     call.close()
-    first, second = [await told(outbox) for outbox in outboxes]
+    first, second, third = [await told(outbox) for outbox in outboxes]
     assert first[0]["type"] == "session.created" and len(first) > (missed < len(HAPPENS))
-    assert first == second
+    assert first == second == third
 
 
 async def test_what_was_sent_of_an_item_is_known_to_who_joins_later() -> None:

@@ -68,7 +68,6 @@ class RealtimeClients:
         self._translator = Translator(
             session, fresh_id("conv"), audio_in_events=input is not None, tells_tools=rights.own_tools
         )
-        self._translator.catch_up(call.reply, call.sent_ms)
         self._control = None if call.is_over else Control(call, input, self._translator, self._emit)
         """None once it is over."""
         call.listen(self)
@@ -93,6 +92,8 @@ class RealtimeClients:
         """
         if len(self._clients) >= MOST_CLIENTS:
             raise CallFull(f"{MOST_CLIENTS} clients are connected to this call; close one first.")
+        if not self._clients:
+            self._translator.catch_up(self.call.reply, self.call.sent_ms)
         outbox = Outbox(self.call.limits.unread_bytes, on_full)
         outbox.put(self._numbered(wire.SessionCreated(session=self._translator.session)))
         if self._control:
@@ -123,10 +124,14 @@ class RealtimeClients:
     # --- the call's listener
 
     def on_event(self, event: CallEvent) -> None:
+        if not self._clients:
+            return  # Nothing is made for nobody: the next client catches up.
         for out in self._translator(event):
             self._emit(out)
 
     def on_audio(self, data: bytes, ms: float) -> None:
+        if not self._clients:
+            return
         for out in self._translator.audio(data):
             self._emit(out)
 
@@ -141,7 +146,7 @@ class RealtimeClients:
 
     def _emit(self, event: wire.ServerEvent) -> None:
         if not self._clients:
-            return  # Nothing is encoded for nobody.
+            return
         message = self._numbered(event)
         for outbox in tuple(self._clients):
             outbox.put(message)

@@ -87,7 +87,9 @@ class Translator:
         return _TABLE[type(event)](self, event)
 
     def catch_up(self, reply: Iterable[CallEvent], sent_ms: Callable[[str], float]) -> None:
-        """Know the reply that is being made when clients join, as if they had been told: `HostedCall.reply`."""
+        """Know the reply that is being made, of which `HostedCall.reply` tells, as if all of it had been translated."""
+        self.response_id = self._output = self._cut = None
+        self._sounding = False
         for event in reply:
             self(event)
             if isinstance(event, ReplyItemAdded) and sent_ms(event.item.id):

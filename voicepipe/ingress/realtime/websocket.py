@@ -57,7 +57,7 @@ async def _until_gone(client: "_Client", call: HostedCall) -> None:
 async def listen_in(socket: WebSocket, clients: RealtimeClients, subprotocol: str | None, rights: Rights) -> None:
     """Accept a WebSocket beside the caller (`?call_id=`): returns when it is closed. The call goes on.
 
-    It may say nothing for as long as it likes. Raises PopFull; then it is not accepted.
+    It may say nothing for as long as it likes. Raises CallFull; then it is not accepted.
     """
     client = _Client(socket, clients, rights, None, on_full=lambda: None)
     try:
