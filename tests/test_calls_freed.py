@@ -15,7 +15,8 @@ from voicepipe.config import Config, LimitsConfig
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.engines.base import Engines
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.ingress.realtime.call import RealtimeCall
+from voicepipe.ingress.hosted import HostedCall
+from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.pop import Pop
@@ -66,11 +67,12 @@ async def test_a_call_is_freed_without_the_collector(agents: AgentStore, does: D
     session = Session.of(settings, id="sess_1")
     with pop.admit(pop.tenant(None), pop.agent(None)) as seat:
         line = WebSocketLine(session.audio.input.format, session.audio.output.format, asyncio.get_running_loop().time)
-        call = RealtimeCall(line, seat, session, settings, LimitsConfig(), input=line)
-        control = call._call
+        call = HostedCall(line, seat, settings, LimitsConfig())
+        clients = RealtimeClients(call, session, input=line)
+        control = call.control
         assert isinstance(control, Control)
         whole = control._call
-        parts = [weakref.ref(part) for part in (call, control, whole, whole.speaking, whole.hearing, line)]
+        parts = [weakref.ref(part) for part in (call, clients, control, whole, whole.speaking, whole.hearing, line)]
         if does:
             running = asyncio.create_task(call.run())
             await call.running.wait()
@@ -81,7 +83,7 @@ async def test_a_call_is_freed_without_the_collector(agents: AgentStore, does: D
             del running
         else:
             call.close()
-        del call, control, whole, line
+        del call, clients, control, whole, line
     del seat
     await asyncio.sleep(0.1)
     assert [part() for part in parts] == [None] * len(parts)

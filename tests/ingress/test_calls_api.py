@@ -14,12 +14,12 @@ from tests.waiting import until
 from voicepipe.agent import CallSettings, Origin
 from voicepipe.bucket import Rate
 from voicepipe.call_api import Tenant
-from voicepipe.errors import TransferFailed, UnknownCall
+from voicepipe.errors import KeysFailed, TransferFailed, UnknownCall
 from voicepipe.ingress import http
 from voicepipe.ingress.calls import Calls
+from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.realtime.call import RealtimeCall
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat, Session
 from voicepipe.ingress.telephony.http import Providers
@@ -41,12 +41,11 @@ class PhoneCall:
 
     def __init__(self, pop: FakePop, line: WebSocketLine, origin: Origin) -> None:
         settings = msgspec.structs.replace(CallSettings.of(pop.agent(None)), origin=origin)
-        session = Session.of(settings, id="sess_1", expires_at=0)
-        self.realtime = RealtimeCall(line, pop, session, settings, pop.config.limits)
+        self.hosted = HostedCall(line, pop, settings, pop.config.limits)
 
     async def run(self, name: str, clock: MediaClock) -> None:
-        assert name == self.realtime.id
-        await self.realtime.run()
+        assert name == self.hosted.id
+        await self.hosted.run()
 
 
 @asynccontextmanager
@@ -89,20 +88,20 @@ async def listed(client: httpx.AsyncClient, **said: Any) -> list[dict[str, Any]]
 async def test_a_program_finds_its_calls(pop: FakePop) -> None:
     async with holding(pop, line(), line()) as (client, (first, second)):
         rows = await listed(client)
-        assert [row["id"] for row in rows] == [first.realtime.id, second.realtime.id]
+        assert [row["id"] for row in rows] == [first.hosted.id, second.hosted.id]
         assert rows[0].pop("since") > 1_600_000_000
         assert rows[0] == {
             "id": pop.calls[0].id, "kind": "sip", "agent": "front-desk", "caller": "+4930123456", "called": "+4930999",
         }  # fmt: skip
         assert await listed(client, headers={"authorization": "Bearer sk-other"}) == []
-        assert (await client.post(f"/v1/realtime/calls/{first.realtime.id}/hangup")).status_code == 200
+        assert (await client.post(f"/v1/realtime/calls/{first.hosted.id}/hangup")).status_code == 200
         await asyncio.sleep(0.05)
-        assert [row["id"] for row in await listed(client)] == [second.realtime.id]
+        assert [row["id"] for row in await listed(client)] == [second.hosted.id]
 
 
 async def test_a_program_transfers_a_call(pop: FakePop) -> None:
     async with holding(pop, line()) as (client, (call,)):
-        path = f"/v1/realtime/calls/{call.realtime.id}/refer"
+        path = f"/v1/realtime/calls/{call.hosted.id}/refer"
         for target in ("tel:+14155550123", "sip:ann@example.com;transport=tls"):
             assert (await client.post(path, json={"target_uri": target})).status_code == 200
         assert pop.calls[0].transferred == ["tel:+14155550123", "sip:ann@example.com;transport=tls"]
@@ -123,27 +122,27 @@ async def test_a_program_transfers_a_call(pop: FakePop) -> None:
 )
 async def test_what_is_no_target(pop: FakePop, sent: bytes, code: str) -> None:
     async with holding(pop, line()) as (client, (call,)):
-        answer = await client.post(f"/v1/realtime/calls/{call.realtime.id}/refer", content=sent)
+        answer = await client.post(f"/v1/realtime/calls/{call.hosted.id}/refer", content=sent)
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, code)
         assert not pop.calls[0].transferred
 
 
 async def test_a_call_that_is_over_is_not_transferred(pop: FakePop) -> None:
     async with holding(pop, line()) as (_, (call,)):
-        early = PhoneCall(pop, line(), ORIGIN).realtime
+        early = PhoneCall(pop, line(), ORIGIN).hosted
         with pytest.raises(TransferFailed, match="not in progress"):
             early.transfer("tel:+1")
         early.close()
-        call.realtime.end("agent")
-        await call.realtime.ended.wait()
+        call.hosted.end("agent")
+        await call.hosted.ended.wait()
         await asyncio.sleep(0.05)
         with pytest.raises(TransferFailed, match="not in progress"):
-            call.realtime.transfer("tel:+1")
+            call.hosted.transfer("tel:+1")
 
 
 async def test_a_line_that_cannot_transfer_says_so(pop: FakePop) -> None:
     async with holding(pop, line(WebSocketLine)) as (client, (call,)):
-        path = f"/v1/realtime/calls/{call.realtime.id}/refer"
+        path = f"/v1/realtime/calls/{call.hosted.id}/refer"
         answer = await client.post(path, json={"target_uri": "tel:+1"})
         error = answer.json()["error"]
         assert (answer.status_code, error["code"]) == (400, "transfer_failed")
@@ -164,7 +163,7 @@ class Keypad(PhoneLine):
 async def test_a_program_sends_keys(pop: FakePop) -> None:
     taken = Keypad(PcmFormat(), PcmFormat())
     async with holding(pop, taken) as (client, (call,)):
-        path = f"/v1/realtime/calls/{call.realtime.id}/dtmf"
+        path = f"/v1/realtime/calls/{call.hosted.id}/dtmf"
         assert (await client.post(path, json={"digits": "12#"})).status_code == 200
         assert (await client.post(path, json={"digits": "AD*" + "0" * 37})).status_code == 200
         assert taken.digits == "12#AD*" + "0" * 37
@@ -181,19 +180,19 @@ async def test_a_program_sends_keys(pop: FakePop) -> None:
 
 async def test_a_line_without_a_telephone_takes_no_keys(pop: FakePop) -> None:
     async with holding(pop, line()) as (client, (call,)):
-        answer = await client.post(f"/v1/realtime/calls/{call.realtime.id}/dtmf", json={"digits": "1"})
+        answer = await client.post(f"/v1/realtime/calls/{call.hosted.id}/dtmf", json={"digits": "1"})
         error = answer.json()["error"]
         assert (answer.status_code, error["code"]) == (400, "dtmf_failed")
         assert error["message"] == "Keys are sent to telephones, and this caller has none."
-        call.realtime.close()
-        with pytest.raises(WireError, match="not in progress"):
-            call.realtime.send_keys("1")
-        call.realtime.end("agent")
+        call.hosted.close()
+        with pytest.raises(KeysFailed, match="not in progress"):
+            call.hosted.send_keys("1")
+        call.hosted.end("agent")
 
 
 async def test_only_the_tenants_own_key_may(pop: FakePop) -> None:
     async with holding(pop, line()) as (client, (call,)):
-        path = f"/v1/realtime/calls/{call.realtime.id}/refer"
+        path = f"/v1/realtime/calls/{call.hosted.id}/refer"
         made = await client.post("/v1/realtime/client_secrets", json={})
         browser = {"authorization": f"Bearer {made.json()['value']}"}
         other = {"authorization": "Bearer sk-other"}
@@ -209,9 +208,10 @@ async def test_only_the_tenants_own_key_may(pop: FakePop) -> None:
 
 async def test_keys_are_told_to_programs_beside_the_call(pop: FakePop) -> None:
     async with holding(pop, line()) as (_, (call,)):
-        beside = call.realtime.join(lambda: None)
-        call.realtime.press("5")
-        call.realtime.leave(beside)
+        clients = RealtimeClients.of(call.hosted)
+        beside = clients.join(lambda: None)
+        call.hosted.press("5")
+        clients.leave(beside)
         told = []
         while (message := await beside.get()) is not None:
             told.append(msgspec.json.decode(message))
@@ -221,15 +221,15 @@ async def test_keys_are_told_to_programs_beside_the_call(pop: FakePop) -> None:
 async def test_keys_before_a_call_runs_are_pressed_then_as_many_as_one_turn_has(
     pop: FakePop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("voicepipe.ingress.realtime.call.KEYS", Rate(1000, 0))
+    monkeypatch.setattr("voicepipe.ingress.hosted.KEYS", Rate(1000, 0))
     call = PhoneCall(pop, line(), ORIGIN)
-    beside = call.realtime.join(lambda: None)
+    beside = RealtimeClients.of(call.hosted).join(lambda: None)
     for key in "12" * MOST:
-        call.realtime.press(key)
-    running = asyncio.create_task(call.realtime.run())
+        call.hosted.press(key)
+    running = asyncio.create_task(call.hosted.run())
     await asyncio.sleep(0.01)
-    call.realtime.press("#")
-    call.realtime.end("caller")
+    call.hosted.press("#")
+    call.hosted.end("caller")
     await running
     told = []
     while (message := await beside.get()) is not None:
@@ -239,7 +239,7 @@ async def test_keys_before_a_call_runs_are_pressed_then_as_many_as_one_turn_has(
 
 async def test_an_ek_key_finds_only_the_calls_that_were_placed_with_it(pop: FakePop) -> None:
     """Whoever learns a call's id, such as Twilio's, could otherwise listen in on a stranger's call, or end it."""
-    calls, placed = Calls(), PhoneCall(pop, PhoneLine(PcmFormat(), PcmFormat()), ORIGIN).realtime
+    calls, placed = Calls(), PhoneCall(pop, PhoneLine(PcmFormat(), PcmFormat()), ORIGIN).hosted
     mine, another = (Caller(ACME, "front-desk", secret=secret) for secret in ("ek_1", "ek_2"))
     with calls.known(mine, placed, "CA1") as call_id:
         for who in (mine, Caller(ACME)):
@@ -262,9 +262,9 @@ async def test_a_call_that_cannot_even_end_ends_no_other(caplog: pytest.LogCaptu
     calls.hold(broken, Caller(ACME), place)
     calls.hold(well, Caller(ACME), ExitStack())
     await asyncio.sleep(0.01)
-    broken.realtime.end("agent")
+    broken.hosted.end("agent")
     await until(lambda: "failed" in caplog.text)
     assert not running.done()
-    assert calls.find(well.realtime.id, Caller(ACME)) is well.realtime
+    assert calls.find(well.hosted.id, Caller(ACME)) is well.hosted
     running.cancel()
     await asyncio.wait({running})

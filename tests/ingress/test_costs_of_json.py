@@ -10,8 +10,8 @@ from tests.stopwatch import spent
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.ingress.doors import decoded
 from voicepipe.ingress.keys import SecretRequest
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime import client_events
-from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, BadMessage, Dialect
 from voicepipe.ingress.webrtc import offer

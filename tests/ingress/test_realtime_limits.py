@@ -16,8 +16,9 @@ from websockets.exceptions import ConnectionClosed
 
 from tests.ingress.fake_pop import FakeCall, FakePop, limited, serving, settled
 from voicepipe.ingress import frames, sender
+from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.realtime import websocket
-from voicepipe.ingress.realtime.call import RealtimeCall
+from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.turn.events import CallEnded
 
 
@@ -60,14 +61,14 @@ async def test_the_log_tells_of_a_call_when_it_begins_and_when_it_ends(caplog: p
 async def test_an_ended_connection_is_freed_without_the_garbage_collector(monkeypatch: pytest.MonkeyPatch) -> None:
     pop = FakePop()
     monkeypatch.setattr(frames, "LINGER", 0)
-    kinds = RealtimeCall, websocket._Client, frames.StampedWebSocket
+    kinds = HostedCall, RealtimeClients, websocket._Client, frames.StampedWebSocket
     others = [found for found in gc.get_objects() if type(found) in kinds]  # those of tests before linger
     async with dialled(pop) as socket:
         gc.collect()
         gc.disable()
         try:
             found = [found for found in gc.get_objects() if type(found) in kinds and found not in others]
-            assert len(found) == 3
+            assert len(found) == 4
             left = [weakref.ref(ours) for ours in found]
             del found
             await socket.close()

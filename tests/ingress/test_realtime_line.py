@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.ingress.fake_pop import tone
 from voicepipe.audio import BLOCK, Block, g711
 from voicepipe.ingress.blocks import QUEUED
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime import client_events as ask
-from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.line import AudioIn, WebSocketLine
 from voicepipe.ingress.realtime.session import PcmaFormat, PcmFormat, PcmuFormat
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from openai.types.realtime import SessionUpdatedEvent
 
 from voicepipe.agent import Agent, CallSettings, SemanticVad, ServerVad, ToolSpec
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.session import FASTEST, SLOWEST, Session
 
 AGENT = Agent("front-desk", instructions="Be brief.", voice="en-us")

@@ -18,7 +18,7 @@ from voicepipe.call_api import Tenant
 from voicepipe.errors import TooManySecrets, Unauthorized
 from voicepipe.ingress import intake, keys, server
 from voicepipe.ingress.keys import Caller, Secrets
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.turn.events import Item
 

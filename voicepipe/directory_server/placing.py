@@ -13,7 +13,7 @@ from voicepipe.directory.references import References
 from voicepipe.directory.router import CANDIDATES, Wanted
 from voicepipe.ingress.doors import UnknownModel
 from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.places import Place, place_of
 
 MOST_TOLD = 64

@@ -12,7 +12,7 @@ from voicepipe.directory_server.passing import Passing
 from voicepipe.errors import Unauthorized
 from voicepipe.ingress.doors import Doors, body, decoded
 from voicepipe.ingress.keys import Caller, SecretRequest
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.tenants import Tenants
 
 

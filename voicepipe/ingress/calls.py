@@ -11,8 +11,8 @@ from typing import Protocol, TypedDict
 
 from voicepipe.call_api import Tenant
 from voicepipe.errors import Draining, UnknownCall
+from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.scope import LINGER
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.supervised import supervised
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 class HeldCall(Protocol):
     """A call that goes on after the request for it was answered."""
 
-    realtime: RealtimeCall
+    hosted: HostedCall
 
     async def run(self, name: str, clock: MediaClock) -> None:
         """Until either side hangs up. What fails is this call's own: nothing is raised."""
@@ -34,7 +34,7 @@ class _Known:
     """A call, and whose it is."""
 
     who: Caller
-    realtime: RealtimeCall
+    hosted: HostedCall
     since: int
     """Unix seconds."""
 
@@ -76,7 +76,7 @@ class Calls:
 
     async def _end_all(self) -> None:
         for known in self._known.values():
-            known.realtime.end("shutdown")
+            known.hosted.end("shutdown")
         if self._holding:
             await asyncio.wait(self._holding, timeout=LINGER)
 
@@ -84,42 +84,42 @@ class Calls:
         """Run the call; its id. `place`, the caller's in this PoP, is ours from then on. Raises Draining."""
         if self._tasks is None:
             raise Draining("This PoP is being shut down and takes no new calls; try another one.")
-        call_id = call.realtime.id
+        call_id = call.hosted.id
         task = self._tasks.create_task(self._run(call, who, place.pop_all()))
         self._holding.add(task)
         task.add_done_callback(self._holding.discard)
-        self._know(who, call.realtime)  # It may be asked for before its task begins.
+        self._know(who, call.hosted)  # It may be asked for before its task begins.
         return call_id
 
     async def _run(self, call: HeldCall, who: Caller, place: ExitStack) -> None:
         try:
-            with place, self.known(who, call.realtime) as call_id:
+            with place, self.known(who, call.hosted) as call_id:
                 await call.run(call_id, self._clock)
         except Exception:  # One call's failure is never another's, and all of them hang on this group of tasks.
-            logger.exception("%s: failed", call.realtime.id)
+            logger.exception("%s: failed", call.hosted.id)
 
     @contextmanager
-    def known(self, who: Caller, realtime: RealtimeCall, provider_id: str = "") -> Iterator[str]:
+    def known(self, who: Caller, hosted: HostedCall, provider_id: str = "") -> Iterator[str]:
         """Within the context the call is found by its id, which is given, and by the one that its provider gave it."""
-        self._know(who, realtime)
+        self._know(who, hosted)
         if provider_id:
-            self._by_provider[provider_id] = realtime.id
+            self._by_provider[provider_id] = hosted.id
         try:
-            yield realtime.id
+            yield hosted.id
         finally:
-            del self._known[realtime.id]
+            del self._known[hosted.id]
             self._by_provider.pop(provider_id, None)  # A provider may send two streams of one call.
 
-    def _know(self, who: Caller, realtime: RealtimeCall) -> None:
-        self._known.setdefault(realtime.id, _Known(who, realtime, int(time.time())))
+    def _know(self, who: Caller, hosted: HostedCall) -> None:
+        self._known.setdefault(hosted.id, _Known(who, hosted, int(time.time())))
 
-    def find(self, call_id: str, who: Caller) -> RealtimeCall:
+    def find(self, call_id: str, who: Caller) -> HostedCall:
         """Their call: any of their tenant's, or with an `ek_` key one that was placed with it; with a call's token that
         call. Raises UnknownCall."""
         known = self._known.get(self._by_provider.get(call_id, call_id))
         if known is None or not _theirs(known.who, who):
             raise UnknownCall(f"No call has the id {call_id!r}.")
-        return known.realtime
+        return known.hosted
 
     def rows(self, tenant: Tenant) -> list[ListedCall]:
         """This tenant's calls, in the order in which they came."""
@@ -136,6 +136,6 @@ def _theirs(caller: Caller, who: Caller) -> bool:
 
 
 def _row(known: _Known) -> ListedCall:
-    call = known.realtime
-    return {"id": call.id, "kind": call.kind, "agent": call.agent, "caller": call.origin.caller,
+    call = known.hosted
+    return {"id": call.id, "kind": call.kind, "agent": call.agent.name, "caller": call.origin.caller,
             "called": call.origin.called, "since": known.since}  # fmt: skip

@@ -8,11 +8,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from voicepipe.errors import TransferFailed, Unauthorized
+from voicepipe.errors import KeysFailed, TransferFailed, Unauthorized
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import Doors, body, decoded
 from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.turn.targets import is_target
 
 CALLS = "/v1/realtime/calls"
@@ -68,7 +68,11 @@ class CallsInProgress:
         """POST {"digits": "12#"}: 200, and they are pressed one after another, a quarter of a second each, in place of
         what the agent says meanwhile; 400 where no keys can be sent."""
         call = self._calls.find(request.path_params["call_id"], self._owner(request))
-        call.send_keys(_digits(await body(request)))
+        digits = _digits(await body(request))
+        try:
+            call.send_keys(digits)
+        except KeysFailed as error:
+            raise WireError("dtmf_failed", str(error)) from None
         return Response()
 
     def _owner(self, request: Request) -> Caller:

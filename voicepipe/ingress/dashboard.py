@@ -12,8 +12,8 @@ from starlette.routing import BaseRoute, Route
 from voicepipe.call_api import PopApi, Tenant
 from voicepipe.ingress.doors import Doors, UnknownTurn
 from voicepipe.ingress.keys import Caller, key_of
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.pages import File, page
-from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.scope import pays
 
 MINUTES = range(5, 181)

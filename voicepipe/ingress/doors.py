@@ -1,4 +1,4 @@
-"""Who may come in, with which agent and session, and how those are refused who may not. For every HTTP endpoint."""
+"""Who may come in, with which agent, and how those are refused who may not. For every HTTP endpoint."""
 
 import logging
 import time
@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from voicepipe.agent import Agent, CallSettings
+from voicepipe.agent import Agent
 from voicepipe.call_api import Alternate, DoorKind, Grant, KeyHolders, PopApi, Refusal, Tenant, Tokens
 from voicepipe.config import LimitsConfig
 from voicepipe.errors import (
@@ -35,10 +35,7 @@ from voicepipe.errors import (
 )
 from voicepipe.foreign_json import decode
 from voicepipe.ingress.keys import Caller, ShortLived, caller, offered
-from voicepipe.ingress.realtime.errors import WireError, wire_error
-from voicepipe.ingress.realtime.items import fresh_id
-from voicepipe.ingress.realtime.rights import Rights
-from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.mistakes import WireError, wire_error
 from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.scope import VISIT
 from voicepipe.ingress.visits import Visit
@@ -280,23 +277,6 @@ class Doors:
             asked.close()
             raise
         return await Metered(asked, Payer(lambda took: self._work.took(who, took, time.monotonic()), time.thread_time))
-
-
-def settle(agent: Agent, who: Caller, expires_at: int = 0) -> tuple[Session, CallSettings]:
-    """The session and settings with which a call begins. Raises WireError."""
-    asked = decoded(who.session, dict[str, Any], "session")
-    settings = CallSettings.of(agent)
-    before = Session.of(settings, id=fresh_id("sess"), expires_at=expires_at)
-    session = permitted(Rights(frozenset(agent.locked)), before, asked, agent)
-    return session, session.settings(settings)
-
-
-def permitted(rights: Rights, before: Session, asked: dict[str, Any], agent: Agent) -> Session:
-    """The session with what is asked for. Raises WireError, also where part of it is locked."""
-    session, refused = rights.session(before, before.updated(asked), agent)
-    if refused:
-        raise refused[0]
-    return session
 
 
 async def body(request: Request, most: int = BODY_BYTES) -> bytes:

@@ -25,13 +25,15 @@ from voicepipe.health import Health
 from voicepipe.ingress import dashboard, pages, server
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS, CallsInProgress
-from voicepipe.ingress.doors import Attempt, Doors, attempt, body, decoded, find_agent, mistake, nowhere, settle
+from voicepipe.ingress.doors import Attempt, Doors, attempt, body, decoded, find_agent, mistake, nowhere
 from voicepipe.ingress.keys import Caller, SecretRequest, Secrets
 from voicepipe.ingress.lists import Lists
 from voicepipe.ingress.local import LocalOnly, check_exposure
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.bounds import check_session
-from voicepipe.ingress.realtime.call import RealtimeCall
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.clients import RealtimeClients
+from voicepipe.ingress.realtime.rights import Rights
+from voicepipe.ingress.realtime.settle import settle
 from voicepipe.ingress.realtime.websocket import converse, listen_in, opened
 from voicepipe.ingress.sip import edge as sip
 from voicepipe.ingress.telephony import http as telephony
@@ -71,21 +73,22 @@ class Realtime:
                 if (call_id := socket.query_params.get("call_id")) is not None:
                     who = self._doors.caller(socket)
                     call = self._calls.find(call_id, who)
-                    return await listen_in(socket, call, _subprotocol(socket), who.rights(call.answering))
+                    clients, rights = RealtimeClients.of(call), Rights.of(who, call.agent)
+                    return await listen_in(socket, clients, _subprotocol(socket), rights)
                 with attempt(self._pop, "websocket") as asked:
                     who = self._doors.caller(socket)
                     asked.by(who.tenant)
                     begun = self._begun(who, socket.query_params.get("model"), place, asked)
-                    call = await self._doors.carry_out(who, begun)
+                    clients = await self._doors.carry_out(who, begun)
             except Refused as error:
                 return await socket.send_denial_response(self._doors.refuse(socket, error))
             except WireError as error:  # A key's session asks for what its agent has locked since.
                 self._doors.tell(socket, 400, error)
                 return await socket.send_denial_response(mistake(error))
             await socket.accept(_subprotocol(socket))
-            await converse(socket, call, partial(self._calls.known, who), who.rights(call.answering))
+            await converse(socket, clients, partial(self._calls.known, who), Rights.of(who, clients.call.agent))
 
-    async def _begun(self, who: Caller, model: str | None, place: ExitStack, asked: Attempt) -> RealtimeCall:
+    async def _begun(self, who: Caller, model: str | None, place: ExitStack, asked: Attempt) -> RealtimeClients:
         """A call whose place and end are `place`'s. Raises Refused, WireError."""
         limits = self._pop.config.limits
         who = await self._doors.briefed(who)
@@ -94,9 +97,9 @@ class Realtime:
         session, settings = settle(agent, who, int(time.time() + limits.call_ms / 1000))
         seat = place.enter_context(self._pop.admit(who.tenant, agent))
         self._doors.begins(who, "websocket")
-        call = opened(seat, session, settings, limits, who.rights(agent))
-        place.callback(call.close)
-        return call
+        clients = opened(seat, session, settings, limits, Rights.of(who, agent))
+        place.callback(clients.call.close)
+        return clients
 
     async def client_secrets(self, request: Request) -> Response:
         """POST /v1/realtime/client_secrets: a key for a browser, and the session that it will have."""

@@ -10,10 +10,9 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.requests import HTTPConnection
 
-from voicepipe.agent import Agent, Part
+from voicepipe.agent import Part
 from voicepipe.call_api import TOKEN, Grant, KeyHolders, Tenant, Tokens
 from voicepipe.errors import TooManySecrets, Unauthorized
-from voicepipe.ingress.realtime.rights import Rights
 
 KEPT, KEPT_BYTES = 10_000, 16 * 1024 * 1024
 """A tenant's secrets at a time that have not expired, and the bytes of their sessions."""
@@ -55,10 +54,6 @@ class Caller:
     tenant's own key, or none."""
     grant: Grant | None = None
     """What their token allows; None: they hold none."""
-
-    def rights(self, agent: Agent) -> Rights:
-        """What this caller may change of a call that `agent` answers."""
-        return Rights(frozenset((*agent.locked, *self.locked)), own_tools=self.agent is None)
 
 
 @dataclass(slots=True)

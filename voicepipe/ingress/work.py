@@ -1,6 +1,6 @@
 """What a key's requests may take of the event loop: to read what they bring, to begin its calls. Pure.
 
-A call's messages wait for their turn (`realtime/share.py`). A request that comes too early is refused instead, and
+A call's messages wait for their turn (`share.py`). A request that comes too early is refused instead, and
 says when it may come again: what waits would be held in memory, as many requests as there are connections.
 """
 

@@ -17,10 +17,11 @@ from voicepipe.call_api import CallControl, Observer
 from voicepipe.config import Config, LimitsConfig
 from voicepipe.engines.base import Delta, Engines, ToolCall
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
+from voicepipe.ingress.hosted import HostedCall
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.outbox import Outbox
 from voicepipe.ingress.realtime import client_events
-from voicepipe.ingress.realtime.call import RealtimeCall
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.line import Line
@@ -143,8 +144,9 @@ async def _converse(messages: list[bytes]) -> None:
     settings = CallSettings.of(AGENT)
     session = Session.of(settings, id="sess_fuzz")
     line = WebSocketLine(session.audio.input.format, session.audio.output.format, clock)
-    call = RealtimeCall(line, _Seat(), session, settings, LimitsConfig(), input=line)
-    outbox = call.join(lambda: call.end("caller"))
+    call = HostedCall(line, _Seat(), settings, LimitsConfig())
+    clients = RealtimeClients(call, session, input=line)
+    outbox = clients.join(lambda: call.end("caller"))
     running = asyncio.ensure_future(call.run())
     await call.running.wait()
     told: list[bytes] = []
@@ -155,7 +157,7 @@ async def _converse(messages: list[bytes]) -> None:
             waited += seconds
             await asyncio.sleep(seconds)
         else:
-            await call.handle(_named(message, told), clock(), outbox)
+            await clients.handle(_named(message, told), clock(), outbox)
             await asyncio.sleep(0)
         _take(outbox, told)
     call.end("caller")

@@ -35,6 +35,21 @@ async def test_a_spoken_turn_both_ways_and_a_program_beside_it() -> None:
     assert [block.pos for block in blocks] == [n * 320 for n in range(len(blocks))]
 
 
+@pytest.mark.usefixtures("unencoded")
+async def test_without_a_program_beside_it_nothing_is_encoded(caplog: pytest.LogCaptureFixture) -> None:
+    pop = FakePop(sip())
+    pop.packets, pop.pace = 25, 0.02
+    async with calling(pop) as ann:
+        ann.media_of(await ann.dial())
+        await ann.talk(15, 60)
+        await until(lambda: ann.loudest() > 3000)
+        (call,) = pop.calls
+        call.press("5")
+        assert (await ann.hang_up()).code == 200
+        await settled(pop)
+    assert call.history and "failed" not in caplog.text
+
+
 async def test_the_far_end_is_greeted_at_20_ms_a_packet_from_the_200_on() -> None:
     async with calling(FakePop(sip())) as ann:
         await ann.dial()

@@ -10,14 +10,14 @@ from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.sip.peer import Phone, phone, sip
 from tests.ingress.sip.test_strangers import stack
 from tests.waiting import until
-from voicepipe.ingress.realtime.call import RealtimeCall
+from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.sip.call import SipCall
 from voicepipe.ingress.sip.names import Names
 from voicepipe.ingress.sip.stack import Request
 from voicepipe.rtp.session import RtpSession
 
 CALLS, AT_A_TIME = 200, 10
-KINDS = (RealtimeCall, RtpSession, SipCall, Request)
+KINDS = (HostedCall, RtpSession, SipCall, Request)
 
 
 async def hung_up(ann: Phone, pop: FakePop) -> None:

@@ -16,7 +16,7 @@ from voicepipe.call.control import Control
 from voicepipe.call_api import CallControl, Observer
 from voicepipe.engines.base import Engines
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.ingress.realtime.call import KEYS as RATE
+from voicepipe.ingress.hosted import KEYS as RATE
 from voicepipe.line import Line
 from voicepipe.rtp.dtmf import KEYS, Event
 from voicepipe.turn.events import CallEvent, ReplyDone

@@ -217,6 +217,21 @@ async def test_a_question_is_answered_and_the_sideband_sees_it() -> None:
         assert np.abs(stream.played.astype(int)).max() > 5000
 
 
+@pytest.mark.usefixtures("unencoded")
+async def test_without_a_sideband_nothing_is_encoded_but_the_stream(caplog: pytest.LogCaptureFixture) -> None:
+    pop = opened()
+    pop.packets, pop.pace = 25, 0.005
+    async with serving(pop) as address, streaming(f"ws://{address}/twilio/stream") as stream:
+        await stream.start(await rung(address))
+        await stream.send("dtmf", dtmf={"track": "inbound_track", "digit": "5"})
+        await stream.say(LOUD)
+        await stream.say(QUIET)
+        await until(lambda: len(stream.events("media")) == 50)
+        await stream.send("stop", stop={"accountSid": "AC1", "callSid": "CA1"})
+        await stream.closed.wait()
+    assert pop.calls[0].history and "failed" not in caplog.text
+
+
 async def test_an_interruption_clears_what_twilio_has_not_played() -> None:
     pop = opened()
     pop.packets, pop.pace = 100, 0.001  # faster than it can be played

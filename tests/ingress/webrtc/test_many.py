@@ -8,7 +8,7 @@ from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.webrtc.peer import post, web
 from tests.ingress.webrtc.test_calls import webrtc
 from tests.waiting import until
-from voicepipe.ingress.realtime.call import RealtimeCall
+from voicepipe.ingress.hosted import HostedCall
 from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.packet import RtpPacket
@@ -16,7 +16,7 @@ from voicepipe.rtp.session import RtpSession
 from voicepipe.rtp.transport import Network, Transport
 
 CALLS, AT_A_TIME = 80, 10
-KINDS = (RealtimeCall, RtpSession, Transport)
+KINDS = (HostedCall, RtpSession, Transport)
 
 
 async def call(address: str, number: int) -> None:

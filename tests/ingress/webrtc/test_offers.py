@@ -4,7 +4,7 @@ import pytest
 from starlette.datastructures import Headers
 
 from tests.stopwatch import watched
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.webrtc import offer
 
 MOST = 512 * 1024

@@ -9,7 +9,7 @@ import msgspec
 
 from voicepipe.call_api import Size
 from voicepipe.config import LimitsConfig
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.session import Session, ToolJson
 from voicepipe.turn.events import Item
 from voicepipe.turn.history import item_bytes, utf8_bytes

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from voicepipe import foreign_json
-from voicepipe.ingress.realtime.errors import LONGEST, WireError, wire_error
+from voicepipe.ingress.mistakes import LONGEST, WireError, wire_error
 from voicepipe.ingress.realtime.items import ItemIn
 from voicepipe.ingress.realtime.session import MaxTokens, ToolChoice, ToolJson
 

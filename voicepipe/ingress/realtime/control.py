@@ -5,9 +5,10 @@ from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from voicepipe.agent import Agent
-from voicepipe.call_api import CallControl, ReplyRequest
-from voicepipe.config import LimitsConfig
+from voicepipe.call_api import ReplyRequest
 from voicepipe.errors import CallError, InputEmpty, ItemExists, ItemMismatch, ItemUnknown, NoReply, ReplyActive
+from voicepipe.ingress.hosted import HostedCall
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime import client_events as ask
 from voicepipe.ingress.realtime import server_events as say
 from voicepipe.ingress.realtime.bounds import (
@@ -18,12 +19,10 @@ from voicepipe.ingress.realtime.bounds import (
     check_session,
     check_words,
 )
-from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.items import ItemIn, ReferenceIn, item_of, wire_item
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Format, tool_choice, voice_name
 from voicepipe.ingress.realtime.translate import Translator
-from voicepipe.line import HostedLine
 from voicepipe.shown import shown
 from voicepipe.turn.events import Item
 
@@ -55,21 +54,14 @@ class InputLine(Protocol):
 class Control:
     """Decodes and carries out clients' events; what comes of them is told by `emit`."""
 
-    def __init__(
-        self,
-        call: CallControl,
-        line: HostedLine,
-        input: InputLine | None,
-        translator: Translator,
-        emit: Emit,
-        limits: LimitsConfig,
-    ) -> None:
-        self._call = call
-        self._line = line
+    def __init__(self, hosted: HostedCall, input: InputLine | None, translator: Translator, emit: Emit) -> None:
+        self._hosted = hosted
+        self._call = hosted.control
+        self._line = hosted.line
         self._sound = input
         self._translator = translator
         self._emit = emit
-        self._limits = limits
+        self._limits = hosted.limits
 
     async def handle(self, raw: str | bytes, arrived: float, answer: Emit, rights: Rights) -> None:
         """One message, which reached the socket at the monotonic second `arrived`. Never raises: what goes wrong is
@@ -139,7 +131,7 @@ class Control:
 
     async def _item_truncate(self, event: ask.ItemTruncate, asked: Asked) -> None:
         end = event.audio_end_ms
-        if sent := int(self._translator.sent_ms(event.item_id)):
+        if sent := int(self._hosted.sent_ms(event.item_id)):
             if end > sent + SLACK_MS:
                 raise WireError("invalid_value", f"Audio content of {sent}ms is already shorter than {end}ms",
                                 "audio_end_ms")  # fmt: skip

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.turn.events import Item, Role
 
 ItemId = Annotated[str, Meta(min_length=1, max_length=128)]

@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 
 from voicepipe.agent import Agent, Part
+from voicepipe.ingress.keys import Caller
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.client_events import ResponseParams
-from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.session import AudioInput, AudioOutput, NamedTool, Session, ToolChoice, ToolJson
 from voicepipe.turn.events import Item
 
@@ -48,6 +49,11 @@ class Rights:
     locked: frozenset[Part] = frozenset()
     own_tools: bool = True
     """It may force the agent's own tools, and say that they were called: it holds no `ek_` key."""
+
+    @classmethod
+    def of(cls, who: Caller, agent: Agent) -> "Rights":
+        """What this caller may change of a call that `agent` answers."""
+        return cls(frozenset((*agent.locked, *who.locked)), own_tools=who.agent is None)
 
     def session(self, before: Session, wanted: Session, agent: Agent) -> tuple[Session, list[WireError]]:
         """`wanted` with what is locked as it was `before`, and an error for each part that would have changed."""

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from voicepipe.ingress.realtime.errors import LONGEST, WireError
+from voicepipe.ingress.mistakes import LONGEST, WireError
 from voicepipe.ingress.realtime.items import AnyItem, Part
 from voicepipe.ingress.realtime.session import Format, MaxTokens, Session
 

@@ -1,6 +1,6 @@
 """What a call tells, as wire events in the order that stock clients expect. Pure: keeps ids and counts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -81,27 +81,30 @@ class Translator:
         self._metadata: dict[str, str] | None = None
         self._outputs = 0
         self._output: _Output | None = None
-        self._sent_ms: dict[str, float] = {}
 
     def __call__(self, event: CallEvent) -> Events:
         """The wire events that say what `event` says."""
         return _TABLE[type(event)](self, event)
 
-    def audio(self, data: bytes, ms: float) -> Events:
-        """`ms` of reply audio, encoded in the session's output format; it belongs to the item being made."""
+    def catch_up(self, reply: Iterable[CallEvent], sent_ms: Callable[[str], float]) -> None:
+        """Know the reply that is being made, of which `HostedCall.reply` tells, as if all of it had been translated."""
+        self.response_id = self._output = self._cut = None
+        self._sounding = False
+        for event in reply:
+            self(event)
+            if isinstance(event, ReplyItemAdded) and sent_ms(event.item.id):
+                self.audio(b"")
+
+    def audio(self, data: bytes) -> Events:
+        """Reply audio, encoded in the session's output format; it belongs to the item being made."""
         if self._output is None:
             return []
-        self._sent_ms[self._output.item_id] = self.sent_ms(self._output.item_id) + ms
         if self.audio_in_events:
             return [wire.AudioDelta(**self._here(), delta=data)]
         if self._sounding:
             return []
         self._sounding = True
         return [wire.OutputStarted(response_id=self.response_id or "")]
-
-    def sent_ms(self, item_id: str) -> float:
-        """Milliseconds of audio that the client has been sent of an item."""
-        return self._sent_ms.get(item_id, 0.0)
 
     def _here(self) -> dict[str, Any]:
         assert self.response_id and self._output
@@ -155,7 +158,6 @@ class Translator:
         return [wire.ItemTruncatedEvent(item_id=item.id, audio_end_ms=item.audio_ms or 0) for item in cut]
 
     def _item_deleted(self, event: ItemDeleted) -> Events:
-        self._sent_ms.pop(event.item_id, None)
         return [wire.ItemDeletedEvent(item_id=event.item_id)]
 
     # --- the reply

@@ -11,7 +11,8 @@ from starlette.websockets import WebSocket
 from voicepipe.agent import CallSettings
 from voicepipe.call_api import Seat
 from voicepipe.config import LimitsConfig
-from voicepipe.ingress.realtime.call import RealtimeCall
+from voicepipe.ingress.hosted import HostedCall
+from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
@@ -22,21 +23,24 @@ from voicepipe.tasks import TaskGroup
 logger = logging.getLogger(__name__)
 
 
-def opened(seat: Seat, session: Session, settings: CallSettings, limits: LimitsConfig, rights: Rights) -> RealtimeCall:
+def opened(
+    seat: Seat, session: Session, settings: CallSettings, limits: LimitsConfig, rights: Rights
+) -> RealtimeClients:
     """A call whose sound comes by a WebSocket: `converse` with its caller, or `close` it."""
     line = WebSocketLine(session.audio.input.format, session.audio.output.format)
-    return RealtimeCall(line, seat, session, settings, limits, rights, input=line)
+    return RealtimeClients(HostedCall(line, seat, settings, limits), session, rights, input=line)
 
 
 async def converse(
     socket: WebSocket,
-    call: RealtimeCall,
-    known: Callable[[RealtimeCall], AbstractContextManager[str]],
+    clients: RealtimeClients,
+    known: Callable[[HostedCall], AbstractContextManager[str]],
     rights: Rights,
 ) -> None:
     """The accepted WebSocket is the caller: returns when the call is over and the socket closed. The call is found by
     its id within the context that `known` gives."""
-    client = _Client(socket, call, rights, call.limits.idle_ms / 1000, on_full=lambda: call.end("closed"))
+    call = clients.call
+    client = _Client(socket, clients, rights, call.limits.idle_ms / 1000, on_full=lambda: call.end("closed"))
     async with TaskGroup() as tasks:
         writer = tasks.create_task(client.write())
         reader = tasks.create_task(_until_gone(client, call))
@@ -46,51 +50,56 @@ async def converse(
         await client.sender.flush(writer)
 
 
-async def _until_gone(client: "_Client", call: RealtimeCall) -> None:
+async def _until_gone(client: "_Client", call: HostedCall) -> None:
     call.end(await client.read())
 
 
-async def listen_in(socket: WebSocket, call: RealtimeCall, subprotocol: str | None, rights: Rights) -> None:
+async def listen_in(socket: WebSocket, clients: RealtimeClients, subprotocol: str | None, rights: Rights) -> None:
     """Accept a WebSocket beside the caller (`?call_id=`): returns when it is closed. The call goes on.
 
-    It may say nothing for as long as it likes. Raises PopFull; then it is not accepted.
+    It may say nothing for as long as it likes. Raises CallFull; then it is not accepted.
     """
-    client = _Client(socket, call, rights, None, on_full=lambda: None)
+    client = _Client(socket, clients, rights, None, on_full=lambda: None)
     try:
         await client.accept(subprotocol)
         async with TaskGroup() as tasks:
-            with PaidBy(call.share.payer()):  # Each event is written to each of them once more.
+            with PaidBy(clients.share.payer()):  # Each event is written to each of them once more.
                 writer = tasks.create_task(client.write())
             reader = tasks.create_task(client.read())
             await asyncio.wait({writer, reader}, return_when=asyncio.FIRST_COMPLETED)
-            call.leave(client.outbox)
+            clients.leave(client.outbox)
             reader.cancel()
             await client.sender.flush(writer)
     finally:
-        call.leave(client.outbox)
+        clients.leave(client.outbox)
 
 
 class _Client:
     def __init__(
-        self, socket: WebSocket, call: RealtimeCall, rights: Rights, idle_s: float | None, on_full: Callable[[], None]
+        self,
+        socket: WebSocket,
+        clients: RealtimeClients,
+        rights: Rights,
+        idle_s: float | None,
+        on_full: Callable[[], None],
     ) -> None:
         self._rights = rights
         self._socket = socket
         self.sender = Sender(socket)
-        self._call = call
+        self._clients = clients
         self._idle_s = idle_s
         self._on_full = on_full
-        self.outbox = call.join(self._full)
+        self.outbox = clients.join(self._full)
 
     async def accept(self, subprotocol: str | None) -> None:
         """As a listener, which brings no sound: its messages are short."""
-        self.sender.take_at_most(self._call.limits.event_bytes)
+        self.sender.take_at_most(self._clients.call.limits.event_bytes)
         await self._socket.accept(subprotocol)
 
     async def read(self) -> str:
         """Carry out what the client asks until it is gone; why it is: "caller", "idle" or "closed"."""
-        call, tell = self._call, partial(self._call.tell, self.outbox)
-        await call.running.wait()
+        clients, told = self._clients, partial(self._clients.tell_slowed, self.outbox)
+        await clients.call.running.wait()
         while True:
             try:
                 async with asyncio.timeout(self._idle_s):
@@ -100,14 +109,15 @@ class _Client:
             if message["type"] == "websocket.disconnect":
                 if not (why := self.sender.closed_for):
                     return "caller"
-                logger.info("%s: the server has closed its WebSocket: %s", call.id, why)
+                logger.info("%s: the server has closed its WebSocket: %s", clients.call.id, why)
                 return "closed"
             raw = message.get("text") or message.get("bytes") or b""
-            await call.share.spend(call.handle(raw, self.sender.received_at, self.outbox, self._rights), tell)
+            asked = clients.handle(raw, self.sender.received_at, self.outbox, self._rights)
+            await clients.share.spend(asked, told)
 
     async def write(self) -> None:
         """Send until the outbox is closed and empty, then close the socket."""
-        await self.sender.write(self.outbox, lambda: self._call.goodbye.close)
+        await self.sender.write(self.outbox, lambda: self._clients.goodbye.close)
 
     def _full(self) -> None:
         logger.warning("a client is dropped that does not take what it is sent")

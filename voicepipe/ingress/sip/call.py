@@ -11,8 +11,7 @@ from voicepipe.agent import CallSettings
 from voicepipe.call_api import Seat
 from voicepipe.config import Config
 from voicepipe.errors import TransferFailed
-from voicepipe.ingress.realtime.call import RealtimeCall
-from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.sip.dialog import Dialog
 from voicepipe.ingress.sip.gate import SipRefusal
 from voicepipe.ingress.sip.media import SDP, SipMedia
@@ -49,7 +48,6 @@ class SipCall:
         dialog: Dialog,
         media: SipMedia,
         seat: Seat,
-        session: Session,
         settings: CallSettings,
         config: Config,
         place: ExitStack,
@@ -79,8 +77,8 @@ class SipCall:
         self._taken = False
         """The far end has accepted to make the transfer."""
         media.line.refer = self._refer
-        self.realtime = RealtimeCall(media.line, seat, session, settings, config.limits)
-        media.line.on_key = self.realtime.press
+        self.hosted = HostedCall(media.line, seat, settings, config.limits)
+        media.line.on_key = self.hosted.press
 
     # --- the INVITE
 
@@ -119,7 +117,7 @@ class SipCall:
                 self._invite.forget()
             self.dialog.send("BYE", lambda response: None, doubtful=True)
         except Exception:
-            logger.exception("%s: its BYE cannot be sent", self.realtime.id)
+            logger.exception("%s: its BYE cannot be sent", self.hosted.id)
 
     def _turned_away(self) -> None:
         """It rang until now."""
@@ -131,7 +129,7 @@ class SipCall:
         try:
             self._invite.respond(503, "Service Unavailable")
         except Exception:
-            logger.exception("%s: its caller cannot be told that it is over", self.realtime.id)
+            logger.exception("%s: its caller cannot be told that it is over", self.hosted.id)
         finally:
             self._invite.cancelled()
 
@@ -139,7 +137,7 @@ class SipCall:
         """It could not be answered, and is not to be."""
         self._gone = True
         self._settled.set()
-        self.realtime.end("error")
+        self.hosted.end("error")
 
     def _ok(self, request: Request, sdp: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
         timer = self._timer.headers if self._timer else ()
@@ -162,16 +160,16 @@ class SipCall:
             try:
                 self._media.accept(answered.body, signalled)
             except SdpError as error:
-                logger.warning("%s: its ACK's answer cannot be used: %s", self.realtime.id, error)
-                self.realtime.end("error")
+                logger.warning("%s: its ACK's answer cannot be used: %s", self.hosted.id, error)
+                self.hosted.end("error")
 
     def _warn_unacknowledged(self) -> None:
-        logger.warning("%s: the far end did not acknowledge our answer: hanging up", self.realtime.id)
+        logger.warning("%s: the far end did not acknowledge our answer: hanging up", self.hosted.id)
 
     def _lost(self) -> None:
         self._warn_unacknowledged()
         self._settled.set()
-        self.realtime.end("caller")
+        self.hosted.end("caller")
 
     # --- requests within the dialog
 
@@ -190,7 +188,7 @@ class SipCall:
         if self._taken and self._referred and not self._referred.done():  # It goes out of the transfer's way.
             self._referred.set_result(None)
         else:
-            self.realtime.end("caller")
+            self.hosted.end("caller")
 
     def _reinvite(self, request: Request) -> None:
         """Hold, another codec, another address, or only a refresh."""
@@ -214,7 +212,7 @@ class SipCall:
                              (("Accept", "application/dtmf-relay, application/dtmf"),))  # fmt: skip
         request.respond(200, "OK", tag=self.dialog.id.ours)
         if pressed := _KEY.search(request.body):
-            self.realtime.press(pressed[1].upper())
+            self.hosted.press(pressed[1].upper())
 
     def _options(self, request: Request) -> None:
         request.respond(200, "OK", CAPABILITIES, tag=self.dialog.id.ours)
@@ -272,7 +270,7 @@ class SipCall:
             if not self.settled:
                 self._warn_unacknowledged()
                 self._unacknowledged()
-            if not self.realtime.ended.is_set():
+            if not self.hosted.ended.is_set():
                 await self._converse(clock)
             await self._hang_up()
         except Exception:
@@ -287,14 +285,14 @@ class SipCall:
         try:
             async with TaskGroup() as tasks:
                 watch = tasks.create_task(self._watch())
-                await self.realtime.run()
+                await self.hosted.run()
                 watch.cancel()
         finally:
             stop_ticking()
 
     def close(self) -> None:
         """Let go of everything. Safe to call twice."""
-        self.realtime.close()
+        self.hosted.close()
         self._media.close()
 
     async def _hang_up(self) -> None:
@@ -314,11 +312,11 @@ class SipCall:
             now = time.monotonic()
             if self._media.silent_s(now) > self._silent_s:
                 silent_s, refused = self._silent_s, self._media.refused()
-                logger.warning("%s: no sound for %g s (%s): hanging up", self.realtime.id, silent_s, refused)
-                self.realtime.end("caller")
+                logger.warning("%s: no sound for %g s (%s): hanging up", self.hosted.id, silent_s, refused)
+                self.hosted.end("caller")
             elif self._timer and now > self._refreshed + self._timer.over_s:
-                logger.warning("%s: the far end did not refresh the session: hanging up", self.realtime.id)
-                self.realtime.end("caller")
+                logger.warning("%s: the far end did not refresh the session: hanging up", self.hosted.id)
+                self.hosted.end("caller")
 
 
 HANDLERS: dict[str, Callable[[SipCall, Request], None]] = {

@@ -12,11 +12,11 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from voicepipe.agent import Agent, Origin
+from voicepipe.agent import Agent, CallSettings, Origin
 from voicepipe.call_api import PopApi, Seat, Tenant
 from voicepipe.errors import PopFull, Refused, TenantFull
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.doors import Attempt, UnknownModel, retry_after, settle
+from voicepipe.ingress.doors import Attempt, UnknownModel, retry_after
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import sip_host
 from voicepipe.ingress.phone import NoRoute, placed
@@ -216,9 +216,7 @@ class SipEdge:
         """The call, and our SDP for it. Raises Refused, SipRefusal, SdpError, SipError."""
         config, place = self._pop.config, place.enter_context(ExitStack())
         dialog, said = Dialog(invite, self._stack), read_sdp(invite.body, config.sip) if invite.body else None
-        expires = int(time.time() + config.limits.call_ms / 1000)
-        session, settings = settle(wanted.agent, Caller(wanted.tenant), expires)
-        settings = msgspec.structs.replace(settings, origin=wanted.origin)
+        settings = msgspec.structs.replace(CallSettings.of(wanted.agent), origin=wanted.origin)
         seat = self._seated(wanted, invite.source[0], place)
         host, signalled = self._stack.address[0], invite.source[0]
         # What the SDP of a phone behind a NAT names means nothing here: its sound comes the way of its signalling.
@@ -226,7 +224,7 @@ class SipEdge:
         local = self._stack.local_for_sound(signalled, named) if dialog.is_passed_on else dialog.local
         media, sdp = SipMedia.opened(config.sip, local, host, signalled, said)
         place.callback(media.close)
-        call = SipCall(dialog, media, seat, session, settings, config, place)
+        call = SipCall(dialog, media, seat, settings, config, place)
         place.callback(call.close)
         place.callback(self._dialogs.pop, dialog.id, None)
         self._lent.lend(call, wanted.who, time.monotonic())
@@ -255,7 +253,7 @@ class SipEdge:
             self._lent.gave_way(late, now)
             late.give_way()
             text = "%s: not acknowledged yet, and a call of %s takes its place"
-            self._refusals.tell(source, text, late.realtime.id, wanted.who)
+            self._refusals.tell(source, text, late.hosted.id, wanted.who)
         return seat
 
     def _admit(self, wanted: _Wanted, late: SipCall | None) -> AbstractContextManager[Seat]:

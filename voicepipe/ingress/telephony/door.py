@@ -9,8 +9,8 @@ from starlette.responses import PlainTextResponse, Response
 from voicepipe.call_api import PopApi
 from voicepipe.errors import Draining, EngineDown, PopFull, Refused
 from voicepipe.ingress.doors import Attempt, body
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.phone import placed
-from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.telephony.signatures import Forbidden
 

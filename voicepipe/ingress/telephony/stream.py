@@ -9,14 +9,14 @@ from typing import NamedTuple, Protocol
 import msgspec
 from starlette.websockets import WebSocket
 
-from voicepipe.agent import Origin
+from voicepipe.agent import CallSettings, Origin
 from voicepipe.call_api import PopApi
 from voicepipe.errors import Refused
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.doors import Attempt, settle
+from voicepipe.ingress.doors import Attempt
+from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.phone import placed
-from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.scope import take_visit
 from voicepipe.ingress.telephony.dialects import Dialect, Key, Mark, Media, Sound, Start, Stop
 from voicepipe.ingress.telephony.door import Door
@@ -113,8 +113,7 @@ class Streams:
             seat = place.enter_context(self._pop.admit(tenant, agent))
             if visit:
                 visit.accepted()  # Not earlier: Twilio's signature of a stream is always the same.
-            session, settings = settle(agent, Caller(tenant, agent.name), int(time.time() + limits.call_ms / 1000))
-            settings = msgspec.structs.replace(settings, origin=arrival.origin)
+            settings = msgspec.structs.replace(CallSettings.of(agent), origin=arrival.origin)
             ring_s = max(LEAST_RING_S, agent.transfer_ms // 1000 - OVERTIME_S)
             line = StreamLine(
                 provider.dialect,
@@ -123,7 +122,7 @@ class Streams:
                 wire.say,
                 lambda target: provider.transfer(start, target, ring_s),
             )
-            call = RealtimeCall(line, seat, session, settings, limits)
+            call = HostedCall(line, seat, settings, limits)
             place.enter_context(self._calls.known(Caller(tenant), call, start.call_id))
             async with TaskGroup() as tasks:
                 writer = tasks.create_task(wire.write())
@@ -133,7 +132,7 @@ class Streams:
                 await wire.flush(writer)
             return call.reason
 
-    async def _feed(self, wire: Wire, line: StreamLine, call: RealtimeCall) -> None:
+    async def _feed(self, wire: Wire, line: StreamLine, call: HostedCall) -> None:
         """The call gets what the provider says, until it stops; then it is ended."""
         in_order = None if self._provider.dialect.ordered else Reorder[tuple[bytes, float]](time.monotonic)
 

@@ -7,9 +7,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from voicepipe.config import LimitsConfig
 from voicepipe.ingress.outbox import Outbox
-from voicepipe.ingress.realtime.errors import WireError
-from voicepipe.ingress.realtime.share import Share
 from voicepipe.ingress.sender import Sender
+from voicepipe.ingress.share import Share
 from voicepipe.ingress.telephony.dialects import BadMessage, Dialect, Start, Told, Trouble
 
 logger = logging.getLogger(__name__)
@@ -116,6 +115,6 @@ class Wire:
         )
         self._sender.abort()
 
-    def held_up(self, error: WireError) -> None:
+    def held_up(self, told: str) -> None:
         """The provider, or who plays it, sends more than its share."""
-        logger.warning("%s: stream %.80r is slowed: %s", self._dialect.kind, self._stream_id, error.message)
+        logger.warning("%s: stream %.80r is slowed: %s", self._dialect.kind, self._stream_id, told)

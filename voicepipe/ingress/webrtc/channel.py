@@ -3,11 +3,12 @@
 import asyncio
 import logging
 import time
+from functools import partial
 
 from aiortc import RTCDataChannel
 
-from voicepipe.ingress.realtime.call import RealtimeCall
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.rtp.sctp import Sctp
 from voicepipe.tasks import TaskGroup
@@ -24,12 +25,13 @@ OPENING_S, OPEN_S = 1.0, 30.0
 class ChannelClient:
     """Events both ways, from the moment at which the peer has opened its channel until the call or the channel ends."""
 
-    def __init__(self, call: RealtimeCall, sctp: Sctp, rights: Rights) -> None:
+    def __init__(self, clients: RealtimeClients, sctp: Sctp, rights: Rights) -> None:
         self._rights = rights
-        self._call = call
+        self._clients = clients
+        self._call = call = clients.call
         self._sctp = sctp
         sctp.on_overlong = self._overlong
-        self._outbox = call.join(lambda: call.end("caller"))
+        self._outbox = clients.join(lambda: call.end("caller"))
         self._asked: asyncio.Queue[tuple[str | bytes, float]] = asyncio.Queue()
         """As long as SCTP's window lets it be: a client that sends more than can be carried out is held up."""
         self._channel: asyncio.Future[RTCDataChannel] = asyncio.get_running_loop().create_future()
@@ -49,12 +51,12 @@ class ChannelClient:
         most = self._sctp.message_bytes
         logger.warning("%s: hung up, for a message of over %d bytes on its data channel", self._call.id, most)
         too_long = f"A message on the data channel may have {most} bytes (a=max-message-size): send less at a time."
-        self._call.tell(self._outbox, WireError("message_too_long", too_long))
+        self._clients.tell(self._outbox, WireError("message_too_long", too_long))
         self._call.end("caller")
 
     def tell(self, error: WireError) -> None:
         """Something that the peer does wrong."""
-        self._call.tell(self._outbox, error)
+        self._clients.tell(self._outbox, error)
 
     async def opening(self) -> None:
         """Returns when the channel is open, or has had a second to."""
@@ -68,7 +70,7 @@ class ChannelClient:
             try:
                 await self._write()
             finally:
-                self._call.leave(self._outbox)
+                self._clients.leave(self._outbox)
             reader.cancel()
 
     async def _read(self) -> None:
@@ -76,7 +78,8 @@ class ChannelClient:
         while True:
             message, arrived = await self._asked.get()
             self._sctp.release(message)
-            await self._call.share.spend(self._call.handle(message, arrived, self._outbox, self._rights), self.tell)
+            asked = self._clients.handle(message, arrived, self._outbox, self._rights)
+            await self._clients.share.spend(asked, partial(self._clients.tell_slowed, self._outbox))
 
     async def _write(self) -> None:
         await asyncio.wait({self._channel}, timeout=OPEN_S)
@@ -91,7 +94,7 @@ class ChannelClient:
                 channel.send(message.decode())
             except ValueError:
                 too_long = f"An event of {len(message)} bytes is longer than this peer takes (a=max-message-size)."
-                self._call.tell(self._outbox, WireError("event_too_long", too_long, kind="server_error"))
+                self._clients.tell(self._outbox, WireError("event_too_long", too_long, kind="server_error"))
         await _drained(channel, 0)
 
 

@@ -17,11 +17,13 @@ from voicepipe.config.credentials import turn_secret
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS
-from voicepipe.ingress.doors import Attempt, Doors, attempt, body, find_agent, permitted, settle
+from voicepipe.ingress.doors import Attempt, Doors, attempt, body, find_agent
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import is_loopback
+from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.bounds import check_session
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.realtime.rights import Rights
+from voicepipe.ingress.realtime.settle import permitted, settle
 from voicepipe.ingress.webrtc import offer
 from voicepipe.ingress.webrtc.ice_servers import ice_servers
 from voicepipe.ingress.webrtc.peer import WebRtcCall
@@ -104,7 +106,7 @@ class CallsApi:
         except WireError as error:  # A key's session asks for what its agent has locked since.
             self._doors.tell(request, 400, error)
             raise
-        rights = who.rights(agent)
+        rights = Rights.of(who, agent)
         session = permitted(rights, session, patch, agent)
         check_session(session, self._pop.config.limits)
         with ExitStack() as place, ExitStack() as waits:

@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from voicepipe.foreign_json import decode
-from voicepipe.ingress.realtime.errors import WireError
+from voicepipe.ingress.mistakes import WireError
 
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # what is wrong with a form is told to its sender
 

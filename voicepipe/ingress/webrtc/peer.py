@@ -8,7 +8,8 @@ from contextlib import ExitStack
 from voicepipe.agent import CallSettings
 from voicepipe.call_api import Seat
 from voicepipe.config import Config
-from voicepipe.ingress.realtime.call import RealtimeCall
+from voicepipe.ingress.hosted import HostedCall
+from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.refusals import RefusalLog
@@ -43,12 +44,13 @@ class WebRtcCall:
         self._transport = Transport(network, controlling=False, message_bytes=config.limits.message_bytes)
         self._line = RtpLine(offer.codec, offer.payload_type, self._transport)
         self._transport.on_media = self._line.media.datagram
-        self.realtime = RealtimeCall(self._line, seat, session, settings, config.limits, rights)
+        self.hosted = HostedCall(self._line, seat, settings, config.limits)
+        clients = RealtimeClients(self.hosted, session, rights)
         self.waits = ExitStack()
         """What is held until the caller has connected, or has not."""
         self._channel: ChannelClient | None = None
         if offer.remote.sctp_port is not None:
-            self._channel = ChannelClient(self.realtime, self._transport.sctp, rights)
+            self._channel = ChannelClient(clients, self._transport.sctp, rights)
             self._transport.on_channel = self._channel.opened
 
     async def answer(self) -> str:
@@ -67,19 +69,19 @@ class WebRtcCall:
         finally:
             await self.close()
         refused, media = self._transport.invalid, self._line.media.statistics()
-        logger.info("%s (%s): %s, %d datagrams that were not the peer's", name, self.realtime.id, media, refused)
+        logger.info("%s (%s): %s, %d datagrams that were not the peer's", name, self.hosted.id, media, refused)
 
     async def close(self) -> None:
         """Let go of everything. Safe to call twice."""
         self.waits.close()
-        self.realtime.close()
+        self.hosted.close()
         self._line.close()
         await self._transport.close()
 
     async def _connect(self) -> None:
         """Raises ConnectionError, also where the call is ended meanwhile."""
         connecting = asyncio.create_task(self._transport.connect(self._offer.remote))
-        ended = asyncio.create_task(self.realtime.ended.wait())
+        ended = asyncio.create_task(self.hosted.ended.wait())
         try:
             await asyncio.wait({connecting, ended}, timeout=self._connect_s, return_when=asyncio.FIRST_COMPLETED)
             if not connecting.done():
@@ -100,7 +102,7 @@ class WebRtcCall:
                 if self._channel:
                     jobs.add(tasks.create_task(self._channel.run()))
                     await self._channel.opening()
-                await self.realtime.run()
+                await self.hosted.run()
                 watch.cancel()
                 if self._channel:  # What is left to be told is told for a while, unless nobody is there any more.
                     await asyncio.wait(jobs, timeout=LINGER, return_when=asyncio.FIRST_COMPLETED)
@@ -118,13 +120,13 @@ class WebRtcCall:
             drops = drops._replace(media=drops.media + media.hasty)
             told, is_over = conduct.look(drops, self._transport.sctp.placed, time.monotonic())
             for what, error in told:
-                _complaints.tell("", "%s: much of what its peer sends is dropped (%s)", self.realtime.id, what)
+                _complaints.tell("", "%s: much of what its peer sends is dropped (%s)", self.hosted.id, what)
                 if self._channel:
                     self._channel.tell(error)
             if is_over:
-                logger.warning("%s: hung up, its data channel cannot be used", self.realtime.id)
-                return self.realtime.end(ENDED)
+                logger.warning("%s: hung up, its data channel cannot be used", self.hosted.id)
+                return self.hosted.end(ENDED)
 
     async def _until_gone(self) -> None:
         await self._transport.gone()
-        self.realtime.end("caller")
+        self.hosted.end("caller")

@@ -1,4 +1,4 @@
-"""What a client did wrong, in the words and codes of the Realtime convention."""
+"""What a client did wrong, by HTTP or in an event: in the words and codes of OpenAI's API."""
 
 import re
 
@@ -6,9 +6,6 @@ import msgspec
 
 LONGEST = 400
 """Characters of an error's message: clients' own text comes back in it."""
-
-NO_KEYS = "dtmf_failed"
-"""Code where keys cannot be sent to a call's far end."""
 
 _WHERE = re.compile(r" - at `\$\.?(?P<path>.*)`$", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(?P<field>.+)`$", re.DOTALL)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from voicepipe.bucket import Bucket, Rate
-from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.metered import Metered, PaidBy, Payer
 
 BURST_S = 0.1
@@ -72,15 +71,16 @@ class Share:
         """By whom what clients cause is paid for. A new one each time: it knows us, and kept here would be a circle."""
         return Payer(self._used, self._busy)
 
-    async def spend(self, asked: Coroutine[Any, Any, None], tell: Callable[[WireError], None]) -> None:
-        """Carry out one message; returns when the next one may be. `tell` gets the error that its client is to read."""
+    async def spend(self, asked: Coroutine[Any, Any, None], tell: Callable[[str], None]) -> None:
+        """Carry out one message; returns when the next one may be. `tell` gets what a client
+        is to read that is held up for long."""
         payer = self.payer()
         with PaidBy(payer):
             await Metered(asked, payer)
         if self._slice >= SLICE_S:
             await self.rest(tell)
 
-    async def rest(self, tell: Callable[[WireError], None]) -> None:
+    async def rest(self, tell: Callable[[str], None]) -> None:
         """Let the others have the loop, and wait until this call has a share of it again."""
         self._slice = 0.0
         wait_s = self._wait_s()
@@ -99,18 +99,14 @@ class Share:
         self._budget.set_rate(max(LEAST, self._percent / 100 * self._load.room(now, self._busy() - self._own)), now)
         return self._budget.wait_s(now)
 
-    def _complain(self, tell: Callable[[WireError], None]) -> None:
+    def _complain(self, tell: Callable[[str], None]) -> None:
         now = self._clock()
         if now - self._told_at < TOLD_EVERY_S:
             return
         self._told_at = now
         tell(
-            WireError(
-                "rate_limit_exceeded",
-                f"Your messages take more of this server's time than your share, which is {self._percent} % at most "
-                "and less while other callers need it: they are carried out more slowly. Send fewer, or smaller ones.",
-                kind="rate_limit_error",
-            )
+            f"Your messages take more of this server's time than your share, which is {self._percent} % at most "
+            "and less while other callers need it: they are carried out more slowly. Send fewer, or smaller ones."
         )
 
     def _used(self, seconds: float) -> None:

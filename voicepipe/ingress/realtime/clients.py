@@ -1,0 +1,157 @@
+"""The clients of one call: what it tells goes to all of them, what they ask is carried out.
+
+The client that placed the call is one of them; programs beside it (`?call_id=`) are others. How each is connected is in
+`websocket.py` and `webrtc/channel.py`.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from voicepipe.errors import CallFull
+from voicepipe.ingress.hosted import HostedCall
+from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress.outbox import Outbox
+from voicepipe.ingress.realtime import server_events as wire
+from voicepipe.ingress.realtime.control import Control, InputLine
+from voicepipe.ingress.realtime.items import fresh_id
+from voicepipe.ingress.realtime.rights import Rights
+from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.realtime.translate import Translator
+from voicepipe.ingress.share import Share
+from voicepipe.turn.events import CallEvent
+
+EVERYTHING = Rights()
+MOST_CLIENTS = 16
+"""Of one call. They take no slot, and each may keep `limits.unread_bytes` waiting."""
+
+
+class Goodbye(NamedTuple):
+    """How a call ends for its clients. Without `code` there was no error."""
+
+    close: int
+    """WebSocket close code."""
+    code: str = ""
+    message: str = ""
+
+
+GOODBYES = {
+    "caller": Goodbye(1000),
+    "closed": Goodbye(1000),
+    "agent": Goodbye(1000),
+    "no_input": Goodbye(1000),
+    "transferred": Goodbye(1000),
+    "max_length": Goodbye(1001, "session_expired", "Your session hit the maximum duration."),
+    "idle": Goodbye(1001, "session_idle", "Nothing was heard from the client for too long."),
+    "data_channel": Goodbye(1008, "data_channel_unusable", "The data channel could not be used for too long."),
+    "shutdown": Goodbye(1012, "server_shutdown", "The server is going down."),
+    "error": Goodbye(1011, "server_error", "The server failed on this call."),
+}
+
+
+class RealtimeClients:
+    """One listener of its call, for all its clients. Who places a call by this convention makes it with the call; `of`
+    is for any other call.
+
+    `input`: its line, where its sound travels in events. `rights`: of who has placed it. Who holds an `ek_` key is not
+    told what the agent's own tools do.
+    """
+
+    def __init__(
+        self, call: HostedCall, session: Session, rights: Rights = EVERYTHING, input: InputLine | None = None
+    ) -> None:
+        self.call = call
+        self.share = Share(call.limits.client_percent)
+        """Of the loop's time, for what the clients ask."""
+        self._clients: list[Outbox] = []
+        self._event_prefix = fresh_id("event")
+        self._events = 0
+        self._translator = Translator(
+            session, fresh_id("conv"), audio_in_events=input is not None, tells_tools=rights.own_tools
+        )
+        self._control = None if call.is_over else Control(call, input, self._translator, self._emit)
+        """None once it is over."""
+        call.listen(self)
+
+    @classmethod
+    def of(cls, call: HostedCall) -> "RealtimeClients":
+        """The call's clients; those of one that was placed otherwise have its settings as their session."""
+        for listener in call.listeners:
+            if isinstance(listener, cls):
+                return listener
+        return cls(call, Session.of(call.settings, id=fresh_id("sess"), expires_at=call.until))
+
+    @property
+    def goodbye(self) -> Goodbye:
+        """How the call ends, or ended."""
+        return GOODBYES.get(self.call.reason, Goodbye(1000))
+
+    def join(self, on_full: Callable[[], None]) -> Outbox:
+        """A client that gets every event from now on, the session first. `on_full`: it does not take them.
+
+        Raises CallFull.
+        """
+        if len(self._clients) >= MOST_CLIENTS:
+            raise CallFull(f"{MOST_CLIENTS} clients are connected to this call; close one first.")
+        if not self._clients:
+            self._translator.catch_up(self.call.reply, self.call.sent_ms)
+        outbox = Outbox(self.call.limits.unread_bytes, on_full)
+        outbox.put(self._numbered(wire.SessionCreated(session=self._translator.session)))
+        if self._control:
+            self._clients.append(outbox)
+        else:
+            outbox.close()
+        return outbox
+
+    def leave(self, outbox: Outbox) -> None:
+        """This client gets nothing more."""
+        outbox.close()
+        if outbox in self._clients:
+            self._clients.remove(outbox)
+
+    async def handle(self, raw: str | bytes, arrived: float, asker: Outbox, rights: Rights = EVERYTHING) -> None:
+        """One message of `asker`, which reached the socket at the monotonic second `arrived`. None once it is over."""
+        if self._control:
+            await self._control.handle(raw, arrived, lambda event: asker.put(self._numbered(event)), rights)
+
+    def tell(self, client: Outbox, error: WireError) -> None:
+        """Something went wrong for this client alone."""
+        client.put(self._numbered(wire.ErrorEvent.of(error)))
+
+    def tell_slowed(self, client: Outbox, why: str) -> None:
+        """It asks for more than the clients' share."""
+        self.tell(client, WireError("rate_limit_exceeded", why, kind="rate_limit_error"))
+
+    # --- the call's listener
+
+    def on_event(self, event: CallEvent) -> None:
+        if not self._clients:
+            return  # Nothing is made for nobody: the next client catches up.
+        for out in self._translator(event):
+            self._emit(out)
+
+    def on_audio(self, data: bytes, ms: float) -> None:
+        if not self._clients:
+            return
+        for out in self._translator.audio(data):
+            self._emit(out)
+
+    def on_over(self) -> None:
+        """Every client is told why, and gets nothing more."""
+        if code := self.goodbye.code:
+            self._emit(wire.ErrorEvent.of(WireError(code, self.goodbye.message, kind="server_error")))
+        for outbox in self._clients:
+            outbox.close()
+        self._clients.clear()
+        self._control = None  # It knows us, and the call.
+
+    def _emit(self, event: wire.ServerEvent) -> None:
+        if not self._clients:
+            return
+        message = self._numbered(event)
+        for outbox in tuple(self._clients):
+            outbox.put(message)
+
+    def _numbered(self, event: wire.ServerEvent) -> bytes:
+        self._events += 1
+        event.event_id = f"{self._event_prefix}_{self._events}"
+        return wire.encode(event)
