@@ -13,8 +13,8 @@ from voicepipe.admission import (
     FEWEST,
     WINDOW_S,
     Admission,
+    AnsweredTurn,
     Calls,
-    Turn,
     engines_ms,
     is_broken,
 )
@@ -31,7 +31,9 @@ def note(
     broken: bool = False,
 ) -> None:  # fmt: skip
     """A turn; each of another call, unless told."""
-    admission.note(Turn(at, tenant, call or f"{tenant}{next(numbers)}", compute_ms, broken), Calls(calls, calls))
+    admission.note(
+        AnsweredTurn(at, tenant, call or f"{tenant}{next(numbers)}", compute_ms, broken), Calls(calls, calls)
+    )
 
 
 def predicted(admission: Admission, now: float, calls: int, tenant: str | None = "a") -> float:

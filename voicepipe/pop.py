@@ -12,7 +12,7 @@ from functools import partial
 import msgspec
 
 from voicepipe import call_ids, descriptors, memory
-from voicepipe.admission import Admission, Calls, Turn, engines_ms, is_broken
+from voicepipe.admission import Admission, AnsweredTurn, Calls, engines_ms, is_broken
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.bus import on_bus
 from voicepipe.call.call import Call
@@ -263,7 +263,7 @@ class Pop:
         if isinstance(event, ReplyDone):
             took_ms = engines_ms(event, max(self.config.ladder.fallback_ms, self.config.pop.budget_ms))
             if took_ms is not None:
-                turn = Turn(time.monotonic(), tenant, call_id, took_ms, is_broken(event))
+                turn = AnsweredTurn(time.monotonic(), tenant, call_id, took_ms, is_broken(event))
                 self._admission.note(turn, Calls(self.calls, self._calls.get(tenant, 0)))
 
     def health(self) -> Health:

@@ -11,7 +11,7 @@ from tests.fake_nvml import GIB, FakeDriver, FakeGpu
 from voicepipe import config
 from voicepipe.config import Config
 from voicepipe.engines import loader, packages, placement
-from voicepipe.engines.gpus import Gpu
+from voicepipe.engines.gpus import VisibleGpu
 from voicepipe.engines.needs import needs
 from voicepipe.engines.placement import LlmNeed, Need
 from voicepipe.errors import EngineError, EngineMissing
@@ -79,7 +79,7 @@ def test_the_size_of_the_group() -> None:
 
 # --- memory -----------------------------------------------------------------------------------------------------
 
-H100 = Gpu(0, "H100", 80 * GIB, 79 * GIB)
+H100 = VisibleGpu(0, "H100", 80 * GIB, 79 * GIB)
 SPEECH = Need("recognition", (0,), 2 * GIB, GIB)
 
 
@@ -88,7 +88,7 @@ def llm(**sizes: Any) -> LlmNeed:
     return LlmNeed("language model", sizes.pop("gpus", (0,)), **{**full, **sizes})
 
 
-def refused(needs: list[Need], *gpus: Gpu) -> str:
+def refused(needs: list[Need], *gpus: VisibleGpu) -> str:
     with pytest.raises(EngineError) as error:
         placement.check(needs, gpus)
     return str(error.value)
@@ -110,19 +110,19 @@ def test_a_cache_that_is_too_large() -> None:
 
 
 def test_weights_that_are_too_large() -> None:
-    card = Gpu(0, "L4", 22 * GIB, 22 * GIB)
+    card = VisibleGpu(0, "L4", 22 * GIB, 22 * GIB)
     said = refused([llm(cache=4 * GIB), SPEECH], card)
     assert 'fp8 (vllm.args.quantization = "fp8", saves 7.0 GiB)' in said
     assert 'recognition on the CPU (device = "cpu")' in said
     assert "tensor_parallel_size" not in said
-    said = refused([llm(cache=4 * GIB), SPEECH], card, Gpu(1, "L4", 22 * GIB, 21 * GIB))
+    said = refused([llm(cache=4 * GIB), SPEECH], card, VisibleGpu(1, "L4", 22 * GIB, 21 * GIB))
     assert "vllm.tensor_parallel_size = 2" in said
     assert 'recognition on GPU 1 (device = "cuda:1")' in said
     assert refused([llm(weights=160 * GIB, weights_fp8=0)], card).endswith("what would fit: take a smaller model")
 
 
 def test_others_on_the_gpu() -> None:
-    busy = Gpu(0, "H100", 80 * GIB, 30 * GIB)
+    busy = VisibleGpu(0, "H100", 80 * GIB, 30 * GIB)
     assert "end what else runs on the GPU (nvidia-smi shows it; 50.0 GiB are taken)" in refused([llm()], busy)
     assert "vllm.args.gpu_memory_utilization = 0.37" in refused([llm(rest=0.92, cache=0)], busy)
 
@@ -137,14 +137,14 @@ def test_a_cache_without_a_size_beside_others() -> None:
 
 
 def test_no_size_is_named_that_would_be_refused() -> None:
-    card = Gpu(0, "L4", 22 * GIB, 22 * GIB)
+    card = VisibleGpu(0, "L4", 22 * GIB, 22 * GIB)
     said = refused([llm(rest=0.92, cache=0, weights=17 * GIB, cache_least=2 * GIB), SPEECH], card)
     assert "set it to" not in said and "what would fit: " in said
     assert "gpu_memory_utilization =" not in said, "beside others no share of the GPU is a size"
 
 
 def test_no_gpu_is_named_that_is_full_itself() -> None:
-    cards = [Gpu(index, "L4", 22 * GIB, 22 * GIB) for index in range(2)]
+    cards = [VisibleGpu(index, "L4", 22 * GIB, 22 * GIB) for index in range(2)]
     said = refused([llm(gpus=(0, 1), weights=16 * GIB, cache=4 * GIB), SPEECH], *cards)
     assert "on GPU 1" not in said and 'on the CPU (device = "cpu")' in said
 

@@ -23,7 +23,7 @@ from voicepipe.rtp import sdes, sdp, sip_sdp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.codec import OPUS, PCMU, Codec
 from voicepipe.rtp.packet import RtpPacket
-from voicepipe.rtp.sender import Wire
+from voicepipe.rtp.sender import PacketWire
 from voicepipe.rtp.transport import Network, Transport
 from voicepipe.rtp.udp import UdpMedia
 
@@ -87,12 +87,12 @@ async def encoded(codec: Codec) -> list[bytes]:
     return [encode(block) for block in (await spoken(codec.out_rate)).reshape(-1, codec.out_rate // 50)]
 
 
-class Caller(ABC):
+class LoadCaller(ABC):
     """Sends the same speech over and over."""
 
     codec: Codec
 
-    def __init__(self, payloads: list[bytes], wire: Wire) -> None:
+    def __init__(self, payloads: list[bytes], wire: PacketWire) -> None:
         self._payloads = payloads
         self._wire = wire
         self._sent = 0
@@ -113,7 +113,7 @@ class Caller(ABC):
         self._wire.send_rtp(bytes(RtpPacket(self._type, n & 0xFFFF, n * span & 0xFFFFFFFF, 7, payload)))
 
 
-class WebRtcCaller(Caller):
+class WebRtcCaller(LoadCaller):
     codec = OPUS
 
     def __init__(self, payloads: list[bytes]) -> None:
@@ -130,7 +130,7 @@ class WebRtcCaller(Caller):
         await self._transport.close()
 
 
-class PhoneCaller(Caller):
+class PhoneCaller(LoadCaller):
     codec = PCMU
 
     def __init__(self, payloads: list[bytes]) -> None:

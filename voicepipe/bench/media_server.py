@@ -91,7 +91,7 @@ class Ours(Far):
     def _count(self) -> None:
         self.sent += 1
 
-    async def _connect(self, transport: Transport, said: sdp.Description, line: RtpLine) -> None:
+    async def _connect(self, transport: Transport, said: sdp.WebRtcDescription, line: RtpLine) -> None:
         await transport.connect(said.remote)
         await self._hold(line)
 

@@ -22,7 +22,7 @@ healed: most, one second after it is well again (aim: 40 after ten); hole: the l
 
 
 @dataclass(slots=True)
-class Heard:
+class HeardSound:
     """What the call got. Delays in ms: from a packet's sending to its hand-over, less the fastest packet's transit."""
 
     delays: list[tuple[float, float]] = field(default_factory=list)
@@ -51,10 +51,10 @@ class _Nobody:
     def send_rtcp(self, packet: bytes) -> None: ...
 
 
-def simulate(jitter_s: float, loss: float, seed: int = 1) -> Heard:
+def simulate(jitter_s: float, loss: float, seed: int = 1) -> HeardSound:
     """A caller who speaks through such a network, which heals after `BAD_S`."""
-    rng, heard = random.Random(seed), Heard()
-    encode = opus.Encoder(OPUS.out_rate)
+    rng, heard = random.Random(seed), HeardSound()
+    encode = opus.OpusEncoder(OPUS.out_rate)
     tone = (6000 * np.sin(2 * np.pi * 200 * np.arange(480) / 24_000)).astype(np.int16)
     sent_at: dict[float, float] = {}
 

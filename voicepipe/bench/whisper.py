@@ -18,7 +18,7 @@ from voicepipe.bench.consoles import for_tables
 from voicepipe.bench.engines.random_whisper import Shape, make_whisper
 from voicepipe.bench.engines.whisper import SAYS
 from voicepipe.config.engine_config import WhisperConfig
-from voicepipe.engines.whisper_model import Model, Passage
+from voicepipe.engines.whisper_model import LoadedWhisper, Passage
 from voicepipe.sizing.shapes import ASRS, AsrShape
 
 MODELS = ("tiny.en", "base.en", "small.en")
@@ -48,7 +48,7 @@ def _passes(shape: AsrShape, config: WhisperConfig) -> list[float]:
     with TemporaryDirectory() as folder:
         widths = Shape(shape.dim, shape.heads, shape.layers, shape.decoder_layers, shape.mels, shape.vocab)
         made = make_whisper(Path(folder), SAYS, shape=widths)
-        model = Model(WhisperConfig(model=str(made), device="cpu", window_ms=config.window_ms))
+        model = LoadedWhisper(WhisperConfig(model=str(made), device="cpu", window_ms=config.window_ms))
     model.warm()
     sound = np.random.default_rng(0).integers(-3000, 3000, SPEECH_S * RATE, np.int16)
     took_ms = []

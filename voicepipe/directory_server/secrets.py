@@ -16,7 +16,7 @@ from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.tenants import Tenants
 
 
-class _Named(msgspec.Struct):
+class _NamedAgent(msgspec.Struct):
     """What says which agent is meant; the rest of a session is passed over."""
 
     model: Any = None
@@ -64,7 +64,7 @@ class SecretsApi:
             too_long = f"The session is over {SESSION_BYTES} bytes, the most that a directory passes on: shorten it."
             raise WireError("invalid_value", too_long, "session")
         says_more = decoded(session, dict[str, msgspec.Raw], "session").keys() - NAMES_AGENT
-        model = decoded(session, _Named, "session").model
+        model = decoded(session, _NamedAgent, "session").model
         answer = await self._passing.to_any(who, request, sent, model if isinstance(model, str) else None)
         if answer.status_code != 200:
             return answer

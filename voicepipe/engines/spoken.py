@@ -4,7 +4,7 @@ OPEN, CLOSE = "<think>", "</think>"
 """As Qwen, DeepSeek and most others mark their thoughts."""
 
 
-class Spoken:
+class SpokenFilter:
     """One reply. Thoughts stand before what is said; a mark may come in pieces."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from voicepipe.ingress.far_end import FarEnd
 from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Pump
 from voicepipe.rtp.codec import Codec
 from voicepipe.rtp.dtmf import KeyFormat
-from voicepipe.rtp.sender import PACKET_S, Wire
+from voicepipe.rtp.sender import PACKET_S, PacketWire
 from voicepipe.rtp.session import RtpSession
 
 FAR_DELAY_S = 0.06
@@ -33,7 +33,7 @@ class RtpLine:
     sound_comes = "Audio is sent on the audio track of this call, not in events."
 
     def __init__(
-        self, codec: Codec, payload_type: int, wire: Wire, clock: Callable[[], float] = time.monotonic
+        self, codec: Codec, payload_type: int, wire: PacketWire, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.on_audio: Callable[[bytes, float], None] = _unheard
         self.out_rate = codec.out_rate

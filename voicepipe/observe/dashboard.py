@@ -11,7 +11,7 @@ from voicepipe.health import Health
 from voicepipe.observe.calls import CallRow, LiveCall, LiveCalls
 from voicepipe.observe.figures import Figures, Stretch, axis, figures, over_time, share, upper_bound
 from voicepipe.observe.refusals import Refusals
-from voicepipe.observe.turns import FullTurn, Turn, Turns
+from voicepipe.observe.turns import FullTurn, ListedTurn, Turns
 
 LISTED = 300
 """Turns that are listed, the newest ones."""
@@ -53,7 +53,7 @@ class View(msgspec.Struct, kw_only=True):
     totals: Figures
     shares: Shares
     buckets: list[Stretch]
-    turns: list[Turn]
+    turns: list[ListedTurn]
     """Newest first."""
     calls: list[CallRow]
 

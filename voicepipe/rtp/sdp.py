@@ -34,7 +34,7 @@ MOST_CANDIDATES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class WebRtcDescription:
     """What a peer's offer or answer comes to."""
 
     session: SessionDescription
@@ -44,7 +44,7 @@ class Description:
     remote: Remote
 
 
-def read(text: str) -> Description:
+def read(text: str) -> WebRtcDescription:
     """An offer, or the answer to ours. Raises SdpError."""
     if len(text) > LONGEST:
         raise SdpError(f"This SDP has {len(text)} characters; at most {LONGEST} are read.")
@@ -66,7 +66,7 @@ def read(text: str) -> Description:
         data.sctp_port or _DATA_PORT if data else None,
         data.sctpCapabilities.maxMessageSize if data and data.sctpCapabilities else 65536,
     )
-    return Description(session, audio, codec, payload_type, remote)
+    return WebRtcDescription(session, audio, codec, payload_type, remote)
 
 
 def offer(transport: Transport, candidates: list[RTCIceCandidate], codecs: tuple[Codec, ...]) -> str:
@@ -79,7 +79,7 @@ def offer(transport: Transport, candidates: list[RTCIceCandidate], codecs: tuple
     return _printed(session, parts)
 
 
-def answer(said: Description, transport: Transport, candidates: list[RTCIceCandidate], ssrc: int) -> str:
+def answer(said: WebRtcDescription, transport: Transport, candidates: list[RTCIceCandidate], ssrc: int) -> str:
     """Our answer to an offer: its media in its order, those refused with port 0."""
     data = _data(said.session, said.audio)
     parts = []

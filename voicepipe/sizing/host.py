@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from voicepipe.sizing import memory, speech
-from voicepipe.sizing.gpus import GIB, Gpu
+from voicepipe.sizing.gpus import GIB, GpuModel
 from voicepipe.sizing.shapes import AsrShape
 from voicepipe.sizing.speed import Group, decode_ms, step_ms
 
@@ -50,7 +50,7 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class SizedHost:
     """The language model's group, and recognition with synthesis on the GPU after it, or on its first."""
 
     group: Group
@@ -61,7 +61,7 @@ class Host:
     traffic: Traffic = field(default_factory=Traffic)
 
     @property
-    def gpu(self) -> Gpu:
+    def gpu(self) -> GpuModel:
         return self.group.gpu
 
     @property
@@ -105,7 +105,7 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class TurnEstimate:
     """What the engines take, in ms, from the end of the voice to the reply's first sound. Means."""
 
     asr: float
@@ -140,7 +140,7 @@ class Turn:
         return self.compute + self.waiting_p95
 
 
-def turn(host: Host, calls: int) -> Turn:
+def turn(host: SizedHost, calls: int) -> TurnEstimate:
     """At `calls` calls."""
     group, traffic = host.group, host.traffic
     gpu_ms = speech.pass_gpu_ms(host.asr, host.gpu, traffic.window_s, traffic.utterance_s)
@@ -171,7 +171,7 @@ def turn(host: Host, calls: int) -> Turn:
     # of the GPU, so that it loses what is left of the other, and no more than its own time.
     waits = ((min(1.0, reading), read), (llm, token), (min(1.0, speaking), tts_slow * first * (2 - first / later)))
     asr_wait, llm_wait, tts_wait = (share * length / 2 for share, length in waits)
-    return Turn(
+    return TurnEstimate(
         asr=read * (1 + _queue(finals * read)) + asr_wait,
         first_token=REQUEST_MS + prefill + llm_wait if replies < MOST_REPLIES else math.inf,
         first_phrase=(traffic.phrase_tokens - 1) * token,
@@ -183,14 +183,14 @@ def turn(host: Host, calls: int) -> Turn:
     )
 
 
-def most_calls(host: Host, compute_ms: float, limit: int = 1024) -> tuple[int, str]:
+def most_calls(host: SizedHost, compute_ms: float, limit: int = 1024) -> tuple[int, str]:
     """How many calls fit and are answered within `compute_ms`, and what keeps one more from it."""
     few = _most(limit, lambda calls: not _obstacle(host, calls, compute_ms))
     return few, _obstacle(host, few + 1, compute_ms)
 
 
-def keeps_up(host: Host, stage: str, limit: int = 1024) -> int:
-    """With how many calls a stage of `Turn.busy` does, however long each then waits."""
+def keeps_up(host: SizedHost, stage: str, limit: int = 1024) -> int:
+    """With how many calls a stage of `TurnEstimate.busy` does, however long each then waits."""
     return _most(limit, lambda calls: turn(host, calls).busy[stage] <= BUSIEST)
 
 
@@ -203,7 +203,7 @@ def _most(limit: int, holds: Callable[[int], bool]) -> int:
     return few
 
 
-def _obstacle(host: Host, calls: int, compute_ms: float) -> str:
+def _obstacle(host: SizedHost, calls: int, compute_ms: float) -> str:
     if not host.fits or host.kv_needed(calls) > host.kv_room:
         return "memory"
     predicted = turn(host, calls)
@@ -219,7 +219,7 @@ def _obstacle(host: Host, calls: int, compute_ms: float) -> str:
     return predicted.slowest
 
 
-def _replies(host: Host, calls: int, slow: float = 1.0) -> float:
+def _replies(host: SizedHost, calls: int, slow: float = 1.0) -> float:
     """Replies that are being generated at a time, in the mean: the more there are the longer each takes. `slow`: by
     what a token takes longer beside others on the GPU. `MOST_REPLIES`: they come faster than they end."""
     traffic = host.traffic

@@ -7,7 +7,7 @@ bf16 on an A100-40 13.3 ms (johnmusgrave.com).
 import math
 from dataclasses import dataclass
 
-from voicepipe.sizing.gpus import Gpu, Link
+from voicepipe.sizing.gpus import GpuModel, Link
 from voicepipe.sizing.memory import DTYPES, kv_shards, kv_token
 from voicepipe.sizing.shapes import LlmShape
 
@@ -25,7 +25,7 @@ class Group:
 
     shape: LlmShape
     dtype: str
-    gpu: Gpu
+    gpu: GpuModel
     link: Link
     tensor: int = 1
     """GPUs that share each layer."""

@@ -66,7 +66,7 @@ def offer(text: bytes) -> None:
     in_a_loop(_answered(said))
 
 
-async def _answered(said: sdp.Description) -> None:
+async def _answered(said: sdp.WebRtcDescription) -> None:
     transport = Transport(Network(), controlling=False)
     assert sdp.answer(said, transport, [], 7).startswith("v=0")
     for candidate in said.remote.candidates:
@@ -269,7 +269,7 @@ def _stream(random: Random) -> bytes:
     for _ in range(random.randint(1, 40)):
         seq, stamp = seq + random.choice((0, 1, 1, 2, 11, 400, 4000, -3)), stamp + random.choice((960, 960, 0, 48_000))
         payload = random.choice((b"", b"\xf8\xff\xfe", random.randbytes(random.randrange(200))))
-        report = rtcp.Report(random.getrandbits(32), 0.5, 9, seq, 9, random.getrandbits(32), 0.1)
+        report = rtcp.RtcpReport(random.getrandbits(32), 0.5, 9, seq, 9, random.getrandbits(32), 0.1)
         packets.append(random.choice((
             bytes(RtpPacket(random.choice((96, 96, 96, 101, 13)), seq & 0xFFFF, stamp & 0xFFFFFFFF,
                             random.choice((5, 5, 5, 6)), payload)),

@@ -27,7 +27,7 @@ from voicepipe.config.phone_config import SipTrunk, SipUser
 from voicepipe.errors import Draining, PopFull, TenantFull
 from voicepipe.ingress.sip import transactions
 from voicepipe.ingress.sip.doorkeeper import Doorkeeper
-from voicepipe.ingress.sip.gate import Gate
+from voicepipe.ingress.sip.gate import SipGate
 from voicepipe.ingress.sip.glance import LONGEST, glance
 from voicepipe.ingress.sip.transactions import READING, Transactions, UdpSocket
 
@@ -359,7 +359,7 @@ async def test_an_acknowledgement_that_comes_late_begins_the_call(monkeypatch: p
 
 def test_one_sender_takes_nothing_of_the_time_that_others_have() -> None:
     """What is over its own limit was challenged and charged to all strangers first."""
-    keeper = Doorkeeper(Gate(sip(users=(DESK,))), lambda seen: False)
+    keeper = Doorkeeper(SipGate(sip(users=(DESK,))), lambda seen: False)
     asks = glance(message("REGISTER", "127.0.0.66"))
     assert asks
     for number in range(20_000):

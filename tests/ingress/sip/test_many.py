@@ -13,11 +13,11 @@ from tests.waiting import until
 from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.sip.call import SipCall
 from voicepipe.ingress.sip.names import Names
-from voicepipe.ingress.sip.stack import Request
+from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.rtp.session import RtpSession
 
 CALLS, AT_A_TIME = 200, 10
-KINDS = (RealtimeCall, RtpSession, SipCall, Request)
+KINDS = (RealtimeCall, RtpSession, SipCall, IncomingRequest)
 
 
 async def hung_up(ann: Phone, pop: FakePop) -> None:

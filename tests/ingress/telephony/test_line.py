@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from tests.ingress.fake_pop import tone
 from voicepipe.audio import Block
 from voicepipe.errors import KeysFailed, TransferFailed
-from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, Dialect, Sound
+from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, Dialect, SoundFormat
 from voicepipe.ingress.telephony.line import MARK_MS, StreamLine
 
 RATE = 8000
 PACKET = RATE // 50
-PCMU = Sound("pcmu", RATE)
+PCMU = SoundFormat("pcmu", RATE)
 
 
 class Timeline:
@@ -210,8 +210,8 @@ async def test_what_programs_beside_the_call_cannot_do() -> None:
         await line.transfer("+49301")
 
 
-@pytest.mark.parametrize("sound", [PCMU, Sound("pcma", RATE), Sound("l16", 16_000)])
-def test_sound_there_and_back(sound: Sound) -> None:
+@pytest.mark.parametrize("sound", [PCMU, SoundFormat("pcma", RATE), SoundFormat("l16", 16_000)])
+def test_sound_there_and_back(sound: SoundFormat) -> None:
     pcm = tone(sound.rate // 50, sound.rate)
     back = sound.decode(sound.encode(pcm))
     assert back.shape == pcm.shape and np.abs(back.astype(int) - pcm).max() <= (0 if sound.encoding == "l16" else 512)

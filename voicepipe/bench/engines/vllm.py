@@ -57,7 +57,7 @@ def config_json(shape: LlmShape) -> dict[str, object]:
     }
 
 
-class VllmLlm:
+class BenchVllm:
     """Raises EngineMissing: vLLM cannot be imported; EngineError. Loading takes a minute and blocks."""
 
     def __init__(self, name: str, shape: LlmShape, calls: int, *, cuda: bool) -> None:

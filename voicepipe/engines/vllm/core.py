@@ -19,7 +19,7 @@ from voicepipe.engines.lived import Lived
 from voicepipe.engines.owing import Owing
 from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.vllm.arguments import arguments, check_parser
-from voicepipe.engines.vllm.start import Start, end, hung, lower
+from voicepipe.engines.vllm.start import EngineStart, end, hung, lower
 from voicepipe.environment import settle_environment
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing, RequestRefused, VoicepipeError
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vllm.v1.engine.async_llm import AsyncLLM
 
     from voicepipe.engines.vllm.chats import Chats
-    from voicepipe.engines.vllm.reading import Output, Reading
+    from voicepipe.engines.vllm.reading import Output, ReplyReading
 
 log = logging.getLogger(__name__)
 STALL_S, CHAR_S = 10.0, 0.002
@@ -48,7 +48,7 @@ ENVIRONMENT = {
 class VllmCore:
     """Implements `life.Core`."""
 
-    def __init__(self, llm: "AsyncLLM", chats: "Chats", start: Start[Any], stall_s: float = STALL_S) -> None:
+    def __init__(self, llm: "AsyncLLM", chats: "Chats", start: EngineStart[Any], stall_s: float = STALL_S) -> None:
         self._stall_s = stall_s
         self._owing = Owing(Lived())
         self._trial: asyncio.Task[None] | None = None
@@ -138,7 +138,7 @@ class VllmCore:
             if self._owing.forgotten and self._trial is None:
                 self._trial = asyncio.create_task(self._try(), name="trial of vLLM")
 
-    def _read(self, reading: "Reading", output: "Output") -> Iterator[Delta]:
+    def _read(self, reading: "ReplyReading", output: "Output") -> Iterator[Delta]:
         try:
             yield from reading.take(output)
         except EngineError:  # vLLM says itself that it failed.
@@ -190,7 +190,7 @@ class VllmCore:
 async def load(config: VllmConfig, ready: Callable[[VllmCore], Awaitable[None]]) -> VllmCore:
     """A core that `ready` has warmed up. Raises EngineError; then, and when cancelled, its processes are gone."""
     args = await asyncio.to_thread(_arguments, config)
-    start = Start(partial(_build, config, args))
+    start = EngineStart(partial(_build, config, args))
     core: VllmCore | None = None
     try:
         async with asyncio.timeout(config.start_timeout_s):

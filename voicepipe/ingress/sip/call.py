@@ -16,8 +16,8 @@ from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.sip.dialog import Dialog
 from voicepipe.ingress.sip.gate import Refusal
 from voicepipe.ingress.sip.media import SDP, SipMedia
-from voicepipe.ingress.sip.message import Message, Response, printable
-from voicepipe.ingress.sip.stack import Request
+from voicepipe.ingress.sip.message import IncomingResponse, SipMessage, printable
+from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.ingress.sip.timers import SessionTimer, negotiated
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.sdp_text import SdpError
@@ -68,7 +68,7 @@ class SipCall:
         self._gone = False
         """The far end has hung up."""
         self._answered = False
-        self._invite: Request | None = None
+        self._invite: IncomingRequest | None = None
         """While its answer is not acknowledged."""
         self._referred: asyncio.Future[None] | None = None
         """The outcome of a transfer that is under way."""
@@ -82,12 +82,12 @@ class SipCall:
 
     # --- the INVITE
 
-    def ring(self, invite: Request) -> None:
+    def ring(self, invite: IncomingRequest) -> None:
         """It will be answered later, unless its caller gives up."""
         self._invite = invite
         invite.respond(180, "Ringing", (("Contact", self.dialog.contact),), tag=self.dialog.id.ours)
 
-    def accept(self, invite: Request, answer: str, call_id: str) -> None:
+    def accept(self, invite: IncomingRequest, answer: str, call_id: str) -> None:
         """Answer it: 200 with our SDP, `answer` to theirs or an offer where they made none. Raises TooShort."""
         self._timer, self._refreshed = negotiated(invite), time.monotonic()
         self._answered, self._invite = True, invite
@@ -137,7 +137,7 @@ class SipCall:
         self._settled.set()
         self.realtime.end("error")
 
-    def _ok(self, request: Request, sdp: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
+    def _ok(self, request: IncomingRequest, sdp: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
         timer = self._timer.headers if self._timer else ()
         everything = (("Contact", self.dialog.contact), ("Allow", ALLOW), ("Supported", "timer"), *timer, *headers)
         invite = request.method == "INVITE"
@@ -148,7 +148,7 @@ class SipCall:
             on_lost=self._lost if invite else None,
         )  # fmt: skip
 
-    def _acknowledged(self, answered: Message | None, signalled: str) -> None:
+    def _acknowledged(self, answered: SipMessage | None, signalled: str) -> None:
         """`answered`: the ACK that answers an offer of ours, for which an INVITE from `signalled` has asked."""
         self._settled.set()
         self._invite = None
@@ -171,7 +171,7 @@ class SipCall:
 
     # --- requests within the dialog
 
-    def handle(self, request: Request) -> None:
+    def handle(self, request: IncomingRequest) -> None:
         """Carry out what the far end asks, and answer. Raises Refusal, SdpError, SipError, TooShort."""
         if not self.dialog.in_order(request):
             raise Refusal(500, "Server Internal Error", f"a {request.method} came out of order")
@@ -179,7 +179,7 @@ class SipCall:
             return handler(self, request)
         raise Refusal(405, "Method Not Allowed", f"{request.method} is not known within a call", (("Allow", ALLOW),))
 
-    def _bye(self, request: Request) -> None:
+    def _bye(self, request: IncomingRequest) -> None:
         request.respond(200, "OK", tag=self.dialog.id.ours)
         self._gone = True
         self._settled.set()
@@ -188,14 +188,14 @@ class SipCall:
         else:
             self.realtime.end("caller")
 
-    def _reinvite(self, request: Request) -> None:
+    def _reinvite(self, request: IncomingRequest) -> None:
         """Hold, another codec, another address, or only a refresh."""
         self._change(request, self._media.offer)
 
-    def _update(self, request: Request) -> None:
+    def _update(self, request: IncomingRequest) -> None:
         self._change(request, str)
 
-    def _change(self, request: Request, offer: Callable[[], str]) -> None:
+    def _change(self, request: IncomingRequest, offer: Callable[[], str]) -> None:
         """What is wrong with any part of it leaves all as it was. `offer`: where it makes none."""
         target, timer = self.dialog.target(request), negotiated(request)
         sdp = self._media.answer(request.body, request.source[0]) if request.body else offer()
@@ -203,7 +203,7 @@ class SipCall:
         self._timer, self._refreshed = timer, time.monotonic()
         self._ok(request, sdp)
 
-    def _info(self, request: Request) -> None:
+    def _info(self, request: IncomingRequest) -> None:
         """Keys, as old gateways send them."""
         if request.body and request.content_type not in ("application/dtmf-relay", "application/dtmf"):
             raise Refusal(415, "Unsupported Media Type", f"an INFO of {request.content_type}",
@@ -212,7 +212,7 @@ class SipCall:
         if pressed := _KEY.search(request.body):
             self.realtime.press(pressed[1].upper())
 
-    def _options(self, request: Request) -> None:
+    def _options(self, request: IncomingRequest) -> None:
         request.respond(200, "OK", CAPABILITIES, tag=self.dialog.id.ours)
 
     # --- transfers
@@ -230,12 +230,12 @@ class SipCall:
         finally:
             self._referred = None
 
-    def _refer_answered(self, response: Response) -> None:
+    def _refer_answered(self, response: IncomingResponse) -> None:
         self._taken = 200 <= response.code < 300
         if response.code >= 300:
             self._transferred(response.code, response.reason)
 
-    def _notify(self, request: Request) -> None:
+    def _notify(self, request: IncomingRequest) -> None:
         if not request.header("event").lower().startswith("refer"):
             raise Refusal(489, "Bad Event", f"a NOTIFY of {request.header('event')!r}")
         request.respond(200, "OK", tag=self.dialog.id.ours)
@@ -317,7 +317,7 @@ class SipCall:
                 self.realtime.end("caller")
 
 
-HANDLERS: dict[str, Callable[[SipCall, Request], None]] = {
+HANDLERS: dict[str, Callable[[SipCall, IncomingRequest], None]] = {
     "BYE": SipCall._bye,
     "INVITE": SipCall._reinvite,
     "UPDATE": SipCall._update,

@@ -23,12 +23,12 @@ from voicepipe.ingress.refusals import Refusals
 from voicepipe.ingress.sip.call import ALLOW, CAPABILITIES, SipCall
 from voicepipe.ingress.sip.dialog import Dialog, DialogId, new_call
 from voicepipe.ingress.sip.doorkeeper import Doorkeeper
-from voicepipe.ingress.sip.gate import Admitted, Challenge, Gate, Refusal, Unadmitted
+from voicepipe.ingress.sip.gate import Admitted, Challenge, Refusal, SipGate, Unadmitted
 from voicepipe.ingress.sip.glance import Glance
 from voicepipe.ingress.sip.lent import Lent
 from voicepipe.ingress.sip.media import SDP, SipMedia, read_sdp
 from voicepipe.ingress.sip.message import Address, SipError, printable
-from voicepipe.ingress.sip.stack import Request, Stack
+from voicepipe.ingress.sip.stack import IncomingRequest, Stack
 from voicepipe.ingress.sip.timers import LEAST_S, TooShort, negotiated
 from voicepipe.ingress.sip.transactions import Host
 from voicepipe.rtp.sdp_text import SdpError
@@ -60,7 +60,7 @@ class SipEdge:
         sip = pop.config.sip
         self._pop = pop
         self._calls = calls
-        self._gate = Gate(pop.config)
+        self._gate = SipGate(pop.config)
         self._stack = Stack(sip_host(pop.config), sip.port, sip.public_address, self._requested, self._received)
         self._doorkeeper, self._refusals = Doorkeeper(self._gate, self._goes_on), Refusals(logger, "SIP requests")
         self._dialogs: dict[DialogId, SipCall] = {}
@@ -70,7 +70,7 @@ class SipEdge:
         """Calls by who has them."""
         self._ring_s = sip.ring_ms / 1000
         self._lent = Lent[SipCall](max(LEAST_LENT, pop.config.pop.slots // 2), self._ring_s)
-        self._ringing: dict[asyncio.Task[None], Request] = {}
+        self._ringing: dict[asyncio.Task[None], IncomingRequest] = {}
 
     def open(self) -> None:
         """Listen. Raises ConfigError."""
@@ -109,14 +109,14 @@ class SipEdge:
 
     # --- requests
 
-    def _requested(self, request: Request) -> None:
+    def _requested(self, request: IncomingRequest) -> None:
         """Whatever is wrong with a request, its sender is told, and the log says why."""
         try:
             self._dispatch(request)
         except Exception as error:
             self._refuse(request, error)
 
-    def _dispatch(self, request: Request) -> None:
+    def _dispatch(self, request: IncomingRequest) -> None:
         if request.to_tag:
             call = self._dialogs.get(DialogId.of(request))
             if call is None:
@@ -137,14 +137,14 @@ class SipEdge:
             case method:
                 raise Refusal(405, "Method Not Allowed", f"{method} is not known here", (("Allow", ALLOW),))
 
-    def _tell_capabilities(self, request: Request) -> None:
+    def _tell_capabilities(self, request: IncomingRequest) -> None:
         """Load balancers ask, to know whether we take calls."""
         if self._pop.status != "ok":
             request.respond(503, "Service Unavailable")
         else:
             request.respond(200, "OK", CAPABILITIES)
 
-    def _refuse(self, request: Request, error: Exception) -> None:
+    def _refuse(self, request: IncomingRequest, error: Exception) -> None:
         match error:
             case Challenge(code=code, reason=reason, why=why, headers=headers):
                 request.respond(code, reason, headers, once=True)
@@ -179,7 +179,7 @@ class SipEdge:
 
     # --- new calls
 
-    def _invite(self, invite: Request, who: Admitted) -> None:
+    def _invite(self, invite: IncomingRequest, who: Admitted) -> None:
         known = new_call(invite)
         if known in self._invited:
             raise Refusal(482, "Loop Detected", "the same call came by another way")
@@ -204,7 +204,7 @@ class SipEdge:
             else:
                 self._accept(invite, call, sdp, wanted, place)
 
-    def _wanted(self, invite: Request, who: Admitted) -> _Wanted:
+    def _wanted(self, invite: IncomingRequest, who: Admitted) -> _Wanted:
         uri = invite.uri
         tenant, agent = placed(self._pop, "sip", uri.user, domain=uri.host, trunk=who.trunk)
         # Who knows one password is not to pass for somebody else.
@@ -212,7 +212,7 @@ class SipEdge:
         logger.debug("a call from %r to %r, by %s at %s", origin.caller, origin.called, who, invite.source[0])
         return _Wanted(who, tenant, agent, origin)
 
-    def _prepared(self, invite: Request, wanted: _Wanted, place: ExitStack) -> tuple[SipCall, str]:
+    def _prepared(self, invite: IncomingRequest, wanted: _Wanted, place: ExitStack) -> tuple[SipCall, str]:
         """The call, and our SDP for it. Raises Refused, Refusal, SdpError, SipError."""
         config, place = self._pop.config, place.enter_context(ExitStack())
         dialog, said = Dialog(invite, self._stack), read_sdp(invite.body, config.sip) if invite.body else None
@@ -266,7 +266,7 @@ class SipEdge:
             return None
         return Refusal(486, "Busy Here", f"{who} has as many calls as it may have at a time ({held})")
 
-    async def _ring(self, invite: Request, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
+    async def _ring(self, invite: IncomingRequest, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
         """Cancelled if the caller gives up."""
         await asyncio.sleep(self._ring_s)
         try:
@@ -274,7 +274,7 @@ class SipEdge:
         except Exception as error:
             self._refuse(invite, error)
 
-    def _accept(self, invite: Request, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
+    def _accept(self, invite: IncomingRequest, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
         call_id = self._calls.hold(call, Caller(wanted.tenant), place)
         self._dialogs[call.dialog.id] = call
         try:
@@ -314,13 +314,13 @@ def _counted(counter: Counter[T], key: T) -> Iterator[None]:
             del counter[key]
 
 
-def _check_required(request: Request) -> None:
+def _check_required(request: IncomingRequest) -> None:
     if unknown := request.listed("require") - SUPPORTED:
         names = ", ".join(sorted(unknown))
         raise Refusal(420, "Bad Extension", f"it requires {names}", (("Unsupported", names),))
 
 
-def _caller(invite: Request, *, trusted: bool) -> str:
+def _caller(invite: IncomingRequest, *, trusted: bool) -> str:
     """The calling number: by RFC 3325 from whom it may be asserted. Raises SipError."""
     if trusted and (asserted := invite.header("p-asserted-identity")):
         with suppress(SipError):
@@ -328,7 +328,7 @@ def _caller(invite: Request, *, trusted: bool) -> str:
     return Address.of(invite.header("from")).user
 
 
-def _registered(request: Request) -> list[tuple[str, str]]:
+def _registered(request: IncomingRequest) -> list[tuple[str, str]]:
     """What a REGISTER leaves behind: its Contacts, for at most `REGISTERED_S`, but for those that it takes back."""
     left = []
     for contact in request.headers("contact"):

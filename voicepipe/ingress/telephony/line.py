@@ -10,7 +10,7 @@ from voicepipe.audio.resample import Resampler
 from voicepipe.errors import KeysFailed
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.pacing import by_timer
-from voicepipe.ingress.telephony.dialects import Dialect, Sound
+from voicepipe.ingress.telephony.dialects import Dialect, SoundFormat
 from voicepipe.line import Hear, Pump
 
 MARK_MS = 200
@@ -90,7 +90,7 @@ class StreamLine:
         self,
         dialect: Dialect,
         stream_id: str,
-        sounds: tuple[Sound, Sound],
+        sounds: tuple[SoundFormat, SoundFormat],
         say: Callable[[bytes], None],
         hand_over: Callable[[str], Awaitable[None]],
         clock: Callable[[], float] = time.monotonic,

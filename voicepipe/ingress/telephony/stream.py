@@ -18,12 +18,12 @@ from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.phone import placed
 from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.scope import take_visit
-from voicepipe.ingress.telephony.dialects import Dialect, Key, Mark, Media, Sound, Start, Stop
-from voicepipe.ingress.telephony.door import Door
+from voicepipe.ingress.telephony.dialects import Dialect, Key, Mark, SoundFormat, Stop, StreamMedia, StreamStart
+from voicepipe.ingress.telephony.door import TelephonyDoor
 from voicepipe.ingress.telephony.line import StreamLine
 from voicepipe.ingress.telephony.reorder import Reorder
 from voicepipe.ingress.telephony.signatures import Forbidden
-from voicepipe.ingress.telephony.wire import Wire
+from voicepipe.ingress.telephony.wire import StreamWire
 from voicepipe.ingress.visits import Visit
 from voicepipe.tasks import TaskGroup
 
@@ -53,14 +53,14 @@ class Provider(Protocol):
     def check(self, socket: WebSocket) -> str:
         """The call whose stream this may be; empty: any. Raises Forbidden."""
 
-    def admit(self, start: Start, expected: str) -> Arrival:
+    def admit(self, start: StreamStart, expected: str) -> Arrival:
         """The call of a stream that begins with this; `expected` is what `check` has said. Raises Forbidden: we
         have not asked for this stream."""
 
-    def sound(self, start: Start) -> Sound:
+    def sound(self, start: StreamStart) -> SoundFormat:
         """In which we speak."""
 
-    async def transfer(self, start: Start, target: str, ring_s: int) -> None:
+    async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
         """As `Line.transfer`; it may ring for so long."""
 
     async def ended(self, call_id: str, reason: str) -> None:
@@ -70,7 +70,7 @@ class Provider(Protocol):
 class Streams:
     """The media WebSocket of one provider."""
 
-    def __init__(self, pop: PopApi, calls: Calls, provider: Provider, door: Door) -> None:
+    def __init__(self, pop: PopApi, calls: Calls, provider: Provider, door: TelephonyDoor) -> None:
         self._pop = pop
         self._calls = calls
         self._provider = provider
@@ -84,7 +84,7 @@ class Streams:
             return await socket.send_denial_response(self._door.forbid(socket, "a stream", error))
         visit = take_visit(socket)
         await socket.accept()
-        wire = Wire(socket, self._provider.dialect, self._pop.config.limits)
+        wire = StreamWire(socket, self._provider.dialect, self._pop.config.limits)
         call_id, reason = expected, "refused"
         try:
             start = await wire.start()
@@ -102,7 +102,7 @@ class Streams:
         finally:
             await self._provider.ended(call_id, reason)
 
-    async def _held(self, wire: Wire, start: Start, arrival: Arrival, visit: Visit | None) -> str:
+    async def _held(self, wire: StreamWire, start: StreamStart, arrival: Arrival, visit: Visit | None) -> str:
         """Have the call answered; why it ended. Programs find it by the provider's own id. Raises Refused."""
         provider, limits = self._provider, self._pop.config.limits
         tenant, agent = placed(self._pop, provider.dialect.kind, arrival.origin.called, arrival.agent)
@@ -132,7 +132,7 @@ class Streams:
                 await wire.flush(writer)
             return call.reason
 
-    async def _feed(self, wire: Wire, line: StreamLine, call: RealtimeCall) -> None:
+    async def _feed(self, wire: StreamWire, line: StreamLine, call: RealtimeCall) -> None:
         """The call gets what the provider says, until it stops; then it is ended."""
         in_order = None if self._provider.dialect.ordered else Reorder[tuple[bytes, float]](time.monotonic)
 
@@ -143,7 +143,7 @@ class Streams:
             async with asyncio.timeout(call.limits.idle_ms / 1000):
                 said = await wire.next()
             match said:
-                case Media(payload, chunk), arrived:
+                case StreamMedia(payload, chunk), arrived:
                     piece = payload, arrived
                     for one in in_order(chunk, piece) if in_order else [piece]:
                         await line.hear(*one)

@@ -30,7 +30,7 @@ class WebRtcCall:
 
     def __init__(
         self,
-        offer: sdp.Description,
+        offer: sdp.WebRtcDescription,
         network: Network,
         seat: Seat,
         session: Session,
