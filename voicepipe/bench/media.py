@@ -27,7 +27,7 @@ from voicepipe.rtp.sender import PacketWire
 from voicepipe.rtp.transport import Network, Transport
 from voicepipe.rtp.udp import UdpMedia
 
-SETTLE_S = 3.0
+WARM_UP_S = 3.0
 """Nothing is counted before calls have been up for so long."""
 KINDS = {"voicepipe": "voicepipe, Opus", "aiortc": "aiortc, Opus", "phone": "voicepipe, G.711"}
 """Far ends, and what a row of the table calls them."""
@@ -71,7 +71,7 @@ async def measured(kind: str, calls: int, seconds: float) -> Cost:
             for caller in callers:
                 await caller.dial(ask)
                 clock.add(caller.tick)
-            await asyncio.sleep(SETTLE_S)
+            await asyncio.sleep(WARM_UP_S)
             await ask(start=1)
             await asyncio.sleep(seconds)
             return msgspec.convert(await ask(stop=1), Cost)

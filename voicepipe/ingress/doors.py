@@ -232,7 +232,7 @@ class Doors:
         return await Metered(asked, Payer(lambda took: self._work.took(who, took, time.monotonic()), time.thread_time))
 
 
-def settle(agent: Agent, who: Caller, expires_at: int = 0) -> tuple[Session, CallSettings]:
+def effective_session(agent: Agent, who: Caller, expires_at: int = 0) -> tuple[Session, CallSettings]:
     """The session and settings with which a call begins. Raises WireError."""
     asked = decoded(who.session, dict[str, Any], "session")
     settings = CallSettings.of(agent)

@@ -25,7 +25,7 @@ from voicepipe.health import Health
 from voicepipe.ingress import dashboard, pages, server
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CallsInProgress
-from voicepipe.ingress.doors import Doors, body, decoded, find_agent, mistake, nowhere, settle
+from voicepipe.ingress.doors import Doors, body, decoded, effective_session, find_agent, mistake, nowhere
 from voicepipe.ingress.keys import Caller, SecretRequest, Secrets
 from voicepipe.ingress.lists import Lists
 from voicepipe.ingress.local import LocalOnly, check_exposure
@@ -86,7 +86,7 @@ class Realtime:
         limits = self._pop.config.limits
         who = await self._doors.briefed(who)
         agent = find_agent(self._pop, who.tenant, who.agent or model)
-        session, settings = settle(agent, who, int(time.time() + limits.call_ms / 1000))
+        session, settings = effective_session(agent, who, int(time.time() + limits.call_ms / 1000))
         seat = place.enter_context(self._pop.admit(who.tenant, agent))
         self._doors.begins(who, "websocket")
         call = opened(seat, session, settings, limits, who.rights(agent))
@@ -106,7 +106,7 @@ class Realtime:
         model = decoded(asked.session, _Named, "session").model
         agent = find_agent(self._pop, who.tenant, model if isinstance(model, str) else None)
         fresh = Caller(who.tenant, agent.name, bytes(asked.session), asked.locked)
-        session, _ = settle(agent, fresh)
+        session, _ = effective_session(agent, fresh)
         check_session(session, self._pop.config.limits)
         # A directory makes keys of its own, and asks whether the session will do.
         made = ("", 0) if who.grant else self._secrets.make(fresh, asked.expires_after.seconds)

@@ -9,7 +9,7 @@ long, and its cost hardly depends on its length."""
 
 class Pieces:
     """Part of a protocol: what waits for its parser. Whether the socket is read, and whether another piece is due,
-    follows from what waits, in `_settle` alone."""
+    follows from what waits, in `_decide_reading` alone."""
 
     transport: asyncio.Transport
     loop: asyncio.AbstractEventLoop
@@ -22,7 +22,7 @@ class Pieces:
     # What a protocol says.
 
     def _held(self) -> bool:
-        """Whether nothing more may be parsed for now. When that changes, `_settle`."""
+        """Whether nothing more may be parsed for now. When that changes, `_decide_reading`."""
         raise NotImplementedError
 
     def _size(self) -> int:
@@ -47,9 +47,9 @@ class Pieces:
             piece = bytes(self._unread[: self._size()])
             del self._unread[: len(piece)]
             self._parse(piece)
-        self._settle()
+        self._decide_reading()
 
-    def _settle(self) -> None:
+    def _decide_reading(self) -> None:
         """Read the socket, or see to the next piece, or neither."""
         if self.transport.is_closing():
             self._unread.clear()

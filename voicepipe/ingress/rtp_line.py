@@ -154,8 +154,8 @@ class RtpLine:
         self.media.close()
         self.on_key = _unpressed
 
-    async def settle(self) -> None:
-        """As `HostedLine.settle`."""
+    async def flush(self) -> None:
+        """As `HostedLine.flush`."""
         for _ in range(MOST_TICKS):
             if not self.media.behind:
                 break

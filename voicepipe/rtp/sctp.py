@@ -17,7 +17,7 @@ aiortc trusts its peer. What it would cost is named here, and `tests/rtp/test_sc
 - *Whatever comes after an ABORT*: aiortc would let the peer begin anew.
 - *What it asserts* of its peer, or cannot decode, ends a message or a packet here and not the connection's task.
 
-How much of the processor's time a peer's packets may take is settled before they come here (`ice.py`).
+How much of the processor's time a peer's packets may take is decided before they come here (`ice.py`).
 """
 
 import asyncio

@@ -35,7 +35,7 @@ A, B = Admitted(trunk="a"), Admitted(trunk="b")
 
 
 class Call:
-    settled = False
+    awaits_ack = True
 
 
 def acknowledged(lent: Lent[Call], who: Admitted, *took_s: float) -> None:
@@ -75,7 +75,7 @@ def test_half_of_the_places_are_lent_and_the_greediest_gives_way() -> None:
     with pytest.raises(Refusal, match="3 calls whose answers"):
         lent.in_the_way(A, 1.4)
     assert lent.in_the_way(A, 1.6) is of_a[0], "to their own once it had its time"
-    of_a[1].settled = True
+    of_a[1].awaits_ack = False
     assert lent.in_the_way(A, 1.4) is None
     lent.lend(of_a[1], A, 1.4)
     lent.end(of_a[0])
@@ -98,7 +98,7 @@ def test_who_has_all_the_calls_that_they_may_have_gives_up_one_where_most_are_no
     is_busy(5.4, held=1)
     assert lent.in_the_way(A, 5.6, busy, 1) is of_a
     is_busy(5.6, held=2)  # A trunk in its busy hour, and a caller who lost a packet.
-    of_a.settled = True
+    of_a.awaits_ack = False
     is_busy(5.6, held=1)
 
 
@@ -176,7 +176,7 @@ def test_below_the_limit_a_place_is_given_up_only_once_our_answer_was_sent_twice
         assert lent.overdue(who, UNHEARD_S - 0.01, anybody) is None
         assert lent.overdue(who, UNHEARD_S, anybody) is call
         assert lent.overdue(who, UNHEARD_S, lambda call: False) is None, "that would not make room"
-    call.settled = True
+    call.awaits_ack = False
     assert lent.overdue(B, UNHEARD_S, anybody) is None
     ringing, call = Lent[Call](10, ring_s=2.0), Call()
     ringing.lend(call, A, 0.0)

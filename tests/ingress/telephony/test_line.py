@@ -196,7 +196,7 @@ async def test_blocks_come_as_packets_do() -> None:
     listening = asyncio.create_task(line.listen(blocks.append))
     for number in range(3):
         await line.hear(PCMU.encode(tone(PACKET, RATE)), float(number))
-        await line.settle()
+        await line.flush()
     assert [(block.arrived, block.pos, block.narrow) for block in blocks] == [(n, n * 320, True) for n in range(3)]
     line.end()
     await listening

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from voicepipe.bench.engines.load import CACHED_TOKENS, TRAFFIC
 from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.vllm.core import ENVIRONMENT
-from voicepipe.environment import settle_environment
+from voicepipe.environment import default_variables
 from voicepipe.errors import EngineError, EngineMissing
 from voicepipe.sizing import memory
 from voicepipe.sizing.shapes import LlmShape
@@ -61,7 +61,7 @@ class BenchVllm:
     """Raises EngineMissing: vLLM cannot be imported; EngineError. Loading takes a minute and blocks."""
 
     def __init__(self, name: str, shape: LlmShape, calls: int, *, cuda: bool) -> None:
-        settle_environment(ENVIRONMENT | {"VLLM_LOGGING_LEVEL": "ERROR"})  # it logs to where the table goes
+        default_variables(ENVIRONMENT | {"VLLM_LOGGING_LEVEL": "ERROR"})  # it logs to where the table goes
         try:
             from vllm.engine.arg_utils import AsyncEngineArgs
             from vllm.v1.engine.async_llm import AsyncLLM

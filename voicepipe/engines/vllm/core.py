@@ -20,7 +20,7 @@ from voicepipe.engines.owing import Owing
 from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.vllm.arguments import arguments, check_parser
 from voicepipe.engines.vllm.start import EngineStart, end, hung, lower
-from voicepipe.environment import settle_environment
+from voicepipe.environment import default_variables
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing, RequestRefused, VoicepipeError
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def _arguments(config: VllmConfig) -> dict[str, Any]:
     if not config.model:
         raise EngineError("vllm.model is empty: set it to a model's directory, or its name on the hub.")
     paths = {model.key: str(model.local()) for model in models.vllm(config)}
-    settle_environment(ENVIRONMENT | {"VLLM_ENGINE_READY_TIMEOUT_S": str(config.start_timeout_s)})
+    default_variables(ENVIRONMENT | {"VLLM_ENGINE_READY_TIMEOUT_S": str(config.start_timeout_s)})
     try:
         from vllm.engine.arg_utils import AsyncEngineArgs
         from vllm.reasoning import ReasoningParserManager
@@ -247,13 +247,13 @@ def _build(config: VllmConfig, args: dict[str, Any]) -> "tuple[AsyncLLM, Chats]"
 
     try:
         asked = AsyncEngineArgs(**args)
-        settled = asked.create_engine_config()
+        vllm_config = asked.create_engine_config()
     except Exception as error:
         given = ", ".join(f"{name} = {value!r}" for name, value in args.items())
         raise EngineError(f"vLLM refuses its arguments ({error}): {given}") from error
     try:
         llm = AsyncLLM.from_vllm_config(
-            settled, enable_log_requests=asked.enable_log_requests, disable_log_stats=asked.disable_log_stats
+            vllm_config, enable_log_requests=asked.enable_log_requests, disable_log_stats=asked.disable_log_stats
         )
     except Exception as error:
         raise EngineError(f"vLLM did not start, and its log says why: {error}") from error

@@ -61,7 +61,7 @@ class SipCall:
         self._silent_s = config.sip.silent_ms / 1000
         self._timer: SessionTimer | None = None
         self._refreshed = 0.0
-        self._settled = asyncio.Event()
+        self._ack_over = asyncio.Event()
         """The INVITE's answer was acknowledged, or never will be."""
         self.on_acknowledged: Callable[[SipCall], object] | None = None
         """So was our answer to an INVITE: the one that began the call, or a later one."""
@@ -94,9 +94,9 @@ class SipCall:
         self._ok(invite, answer, (("X-Voicepipe-Call-Id", call_id),))
 
     @property
-    def settled(self) -> bool:
-        """Its answer was acknowledged, or never will be."""
-        return self._settled.is_set()
+    def awaits_ack(self) -> bool:
+        """Its answer is not acknowledged yet, and may be."""
+        return not self._ack_over.is_set()
 
     def give_way(self) -> None:
         """Somebody else needs the place of a caller who has not acknowledged our answer, and may have it now: the
@@ -134,7 +134,7 @@ class SipCall:
     def give_up(self) -> None:
         """It could not be answered, and is not to be."""
         self._gone = True
-        self._settled.set()
+        self._ack_over.set()
         self.realtime.end("error")
 
     def _ok(self, request: IncomingRequest, sdp: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
@@ -150,7 +150,7 @@ class SipCall:
 
     def _acknowledged(self, answered: SipMessage | None, signalled: str) -> None:
         """`answered`: the ACK that answers an offer of ours, for which an INVITE from `signalled` has asked."""
-        self._settled.set()
+        self._ack_over.set()
         self._invite = None
         if self.on_acknowledged:
             self.on_acknowledged(self)
@@ -166,7 +166,7 @@ class SipCall:
 
     def _lost(self) -> None:
         self._warn_unacknowledged()
-        self._settled.set()
+        self._ack_over.set()
         self.realtime.end("caller")
 
     # --- requests within the dialog
@@ -182,7 +182,7 @@ class SipCall:
     def _bye(self, request: IncomingRequest) -> None:
         request.respond(200, "OK", tag=self.dialog.id.ours)
         self._gone = True
-        self._settled.set()
+        self._ack_over.set()
         if self._taken and self._referred and not self._referred.done():  # It goes out of the transfer's way.
             self._referred.set_result(None)
         else:
@@ -264,8 +264,8 @@ class SipCall:
             # not get what it acknowledges, so that nothing is sent to whom they please.
             with suppress(TimeoutError):
                 async with asyncio.timeout(ACK_S):
-                    await self._settled.wait()
-            if not self.settled:
+                    await self._ack_over.wait()
+            if self.awaits_ack:
                 self._warn_unacknowledged()
                 self._unacknowledged()
             if not self.realtime.ended.is_set():

@@ -15,7 +15,7 @@ from voicepipe.agent import Agent, Origin
 from voicepipe.call_api import PopApi, Seat, Tenant
 from voicepipe.errors import PopFull, Refused, TenantFull
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.doors import UnknownModel, retry_after, settle
+from voicepipe.ingress.doors import UnknownModel, effective_session, retry_after
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import sip_host
 from voicepipe.ingress.phone import NoRoute, placed
@@ -217,7 +217,7 @@ class SipEdge:
         config, place = self._pop.config, place.enter_context(ExitStack())
         dialog, said = Dialog(invite, self._stack), read_sdp(invite.body, config.sip) if invite.body else None
         expires = int(time.time() + config.limits.call_ms / 1000)
-        session, settings = settle(wanted.agent, Caller(wanted.tenant), expires)
+        session, settings = effective_session(wanted.agent, Caller(wanted.tenant), expires)
         settings = msgspec.structs.replace(settings, origin=wanted.origin)
         seat = self._seated(wanted, invite.source[0], place)
         host, signalled = self._stack.address[0], invite.source[0]

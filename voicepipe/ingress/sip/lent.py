@@ -24,8 +24,8 @@ class Awaited(Protocol):
     """A call."""
 
     @property
-    def settled(self) -> bool:
-        """Its answer was acknowledged, or never will be."""
+    def awaits_ack(self) -> bool:
+        """Its answer is not acknowledged yet, and may be."""
 
 
 T = TypeVar("T", bound=Awaited)
@@ -48,7 +48,7 @@ class Lent(Generic[T]):
         """What is left of `UNHEARD`."""
 
     def lend(self, call: T, who: Admitted, now: float) -> None:
-        """`who` has it until it is settled, or `end`."""
+        """`who` has it until it `awaits_ack` no more, or `end`."""
         self._lent[call] = who, now
 
     def acknowledged(self, call: T, now: float) -> None:
@@ -79,7 +79,7 @@ class Lent(Generic[T]):
         `busy`: they have all calls that they may have, which are `held`, and are told so. Where most of these are not
         acknowledged, somebody forges their address, and one of them gives way. Otherwise it may be that of a caller
         who lost a packet, and gives way once it is `overdue`."""
-        self._lent = {call: lent for call, lent in self._lent.items() if not call.settled}
+        self._lent = {call: lent for call, lent in self._lent.items() if call.awaits_ack}
         if len(self._lent) < self._most and not busy:
             return None
         count = Counter(holder for holder, _ in self._lent.values())
@@ -103,7 +103,7 @@ class Lent(Generic[T]):
             patience_s = self._ring_s + UNHEARD_S
             if holder in self._unheard and not self._unheard[holder].has(now):
                 patience_s = self._patience_s(who) if holder == who else 0.0
-            if now - since >= patience_s and not call.settled and helps(call):
+            if now - since >= patience_s and call.awaits_ack and helps(call):
                 return call
         return None
 

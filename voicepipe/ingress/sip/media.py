@@ -1,4 +1,4 @@
-"""One phone call's media: what offers and answers settle, on a socket, an RTP stream and a line."""
+"""One phone call's media: what offers and answers agree on, on a socket, an RTP stream and a line."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -100,16 +100,16 @@ class SipMedia:
         if self._offered and srtp is None:
             raise SdpError("The answer takes none of the keys that were offered.")
         self._signalled = signalled
-        self._settle(said, srtp)
+        self._agree(said, srtp)
 
     def _answered(self, said: sip_sdp.SipDescription) -> str:
         srtp = Srtp.answering(said.crypto[0], self._srtp) if said.crypto else None
-        self._settle(said, srtp)
+        self._agree(said, srtp)
         # The same key may be offered under another tag, by which its answer is known (RFC 4568, 5.1.2).
         ours = replace(srtp.ours, tag=said.crypto[0].tag) if srtp else None
         return sip_sdp.answer(said, self._end, ours)
 
-    def _settle(self, said: sip_sdp.SipDescription, srtp: Srtp | None) -> None:
+    def _agree(self, said: sip_sdp.SipDescription, srtp: Srtp | None) -> None:
         self._srtp = srtp
         self._udp.agree(said, self._signalled, srtp)
         self.line.change(said.codec, said.payload_type, said.keys)

@@ -174,9 +174,9 @@ class StreamLine:
         """The caller is gone: what they said is still heard."""
         self._queue.end()
 
-    async def settle(self) -> None:
-        """As `BlockQueue.settle`."""
-        await self._queue.settle()
+    async def flush(self) -> None:
+        """As `BlockQueue.flush`."""
+        await self._queue.flush()
 
 
 def _unheard(data: bytes, ms: float) -> None:

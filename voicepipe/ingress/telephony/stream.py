@@ -13,7 +13,7 @@ from voicepipe.agent import Origin
 from voicepipe.call_api import PopApi
 from voicepipe.errors import Refused
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.doors import settle
+from voicepipe.ingress.doors import effective_session
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.phone import placed
 from voicepipe.ingress.realtime.call import RealtimeCall
@@ -112,7 +112,9 @@ class Streams:
             seat = place.enter_context(self._pop.admit(tenant, agent))
             if visit:
                 visit.accepted()  # Not earlier: Twilio's signature of a stream is always the same.
-            session, settings = settle(agent, Caller(tenant, agent.name), int(time.time() + limits.call_ms / 1000))
+            session, settings = effective_session(
+                agent, Caller(tenant, agent.name), int(time.time() + limits.call_ms / 1000)
+            )
             settings = msgspec.structs.replace(settings, origin=arrival.origin)
             ring_s = max(LEAST_RING_S, agent.transfer_ms // 1000 - OVERTIME_S)
             line = StreamLine(

@@ -17,7 +17,7 @@ from voicepipe.config.credentials import turn_secret
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS
-from voicepipe.ingress.doors import Doors, body, find_agent, permitted, settle
+from voicepipe.ingress.doors import Doors, body, effective_session, find_agent, permitted
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import is_loopback
 from voicepipe.ingress.realtime.bounds import check_session
@@ -97,7 +97,7 @@ class CallsApi:
         named = model if isinstance(model, str) else request.query_params.get("model")
         agent = find_agent(self._pop, who.tenant, who.agent or named)
         try:
-            session, settings = settle(agent, who, int(time.time() + self._pop.config.limits.call_ms / 1000))
+            session, settings = effective_session(agent, who, int(time.time() + self._pop.config.limits.call_ms / 1000))
         except WireError as error:  # A key's session asks for what its agent has locked since.
             self._doors.tell(request, 400, error)
             raise
