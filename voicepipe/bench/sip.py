@@ -42,11 +42,11 @@ MEDIA_PORT = 20_000
 
 
 class SipLoad(NamedTuple):
-    """`calls` calls in all, `rate` of them begun each second, held for `held_s` seconds."""
+    """`calls` calls in all, `rate` of them begun each second, held for `length_s` seconds."""
 
     calls: int
     rate: int
-    held_s: float
+    length_s: float
 
 
 CAPTION = """in ms; p50, p95, p99: from INVITE to 200
@@ -93,7 +93,7 @@ async def run() -> int:
         failed += result.failed
         times = [f"{result.percentile(share):.0f}" for share in (0.5, 0.95, 0.99)]
         cpu = "-" if result.cpu_ms is None else f"{result.cpu_ms:.1f}"
-        what = f"{load.calls}, {load.rate}/s, {load.held_s:g} s each"
+        what = f"{load.calls}, {load.rate}/s, {load.length_s:g} s each"
         table.add_row(what, str(result.failed), *times, cpu, f"{result.lag_p99_ms:.1f}")
     console.print(table)
     return 1 if failed else 0
@@ -125,10 +125,10 @@ async def _pop(folder: Path) -> AsyncIterator[_Pop]:
 
 
 async def _sipp(load: SipLoad, port: int, folder: Path) -> None:
-    seconds = round(load.calls / load.rate + load.held_s) + GRACE_S
+    seconds = round(load.calls / load.rate + load.length_s) + GRACE_S
     process = await asyncio.create_subprocess_exec(
         "sipp", "-sn", "uac", f"127.0.0.1:{port}", "-i", "127.0.0.1", "-mp", str(MEDIA_PORT), "-r", str(load.rate),
-        "-m", str(load.calls), "-d", str(round(1000 * load.held_s)), "-timeout", str(seconds), "-nostdin",
+        "-m", str(load.calls), "-d", str(round(1000 * load.length_s)), "-timeout", str(seconds), "-nostdin",
         "-trace_rtt", "-rtt_freq", "1", "-trace_stat", "-stf", "stat.csv",
         cwd=folder, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,

@@ -86,11 +86,11 @@ def _progress(wanted: hub_fetch.WantedModel) -> Iterator[None]:
     over = threading.Event()
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(wanted.name, total=wanted.to_fetch)
-        before = hub_fetch.held(wanted.name)
+        before = hub_fetch.cached_bytes(wanted.name)
 
         def watch() -> None:
             while not over.wait(0.25):
-                progress.update(task, completed=hub_fetch.held(wanted.name) - before)
+                progress.update(task, completed=hub_fetch.cached_bytes(wanted.name) - before)
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()

@@ -89,7 +89,7 @@ def fetch(wanted: WantedModel) -> Path:
     return Path(directory)
 
 
-def held(name: str) -> int:
+def cached_bytes(name: str) -> int:
     """Bytes of the model, of any version and half a file too, that are in the cache."""
     from huggingface_hub import constants
     from huggingface_hub.file_download import repo_folder_name

@@ -127,7 +127,7 @@ class Decoders:
         self._language = language
         self._most = most
         self._free: deque[SphinxDecoder] = deque((first,))
-        self._held: Counter[str] = Counter()
+        self._in_use: Counter[str] = Counter()
         """By call."""
         self._loaded = 1
         self._loading = self._closed = self._left_behind = False
@@ -181,9 +181,9 @@ class Decoders:
 
     def release(self, owner: str, decoder: SphinxDecoder, *, broken: bool = False) -> None:
         """A stream is done with `decoder`; whoever is next gets it."""
-        self._held[owner] -= 1
-        if not self._held[owner]:
-            del self._held[owner]
+        self._in_use[owner] -= 1
+        if not self._in_use[owner]:
+            del self._in_use[owner]
         if self._closed:
             if not self._left_behind:  # else a thread may still be in it
                 asyncio.get_running_loop().run_in_executor(None, decoder.free)
@@ -206,12 +206,12 @@ class Decoders:
 
     def _hand_out(self) -> None:
         while self._free and (stream := self._waiting.pop(self._may)):
-            self._held[stream.owner] += 1
+            self._in_use[stream.owner] += 1
             # The one used last: what it holds is in the processor's caches, and it has grown to what utterances need.
             stream.begin(self._free.pop())
 
     def _may(self, owner: str) -> bool:
-        return self._held[owner] < EACH or len(self._free) > self._most // 4
+        return self._in_use[owner] < EACH or len(self._free) > self._most // 4
 
     def _grow(self) -> None:
         """Load the decoders that are missing, one after the other."""

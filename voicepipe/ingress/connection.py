@@ -85,7 +85,7 @@ class HttpConnection(Pieces, H11Protocol):
         if not self._over:
             self._came(data)
 
-    def _held(self) -> bool:
+    def _parsing_paused(self) -> bool:
         return self.flow.read_paused
 
     def _size(self) -> int:

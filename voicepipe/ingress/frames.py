@@ -89,7 +89,7 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
         self._parse(data)
         self._decide_reading()
 
-    def _held(self) -> bool:
+    def _parsing_paused(self) -> bool:
         """uvicorn reads nothing while one message waits; but a minute of sound takes its time, and who does not read
         sees neither pings nor the answers to its own."""
         return self._waiting > READ_AHEAD and not self.close_sent
@@ -141,9 +141,9 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
     async def receive(self) -> Any:
         message = await super().receive()
         if message["type"] == "websocket.receive":
-            held = self._held()
+            paused = self._parsing_paused()
             self._waiting -= self._sizes.popleft()
-            if held:
+            if paused:
                 self._decide_reading()
         return message
 
@@ -202,7 +202,7 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
         """An answer to our ping has not come for so long: it may be among what we have not read, or wait at the
         client's end of a slow line until a large message has gone out."""
         since, self._looked = self._received - self._looked, self._received
-        return since >= SLOWEST * seconds or self._held() or bool(self._unread)
+        return since >= SLOWEST * seconds or self._parsing_paused() or bool(self._unread)
 
     async def send(self, message: Any) -> None:
         await super().send(message)

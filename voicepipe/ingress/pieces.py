@@ -21,7 +21,7 @@ class Pieces:
 
     # What a protocol says.
 
-    def _held(self) -> bool:
+    def _parsing_paused(self) -> bool:
         """Whether nothing more may be parsed for now. When that changes, `_decide_reading`."""
         raise NotImplementedError
 
@@ -43,7 +43,7 @@ class Pieces:
     def _feed(self) -> None:
         """Give the parser one piece; the rest in other steps of the loop, once what it brought was taken."""
         self._feeding = None
-        if self._unread and not self._held():
+        if self._unread and not self._parsing_paused():
             piece = bytes(self._unread[: self._size()])
             del self._unread[: len(piece)]
             self._parse(piece)
@@ -53,7 +53,7 @@ class Pieces:
         """Read the socket, or see to the next piece, or neither."""
         if self.transport.is_closing():
             self._unread.clear()
-        elif self._held():
+        elif self._parsing_paused():
             self.transport.pause_reading()
         elif not self._unread:
             self.transport.resume_reading()

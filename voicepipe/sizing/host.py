@@ -194,12 +194,12 @@ def keeps_up(host: SizedHost, stage: str, limit: int = 1024) -> int:
     return _most(limit, lambda calls: turn(host, calls).busy[stage] <= BUSIEST)
 
 
-def _most(limit: int, holds: Callable[[int], bool]) -> int:
+def _most(limit: int, fits: Callable[[int], bool]) -> int:
     """The largest number up to `limit` for which it holds, if it holds for each smaller one; 0 if for none."""
     few, many = 0, limit
     while few < many:
         middle = (few + many + 1) // 2
-        few, many = (middle, many) if holds(middle) else (few, middle - 1)
+        few, many = (middle, many) if fits(middle) else (few, middle - 1)
     return few
 
 

@@ -183,7 +183,7 @@ async def _received(joined: bytes) -> None:
 
     def takes(words: str | bytes) -> None:
         held.append(words)
-        far.hold(words)
+        far.reserve(words)
 
     far.on("datachannel", lambda channel: channel.on("message", takes))
     far._local_tsn, far._local_verification_tag, far._remote_port = 5000, 7, 5000

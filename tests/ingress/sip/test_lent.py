@@ -89,17 +89,17 @@ def test_who_has_all_the_calls_that_they_may_have_gives_up_one_where_most_are_no
     of_a, of_b = Call(), Call()
     lent.lend(of_b, B, 0.0)
 
-    def is_busy(now: float, held: int) -> None:
+    def is_busy(now: float, calls: int) -> None:
         with pytest.raises(Refusal, match="all of its calls"):
-            lent.in_the_way(A, now, busy, held)
+            lent.in_the_way(A, now, busy, calls)
 
-    is_busy(5.0, held=1)
+    is_busy(5.0, calls=1)
     lent.lend(of_a, A, 5.0)
-    is_busy(5.4, held=1)
+    is_busy(5.4, calls=1)
     assert lent.in_the_way(A, 5.6, busy, 1) is of_a
-    is_busy(5.6, held=2)  # A trunk in its busy hour, and a caller who lost a packet.
+    is_busy(5.6, calls=2)  # A trunk in its busy hour, and a caller who lost a packet.
     of_a.awaits_ack = False
-    is_busy(5.6, held=1)
+    is_busy(5.6, calls=1)
 
 
 def test_a_place_is_given_up_after_twice_the_time_that_its_senders_calls_take_to_be_acknowledged() -> None:

@@ -66,7 +66,7 @@ class SipEdge:
         self._dialogs: dict[DialogId, SipCall] = {}
         self._invited: set[tuple[str, str]] = set()
         """INVITEs that are being answered, or were and their calls go on."""
-        self._held: Counter[Admitted] = Counter()
+        self._in_progress: Counter[Admitted] = Counter()
         """Calls by who has them."""
         self._ring_s = sip.ring_ms / 1000
         self._lent = Lent[SipCall](max(LEAST_LENT, pop.config.pop.slots // 2), self._ring_s)
@@ -240,7 +240,7 @@ class SipEdge:
     def _seated(self, wanted: _Wanted, source: str, place: ExitStack) -> Seat:
         """After all else that may keep the caller out: it may cost another one theirs. Raises Refused, Refusal."""
         who, now = wanted.who, time.monotonic()
-        late = self._lent.in_the_way(who, now, self._busy(who), self._held[who])
+        late = self._lent.in_the_way(who, now, self._busy(who), self._in_progress[who])
         try:
             seat = place.enter_context(self._admit(wanted, late))
         except PopFull as error:
@@ -250,7 +250,7 @@ class SipEdge:
             if not late:
                 raise
             seat = place.enter_context(self._admit(wanted, late))
-        place.enter_context(_counted(self._held, wanted.who))
+        place.enter_context(_counted(self._in_progress, wanted.who))
         if late:
             self._lent.gave_way(late, now)
             late.give_way()
@@ -262,9 +262,9 @@ class SipEdge:
         return self._pop.admit(wanted.tenant, wanted.agent, late.seat if late else None)
 
     def _busy(self, who: Admitted) -> Refusal | None:
-        if (held := self._held[who]) < self._gate.most(who):
+        if (calls := self._in_progress[who]) < self._gate.most(who):
             return None
-        return Refusal(486, "Busy Here", f"{who} has as many calls as it may have at a time ({held})")
+        return Refusal(486, "Busy Here", f"{who} has as many calls as it may have at a time ({calls})")
 
     async def _ring(self, invite: IncomingRequest, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
         """Cancelled if the caller gives up."""

@@ -73,22 +73,22 @@ class Lent(Generic[T]):
         if now - since >= self._ring_s + UNHEARD_S:
             unheard.take()
 
-    def in_the_way(self, who: Admitted, now: float, busy: Refusal | None = None, held: int = 0) -> T | None:
+    def in_the_way(self, who: Admitted, now: float, busy: Refusal | None = None, calls: int = 0) -> T | None:
         """The call that has to end before `who` gets another place; None: there is room. Raises Refusal.
 
-        `busy`: they have all calls that they may have, which are `held`, and are told so. Where most of these are not
+        `busy`: they have all calls that they may have, which are `calls`, and are told so. Where most of these are not
         acknowledged, somebody forges their address, and one of them gives way. Otherwise it may be that of a caller
         who lost a packet, and gives way once it is `overdue`."""
         self._lent = {call: lent for call, lent in self._lent.items() if call.awaits_ack}
         if len(self._lent) < self._most and not busy:
             return None
-        count = Counter(holder for holder, _ in self._lent.values())
-        if busy and 2 * count[who] <= held:
+        count = Counter(borrower for borrower, _ in self._lent.values())
+        if busy and 2 * count[who] <= calls:
             if late := self.overdue(who, now, lambda call: self._lent[call][0] == who):
                 return late
             raise busy
-        worst = who if busy else max(count, key=lambda holder: (count[holder], holder == who))
-        call, since = next((call, since) for call, (holder, since) in self._lent.items() if holder == worst)
+        worst = who if busy else max(count, key=lambda borrower: (count[borrower], borrower == who))
+        call, since = next((call, since) for call, (borrower, since) in self._lent.items() if borrower == worst)
         if worst == who and now - since < self._patience_s(who):
             why = f"{who} has {count[who]} calls whose answers it has not acknowledged yet"
             raise busy or Refusal(503, "Service Unavailable", why, (("Retry-After", WAIT_S),))
@@ -99,10 +99,10 @@ class Lent(Generic[T]):
         `most` are left to lend; None: nobody gives way. `helps`: whether the end of a call makes room.
 
         Nobody does who may have lost one packet. Whoever left many unacknowledged lately gives way as at the limit."""
-        for call, (holder, since) in self._lent.items():
+        for call, (borrower, since) in self._lent.items():
             patience_s = self._ring_s + UNHEARD_S
-            if holder in self._unheard and not self._unheard[holder].has(now):
-                patience_s = self._patience_s(who) if holder == who else 0.0
+            if borrower in self._unheard and not self._unheard[borrower].has(now):
+                patience_s = self._patience_s(who) if borrower == who else 0.0
             if now - since >= patience_s and call.awaits_ack and helps(call):
                 return call
         return None

@@ -92,7 +92,7 @@ class Streams:
                 return await wire.refuse(REFUSED)
             arrival = self._provider.admit(start, expected)
             call_id = start.call_id
-            reason = await self._held(wire, start, arrival, visit)
+            reason = await self._converse(wire, start, arrival, visit)
         except Forbidden as error:
             self._door.forbid(socket, "a stream", error)
             await wire.refuse(REFUSED)
@@ -102,7 +102,7 @@ class Streams:
         finally:
             await self._provider.ended(call_id, reason)
 
-    async def _held(self, wire: StreamWire, start: StreamStart, arrival: Arrival, visit: Visit | None) -> str:
+    async def _converse(self, wire: StreamWire, start: StreamStart, arrival: Arrival, visit: Visit | None) -> str:
         """Have the call answered; why it ended. Programs find it by the provider's own id. Raises Refused."""
         provider, limits = self._provider, self._pop.config.limits
         tenant, agent = placed(self._pop, provider.dialect.kind, arrival.origin.called, arrival.agent)
@@ -159,6 +159,6 @@ class Streams:
 
         try:
             while not stops:
-                await wire.share.spend(heed(), wire.held_up)
+                await wire.share.spend(heed(), wire.slowed)
         except TimeoutError:
             call.end("idle")

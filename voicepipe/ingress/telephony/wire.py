@@ -59,7 +59,7 @@ class StreamWire:
             except BadMessage as error:
                 self._bad += 1
                 logger.warning("%s: a message of stream %.80r %s", self._dialect.kind, self._stream_id, error)
-            await self.share.rest(self.held_up)
+            await self.share.rest(self.slowed)
         logger.warning(
             "%s: stream %.80r is given up after %d such messages", self._dialect.kind, self._stream_id, MOST_BAD
         )
@@ -116,6 +116,6 @@ class StreamWire:
         )
         self._sender.abort()
 
-    def held_up(self, error: WireError) -> None:
+    def slowed(self, error: WireError) -> None:
         """The provider, or who plays it, sends more than its share."""
         logger.warning("%s: stream %.80r is slowed: %s", self._dialect.kind, self._stream_id, error.message)
