@@ -21,7 +21,7 @@ from voicepipe.commands.runtime import url
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.demo.cities import CITIES
-from voicepipe.demo.fleet import standing, taken
+from voicepipe.demo.demo_fleet import standing, taken
 from voicepipe.demo.hosts import Cable, DemoHost
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import BusMessage, MemoryBus

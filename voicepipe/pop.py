@@ -14,7 +14,6 @@ import msgspec
 from voicepipe import call_ids, descriptors, memory
 from voicepipe.admission import Admission, AnsweredTurn, Calls, engines_ms, is_broken
 from voicepipe.agent import Agent, CallSettings
-from voicepipe.bus import on_bus
 from voicepipe.call.call import Call
 from voicepipe.call.control import Control
 from voicepipe.call.first_words import get_to_know
@@ -23,6 +22,7 @@ from voicepipe.call_api import CallControl, Seat, Tenant
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, no_voice, open_agents
 from voicepipe.config.credentials import keys, operator_key
+from voicepipe.configured_bus import on_bus
 from voicepipe.directory.bus import Bus
 from voicepipe.directory.report import Condition
 from voicepipe.engines.base import Answering, Choosy, Engines, Lends

@@ -17,7 +17,7 @@ from voicepipe.directory.directory import Directory
 from voicepipe.directory.references import References
 from voicepipe.directory.report import encoded
 from voicepipe.directory.tokens import Signer, TokenGate, audience
-from voicepipe.directory_server.http import app
+from voicepipe.directory_server.directory_http import app
 from voicepipe.tenants import Tenants
 
 KEY = Ed25519PrivateKey.generate()

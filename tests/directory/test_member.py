@@ -43,7 +43,7 @@ from voicepipe.ingress.doors import Doors
 from voicepipe.ingress.http import app
 from voicepipe.ingress.keys import Secrets
 from voicepipe.ingress.local import API, LocalOnly, check_exposure
-from voicepipe.ingress.telephony.http import Providers
+from voicepipe.ingress.telephony.telephony_http import Providers
 from voicepipe.places import Place
 from voicepipe.rtp.transport import Network
 

@@ -22,7 +22,7 @@ from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat, Session
-from voicepipe.ingress.telephony.http import Providers
+from voicepipe.ingress.telephony.telephony_http import Providers
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.transport import Network
 from voicepipe.turn.keypad import MOST

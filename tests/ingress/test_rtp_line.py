@@ -7,14 +7,14 @@ from contextlib import asynccontextmanager
 import numpy as np
 import pytest
 
-from tests.rtp.test_session import FRAME_S, Clock, Wire
+from tests.rtp.test_rtp_session import FRAME_S, Clock, Wire
 from voicepipe.audio import Block, Pcm, g711
 from voicepipe.call.playout import Playout
 from voicepipe.call.speech import Phrase
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.rtp.codec import PCMU
 from voicepipe.rtp.packet import RtpPacket
-from voicepipe.rtp.session import AT_ONCE
+from voicepipe.rtp.rtp_session import AT_ONCE
 
 RATE, PACKET = 8000, 160
 

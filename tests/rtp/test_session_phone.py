@@ -5,12 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tests.rtp.test_session import FRAME_S, Clock, End, speech, talk
+from tests.rtp.test_rtp_session import FRAME_S, Clock, End, speech, talk
 from voicepipe.audio import RATE, dbfs
 from voicepipe.rtp.codec import COMFORT_NOISE, G722, OPUS, PCMA, PCMU, Codec
-from voicepipe.rtp.dtmf import KEYS, KeyFormat, TelephoneEvent
 from voicepipe.rtp.packet import RtpPacket
-from voicepipe.rtp.session import RtpSession
+from voicepipe.rtp.rtp_session import RtpSession
+from voicepipe.rtp.telephone_events import KEYS, KeyFormat, TelephoneEvent
 
 
 def run(near: End, far: End, clock: Clock, packets: int, *, speaks: bool, lost: frozenset[int] = frozenset()) -> None:

@@ -10,9 +10,9 @@ from tests.rtp.test_sdp import BROWSER, formats
 from tests.stopwatch import spent
 from voicepipe.rtp import sdes, sip_sdp
 from voicepipe.rtp.codec import CODECS, G722, OPUS, PCMA, PCMU, Codec
-from voicepipe.rtp.dtmf import KeyFormat
 from voicepipe.rtp.sdp_text import LONGEST, MOST_FORMATS, MOST_MEDIA, SdpError
 from voicepipe.rtp.sip_sdp import Local, SipDescription
+from voicepipe.rtp.telephone_events import KeyFormat
 
 KEY = "A" * 40
 TRUNK = (

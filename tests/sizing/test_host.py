@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from voicepipe.sizing.gpus import GIB, GPUS, LINKS
+from voicepipe.sizing.gpu_models import GIB, GPUS, LINKS
 from voicepipe.sizing.host import MOST_REPLIES, SizedHost, Traffic, _replies, keeps_up, most_calls, turn
 from voicepipe.sizing.options import Option, advice, best, judged, kv_cache_bytes, options
 from voicepipe.sizing.shapes import ASRS, LLMS

@@ -3,8 +3,8 @@
 import pytest
 
 from voicepipe.errors import ConfigError
-from voicepipe.sizing import speech
-from voicepipe.sizing.gpus import GPUS, LINKS, gpus, link
+from voicepipe.sizing import speech_speed
+from voicepipe.sizing.gpu_models import GPUS, LINKS, gpus, link
 from voicepipe.sizing.shapes import ASRS, LLMS
 from voicepipe.sizing.speed import Group, all_reduce_ms, communication_ms, decode_ms, prefill_ms
 
@@ -87,14 +87,14 @@ def test_whisper() -> None:
     """faster-whisper on an RTX 4090, 30 s windows: 205, 219 and 208 ms for 2, 5 and 10 s of speech."""
     turbo, card = ASRS["large-v3-turbo"], GPUS["rtx-4090"]
     for seconds, published in ((2, 205), (5, 219), (10, 208)):
-        assert speech.pass_ms(turbo, card, 30, seconds) == pytest.approx(published, rel=0.15)
-    assert speech.pass_ms(turbo, card, 10, 2) < 0.5 * speech.pass_ms(turbo, card, 30, 2)
-    assert speech.pass_ms(ASRS["large-v3"], card, 10, 2) > speech.pass_ms(turbo, card, 10, 2)
+        assert speech_speed.pass_ms(turbo, card, 30, seconds) == pytest.approx(published, rel=0.15)
+    assert speech_speed.pass_ms(turbo, card, 10, 2) < 0.5 * speech_speed.pass_ms(turbo, card, 30, 2)
+    assert speech_speed.pass_ms(ASRS["large-v3"], card, 10, 2) > speech_speed.pass_ms(turbo, card, 10, 2)
 
 
 def test_kokoro() -> None:
-    assert 30 <= speech.speak_ms("kokoro", 1.0) and speech.speak_ms("kokoro", 1.5) <= 60
-    assert speech.speak_ms("kokoro", 10) == pytest.approx(300, rel=0.1)
+    assert 30 <= speech_speed.speak_ms("kokoro", 1.0) and speech_speed.speak_ms("kokoro", 1.5) <= 60
+    assert speech_speed.speak_ms("kokoro", 10) == pytest.approx(300, rel=0.1)
 
 
 def test_gpus_by_name() -> None:

@@ -23,7 +23,7 @@ from voicepipe.rtp import sdes, sdp, sip_sdp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.codec import OPUS, PCMU, Codec
 from voicepipe.rtp.packet import RtpPacket
-from voicepipe.rtp.sender import PacketWire
+from voicepipe.rtp.rtp_sender import PacketWire
 from voicepipe.rtp.transport import Network, Transport
 from voicepipe.rtp.udp import UdpMedia
 

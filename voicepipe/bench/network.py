@@ -10,7 +10,7 @@ from voicepipe.audio import BLOCK_MS, Pcm, opus
 from voicepipe.bench.consoles import for_tables
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.packet import RtpPacket
-from voicepipe.rtp.session import RtpSession
+from voicepipe.rtp.rtp_session import RtpSession
 
 TYPE, FRAME_S = 111, BLOCK_MS / 1000
 TRANSIT_S = 0.030

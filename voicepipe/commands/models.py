@@ -10,7 +10,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from voicepipe.config import load
 from voicepipe.engines import hub, hub_fetch
-from voicepipe.engines.models import NeededModel, chosen
+from voicepipe.engines.needed_models import NeededModel, chosen
 from voicepipe.errors import EngineMissing
 
 

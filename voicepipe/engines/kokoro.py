@@ -16,7 +16,7 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from voicepipe.config.engine_config import KokoroConfig
-from voicepipe.engines import models
+from voicepipe.engines import needed_models
 from voicepipe.engines.base import Speech
 from voicepipe.engines.failures import HELLO
 from voicepipe.engines.life import IN_PROCESS, Life
@@ -125,7 +125,7 @@ class _KokoroModel:
             from phonemizer.backend import EspeakBackend
         except ImportError as error:
             raise EngineMissing(f'kokoro is not installed ({error}): pip install "voicepipe[kokoro]"') from None
-        for model in models.kokoro(config):
+        for model in needed_models.kokoro(config):
             if problem := model.problem():
                 raise EngineMissing(problem)
         session = _session(config)

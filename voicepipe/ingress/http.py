@@ -22,7 +22,7 @@ from voicepipe import descriptors
 from voicepipe.call_api import PopApi
 from voicepipe.errors import Refused, Unauthorized
 from voicepipe.health import Health
-from voicepipe.ingress import dashboard, pages, server
+from voicepipe.ingress import dashboard_http, pages, server
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CallsInProgress
 from voicepipe.ingress.doors import Doors, body, decoded, effective_session, find_agent, mistake, nowhere
@@ -34,8 +34,8 @@ from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.realtime.errors import WireError
 from voicepipe.ingress.realtime.websocket import converse, listen_in, opened
 from voicepipe.ingress.sip import edge as sip
-from voicepipe.ingress.telephony import http as telephony
-from voicepipe.ingress.webrtc.http import CallsApi, prepared
+from voicepipe.ingress.telephony import telephony_http as telephony
+from voicepipe.ingress.webrtc.webrtc_http import CallsApi, prepared
 from voicepipe.rtp.transport import Network
 from voicepipe.supervised import supervised
 
@@ -149,7 +149,7 @@ def app(pop: PopApi, calls: Calls, network: Network, providers: telephony.Provid
         *providers.routes(),
         Route(RTT, rtt),
         *(Route(path, endpoint) for path, endpoint in zip(HEALTH, (healthz, readyz), strict=True)),
-        *dashboard.routes(pop, doors, WEB),
+        *dashboard_http.routes(pop, doors, WEB),
         Mount("/v1", nowhere),
         *pages.routes(WEB),
     ]

@@ -11,9 +11,9 @@ from voicepipe.ingress.blocks import Cutter
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Pump
 from voicepipe.rtp.codec import Codec
-from voicepipe.rtp.dtmf import KeyFormat
-from voicepipe.rtp.sender import PACKET_S, PacketWire
-from voicepipe.rtp.session import RtpSession
+from voicepipe.rtp.rtp_sender import PACKET_S, PacketWire
+from voicepipe.rtp.rtp_session import RtpSession
+from voicepipe.rtp.telephone_events import KeyFormat
 
 FAR_DELAY_S = 0.06
 """What we send is taken to be heard so much later: an estimate of its jitter buffer on a good network."""

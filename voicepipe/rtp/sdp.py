@@ -12,8 +12,8 @@ from aiortc.rtcsctptransport import RTCSctpCapabilities
 from aiortc.sdp import GroupDescription, MediaDescription, SessionDescription, SsrcDescription
 
 from voicepipe.rtp.codec import CODECS, STATIC, Codec
+from voicepipe.rtp.rtp_session import cname
 from voicepipe.rtp.sdp_text import LONGEST, MOST_FORMATS, MOST_MEDIA, SdpError, check_formats
-from voicepipe.rtp.session import cname
 from voicepipe.rtp.transport import Remote, Transport
 
 _SETUP: dict[str, Literal["client", "server"]] = {"auto": "client", "client": "server", "server": "client"}

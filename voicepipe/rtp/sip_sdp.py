@@ -11,10 +11,10 @@ from ipaddress import IPv4Address
 
 from voicepipe.rtp import sdes
 from voicepipe.rtp.codec import CODECS, STATIC, Codec
-from voicepipe.rtp.dtmf import KeyFormat
 from voicepipe.rtp.latch import Address
 from voicepipe.rtp.sdes import Crypto
 from voicepipe.rtp.sdp_text import MediaDescription, SdpError, parse
+from voicepipe.rtp.telephone_events import KeyFormat
 
 KEYS = "telephone-event"
 _KEY_TYPES = {8000: 101, 48_000: 110}

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from voicepipe.sizing import memory, speech
-from voicepipe.sizing.gpus import GIB, GpuModel
+from voicepipe.sizing import gpu_memory, speech_speed
+from voicepipe.sizing.gpu_models import GIB, GpuModel
 from voicepipe.sizing.shapes import AsrShape
 from voicepipe.sizing.speed import Group, decode_ms, step_ms
 
@@ -77,14 +77,14 @@ class SizedHost:
     @property
     def llm_fixed(self) -> int:
         """Bytes of each GPU of the group without what calls have said."""
-        weights = memory.llm_weights(self.group.shape, self.group.dtype)
-        return weights // self.group.gpus + memory.LLM_WORKSPACE + memory.CONTEXT
+        weights = gpu_memory.llm_weights(self.group.shape, self.group.dtype)
+        return weights // self.group.gpus + gpu_memory.LLM_WORKSPACE + gpu_memory.CONTEXT
 
     @property
     def speech_fixed(self) -> int:
         """Bytes of the GPU that recognises and speaks."""
-        tts = memory.tts(memory.TTS_WEIGHTS[self.tts], processes=1 if self.tts == "coqui" else 0)
-        return memory.asr(memory.asr_weights(self.asr)) + tts + memory.CONTEXT
+        tts = gpu_memory.tts(gpu_memory.TTS_WEIGHTS[self.tts], processes=1 if self.tts == "coqui" else 0)
+        return gpu_memory.asr(gpu_memory.asr_weights(self.asr)) + tts + gpu_memory.CONTEXT
 
     @property
     def kv_room(self) -> int:
@@ -94,9 +94,9 @@ class SizedHost:
     def kv_needed(self, calls: int) -> int:
         """Bytes of each GPU of the group. vLLM wants room for one context of `max_model_len`, too."""
         shape = self.group.shape
-        all_calls = calls * memory.kv_call(shape, self.traffic.context_tokens)
-        shards = memory.kv_shards(shape, self.group.tensor) * self.group.pipeline
-        return -(-max(all_calls, memory.kv_call(shape, self.max_model_len)) // shards)
+        all_calls = calls * gpu_memory.kv_call(shape, self.traffic.context_tokens)
+        shards = gpu_memory.kv_shards(shape, self.group.tensor) * self.group.pipeline
+        return -(-max(all_calls, gpu_memory.kv_call(shape, self.max_model_len)) // shards)
 
     @property
     def fits(self) -> bool:
@@ -143,9 +143,9 @@ class TurnEstimate:
 def turn(host: SizedHost, calls: int) -> TurnEstimate:
     """At `calls` calls."""
     group, traffic = host.group, host.traffic
-    gpu_ms = speech.pass_gpu_ms(host.asr, host.gpu, traffic.window_s, traffic.utterance_s)
-    cpu_ms = speech.pass_ms(host.asr, host.gpu, traffic.window_s, traffic.utterance_s) - gpu_ms
-    first, later = (speech.speak_ms(host.tts, seconds) for seconds in (traffic.phrase_s, LATER_PHRASE_S))
+    gpu_ms = speech_speed.pass_gpu_ms(host.asr, host.gpu, traffic.window_s, traffic.utterance_s)
+    cpu_ms = speech_speed.pass_ms(host.asr, host.gpu, traffic.window_s, traffic.utterance_s) - gpu_ms
+    first, later = (speech_speed.speak_ms(host.tts, seconds) for seconds in (traffic.phrase_s, LATER_PHRASE_S))
     finals = calls * traffic.silences / traffic.turn_s / 1000  # a millisecond
     partials = calls * traffic.speaking / traffic.partial_s / 1000
     phrases = calls * traffic.spoken / LATER_PHRASE_S / 1000

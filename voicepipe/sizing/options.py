@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from voicepipe.sizing.gpus import GIB, GpuModel, Link
+from voicepipe.sizing.gpu_memory import DTYPES, llm_weights
+from voicepipe.sizing.gpu_models import GIB, GpuModel, Link
 from voicepipe.sizing.host import SizedHost, TurnEstimate, most_calls, turn
-from voicepipe.sizing.memory import DTYPES, llm_weights
 from voicepipe.sizing.shapes import AsrShape, LlmShape
 from voicepipe.sizing.speed import Group, communication_ms
 

@@ -7,8 +7,8 @@ bf16 on an A100-40 13.3 ms (johnmusgrave.com).
 import math
 from dataclasses import dataclass
 
-from voicepipe.sizing.gpus import GpuModel, Link
-from voicepipe.sizing.memory import DTYPES, kv_shards, kv_token
+from voicepipe.sizing.gpu_memory import DTYPES, kv_shards, kv_token
+from voicepipe.sizing.gpu_models import GpuModel, Link
 from voicepipe.sizing.shapes import LlmShape
 
 READING = {"bf16": 0.80, "fp8": 0.60, "awq4": 0.50}

@@ -24,10 +24,10 @@ from tests.rtp.test_sdp import BROWSER
 from voicepipe.audio import opus
 from voicepipe.rtp import ice, rtcp, sctp, sdp
 from voicepipe.rtp.codec import OPUS, PCMU
-from voicepipe.rtp.dtmf import KeyFormat
 from voicepipe.rtp.packet import RtpPacket
+from voicepipe.rtp.rtp_session import RtpSession
 from voicepipe.rtp.sdp_text import SdpError
-from voicepipe.rtp.session import RtpSession
+from voicepipe.rtp.telephone_events import KeyFormat
 from voicepipe.rtp.transport import Network, Transport, certificate
 
 PEER, STRANGER = ("127.0.0.1", 9), ("127.0.0.2", 9)

@@ -14,7 +14,7 @@ from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.sip.call import SipCall
 from voicepipe.ingress.sip.names import Names
 from voicepipe.ingress.sip.stack import IncomingRequest
-from voicepipe.rtp.session import RtpSession
+from voicepipe.rtp.rtp_session import RtpSession
 
 CALLS, AT_A_TIME = 200, 10
 KINDS = (RealtimeCall, RtpSession, SipCall, IncomingRequest)

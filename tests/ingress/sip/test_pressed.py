@@ -19,7 +19,7 @@ from voicepipe.engines.base import Engines
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.ingress.realtime.call import KEYS as RATE
 from voicepipe.line import Line
-from voicepipe.rtp.dtmf import KEYS, TelephoneEvent
+from voicepipe.rtp.telephone_events import KEYS, TelephoneEvent
 from voicepipe.turn.events import CallEvent, ReplyDone
 
 EVENTS = 101

@@ -17,10 +17,10 @@ from voicepipe.bench import children
 from voicepipe.bench.children import ServingChild
 from voicepipe.bench.directory import simulated
 from voicepipe.bench.directory.host import Hosted
-from voicepipe.bus import on_bus
 from voicepipe.commands.runtime import free_port
 from voicepipe.config import HttpConfig
 from voicepipe.config.fleet_config import BusConfig
+from voicepipe.configured_bus import on_bus
 from voicepipe.environment import made_up
 from voicepipe.errors import ConfigError
 from voicepipe.places import Place

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from voicepipe.config.engine_config import VllmConfig
-from voicepipe.engines import models
+from voicepipe.engines import needed_models
 from voicepipe.engines.base import Delta, Message, Prompt
 from voicepipe.engines.failures import HELLO
 from voicepipe.engines.lived import Lived
@@ -220,7 +220,7 @@ def _arguments(config: VllmConfig) -> dict[str, Any]:
     """Those of AsyncEngineArgs; imports vLLM, which takes seconds. Raises EngineError."""
     if not config.model:
         raise EngineError("vllm.model is empty: set it to a model's directory, or its name on the hub.")
-    paths = {model.key: str(model.local()) for model in models.vllm(config)}
+    paths = {model.key: str(model.local()) for model in needed_models.vllm(config)}
     default_variables(ENVIRONMENT | {"VLLM_ENGINE_READY_TIMEOUT_S": str(config.start_timeout_s)})
     try:
         from vllm.engine.arg_utils import AsyncEngineArgs

@@ -9,9 +9,9 @@ from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.line import NO_TRANSFER
 from voicepipe.rtp import sip_sdp
 from voicepipe.rtp.codec import CODECS, PCMU
+from voicepipe.rtp.rtp_session import Statistics
 from voicepipe.rtp.sdes import Crypto, Srtp, offered
 from voicepipe.rtp.sdp_text import SdpError
-from voicepipe.rtp.session import Statistics
 from voicepipe.rtp.udp import UdpMedia
 
 SDP = "application/sdp"

@@ -9,11 +9,11 @@ import numpy as np
 from voicepipe.audio import RATE, Pcm
 from voicepipe.rtp import rtcp
 from voicepipe.rtp.codec import COMFORT_NOISE, Codec
-from voicepipe.rtp.dtmf import KeyFormat, KeyReceiver
 from voicepipe.rtp.jitter import Counts, HeardPacket, JitterBuffer, Lost, Piece, Silent
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
 from voicepipe.rtp.reports import Reports
-from voicepipe.rtp.sender import PacketWire, RtpSender
+from voicepipe.rtp.rtp_sender import PacketWire, RtpSender
+from voicepipe.rtp.telephone_events import KeyFormat, KeyReceiver
 
 AHEAD_S = 5.0
 """Sound that is so far ahead of real time is dropped before it is decoded: what a network held up only catches up."""

@@ -7,8 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.rtp.dtmf import ENDS, KEYS, LONGEST_S, PAUSE_S, WAITING, KeyReceiver, KeySender, TelephoneEvent
 from voicepipe.rtp.packet import PacketError, RtpPacket
+from voicepipe.rtp.telephone_events import (
+    ENDS,
+    KEYS,
+    LONGEST_S,
+    PAUSE_S,
+    WAITING,
+    KeyReceiver,
+    KeySender,
+    TelephoneEvent,
+)
 
 CLOCK, STEP = 8000, 160
 FIRST = 2**32 - 3 * STEP

@@ -9,8 +9,8 @@ import numpy as np
 
 from voicepipe.audio import Pcm
 from voicepipe.rtp.codec import Codec
-from voicepipe.rtp.dtmf import KeyFormat, KeySender
 from voicepipe.rtp.packet import RtpPacket
+from voicepipe.rtp.telephone_events import KeyFormat, KeySender
 
 PACKET_S = 0.020
 STEADY = 5

@@ -4,7 +4,7 @@ Anchors: faster-whisper with large-v3-turbo on an RTX 4090 205 to 219 ms for 2 t
 30; Kokoro 0.3 s of GPU time for 10 s of speech, which makes a first phrase 30 to 60 ms.
 """
 
-from voicepipe.sizing.gpus import GpuModel
+from voicepipe.sizing.gpu_models import GpuModel
 from voicepipe.sizing.shapes import AsrShape
 
 FRAMES_A_SECOND = 50

@@ -15,7 +15,7 @@ from voicepipe.config import Config
 from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.gpus import VisibleGpu
 from voicepipe.errors import EngineError
-from voicepipe.sizing.gpus import GIB
+from voicepipe.sizing.gpu_models import GIB
 
 MIB = 2**20
 PLACED = ("whisper", "kokoro", "coqui")
