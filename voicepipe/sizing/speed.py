@@ -61,11 +61,6 @@ def decode_ms(group: Group, batch: int, context: int) -> float:
     return step_ms(group, batch, context, sequences=batch)
 
 
-def prefill_ms(group: Group, tokens: int, context: int) -> float:
-    """The step that reads `tokens` new ones behind `context` that the prefix cache holds."""
-    return step_ms(group, tokens, context, sequences=1)
-
-
 def communication_ms(group: Group, tokens: int) -> float:
     """Of one step: two all-reduces a layer within the tensor-parallel group, a hand-over between a pipeline's parts."""
     size = tokens * group.shape.dim * 2
