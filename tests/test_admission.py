@@ -14,7 +14,7 @@ from voicepipe.admission import (
     WINDOW_S,
     Admission,
     AnsweredTurn,
-    Calls,
+    CallCounts,
     engines_ms,
     is_broken,
 )
@@ -32,12 +32,12 @@ def note(
 ) -> None:  # fmt: skip
     """A turn; each of another call, unless told."""
     admission.note(
-        AnsweredTurn(at, tenant, call or f"{tenant}{next(numbers)}", compute_ms, broken), Calls(calls, calls)
+        AnsweredTurn(at, tenant, call or f"{tenant}{next(numbers)}", compute_ms, broken), CallCounts(calls, calls)
     )
 
 
 def predicted(admission: Admission, now: float, calls: int, tenant: str | None = "a") -> float:
-    return admission.predicted_ms(now, Calls(calls, calls), tenant)
+    return admission.predicted_ms(now, CallCounts(calls, calls), tenant)
 
 
 numbers = count()

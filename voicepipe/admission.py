@@ -52,7 +52,7 @@ class AnsweredTurn(NamedTuple):
     """Its engine failed."""
 
 
-class Calls(NamedTuple):
+class CallCounts(NamedTuple):
     """In progress."""
 
     all: int
@@ -78,7 +78,7 @@ class Admission:
         self._own = defaultdict[str, CallLimit](lambda: CallLimit(slots, budget_ms))
         """By tenant."""
 
-    def note(self, turn: AnsweredTurn, calls: Calls) -> None:
+    def note(self, turn: AnsweredTurn, calls: CallCounts) -> None:
         """A turn was answered, beside so many calls."""
         self._turns.append(turn)
         self._computed.clear()
@@ -99,7 +99,7 @@ class Admission:
     def _is_late(self, turn: AnsweredTurn) -> bool:
         return latency_ms(turn.compute_ms) > self._budget_ms
 
-    def predicted_ms(self, now: float, calls: Calls, tenant: str | None = None) -> float:
+    def predicted_ms(self, now: float, calls: CallCounts, tenant: str | None = None) -> float:
         """95th percentile of turn latency, in ms, if `tenant` placed one more call beside `calls`; None: a tenant from
         whom no turn is known."""
         self._forget(now)

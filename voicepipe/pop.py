@@ -12,7 +12,7 @@ from functools import partial
 import msgspec
 
 from voicepipe import call_ids, descriptors, memory
-from voicepipe.admission import Admission, AnsweredTurn, Calls, engines_ms, is_broken
+from voicepipe.admission import Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.call.call import Call
 from voicepipe.call.control import Control
@@ -226,7 +226,7 @@ class Pop:
             mine, all_calls = mine - (leaving.owner == tenant.name), all_calls - 1
         if all_calls >= self.config.pop.slots:
             raise PopFull(f"All {self.config.pop.slots} slots of this PoP are taken; try again later, or another PoP.")
-        if (predicted := self._predicted_ms(tenant.name, Calls(all_calls, mine))) > (
+        if (predicted := self._predicted_ms(tenant.name, CallCounts(all_calls, mine))) > (
             budget := self.config.pop.budget_ms
         ):
             raise PopFull(
@@ -253,9 +253,9 @@ class Pop:
     @property
     def predicted_ms(self) -> float:
         """Turn latency, 95th percentile, that one more call would bring, of somebody who has none."""
-        return self._predicted_ms(None, Calls(self.calls, 0))
+        return self._predicted_ms(None, CallCounts(self.calls, 0))
 
-    def _predicted_ms(self, tenant: str | None, calls: Calls) -> float:
+    def _predicted_ms(self, tenant: str | None, calls: CallCounts) -> float:
         return self._admission.predicted_ms(time.monotonic(), calls, tenant)
 
     def note(self, tenant: str, call_id: str, event: CallEvent) -> None:
@@ -264,7 +264,7 @@ class Pop:
             took_ms = engines_ms(event, max(self.config.ladder.fallback_ms, self.config.pop.budget_ms))
             if took_ms is not None:
                 turn = AnsweredTurn(time.monotonic(), tenant, call_id, took_ms, is_broken(event))
-                self._admission.note(turn, Calls(self.calls, self._calls.get(tenant, 0)))
+                self._admission.note(turn, CallCounts(self.calls, self._calls.get(tenant, 0)))
 
     def health(self) -> Health:
         now = time.monotonic()

@@ -15,7 +15,7 @@ from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines import auto
 from voicepipe.engines.auto import AutoLlm
 from voicepipe.engines.base import Message, Prompt
-from voicepipe.engines.frontdesk.llm import NO_MODEL
+from voicepipe.engines.frontdesk.frontdesk_llm import NO_MODEL
 from voicepipe.engines.local_servers import LocalServer, look
 
 CLINIC = Agent("clinic", instructions="You answer the telephone of a practice.")

@@ -10,7 +10,7 @@ from voicepipe import tools_demo
 from voicepipe.agent import ToolSpec
 from voicepipe.engines.base import Message, Prompt, ToolCall
 from voicepipe.engines.frontdesk.conversation import FrontdeskDialogue, FrontdeskState
-from voicepipe.engines.frontdesk.llm import reply
+from voicepipe.engines.frontdesk.frontdesk_llm import reply
 
 pytestmark = pytest.mark.usefixtures("a_wednesday")
 RIGHT = "Is that right?"

@@ -13,8 +13,8 @@ ENDS = 4
 PARTS = (
     "aiortc.", "aioice.", "OpenSSL.SSL.C", "voicepipe.rtp.", "voicepipe.audio.", "voicepipe.ingress.rtp_line",
     "voicepipe.ingress.far_", "voicepipe.ingress.blocks", "voicepipe.ingress.webrtc.", "voicepipe.ingress.realtime.",
-    "voicepipe.ingress.sip.call", "voicepipe.ingress.sip.media", "voicepipe.ingress.sip.dialog",
-    "voicepipe.ingress.telephony.line", "voicepipe.ingress.telephony.stream",
+    "voicepipe.ingress.sip.sip_call", "voicepipe.ingress.sip.sip_media", "voicepipe.ingress.sip.dialog",
+    "voicepipe.ingress.telephony.stream_line", "voicepipe.ingress.telephony.stream",
 )  # fmt: skip
 """Modules whose objects a call is made of. Of pyOpenSSL its connections and contexts: the small helper by which a
 context checks certificates is a circle of its own."""

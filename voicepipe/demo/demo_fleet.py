@@ -22,8 +22,8 @@ from voicepipe.config.agent_store import open_agents
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection
 from voicepipe.demo import ROOM, calling, show, spoken
 from voicepipe.demo.cities import CITIES, PopCity, configured
+from voicepipe.demo.demo_routes import HostsApi
 from voicepipe.demo.hosts import DemoHost
-from voicepipe.demo.routes import HostsApi
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory_server.run import serve
 from voicepipe.pop import engines_for

@@ -233,7 +233,7 @@ async def test_where_the_pop_is_full_the_place_that_is_given_up_is_had_at_once(
         return admit(tenant, agent)
 
     monkeypatch.setattr(pop, "admit", admitted)
-    monkeypatch.setattr("voicepipe.ingress.sip.call.ACK_S", 1.5)
+    monkeypatch.setattr("voicepipe.ingress.sip.sip_call.ACK_S", 1.5)
     async with serving(pop), phone(pop, "127.0.0.9") as eve, phone(pop, "127.0.0.8") as ann:
         eve.answers = False
         await forge(eve, 2)
@@ -317,7 +317,7 @@ async def test_who_gives_up_in_a_flood_is_told_so_more_than_once(monkeypatch: py
 
 
 async def test_who_never_acknowledges_holds_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voicepipe.ingress.sip.call.ACK_S", 0.7)
+    monkeypatch.setattr("voicepipe.ingress.sip.sip_call.ACK_S", 0.7)
     pop = FakePop(sip())
     async with serving(pop), phone(pop) as eve:
         eve.invite()
@@ -331,7 +331,7 @@ async def test_who_never_acknowledges_holds_no_place(monkeypatch: pytest.MonkeyP
 
 async def test_who_never_acknowledges_holds_no_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each place that is lent has two sockets for its media: all are back once their time to acknowledge is over."""
-    monkeypatch.setattr("voicepipe.ingress.sip.call.ACK_S", 1.5)
+    monkeypatch.setattr("voicepipe.ingress.sip.sip_call.ACK_S", 1.5)
     pop, process = FakePop(sip()), psutil.Process()
     async with serving(pop), phone(pop) as one, phone(pop) as another:
         before = process.num_fds()
@@ -345,7 +345,7 @@ async def test_who_never_acknowledges_holds_no_descriptors(monkeypatch: pytest.M
 
 
 async def test_an_acknowledgement_that_comes_late_begins_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voicepipe.ingress.sip.call.ACK_S", 5.0)
+    monkeypatch.setattr("voicepipe.ingress.sip.sip_call.ACK_S", 5.0)
     pop = FakePop(sip())
     async with serving(pop), phone(pop) as ann:
         ann.invite()

@@ -256,7 +256,7 @@ async def test_calls_of_a_trunk_in_whose_name_invites_are_forged_are_answered(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whoever forges its address gets nothing of what we answer, and acknowledges nothing. Little is kept of them."""
-    monkeypatch.setattr("voicepipe.ingress.sip.call.ACK_S", 2.0)
+    monkeypatch.setattr("voicepipe.ingress.sip.sip_call.ACK_S", 2.0)
     monkeypatch.setattr(transactions, "MOST_DOUBTFUL", 20)
     kept = list[Transactions]()
     begin = Transactions.__init__
@@ -321,7 +321,7 @@ async def test_forged_invites_keep_nobody_else_out_of_a_small_pop_that_has_many_
     """With five calls of eight, forged ones held all other slots, which are fewer than half. 266 of 266 users were
     refused."""
     monkeypatch.setenv("DESK_PASSWORD", "s3cret")
-    monkeypatch.setattr("voicepipe.ingress.sip.call.ACK_S", 4.0)
+    monkeypatch.setattr("voicepipe.ingress.sip.sip_call.ACK_S", 4.0)
     users = (SipUser(name="desk", password_env="DESK_PASSWORD"),)
     config = sip(users=users, trunks=(CARRIER, msgspec.structs.replace(CARRIER, name="b", addresses=("127.0.0.8",))))
     pop = Small(msgspec.structs.replace(config, pop=PopConfig(slots=8)))

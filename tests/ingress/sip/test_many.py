@@ -11,8 +11,8 @@ from tests.ingress.sip.peer import Phone, phone, sip
 from tests.ingress.sip.test_strangers import stack
 from tests.waiting import until
 from voicepipe.ingress.realtime.call import RealtimeCall
-from voicepipe.ingress.sip.call import SipCall
 from voicepipe.ingress.sip.names import Names
+from voicepipe.ingress.sip.sip_call import SipCall
 from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.rtp.rtp_session import RtpSession
 

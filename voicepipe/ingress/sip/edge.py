@@ -20,14 +20,14 @@ from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import sip_host
 from voicepipe.ingress.phone import NoRoute, placed
 from voicepipe.ingress.refusals import Refusals
-from voicepipe.ingress.sip.call import ALLOW, CAPABILITIES, SipCall
 from voicepipe.ingress.sip.dialog import Dialog, DialogId, new_call
 from voicepipe.ingress.sip.doorkeeper import Doorkeeper
 from voicepipe.ingress.sip.gate import Admitted, Challenge, Refusal, SipGate, Unadmitted
 from voicepipe.ingress.sip.glance import Glance
 from voicepipe.ingress.sip.lent import Lent
-from voicepipe.ingress.sip.media import SDP, SipMedia, read_sdp
 from voicepipe.ingress.sip.message import Address, SipError, printable
+from voicepipe.ingress.sip.sip_call import ALLOW, CAPABILITIES, SipCall
+from voicepipe.ingress.sip.sip_media import SDP, SipMedia, read_sdp
 from voicepipe.ingress.sip.stack import IncomingRequest, Stack
 from voicepipe.ingress.sip.timers import LEAST_S, TooShort, negotiated
 from voicepipe.ingress.sip.transactions import Host

@@ -20,9 +20,9 @@ from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.scope import take_visit
 from voicepipe.ingress.telephony.dialects import Dialect, Key, Mark, SoundFormat, Stop, StreamMedia, StreamStart
 from voicepipe.ingress.telephony.door import TelephonyDoor
-from voicepipe.ingress.telephony.line import StreamLine
 from voicepipe.ingress.telephony.reorder import Reorder
 from voicepipe.ingress.telephony.signatures import Forbidden
+from voicepipe.ingress.telephony.stream_line import StreamLine
 from voicepipe.ingress.telephony.wire import StreamWire
 from voicepipe.ingress.visits import Visit
 from voicepipe.tasks import TaskGroup

@@ -15,8 +15,8 @@ from voicepipe.ingress.realtime.call import RealtimeCall
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.sip.dialog import Dialog
 from voicepipe.ingress.sip.gate import Refusal
-from voicepipe.ingress.sip.media import SDP, SipMedia
 from voicepipe.ingress.sip.message import IncomingResponse, SipMessage, printable
+from voicepipe.ingress.sip.sip_media import SDP, SipMedia
 from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.ingress.sip.timers import SessionTimer, negotiated
 from voicepipe.rtp.clock import MediaClock
