@@ -91,7 +91,9 @@ def ways(url: str, phone: str, key: str, agent: str) -> dict[str, Way]:
         return lambda pcm: g711.encode("pcmu", down(pcm))
 
     return {
-        "webrtc": Way("WebRTC", lambda heard: place(url, key, agent, on_media=heard), lambda: opus.Encoder(WIRE_RATE)),
+        "webrtc": Way(
+            "WebRTC", lambda heard: place(url, key, agent, on_media=heard), lambda: opus.OpusEncoder(WIRE_RATE)
+        ),
         "sip": Way("SIP", lambda heard: dialled(url, phone, agent, heard), pcmu),
     }
 

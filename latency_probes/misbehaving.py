@@ -91,7 +91,7 @@ async def pours(site: Site, rng: np.random.Generator) -> None:
         payload, send, hang_up = g711.encode("pcmu", silence[::3]), call.send, call.hang_up
     else:
         placed = await place(site.url, site.key, site.agent)
-        payload, send, hang_up = opus.Encoder(WIRE_RATE)(silence), placed.send, placed.hang_up
+        payload, send, hang_up = opus.OpusEncoder(WIRE_RATE)(silence), placed.send, placed.hang_up
 
     async def one(number: int) -> None:
         send(payload)

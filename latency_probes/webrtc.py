@@ -88,7 +88,7 @@ async def place(
     return Placed(transport, channel, said.payload_type, asked, answered)
 
 
-async def _answer(url: str, key: str, agent: str, offer: str) -> tuple[sdp.Description, float, float]:
+async def _answer(url: str, key: str, agent: str, offer: str) -> tuple[sdp.WebRtcDescription, float, float]:
     """And when it was asked for and came."""
     headers = {"Content-Type": "application/sdp"} | ({"Authorization": f"Bearer {key}"} if key else {})
     try:
@@ -118,7 +118,7 @@ class WebRtcCaller(Talker[Pcm]):
         timeline, idle = Timeline(), list(bed(noise, seed).reshape(-1, BLOCK))
         super().__init__(timeline, Mouth(timeline, noise, seed, lambda pcm: pcm, idle))
         self._url, self._key, self._agent = url, key, agent
-        self._encode, self._decode = opus.Encoder(WIRE_RATE), opus.Decoder(WIRE_RATE)
+        self._encode, self._decode = opus.OpusEncoder(WIRE_RATE), opus.OpusDecoder(WIRE_RATE)
         self._ascriber = Ascriber(timeline)
         self._via = via
         self._placed: Placed | None = None

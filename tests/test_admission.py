@@ -13,8 +13,8 @@ from voicepipe.admission import (
     FEWEST,
     WINDOW_S,
     Admission,
-    Calls,
-    Turn,
+    AnsweredTurn,
+    CallCounts,
     engines_ms,
     is_broken,
 )
@@ -31,11 +31,13 @@ def note(
     broken: bool = False,
 ) -> None:  # fmt: skip
     """A turn; each of another call, unless told."""
-    admission.note(Turn(at, tenant, call or f"{tenant}{next(numbers)}", compute_ms, broken), Calls(calls, calls))
+    admission.note(
+        AnsweredTurn(at, tenant, call or f"{tenant}{next(numbers)}", compute_ms, broken), CallCounts(calls, calls)
+    )
 
 
 def predicted(admission: Admission, now: float, calls: int, tenant: str | None = "a") -> float:
-    return admission.predicted_ms(now, Calls(calls, calls), tenant)
+    return admission.predicted_ms(now, CallCounts(calls, calls), tenant)
 
 
 numbers = count()

@@ -14,7 +14,7 @@ import pytest
 from voicepipe import __version__, config
 from voicepipe.commands import cli
 from voicepipe.engines import local_servers, packages
-from voicepipe.engines.local_servers import Found
+from voicepipe.engines.local_servers import LocalServer
 
 ROOT = Path(__file__).parent.parent
 
@@ -111,8 +111,8 @@ def test_check_says_who_answers_for_an_agent_without_intents(
     file = tmp_path / "agents" / "clinic.toml"
     file.write_text('name = "clinic"\ninstructions = "You answer for a practice."\n')
 
-    def noted(found: Found | None, *argv: str) -> str:
-        async def look() -> Found | None:
+    def noted(found: LocalServer | None, *argv: str) -> str:
+        async def look() -> LocalServer | None:
             return found
 
         monkeypatch.setattr(local_servers, "look", look)
@@ -124,7 +124,7 @@ def test_check_says_who_answers_for_an_agent_without_intents(
     lacks = noted(None, str(file))
     assert lacks.startswith("Agent clinic has no [[intents]], and so needs a language model")
     assert "ollama run" in lacks and "voicepipe demo --llm URL" in lacks
-    found = Found("Ollama", "http://127.0.0.1:11434/v1", ("llama3.2",))
+    found = LocalServer("Ollama", "http://127.0.0.1:11434/v1", ("llama3.2",))
     by = "Agent clinic is answered by llama3.2 of Ollama at http://127.0.0.1:11434/v1"
     assert noted(found, str(file)) == by
     settings = tmp_path / "my.toml"

@@ -21,8 +21,8 @@ from voicepipe.commands.runtime import url
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.demo.cities import CITIES
-from voicepipe.demo.fleet import standing, taken
-from voicepipe.demo.hosts import Cable, Host
+from voicepipe.demo.demo_fleet import standing, taken
+from voicepipe.demo.hosts import Cable, DemoHost
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import MemoryBus, Message
 from voicepipe.directory.directory import Placed
@@ -125,9 +125,9 @@ async def test_pops_share_engines_and_leave_them_to_others(public: str) -> None:
 
 
 @asynccontextmanager
-async def host(public: str, bus: MemoryBus) -> AsyncIterator[Host]:
+async def host(public: str, bus: MemoryBus) -> AsyncIterator[DemoHost]:
     engines = Engines(ScriptedVad(), ScriptedAsr(), ScriptedLlm(), ScriptedTts())
-    made = Host(CITIES[0], settings("fra1", public, FRANKFURT, pop={"drain_ms": 60_000}), bus, engines)
+    made = DemoHost(CITIES[0], settings("fra1", public, FRANKFURT, pop={"drain_ms": 60_000}), bus, engines)
     running = asyncio.create_task(made.run())
     async with asyncio.timeout(LONG_S):
         await made.answers.wait()
@@ -136,13 +136,13 @@ async def host(public: str, bus: MemoryBus) -> AsyncIterator[Host]:
         await asyncio.wait({running})
 
 
-async def connected(host: Host) -> Any:
+async def connected(host: DemoHost) -> Any:
     socket = await websockets.connect(f"{url(host.config.http, 'ws')}/v1/realtime")
     assert json.loads(await socket.recv())["type"] == "session.created"
     return socket
 
 
-def epoch(message: Message) -> int:
+def epoch(message: BusMessage) -> int:
     """Of the run that reports. No other message comes, such as a goodbye."""
     assert message.subject == subjects.report_of("fra1")
     return int(json.loads(message.data)["epoch"])

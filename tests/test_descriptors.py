@@ -21,15 +21,17 @@ COMMAND = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_NOFIL
 
 
 def test_room_is_what_calls_and_models_leave() -> None:
-    assert descriptors.room(slots=36, limit=1024, held=60) == 1024 - 60 - descriptors.RESERVE - 36 * descriptors.A_CALL
-    assert descriptors.room(slots=500, limit=1024, held=60) == descriptors.LEAST
-    assert descriptors.room(slots=1, limit=1024, held=-1) == descriptors.room(slots=1, limit=1024, held=0)
+    assert (
+        descriptors.room(slots=36, limit=1024, in_use=60) == 1024 - 60 - descriptors.RESERVE - 36 * descriptors.A_CALL
+    )
+    assert descriptors.room(slots=500, limit=1024, in_use=60) == descriptors.LEAST
+    assert descriptors.room(slots=1, limit=1024, in_use=-1) == descriptors.room(slots=1, limit=1024, in_use=0)
 
 
 def test_a_relayed_connection_takes_another_one_to_a_pop() -> None:
-    assert descriptors.relayed(1000, limit=65536, held=60) == 1000
-    assert descriptors.relayed(1000, limit=1024, held=60) == (1024 - 60 - descriptors.RESERVE) // 2
-    assert descriptors.relayed(8000, limit=65536, held=60) == 8000, "to ask for more never gives less"
+    assert descriptors.relayed(1000, limit=65536, in_use=60) == 1000
+    assert descriptors.relayed(1000, limit=1024, in_use=60) == (1024 - 60 - descriptors.RESERVE) // 2
+    assert descriptors.relayed(8000, limit=65536, in_use=60) == 8000, "to ask for more never gives less"
 
 
 def test_the_soft_limit_is_raised_to_the_hard_one() -> None:

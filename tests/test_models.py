@@ -10,8 +10,8 @@ from huggingface_hub import constants
 from tests.fake_hub import FakeHub, serving
 from voicepipe import config
 from voicepipe.commands import cli
-from voicepipe.engines import hub, hub_fetch, models, packages
-from voicepipe.engines.models import KOKORO
+from voicepipe.engines import hub, hub_fetch, needed_models, packages
+from voicepipe.engines.needed_models import KOKORO
 
 TEXTS = {"config.json": b"{}", "tokenizer.json": b"{ }", "README.md": b"read me"}
 MODELS = {
@@ -111,11 +111,11 @@ def test_the_revision_that_is_configured_is_fetched_and_found(fake: FakeHub, pul
     status, said = pull(tables)
     assert (status, "org/small (revision v1): 3 of 3 files" in said) == (0, True)
     settings = config.load(tmp_path / "my.toml")
-    assert models.problems(settings) == []
+    assert needed_models.problems(settings) == []
     assert (hub.local(settings.vllm.model, settings.vllm.revision) / "model.safetensors").read_bytes() == b"old"
     assert "org/small (revision v1): nothing to fetch" in pull(tables)[1]
     (tmp_path / "my.toml").write_text(VLLM.format("org/small"))
-    assert "org/small is not on this machine" in models.problems(config.load(tmp_path / "my.toml"))[0]
+    assert "org/small is not on this machine" in needed_models.problems(config.load(tmp_path / "my.toml"))[0]
 
 
 def test_of_a_tokenizer_that_comes_from_elsewhere_no_weights_are_fetched(
@@ -125,12 +125,12 @@ def test_of_a_tokenizer_that_comes_from_elsewhere_no_weights_are_fetched(
     assert pull(VLLM.format("org/small"))[0] == 0
     problem = "vllm.args.tokenizer: org/whisper is not on this machine; fetch it with"
     (tmp_path / "my.toml").write_text(tables)
-    assert models.problems(config.load(tmp_path / "my.toml"))[0].startswith(problem)
+    assert needed_models.problems(config.load(tmp_path / "my.toml"))[0].startswith(problem)
     fake.fetched.clear()
     status, said = pull(tables)
     assert (status, "org/whisper: 3 of 3 files" in said) == (0, True)
     assert sorted(fake.fetched) == ["config.json", "tokenizer.json", "vocabulary.json"]
-    assert models.problems(config.load(tmp_path / "my.toml")) == []
+    assert needed_models.problems(config.load(tmp_path / "my.toml")) == []
 
 
 def test_a_revision_that_the_hub_does_not_have(fake: FakeHub, pull: Pull) -> None:

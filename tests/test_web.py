@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from tests.ingress.fake_pop import FakePop
-from voicepipe.ingress import dashboard
+from voicepipe.ingress import dashboard_http
 from voicepipe.ingress.doors import Doors
 from voicepipe.ingress.keys import Secrets
 from voicepipe.turn.timing import Hop, TurnRecord
@@ -53,7 +53,7 @@ class Page(HTMLParser):
 
 PAGES = {path.name: Page(path) for path in FILES if path.suffix == ".html"}
 POP = FakePop()
-SERVED = {getattr(route, "path", "") for route in dashboard.routes(POP, Doors(POP, Secrets()), WEB)} | {"/"}
+SERVED = {getattr(route, "path", "") for route in dashboard_http.routes(POP, Doors(POP, Secrets()), WEB)} | {"/"}
 """What pages may name beside the files here."""
 each_page = pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 

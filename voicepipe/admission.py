@@ -40,7 +40,7 @@ def is_broken(reply: ReplyDone) -> bool:
     return reply.record.broken or reply.record.ladder == "fallback"
 
 
-class Turn(NamedTuple):
+class AnsweredTurn(NamedTuple):
     """One that was answered."""
 
     at: float
@@ -52,7 +52,7 @@ class Turn(NamedTuple):
     """Its engine failed."""
 
 
-class Calls(NamedTuple):
+class CallCounts(NamedTuple):
     """In progress."""
 
     all: int
@@ -71,14 +71,14 @@ class Admission:
 
     def __init__(self, slots: int, budget_ms: float, *, alone: bool = True) -> None:
         self._slots, self._budget_ms, self._alone = slots, budget_ms, alone
-        self._turns: deque[Turn] = deque()
+        self._turns: deque[AnsweredTurn] = deque()
         self._computed: dict[str | None, float] = {}
         """What these turns say for a tenant: asked for by every caller and every look at the PoP's health."""
         self._limit = CallLimit(slots, budget_ms)
         self._own = defaultdict[str, CallLimit](lambda: CallLimit(slots, budget_ms))
         """By tenant."""
 
-    def note(self, turn: Turn, calls: Calls) -> None:
+    def note(self, turn: AnsweredTurn, calls: CallCounts) -> None:
         """A turn was answered, beside so many calls."""
         self._turns.append(turn)
         self._computed.clear()
@@ -88,16 +88,18 @@ class Admission:
         self._judge(self._limit, turn.at, calls.all, self._turns, self._shared(None))
         self._judge(own, turn.at, calls.own, mine, self._owned(turn.tenant))
 
-    def _judge(self, limit: CallLimit, now: float, calls: int, turns: Iterable[Turn], compute_ms: float) -> None:
+    def _judge(
+        self, limit: CallLimit, now: float, calls: int, turns: Iterable[AnsweredTurn], compute_ms: float
+    ) -> None:
         """`turns` say `compute_ms`; 0: they are too few to tell."""
         late = [turn for turn in turns if turn.at >= limit.since and self._is_late(turn)]
         broken = 2 * sum(turn.broken for turn in late) > len(late)
         limit.judge(now, latency_ms(compute_ms) if compute_ms else None, calls, broken=broken)
 
-    def _is_late(self, turn: Turn) -> bool:
+    def _is_late(self, turn: AnsweredTurn) -> bool:
         return latency_ms(turn.compute_ms) > self._budget_ms
 
-    def predicted_ms(self, now: float, calls: Calls, tenant: str | None = None) -> float:
+    def predicted_ms(self, now: float, calls: CallCounts, tenant: str | None = None) -> float:
         """95th percentile of turn latency, in ms, if `tenant` placed one more call beside `calls`; None: a tenant from
         whom no turn is known."""
         self._forget(now)
@@ -123,7 +125,7 @@ class Admission:
         slowest, others = _slowest_first(turns), {turn.tenant for turn in turns} - {tenant}
         return min((_p95([turn for turn in slowest if turn.tenant != other]) for other in others), default=0.0)
 
-    def _without_worst(self, turns: Sequence[Turn]) -> float:
+    def _without_worst(self, turns: Sequence[AnsweredTurn]) -> float:
         """What they say without the tenth of the calls, one at least, that makes them look worst: those whose turns are
         mostly late, and one of those with a turn among the slowest. Their own prompts may be what makes them slow."""
         mostly = self._mostly_late(turns)
@@ -132,7 +134,7 @@ class Admission:
         suspects = {turn.call for turn in slowest[: len(slowest) // 20 + 1]}
         return min((_p95(slowest, call, counts[call]) for call in suspects), default=0.0)
 
-    def _mostly_late(self, turns: Sequence[Turn]) -> set[str]:
+    def _mostly_late(self, turns: Sequence[AnsweredTurn]) -> set[str]:
         """Calls most of whose turns were late: one fewer than a tenth of all calls, at most."""
         all_turns = Counter(turn.call for turn in turns)
         late = Counter(turn.call for turn in turns if self._is_late(turn))
@@ -145,11 +147,11 @@ class Admission:
             self._computed.clear()
 
 
-def _slowest_first(turns: Iterable[Turn]) -> list[Turn]:
+def _slowest_first(turns: Iterable[AnsweredTurn]) -> list[AnsweredTurn]:
     return sorted(turns, key=lambda turn: -turn.compute_ms)
 
 
-def _p95(slowest_first: Sequence[Turn], without: str = "", turns: int = 0) -> float:
+def _p95(slowest_first: Sequence[AnsweredTurn], without: str = "", turns: int = 0) -> float:
     """The 95th percentile of their compute, and never the slowest; 0: they are too few to say anything. `without` one
     call, which has so many `turns`. Only the slowest are looked at, since this is asked about many a call."""
     count = len(slowest_first) - turns

@@ -7,7 +7,7 @@ once, and is late again.
 
 CUT = 0.8
 """Late turns: so much of the calls at that moment is the new limit."""
-SETTLE_S = 5.0
+BACKLOG_S = 5.0
 """What has piled up makes turns late for so long after a cut. They say nothing of the new limit."""
 RISE_S = 60.0
 """With turns in time and all calls that the limit allows, more are tried after so long: one more up to the number at
@@ -43,7 +43,7 @@ class CallLimit:
                 self._cut(calls)
             elif new:
                 self._was_cut = False
-            self.since = now + SETTLE_S
+            self.since = now + BACKLOG_S
             self._changed, self._late_until, self._late_ms = now, now + LATE_S, took_ms
             return
         if took_ms is not None:

@@ -30,7 +30,7 @@ def limit() -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
-def held() -> int:
+def open_now() -> int:
     """Descriptors that are open; -1: the system does not say."""
     try:
         return len(os.listdir("/dev/fd"))
@@ -38,20 +38,20 @@ def held() -> int:
         return -1
 
 
-def room(slots: int, limit: int, held: int) -> int:
+def room(slots: int, limit: int, in_use: int) -> int:
     """Connections that may be open at a time, so that calls and what runs beside them never lack a descriptor."""
-    return max(LEAST, limit - max(held, 0) - RESERVE - A_CALL * slots)
+    return max(LEAST, limit - max(in_use, 0) - RESERVE - A_CALL * slots)
 
 
 def for_calls(slots: int) -> int:
     """`room` in this process now; whether it is too little is logged."""
-    found = room(slots, limit(), held())
+    found = room(slots, limit(), open_now())
     return _told(found, slots, f"{slots} calls")
 
 
 def for_relays(connections: int) -> int:
     """`relayed` in this process now; whether it is too little is logged."""
-    found = relayed(connections, limit(), held())
+    found = relayed(connections, limit(), open_now())
     return _told(found, connections, f"{connections} connections")
 
 
@@ -61,6 +61,6 @@ def _told(found: int, wanted: int, what: str) -> int:
     return found
 
 
-def relayed(connections: int, limit: int, held: int) -> int:
+def relayed(connections: int, limit: int, in_use: int) -> int:
     """Of so many `connections` those that may be open at a time, if each has another one to a PoP behind it."""
-    return max(LEAST, min(connections, (limit - max(held, 0) - RESERVE) // 2))
+    return max(LEAST, min(connections, (limit - max(in_use, 0) - RESERVE) // 2))

@@ -22,7 +22,7 @@ def put_variable(name: str, value: str) -> None:
     os.environ[name] = value
 
 
-def settle_environment(variables: Mapping[str, str]) -> None:
+def default_variables(variables: Mapping[str, str]) -> None:
     """For libraries that take settings in no other way; what is set already, stays."""
     for name, value in variables.items():
         os.environ.setdefault(name, value)

@@ -97,7 +97,7 @@ class HostedLine(Line, Protocol):
         """Press keys ("0" to "9", "*", "#", "A" to "D") towards the far end, one after another. Returns at once.
         Raises KeysFailed: it takes none."""
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Complete the last block with silence (19 ms at most), and wait until the call has heard all that came."""
 
     def end(self) -> None:

@@ -11,13 +11,13 @@ from voicepipe.call_api import Alternate, Grant
 from voicepipe.config import Config
 from voicepipe.directory import subjects
 from voicepipe.directory.briefings import Briefings
-from voicepipe.directory.bus import Bus, Message
-from voicepipe.directory.report import Condition, Report, decoded
+from voicepipe.directory.bus import Bus, BusMessage
+from voicepipe.directory.report import Condition, PopReport, decoded
 from voicepipe.directory.reporter import Reporter
 from voicepipe.directory.router import others
 from voicepipe.directory.subjects import Briefing, Command
-from voicepipe.directory.tokens import AGAIN, Gate, audience
-from voicepipe.directory.view import View
+from voicepipe.directory.tokens import AGAIN, TokenGate, audience
+from voicepipe.directory.view import FleetView
 from voicepipe.errors import NotBriefed
 from voicepipe.fleet_keys import key_id, public_key
 
@@ -44,9 +44,9 @@ class Membership:
         self._clock = clock
         self._reporter = Reporter(bus, self._pop, condition)
         keys = {key_id(key): key for key in map(public_key, config.fleet.keys)}
-        self._gate = Gate(audience(self._pop, self._reporter.epoch), keys, time.time)
+        self._gate = TokenGate(audience(self._pop, self._reporter.epoch), keys, time.time)
         self._briefings = Briefings()
-        self._view = View()
+        self._view = FleetView()
         self._answered = -ANSWERED_S
         """When a PoP was last heard again, and told at once how we are."""
 
@@ -87,7 +87,7 @@ class Membership:
             raise NotBriefed(f"The session of this ek_ key has not come from the directory: {AGAIN}.")
         return session
 
-    async def _take(self, message: Message) -> None:
+    async def _take(self, message: BusMessage) -> None:
         if message.subject == subjects.briefing_to(self._pop):
             brief = msgspec.json.decode(message.data, type=Briefing)
             await self._briefings.put(brief.tenant, brief.call, bytes(brief.session))
@@ -99,9 +99,9 @@ class Membership:
             if message.subject == subjects.report_of(pop):
                 self._heard(pop, decoded(message.data))
             else:
-                self._view.left(pop, msgspec.json.decode(message.data, type=subjects.Goodbye).epoch)
+                self._view.left(pop, msgspec.json.decode(message.data, type=subjects.PopGoodbye).epoch)
 
-    def _heard(self, pop: str, report: Report) -> None:
+    def _heard(self, pop: str, report: PopReport) -> None:
         """A PoP that was silent has perhaps been cut off, with directories that miss us as we missed it: they are told
         as soon as the way is there again."""
         now = self._clock()

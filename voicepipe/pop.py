@@ -12,9 +12,8 @@ from functools import partial
 import msgspec
 
 from voicepipe import call_ids, descriptors, memory
-from voicepipe.admission import Admission, Calls, Turn, engines_ms, is_broken
+from voicepipe.admission import Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
 from voicepipe.agent import Agent, CallSettings
-from voicepipe.bus import on_bus
 from voicepipe.call.call import Call
 from voicepipe.call.control import Control
 from voicepipe.call.first_words import get_to_know
@@ -23,6 +22,7 @@ from voicepipe.call_api import CallControl, Observer, Refusal, Seat, Tenant
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, no_voice, open_agents
 from voicepipe.config.credentials import keys, operator_key
+from voicepipe.configured_bus import on_bus
 from voicepipe.directory.bus import Bus
 from voicepipe.directory.report import Condition
 from voicepipe.engines.base import Answering, Choosy, Engines, Lends
@@ -234,7 +234,7 @@ class Pop:
             mine, all_calls = mine - (leaving.owner == tenant.name), all_calls - 1
         if all_calls >= self.config.pop.slots:
             raise PopFull(f"All {self.config.pop.slots} slots of this PoP are taken; try again later, or another PoP.")
-        if (predicted := self._predicted_ms(tenant.name, Calls(all_calls, mine))) > (
+        if (predicted := self._predicted_ms(tenant.name, CallCounts(all_calls, mine))) > (
             budget := self.config.pop.budget_ms
         ):
             raise PopLate(
@@ -261,9 +261,9 @@ class Pop:
     @property
     def predicted_ms(self) -> float:
         """Turn latency, 95th percentile, that one more call would bring, of somebody who has none."""
-        return self._predicted_ms(None, Calls(self.calls, 0))
+        return self._predicted_ms(None, CallCounts(self.calls, 0))
 
-    def _predicted_ms(self, tenant: str | None, calls: Calls) -> float:
+    def _predicted_ms(self, tenant: str | None, calls: CallCounts) -> float:
         return self._admission.predicted_ms(time.monotonic(), calls, tenant)
 
     def note(self, tenant: str, call_id: str, event: CallEvent) -> None:
@@ -271,8 +271,8 @@ class Pop:
         if isinstance(event, ReplyDone):
             took_ms = engines_ms(event, max(self.config.ladder.fallback_ms, self.config.pop.budget_ms))
             if took_ms is not None:
-                turn = Turn(time.monotonic(), tenant, call_id, took_ms, is_broken(event))
-                self._admission.note(turn, Calls(self.calls, self._calls.get(tenant, 0)))
+                turn = AnsweredTurn(time.monotonic(), tenant, call_id, took_ms, is_broken(event))
+                self._admission.note(turn, CallCounts(self.calls, self._calls.get(tenant, 0)))
 
     def health(self) -> Health:
         now = time.monotonic()

@@ -42,7 +42,7 @@ _booked: "OrderedDict[str, Booking]" = OrderedDict()
 """By the digits of the telephone number; the oldest go first."""
 
 
-class Problem(Exception):
+class BadArgument(Exception):
     """Which argument will not do, and why."""
 
     def __init__(self, about: str, problem: str) -> None:
@@ -54,7 +54,7 @@ def check_table(people: int = 0, day: str = "", time: str = "") -> str:
     """Whether there can be a table, as far as it is known what is wanted."""
     try:
         _checked(people or 1, day, time)
-    except Problem as problem:
+    except BadArgument as problem:
         return problem.answer
     return json.dumps({"free": True})
 
@@ -63,10 +63,10 @@ def book_table(people: int, day: str, time: str, name: str = "", phone: str = ""
     """Book it. A second booking under the same telephone number replaces the first."""
     try:
         when = _checked(people, day, time)
-    except Problem as problem:
+    except BadArgument as problem:
         return problem.answer
     if when is None:
-        return Problem("day", "I am not sure which day that is.").answer
+        return BadArgument("day", "I am not sure which day that is.").answer
     if phone:
         _booked[_digits(phone)] = Booking(people, when, time, name)
         if len(_booked) > MOST_BOOKINGS:
@@ -79,7 +79,7 @@ def find_booking(phone: str) -> str:
     """What is booked under this telephone number."""
     found = _booked.get(_digits(phone))
     if not found:
-        return Problem("phone", "I find no booking under that number.").answer
+        return BadArgument("phone", "I find no booking under that number.").answer
     return json.dumps({"people": found.people, "day": _named(found.day), "time": found.time, "name": found.name})
 
 
@@ -103,27 +103,27 @@ def _checked(people: int, day: str, time: str) -> date | None:
     """The date that is meant, if it is known. Raises Problem."""
     now = clock()
     if people < 1:
-        raise Problem("people", "That is nobody.")
+        raise BadArgument("people", "That is nobody.")
     if people > MOST_GUESTS:
-        raise Problem("people", "For more than eight, a colleague will plan it with you: just ask for a person.")
+        raise BadArgument("people", "For more than eight, a colleague will plan it with you: just ask for a person.")
     when = _date(day, now.date()) if day else None
     if day and not when:
-        raise Problem("day", "I am not sure which day that is.")
+        raise BadArgument("day", "I am not sure which day that is.")
     if when and when < now.date():
-        raise Problem("day", "That day is over.")
+        raise BadArgument("day", "That day is over.")
     if when and when.weekday() == CLOSED:
-        raise Problem("day", "On Mondays we are closed.")
+        raise BadArgument("day", "On Mondays we are closed.")
     if when and (when.month, when.day) == (12, 24):
-        raise Problem("day", "On Christmas Eve we are closed.")
+        raise BadArgument("day", "On Christmas Eve we are closed.")
     at = _time(time) if time else None
     if time and not at:
-        raise Problem("time", "I am not sure which time that is.")
+        raise BadArgument("time", "I am not sure which time that is.")
     if at and not OPENS <= at <= LAST:
-        raise Problem("time", "We have tables from noon to half past nine.")
+        raise BadArgument("time", "We have tables from noon to half past nine.")
     if when and at and datetime.combine(when, at) < now and day.lower() in WEEKDAYS:
         when += timedelta(7)  # Who says "Friday" on a Friday evening means the next one.
     if when and at and datetime.combine(when, at) < now:
-        raise Problem("time", "That time is over.")
+        raise BadArgument("time", "That time is over.")
     return when
 
 

@@ -18,7 +18,7 @@ async def run(target: Target, seconds: float) -> None:
         if placed is None:
             return
         peer, number = placed.transport, 0
-        report = rtcp.Report(1, 0.5, 9, 9, 9, 9, 0.1)
+        report = rtcp.RtcpReport(1, 0.5, 9, 9, 9, 9, 0.1)
         async for tick in paced(seconds):
             for _ in range(EACH):
                 number += 2 if number % 2000 == 5 else 1  # one that never comes, and masses behind it

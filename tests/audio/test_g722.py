@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voicepipe.audio import BLOCK, RATE, Pcm, dbfs
-from voicepipe.audio.g722 import Decoder, Encoder
+from voicepipe.audio.g722 import G722Decoder, G722Encoder
 
 
 def there_and_back(pcm: Pcm) -> Pcm:
-    encode, decode = Encoder(), Decoder()
+    encode, decode = G722Encoder(), G722Decoder()
     return np.concatenate([decode(encode(block)) for block in pcm.reshape(-1, BLOCK)])
 
 
@@ -29,10 +29,10 @@ def test_a_tone_keeps_its_pitch_its_level_and_its_place(pitch: int) -> None:
 
 def test_20_ms_take_160_bytes_and_silence_stays_silent() -> None:
     silence = np.zeros(50 * BLOCK, np.int16)
-    assert len(Encoder()(silence[:BLOCK])) == 160
+    assert len(G722Encoder()(silence[:BLOCK])) == 160
     assert dbfs(there_and_back(silence)) < -75
 
 
 @given(st.binary(max_size=400))
 def test_any_bytes_are_sound(data: bytes) -> None:
-    assert Decoder()(data).size == 2 * len(data)
+    assert G722Decoder()(data).size == 2 * len(data)

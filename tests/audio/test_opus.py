@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voicepipe.audio import RATE, Pcm, dbfs
-from voicepipe.audio.opus import Decoder, Encoder, OpusError, alive
+from voicepipe.audio.opus import OpusDecoder, OpusEncoder, OpusError, alive
 
 
 def tone(rate: int, seconds: float = 1.0) -> Pcm:
@@ -14,13 +14,13 @@ def tone(rate: int, seconds: float = 1.0) -> Pcm:
 
 
 def payloads(rate: int) -> list[bytes]:
-    encode = Encoder(rate)
+    encode = OpusEncoder(rate)
     return [encode(block) for block in tone(rate).reshape(-1, rate // 50)]
 
 
 @pytest.mark.parametrize("rate", [8000, 16000, 24000, 48000])
 def test_a_tone_keeps_its_pitch_its_level_and_its_place(rate: int) -> None:
-    decode = Decoder()
+    decode = OpusDecoder()
     heard = np.concatenate([decode(payload) for payload in payloads(rate)])
     assert heard.size == RATE
     settled = heard[RATE // 10 :]
@@ -32,13 +32,13 @@ def test_a_tone_keeps_its_pitch_its_level_and_its_place(rate: int) -> None:
 
 
 def test_silence_takes_next_to_nothing() -> None:
-    encode = Encoder(24_000)
+    encode = OpusEncoder(24_000)
     sizes = [len(encode(np.zeros(480, np.int16))) for _ in range(50)]
     assert max(sizes[5:]) < 10
 
 
 def test_a_lost_packet_sounds_like_the_one_before() -> None:
-    decode = Decoder()
+    decode = OpusDecoder()
     first, second, *_ = payloads(24_000)[10:]
     decode(first)
     decode(second)
@@ -48,7 +48,7 @@ def test_a_lost_packet_sounds_like_the_one_before() -> None:
 
 
 def test_made_up_sound_has_a_length_that_opus_has() -> None:
-    decode = Decoder()
+    decode = OpusDecoder()
     decode(payloads(24_000)[0])
     assert [decode.conceal(samples).size for samples in (1, 39, 41, 333, 10**6)] == [40, 40, 40, 320, 1920]
 
@@ -56,21 +56,21 @@ def test_made_up_sound_has_a_length_that_opus_has() -> None:
 @given(st.binary(max_size=200))
 def test_any_bytes_are_sound_or_an_error(data: bytes) -> None:
     try:
-        assert Decoder()(data).size <= RATE * 120 // 1000
+        assert OpusDecoder()(data).size <= RATE * 120 // 1000
     except OpusError as error:
         assert "Opus" in str(error)
 
 
 def test_a_rate_that_opus_lacks() -> None:
     with pytest.raises(ValueError, match="22050 Hz"):
-        Encoder(22_050)
+        OpusEncoder(22_050)
     with pytest.raises(ValueError, match="no Opus frame"):
-        Encoder(24_000)(np.zeros(441, np.int16))
+        OpusEncoder(24_000)(np.zeros(441, np.int16))
 
 
 def test_coders_are_counted_while_there_are_any() -> None:
     before = alive()
-    pair = Encoder(24_000), Decoder()
+    pair = OpusEncoder(24_000), OpusDecoder()
     assert alive() == before + 2
     del pair
     assert alive() == before

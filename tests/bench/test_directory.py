@@ -11,11 +11,11 @@ from rich.console import Console
 
 from voicepipe.bench.directory import fleet, placement, resolve, setup, wan
 from voicepipe.bench.directory.cities import CALLERS, POPS
-from voicepipe.bench.directory.load import Answers, Generator, Load
+from voicepipe.bench.directory.load import Answers, Generator, RequestLoad
 from voicepipe.bench.directory.placement_report import (
-    Placed,
+    PlacementCall,
+    PlacementTurn,
     PopThen,
-    Turn,
     behind_ms,
     best_ms,
     errors,
@@ -73,7 +73,7 @@ async def test_every_request_is_counted_by_what_became_of_it() -> None:
     short = b'HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n"token":'
     refused = b"HTTP/1.1 429 Too Many\r\ncontent-length: 0\r\n\r\n"
     async with answering(fine, refused, b"", short, fine) as port:
-        seen = await Generator(Load("127.0.0.1", port, "key", 100, 0.2, 1, ("a", "b", "c", "d"))).run()
+        seen = await Generator(RequestLoad("127.0.0.1", port, "key", 100, 0.2, 1, ("a", "b", "c", "d"))).run()
     assert (seen.asked, len(seen.times), seen.statuses, seen.short, seen.lost) == (20, 17, {429: 1}, 1, 1)
     assert len(seen.late) == 20 and seen.times == sorted(seen.times)
     assert seen.connections > 1, "the one that was hung up on is replaced"
@@ -146,15 +146,15 @@ def then(pop: str, near_ms: float, *, has_room: bool = True, in_budget: bool = T
 
 def test_the_best_pop_is_the_nearest_of_those_that_may_take_the_call() -> None:
     full, late, near = then("a", 50, has_room=False), then("b", 60, in_budget=False), then("c", 70)
-    assert best_ms(Placed("x", [full, late, near])) == 70
-    assert best_ms(Placed("x", [full, late, then("far", 200)])) == 60, "none is in time: the nearest with room"
-    assert best_ms(Placed("x", [full])) is None
-    assert behind_ms(Placed("x", [near, then("d", 85)], "d")) == 15
-    assert behind_ms(Placed("x", [near], "")) is None
+    assert best_ms(PlacementCall("x", [full, late, near])) == 70
+    assert best_ms(PlacementCall("x", [full, late, then("far", 200)])) == 60, "none is in time: the nearest with room"
+    assert best_ms(PlacementCall("x", [full])) is None
+    assert behind_ms(PlacementCall("x", [near, then("d", 85)], "d")) == 15
+    assert behind_ms(PlacementCall("x", [near], "")) is None
 
 
 def test_the_estimate_is_compared_with_what_was_heard_and_with_its_parts() -> None:
-    turn = Turn("a", reckoned_ms=240.0, gap_ms=180.0, latency_ms=148.0, true_ms=30.0, taken_ms=32.0)
+    turn = PlacementTurn("a", reckoned_ms=240.0, gap_ms=180.0, latency_ms=148.0, true_ms=30.0, taken_ms=32.0)
     assert {name: values[0] for name, values in errors([turn]).items()} == {
         "reckoned - heard": 20.0,
         "reckoned - heard gap (without playout)": 60.0,
@@ -162,8 +162,8 @@ def test_the_estimate_is_compared_with_what_was_heard_and_with_its_parts() -> No
         "round trip taken - on the wire": 2.0,
         "heard gap - turn latency - round trip": 2.0,
     }
-    good = Placed("berlin", [then("a", 70)], "a", turns=[turn], tries=1)
-    far = Placed("berlin", [then("a", 70, load=1.0), then("b", 90)], "b", failure="it is full")
+    good = PlacementCall("berlin", [then("a", 70)], "a", turns=[turn], tries=1)
+    far = PlacementCall("berlin", [then("a", 70, load=1.0), then("b", 90)], "b", failure="it is full")
     assert not show([good, far], "NATS", console := printed())
     for part in ("1 of 2 calls (50.0%)", "1 went elsewhere", "1 x it is full", "missed:", "a 1, b 1"):
         assert part in text(console)
@@ -172,10 +172,10 @@ def test_the_estimate_is_compared_with_what_was_heard_and_with_its_parts() -> No
 
 def test_a_call_goes_astray_that_is_refused_turned_away_or_not_answered() -> None:
     near = [then("a", 70)]
-    assert misses(Placed("x", near, "a", tries=1)) is False
-    assert misses(Placed("x", near, "a", tries=2)), "the first candidate turned it away"
-    assert misses(Placed("x", near, failure="refused")), "though a PoP had room"
-    assert misses(Placed("x", [then("a", 70, has_room=False)], failure="refused")) is None
+    assert misses(PlacementCall("x", near, "a", tries=1)) is False
+    assert misses(PlacementCall("x", near, "a", tries=2)), "the first candidate turned it away"
+    assert misses(PlacementCall("x", near, failure="refused")), "though a PoP had room"
+    assert misses(PlacementCall("x", [then("a", 70, has_room=False)], failure="refused")) is None
     assert worst_ms([], "reckoned - heard", missing=1) == float("inf")
 
 

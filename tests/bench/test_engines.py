@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from voicepipe.bench.engines import figures
-from voicepipe.bench.engines.figures import Result, Samples, percentile
+from voicepipe.bench.engines.figures import FiguresResult, Samples, percentile
 from voicepipe.bench.engines.load import LATER, PASSES_A_SECOND, PHRASES, TRAFFIC, schedule
-from voicepipe.bench.engines.play import Engines, capacity, play
+from voicepipe.bench.engines.play import PlayedEngines, capacity, play
 from voicepipe.bench.engines.readings import Readings
-from voicepipe.bench.engines.report import Report
+from voicepipe.bench.engines.report import BenchReport
 from voicepipe.bench.engines.standins.streaming import __main__ as streaming
 from voicepipe.commands.cli import main
 from voicepipe.prediction import latency_ms
@@ -87,7 +87,7 @@ async def test_what_the_engine_raises_is_heard() -> None:
 
     readings = Readings("test", 0, read)
     with pytest.raises(RuntimeError, match="out of memory"):
-        await play(Engines(asr=readings), calls=1, seconds=5, seed=1)
+        await play(PlayedEngines(asr=readings), calls=1, seconds=5, seed=1)
     readings.close()
 
 
@@ -142,7 +142,7 @@ class Instant:
 
 async def test_a_run_times_every_stage_of_every_turn() -> None:
     instant = Instant()
-    samples = await play(Engines(instant, instant, instant), calls=2, seconds=2, seed=1)
+    samples = await play(PlayedEngines(instant, instant, instant), calls=2, seconds=2, seed=1)
     assert samples.turns > 1 and samples.unanswered == 0 and samples.dropped == 0
     assert set(samples.times) == {*figures.STAGES, *figures.TURN}
     assert {len(samples.times[name]) for name in (figures.LLM_TOKEN, figures.COMPUTE)} == {samples.turns}
@@ -157,7 +157,7 @@ def test_a_reply_is_as_long_as_the_plan_reckons() -> None:
 
 
 async def test_a_stage_by_itself_is_not_a_turn() -> None:
-    for alone in (Engines(asr=Instant()), Engines(llm=Instant()), Engines(tts=Instant())):
+    for alone in (PlayedEngines(asr=Instant()), PlayedEngines(llm=Instant()), PlayedEngines(tts=Instant())):
         samples = await play(alone, calls=2, seconds=1, seed=1)
         assert samples.turns and not samples.unanswered
         assert figures.COMPUTE not in samples.times
@@ -165,9 +165,9 @@ async def test_a_stage_by_itself_is_not_a_turn() -> None:
 
 def test_the_report() -> None:
     together = Samples({figures.ASR_FINAL: [8.0, 10.0], figures.COMPUTE: [120.0]}, partials=20, dropped=5, turns=2)
-    results = [Result(1, together, Samples({figures.ASR_FINAL: [7.0]}), 40.2, 31.0)]
+    results = [FiguresResult(1, together, Samples({figures.ASR_FINAL: [7.0]}), 40.2, 31.0)]
     instant = {"llm": "instant"}
-    report = Report("a GPU", {"torch": "2.11.0"}, instant, {"llm": 1_500_000_000}, 30.0, results)
+    report = BenchReport("a GPU", {"torch": "2.11.0"}, instant, {"llm": 1_500_000_000}, 30.0, results)
     lines = report.markdown().splitlines()
     assert lines[0] == "a GPU. LLM: instant, 1.50 B weights. torch 2.11.0."
     assert "| | alone | 1 call |" in [line.replace("|  |", "| |") for line in lines]

@@ -21,7 +21,7 @@ from voicepipe.commands.runtime import url
 from voicepipe.config import HttpConfig
 from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.demo.cities import CITIES
-from voicepipe.demo.fleet import standing
+from voicepipe.demo.demo_fleet import standing
 
 pytestmark = pytest.mark.e2e
 

@@ -29,7 +29,7 @@ def main() -> int:
     from voicepipe.engines import espeak, sphinx_decoder
 
     hangs(espeak._Library, "synthesize", switches, "voice-hangs")
-    hangs(sphinx_decoder.Decoder, "feed", switches, "recogniser-hangs")
+    hangs(sphinx_decoder.SphinxDecoder, "feed", switches, "recogniser-hangs")
     fails(espeak._Library, "synthesize", switches, "voice-fails")
     slow(espeak._Library, "synthesize", switches, "voice-slow")
     threading.Thread(target=fill_disk, args=(switches,), daemon=True).start()

@@ -89,7 +89,7 @@ def test_a_call_hangs_until_its_switch_is_off(tmp_path: Path) -> None:
 
 
 def test_what_is_broken_in_our_code_is_there() -> None:
-    assert callable(espeak._Library.synthesize) and callable(sphinx_decoder.Decoder.feed)
+    assert callable(espeak._Library.synthesize) and callable(sphinx_decoder.SphinxDecoder.feed)
 
 
 def test_the_model_answers_as_its_switches_say(tmp_path: Path) -> None:

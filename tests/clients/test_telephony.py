@@ -9,9 +9,9 @@ import pytest
 
 from tests.clients.test_clients import PYTHON, ROOT
 from tests.ingress.fake_pop import tone
-from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, Dialect, Media, Sound
+from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, Dialect, SoundFormat, StreamMedia
 
-PCMU = Sound("pcmu", 8000)
+PCMU = SoundFormat("pcmu", 8000)
 STREAMS = {"twilio": "MZ1", "telnyx": "S1"}
 PCM = tone(160, 8000)
 
@@ -44,6 +44,6 @@ def test_both_sides_say_the_same(dialect: Dialect) -> None:
     assert np.array_equal(heard, PCMU.decode(PCMU.encode(PCM)))
     assert marked is None, "marks are none of Pipecat's business, and do it no harm"
     said = dialect.read(json.dumps(theirs))
-    assert said and isinstance(said[1], Media) and said[1].payload == PCMU.encode(PCM)
+    assert said and isinstance(said[1], StreamMedia) and said[1].payload == PCMU.encode(PCM)
     read = dialect.read(json.dumps(key))
     assert read and read[1] == (pressed,)

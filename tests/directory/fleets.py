@@ -20,7 +20,7 @@ from voicepipe.directory.bus import Bus, MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.references import References
 from voicepipe.directory.tokens import Signer
-from voicepipe.directory_server.http import app, reaching_pops
+from voicepipe.directory_server.directory_http import app, reaching_pops
 from voicepipe.directory_server.relay import MESSAGE_BYTES
 from voicepipe.fleet_keys import key_id
 from voicepipe.ingress import server

@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from voicepipe.directory.report import Condition, Report
-from voicepipe.directory.view import Seen
+from voicepipe.directory.report import Condition, PopReport
+from voicepipe.directory.view import SeenPop
 from voicepipe.places import Place
 
 FRANKFURT, LONDON, VIRGINIA, TOKYO = Place(50.1, 8.7), Place(51.5, -0.1), Place(39.0, -77.5), Place(35.7, 139.7)
@@ -29,14 +29,14 @@ def condition(**changes: Any) -> Condition:
     return msgspec.structs.replace(idle, **changes)
 
 
-def report(seq: int = 0, *, epoch: int = 1_700_000_000_000, begun: tuple[str, ...] = (), **changes: Any) -> Report:
+def report(seq: int = 0, *, epoch: int = 1_700_000_000_000, begun: tuple[str, ...] = (), **changes: Any) -> PopReport:
     """The n-th of its run was made after n seconds."""
-    return Report(
+    return PopReport(
         epoch=epoch, seq=seq, uptime_s=float(seq), clock_s=epoch / 1000 + seq, condition=condition(**changes),
         begun=begun,
     )  # fmt: skip
 
 
-def seen(pop: str, *, age_s: float = 0.5, pending: int = 0, silent: bool = False, **changes: Any) -> Seen:
+def seen(pop: str, *, age_s: float = 0.5, pending: int = 0, silent: bool = False, **changes: Any) -> SeenPop:
     """A PoP as a view has it."""
-    return Seen(pop, report(**changes), age_s, pending, silent)
+    return SeenPop(pop, report(**changes), age_s, pending, silent)

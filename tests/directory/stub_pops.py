@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 
 from tests.directory.fleets import SIGNER, Served, served
 from tests.directory.reports import FRANKFURT, LONDON, report
-from voicepipe.directory.bus import MemoryBus, Message
+from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.report import encoded
 
@@ -134,4 +134,4 @@ async def directory_of(*answers: Answer, **changes: Any) -> AsyncIterator[tuple[
 
 def tell(directory: Directory, pop: str, seq: int = 0, **changes: Any) -> None:
     """A PoP reports."""
-    directory.take(Message(f"vp.pop.{pop}.report", encoded(report(seq, **changes))))
+    directory.take(BusMessage(f"vp.pop.{pop}.report", encoded(report(seq, **changes))))

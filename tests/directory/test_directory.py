@@ -13,18 +13,18 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.directory.reports import FRANKFURT, LONDON, VIRGINIA, condition, report
 from voicepipe.call_api import Grant
-from voicepipe.directory.bus import MemoryBus, Message
+from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.report import Condition, encoded
 from voicepipe.directory.reporter import Reporter
-from voicepipe.directory.router import Wanted
-from voicepipe.directory.tokens import Gate, Signer, audience
+from voicepipe.directory.router import WantedCall
+from voicepipe.directory.tokens import Signer, TokenGate, audience
 from voicepipe.directory.view import LEASE_S, PENDING_S
 from voicepipe.errors import NoPop, Refused
 
 pytestmark = pytest.mark.virtual_time
 SIGNER = Signer("k", Ed25519PrivateKey.generate())
-WANTED = Wanted(kind="websocket", place=FRANKFURT)
+WANTED = WantedCall(kind="websocket", place=FRANKFURT)
 GRANT = Grant(id="", tenant="acme")
 SOON_S = 0.01
 
@@ -40,7 +40,7 @@ class FakePop:
             return 1_800_000_000 + clock_off_s + now()
 
         self.reporter = Reporter(bus, name, lambda: self.condition, now, clock, Random(name))
-        self.gate = Gate(audience(name, self.reporter.epoch), {"k": SIGNER.key.public_key()}, clock)
+        self.gate = TokenGate(audience(name, self.reporter.epoch), {"k": SIGNER.key.public_key()}, clock)
 
     def takes(self, token: str) -> None:
         """Raises Refused."""
@@ -90,7 +90,7 @@ async def test_an_order_that_nobody_hears_is_refused() -> None:
     """It was told as given while the directory had lost its bus."""
     bus = MemoryBus()
     directory = Directory(bus, Signer("k", Ed25519PrivateKey.generate()), clock=lambda: 1000.0)
-    directory.take(Message("vp.pop.fra.report", encoded(report())))
+    directory.take(BusMessage("vp.pop.fra.report", encoded(report())))
     bus.is_connected = lambda: False  # type: ignore[method-assign]
     assert [seen.pop for seen in directory.pops()] == ["fra"]
     with pytest.raises(NoPop, match="lost the bus"):
@@ -223,7 +223,7 @@ async def test_a_hundred_callers_at_once_get_every_place_that_there_is(seed: int
         tried: set[str] = set()
         while True:
             try:
-                wanted = Wanted(kind="websocket", place=FRANKFURT, tried=frozenset(tried))
+                wanted = WantedCall(kind="websocket", place=FRANKFURT, tried=frozenset(tried))
                 placement = await directory.place(wanted, GRANT)
             except NoPop:
                 ends["refused"] += 1
@@ -260,5 +260,5 @@ async def test_a_bus_that_is_cut_is_told() -> None:
 
 async def test_messages_about_pops_without_a_proper_name_are_passed_over() -> None:
     directory = Directory(MemoryBus(), SIGNER)
-    directory.take(Message("vp.pop.FRA.report", b"{}"))
+    directory.take(BusMessage("vp.pop.FRA.report", b"{}"))
     assert directory.pops() == []

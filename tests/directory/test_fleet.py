@@ -15,7 +15,7 @@ from tests.ingress.fake_pop import OPERATOR_KEY
 from tests.ingress.webrtc.peer import Peer
 from tests.waiting import until
 from voicepipe.call_api import Grant
-from voicepipe.directory.router import Wanted
+from voicepipe.directory.router import WantedCall
 from voicepipe.errors import ConfigError
 from voicepipe.fleet_keys import public_key as read_public_key
 from voicepipe.fleet_keys import signer
@@ -31,7 +31,7 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 GRANT = Grant(id="", tenant="acme", slots=5)
-WANTED = Wanted(kind="websocket")
+WANTED = WantedCall(kind="websocket")
 
 
 async def opened(url: str, **options: Any) -> Any:
@@ -94,7 +94,7 @@ async def test_a_token_begins_the_kind_of_call_that_it_was_made_for(public: str)
 
 async def test_who_called_with_a_token_hangs_up_with_it_and_nobody_elses_call(public: str) -> None:
     async with asyncio.timeout(LONG_S), fleet(settings("fra", public, FRANKFURT)) as (directory, (pop,)):
-        offers = [(await directory.place(Wanted(kind="webrtc"), GRANT)).offers[0] for _ in range(2)]
+        offers = [(await directory.place(WantedCall(kind="webrtc"), GRANT)).offers[0] for _ in range(2)]
         mine, other = ({"Authorization": f"Bearer {offer.token}"} for offer in offers)
         peer = Peer()
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{pop.config.http.port}") as client:
@@ -116,7 +116,7 @@ async def test_who_called_with_a_token_hangs_up_with_it_and_nobody_elses_call(pu
 async def test_the_tokens_of_one_ek_key_end_only_their_own_calls(public: str) -> None:
     held = msgspec.structs.replace(GRANT, holder="ek_1", agent="front-desk")
     async with asyncio.timeout(LONG_S), fleet(settings("fra", public, FRANKFURT)) as (directory, (pop,)):
-        offers = [(await directory.place(Wanted(kind="webrtc"), held)).offers[0] for _ in range(2)]
+        offers = [(await directory.place(WantedCall(kind="webrtc"), held)).offers[0] for _ in range(2)]
         mine, other = ({"Authorization": f"Bearer {offer.token}"} for offer in offers)
         peer = Peer()
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{pop.config.http.port}") as client:
@@ -144,7 +144,7 @@ async def test_only_a_token_may_stand_in_an_address(public: str, monkeypatch: py
 async def test_a_pop_that_drains_is_left_out_at_once(public: str) -> None:
     fra, lhr = settings("fra", public, FRANKFURT), settings("lhr", public, LONDON)
     async with asyncio.timeout(LONG_S), fleet(fra, lhr) as (directory, (first, _)):
-        wanted = Wanted(kind="websocket", place=place_of(fra.fleet.place))
+        wanted = WantedCall(kind="websocket", place=place_of(fra.fleet.place))
         assert (await directory.place(wanted, GRANT)).offers[0].pop == "fra"
         draining = asyncio.create_task(first.drain())
         await until(lambda: all(seen.condition.status == "draining" for seen in directory.pops() if seen.pop == "fra"))

@@ -12,12 +12,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.directory.reports import FRANKFURT, LONDON, VIRGINIA, report
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection, DirectoryTenant
-from voicepipe.directory.bus import MemoryBus, Message
+from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.references import References
 from voicepipe.directory.report import encoded
-from voicepipe.directory.tokens import Gate, Signer, audience
-from voicepipe.directory_server.http import app
+from voicepipe.directory.tokens import Signer, TokenGate, audience
+from voicepipe.directory_server.directory_http import app
 from voicepipe.tenants import Tenants
 
 KEY = Ed25519PrivateKey.generate()
@@ -27,8 +27,8 @@ CONFIG = DirectoryConfig(directory=DirectorySection(place=(50.1, 8.7)), tenants=
 EPOCH = 1_700_000_000_000
 
 
-def told(pop: str, **changes: Any) -> Message:
-    return Message(f"vp.pop.{pop}.report", encoded(report(**changes)))
+def told(pop: str, **changes: Any) -> BusMessage:
+    return BusMessage(f"vp.pop.{pop}.report", encoded(report(**changes)))
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ async def test_a_caller_is_told_where_to_call_with_a_token_for_each_place(client
     assert said["degraded"] is False
     assert said["expires_in"] == 60
     assert answer.headers["cache-control"] == "no-store"
-    gate = Gate(audience("fra", EPOCH), {"k": KEY.public_key()}, lambda: EPOCH / 1000)
+    gate = TokenGate(audience("fra", EPOCH), {"k": KEY.public_key()}, lambda: EPOCH / 1000)
     grant = gate.read(said["candidates"][0]["token"])
     assert (grant.id, grant.tenant, grant.agents, grant.slots) == (said["call_id"], "acme", ("front-desk",), 3)
 
@@ -69,7 +69,7 @@ async def test_a_caller_is_told_where_to_call_with_a_token_for_each_place(client
 async def test_a_token_allows_what_was_asked_for_and_no_more(client: httpx.AsyncClient, directory: Directory) -> None:
     both = {"front-desk": "en", "clinic": "en"}
     directory.take(told("fra", place=FRANKFURT, agents=both, seq=9))
-    gate = Gate(audience("fra", EPOCH), {"k": KEY.public_key()}, lambda: EPOCH / 1000)
+    gate = TokenGate(audience("fra", EPOCH), {"k": KEY.public_key()}, lambda: EPOCH / 1000)
     asked = {"kind": "webrtc", "require": {"agent": "clinic"}}
     answer = await client.post("/v1/calls", json=asked, headers={"Authorization": "Bearer k-clinic"})
     grant = gate.read(answer.json()["candidates"][0]["token"])
@@ -108,7 +108,7 @@ async def test_a_tenants_zone_holds_whatever_the_caller_asks_for(
     elsewhere = await client.post("/v1/calls", json={"require": {"zone": "us"}}, headers=headers)
     assert elsewhere.status_code == 400, "to come again would not help"
     assert "'eu'" in elsewhere.json()["error"]["message"] and "'us'" in elsewhere.json()["error"]["message"]
-    directory.take(Message("vp.pop.fra.bye", b'{"epoch": %d}' % EPOCH))
+    directory.take(BusMessage("vp.pop.fra.bye", b'{"epoch": %d}' % EPOCH))
     refused = await client.post("/v1/calls", json={"place": {"latitude": 50, "longitude": 8}}, headers=headers)
     assert refused.status_code == 503
     assert refused.headers["retry-after"]
@@ -150,7 +150,7 @@ async def test_a_directory_without_pops_or_without_its_bus_is_not_ready(client: 
                                                                         directory: Directory) -> None:  # fmt: skip
     assert (await client.get("/readyz")).json() == {"status": "ok", "pops": 3, "relayed": 0}
     for pop in ("fra", "lhr", "iad"):
-        directory.take(Message(f"vp.pop.{pop}.bye", b'{"epoch": %d}' % EPOCH))
+        directory.take(BusMessage(f"vp.pop.{pop}.bye", b'{"epoch": %d}' % EPOCH))
     answer = await client.get("/readyz")
     assert (answer.status_code, answer.json()["status"]) == (503, "no_pops")
     directory._bus.is_connected = lambda: False  # type: ignore[method-assign]

@@ -24,7 +24,7 @@ from voicepipe.config.fleet_config import FleetConfig
 from voicepipe.directory import briefings
 from voicepipe.directory.briefings import Briefings
 from voicepipe.directory.router import others
-from voicepipe.directory.view import Seen
+from voicepipe.directory.view import SeenPop
 from voicepipe.errors import (
     CallFull,
     ConfigError,
@@ -43,7 +43,7 @@ from voicepipe.ingress.doors import Doors
 from voicepipe.ingress.http import app
 from voicepipe.ingress.keys import Secrets
 from voicepipe.ingress.local import API, LocalOnly, check_exposure
-from voicepipe.ingress.telephony.http import Providers
+from voicepipe.ingress.telephony.telephony_http import Providers
 from voicepipe.places import Place
 from voicepipe.rtp.transport import Network
 
@@ -169,8 +169,8 @@ def test_others_are_named_wherever_room_is_what_is_missing(error: Refused, named
     assert said.get("alternates") == ([{"pop": "lhr", "url": "https://lhr.example"}] if named else None)
 
 
-def seen(pop: str, **changes: Any) -> Seen:
-    return Seen(pop, msgspec.structs.replace(report(), condition=condition(**changes)), age_s=0.1, pending=0)
+def seen(pop: str, **changes: Any) -> SeenPop:
+    return SeenPop(pop, msgspec.structs.replace(report(), condition=condition(**changes)), age_s=0.1, pending=0)
 
 
 def test_alternates_are_the_nearest_that_have_room_within_the_zone() -> None:

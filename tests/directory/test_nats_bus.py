@@ -10,7 +10,7 @@ import pytest
 from tests.directory.nats_server import PERMISSIONS, NatsServer, nats_server, needs_nats
 from tests.waiting import until
 from voicepipe.config.fleet_config import BusConfig
-from voicepipe.directory.bus import Message
+from voicepipe.directory.bus import BusMessage
 from voicepipe.directory.nats_bus import NatsBus
 
 pytestmark = needs_nats
@@ -46,7 +46,7 @@ async def buses(*contexts: AbstractAsyncContextManager[NatsBus]) -> AsyncIterato
                 await context.__aexit__(None, None, None)
 
 
-async def heard(bus: NatsBus, speaker: NatsBus, messages: AsyncIterator[Message], subject: str) -> bytes:
+async def heard(bus: NatsBus, speaker: NatsBus, messages: AsyncIterator[BusMessage], subject: str) -> bytes:
     """The first message after a pause that may be long, since what is said while nobody listens is lost."""
     coming = asyncio.ensure_future(anext(messages))
     while not coming.done():

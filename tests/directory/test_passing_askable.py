@@ -3,14 +3,14 @@
 import pytest
 
 from tests.directory.reports import seen
-from voicepipe.directory.router import Wanted
-from voicepipe.directory.view import Seen
+from voicepipe.directory.router import WantedCall
+from voicepipe.directory.view import SeenPop
 from voicepipe.directory_server.askable import askable
 from voicepipe.errors import NoPop
 
 
-def asked(*pops: Seen, about: str = "", **wanted: object) -> list[str]:
-    return [found.pop for found in askable(pops, Wanted(kind="", **wanted), about)]  # type: ignore[arg-type]
+def asked(*pops: SeenPop, about: str = "", **wanted: object) -> list[str]:
+    return [found.pop for found in askable(pops, WantedCall(kind="", **wanted), about)]  # type: ignore[arg-type]
 
 
 def test_those_that_are_well_come_first() -> None:

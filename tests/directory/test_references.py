@@ -9,8 +9,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from voicepipe.directory import references
-from voicepipe.directory.bus import MemoryBus, Message
-from voicepipe.directory.references import SESSIONS, References, Session
+from voicepipe.directory.bus import BusMessage, MemoryBus
+from voicepipe.directory.references import SESSIONS, KeySession, References
 from voicepipe.directory.tokens import Signer
 from voicepipe.errors import TooManySecrets, Unauthorized
 
@@ -121,6 +121,6 @@ async def test_what_has_expired_is_kept_nowhere_and_taken_from_nobody() -> None:
     await kept.make("clinic", "front-desk", b"{}", (), 60)
     assert {session.tenant for session in kept._sessions.values()} == {"clinic"}
     assert kept._size.keys() == {"clinic"}
-    old = Session("e", "acme", int(clock.now), msgspec.Raw(b"{}"))
-    await kept._take(Message(SESSIONS, msgspec.json.encode(old)))
+    old = KeySession("e", "acme", int(clock.now), msgspec.Raw(b"{}"))
+    await kept._take(BusMessage(SESSIONS, msgspec.json.encode(old)))
     assert "e" not in kept._sessions

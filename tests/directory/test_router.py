@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.directory.reports import FRANKFURT, LONDON, TOKYO, VIRGINIA, seen
-from voicepipe.directory.router import BAND_MS, CANDIDATES, FARTHEST_MS, PLAYOUT_MS, Choice, Wanted, choose
-from voicepipe.directory.view import Seen
+from voicepipe.directory.router import BAND_MS, CANDIDATES, FARTHEST_MS, PLAYOUT_MS, Choice, WantedCall, choose
+from voicepipe.directory.view import SeenPop
 from voicepipe.errors import NoPop
 from voicepipe.places import Place
 
@@ -19,8 +19,8 @@ IAD, NRT = seen("iad", place=VIRGINIA, zone="us"), seen("nrt", place=TOKYO, zone
 ALL = [FRA, LHR, IAD, NRT]
 
 
-def chosen(pops: list[Seen], seed: int = 0, **asked: Any) -> Choice:
-    return choose(pops, Wanted(kind="websocket", **{"place": FRANKFURT, **asked}), Random(seed))
+def chosen(pops: list[SeenPop], seed: int = 0, **asked: Any) -> Choice:
+    return choose(pops, WantedCall(kind="websocket", **{"place": FRANKFURT, **asked}), Random(seed))
 
 
 def order(choice: Choice) -> list[str]:
@@ -104,7 +104,7 @@ def test_who_cannot_do_what_is_asked_gets_no_call(asked: dict[str, Any], said: s
 
 def test_a_kind_of_call_needs_an_address_for_it() -> None:
     with pytest.raises(NoPop, match="takes calls by 'sip'"):
-        choose(ALL, Wanted(kind="sip"), Random(0))
+        choose(ALL, WantedCall(kind="sip"), Random(0))
 
 
 def test_those_that_were_tried_are_left_out() -> None:
@@ -165,7 +165,7 @@ def test_weight_says_how_much_of_a_crowd_one_has() -> None:
     assert counts["one"] < counts["two"] / 2
 
 
-def pops(names: tuple[str, ...] = ("a", "b", "c", "d", "e", "f")) -> st.SearchStrategy[list[Seen]]:
+def pops(names: tuple[str, ...] = ("a", "b", "c", "d", "e", "f")) -> st.SearchStrategy[list[SeenPop]]:
     return st.tuples(*(st.builds(seen, st.just(name), **FIELDS) for name in names)).map(list)
 
 
@@ -184,8 +184,8 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
 
 
 @given(pops(), st.sampled_from(["", "eu"]), st.integers(0, 99))
-def test_whatever_is_known_the_choice_keeps_every_promise(known: list[Seen], zone: str, seed: int) -> None:
-    def able(one: Seen) -> bool:
+def test_whatever_is_known_the_choice_keeps_every_promise(known: list[SeenPop], zone: str, seed: int) -> None:
+    def able(one: SeenPop) -> bool:
         has_room = one.condition.calls + one.pending < one.condition.slots
         return has_room and one.condition.status in ("ok", "late") and zone in ("", one.condition.zone)
 
@@ -202,7 +202,7 @@ def test_whatever_is_known_the_choice_keeps_every_promise(known: list[Seen], zon
     assert all(able(candidate.seen) for candidate in choice.candidates)
     assert len(choice.candidates) == min(CANDIDATES, sum(map(able, known)))
     assert choice.degraded is not first.in_time
-    every = [choose([one], Wanted(kind="websocket", place=FRANKFURT), Random(0)).candidates[0] for one in known
+    every = [choose([one], WantedCall(kind="websocket", place=FRANKFURT), Random(0)).candidates[0] for one in known
              if able(one)]  # fmt: skip
     in_time = [candidate.near_ms for candidate in every if candidate.in_time]
     assert choice.degraded is not bool(in_time)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voicepipe.call_api import TOKEN, Grant
-from voicepipe.directory.tokens import LEEWAY_S, VALID_S, Gate, Signer, audience
+from voicepipe.directory.tokens import LEEWAY_S, VALID_S, Signer, TokenGate, audience
 from voicepipe.errors import Unauthorized
 
 KEY = Ed25519PrivateKey.generate()
@@ -29,8 +29,8 @@ class Clock:
         return self.now
 
 
-def gate(clock: Clock | None = None) -> Gate:
-    return Gate(audience("fra", 7), {"2026-11": KEY.public_key()}, clock or Clock())
+def gate(clock: Clock | None = None) -> TokenGate:
+    return TokenGate(audience("fra", 7), {"2026-11": KEY.public_key()}, clock or Clock())
 
 
 def signed(grant: Grant = GRANT, pop: str = "fra", epoch: int = 7, signer: Signer = SIGNER) -> str:
@@ -104,9 +104,9 @@ def test_what_was_used_is_forgotten_only_once_it_has_expired() -> None:
 def test_a_key_may_be_exchanged_while_tokens_of_the_old_one_are_about() -> None:
     new = Ed25519PrivateKey.generate()
     both = {"2026-11": KEY.public_key(), "2026-12": new.public_key()}
-    ours = Gate(audience("fra", 7), both, Clock())
+    ours = TokenGate(audience("fra", 7), both, Clock())
     assert ours.read(signed()) == ours.read(signed(signer=Signer("2026-12", new)))
-    later = Gate(audience("fra", 7), {"2026-12": new.public_key()}, Clock())
+    later = TokenGate(audience("fra", 7), {"2026-12": new.public_key()}, Clock())
     with pytest.raises(Unauthorized, match="not made by a directory"):
         later.read(signed())
 

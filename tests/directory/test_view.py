@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.directory.reports import report
-from voicepipe.directory.view import FEWEST, KNOWN_S, LEASE_S, PENDING_S, View
+from voicepipe.directory.view import FEWEST, KNOWN_S, LEASE_S, PENDING_S, FleetView
 
 
-def names(view: View, now: float) -> list[str]:
+def names(view: FleetView, now: float) -> list[str]:
     return [seen.pop for seen in view.alive(now) if not seen.silent]
 
 
-def hears(view: View, *pops: str, since: int = 0, until: int = 10) -> None:
+def hears(view: FleetView, *pops: str, since: int = 0, until: int = 10) -> None:
     """A report of each, once a second."""
     for second in range(since, until):
         for pop in pops:
@@ -21,14 +21,14 @@ def hears(view: View, *pops: str, since: int = 0, until: int = 10) -> None:
 
 
 def test_a_pop_is_alive_until_its_lease_is_over() -> None:
-    view = View()
+    view = FleetView()
     view.heard("fra", report(), 100.0)
     assert names(view, 100.0 + LEASE_S - 0.1) == ["fra"]
     assert names(view, 100.0 + LEASE_S) == []
 
 
 def test_what_one_report_overtook_does_not_count() -> None:
-    view = View()
+    view = FleetView()
     assert view.heard("fra", report(2, calls=2), 100.0)
     assert not view.heard("fra", report(1, calls=1), 100.1)
     assert view.alive(100.2)[0].condition.calls == 2
@@ -36,7 +36,7 @@ def test_what_one_report_overtook_does_not_count() -> None:
 
 def test_a_report_that_lay_about_renews_no_lease() -> None:
     """A PoP stops for ten seconds; what it had sent before comes only then. So it is after a cut of the network."""
-    view = View()
+    view = FleetView()
     hears(view, "fra", until=5)
     assert view.heard("fra", report(5), 100.0 + 15)
     assert names(view, 100.0 + 15) == []
@@ -45,7 +45,7 @@ def test_a_report_that_lay_about_renews_no_lease() -> None:
 
 
 def test_a_pop_whose_clock_stood_still_is_believed_again() -> None:
-    view = View()
+    view = FleetView()
     hears(view, "fra", until=5)
     for second in range(5, 200):
         view.heard("fra", report(second), 100.0 + second + 20)  # A virtual machine that was paused for 20 s.
@@ -53,7 +53,7 @@ def test_a_pop_whose_clock_stood_still_is_believed_again() -> None:
 
 
 def test_a_run_that_was_replaced_is_a_ghost_when_it_wakes() -> None:
-    view = View()
+    view = FleetView()
     view.heard("fra", report(7, epoch=1000, calls=9), 100.0)
     view.heard("fra", report(0, epoch=2000), 103.0)
     assert not view.heard("fra", report(8, epoch=1000, calls=9), 103.5)
@@ -61,7 +61,7 @@ def test_a_run_that_was_replaced_is_a_ghost_when_it_wakes() -> None:
 
 
 def test_a_run_whose_clock_was_set_back_is_taken_once_the_one_before_it_is_gone() -> None:
-    view = View()
+    view = FleetView()
     view.heard("fra", report(7, epoch=2000), 100.0)
     assert not view.heard("fra", report(0, epoch=1000), 101.0)
     assert view.heard("fra", report(5, epoch=1000), 100.0 + LEASE_S)
@@ -69,7 +69,7 @@ def test_a_run_whose_clock_was_set_back_is_taken_once_the_one_before_it_is_gone(
 
 
 def test_a_pop_that_says_goodbye_is_gone_at_once_and_no_other_run_of_it() -> None:
-    view = View()
+    view = FleetView()
     view.heard("fra", report(epoch=2000), 100.0)
     view.left("fra", 1000)
     assert names(view, 100.0) == ["fra"]
@@ -78,7 +78,7 @@ def test_a_pop_that_says_goodbye_is_gone_at_once_and_no_other_run_of_it() -> Non
 
 
 def test_assigned_calls_are_on_their_way_until_they_begin_or_go_elsewhere() -> None:
-    view = View()
+    view = FleetView()
     view.heard("fra", report(0), 100.0)
     for at, call in enumerate(("a", "b", "c")):
         view.assigned("fra", call, 100.0 + at / 10)
@@ -90,7 +90,7 @@ def test_assigned_calls_are_on_their_way_until_they_begin_or_go_elsewhere() -> N
 
 
 def test_pops_that_fall_silent_together_mean_that_the_directory_is_cut_off() -> None:
-    view = View()
+    view = FleetView()
     pops = ("fra", "iad", "nrt")
     hears(view, *pops)
     now = 109.0 + LEASE_S
@@ -100,7 +100,7 @@ def test_pops_that_fall_silent_together_mean_that_the_directory_is_cut_off() -> 
 
 
 def test_pops_that_fall_silent_one_after_another_are_gone() -> None:
-    view = View()
+    view = FleetView()
     for number, pop in enumerate(("fra", "iad", "nrt")):
         hears(view, pop, until=10 + 4 * number)
     now = 117.0 + LEASE_S
@@ -109,13 +109,13 @@ def test_pops_that_fall_silent_one_after_another_are_gone() -> None:
 
 
 def test_of_few_pops_none_is_presumed_to_live() -> None:
-    view = View()
+    view = FleetView()
     hears(view, *("fra", "iad")[: FEWEST - 1])
     assert view.alive(109.0 + LEASE_S) == []
 
 
 def test_one_that_died_earlier_does_not_hide_that_the_directory_is_cut_off() -> None:
-    view = View()
+    view = FleetView()
     hears(view, "lhr", until=5)
     hears(view, "fra", "iad", "nrt", until=20)
     now = 119.0 + LEASE_S
@@ -123,7 +123,7 @@ def test_one_that_died_earlier_does_not_hide_that_the_directory_is_cut_off() -> 
 
 
 def test_whoever_knows_that_the_bus_is_lost_goes_on_with_what_was_heard_last() -> None:
-    view = View()
+    view = FleetView()
     hears(view, "fra")
     now = 109.0 + LEASE_S
     assert view.alive(now) == []
@@ -137,7 +137,7 @@ steps = st.lists(st.tuples(st.sampled_from(["fra", "iad"]), st.integers(1, 3), s
 def test_whatever_comes_a_run_never_goes_back_and_nobody_lives_on_old_reports(
     coming: list[tuple[str, int, int, float]],
 ) -> None:
-    view, now, told = View(), 100.0, dict[str, list[tuple[int, int]]]()
+    view, now, told = FleetView(), 100.0, dict[str, list[tuple[int, int]]]()
     heard_at = dict[str, float]()
     for pop, epoch, seq, passed in coming:
         now += passed

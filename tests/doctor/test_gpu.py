@@ -12,7 +12,7 @@ from voicepipe import config, doctor
 from voicepipe.doctor import chosen_engines, demo_needs, gpu
 from voicepipe.doctor.finding import Finding
 from voicepipe.engines import gpus, packages, whisper_model
-from voicepipe.engines.gpus import Gpu, Machine, Pair
+from voicepipe.engines.gpus import Machine, Pair, VisibleGpu
 from voicepipe.errors import EngineMissing
 
 GIB = 2**30
@@ -23,7 +23,9 @@ PCIE = (Pair(0, 1, "PCIe between sockets", peer=False),)
 def machine(
     *changes: dict[str, Any], pairs: tuple[Pair, ...] = NVLINK, cuda: str = "13.0", mps: bool = False
 ) -> Machine:
-    cards = tuple(Gpu(index, "H100", 80 * GIB, 79 * GIB, **change) for index, change in enumerate(changes or ({}, {})))
+    cards = tuple(
+        VisibleGpu(index, "H100", 80 * GIB, 79 * GIB, **change) for index, change in enumerate(changes or ({}, {}))
+    )
     return Machine(cards, pairs, "580.65.06", cuda, mps)
 
 

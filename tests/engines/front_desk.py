@@ -12,8 +12,8 @@ from voicepipe import tools_demo
 from voicepipe.agent import Agent, Intent, ToolSpec
 from voicepipe.config.agent_store import load_agent
 from voicepipe.engines.base import Message, Prompt, ToolCall
-from voicepipe.engines.frontdesk.dialogue import Dialogue
-from voicepipe.engines.frontdesk.llm import reply
+from voicepipe.engines.frontdesk.conversation import FrontdeskDialogue
+from voicepipe.engines.frontdesk.frontdesk_llm import reply
 
 FILE = Path(__file__).parents[2] / "configs" / "agents" / "front-desk.toml"
 FRONT_DESK = load_agent(FILE)
@@ -48,7 +48,7 @@ def a_wednesday(monkeypatch: pytest.MonkeyPatch) -> None:
 class Caller:
     """One conversation, its tools run as the server would run them."""
 
-    def __init__(self, desk: Dialogue, tools: tuple[ToolSpec, ...] | None = None) -> None:
+    def __init__(self, desk: FrontdeskDialogue, tools: tuple[ToolSpec, ...] | None = None) -> None:
         self.desk = desk
         agent = desk.agent
         self.tools = tuple(tool.spec for tool in agent.tools) if tools is None else tools

@@ -15,8 +15,8 @@ from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines import auto
 from voicepipe.engines.auto import AutoLlm
 from voicepipe.engines.base import Message, Prompt
-from voicepipe.engines.frontdesk.llm import NO_MODEL
-from voicepipe.engines.local_servers import Found, look
+from voicepipe.engines.frontdesk.frontdesk_llm import NO_MODEL
+from voicepipe.engines.local_servers import LocalServer, look
 
 CLINIC = Agent("clinic", instructions="You answer the telephone of a practice.")
 DESK = Agent("desk", intents=(Intent("hours", ("when are you open",), reply="From noon to ten."),))
@@ -127,7 +127,7 @@ async def test_the_first_model_that_writes_is_taken() -> None:
     server.models = ["nomic-embed-text", "llama3.2:3b", "qwen3"]
     async with serving(server) as url:
         found = await look({"nobody": 9, "Ollama": port(url)})
-        assert found == Found("Ollama", url, ("llama3.2:3b", "qwen3"))
+        assert found == LocalServer("Ollama", url, ("llama3.2:3b", "qwen3"))
         server.models = ["nomic-embed-text"]
         assert await look({"Ollama": port(url)}) is None
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.waiting import until
 from voicepipe.engines import child_main
-from voicepipe.engines.child import Child, Program
+from voicepipe.engines.child import EngineChild, Program
 from voicepipe.engines.child_pool import ChildPool
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing
 
@@ -211,15 +211,15 @@ async def test_one_caller_s_words_that_it_fails_at_are_not_its_end(pool: ChildPo
 async def test_whatever_goes_wrong_another_is_started(
     pool: ChildPool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    load, loads = Child._load, list[Process]()
+    load, loads = EngineChild._load, list[Process]()
 
-    async def fail_once(child: Child, process: Process) -> None:
+    async def fail_once(child: EngineChild, process: Process) -> None:
         loads.append(process)
         if len(loads) == 1:
             raise ZeroDivisionError
         await load(child, process)
 
-    monkeypatch.setattr(Child, "_load", fail_once)
+    monkeypatch.setattr(EngineChild, "_load", fail_once)
     with pytest.raises(EngineDead):
         await asked(pool, "die")
     await until(lambda: pool.alive)

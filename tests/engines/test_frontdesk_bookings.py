@@ -9,8 +9,8 @@ from tests.engines.front_desk import AT_ONCE, FRONT_DESK, Caller, a_wednesday  #
 from voicepipe import tools_demo
 from voicepipe.agent import ToolSpec
 from voicepipe.engines.base import Message, Prompt, ToolCall
-from voicepipe.engines.frontdesk.dialogue import Dialogue, State
-from voicepipe.engines.frontdesk.llm import reply
+from voicepipe.engines.frontdesk.conversation import FrontdeskDialogue, FrontdeskState
+from voicepipe.engines.frontdesk.frontdesk_llm import reply
 
 pytestmark = pytest.mark.usefixtures("a_wednesday")
 RIGHT = "Is that right?"
@@ -19,12 +19,12 @@ BOOKED = {"people": 2, "day": "Friday", "time": "7 o'clock", "name": "Ann Brown"
 
 
 @pytest.fixture(scope="module")
-def desk() -> Dialogue:
-    return Dialogue(FRONT_DESK)
+def desk() -> FrontdeskDialogue:
+    return FrontdeskDialogue(FRONT_DESK)
 
 
 @pytest.fixture
-def caller(desk: Dialogue) -> Caller:
+def caller(desk: FrontdeskDialogue) -> Caller:
     return Caller(desk)
 
 
@@ -160,7 +160,7 @@ def test_what_should_be_different_is_asked_again_of_who_cannot_be_put_through(ca
 
 def test_of_a_single_wish_too_a_caller_can_let_go() -> None:
     (booking,) = (intent for intent in FRONT_DESK.intents if intent.name == "booking")
-    only = Caller(Dialogue(replace(FRONT_DESK, intents=(booking,))))
+    only = Caller(FrontdeskDialogue(replace(FRONT_DESK, intents=(booking,))))
     asked_for(only)
     assert only.say("ok cancel") == FRONT_DESK.acknowledgement
     assert not only.called("book_table") and not only.called("cancel_booking")
@@ -242,7 +242,7 @@ def test_a_no_after_we_were_stopped_asks_what_is_wrong(caller: Caller) -> None:
 
 
 def test_noise_after_we_were_stopped_carries_nothing_out() -> None:
-    caller = Caller(Dialogue(AT_ONCE))
+    caller = Caller(FrontdeskDialogue(AT_ONCE))
     caller.says("i'd like to book a table", "two", "on friday")
     assert caller.say("seven o'clock hold on") == "Of course."
     caller.say("umph gurgle")
@@ -258,7 +258,7 @@ def test_a_detail_after_we_were_stopped_goes_on_with_the_booking(caller: Caller)
     assert caller.say("is there a bus stop near you").startswith("Take the ferry")
 
 
-def test_a_booking_is_cancelled(caller: Caller, desk: Dialogue) -> None:
+def test_a_booking_is_cancelled(caller: Caller, desk: FrontdeskDialogue) -> None:
     booked(caller)
     later = Caller(desk)
     assert later.say("i have to cancel my booking") == "Under which telephone number is it?"
@@ -277,7 +277,7 @@ def test_a_booking_is_cancelled(caller: Caller, desk: Dialogue) -> None:
     [("ok keep it", False), ("okay leave it as it is", False), ("okay no", False), ("yes but hold on", False),
      ("cancel it please", True), ("yes cancel my booking", True), ("yes cancel", True), ("of course", True)],
 )  # fmt: skip
-def test_only_a_yes_cancels(caller: Caller, desk: Dialogue, said: str, cancelled: bool) -> None:
+def test_only_a_yes_cancels(caller: Caller, desk: FrontdeskDialogue, said: str, cancelled: bool) -> None:
     booked(caller)
     later = Caller(desk)
     assert later.says("i have to cancel my booking", PHONE).endswith("Shall I cancel it?")
@@ -285,7 +285,7 @@ def test_only_a_yes_cancels(caller: Caller, desk: Dialogue, said: str, cancelled
     assert bool(later.called("cancel_booking")) == cancelled
 
 
-def test_a_booking_is_changed(caller: Caller, desk: Dialogue) -> None:
+def test_a_booking_is_changed(caller: Caller, desk: FrontdeskDialogue) -> None:
     booked(caller)
     later = Caller(desk)
     found = later.says("i want to change my reservation", PHONE)
@@ -297,7 +297,7 @@ def test_a_booking_is_changed(caller: Caller, desk: Dialogue) -> None:
     assert (booking.people, booking.day.isoformat(), booking.time) == (3, "2026-11-28", "8 o'clock")
 
 
-def test_a_change_to_a_day_that_is_closed_is_refused(caller: Caller, desk: Dialogue) -> None:
+def test_a_change_to_a_day_that_is_closed_is_refused(caller: Caller, desk: FrontdeskDialogue) -> None:
     booked(caller)
     later = Caller(desk)
     later.says("i want to change my reservation", PHONE, "to monday evening at seven o'clock for two")
@@ -306,7 +306,7 @@ def test_a_change_to_a_day_that_is_closed_is_refused(caller: Caller, desk: Dialo
     assert booking.day.isoformat() == "2026-11-27"
 
 
-def test_who_wants_something_else_in_the_middle_gets_it(caller: Caller, desk: Dialogue) -> None:
+def test_who_wants_something_else_in_the_middle_gets_it(caller: Caller, desk: FrontdeskDialogue) -> None:
     booked(caller)
     later = Caller(desk)
     later.say("i want to change my reservation")
@@ -320,7 +320,7 @@ def test_who_drops_a_booking_is_not_asked_for_one_to_cancel(caller: Caller) -> N
     assert not caller.called("book_table") and not caller.called("cancel_booking")
 
 
-def test_while_a_check_runs_the_caller_goes_on(desk: Dialogue) -> None:
+def test_while_a_check_runs_the_caller_goes_on(desk: FrontdeskDialogue) -> None:
     """The check's answer comes when the next detail has been said: it is told, and nothing is lost."""
     check = ToolCall("c1", "check_table", '{"people": 2, "day": "Monday", "time": "7 o\'clock"}')
     messages = (
@@ -331,7 +331,7 @@ def test_while_a_check_runs_the_caller_goes_on(desk: Dialogue) -> None:
     )
     said = reply(desk, Prompt(messages, tuple(tool.spec for tool in FRONT_DESK.tools), agent=FRONT_DESK))
     assert said == ["On Mondays we are closed. For which day?"]
-    state = reduce(desk.after, messages, State())
+    state = reduce(desk.after, messages, FrontdeskState())
     assert state.values == {"people": "2", "time": "7 o'clock", "name": "Ann Brown"} and state.asked == "day"
 
 
@@ -346,7 +346,7 @@ def test_what_is_no_problem_and_no_detail(caller: Caller, result: str) -> None:
     assert caller.called("book_table") == [BOOKED]
 
 
-def test_a_check_fills_slots_with_texts_and_numbers(desk: Dialogue) -> None:
+def test_a_check_fills_slots_with_texts_and_numbers(desk: FrontdeskDialogue) -> None:
     caller = Caller(desk)
     caller.say("i have to cancel my booking")
     said = caller.say(PHONE, '{"people": 4.0, "day": "Friday", "time": 7, "problem": null}')
@@ -359,7 +359,7 @@ def test_a_check_that_fails_stops_no_booking(caller: Caller) -> None:
     assert caller.called("book_table") == [BOOKED]
 
 
-def test_without_its_tools_it_asks_and_reads_back(desk: Dialogue) -> None:
+def test_without_its_tools_it_asks_and_reads_back(desk: FrontdeskDialogue) -> None:
     caller = Caller(desk, ())
     assert asked_for(caller).endswith(RIGHT)
     assert caller.say("yes") == "Thank you."

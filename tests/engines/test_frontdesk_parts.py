@@ -13,8 +13,8 @@ from tests.engines.front_desk import FILE, FRONT_DESK
 from voicepipe.agent import Agent, Intent, ToolSpec
 from voicepipe.engines.base import Message, Prompt, ToolCall
 from voicepipe.engines.frontdesk import FrontdeskLlm, guess, slots
-from voicepipe.engines.frontdesk.dialogue import Dialogue, fill
-from voicepipe.engines.frontdesk.llm import NO_MODEL, reply
+from voicepipe.engines.frontdesk.conversation import FrontdeskDialogue, fill
+from voicepipe.engines.frontdesk.frontdesk_llm import NO_MODEL, reply
 from voicepipe.engines.frontdesk.results import readable
 from voicepipe.engines.frontdesk.sound import alike, distance, words
 from voicepipe.engines.frontdesk.steps import at_once
@@ -34,29 +34,31 @@ ADD = ToolSpec(
 )
 
 
-def ask(desk: Dialogue, said: str, *tools: ToolSpec, choice: str = "auto") -> Any:
+def ask(desk: FrontdeskDialogue, said: str, *tools: ToolSpec, choice: str = "auto") -> Any:
     (delta,) = reply(desk, Prompt((Message("user", said),), tools, choice, agent=desk.agent))
     return (delta.name, json.loads(delta.arguments)) if isinstance(delta, ToolCall) else delta
 
 
 @pytest.fixture(scope="module")
-def nobody() -> Dialogue:
-    return Dialogue(Agent("nobody"))
+def nobody() -> FrontdeskDialogue:
+    return FrontdeskDialogue(Agent("nobody"))
 
 
-def test_a_clients_tool_is_called_by_its_words(nobody: Dialogue) -> None:
+def test_a_clients_tool_is_called_by_its_words(nobody: FrontdeskDialogue) -> None:
     assert ask(nobody, "What's the weather in Paris?", WEATHER, ADD) == ("get_weather", {"city": "Paris"})
     assert ask(nobody, "please add 2.5 and 3", WEATHER, ADD) == ("add_numbers", {"a": 2.5, "b": 3})
     assert ask(nobody, "tell me a story", WEATHER, ADD) == NO_MODEL
 
 
 def test_what_an_intent_knows_well_is_not_given_to_a_clients_tool() -> None:
-    desk = Dialogue(Agent("x", intents=(Intent("parking", ("do you have parking",), reply="Behind the house."),)))
+    desk = FrontdeskDialogue(
+        Agent("x", intents=(Intent("parking", ("do you have parking",), reply="Behind the house."),))
+    )
     parking = ToolSpec("find_parking", "Finds parking garages.")
     assert ask(desk, "do you have parking", parking) == "Behind the house."
 
 
-def test_the_choice_is_obeyed(nobody: Dialogue) -> None:
+def test_the_choice_is_obeyed(nobody: FrontdeskDialogue) -> None:
     assert ask(nobody, "hello", WEATHER, choice="required")[0] == "get_weather"
     assert ask(nobody, "hello", WEATHER, ADD, choice="add_numbers") == ("add_numbers", {"a": 0, "b": 0})
     assert ask(nobody, "what's the weather in Paris", WEATHER, choice="none") == NO_MODEL

@@ -7,7 +7,7 @@ import pytest
 
 from tests.fake_nvml import GIB, FakeDriver, FakeGpu
 from voicepipe.engines import gpus
-from voicepipe.engines.gpus import Gpu, Machine, Pair
+from voicepipe.engines.gpus import Machine, Pair, VisibleGpu
 from voicepipe.errors import EngineMissing
 
 TWO = [
@@ -20,8 +20,8 @@ def test_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     driver = FakeDriver(TWO, nvlink=False, peer=False).install(monkeypatch)
     assert gpus.read() == Machine(
         gpus=(
-            Gpu(0, "NVIDIA H100 80GB HBM3", 80 * GIB, 79 * GIB, (9, 0)),
-            Gpu(1, "NVIDIA L4", 24 * GIB, 20 * GIB, (8, 9), persistence=False, exclusive=True),
+            VisibleGpu(0, "NVIDIA H100 80GB HBM3", 80 * GIB, 79 * GIB, (9, 0)),
+            VisibleGpu(1, "NVIDIA L4", 24 * GIB, 20 * GIB, (8, 9), persistence=False, exclusive=True),
         ),
         pairs=(Pair(0, 1, "PCIe between sockets", peer=False),),
         driver="580.65.06",

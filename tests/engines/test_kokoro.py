@@ -156,14 +156,14 @@ async def test_a_first_phrase_overtakes_later_ones(config: KokoroConfig, monkeyp
     engine = KokoroTts(msgspec.structs.replace(config, workers=1))
     await engine.start()
     free, done = threading.Event(), list[str]()
-    speak = kokoro._Model.speak
+    speak = kokoro._KokoroModel.speak
 
-    def slow(model: kokoro._Model, text: str, voice: str, speed: float) -> Speech:
+    def slow(model: kokoro._KokoroModel, text: str, voice: str, speed: float) -> Speech:
         free.wait(5)
         done.append(text)
         return speak(model, text, voice, speed)
 
-    monkeypatch.setattr(kokoro._Model, "speak", slow)
+    monkeypatch.setattr(kokoro._KokoroModel, "speak", slow)
     async with asyncio.TaskGroup() as group:
         for text in ("running", "later", "later still"):
             group.create_task(collected(engine.speak(text)))

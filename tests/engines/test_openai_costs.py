@@ -22,7 +22,7 @@ from voicepipe.engines.openai_wire import (
     LONGEST_TEXT,
     MOST_SILENT,
     Lines,
-    Reply,
+    StreamedReply,
     complaint,
 )
 from voicepipe.errors import EngineBusy, EngineError
@@ -64,11 +64,11 @@ def text(said: bytes) -> bytes:
     ids=["numbers", "ids", "text", "floats", "errors in errors"],
 )
 def test_one_event_of_a_megabyte(event: bytes) -> None:
-    assert spent(lambda: Reply().take(event)) < SMALL_S
+    assert spent(lambda: StreamedReply().take(event)) < SMALL_S
 
 
 def test_new_ids_on_long_arguments_that_are_open() -> None:
-    reply = Reply()
+    reply = StreamedReply()
     reply.take(
         fragments(b'{"index":0,"id":"i","function":{"name":"n","arguments":"{\\"a\\":\\"' + b"x" * 60_000 + b'"}}')
     )
@@ -104,7 +104,7 @@ def test_a_complaint_within_complaints(depth: int) -> None:
     "event", [b"{}", b"[DONE]", text(b" "), fragments(b'{"index":0}'), b'{"choices":[{"delta":{"reasoning":"a"}}]}']
 )
 def test_events_without_end_that_say_nothing(event: bytes) -> None:
-    reply = Reply()
+    reply = StreamedReply()
     for _ in range(MOST_SILENT):
         reply.take(event)
     with pytest.raises(EngineError, match="say nothing"):
@@ -113,7 +113,7 @@ def test_events_without_end_that_say_nothing(event: bytes) -> None:
 
 @pytest.mark.parametrize("more", [text(b"Yes."), fragments(b'{"index":0,"function":{"arguments":"x"}}')])
 def test_who_says_something_now_and_then_may_be_silent_for_longer(more: bytes) -> None:
-    reply = Reply()
+    reply = StreamedReply()
     for _ in range(3):
         for _ in range(MOST_SILENT - 1):
             reply.take(b"{}")
@@ -122,7 +122,7 @@ def test_who_says_something_now_and_then_may_be_silent_for_longer(more: bytes) -
 
 @pytest.mark.parametrize("begin", [b"Well. ", b"<think>"])
 def test_a_text_without_end(begin: bytes) -> None:
-    reply = Reply()
+    reply = StreamedReply()
     reply.take(text(begin))
     for _ in range(LONGEST_TEXT // 1024 - 1):
         reply.take(text(b"a " * 512))

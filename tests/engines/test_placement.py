@@ -10,10 +10,10 @@ import pytest
 from tests.fake_nvml import GIB, FakeDriver, FakeGpu
 from voicepipe import config
 from voicepipe.config import Config
-from voicepipe.engines import loader, packages, placement
-from voicepipe.engines.gpus import Gpu
+from voicepipe.engines import gpu_placement, loader, packages
+from voicepipe.engines.gpu_placement import LlmNeed, Need
+from voicepipe.engines.gpus import VisibleGpu
 from voicepipe.engines.needs import needs
-from voicepipe.engines.placement import LlmNeed, Need
 from voicepipe.errors import EngineError, EngineMissing
 
 MIB = 2**20
@@ -36,40 +36,40 @@ def devices(placed: Config) -> tuple[str, str, str]:
     [(0, 1, "cpu"), (1, 1, "cuda:0"), (2, 1, "cuda:1"), (2, 2, "cuda:0"), (4, 2, "cuda:2")],
 )
 def test_recognition_and_synthesis_go_beside_the_group(gpus: int, tensor: int, device: str) -> None:
-    placed = placement.place(configured(vllm={"tensor_parallel_size": tensor}), gpus)
+    placed = gpu_placement.place(configured(vllm={"tensor_parallel_size": tensor}), gpus)
     assert devices(placed) == (device, device, device)
 
 
 def test_beside_a_model_that_is_spread_over_machines_they_take_the_last() -> None:
     spread = configured(vllm={"tensor_parallel_size": 2, "args": {"distributed_executor_backend": "ray"}})
-    assert devices(placement.place(spread, 4)) == ("cuda:3", "cuda:3", "cuda:3")
+    assert devices(gpu_placement.place(spread, 4)) == ("cuda:3", "cuda:3", "cuda:3")
 
 
 def test_without_a_language_model_of_ours_they_take_the_first() -> None:
-    assert devices(placement.place(configured(engines={"llm": "openai"}), 2))[:2] == ("cuda:0", "cuda:0")
+    assert devices(gpu_placement.place(configured(engines={"llm": "openai"}), 2))[:2] == ("cuda:0", "cuda:0")
 
 
 def test_a_configured_device_is_obeyed() -> None:
-    placed = placement.place(configured(whisper={"device": "cpu"}, kokoro={"device": "cuda:1"}), 2)
+    placed = gpu_placement.place(configured(whisper={"device": "cpu"}, kokoro={"device": "cuda:1"}), 2)
     assert devices(placed) == ("cpu", "cuda:1", "cuda:1")
 
 
 def test_an_engine_that_can_use_no_gpu_here() -> None:
-    assert devices(placement.place(configured(), 1, on_cpu=["kokoro"])) == ("cuda:0", "cpu", "cuda:0")
-    explicit = placement.place(configured(kokoro={"device": "cuda"}), 1, on_cpu=["kokoro"])
+    assert devices(gpu_placement.place(configured(), 1, on_cpu=["kokoro"])) == ("cuda:0", "cpu", "cuda:0")
+    explicit = gpu_placement.place(configured(kokoro={"device": "cuda"}), 1, on_cpu=["kokoro"])
     assert explicit.kokoro.device == "cuda", "which its engine refuses, with the reason"
 
 
 def test_gpus_that_there_are_not() -> None:
     with pytest.raises(EngineError, match="spread over 4 GPUs, and this process sees 2; lower"):
-        placement.place(configured(vllm={"tensor_parallel_size": 4}), 2)
+        gpu_placement.place(configured(vllm={"tensor_parallel_size": 4}), 2)
     with pytest.raises(EngineError, match=r"whisper.device: there is no cuda:2: this process sees 2 GPUs, from cuda:0"):
-        placement.place(configured(whisper={"device": "cuda:2"}), 2)
+        gpu_placement.place(configured(whisper={"device": "cuda:2"}), 2)
 
 
 def test_the_size_of_the_group() -> None:
     def group(**vllm: Any) -> int:
-        return placement.group(configured(vllm=vllm).vllm)
+        return gpu_placement.group(configured(vllm=vllm).vllm)
 
     assert group(tensor_parallel_size=2, args={"pipeline_parallel_size": 2}) == 4
     assert group(tensor_parallel_size=2, args={"data_parallel_size": 2}) == 4
@@ -79,7 +79,7 @@ def test_the_size_of_the_group() -> None:
 
 # --- memory -----------------------------------------------------------------------------------------------------
 
-H100 = Gpu(0, "H100", 80 * GIB, 79 * GIB)
+H100 = VisibleGpu(0, "H100", 80 * GIB, 79 * GIB)
 SPEECH = Need("recognition", (0,), 2 * GIB, GIB)
 
 
@@ -88,15 +88,15 @@ def llm(**sizes: Any) -> LlmNeed:
     return LlmNeed("language model", sizes.pop("gpus", (0,)), **{**full, **sizes})
 
 
-def refused(needs: list[Need], *gpus: Gpu) -> str:
+def refused(needs: list[Need], *gpus: VisibleGpu) -> str:
     with pytest.raises(EngineError) as error:
-        placement.check(needs, gpus)
+        gpu_placement.check(needs, gpus)
     return str(error.value)
 
 
 def test_what_fits() -> None:
-    placement.check([llm(), SPEECH], [H100])
-    placement.check([llm(rest=0.92, cache=0)], [H100])
+    gpu_placement.check([llm(), SPEECH], [H100])
+    gpu_placement.check([llm(rest=0.92, cache=0)], [H100])
 
 
 def test_a_cache_that_is_too_large() -> None:
@@ -106,23 +106,23 @@ def test_a_cache_that_is_too_large() -> None:
         "KV cache + 2.0 GiB, recognition 2.0 GiB weights + 1.0 GiB; what would fit: "
     )
     assert f"vllm.kv_cache_memory_bytes = {58 * GIB:_} (58.0 GiB), or weights in fp8" in said
-    placement.check([llm(cache=58 * GIB), SPEECH], [H100])
+    gpu_placement.check([llm(cache=58 * GIB), SPEECH], [H100])
 
 
 def test_weights_that_are_too_large() -> None:
-    card = Gpu(0, "L4", 22 * GIB, 22 * GIB)
+    card = VisibleGpu(0, "L4", 22 * GIB, 22 * GIB)
     said = refused([llm(cache=4 * GIB), SPEECH], card)
     assert 'fp8 (vllm.args.quantization = "fp8", saves 7.0 GiB)' in said
     assert 'recognition on the CPU (device = "cpu")' in said
     assert "tensor_parallel_size" not in said
-    said = refused([llm(cache=4 * GIB), SPEECH], card, Gpu(1, "L4", 22 * GIB, 21 * GIB))
+    said = refused([llm(cache=4 * GIB), SPEECH], card, VisibleGpu(1, "L4", 22 * GIB, 21 * GIB))
     assert "vllm.tensor_parallel_size = 2" in said
     assert 'recognition on GPU 1 (device = "cuda:1")' in said
     assert refused([llm(weights=160 * GIB, weights_fp8=0)], card).endswith("what would fit: take a smaller model")
 
 
 def test_others_on_the_gpu() -> None:
-    busy = Gpu(0, "H100", 80 * GIB, 30 * GIB)
+    busy = VisibleGpu(0, "H100", 80 * GIB, 30 * GIB)
     assert "end what else runs on the GPU (nvidia-smi shows it; 50.0 GiB are taken)" in refused([llm()], busy)
     assert "vllm.args.gpu_memory_utilization = 0.37" in refused([llm(rest=0.92, cache=0)], busy)
 
@@ -133,18 +133,18 @@ def test_a_cache_without_a_size_beside_others() -> None:
         "vllm.kv_cache_memory_bytes is 0, so that vLLM would take 92 % of GPU 0, where recognition must"
     )
     size = int(said.split("set it to ")[1].split()[0])
-    placement.check([llm(cache=size), SPEECH], [H100])
+    gpu_placement.check([llm(cache=size), SPEECH], [H100])
 
 
 def test_no_size_is_named_that_would_be_refused() -> None:
-    card = Gpu(0, "L4", 22 * GIB, 22 * GIB)
+    card = VisibleGpu(0, "L4", 22 * GIB, 22 * GIB)
     said = refused([llm(rest=0.92, cache=0, weights=17 * GIB, cache_least=2 * GIB), SPEECH], card)
     assert "set it to" not in said and "what would fit: " in said
     assert "gpu_memory_utilization =" not in said, "beside others no share of the GPU is a size"
 
 
 def test_no_gpu_is_named_that_is_full_itself() -> None:
-    cards = [Gpu(index, "L4", 22 * GIB, 22 * GIB) for index in range(2)]
+    cards = [VisibleGpu(index, "L4", 22 * GIB, 22 * GIB) for index in range(2)]
     said = refused([llm(gpus=(0, 1), weights=16 * GIB, cache=4 * GIB), SPEECH], *cards)
     assert "on GPU 1" not in said and 'on the CPU (device = "cpu")' in said
 
@@ -184,13 +184,13 @@ def changed(models: Config, **vllm: Any) -> Config:
 
 
 def test_needs_of_each_stage(models: Config) -> None:
-    asr, tts, language = needs(placement.place(models, 1))
+    asr, tts, language = needs(gpu_placement.place(models, 1))
     assert (asr.weights, tts.weights, language.weights) == (2 * GIB, GIB, 16 * GIB)
     assert asr.working == tts.working + GIB // 2, "one process, one CUDA context"
     assert isinstance(language, LlmNeed)
     assert language.cache_least == 8192 * 144 * 1024
     assert 8 * GIB < language.weights_fp8 < 9 * GIB
-    assert list(needs(placement.place(models, 0)))[:-1] == [], "on the CPU nothing is needed of a GPU"
+    assert list(needs(gpu_placement.place(models, 0)))[:-1] == [], "on the CPU nothing is needed of a GPU"
 
 
 def test_each_gpu_of_speech_has_a_context(models: Config) -> None:

@@ -21,8 +21,8 @@ from voicepipe.engines import sphinx, sphinx_decoder
 from voicepipe.engines.base import Hypothesis
 from voicepipe.engines.espeak import EspeakTts
 from voicepipe.engines.sphinx import SphinxAsr
-from voicepipe.engines.sphinx_decoder import Decoder, never_heard
-from voicepipe.engines.sphinx_language import Language
+from voicepipe.engines.sphinx_decoder import SphinxDecoder, never_heard
+from voicepipe.engines.sphinx_language import SphinxLanguage
 from voicepipe.engines.sphinx_recognition import BEGINNING_MOST, Recognition
 from voicepipe.errors import EngineBusy, EngineDead, EngineError
 
@@ -73,11 +73,11 @@ def rss_mb() -> float:
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc_trim")
 def test_a_decoder_leaves_no_memory_behind() -> None:
     """A recogniser that is loaded again after it hung must not cost twice as much."""
-    language = Language(PHRASES)
-    Decoder(language).free()
+    language = SphinxLanguage(PHRASES)
+    SphinxDecoder(language).free()
     before = rss_mb()
     for number in range(4):
-        decoder = Decoder(language)
+        decoder = SphinxDecoder(language)
         if number % 2:
             decoder.free()
         del decoder  # also where nobody is left who could have freed it
@@ -98,7 +98,7 @@ async def test_a_decoder_that_is_forgotten_does_not_hold_the_loop(monkeypatch: p
         frees.append(threading.current_thread())
 
     monkeypatch.setattr(sphinx_decoder, "_free", noted)
-    decoder = await asyncio.to_thread(Decoder, Language(PHRASES))
+    decoder = await asyncio.to_thread(SphinxDecoder, SphinxLanguage(PHRASES))
     del decoder
     await until(lambda: frees)
     assert threading.current_thread() not in frees
@@ -213,13 +213,13 @@ async def test_nothing_is_told_once_the_end_was_asked_for(asr: SphinxAsr, parkin
 def measured(monkeypatch: pytest.MonkeyPatch, method: str) -> list[int]:
     """The samples that decoders' `method` is given from now on, by call."""
     sizes: list[int] = []
-    inner = getattr(Decoder, method)
+    inner = getattr(SphinxDecoder, method)
 
-    def outer(decoder: Decoder, pcm: Pcm, **kwargs: bool) -> None:
+    def outer(decoder: SphinxDecoder, pcm: Pcm, **kwargs: bool) -> None:
         sizes.append(pcm.size)
         inner(decoder, pcm, **kwargs)
 
-    monkeypatch.setattr(Decoder, method, outer)
+    monkeypatch.setattr(SphinxDecoder, method, outer)
     return sizes
 
 
@@ -306,14 +306,14 @@ async def test_it_must_be_started() -> None:
 @pytest.fixture(name="stuck")
 def _stuck(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """While it is set no call into pocketsphinx comes back."""
-    stuck, real = threading.Event(), Decoder.feed
+    stuck, real = threading.Event(), SphinxDecoder.feed
 
-    def feed(decoder: Decoder, pcm: Pcm) -> None:
+    def feed(decoder: SphinxDecoder, pcm: Pcm) -> None:
         while stuck.is_set():
             time.sleep(0.01)
         real(decoder, pcm)
 
-    monkeypatch.setattr(Decoder, "feed", feed)
+    monkeypatch.setattr(SphinxDecoder, "feed", feed)
     yield stuck
     stuck.clear()
 
@@ -370,7 +370,7 @@ async def test_a_hang_is_told_within_seconds_where_jobs_are_short(asr: SphinxAsr
 @pytest.mark.engine
 def test_what_a_caller_sounds_like_is_learned_at_little_cost(parking: Pcm) -> None:
     """It used to be decoded for that, which took as long as decoding it for its words: short answers were late."""
-    decoder = Decoder(Language(()))
+    decoder = SphinxDecoder(SphinxLanguage(()))
 
     def learned() -> None:
         decoder.start(parking)
@@ -409,7 +409,7 @@ def test_a_vocabulary_is_heard_better() -> None:
     sound = asyncio.run(speech(asked))
     heard = []
     for vocabulary in ((), ("the label is missing", "my parcel is wet", "the box is wet")):
-        decoder = Decoder(Language(vocabulary))
+        decoder = SphinxDecoder(SphinxLanguage(vocabulary))
         decoder.start(sound[LEAD:])
         decoder.feed(sound)
         decoder.end()

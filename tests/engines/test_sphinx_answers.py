@@ -10,8 +10,8 @@ import pytest
 from tests.engines.test_sphinx_numbers import clip
 from voicepipe.audio import ms_to_samples
 from voicepipe.engines.sphinx_answers import names, names_arpa, values, values_arpa
-from voicepipe.engines.sphinx_decoder import Decoder, never_heard
-from voicepipe.engines.sphinx_language import Language
+from voicepipe.engines.sphinx_decoder import SphinxDecoder, never_heard
+from voicepipe.engines.sphinx_language import SphinxLanguage
 from voicepipe.engines.sphinx_names import MEN, SURNAMES, WOMEN
 from voicepipe.engines.sphinx_recognition import REPLAY, Recognition
 from voicepipe.turn.answers import Wanted, answers
@@ -20,13 +20,13 @@ PIECE = ms_to_samples(20)
 
 
 @pytest.fixture(scope="module")
-def decoder() -> Iterator[Decoder]:
-    decoder = Decoder(Language())
+def decoder() -> Iterator[SphinxDecoder]:
+    decoder = SphinxDecoder(SphinxLanguage())
     yield decoder
     decoder.free()
 
 
-def heard(decoder: Decoder, name: str, wants: Wanted = "") -> str:
+def heard(decoder: SphinxDecoder, name: str, wants: Wanted = "") -> str:
     recognition = Recognition(decoder, deque([clip(f"short_answer/{name}.opus")]), wants)
     recognition.hear()
     text = recognition.settle().text
@@ -46,19 +46,19 @@ SAID: list[tuple[str, Wanted, str]] = [
 ]
 
 
-def test_answers_are_heard_by_what_was_asked(decoder: Decoder) -> None:
+def test_answers_are_heard_by_what_was_asked(decoder: SphinxDecoder) -> None:
     assert [heard(decoder, clip, wants) for clip, wants, _ in SAID] == [text for *_, text in SAID]
     without = sum(heard(decoder, clip) == text for clip, _, text in SAID)
     assert without < len(SAID)
 
 
-def test_what_was_asked_counts_for_one_utterance(decoder: Decoder) -> None:
+def test_what_was_asked_counts_for_one_utterance(decoder: SphinxDecoder) -> None:
     before = heard(decoder, "045-awb")
     heard(decoder, "045-awb", "value")
     assert heard(decoder, "045-awb") == before
 
 
-def in_pieces(decoder: Decoder, name: str, wants: Wanted) -> tuple[int, str]:
+def in_pieces(decoder: SphinxDecoder, name: str, wants: Wanted) -> tuple[int, str]:
     """The clip in pieces of 20 ms: how often decoding began before the words were asked for, and the words."""
     recognition = Recognition(decoder, deque(), wants)
     sound = clip(f"short_answer/{name}.opus")
@@ -72,19 +72,19 @@ def in_pieces(decoder: Decoder, name: str, wants: Wanted) -> tuple[int, str]:
     return begun, text
 
 
-def test_an_answer_that_may_be_over_is_decoded_before_its_words_are_asked_for(decoder: Decoder) -> None:
+def test_an_answer_that_may_be_over_is_decoded_before_its_words_are_asked_for(decoder: SphinxDecoder) -> None:
     """One that is shorter than BEGINNING is else decoded while the caller waits for the reply."""
     assert in_pieces(decoder, "018-slt", "value") == (1, "four")
     assert in_pieces(decoder, "018-slt", "")[0] == 0
 
 
 @pytest.mark.parametrize(("name", "text"), [("019-slt", "four people"), ("046-rms", "two people")])
-def test_one_that_goes_on_is_decoded_anew(decoder: Decoder, name: str, text: str) -> None:
+def test_one_that_goes_on_is_decoded_anew(decoder: SphinxDecoder, name: str, text: str) -> None:
     """At the silence before a p it seemed to be over."""
     assert in_pieces(decoder, name, "value") == (2, text)
 
 
-def test_what_goes_on_late_is_not_decoded_anew(decoder: Decoder) -> None:
+def test_what_goes_on_late_is_not_decoded_anew(decoder: SphinxDecoder) -> None:
     """That would hold up the words to come."""
     four = clip("short_answer/018-slt.opus")
     recognition = Recognition(decoder, deque(), "value")

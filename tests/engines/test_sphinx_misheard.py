@@ -11,8 +11,8 @@ from latency_probes.sound import bed, mixed
 from latency_probes.timeline import BLOCK, WIRE_RATE
 from voicepipe.audio import RATE, ms_to_samples
 from voicepipe.audio.resample import Resampler
-from voicepipe.engines.sphinx_decoder import Decoder
-from voicepipe.engines.sphinx_language import Language
+from voicepipe.engines.sphinx_decoder import SphinxDecoder
+from voicepipe.engines.sphinx_language import SphinxLanguage
 from voicepipe.engines.sphinx_misheard import is_full_name, is_instead, is_odd_name
 from voicepipe.engines.sphinx_recognition import Recognition
 from voicepipe.turn.answers import Wanted
@@ -22,13 +22,13 @@ ROOMS = range(6)
 
 
 @pytest.fixture(scope="module")
-def decoder() -> Iterator[Decoder]:
-    decoder = Decoder(Language())
+def decoder() -> Iterator[SphinxDecoder]:
+    decoder = SphinxDecoder(SphinxLanguage())
     yield decoder
     decoder.free()
 
 
-def heard(decoder: Decoder, clip: str, wants: Wanted, room: int) -> str:
+def heard(decoder: SphinxDecoder, clip: str, wants: Wanted, room: int) -> str:
     """The words of a clip in a room, in pieces as they come in a call."""
     rng = np.random.default_rng(room)
     around = ms_to_samples(int(rng.integers(125, 375)), WIRE_RATE), ms_to_samples(300, WIRE_RATE)
@@ -53,7 +53,7 @@ def heard(decoder: Decoder, clip: str, wants: Wanted, room: int) -> str:
         ("guest/034-slt.opus", "name", "my name is john smith"),
     ],
 )
-def test_in_every_room_the_answer_is_heard(decoder: Decoder, clip: str, wants: Wanted, text: str) -> None:
+def test_in_every_room_the_answer_is_heard(decoder: SphinxDecoder, clip: str, wants: Wanted, text: str) -> None:
     assert [heard(decoder, clip, wants, room) for room in ROOMS] == [text] * len(ROOMS)
 
 

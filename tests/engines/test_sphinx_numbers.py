@@ -12,8 +12,8 @@ from tests.engines.test_sphinx import speech
 from voicepipe.audio import RATE, Pcm
 from voicepipe.audio.resample import Resampler
 from voicepipe.engines import sphinx_recognition
-from voicepipe.engines.sphinx_decoder import Decoder
-from voicepipe.engines.sphinx_language import Language
+from voicepipe.engines.sphinx_decoder import SphinxDecoder
+from voicepipe.engines.sphinx_language import SphinxLanguage
 from voicepipe.engines.sphinx_numbers import DIGITS, LEAD, dictated, is_dictated
 from voicepipe.engines.sphinx_recognition import Recognition
 
@@ -77,7 +77,7 @@ def test_nothing_but_digits_is_looked_for() -> None:
 
 def test_a_number_is_heard_better(monkeypatch: pytest.MonkeyPatch) -> None:
     """And what is no number is heard as before."""
-    decoder = Decoder(Language())
+    decoder = SphinxDecoder(SphinxLanguage())
     sounds = [
         clip("guest/022-rms.opus"),
         clip("guest/057-slt.opus"),

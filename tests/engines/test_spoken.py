@@ -2,7 +2,7 @@
 
 import pytest
 
-from voicepipe.engines.spoken import Spoken
+from voicepipe.engines.spoken import SpokenFilter
 
 STREAMS = [
     ("Hello.", "Hello."),
@@ -21,11 +21,11 @@ STREAMS = [
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 @pytest.mark.parametrize(("stream", "said"), STREAMS)
 def test_in_pieces_of_any_size(stream: str, said: str, size: int) -> None:
-    spoken = Spoken()
+    spoken = SpokenFilter()
     pieces = [spoken.push(stream[at : at + size]) for at in range(0, len(stream), size)]
     assert "".join(pieces) + spoken.rest() == said
 
 
 def test_words_are_not_held_back() -> None:
-    spoken = Spoken()
+    spoken = SpokenFilter()
     assert [spoken.push(text) for text in ("Hello", ",", " you", ". ", "Bye")] == ["Hello", ",", " you", ".", " Bye"]

@@ -14,7 +14,7 @@ from voicepipe.bench.engines.random_whisper import make_whisper
 from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.base import Asr, Hypothesis, Mortal
 from voicepipe.engines.whisper import WhisperAsr
-from voicepipe.engines.whisper_model import LONGEST, Model, Passage
+from voicepipe.engines.whisper_model import LONGEST, LoadedWhisper, Passage
 from voicepipe.engines.whisper_schedule import Schedule
 from voicepipe.errors import EngineDead, EngineError, EngineMissing
 
@@ -151,7 +151,7 @@ async def test_the_language_is_fixed_or_found(german: Path) -> None:
 
 
 def test_a_passage_goes_on_from_its_prefix_and_knows_when_words_end(folder: Path) -> None:
-    model = Model(WhisperConfig(model=str(folder)))
+    model = LoadedWhisper(WhisperConfig(model=str(folder)))
     (whole,) = model.read([Passage(tone(2.0), timed=True)])
     assert [word.text for word in whole.words] == [" What", " are", " your", " opening", " hours?"]
     assert list(whole.ends) == sorted(whole.ends) and whole.ends[-1] <= 2 * RATE
@@ -212,10 +212,10 @@ async def test_a_model_that_fails_and_fails_is_loaded_again(
 async def test_what_fails_while_warming_up_is_explained(
     folder: Path, monkeypatch: pytest.MonkeyPatch, said: str, kind: type[EngineError], advice: str
 ) -> None:
-    def fail(model: Model, passages: list[Passage]) -> None:
+    def fail(model: LoadedWhisper, passages: list[Passage]) -> None:
         raise RuntimeError(said)
 
-    monkeypatch.setattr(Model, "read", fail)
+    monkeypatch.setattr(LoadedWhisper, "read", fail)
     asr = WhisperAsr(WhisperConfig(model=str(folder)))
     with pytest.raises(kind, match=advice):
         await asr.start()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from voicepipe.engines.whisper_model import Passage, Reading
+from voicepipe.engines.whisper_model import Passage, WhisperReading
 from voicepipe.engines.whisper_schedule import PARTIALS_S, Passes, Schedule
 from voicepipe.errors import EngineError
 
@@ -70,10 +70,10 @@ class FakeWorker:
         self.batches: list[int] = []
         self.fails = False
 
-    def ask(self, read: "partial[list[Reading]]", *, within_s: float) -> "asyncio.Future[Any]":
+    def ask(self, read: "partial[list[WhisperReading]]", *, within_s: float) -> "asyncio.Future[Any]":
         return asyncio.ensure_future(self._run(read))
 
-    async def _run(self, read: "partial[list[Reading]]") -> list[Reading]:
+    async def _run(self, read: "partial[list[WhisperReading]]") -> list[WhisperReading]:
         (given,) = read.args
         self.batches.append(len(given))
         await asyncio.sleep(SETTLE_S + EACH_S * len(given))
@@ -110,7 +110,7 @@ class Caller:
     def given(self) -> Passage:
         return Passage(np.zeros(0, np.int16), upto=self._fed)
 
-    def made(self, given: Passage, made: Reading) -> None:
+    def made(self, given: Passage, made: WhisperReading) -> None:
         if self._waiting and not self._waiting.done() and given.upto == self._fed:
             self._waiting.set_result(None)
         else:
@@ -123,7 +123,7 @@ class Caller:
 async def spoken(callers: int) -> tuple[list[Caller], FakeWorker]:
     worker = FakeWorker()
     clock = asyncio.get_running_loop().time
-    passes = Passes(worker, lambda given: [Reading(())] * len(given), 8, clock, Passage(np.zeros(0, np.int16)))  # type: ignore[arg-type]
+    passes = Passes(worker, lambda given: [WhisperReading(())] * len(given), 8, clock, Passage(np.zeros(0, np.int16)))  # type: ignore[arg-type]
     calls = [Caller(passes) for _ in range(callers)]
 
     async def join(number: int, call: Caller) -> None:
@@ -149,7 +149,7 @@ async def test_under_load_there_are_fewer_partials_and_final_words_are_as_soon_a
 async def test_who_took_part_in_a_pass_that_failed_is_told_and_the_next_pass_runs() -> None:
     worker = FakeWorker()
     clock = asyncio.get_running_loop().time
-    passes = Passes(worker, lambda given: [Reading(())] * len(given), 8, clock, Passage(np.zeros(0, np.int16)))  # type: ignore[arg-type]
+    passes = Passes(worker, lambda given: [WhisperReading(())] * len(given), 8, clock, Passage(np.zeros(0, np.int16)))  # type: ignore[arg-type]
     caller, other = Caller(passes), Caller(passes)
     worker.fails = True
     passes.ask(caller, urgent=True)
@@ -164,10 +164,10 @@ async def test_who_took_part_in_a_pass_that_failed_is_told_and_the_next_pass_run
 
 @pytest.mark.virtual_time
 async def test_one_that_cannot_be_read_is_no_matter_of_the_others_of_its_pass() -> None:
-    def read(given: list[Passage]) -> list[Reading]:
+    def read(given: list[Passage]) -> list[WhisperReading]:
         if any(passage.upto == 13 for passage in given):
             raise RuntimeError("no such sound")
-        return [Reading(())] * len(given)
+        return [WhisperReading(())] * len(given)
 
     worker = FakeWorker()
     passes = Passes(worker, read, 8, asyncio.get_running_loop().time, Passage(np.zeros(0, np.int16)))  # type: ignore[arg-type]
@@ -187,10 +187,10 @@ async def test_one_that_cannot_be_read_is_no_matter_of_the_others_of_its_pass() 
 async def test_passes_that_fail_in_a_row_are_the_model_s_end_only_if_a_trial_fails_too(all_fail: bool) -> None:
     """One caller's sound may be to blame."""
 
-    def read(given: list[Passage]) -> list[Reading]:
+    def read(given: list[Passage]) -> list[WhisperReading]:
         if all_fail or any(passage.upto == 13 for passage in given):
             raise RuntimeError("no such sound")
-        return [Reading(())] * len(given)
+        return [WhisperReading(())] * len(given)
 
     clock = asyncio.get_running_loop().time
     passes = Passes(FakeWorker(), read, 8, clock, Passage(np.zeros(0, np.int16)))  # type: ignore[arg-type]

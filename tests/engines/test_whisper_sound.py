@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.engines.contract import tone
 from voicepipe.audio import RATE, Pcm
-from voicepipe.engines.whisper_sound import FRAME, MARGIN, Sound
+from voicepipe.engines.whisper_sound import FRAME, MARGIN, WhisperSound
 
 LEAD = MARGIN * FRAME
 
@@ -16,8 +16,8 @@ def silence(seconds: float, level: float = 5) -> Pcm:
     return np.random.default_rng(0).normal(0, level, round(seconds * RATE)).astype(np.int16)
 
 
-def heard(*sounds: Pcm) -> Sound:
-    sound = Sound()
+def heard(*sounds: Pcm) -> WhisperSound:
+    sound = WhisperSound()
     for pcm in sounds:
         sound.feed(pcm)
     return sound

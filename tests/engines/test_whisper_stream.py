@@ -11,9 +11,9 @@ from tests.engines.contract import tone
 from voicepipe.audio import RATE
 from voicepipe.engines.base import Hypothesis
 from voicepipe.engines.whisper import LONG, WhisperStream
-from voicepipe.engines.whisper_model import LONGEST, Passage, Reading
+from voicepipe.engines.whisper_model import LONGEST, Passage, WhisperReading
 from voicepipe.engines.whisper_schedule import Passes
-from voicepipe.engines.whisper_words import Word
+from voicepipe.engines.whisper_words import WhisperWord
 from voicepipe.errors import EngineError
 
 pytestmark = pytest.mark.virtual_time
@@ -28,8 +28,8 @@ class FakeModel:
         self.passages: list[Passage] = []
         self.fails = False
 
-    def ask(self, read: Callable[[], list[Reading]], *, within_s: float) -> "asyncio.Future[Any]":
-        async def run() -> list[Reading]:
+    def ask(self, read: Callable[[], list[WhisperReading]], *, within_s: float) -> "asyncio.Future[Any]":
+        async def run() -> list[WhisperReading]:
             await asyncio.sleep(PASS_S)
             if self.fails:
                 raise RuntimeError("no memory")
@@ -37,20 +37,20 @@ class FakeModel:
 
         return asyncio.ensure_future(run())
 
-    def read(self, passages: list[Passage]) -> list[Reading]:
+    def read(self, passages: list[Passage]) -> list[WhisperReading]:
         self.passages += passages
         return [self._read(passage) for passage in passages]
 
-    def _read(self, passage: Passage) -> Reading:
+    def _read(self, passage: Passage) -> WhisperReading:
         starts = range(0, passage.pcm.size, WORD)
         heard = [round(int(np.abs(passage.pcm[at : at + WORD]).max()) / 200) for at in starts]
         cut = passage.pcm.size % WORD
-        words = [Word(f" {n},", (n, 0), 1) for n in heard[: len(heard) - bool(cut)]]
+        words = [WhisperWord(f" {n},", (n, 0), 1) for n in heard[: len(heard) - bool(cut)]]
         ends = tuple((n + 1) * WORD for n in range(len(words)))
         if cut:
-            words.append(Word(f" perhaps{cut}", (1000 + cut,)))
+            words.append(WhisperWord(f" perhaps{cut}", (1000 + cut,)))
             ends = (*ends, passage.pcm.size)
-        return Reading(tuple(words), ends if passage.timed else (), "en")
+        return WhisperReading(tuple(words), ends if passage.timed else (), "en")
 
 
 def spoken(words: int, first: int = 10) -> Any:
@@ -136,7 +136,7 @@ async def test_a_recording_that_comes_at_once_is_read_window_by_window() -> None
 
 async def test_noise_without_words_does_not_pile_up() -> None:
     model = FakeModel()
-    model._read = lambda passage: Reading((), (), "en")  # type: ignore[method-assign]
+    model._read = lambda passage: WhisperReading((), (), "en")  # type: ignore[method-assign]
     stream, partials = opened(model)
     for _ in range(90):
         stream.feed(tone(1.0))

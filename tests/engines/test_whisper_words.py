@@ -2,7 +2,7 @@
 
 import pytest
 
-from voicepipe.engines.whisper_words import Transcript, Word, spelled, without_loops
+from voicepipe.engines.whisper_words import Transcript, WhisperWord, spelled, without_loops
 
 GROWING = [
     "What?",
@@ -23,7 +23,7 @@ REVISED = [
 CAPITALS = ["okay", "Okay. so", "Okay, so I", "Okay, so I was wondering..."]
 
 
-def words(text: str) -> list[Word]:
+def words(text: str) -> list[WhisperWord]:
     """As the tokenizer would split it; the tokens are numbers that stand for the pieces."""
     pieces: list[tuple[str, list[int]]] = []
     for word in text.split():

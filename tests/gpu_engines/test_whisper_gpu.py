@@ -10,7 +10,7 @@ from voicepipe.bench.engines.random_whisper import make_whisper
 from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.base import Asr
 from voicepipe.engines.whisper import WhisperAsr
-from voicepipe.engines.whisper_model import Model, Passage
+from voicepipe.engines.whisper_model import LoadedWhisper, Passage
 
 pytestmark = [
     pytest.mark.engine,
@@ -38,7 +38,7 @@ class TestWhisperAsrOnGpu(AsrContract):
 
 
 def test_a_batch_is_read_as_its_utterances_are_alone(folder: Path) -> None:
-    model = Model(WhisperConfig(model=str(folder), batch=4))
+    model = LoadedWhisper(WhisperConfig(model=str(folder), batch=4))
     model.warm()
     assert model.batch == 4
     passages = [Passage(tone(seconds), timed=seconds > 2) for seconds in (0.3, 1.0, 2.5, 14.0)]

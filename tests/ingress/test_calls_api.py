@@ -22,7 +22,7 @@ from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat, Session
-from voicepipe.ingress.telephony.http import Providers
+from voicepipe.ingress.telephony.telephony_http import Providers
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.transport import Network
 from voicepipe.turn.keypad import MOST

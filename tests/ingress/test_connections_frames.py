@@ -108,11 +108,11 @@ async def test_a_pong_that_we_have_not_read_yet_is_not_missed() -> None:
         await socket.recv()
         [ours] = _websockets()
         ours._waiting = frames.READ_AHEAD + 1
-        ours._settle()
+        ours._decide_reading()
         ours.keepalive_timeout()
         assert not ours.transport.is_closing()
         ours._waiting = 0
-        ours._settle()
+        ours._decide_reading()
         await (await socket.ping())
 
 

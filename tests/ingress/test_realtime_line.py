@@ -33,7 +33,7 @@ def test_appends_of_any_length_become_gapless_blocks(lengths: list[int]) -> None
         for n, length in enumerate(lengths):
             await audio.append(data[:length], arrived=float(n))
             data = data[length:]
-        await audio.queue.settle()
+        await audio.queue.flush()
         audio.queue.end()
         blocks = await reader
         assert [block.pos for block in blocks] == list(range(0, len(blocks) * BLOCK, BLOCK))
@@ -51,7 +51,7 @@ async def test_a_packet_is_heard_when_it_comes_and_not_with_the_next(format: Pcm
     listening = asyncio.create_task(audio.queue.listen(blocks.append))
     for n in range(5):
         await audio.append(bytes(960 if isinstance(format, PcmFormat) else 160), arrived=float(n))
-        await audio.queue.settle()
+        await audio.queue.flush()
     listening.cancel()
     assert [(block.pos, block.arrived) for block in blocks] == [(n * BLOCK, float(n)) for n in range(5)]
 
@@ -63,7 +63,7 @@ async def test_a_caller_faster_than_the_call_waits() -> None:
     assert not append.done()
     reader = asyncio.create_task(collected(audio))
     await append
-    await audio.queue.settle()
+    await audio.queue.flush()
     audio.queue.end()
     assert len(await reader) == 500 > QUEUED
 
@@ -78,7 +78,7 @@ async def test_a_listener_that_leaves_releases_the_caller() -> None:
     with pytest.raises(ArithmeticError):
         await audio.queue.listen(fails)
     await audio.append(bytes(80_000), 0.0)
-    await audio.queue.settle()
+    await audio.queue.flush()
 
 
 async def test_a_change_of_format() -> None:
@@ -87,7 +87,7 @@ async def test_a_change_of_format() -> None:
     await audio.append(tone(24_000, 24_000).tobytes() + b"\1", 0.0)
     audio.set_format(PcmaFormat())
     await audio.append(g711.encode("pcma", tone(8000, 8000)), 0.0)
-    await audio.queue.settle()
+    await audio.queue.flush()
     audio.queue.end()
     blocks = await reader
     assert not blocks[0].narrow and blocks[-2].narrow, "G.711 has a telephone's band"

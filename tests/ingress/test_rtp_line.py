@@ -7,14 +7,14 @@ from contextlib import asynccontextmanager
 import numpy as np
 import pytest
 
-from tests.rtp.test_session import FRAME_S, Clock, Wire
+from tests.rtp.test_rtp_session import FRAME_S, Clock, Wire
 from voicepipe.audio import Block, Pcm, g711
 from voicepipe.call.playout import Playout
 from voicepipe.call.speech import Phrase
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.rtp.codec import PCMU
 from voicepipe.rtp.packet import RtpPacket
-from voicepipe.rtp.session import AT_ONCE
+from voicepipe.rtp.rtp_session import AT_ONCE
 
 RATE, PACKET = 8000, 160
 
@@ -139,11 +139,11 @@ async def test_a_commit_after_a_stall_waits_until_all_that_came_is_heard() -> No
     for n in range(30):  # In one go, as after a stall of the network.
         line.media.datagram(bytes(RtpPacket(0, n, 160 * n, 5, bytes(160))), clock.now)
     assert len(heard) == AT_ONCE
-    settling = asyncio.create_task(line.settle())
+    flushing = asyncio.create_task(line.flush())
     for _ in range(5):
         line.tick(clock.now)
         await asyncio.sleep(0.03)
-    await settling
+    await flushing
     assert len(heard) == 30
     line.end()
     await listening

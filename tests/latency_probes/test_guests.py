@@ -9,15 +9,15 @@ from latency_probes.guest_file import Guest, guests
 from latency_probes.guests import Conversation, heard_back, question
 from latency_probes.timeline import Event, Timeline
 from tests.engines.front_desk import FRONT_DESK, Caller, a_wednesday  # noqa: F401
-from voicepipe.engines.frontdesk.dialogue import Dialogue
+from voicepipe.engines.frontdesk.conversation import FrontdeskDialogue
 
 pytestmark = pytest.mark.usefixtures("a_wednesday")
 BACK = "A table for 4, Friday at 7:30, for John Smith, telephone 5 5 5, 0 1 4 2. Is that right?"
 
 
 @pytest.fixture(scope="module")
-def desk() -> Dialogue:
-    return Dialogue(FRONT_DESK)
+def desk() -> FrontdeskDialogue:
+    return FrontdeskDialogue(FRONT_DESK)
 
 
 def held(guest: Guest, caller: Caller) -> Conversation:
@@ -40,19 +40,19 @@ def held(guest: Guest, caller: Caller) -> Conversation:
 
 
 @pytest.mark.parametrize("guest", guests(), ids=lambda guest: guest.name)
-def test_every_guest_gets_what_it_wants(desk: Dialogue, guest: Guest) -> None:
+def test_every_guest_gets_what_it_wants(desk: FrontdeskDialogue, guest: Guest) -> None:
     visit = held(guest, Caller(desk)).visit
     assert (visit.reached, visit.why_not, visit.impossible, visit.wrong_asides) == (True, "", [], [])
 
 
-def test_an_agent_that_understands_nothing_is_left_after_a_while(desk: Dialogue) -> None:
+def test_an_agent_that_understands_nothing_is_left_after_a_while(desk: FrontdeskDialogue) -> None:
     conversation, turns = Conversation(guests()[0], "slt"), 0
     while conversation.next(["Sorry, I did not catch that."] if turns else [], Timeline()):
         turns += 1
     assert turns == 24 and conversation.visit.why_not.startswith("still talking after 24 turns")
 
 
-def test_what_cannot_be_and_what_was_not_wanted_is_told(desk: Dialogue) -> None:
+def test_what_cannot_be_and_what_was_not_wanted_is_told(desk: FrontdeskDialogue) -> None:
     (guest,) = (guest for guest in guests() if guest.name == "comes on the closed day")
     line = Timeline()
     arguments = json.dumps({"people": 3, "day": "Monday", "time": "7 o'clock"})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from latency_probes import stats
 from voicepipe.observe.figures import BUCKETS, axis, figures, medians, over_time, percentile, share, upper_bound
-from voicepipe.observe.turns import Asked, Listed, Stages, full_turn, stages
+from voicepipe.observe.turns import AskedTurn, Listed, Stages, full_turn, stages
 from voicepipe.turn.events import ReplyDone
 from voicepipe.turn.timing import TurnSummary
 
@@ -18,7 +18,7 @@ NUMBERS = st.floats(0, 60_000)
 
 
 def turn(at: float, **record: Any) -> Listed:
-    asked = Asked(at, f"turn_{at}", "hello", "call_1", "local", "front-desk")
+    asked = AskedTurn(at, f"turn_{at}", "hello", "call_1", "local", "front-desk")
     summary = TurnSummary(**record)
     return Listed(full_turn(asked, ReplyDone("resp_1", "completed", record=summary), 300).turn, stages(summary))
 

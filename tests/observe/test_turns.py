@@ -8,15 +8,17 @@ import msgspec
 import pytest
 
 from voicepipe.observe import turns
-from voicepipe.observe.turns import KEPT, LONGEST_TEXT, Asked, FullTurn, Stages, Turns, full_turn
+from voicepipe.observe.turns import KEPT, LONGEST_TEXT, AskedTurn, FullTurn, Stages, Turns, full_turn
 from voicepipe.turn.events import Item, ReplyDone, ToolUse
 from voicepipe.turn.timing import Hop, TurnRecord, TurnSummary
 
 SAID = (Item("item_2", role="assistant", text="From noon."),)
 
 
-def asked(turn_id: str = "turn_1", at: float = 100.0, tenant: str = "local", heard: str = "when are you open") -> Asked:
-    return Asked(at, turn_id, heard, "call_1", tenant, "front-desk")
+def asked(
+    turn_id: str = "turn_1", at: float = 100.0, tenant: str = "local", heard: str = "when are you open"
+) -> AskedTurn:
+    return AskedTurn(at, turn_id, heard, "call_1", tenant, "front-desk")
 
 
 def kept(record: dict[str, Any], budget_ms: float = 300, **reply: Any) -> FullTurn:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.rtp.jitter import MOST_WAIT_S, Heard, JitterBuffer, Lost, Piece, Silent
+from voicepipe.rtp.jitter import MOST_WAIT_S, HeardPacket, JitterBuffer, Lost, Piece, Silent
 from voicepipe.rtp.packet import RtpPacket
 
 CLOCK, SPAN, FRAME_S = 48_000, 960, 0.020
@@ -42,7 +42,7 @@ class Network:
 
     @property
     def heard(self) -> list[int]:
-        return [number(piece.packet) for _, piece in self.out if isinstance(piece, Heard)]
+        return [number(piece.packet) for _, piece in self.out if isinstance(piece, HeardPacket)]
 
     @property
     def lost(self) -> int:
@@ -54,7 +54,7 @@ class Network:
 
     def delays_ms(self, since: float = 0.0) -> list[float]:
         """How much later than it was sent each packet was handed on, of those sent after `since`."""
-        heard = [(when, number(piece.packet) * FRAME_S) for when, piece in self.out if isinstance(piece, Heard)]
+        heard = [(when, number(piece.packet) * FRAME_S) for when, piece in self.out if isinstance(piece, HeardPacket)]
         return [1000 * (when - sent) for when, sent in heard if sent >= since]
 
 
@@ -152,7 +152,7 @@ def test_announced_silence_is_filled_as_time_goes_by() -> None:
     assert silence == pytest.approx(0.46, abs=0.03)
     buffer.push(packet(51, stamp=75 * SPAN), 1.5)
     drain(1.5)
-    assert isinstance(out[-1][1], Heard)
+    assert isinstance(out[-1][1], HeardPacket)
     total = sum(piece.span if isinstance(piece, Silent) else SPAN for _, piece in out) / CLOCK
     assert total == pytest.approx(1.52, abs=0.03)
 
@@ -160,9 +160,9 @@ def test_announced_silence_is_filled_as_time_goes_by() -> None:
 def test_a_sender_that_begins_anew_is_heard() -> None:
     buffer = JitterBuffer(CLOCK)
     buffer.push(packet(0), 0.0)
-    assert isinstance(buffer.pop(0.0), Heard)
+    assert isinstance(buffer.pop(0.0), HeardPacket)
     buffer.push(RtpPacket(96, 20_000, 5, 7, b"x"), 0.02)
-    assert isinstance(buffer.pop(0.02), Heard)
+    assert isinstance(buffer.pop(0.02), HeardPacket)
     assert buffer.pop(0.02) is None
 
 
@@ -170,7 +170,7 @@ def test_late_and_double_packets_are_counted_and_not_heard() -> None:
     buffer = JitterBuffer(CLOCK)
     for n in (0, 2, 2):
         buffer.push(packet(n), n * FRAME_S)
-    assert [type(buffer.pop(0.1)) for _ in range(4)] == [Heard, Lost, Heard, type(None)]
+    assert [type(buffer.pop(0.1)) for _ in range(4)] == [HeardPacket, Lost, HeardPacket, type(None)]
     buffer.push(packet(1), 0.2)
     assert buffer.pop(0.2) is None
     counts = buffer.counts
@@ -196,20 +196,20 @@ def pressed(lost: frozenset[int] = frozenset()) -> tuple[JitterBuffer, list[tupl
 def test_a_key_in_place_of_sound_is_silence_and_no_loss_of_sound(lost: tuple[int, ...]) -> None:
     buffer, out = pressed(frozenset(lost))
     pieces = [piece for _, piece in out]
-    assert [number(piece.packet) for piece in pieces if isinstance(piece, Heard)] == [*range(10), *range(22, 40)]
+    assert [number(piece.packet) for piece in pieces if isinstance(piece, HeardPacket)] == [*range(10), *range(22, 40)]
     assert buffer.counts.lost == len(lost)
     if len(lost) < 12:
         assert not any(isinstance(piece, Lost) for piece in pieces)
         silence = sum(piece.span for piece in pieces if isinstance(piece, Silent)) * 1000 / CLOCK
         assert silence == pytest.approx(12 * 20, abs=21)
-    last = [when for when, piece in out if isinstance(piece, Heard)][-1]
+    last = [when for when, piece in out if isinstance(piece, HeardPacket)][-1]
     assert last == pytest.approx(39 * FRAME_S, abs=0.001), "no lasting delay"
 
 
 def test_the_silence_of_a_long_key_passes_with_the_time() -> None:
     buffer, silence = JitterBuffer(CLOCK), 0
     buffer.push(packet(0), 0.0)
-    assert isinstance(buffer.pop(0.0), Heard)
+    assert isinstance(buffer.pop(0.0), HeardPacket)
     for n in range(1, 150):
         buffer.push(packet(n, stamp=SPAN), n * FRAME_S, sound=False)
         while (piece := buffer.pop(n * FRAME_S)) is not None:
@@ -235,7 +235,7 @@ def test_whatever_arrives_nothing_is_heard_twice_and_it_always_ends(
             piece = buffer.pop(now)
             if piece is None:
                 break
-            heard += isinstance(piece, Heard)
+            heard += isinstance(piece, HeardPacket)
             assert not isinstance(piece, Lost | Silent) or 0 < piece.span <= CLOCK
         else:
             pytest.fail("it never ends")

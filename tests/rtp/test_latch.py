@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.rtp.latch import CONTINUES, SETTLES, Latch
+from voicepipe.rtp.latch import CONTINUES, STAYS, Latch
 
 SAID = ("192.0.2.10", 4000)
 NAT = "198.51.100.7"
@@ -114,7 +114,7 @@ def test_a_source_that_stays_after_a_new_description_is_the_one_again() -> None:
     media = latch()
     media.takes(MAPPED, SSRC, 0)
     media.again((SAID[0], 6000), NAT)
-    for n in range(1, SETTLES + 1):
+    for n in range(1, STAYS + 1):
         assert media.takes(MAPPED, SSRC, n)
     assert media.target == MAPPED
     assert not media.takes(REMAPPED, 99, 1)

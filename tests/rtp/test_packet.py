@@ -49,7 +49,7 @@ def test_counting_around_the_corner(new: int, old: int, bits: int, ahead: int) -
     assert newer_by(new, old, bits) == ahead
 
 
-REPORT = rtcp.Report(7, 0.25, -3, 65600, 480, 0xABCD, 1.5)
+REPORT = rtcp.RtcpReport(7, 0.25, -3, 65600, 480, 0xABCD, 1.5)
 SENDER = rtcp.SenderInfo(rtcp.ntp(1_700_000_000.5), 4_000_000_000, 100, 8000)
 
 
@@ -64,7 +64,7 @@ def test_a_clock_past_2036_makes_reports_too() -> None:
 @pytest.mark.parametrize("reports", [(), (REPORT,), (REPORT, REPORT)])
 @pytest.mark.parametrize("goodbye", [False, True])
 def test_a_report_there_and_back(
-    sender: rtcp.SenderInfo | None, reports: tuple[rtcp.Report, ...], goodbye: bool
+    sender: rtcp.SenderInfo | None, reports: tuple[rtcp.RtcpReport, ...], goodbye: bool
 ) -> None:
     data = rtcp.build(42, "name", sender, reports, goodbye=goodbye)
     assert len(data) % 4 == 0 and is_rtcp(data)

@@ -243,7 +243,7 @@ async def test_a_peer_is_held_up_while_nobody_reads_and_all_of_it_arrives() -> N
     far = ends.answerer.sctp
 
     def take(message: str) -> None:
-        far.hold(message)
+        far.reserve(message)
         waiting.append(message)
 
     ends.answerer.on_channel = opened.append

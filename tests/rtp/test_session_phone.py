@@ -5,12 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tests.rtp.test_session import FRAME_S, Clock, End, speech, talk
+from tests.rtp.test_rtp_session import FRAME_S, Clock, End, speech, talk
 from voicepipe.audio import RATE, dbfs
 from voicepipe.rtp.codec import COMFORT_NOISE, G722, OPUS, PCMA, PCMU, Codec
-from voicepipe.rtp.dtmf import KEYS, Event, KeyFormat
 from voicepipe.rtp.packet import RtpPacket
-from voicepipe.rtp.session import RtpSession
+from voicepipe.rtp.rtp_session import RtpSession
+from voicepipe.rtp.telephone_events import KEYS, KeyFormat, TelephoneEvent
 
 
 def run(near: End, far: End, clock: Clock, packets: int, *, speaks: bool, lost: frozenset[int] = frozenset()) -> None:
@@ -93,7 +93,7 @@ def test_keys_that_wait_are_sent_by_the_clock_that_is_agreed() -> None:
     far.session.change(OPUS, 96, KeyFormat(101, 8000))
     run(near, far, clock, 20, speaks=True)
     assert far.keys == ["1"]
-    events = [Event.parse(packet.payload) for _, packet in near.wire.rtp if packet.payload_type == 101]
+    events = [TelephoneEvent.parse(packet.payload) for _, packet in near.wire.rtp if packet.payload_type == 101]
     assert max(event.duration for event in events) == 1280, "160 ms at 8 kHz"
 
 

@@ -10,9 +10,9 @@ from tests.rtp.test_sdp import BROWSER, formats
 from tests.stopwatch import spent
 from voicepipe.rtp import sdes, sip_sdp
 from voicepipe.rtp.codec import CODECS, G722, OPUS, PCMA, PCMU, Codec
-from voicepipe.rtp.dtmf import KeyFormat
 from voicepipe.rtp.sdp_text import LONGEST, MOST_FORMATS, MOST_MEDIA, SdpError
-from voicepipe.rtp.sip_sdp import Description, Local
+from voicepipe.rtp.sip_sdp import Local, SipDescription
+from voicepipe.rtp.telephone_events import KeyFormat
 
 KEY = "A" * 40
 TRUNK = (
@@ -270,7 +270,7 @@ def test_any_text_is_a_description_or_a_sentence(text: str) -> None:
     except SdpError as error:
         assert str(error) and "\n" not in str(error)
         return
-    assert isinstance(said, Description)
+    assert isinstance(said, SipDescription)
     answer = sip_sdp.answer(said, local(), said.crypto[0] if said.crypto else None)
     assert answer.isascii() and len(re.findall("^m=", answer, re.M)) == len(said.media)
     assert sip_sdp.read(answer).codec is said.codec

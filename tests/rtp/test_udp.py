@@ -17,8 +17,8 @@ from voicepipe.rtp import rtcp, sip_sdp, udp
 from voicepipe.rtp.codec import PCMU
 from voicepipe.rtp.packet import RtpPacket, is_rtcp
 from voicepipe.rtp.ports import candidates
+from voicepipe.rtp.rtp_session import RtpSession
 from voicepipe.rtp.sdes import Srtp, offered
-from voicepipe.rtp.session import RtpSession
 from voicepipe.rtp.udp import LONGEST, MOST, REPORTS, WINDOW_S, UdpMedia
 
 HOST = "127.0.0.1"

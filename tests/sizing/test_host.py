@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from voicepipe.sizing.gpus import GIB, GPUS, LINKS
-from voicepipe.sizing.host import MOST_REPLIES, Host, Traffic, _replies, keeps_up, most_calls, turn
+from voicepipe.sizing.gpu_models import GIB, GPUS, LINKS
+from voicepipe.sizing.host import MOST_REPLIES, SizedHost, Traffic, _replies, keeps_up, most_calls, turn
 from voicepipe.sizing.options import Option, advice, best, judged, kv_cache_bytes, options
 from voicepipe.sizing.shapes import ASRS, LLMS
 from voicepipe.sizing.speed import Group
@@ -14,8 +14,8 @@ TURBO = ASRS["large-v3-turbo"]
 COMPUTE_MS = 220
 
 
-def host(model: str, gpu: str, gpus: int = 1, dtype: str = "bf16", tensor: int = 1, **more: object) -> Host:
-    return Host(Group(LLMS[model], dtype, GPUS[gpu], LINKS["nvlink"], tensor), gpus, TURBO, "kokoro", **more)  # type: ignore[arg-type]
+def host(model: str, gpu: str, gpus: int = 1, dtype: str = "bf16", tensor: int = 1, **more: object) -> SizedHost:
+    return SizedHost(Group(LLMS[model], dtype, GPUS[gpu], LINKS["nvlink"], tensor), gpus, TURBO, "kokoro", **more)  # type: ignore[arg-type]
 
 
 def found(

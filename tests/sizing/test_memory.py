@@ -3,7 +3,7 @@
 import pytest
 
 from voicepipe.errors import ConfigError
-from voicepipe.sizing import memory
+from voicepipe.sizing import gpu_memory
 from voicepipe.sizing.shapes import ASRS, LLMS, LlmShape, of_config, quantised
 
 QWEN3_8B = {
@@ -44,16 +44,16 @@ def test_weights_of_whisper(name: str, millions: float) -> None:
     ],
 )
 def test_checkpoints(name: str, dtype: str, gigabytes: float) -> None:
-    assert memory.llm_weights(LLMS[name], dtype) / 1e9 == pytest.approx(gigabytes, rel=0.01)
+    assert gpu_memory.llm_weights(LLMS[name], dtype) / 1e9 == pytest.approx(gigabytes, rel=0.01)
 
 
 def test_the_cache_of_a_call() -> None:
     """Eight heads of 128 numbers, not the 32 of the queries: 128 KiB a token."""
     llama = LLMS["llama-3.1-8b"]
-    assert memory.kv_token(llama) == 128 * 1024
-    assert memory.kv_call(llama, 2048) == 256 * 2**20
-    assert memory.kv_call(llama, 17) == 32 * 128 * 1024, "in blocks of 16"
-    assert [memory.kv_shards(llama, tensor) for tensor in (1, 2, 8, 16)] == [1, 2, 8, 8]
+    assert gpu_memory.kv_token(llama) == 128 * 1024
+    assert gpu_memory.kv_call(llama, 2048) == 256 * 2**20
+    assert gpu_memory.kv_call(llama, 17) == 32 * 128 * 1024, "in blocks of 16"
+    assert [gpu_memory.kv_shards(llama, tensor) for tensor in (1, 2, 8, 16)] == [1, 2, 8, 8]
 
 
 def test_a_config_json() -> None:
@@ -123,7 +123,7 @@ def test_experts() -> None:
 
 
 def test_recognition_and_synthesis() -> None:
-    assert memory.asr_weights(ASRS["large-v3-turbo"]) / 1e9 == pytest.approx(1.62, rel=0.01)
-    kokoro = memory.TTS_WEIGHTS["kokoro"]
-    assert memory.tts(kokoro) == kokoro + memory.TTS_WORKSPACE
-    assert memory.tts(kokoro, processes=2) == 2 * (kokoro + memory.TTS_WORKSPACE + memory.CONTEXT)
+    assert gpu_memory.asr_weights(ASRS["large-v3-turbo"]) / 1e9 == pytest.approx(1.62, rel=0.01)
+    kokoro = gpu_memory.TTS_WEIGHTS["kokoro"]
+    assert gpu_memory.tts(kokoro) == kokoro + gpu_memory.TTS_WORKSPACE
+    assert gpu_memory.tts(kokoro, processes=2) == 2 * (kokoro + gpu_memory.TTS_WORKSPACE + gpu_memory.CONTEXT)

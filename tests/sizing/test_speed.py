@@ -3,10 +3,10 @@
 import pytest
 
 from voicepipe.errors import ConfigError
-from voicepipe.sizing import speech
-from voicepipe.sizing.gpus import GPUS, LINKS, gpus, link
+from voicepipe.sizing import speech_speed
+from voicepipe.sizing.gpu_models import GPUS, LINKS, gpus, link
 from voicepipe.sizing.shapes import ASRS, LLMS
-from voicepipe.sizing.speed import Group, all_reduce_ms, communication_ms, decode_ms, prefill_ms
+from voicepipe.sizing.speed import Group, all_reduce_ms, communication_ms, decode_ms, step_ms
 
 NVLINK = LINKS["nvlink"]
 
@@ -44,8 +44,8 @@ def test_no_token_is_faster_than_the_weights_are_read(model: str, dtype: str, fl
 def test_the_first_token() -> None:
     """Over HTTP, with four at a time, SGLang takes 27 ms and vLLM 60 for prompts of 230 tokens (gpustack). The step
     itself is a part of that."""
-    assert 5 < prefill_ms(group("qwen3-8b", "h100"), 230, 0) < 27
-    assert prefill_ms(group("qwen3-8b", "h100"), 4096, 0) > 100, (
+    assert 5 < step_ms(group("qwen3-8b", "h100"), 230, 0, sequences=1) < 27
+    assert step_ms(group("qwen3-8b", "h100"), 4096, 0, sequences=1) > 100, (
         "the GPU multiplies; the cached prefix is what saves that"
     )
 
@@ -87,14 +87,14 @@ def test_whisper() -> None:
     """faster-whisper on an RTX 4090, 30 s windows: 205, 219 and 208 ms for 2, 5 and 10 s of speech."""
     turbo, card = ASRS["large-v3-turbo"], GPUS["rtx-4090"]
     for seconds, published in ((2, 205), (5, 219), (10, 208)):
-        assert speech.pass_ms(turbo, card, 30, seconds) == pytest.approx(published, rel=0.15)
-    assert speech.pass_ms(turbo, card, 10, 2) < 0.5 * speech.pass_ms(turbo, card, 30, 2)
-    assert speech.pass_ms(ASRS["large-v3"], card, 10, 2) > speech.pass_ms(turbo, card, 10, 2)
+        assert speech_speed.pass_ms(turbo, card, 30, seconds) == pytest.approx(published, rel=0.15)
+    assert speech_speed.pass_ms(turbo, card, 10, 2) < 0.5 * speech_speed.pass_ms(turbo, card, 30, 2)
+    assert speech_speed.pass_ms(ASRS["large-v3"], card, 10, 2) > speech_speed.pass_ms(turbo, card, 10, 2)
 
 
 def test_kokoro() -> None:
-    assert 30 <= speech.speak_ms("kokoro", 1.0) and speech.speak_ms("kokoro", 1.5) <= 60
-    assert speech.speak_ms("kokoro", 10) == pytest.approx(300, rel=0.1)
+    assert 30 <= speech_speed.speak_ms("kokoro", 1.0) and speech_speed.speak_ms("kokoro", 1.5) <= 60
+    assert speech_speed.speak_ms("kokoro", 10) == pytest.approx(300, rel=0.1)
 
 
 def test_gpus_by_name() -> None:

@@ -14,7 +14,7 @@ CLOCK = 8000
 _BITRATE = 64_000
 
 
-class Encoder:
+class G722Encoder:
     def __init__(self) -> None:
         self._state = G722.G722(RATE, _BITRATE)
 
@@ -24,7 +24,7 @@ class Encoder:
         return payload
 
 
-class Decoder:
+class G722Decoder:
     def __init__(self) -> None:
         self._state = G722.G722(RATE, _BITRATE)
 

@@ -29,7 +29,7 @@ _SET_BITRATE, _SET_COMPLEXITY, _SET_VBR_CONSTRAINT = 4002, 4010, 4020
 _BYTES = 1275
 
 
-_coders: "weakref.WeakSet[Encoder | Decoder]" = weakref.WeakSet()
+_coders: "weakref.WeakSet[OpusEncoder | OpusDecoder]" = weakref.WeakSet()
 
 
 def alive() -> int:
@@ -67,7 +67,7 @@ def version() -> str:
     return bytes(library.opus_get_version_string()).decode()
 
 
-class Encoder:
+class OpusEncoder:
     """Mono speech to Opus. `rate` is one of 8000, 12000, 16000, 24000, 48000 Hz."""
 
     def __init__(self, rate: int) -> None:
@@ -94,8 +94,8 @@ class Encoder:
         return self._buffer.raw[:size]
 
 
-class Decoder:
-    """Opus to mono speech at `rate` (as `Encoder`'s); two channels become one."""
+class OpusDecoder:
+    """Opus to mono speech at `rate` (as `OpusEncoder`'s); two channels become one."""
 
     def __init__(self, rate: int = RATE) -> None:
         self._lib = load()

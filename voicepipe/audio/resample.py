@@ -41,8 +41,8 @@ class Resampler:
         if self._in_step:
             self._taken += pcm.size
             if out.size:
-                held = max(0, self._taken * self.target // self.source - out.size)
-                out, self._in_step = np.concatenate([np.zeros(held, np.int16), out]), False
+                missing = max(0, self._taken * self.target // self.source - out.size)
+                out, self._in_step = np.concatenate([np.zeros(missing, np.int16), out]), False
         return out
 
     def flush(self) -> Pcm:

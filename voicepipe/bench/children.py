@@ -16,7 +16,7 @@ READY_S = 120.0
 END_S = 15.0
 
 
-class Child(NamedTuple):
+class ServingChild(NamedTuple):
     """One that serves."""
 
     pid: int
@@ -24,7 +24,7 @@ class Child(NamedTuple):
 
 
 @asynccontextmanager
-async def serving(*args: str) -> AsyncIterator[Child]:
+async def serving(*args: str) -> AsyncIterator[ServingChild]:
     """`python ARGS` from when it says where it answers; it is ended with the context. Raises ConfigError: it does not
     start."""
     child = await asyncio.create_subprocess_exec(
@@ -40,7 +40,7 @@ async def serving(*args: str) -> AsyncIterator[Child]:
         if found is None:
             what = " ".join(word for word in args if not word.startswith("-"))
             raise ConfigError(f"{what} did not start; `voicepipe doctor` says what is missing on this machine.")
-        yield Child(child.pid, found[1].decode())
+        yield ServingChild(child.pid, found[1].decode())
     finally:
         await ended(child)
 

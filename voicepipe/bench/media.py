@@ -25,11 +25,11 @@ from voicepipe.rtp import sdes, sdp, sip_sdp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.codec import OPUS, PCMU, Codec
 from voicepipe.rtp.packet import RtpPacket
-from voicepipe.rtp.sender import Wire
+from voicepipe.rtp.rtp_sender import PacketWire
 from voicepipe.rtp.transport import Network, Transport
 from voicepipe.rtp.udp import UdpMedia
 
-SETTLE_S = 3.0
+WARM_UP_S = 3.0
 """Nothing is counted before calls have been up for so long."""
 KINDS = {"voicepipe": "voicepipe, Opus", "aiortc": "aiortc, Opus", "phone": "voicepipe, G.711"}
 """Far ends, and what a row of the table calls them."""
@@ -75,7 +75,7 @@ async def measured(kind: str, calls: int, seconds: float) -> Cost:
             for caller in callers:
                 await caller.dial(ask)
                 clock.add(caller.tick)
-            await asyncio.sleep(SETTLE_S)
+            await asyncio.sleep(WARM_UP_S)
             await ask(start=1)
             await asyncio.sleep(seconds)
             return msgspec.convert(await ask(stop=1), Cost)
@@ -91,12 +91,12 @@ async def encoded(codec: Codec) -> list[bytes]:
     return [encode(block) for block in (await spoken(codec.out_rate)).reshape(-1, codec.out_rate // 50)]
 
 
-class Caller(ABC):
+class LoadCaller(ABC):
     """Sends the same speech over and over."""
 
     codec: Codec
 
-    def __init__(self, payloads: list[bytes], wire: Wire) -> None:
+    def __init__(self, payloads: list[bytes], wire: PacketWire) -> None:
         self._payloads = payloads
         self._wire = wire
         self._sent = 0
@@ -117,7 +117,7 @@ class Caller(ABC):
         self._wire.send_rtp(bytes(RtpPacket(self._type, n & 0xFFFF, n * span & 0xFFFFFFFF, 7, payload)))
 
 
-class WebRtcCaller(Caller):
+class WebRtcCaller(LoadCaller):
     codec = OPUS
 
     def __init__(self, payloads: list[bytes]) -> None:
@@ -134,7 +134,7 @@ class WebRtcCaller(Caller):
         await self._transport.close()
 
 
-class PhoneCaller(Caller):
+class PhoneCaller(LoadCaller):
     codec = PCMU
 
     def __init__(self, payloads: list[bytes]) -> None:

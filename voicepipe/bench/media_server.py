@@ -91,11 +91,11 @@ class Ours(Far):
     def _count(self) -> None:
         self.sent += 1
 
-    async def _connect(self, transport: Transport, said: sdp.Description, line: RtpLine) -> None:
+    async def _connect(self, transport: Transport, said: sdp.WebRtcDescription, line: RtpLine) -> None:
         await transport.connect(said.remote)
-        await self._hold(line)
+        await self._converse(line)
 
-    async def _hold(self, line: RtpLine) -> None:
+    async def _converse(self, line: RtpLine) -> None:
         self._clock.add(line.tick)
         playout = Playout(line, time.monotonic, duck_db=-15)
         self._tasks.create_task(playout.run())
@@ -122,7 +122,7 @@ class OurPhone(Ours):
         local = sip_sdp.Local(HOST, media.open())
         line = self._line(said.codec, said.payload_type, media)
         media.agree(said, HOST, srtp)
-        self._tasks.create_task(self._hold(line))
+        self._tasks.create_task(self._converse(line))
         return sip_sdp.answer(said, local, srtp.ours)
 
 

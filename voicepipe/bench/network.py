@@ -13,7 +13,7 @@ from voicepipe.bench.consoles import for_tables
 from voicepipe.figures import keep
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.packet import RtpPacket
-from voicepipe.rtp.session import RtpSession
+from voicepipe.rtp.rtp_session import RtpSession
 
 TYPE, FRAME_S = 111, BLOCK_MS / 1000
 TRANSIT_S = 0.030
@@ -25,7 +25,7 @@ healed: most, one second after it is well again (aim: 40 after ten); hole: the l
 
 
 @dataclass(slots=True)
-class Heard:
+class HeardSound:
     """What the call got. Delays in ms: from a packet's sending to its hand-over, less the fastest packet's transit."""
 
     delays: list[tuple[float, float]] = field(default_factory=list)
@@ -68,10 +68,10 @@ class _Nobody:
     def send_rtcp(self, packet: bytes) -> None: ...
 
 
-def simulate(jitter_s: float, loss: float, seed: int = 1) -> Heard:
+def simulate(jitter_s: float, loss: float, seed: int = 1) -> HeardSound:
     """A caller who speaks through such a network, which heals after `BAD_S`."""
-    rng, heard = random.Random(seed), Heard()
-    encode = opus.Encoder(OPUS.out_rate)
+    rng, heard = random.Random(seed), HeardSound()
+    encode = opus.OpusEncoder(OPUS.out_rate)
     tone = (6000 * np.sin(2 * np.pi * 200 * np.arange(480) / 24_000)).astype(np.int16)
     sent_at: dict[float, float] = {}
 

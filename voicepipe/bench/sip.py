@@ -42,21 +42,21 @@ GRACE_S = 60
 MEDIA_PORT = 20_000
 
 
-class Load(NamedTuple):
-    """`calls` calls in all, `rate` of them begun each second, held for `held_s` seconds."""
+class SipLoad(NamedTuple):
+    """`calls` calls in all, `rate` of them begun each second, held for `length_s` seconds."""
 
     calls: int
     rate: int
-    held_s: float
+    length_s: float
 
 
 CAPTION = """in ms; p50, p95, p99: from INVITE to 200
 CPU: of the PoP, a call; loop lag: p99"""
-LOADS = (Load(600, 30, 3.0), Load(500, 50, 3.0))
+LOADS = (SipLoad(600, 30, 3.0), SipLoad(500, 50, 3.0))
 
 
 @dataclass(frozen=True)
-class Result:
+class SipResult:
     """Of one load."""
 
     failed: int
@@ -96,14 +96,14 @@ async def run(json_file: Path | None) -> int:
         results.append({"load": load._asdict(), "result": result})
         times = [f"{result.percentile(share):.0f}" for share in (0.5, 0.95, 0.99)]
         cpu = "-" if result.cpu_ms is None else f"{result.cpu_ms:.1f}"
-        what = f"{load.calls}, {load.rate}/s, {load.held_s:g} s each"
+        what = f"{load.calls}, {load.rate}/s, {load.length_s:g} s each"
         table.add_row(what, str(result.failed), *times, cpu, f"{result.lag_p99_ms:.1f}")
     console.print(table)
     keep(json_file, results)
     return 1 if failed else 0
 
 
-async def measured(load: Load) -> Result:
+async def measured(load: SipLoad) -> SipResult:
     """What a fresh PoP makes of this load. Raises ConfigError: sipp is not there, or the PoP does not start."""
     if shutil.which("sipp") is None:
         raise ConfigError("sipp is needed to place the calls: install it (Debian, Ubuntu: apt install sip-tester).")
@@ -116,7 +116,7 @@ async def measured(load: Load) -> Result:
             lag = (await asyncio.to_thread(_health, pop.url))["loop_lag_p99_ms"]
         cpu = None if before is None or after is None else 1000 * (after - before) / load.calls
         answers, done = _told(folder)
-        return Result(load.calls - done, answers, cpu, lag)
+        return SipResult(load.calls - done, answers, cpu, lag)
 
 
 @asynccontextmanager
@@ -128,11 +128,11 @@ async def _pop(folder: Path) -> AsyncIterator[_Pop]:
         yield _Pop(child.pid, child.url, port)
 
 
-async def _sipp(load: Load, port: int, folder: Path) -> None:
-    seconds = round(load.calls / load.rate + load.held_s) + GRACE_S
+async def _sipp(load: SipLoad, port: int, folder: Path) -> None:
+    seconds = round(load.calls / load.rate + load.length_s) + GRACE_S
     process = await asyncio.create_subprocess_exec(
         "sipp", "-sn", "uac", f"127.0.0.1:{port}", "-i", "127.0.0.1", "-mp", str(MEDIA_PORT), "-r", str(load.rate),
-        "-m", str(load.calls), "-d", str(round(1000 * load.held_s)), "-timeout", str(seconds), "-nostdin",
+        "-m", str(load.calls), "-d", str(round(1000 * load.length_s)), "-timeout", str(seconds), "-nostdin",
         "-trace_rtt", "-rtt_freq", "1", "-trace_stat", "-stf", "stat.csv",
         cwd=folder, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,

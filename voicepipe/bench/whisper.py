@@ -51,7 +51,7 @@ def _passes(shape: AsrShape, config: WhisperConfig) -> list[float]:
     with TemporaryDirectory() as folder:
         widths = Shape(shape.dim, shape.heads, shape.layers, shape.decoder_layers, shape.mels, shape.vocab)
         made = make_whisper(Path(folder), SAYS, shape=widths)
-        model = Model(WhisperConfig(model=str(made), device="cpu", window_ms=config.window_ms))
+        model = LoadedWhisper(WhisperConfig(model=str(made), device="cpu", window_ms=config.window_ms))
     model.warm()
     sound = np.random.default_rng(0).integers(-3000, 3000, SPEECH_S * RATE, np.int16)
     took_ms = []

@@ -11,7 +11,7 @@ from voicepipe.config import credentials, directory_config, toml_file
 from voicepipe.config.agent_store import Intents, load_agent, no_voice, open_agents
 from voicepipe.config.file_kind import kind_of, located
 from voicepipe.directory_server.run import check as check_directory
-from voicepipe.engines import hub, local_servers, models, packages
+from voicepipe.engines import hub, local_servers, needed_models, packages
 from voicepipe.engines.auto import lacking
 from voicepipe.engines.frontdesk import FrontdeskLlm
 from voicepipe.errors import ConfigError, EngineError
@@ -166,7 +166,7 @@ def _warn(file: Path, settings: config.Config) -> None:
             check(settings)
         except ConfigError as error:
             print(f"{file}: warning: by itself this is refused: {error}")
-    for problem in (*packages.problems(settings), *models.problems(settings), *_no_default_voice(settings)):
+    for problem in (*packages.problems(settings), *needed_models.problems(settings), *_no_default_voice(settings)):
         print(f"{file}: warning: {hub.copyable(problem, file)}")
     slots, sip, webrtc = settings.pop.slots, settings.sip, settings.webrtc
     pairs = (sip.last_port + 1) // 2 - (sip.first_port + 1) // 2  # an even port and the next

@@ -254,9 +254,9 @@ def _demo_fleet(args: argparse.Namespace, settings: "Config", began: float) -> i
     if args.sip_port is not None:
         raise ConfigError("--pops takes no phones: a directory places calls by browsers and programs; leave --sip-port")
     settings = _listening(args, settings)
-    from voicepipe.demo import fleet
+    from voicepipe.demo import demo_fleet
 
-    return runtime.run(fleet.run(settings, args.pops, began, once=args.once))
+    return runtime.run(demo_fleet.run(settings, args.pops, began, once=args.once))
 
 
 def _pop(args: argparse.Namespace) -> int:

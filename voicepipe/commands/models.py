@@ -10,7 +10,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from voicepipe.config import load
 from voicepipe.engines import hub, hub_fetch
-from voicepipe.engines.models import Model, chosen
+from voicepipe.engines.needed_models import NeededModel, chosen
 from voicepipe.errors import EngineMissing
 
 
@@ -21,7 +21,7 @@ def pull(config_file: Path) -> int:
         print(f"{config_file}: the chosen engines need no models")
         return 0
     failed = 0
-    wanted: list[hub_fetch.Wanted] = []
+    wanted: list[hub_fetch.WantedModel] = []
     for model in models:
         try:
             if found := _survey(model):
@@ -42,7 +42,7 @@ def pull(config_file: Path) -> int:
     return 1 if failed else 0
 
 
-def _survey(model: Model) -> hub_fetch.Wanted | None:
+def _survey(model: NeededModel) -> hub_fetch.WantedModel | None:
     """What the hub has of it; nothing if it is a path that is here. Raises EngineMissing."""
     on_hub = hub.on_hub(model.name) and not model.by_hand
     if not on_hub or Path(model.name).expanduser().exists():
@@ -61,7 +61,7 @@ def _survey(model: Model) -> hub_fetch.Wanted | None:
         raise EngineMissing(f"{model.key}: {error}") from None
 
 
-def _by_hand(model: Model) -> str:
+def _by_hand(model: NeededModel) -> str:
     """How its files come to a machine that cannot reach the hub."""
     revision = f" --revision {model.revision}" if model.revision else ""
     return (
@@ -70,14 +70,14 @@ def _by_hand(model: Model) -> str:
     )
 
 
-def _what(wanted: hub_fetch.Wanted) -> str:
+def _what(wanted: hub_fetch.WantedModel) -> str:
     if not wanted.absent:
         return "nothing to fetch"
     return f"{len(wanted.absent)} of {len(wanted.files)} files, {wanted.to_fetch / 1e9:.2f} GB"
 
 
 @contextmanager
-def _progress(wanted: hub_fetch.Wanted) -> Iterator[None]:
+def _progress(wanted: hub_fetch.WantedModel) -> Iterator[None]:
     """One bar on standard error for all files of a model, by what the cache holds of them."""
     if not wanted.absent:
         yield
@@ -86,11 +86,11 @@ def _progress(wanted: hub_fetch.Wanted) -> Iterator[None]:
     over = threading.Event()
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(wanted.name, total=wanted.to_fetch)
-        before = hub_fetch.held(wanted.name)
+        before = hub_fetch.cached_bytes(wanted.name)
 
         def watch() -> None:
             while not over.wait(0.25):
-                progress.update(task, completed=hub_fetch.held(wanted.name) - before)
+                progress.update(task, completed=hub_fetch.cached_bytes(wanted.name) - before)
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()

@@ -15,9 +15,9 @@ from voicepipe.config import PopConfig
 from voicepipe.engines import hub
 from voicepipe.errors import ConfigError, EngineMissing
 from voicepipe.prediction import BEFORE_COMPUTE_MS, NOMINAL_MS, latency_ms
-from voicepipe.sizing import gpus as data_sheets
-from voicepipe.sizing import memory, shapes
-from voicepipe.sizing.gpus import GIB
+from voicepipe.sizing import gpu_memory, shapes
+from voicepipe.sizing import gpu_models as data_sheets
+from voicepipe.sizing.gpu_models import GIB
 from voicepipe.sizing.host import Traffic, keeps_up
 from voicepipe.sizing.options import Option, advice, best, judged, kv_cache_bytes, options
 from voicepipe.sizing.shapes import LLMS, LlmShape
@@ -39,7 +39,7 @@ def run(
     source, name, shape, only = _model(model)
     gpu, count = data_sheets.gpus(gpus)
     link = data_sheets.link(interconnect, gpu)
-    dtypes = [only] if only else [dtype for dtype in memory.DTYPES if dtype != "fp8" or gpu.fp8_tflops]
+    dtypes = [only] if only else [dtype for dtype in gpu_memory.DTYPES if dtype != "fp8" or gpu.fp8_tflops]
     hosts = options(shape, gpu, count, link, dtypes=dtypes, speech=(shapes.ASRS[asr], tts))
     found = [judged(host, calls, BUDGET_MS - BEFORE_COMPUTE_MS) for host in hosts]
     chosen = best(found, calls)
@@ -79,11 +79,11 @@ def _print(name: str, source: str, found: list[Option], chosen: Option | None, c
     console = Console(highlight=False, markup=False)
     host, shape, traffic = found[0].host, found[0].group.shape, found[0].host.traffic
     dtypes = dict.fromkeys(option.group.dtype for option in found)
-    weights = ", ".join(f"{dtype} {memory.llm_weights(shape, dtype) / GIB:.1f}" for dtype in dtypes)
-    call_mib = memory.kv_call(shape, traffic.context_tokens) / 2**20
+    weights = ", ".join(f"{dtype} {gpu_memory.llm_weights(shape, dtype) / GIB:.1f}" for dtype in dtypes)
+    call_mib = gpu_memory.kv_call(shape, traffic.context_tokens) / 2**20
     console.print(f"{name}: {shape.weights / 1e9:.2f} billion weights ({weights} GiB)")
     console.print(
-        f"KV cache: {memory.kv_token(shape) / 1024:.0f} KiB a token, {call_mib:.0f} MiB a call of "
+        f"KV cache: {gpu_memory.kv_token(shape) / 1024:.0f} KiB a token, {call_mib:.0f} MiB a call of "
         f"{traffic.context_tokens} tokens"
     )
     by = f" by {host.group.link.name}" if host.gpus > 1 else ""
@@ -192,7 +192,7 @@ def _assumptions(traffic: Traffic) -> str:
 def _facts(name: str, found: list[Option], chosen: Option | None, calls: int) -> dict[str, Any]:
     """Everything for other programs. Bytes and milliseconds; what never comes is null."""
     shape, host = found[0].group.shape, found[0].host
-    sizes = {"weights": shape.weights, "kv_bytes_a_token": memory.kv_token(shape)}
+    sizes = {"weights": shape.weights, "kv_bytes_a_token": gpu_memory.kv_token(shape)}
     return {
         "model": {"name": name, "shape": asdict(shape), **sizes},
         "gpu": asdict(host.gpu), "gpus": host.gpus, "interconnect": asdict(host.group.link), "calls": calls,

@@ -8,7 +8,7 @@ from voicepipe.ranges import DEVICE, Count, Ms, Positive, Section, Variable, che
 
 Device = Annotated[str, Meta(pattern=DEVICE)]
 """"cuda:1" is the second GPU that this process sees; "auto": a GPU if there is one, beside the others' models as
-`engines/placement.py` places them."""
+`engines/gpu_placement.py` places them."""
 Timeout = Annotated[int, Meta(ge=1, le=7200)]
 """Seconds."""
 Stall = Annotated[float, Meta(ge=1, le=600)]

@@ -1,5 +1,5 @@
 """`voicepipe demo`: a PoP in this process, and one spoken call placed to it over loopback, with its timings.
-fleet.py has `--pops`: several of them, and a directory."""
+demo_fleet.py has `--pops`: several of them, and a directory."""
 
 import time
 from collections.abc import Iterator, Mapping

@@ -10,7 +10,7 @@ from voicepipe.config import Config, HttpConfig
 from voicepipe.config.fleet_config import FleetConfig
 
 
-class City(NamedTuple):
+class PopCity(NamedTuple):
     """A PoP, and where it is said to be."""
 
     pop: str
@@ -21,18 +21,18 @@ class City(NamedTuple):
 
 
 CITIES = (
-    City("fra1", "Frankfurt", "eu-central", "eu", (50.1, 8.7)),
-    City("iad1", "Virginia", "us-east", "us", (39.0, -77.5)),
-    City("nrt1", "Tokyo", "ap-northeast", "jp", (35.7, 139.7)),
-    City("lhr1", "London", "eu-west", "uk", (51.5, -0.1)),
-    City("syd1", "Sydney", "ap-southeast", "au", (-33.9, 151.2)),
+    PopCity("fra1", "Frankfurt", "eu-central", "eu", (50.1, 8.7)),
+    PopCity("iad1", "Virginia", "us-east", "us", (39.0, -77.5)),
+    PopCity("nrt1", "Tokyo", "ap-northeast", "jp", (35.7, 139.7)),
+    PopCity("lhr1", "London", "eu-west", "uk", (51.5, -0.1)),
+    PopCity("syd1", "Sydney", "ap-southeast", "au", (-33.9, 151.2)),
 )
 """So many of the first as are asked for."""
 SLOTS = 4
 """Few, so that a few calls fill a PoP and others begin to share."""
 
 
-def configured(config: Config, city: City, key: Path) -> Config:
+def configured(config: Config, city: PopCity, key: Path) -> Config:
     """`config` for the PoP of this city, on a free port of loopback. `key`: the directory's public one. Raises
     ConfigError."""
     http = HttpConfig(port=0)

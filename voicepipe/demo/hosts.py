@@ -9,8 +9,8 @@ from typing import Literal
 from weakref import WeakSet
 
 from voicepipe.config import Config, HttpConfig
-from voicepipe.demo.cities import City
-from voicepipe.directory.bus import Bus, Message
+from voicepipe.demo.cities import PopCity
+from voicepipe.directory.bus import Bus, BusMessage
 from voicepipe.engines.base import Engines
 from voicepipe.errors import VoicepipeError, cause
 from voicepipe.ingress import server
@@ -38,14 +38,14 @@ class Cable:
         if not self._is_cut:
             await self._bus.publish(subject, data)
 
-    def listen(self, *patterns: str) -> AbstractAsyncContextManager[AsyncIterator[Message]]:
+    def listen(self, *patterns: str) -> AbstractAsyncContextManager[AsyncIterator[BusMessage]]:
         return self._bus.listen(*patterns)
 
     def is_connected(self) -> bool:
         return not self._is_cut
 
 
-class Door(socket.socket):
+class DemoSocket(socket.socket):
     """A listening socket that knows the connections which came in by it."""
 
     def __init__(self, http: HttpConfig) -> None:
@@ -65,10 +65,10 @@ class Door(socket.socket):
                 connection.shutdown(socket.SHUT_RDWR)
 
 
-class Host:
+class DemoHost:
     """`run` owns the PoP's task: `start` and `stop` only say what is wanted."""
 
-    def __init__(self, city: City, config: Config, bus: Bus, engines: Engines) -> None:
+    def __init__(self, city: PopCity, config: Config, bus: Bus, engines: Engines) -> None:
         self.city = city
         self.config = config
         self.state: State = "stopped"
@@ -107,7 +107,7 @@ class Host:
 
     async def _one(self) -> None:
         """One PoP, until it is drained or dies."""
-        cable, door = Cable(self._bus), Door(self.config.http)
+        cable, door = Cable(self._bus), DemoSocket(self.config.http)
         pop = asyncio.create_task(self._answer(cable, door))
         dying = asyncio.create_task(self._plug_pulled.wait())
         try:
@@ -123,7 +123,7 @@ class Host:
         door.cut()
         await _end(pop, 0)
 
-    async def _answer(self, cable: Cable, door: Door) -> None:
+    async def _answer(self, cable: Cable, door: DemoSocket) -> None:
         with door:
             async with member(self.config, cable, self._engines, door) as pop:
                 self.state = "up"

@@ -13,7 +13,7 @@ WAITING = 4096
 """Messages that a listener may have waiting; then the oldest goes."""
 
 
-class Message(NamedTuple):
+class BusMessage(NamedTuple):
     """One that was published."""
 
     subject: str
@@ -27,7 +27,7 @@ class Bus(Protocol):
     async def publish(self, subject: str, data: bytes) -> None:
         """Tell those who listen now. While the bus cannot be reached nothing is told, and nothing raised."""
 
-    def listen(self, *patterns: str) -> AbstractAsyncContextManager[AsyncIterator[Message]]:
+    def listen(self, *patterns: str) -> AbstractAsyncContextManager[AsyncIterator[BusMessage]]:
         """What is published within the context. A listener that is slow loses the oldest messages."""
 
     def is_connected(self) -> bool:
@@ -38,16 +38,16 @@ class MemoryBus:
     """Within one process."""
 
     def __init__(self) -> None:
-        self._listeners: list[tuple[tuple[str, ...], asyncio.Queue[Message]]] = []
+        self._listeners: list[tuple[tuple[str, ...], asyncio.Queue[BusMessage]]] = []
 
     async def publish(self, subject: str, data: bytes) -> None:
         for patterns, waiting in self._listeners:
             if any(matches(pattern, subject) for pattern in patterns):
-                put(waiting, Message(subject, data))
+                put(waiting, BusMessage(subject, data))
 
     @asynccontextmanager
-    async def listen(self, *patterns: str) -> AsyncIterator[AsyncIterator[Message]]:
-        waiting = asyncio.Queue[Message](WAITING)
+    async def listen(self, *patterns: str) -> AsyncIterator[AsyncIterator[BusMessage]]:
+        waiting = asyncio.Queue[BusMessage](WAITING)
         listener = (patterns, waiting)
         self._listeners.append(listener)
         try:
@@ -70,14 +70,14 @@ def matches(pattern: str, subject: str) -> bool:
     return len(wanted) == len(words) and all(want in ("*", word) for want, word in zip(wanted, words, strict=True))
 
 
-def put(waiting: asyncio.Queue[Message], message: Message) -> None:
+def put(waiting: asyncio.Queue[BusMessage], message: BusMessage) -> None:
     """Into a listener's queue, at the cost of its oldest message where it is full."""
     if waiting.full():
         waiting.get_nowait()
     waiting.put_nowait(message)
 
 
-async def taken(waiting: asyncio.Queue[Message]) -> AsyncIterator[Message]:
+async def taken(waiting: asyncio.Queue[BusMessage]) -> AsyncIterator[BusMessage]:
     """What comes into the queue, for ever."""
     while True:
         yield await waiting.get()

@@ -17,12 +17,12 @@ import msgspec
 
 from voicepipe.call_api import Grant
 from voicepipe.directory import subjects
-from voicepipe.directory.bus import Bus, Message
+from voicepipe.directory.bus import Bus, BusMessage
 from voicepipe.directory.report import decoded as decoded_report
-from voicepipe.directory.router import Choice, Wanted, Why, choose
-from voicepipe.directory.subjects import Assignment, Briefing, Command, Goodbye
+from voicepipe.directory.router import Choice, WantedCall, Why, choose
+from voicepipe.directory.subjects import Assignment, Briefing, Command, PopGoodbye
 from voicepipe.directory.tokens import Signer
-from voicepipe.directory.view import Seen, View
+from voicepipe.directory.view import FleetView, SeenPop
 from voicepipe.errors import NoPop
 from voicepipe.places import Place
 
@@ -45,7 +45,7 @@ class Pass:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer(Pass):
+class PlacementOffer(Pass):
     """One place where the caller may call."""
 
     turn_ms: float
@@ -57,12 +57,12 @@ class Placement:
     """Where a call may go: the best first."""
 
     call: str
-    offers: tuple[Offer, ...]
+    offers: tuple[PlacementOffer, ...]
     degraded: bool
     """Even the first will probably answer late."""
 
 
-class Placed(msgspec.Struct, frozen=True):
+class PlacedCall(msgspec.Struct, frozen=True):
     """A call that was placed here, for operators."""
 
     at: float
@@ -91,13 +91,13 @@ class Directory:
         lots: Random | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.placed: deque[Placed] = deque(maxlen=REMEMBERED)
+        self.placed: deque[PlacedCall] = deque(maxlen=REMEMBERED)
         """The newest last."""
         self._bus = bus
         self._signer = signer
         self._lots = lots or Random()
         self._clock = clock
-        self._view = View()
+        self._view = FleetView()
 
     async def run(self) -> None:
         """Hear what PoPs and other directories say, until cancelled."""
@@ -106,7 +106,7 @@ class Directory:
             async for message in messages:
                 self.take(message)
 
-    def take(self, message: Message) -> None:
+    def take(self, message: BusMessage) -> None:
         """One message of the bus. What cannot be read is logged and changes nothing."""
         pop = subjects.pop_of(message.subject)
         if pop is None:
@@ -115,13 +115,13 @@ class Directory:
             if message.subject == subjects.report_of(pop):
                 self._view.heard(pop, decoded_report(message.data), self._clock())
             elif message.subject == subjects.goodbye_of(pop):
-                self._view.left(pop, msgspec.json.decode(message.data, type=Goodbye).epoch)
+                self._view.left(pop, msgspec.json.decode(message.data, type=PopGoodbye).epoch)
             else:
                 self._view.assigned(pop, msgspec.json.decode(message.data, type=Assignment).call, self._clock())
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
             logger.warning("%s: a message cannot be read, is it of another version? %s", message.subject, error)
 
-    async def place(self, wanted: Wanted, grant: Grant, session: bytes = b"") -> Placement:
+    async def place(self, wanted: WantedCall, grant: Grant, session: bytes = b"") -> Placement:
         """Where this call may go. `grant` says what its tokens allow; the call's id is put into it. `session`: of the
         caller's `ek_` key; the PoPs get it by the bus. Raises NoPop."""
         choice = choose(self.pops(), wanted, self._lots)
@@ -135,7 +135,7 @@ class Directory:
                 await self._bus.publish(subjects.briefing_to(candidate.seen.pop), brief)
         granted = msgspec.structs.replace(grant, id=call, briefed=bool(session))
         offers = tuple(
-            Offer(
+            PlacementOffer(
                 candidate.seen.pop,
                 candidate.seen.condition.call_url(wanted.kind),
                 self._signed(granted, candidate.seen),
@@ -171,7 +171,7 @@ class Directory:
             "the order again, or end its process on its own host by SIGTERM."
         )
 
-    def pops(self) -> list[Seen]:
+    def pops(self) -> list[SeenPop]:
         """Those that take part in choices."""
         return self._view.alive(self._clock(), deaf=not self._bus.is_connected())
 
@@ -184,13 +184,13 @@ class Directory:
         """Whether what it knows is old because it hears nobody."""
         return not self._bus.is_connected() or self._view.cut_off(self._clock())
 
-    def _signed(self, grant: Grant, seen: Seen) -> str:
+    def _signed(self, grant: Grant, seen: SeenPop) -> str:
         return self._signer.sign(grant, seen.pop, seen.report.epoch, seen.report.clock_s + seen.age_s)
 
 
-def _placed(call: str, choice: Choice, wanted: Wanted, tenant: str) -> Placed:
+def _placed(call: str, choice: Choice, wanted: WantedCall, tenant: str) -> PlacedCall:
     first, *others = choice.candidates
-    return Placed(
+    return PlacedCall(
         at=time.time(),
         call=call,
         tenant=tenant,

@@ -17,7 +17,7 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error
 
 from voicepipe.config.fleet_config import BusConfig
-from voicepipe.directory.bus import WAITING, Message, put, taken
+from voicepipe.directory.bus import WAITING, BusMessage, put, taken
 from voicepipe.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ LOG_EVERY_S = 10.0
 class _Listener:
     """Somebody who listens, whichever client hears for them."""
 
-    def __init__(self, patterns: tuple[str, ...], waiting: asyncio.Queue[Message]) -> None:
+    def __init__(self, patterns: tuple[str, ...], waiting: asyncio.Queue[BusMessage]) -> None:
         self._patterns = patterns
         self._waiting = waiting
         self._client: Client | None = None
@@ -56,7 +56,7 @@ class _Listener:
                 await subscription.unsubscribe()
 
     async def _hear(self, message: Msg) -> None:
-        put(self._waiting, Message(message.subject, message.data))
+        put(self._waiting, BusMessage(message.subject, message.data))
 
 
 class NatsBus:
@@ -90,8 +90,8 @@ class NatsBus:
                 await self._client.publish(subject, data)
 
     @asynccontextmanager
-    async def listen(self, *patterns: str) -> AsyncIterator[AsyncIterator[Message]]:
-        waiting = asyncio.Queue[Message](WAITING)
+    async def listen(self, *patterns: str) -> AsyncIterator[AsyncIterator[BusMessage]]:
+        waiting = asyncio.Queue[BusMessage](WAITING)
         listener = _Listener(patterns, waiting)
         await self._reached.wait()
         self._listeners.append(listener)

@@ -15,7 +15,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from voicepipe.agent import Part
-from voicepipe.directory.bus import Bus, Message
+from voicepipe.directory.bus import Bus, BusMessage
 from voicepipe.directory.tokens import Signer, verified
 from voicepipe.errors import TooManySecrets, Unauthorized
 
@@ -29,9 +29,9 @@ KEPT, KEPT_BYTES = 10_000, 16 * 1024 * 1024
 WAIT_S = 0.5
 """The other directories have so long to answer."""
 SESSIONS = "vp.ek.session"
-"""`Session`, from the directory that made the key, or is asked for it."""
+"""`KeySession`, from the directory that made the key, or is asked for it."""
 QUESTIONS = "vp.ek.wanted"
-"""`Question`."""
+"""`SessionQuestion`."""
 
 
 class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -47,7 +47,7 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     has_session: bool = False
 
 
-class Session(msgspec.Struct, frozen=True):
+class KeySession(msgspec.Struct, frozen=True):
     """What a key was made for."""
 
     ek: str
@@ -56,7 +56,7 @@ class Session(msgspec.Struct, frozen=True):
     session: msgspec.Raw
 
 
-class Question(msgspec.Struct, frozen=True):
+class SessionQuestion(msgspec.Struct, frozen=True):
     """Has anybody the session of this key?"""
 
     ek: str
@@ -72,7 +72,7 @@ class References:
         self._signer = signer
         self._keys = keys
         self._clock = clock
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, KeySession] = {}
         self._size: dict[str, tuple[int, int]] = {}
         """By tenant: how many, and their bytes."""
         self._expiring: list[tuple[int, str]] = []
@@ -95,7 +95,7 @@ class References:
         until = int(self._clock()) + seconds
         reference = Reference(secrets.token_hex(8), tenant, agent, until, locked, bool(session))
         if session:
-            kept = Session(reference.ek, tenant, until, msgspec.Raw(session))
+            kept = KeySession(reference.ek, tenant, until, msgspec.Raw(session))
             if not self._keep(kept):
                 raise TooManySecrets(
                     f"Tenant {tenant} has sessions of {KEPT} ek_ keys, or {KEPT_BYTES} bytes of them, that have not "
@@ -116,7 +116,7 @@ class References:
         if not reference.has_session:
             return b""
         if reference.ek not in self._sessions:
-            await self._bus.publish(QUESTIONS, msgspec.json.encode(Question(reference.ek)))
+            await self._bus.publish(QUESTIONS, msgspec.json.encode(SessionQuestion(reference.ek)))
             try:
                 async with asyncio.timeout(WAIT_S), self._came:
                     await self._came.wait_for(lambda: reference.ek in self._sessions)
@@ -126,15 +126,15 @@ class References:
                 ) from None
         return bytes(self._sessions[reference.ek].session)
 
-    async def _take(self, message: Message) -> None:
+    async def _take(self, message: BusMessage) -> None:
         if message.subject == SESSIONS:
-            self._keep(msgspec.json.decode(message.data, type=Session))
+            self._keep(msgspec.json.decode(message.data, type=KeySession))
             async with self._came:
                 self._came.notify_all()
-        elif known := self._sessions.get(msgspec.json.decode(message.data, type=Question).ek):
+        elif known := self._sessions.get(msgspec.json.decode(message.data, type=SessionQuestion).ek):
             await self._bus.publish(SESSIONS, msgspec.json.encode(known))
 
-    def _keep(self, session: Session) -> bool:
+    def _keep(self, session: KeySession) -> bool:
         """False: its tenant has no room for it."""
         self._forget_expired()
         if session.ek in self._sessions or session.until <= self._clock():
@@ -147,7 +147,7 @@ class References:
         heappush(self._expiring, (session.until, session.ek))
         return True
 
-    def _has_room(self, session: Session) -> bool:
+    def _has_room(self, session: KeySession) -> bool:
         number, size = self._size.get(session.tenant, (0, 0))
         return number < KEPT and size + len(bytes(session.session)) <= KEPT_BYTES
 

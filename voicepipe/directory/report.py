@@ -44,7 +44,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"ws{self.url.removeprefix('http')}/v1/realtime" if kind == "websocket" else f"{self.url}{CALLS}"
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PopReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One moment of one run of a PoP. It is about 600 bytes of JSON, and 40 more for each agent."""
 
     epoch: Epoch
@@ -60,14 +60,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 _ENCODER = msgspec.json.Encoder()
-_DECODER = msgspec.json.Decoder(Report)
+_DECODER = msgspec.json.Decoder(PopReport)
 
 
-def encoded(report: Report) -> bytes:
+def encoded(report: PopReport) -> bytes:
     """As it travels."""
     return _ENCODER.encode(report)
 
 
-def decoded(data: bytes) -> Report:
+def decoded(data: bytes) -> PopReport:
     """Raises msgspec.DecodeError: it is no report."""
     return _DECODER.decode(data)

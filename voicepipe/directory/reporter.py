@@ -9,8 +9,8 @@ import msgspec
 
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus
-from voicepipe.directory.report import Condition, Epoch, Report, encoded
-from voicepipe.directory.subjects import Goodbye
+from voicepipe.directory.report import Condition, Epoch, PopReport, encoded
+from voicepipe.directory.subjects import PopGoodbye
 
 EVERY_S = 1.0
 UNEVEN = 0.1
@@ -64,12 +64,12 @@ class Reporter:
                 except TimeoutError:
                     pass
         finally:
-            await self._bus.publish(subjects.goodbye_of(self._pop), msgspec.json.encode(Goodbye(self.epoch)))
+            await self._bus.publish(subjects.goodbye_of(self._pop), msgspec.json.encode(PopGoodbye(self.epoch)))
 
-    def _report(self) -> Report:
+    def _report(self) -> PopReport:
         now = self._clock()
         self._begun = {call: at for call, at in self._begun.items() if now - at < TOLD_S}
-        report = Report(
+        report = PopReport(
             epoch=self.epoch, seq=self._seq, uptime_s=now, clock_s=self._wall_clock(), condition=self._describe(),
             begun=tuple(self._begun),
         )  # fmt: skip

@@ -14,7 +14,7 @@ from random import Random
 from typing import Literal
 
 from voicepipe.directory.report import Condition
-from voicepipe.directory.view import Seen
+from voicepipe.directory.view import SeenPop
 from voicepipe.errors import NoPop
 from voicepipe.places import Place, reckoned_rtt_ms
 from voicepipe.prediction import with_more
@@ -41,7 +41,7 @@ TAKES = ("ok", "late")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedCall:
     """What a caller asks for."""
 
     kind: str
@@ -66,7 +66,7 @@ class Wanted:
 class Candidate:
     """A PoP that could take the call."""
 
-    seen: Seen
+    seen: SeenPop
     near_ms: float
     """Round trip and playout."""
     predicted_ms: float
@@ -98,7 +98,7 @@ in time."""
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The best first, `Wanted.most` of them at most."""
+    """The best first, `WantedCall.most` of them at most."""
 
     candidates: tuple[Candidate, ...]
     why: Why
@@ -110,7 +110,7 @@ class Choice:
         return self.why == "least late"
 
 
-def choose(pops: Sequence[Seen], wanted: Wanted, lots: Random) -> Choice:
+def choose(pops: Sequence[SeenPop], wanted: WantedCall, lots: Random) -> Choice:
     """Raises NoPop: none can take the call."""
     possible = [_candidate(seen, wanted) for seen in fit(pops, wanted) if _has_room(seen)]
     if not possible:
@@ -123,15 +123,15 @@ def choose(pops: Sequence[Seen], wanted: Wanted, lots: Random) -> Choice:
     return Choice(ranked[: wanted.most], why)
 
 
-def others(pops: Sequence[Seen], here: Condition) -> list[Seen]:
+def others(pops: Sequence[SeenPop], here: Condition) -> list[SeenPop]:
     """Where a PoP may send those on whom it turns away: to the nearest two that have room, within its own zone."""
-    wanted = Wanted(kind="", place=here.place, zone=here.zone)
+    wanted = WantedCall(kind="", place=here.place, zone=here.zone)
     having_room = [seen for seen in pops if _has_room(seen) and seen.condition.status == "ok" and not seen.silent]
     in_zone = [seen for seen in having_room if seen.condition.zone == here.zone or not here.zone]
     return sorted(in_zone, key=lambda seen: (_candidate(seen, wanted).near_ms, seen.pop))[:ALTERNATES]
 
 
-def fit(pops: Sequence[Seen], wanted: Wanted) -> list[Seen]:
+def fit(pops: Sequence[SeenPop], wanted: WantedCall) -> list[SeenPop]:
     """Those that may take such a call at all. Raises NoPop, which says what none has."""
     left, agents = [seen for seen in pops if seen.pop not in wanted.tried], frozenset(wanted.agents)
     if wanted.zone:
@@ -154,21 +154,21 @@ def fit(pops: Sequence[Seen], wanted: Wanted) -> list[Seen]:
     return left
 
 
-def _languages(seen: Seen, agents: frozenset[str]) -> set[str]:
+def _languages(seen: SeenPop, agents: frozenset[str]) -> set[str]:
     """Of the agents that were asked for; of all where none was."""
     return {language for name, language in seen.condition.agents.items() if not agents or name in agents}
 
 
-def _in_zone(wanted: Wanted) -> str:
+def _in_zone(wanted: WantedCall) -> str:
     return f" of zone {wanted.zone!r}" if wanted.zone else ""
 
 
-def _has_room(seen: Seen) -> bool:
+def _has_room(seen: SeenPop) -> bool:
     its = seen.condition
     return its.status in TAKES and its.calls + seen.pending < its.slots
 
 
-def _candidate(seen: Seen, wanted: Wanted) -> Candidate:
+def _candidate(seen: SeenPop, wanted: WantedCall) -> Candidate:
     its = seen.condition
     rtt_ms = _rtt_ms(seen, wanted)
     near_ms = FARTHEST_MS if rtt_ms is None else rtt_ms + PLAYOUT_MS.get(wanted.kind, 0.0)
@@ -177,7 +177,7 @@ def _candidate(seen: Seen, wanted: Wanted) -> Candidate:
     return Candidate(seen, near_ms, predicted_ms, (its.calls + seen.pending + 1) / its.slots)
 
 
-def _rtt_ms(seen: Seen, wanted: Wanted) -> float | None:
+def _rtt_ms(seen: SeenPop, wanted: WantedCall) -> float | None:
     """None: nobody knows. Such a PoP counts as just near enough, behind all that are known to be so."""
     measured = wanted.rtt_ms.get(seen.pop)
     if measured is not None:

@@ -9,14 +9,14 @@ from voicepipe.directory.report import Epoch
 from voicepipe.ranges import NAME
 
 REPORTS = "vp.pop.*.report"
-"""`report.Report`, once a second and whenever a PoP begins to drain."""
+"""`report.PopReport`, once a second and whenever a PoP begins to drain."""
 GOODBYES = "vp.pop.*.bye"
-"""`Goodbye`: this run ends."""
+"""`PopGoodbye`: this run ends."""
 ASSIGNMENTS = "vp.asg.*"
 """`Assignment`: a directory has sent a call to the PoP."""
 
 
-class Goodbye(msgspec.Struct, frozen=True):
+class PopGoodbye(msgspec.Struct, frozen=True):
     """A run of a PoP ends."""
 
     epoch: Epoch

@@ -56,7 +56,7 @@ class Signer:
         return jwt.api_jws.encode(payload, self.key, ALGORITHM, {"kid": self.key_id, "typ": "JWT"})
 
 
-class Gate:
+class TokenGate:
     """What one run of one PoP takes. `keys`: directories' public keys by their ids; `clock` gives Unix seconds."""
 
     def __init__(self, audience: str, keys: Mapping[str, Ed25519PublicKey], clock: Callable[[], float]) -> None:

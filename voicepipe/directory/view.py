@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from voicepipe.directory.report import Condition, Epoch, Report
+from voicepipe.directory.report import Condition, Epoch, PopReport
 
 LEASE_S = 5.0
 KNOWN_S = 60.0
@@ -26,10 +26,10 @@ PENDING_S = 5.0
 
 
 @dataclass(slots=True)
-class _Known:
+class _KnownRun:
     """One run of a PoP."""
 
-    report: Report
+    report: PopReport
     sent_at: float
     """When its last report was sent, as far as can be told; on the directory's clock."""
     least_offset: float
@@ -40,11 +40,11 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenPop:
     """A PoP that takes part in choices."""
 
     pop: str
-    report: Report
+    report: PopReport
     age_s: float
     """Since its report was sent."""
     pending: int
@@ -58,13 +58,13 @@ class Seen:
         return self.report.condition
 
 
-class View:
+class FleetView:
     """Of all PoPs, by their reports. Only `heard`, `left` and `assigned` change it."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _KnownRun] = {}
 
-    def heard(self, pop: str, report: Report, now: float) -> bool:
+    def heard(self, pop: str, report: PopReport, now: float) -> bool:
         """A report has come. Whether it counts: one of an earlier run does not, nor one that another has overtaken."""
         known = self._known.get(pop)
         if known and known.report.epoch == report.epoch:
@@ -77,7 +77,7 @@ class View:
         elif known and report.epoch < known.report.epoch and _alive(known, now):
             return False  # A run that was stopped, has been replaced, and goes on: a ghost.
         else:
-            known = self._known[pop] = _Known(report, now, now - report.uptime_s, now)
+            known = self._known[pop] = _KnownRun(report, now, now - report.uptime_s, now)
         for call in report.begun:
             known.pending.pop(call, None)
         return True
@@ -99,12 +99,12 @@ class View:
         known = self._known.get(pop)
         return known is not None and _alive(known, now)
 
-    def alive(self, now: float, deaf: bool = False) -> list[Seen]:
+    def alive(self, now: float, deaf: bool = False) -> list[SeenPop]:
         """The PoPs whose leases hold, in the order of their names. A directory that is cut off goes on with what it
         knew last, for `KNOWN_S`; so does one that is `deaf`, since it knows that it has lost the bus."""
         kept = deaf or self.cut_off(now)
         return [
-            Seen(pop, known.report, now - known.sent_at, _pending(known, now), not _alive(known, now))
+            SeenPop(pop, known.report, now - known.sent_at, _pending(known, now), not _alive(known, now))
             for pop, known in sorted(self._recent(now))
             if kept or _alive(known, now)
         ]
@@ -119,15 +119,15 @@ class View:
         lived = len(known) - len(silent) + len(at_once)
         return lived >= FEWEST and 2 * len(at_once) > lived
 
-    def _recent(self, now: float) -> Iterator[tuple[str, _Known]]:
+    def _recent(self, now: float) -> Iterator[tuple[str, _KnownRun]]:
         return ((pop, known) for pop, known in self._known.items() if now - known.sent_at < KNOWN_S)
 
 
-def _alive(known: _Known, now: float) -> bool:
+def _alive(known: _KnownRun, now: float) -> bool:
     return now - known.sent_at < LEASE_S
 
 
-def _pending(known: _Known, now: float) -> int:
+def _pending(known: _KnownRun, now: float) -> int:
     over = list(takewhile(lambda call: now - known.pending[call] >= PENDING_S, known.pending))  # The oldest come first.
     for call in over:
         del known.pending[call]

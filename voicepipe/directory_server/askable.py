@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from voicepipe.directory.router import Wanted, fit
-from voicepipe.directory.view import Seen
+from voicepipe.directory.router import WantedCall, fit
+from voicepipe.directory.view import SeenPop
 
 
-def askable(pops: Sequence[Seen], wanted: Wanted, about: str = "") -> list[Seen]:
+def askable(pops: Sequence[SeenPop], wanted: WantedCall, about: str = "") -> list[SeenPop]:
     """Those that may take such a call, the best first. `about`: an agent; those that have it, if any. One that drains
     or is silent is asked only where all do. Raises NoPop, which says what none has."""
     possible = fit(pops, wanted)

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.directory.directory import Directory
-from voicepipe.directory.view import Seen
+from voicepipe.directory.view import SeenPop
 from voicepipe.errors import Unauthorized
 from voicepipe.ingress.keys import offered
 from voicepipe.places import Place
@@ -82,7 +82,7 @@ class OperatorApi:
             raise Unauthorized("Only this directory's operator may do this: send the key of http.operator_key_env.")
 
 
-def _row(seen: Seen) -> PopRow:
+def _row(seen: SeenPop) -> PopRow:
     its = seen.condition
     return PopRow(
         pop=seen.pop,

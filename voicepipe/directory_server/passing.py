@@ -24,7 +24,7 @@ from voicepipe.config import LimitsConfig
 from voicepipe.directory.directory import Directory, Pass
 from voicepipe.directory.report import CALLS
 from voicepipe.directory_server.askable import askable
-from voicepipe.directory_server.placing import Asked, Placing
+from voicepipe.directory_server.placing import CallPlacing, CallRequest
 from voicepipe.errors import NoPop, Unauthorized, UnknownCall
 from voicepipe.ingress.doors import Doors, body
 from voicepipe.ingress.keys import Caller
@@ -55,7 +55,7 @@ class _List(msgspec.Struct):
 class Passing:
     """The endpoints."""
 
-    def __init__(self, doors: Doors, directory: Directory, placing: Placing, client: httpx.AsyncClient) -> None:
+    def __init__(self, doors: Doors, directory: Directory, placing: CallPlacing, client: httpx.AsyncClient) -> None:
         self._doors = doors
         self._directory = directory
         self._placing = placing
@@ -147,7 +147,7 @@ class Passing:
 
     def _askable(self, who: Caller, model: str | None = None, about: str = "") -> list[Pass]:
         """Raises NoPop."""
-        wanted = self._placing.wanted(who, Asked(kind="", require=self._placing.named(model)))
+        wanted = self._placing.wanted(who, CallRequest(kind="", require=self._placing.named(model)))
         return self._passes(who, (seen.pop for seen in askable(self._directory.pops(), wanted, about)))
 
     def _passes(self, who: Caller, pops: Iterable[str]) -> list[Pass]:

@@ -10,7 +10,7 @@ from voicepipe.call_api import Grant
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.references import References
-from voicepipe.directory.router import CANDIDATES, Wanted
+from voicepipe.directory.router import CANDIDATES, WantedCall
 from voicepipe.ingress.doors import UnknownModel
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.mistakes import WireError
@@ -33,7 +33,7 @@ class Require(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     zone: Text = ""
 
 
-class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CallRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Body of POST /v1/calls."""
 
     kind: Annotated[str, Meta(pattern="^(websocket|webrtc)$")] = "websocket"
@@ -43,7 +43,7 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tried: Annotated[tuple[Pop, ...], Meta(max_length=MOST_TOLD)] = ()
 
 
-class Placing:
+class CallPlacing:
     """By the rules of one directory's tenants."""
 
     def __init__(self, config: DirectoryConfig, directory: Directory, references: References) -> None:
@@ -52,7 +52,7 @@ class Placing:
         self._references = references
         self._zones = {tenant.name: tenant.zone for tenant in config.tenants}
 
-    async def place(self, who: Caller, asked: Asked, most: int = CANDIDATES) -> Placement:
+    async def place(self, who: Caller, asked: CallRequest, most: int = CANDIDATES) -> Placement:
         """Raises NoPop; UnknownModel; WireError; Unauthorized: the session of their `ek_` key is lost."""
         wanted = replace(self.wanted(who, asked), most=most)
         if who.tenant.agents and not set(wanted.agents) <= set(who.tenant.agents):
@@ -61,11 +61,11 @@ class Placing:
         session = await self._references.session(self._references.read(who.secret)) if who.secret else b""
         return await self._directory.place(wanted, grant, session)
 
-    def wanted(self, who: Caller, asked: Asked) -> Wanted:
+    def wanted(self, who: Caller, asked: CallRequest) -> WantedCall:
         """What a PoP must have for this caller. Raises WireError: it would have to be in two zones."""
         require = asked.require
         agent = who.agent or require.agent
-        return Wanted(
+        return WantedCall(
             kind=asked.kind,
             place=asked.place or self.here,
             rtt_ms=asked.rtt_ms,
@@ -78,7 +78,7 @@ class Placing:
 
     async def place_named(self, who: Caller, kind: str, model: str | None) -> Placement:
         """For a client that was not made for directories. Raises as `place`."""
-        return await self.place(who, Asked(kind=kind, require=self.named(model)), MOST_TRIED)
+        return await self.place(who, CallRequest(kind=kind, require=self.named(model)), MOST_TRIED)
 
     def named(self, model: str | None) -> Require:
         """The agent that such a client means: stock SDKs insist on model names of their own, which mean the default

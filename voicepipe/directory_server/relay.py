@@ -22,7 +22,7 @@ from voicepipe.config import LimitsConfig
 from voicepipe.directory.directory import Pass
 from voicepipe.directory_server.leaving import Leaving
 from voicepipe.directory_server.passing import Passing, forwarded_for, is_for_next, last_word
-from voicepipe.directory_server.placing import Placing
+from voicepipe.directory_server.placing import CallPlacing
 from voicepipe.errors import Refused
 from voicepipe.ingress.doors import Doors
 from voicepipe.ingress.keys import Caller
@@ -66,7 +66,7 @@ class _Direct(connect):
 class Relay:
     """The endpoint."""
 
-    def __init__(self, doors: Doors, placing: Placing, passing: Passing, leaving: Leaving) -> None:
+    def __init__(self, doors: Doors, placing: CallPlacing, passing: Passing, leaving: Leaving) -> None:
         self._doors = doors
         self._placing = placing
         self._passing = passing

@@ -8,14 +8,14 @@ from functools import partial
 from starlette.routing import BaseRoute
 
 from voicepipe import descriptors
-from voicepipe.bus import on_bus
 from voicepipe.config.credentials import keys_of, operator_key_of
 from voicepipe.config.directory_config import DirectoryConfig
+from voicepipe.configured_bus import on_bus
 from voicepipe.directory.bus import Bus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.references import References
 from voicepipe.directory.reporter import EVERY_S, UNEVEN
-from voicepipe.directory_server.http import app, reaching_pops
+from voicepipe.directory_server.directory_http import app, reaching_pops
 from voicepipe.directory_server.leaving import Leaving
 from voicepipe.directory_server.relay import MESSAGE_BYTES
 from voicepipe.errors import ConfigError

@@ -16,7 +16,7 @@ from voicepipe.ingress.mistakes import WireError
 from voicepipe.tenants import Tenants
 
 
-class _Named(msgspec.Struct):
+class _NamedAgent(msgspec.Struct):
     """What says which agent is meant; the rest of a session is passed over."""
 
     model: Any = None
@@ -50,7 +50,7 @@ class SecretsApi:
         return [Route("/v1/realtime/client_secrets", self.make, methods=["POST"])]
 
     async def make(self, request: Request) -> Response:
-        """POST: a key for a browser, and the session that it will have, as a PoP has settled it."""
+        """POST: a key for a browser, and the session that it will have, the effective one of a PoP."""
         who = self._doors.caller(request)
         if who.secret:
             raise Unauthorized("An ek_ key cannot make ek_ keys: use the tenant's own.")
@@ -64,13 +64,17 @@ class SecretsApi:
             too_long = f"The session is over {SESSION_BYTES} bytes, the most that a directory passes on: shorten it."
             raise WireError("invalid_value", too_long, "session")
         says_more = decoded(session, dict[str, msgspec.Raw], "session").keys() - NAMES_AGENT
-        model = decoded(session, _Named, "session").model
+        model = decoded(session, _NamedAgent, "session").model
         answer = await self._passing.to_any(who, request, sent, model if isinstance(model, str) else None)
         if answer.status_code != 200:
             return answer
-        settled = msgspec.json.decode(bytes(answer.body), type=dict[str, Any])["session"]
+        effective = msgspec.json.decode(bytes(answer.body), type=dict[str, Any])["session"]
         value, until = await self._references.make(
-            who.tenant.name, settled["model"], session if says_more else b"", asked.locked, asked.expires_after.seconds
+            who.tenant.name,
+            effective["model"],
+            session if says_more else b"",
+            asked.locked,
+            asked.expires_after.seconds,
         )
-        made = {"value": value, "expires_at": until, "session": settled}
+        made = {"value": value, "expires_at": until, "session": effective}
         return Response(msgspec.json.encode(made), media_type="application/json")

@@ -6,8 +6,8 @@ from pathlib import Path
 from voicepipe.config import Config
 from voicepipe.doctor.demo_needs import ON_GPUS, PARTS
 from voicepipe.doctor.finding import Finding
-from voicepipe.engines import hub, loader, models, packages, whisper_model
-from voicepipe.engines.placement import device_index, group, uses_gpus
+from voicepipe.engines import hub, loader, needed_models, packages, whisper_model
+from voicepipe.engines.gpu_placement import device_index, group, uses_gpus
 from voicepipe.errors import EngineError
 
 
@@ -18,7 +18,7 @@ def findings(config: Config, file: Path) -> Iterator[Finding]:
     for stage, engine in chosen.items():
         problem = packages.problem(engine, config)
         yield _broken(stage, problem) if problem else Finding(stage, "ok", f"{engine} is chosen")
-    missing = models.problems(config)
+    missing = needed_models.problems(config)
     for problem in missing:
         yield _broken("model", hub.copyable(problem, file))
     if missing or packages.problems(config) or not uses_gpus(config):

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from voicepipe.config import Config
 from voicepipe.doctor import node
 from voicepipe.doctor.finding import Finding
-from voicepipe.engines import gpus, placement
+from voicepipe.engines import gpu_placement, gpus
 from voicepipe.engines.gpus import Machine
 from voicepipe.errors import EngineMissing
-from voicepipe.sizing.gpus import GIB
+from voicepipe.sizing.gpu_models import GIB
 
 SHM = 1 * GIB
 """Of shared memory, through which the processes of a tensor-parallel group speak."""
@@ -27,7 +27,7 @@ def findings(config: Config | None) -> Iterator[Finding]:
         said, _, way_out = str(error).rpartition(": ")
         yield Finding("GPU", "note", said, way_out)
         return
-    together = placement.group(config.vllm) if config and config.engines.llm == "vllm" else 0
+    together = gpu_placement.group(config.vllm) if config and config.engines.llm == "vllm" else 0
     if machine.gpus:
         yield from judged(machine, together, node.shm_bytes())
     else:
@@ -36,12 +36,12 @@ def findings(config: Config | None) -> Iterator[Finding]:
 
 def _none(config: Config | None) -> Finding:
     """What it means that there is no GPU."""
-    if config is None or not placement.uses_gpus(config):
+    if config is None or not gpu_placement.uses_gpus(config):
         return Finding("GPU", "ok", "none; the chosen engines need none")
     chosen: list[str] = [
         name for name in (config.engines.asr, config.engines.tts) if name in {"whisper", "kokoro", "coqui"}
     ]
-    needing = [name for name in chosen if placement.device_index(getattr(config, name).device) is not None]
+    needing = [name for name in chosen if gpu_placement.device_index(getattr(config, name).device) is not None]
     needing += ["vllm"] if config.engines.llm == "vllm" else []
     if needing:
         return Finding(

@@ -13,7 +13,7 @@ from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines import local_servers
 from voicepipe.engines.base import Answering, Delta, Llm, Prompt
 from voicepipe.engines.frontdesk import FrontdeskLlm
-from voicepipe.engines.local_servers import Found
+from voicepipe.engines.local_servers import LocalServer
 from voicepipe.engines.openai import OpenAiLlm
 from voicepipe.errors import EngineError
 from voicepipe.supervised import supervised
@@ -33,7 +33,10 @@ class AutoLlm:
     """Implements `base.Llm` and `base.Choosy`. With `openai.base_url` that server alone is looked for."""
 
     def __init__(
-        self, config: OpenAiConfig, key: str = "", look: Callable[[], Awaitable[Found | None]] = local_servers.look
+        self,
+        config: OpenAiConfig,
+        key: str = "",
+        look: Callable[[], Awaitable[LocalServer | None]] = local_servers.look,
     ) -> None:
         self._config = config
         self._key = key

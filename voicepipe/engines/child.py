@@ -1,7 +1,7 @@
 """The boundary to an engine in a process and an interpreter of its own, for libraries that cannot live beside others.
 
-A `Child` keeps one such process: starts it, notices its death and starts another. `ChildPool` (child_pool.py) is what
-engines ask. What runs on the other end, and what goes over the pipes, is in child_main.py.
+An `EngineChild` keeps one such process: starts it, notices its death and starts another. `ChildPool` (child_pool.py) is
+what engines ask. What runs on the other end, and what goes over the pipes, is in child_main.py.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class Program:
 
 
 @dataclass(eq=False, slots=True)
-class Request:
+class ChildRequest:
     """A question, and the parts of its answer as they come."""
 
     head: dict[str, Any]
@@ -64,12 +64,12 @@ class Request:
     """None: it is complete. Not bounded: an answer is as long as its question makes it."""
     given_up: bool = False
     """Nobody waits for it any more. That the process ends it then without an error does not say that it works."""
-    child: "Child | None" = None
+    child: "EngineChild | None" = None
     """The one that works on it."""
     number: int = 0
 
 
-class Child:
+class EngineChild:
     """One process at a time. `changed` is called when it can take more requests, and when it no longer can."""
 
     def __init__(self, program: Program, changed: Callable[[], None]) -> None:
@@ -86,12 +86,12 @@ class Child:
         self._lived = Lived()
         self._due = 0.0
         """Second of that clock by which something more comes, or it hangs."""
-        self._open: dict[int, Request] = {}
+        self._open: dict[int, ChildRequest] = {}
         self._numbers = count(1)
         self._said: deque[str] = deque(maxlen=LAST_LINES)
         self._answered = False
         self._failures = Failures()
-        self._tried: Request | None = None
+        self._tried: ChildRequest | None = None
         """The trial, while it is asked."""
         self._life: asyncio.Task[None] | None = None
 
@@ -113,7 +113,7 @@ class Child:
             life.cancel()
             await asyncio.wait([life])
 
-    def send(self, request: Request) -> None:
+    def send(self, request: ChildRequest) -> None:
         """Ask; it must be free."""
         request.child, request.number = self, next(self._numbers)
         self._open[request.number] = request
@@ -121,7 +121,7 @@ class Child:
             self._expect()
         self._write({"id": request.number, "ask": request.head}, request.data)
 
-    def cancel(self, request: Request) -> None:
+    def cancel(self, request: ChildRequest) -> None:
         """Nobody waits for it any more. The process is free again once it has noticed."""
         if request.number in self._open:
             request.given_up = True
@@ -255,7 +255,7 @@ class Child:
         self._judge(request, failed=failed)
         self._changed()
 
-    def _judge(self, request: Request, *, failed: bool) -> None:
+    def _judge(self, request: ChildRequest, *, failed: bool) -> None:
         """Raises _Over: it works no more."""
         if failed:
             self._failures.failed()
@@ -267,7 +267,7 @@ class Child:
         if self._failures.broken:
             raise _Over("failed again and again, and at a trial as well")
         if self._failures.suspect and self._tried is None:
-            self._tried = Request(self.about["trial"], b"")
+            self._tried = ChildRequest(self.about["trial"], b"")
             self.send(self._tried)
 
     def _fail(self, why: str) -> None:

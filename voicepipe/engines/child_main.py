@@ -42,7 +42,7 @@ def frame(head: Head, data: bytes = b"") -> bytes:
     return SIZES.pack(len(text), len(data)) + text + data
 
 
-class Request:
+class ServedRequest:
     def __init__(self, number: int, head: Head, data: bytes) -> None:
         self.number = number
         self.head = head
@@ -50,13 +50,13 @@ class Request:
         self.cancelled = False
 
 
-class Child:
+class ChildServer:
     def __init__(self, requests: BinaryIO, answers: BinaryIO) -> None:
         self._requests = requests
         self._answers = answers
         self._writing = threading.Lock()
-        self._waiting: queue.SimpleQueue[Request] = queue.SimpleQueue()
-        self._open: dict[int, Request] = {}
+        self._waiting: queue.SimpleQueue[ServedRequest] = queue.SimpleQueue()
+        self._open: dict[int, ServedRequest] = {}
 
     def run(self, engine: str) -> None:
         """Load the engine, then answer until the parent is gone. Returns if it cannot be loaded."""
@@ -90,7 +90,7 @@ class Child:
             del self._open[request.number]
             self._write({"id": request.number, "end": problem})
 
-    def _answer(self, answer: Answer, request: Request) -> None:
+    def _answer(self, answer: Answer, request: ServedRequest) -> None:
         for head, data in answer(request.head, request.data):
             if request.cancelled:
                 return  # and nobody holds the generator any more: it is closed
@@ -105,7 +105,7 @@ class Child:
                     if request:
                         request.cancelled = True
                 else:
-                    request = self._open[head["id"]] = Request(head["id"], head["ask"], data)
+                    request = self._open[head["id"]] = ServedRequest(head["id"], head["ask"], data)
                     self._waiting.put(request)
         finally:  # also when a frame breaks off, since the parent died in its middle
             leave()
@@ -154,7 +154,7 @@ def main() -> None:
     os.dup2(2, 1)
     os.nice(NICE)
     answers.write(MAGIC)
-    Child(sys.stdin.buffer, answers).run(sys.argv[1])
+    ChildServer(sys.stdin.buffer, answers).run(sys.argv[1])
     os._exit(1)  # not sys.exit, which would wait for the thread that listens
 
 

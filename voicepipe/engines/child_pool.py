@@ -5,7 +5,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from voicepipe.engines.child import Child, Program, Request
+from voicepipe.engines.child import ChildRequest, EngineChild, Program
 from voicepipe.engines.fair import Fair, owner
 from voicepipe.engines.worker import EACH
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, OverQueued
@@ -16,8 +16,8 @@ class ChildPool:
 
     def __init__(self, program: Program, processes: int = 1, *, limit: int = 256) -> None:
         self._name = program.name
-        self._children = [Child(program, self._hand_out) for _ in range(processes)]
-        self._waiting: Fair[Request] = Fair()
+        self._children = [EngineChild(program, self._hand_out) for _ in range(processes)]
+        self._waiting: Fair[ChildRequest] = Fair()
         self._limit = limit
 
     @property
@@ -53,7 +53,7 @@ class ChildPool:
             raise EngineBusy(f"{self._name} has {len(self._waiting)} requests waiting; admit fewer calls.")
         if self._waiting.of(owner()) >= EACH:
             raise OverQueued(f"One call has {EACH} requests waiting at {self._name}; it must ask for less.")
-        request = Request(head, data)
+        request = ChildRequest(head, data)
         self._waiting.put(request, owner(), urgent=first)
         self._hand_out()
         try:

@@ -30,7 +30,7 @@ def load(settings: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """
     logging.getLogger("TTS").setLevel(logging.WARNING)  # else it notes every text
     torch.set_num_threads(settings["threads"])
-    voice = Voice(Path(settings["model"]), device(settings["device"]))
+    voice = CoquiVoice(Path(settings["model"]), device(settings["device"]))
     for text in WARMING:
         voice.speak(text, next(iter(voice.voices)), 1.0)
 
@@ -55,7 +55,7 @@ def device(name: str) -> str:
     return f"cuda:{number}"
 
 
-class Voice:
+class CoquiVoice:
     """A loaded model. It speaks one text at a time."""
 
     def __init__(self, folder: Path, where: str) -> None:

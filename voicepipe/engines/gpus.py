@@ -15,7 +15,7 @@ DRIVER = Path("/proc/driver/nvidia/version")
 
 
 @dataclass(frozen=True, slots=True)
-class Gpu:
+class VisibleGpu:
     """One that this process sees."""
 
     index: int
@@ -51,7 +51,7 @@ class Pair:
 class Machine:
     """Every GPU that this process sees; none where there is no driver."""
 
-    gpus: tuple[Gpu, ...] = ()
+    gpus: tuple[VisibleGpu, ...] = ()
     pairs: tuple[Pair, ...] = ()
     driver: str = ""
     """Version."""
@@ -118,9 +118,9 @@ def _handles(nvml: Any) -> Iterator[Any]:
             return  # as CUDA does: what follows a name that there is not is not seen, either
 
 
-def _gpu(nvml: Any, index: int, handle: Any) -> Gpu:
+def _gpu(nvml: Any, index: int, handle: Any) -> VisibleGpu:
     memory = nvml.nvmlDeviceGetMemoryInfo(handle)
-    return Gpu(
+    return VisibleGpu(
         index=index,
         name=nvml.nvmlDeviceGetName(handle),
         total=memory.total,

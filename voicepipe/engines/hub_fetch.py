@@ -27,7 +27,7 @@ class Unreachable(EngineMissing):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedModel:
     """What is to be fetched of a model."""
 
     name: str
@@ -58,7 +58,7 @@ def needed(paths: Iterable[str], *, weights: bool = True) -> list[str]:
     return texts + chosen
 
 
-def survey(name: str, revision: str = "", *, weights: bool = True) -> Wanted:
+def survey(name: str, revision: str = "", *, weights: bool = True) -> WantedModel:
     """Ask the hub what there is. Raises EngineMissing: there is no such model, we may not have it, Unreachable."""
     from huggingface_hub import HfApi, try_to_load_from_cache
 
@@ -68,10 +68,10 @@ def survey(name: str, revision: str = "", *, weights: bool = True) -> Wanted:
     commit = found.sha or "main"
     files = {path: sizes[path] for path in needed(sizes, weights=weights)}
     absent = {path for path in files if not isinstance(try_to_load_from_cache(name, path, revision=commit), str)}
-    return Wanted(name, revision, files, frozenset(absent))
+    return WantedModel(name, revision, files, frozenset(absent))
 
 
-def fetch(wanted: Wanted) -> Path:
+def fetch(wanted: WantedModel) -> Path:
     """Fetch it; where it then is. Raises EngineMissing."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.utils.tqdm import disable_progress_bars
@@ -89,7 +89,7 @@ def fetch(wanted: Wanted) -> Path:
     return Path(directory)
 
 
-def held(name: str) -> int:
+def cached_bytes(name: str) -> int:
     """Bytes of the model, of any version and half a file too, that are in the cache."""
     from huggingface_hub import constants
     from huggingface_hub.file_download import repo_folder_name
@@ -102,7 +102,7 @@ def held(name: str) -> int:
     return total
 
 
-def check_space(wanted: Iterable[Wanted]) -> None:
+def check_space(wanted: Iterable[WantedModel]) -> None:
     """Raises EngineMissing: the cache's disk does not hold what is to be fetched."""
     from huggingface_hub import constants
 

@@ -16,7 +16,7 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from voicepipe.config.engine_config import KokoroConfig
-from voicepipe.engines import models
+from voicepipe.engines import needed_models
 from voicepipe.engines.base import Speech
 from voicepipe.engines.failures import HELLO
 from voicepipe.engines.life import IN_PROCESS, Life
@@ -44,13 +44,13 @@ hangs."""
 ENDED = "kokoro's model failed and is being loaded again: see the log."
 
 
-class Voice(Speaking):
+class KokoroVoice(Speaking):
     """A loaded model and its threads. Implements `life.Core`."""
 
-    def __init__(self, worker: Worker, model: "_Model", stall_s: float) -> None:
+    def __init__(self, worker: Worker, model: "_KokoroModel", stall_s: float) -> None:
         super().__init__("kokoro", worker, partial(model.speak, HELLO, "", 1.0), stall_s)
         self._stall_s = stall_s
-        self._model: _Model | None = model
+        self._model: _KokoroModel | None = model
 
     async def speak(self, piece: str, voice: str, speed: float, first: bool) -> Speech:
         if self._model is None:
@@ -72,7 +72,7 @@ class KokoroTts:
 
     def __init__(self, config: KokoroConfig) -> None:
         self._config = config
-        self._life: Life[Voice] = Life("speech synthesis", self._load, IN_PROCESS)
+        self._life: Life[KokoroVoice] = Life("speech synthesis", self._load, IN_PROCESS)
         self._languages: Mapping[str, str] = {}
 
     @property
@@ -103,19 +103,19 @@ class KokoroTts:
             if speech.pcm.size:
                 yield speech
 
-    async def _load(self) -> Voice:
+    async def _load(self) -> KokoroVoice:
         worker = Worker("kokoro", self._config.workers)
         try:
-            model = await worker.submit(_Model, self._config)
+            model = await worker.submit(_KokoroModel, self._config)
             await worker.submit(model.warm)
         except BaseException:
             worker.close()
             raise
         self._languages = model.languages
-        return Voice(worker, model, self._config.stall_s)
+        return KokoroVoice(worker, model, self._config.stall_s)
 
 
-class _Model:
+class _KokoroModel:
     """What blocks. All of it runs in the worker's threads."""
 
     def __init__(self, config: KokoroConfig) -> None:
@@ -125,7 +125,7 @@ class _Model:
             from phonemizer.backend import EspeakBackend
         except ImportError as error:
             raise EngineMissing(f'kokoro is not installed ({error}): pip install "voicepipe[kokoro]"') from None
-        for model in models.kokoro(config):
+        for model in needed_models.kokoro(config):
             if problem := model.problem():
                 raise EngineMissing(problem)
         session = _session(config)

@@ -23,7 +23,7 @@ next time the PoP must be restarted, which alone frees them."""
 START_S = 300.0
 """A core that is loaded again and is not ready by then hangs; the slowest disk brings a model sooner. Nobody watches
 then: a first start takes as long as it takes."""
-SETTLED_S = 60.0
+SURVIVES_START_S = 60.0
 """Who has lived for so long does not die of its start: the next pause is the first again."""
 
 
@@ -106,7 +106,7 @@ class Life(Generic[C]):
             born = clock()
             while not core.errored:  # noqa: ASYNC110
                 await asyncio.sleep(WATCH_S)
-            if clock() - born > SETTLED_S:
+            if clock() - born > SURVIVES_START_S:
                 pause_s = FIRST_PAUSE_S
             self._core = None
             hung = core.hung

@@ -11,7 +11,7 @@ from pathlib import Path
 from voicepipe.config import Config
 from voicepipe.config.credentials import openai_key
 from voicepipe.config.engine_config import DelaysConfig
-from voicepipe.engines import gpus, models, packages, placement
+from voicepipe.engines import gpu_placement, gpus, needed_models, packages
 from voicepipe.engines.base import Asr, Engine, Engines, Llm, Prompt, Reader, Tts, TurnModel, Vad
 from voicepipe.engines.needs import needs
 from voicepipe.errors import EngineMissing, cause
@@ -63,19 +63,19 @@ def placed(config: Config) -> Config:
     """`config` with each engine's device chosen and its memory there seen to. Reads files, and has
     coqui's interpreter try its GPU, which takes seconds. Raises EngineError;
     EngineMissing with a line for each package and model that is not here."""
-    if not placement.uses_gpus(config):
+    if not gpu_placement.uses_gpus(config):
         return config
-    if missing := [*packages.problems(config), *models.problems(config)]:
+    if missing := [*packages.problems(config), *needed_models.problems(config)]:
         raise EngineMissing("\n".join(missing))
     machine = gpus.read()
-    chosen = placement.place(config, len(machine.gpus))
+    chosen = gpu_placement.place(config, len(machine.gpus))
     named = {config.engines.asr, config.engines.tts}
-    auto = [name for name in placement.PLACED if name in named and getattr(config, name).device == "auto"]
+    auto = [name for name in gpu_placement.PLACED if name in named and getattr(config, name).device == "auto"]
     if auto and not machine.gpus:
         log.warning("NVIDIA's driver shows no GPU on this machine; on the CPU runs: %s", ", ".join(auto))
     if machine.gpus:
-        chosen = placement.place(config, len(machine.gpus), tuple(_without_cuda(config, chosen)))
-        placement.check(list(needs(chosen)), machine.gpus)
+        chosen = gpu_placement.place(config, len(machine.gpus), tuple(_without_cuda(config, chosen)))
+        gpu_placement.check(list(needs(chosen)), machine.gpus)
     return chosen
 
 

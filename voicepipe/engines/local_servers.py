@@ -18,7 +18,7 @@ NO_WRITERS = ("embed", "rerank", "whisper", "bge-", "minilm")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocalServer:
     """A server and its models."""
 
     program: str
@@ -32,7 +32,7 @@ class Found:
         return f"{self.program} at {self.url}"
 
 
-async def look(ports: Mapping[str, int] = USUAL) -> Found | None:
+async def look(ports: Mapping[str, int] = USUAL) -> LocalServer | None:
     """The first of these servers that answers with a model; None: there is none. All are asked at the same time."""
     # Without certificates, which take 20 ms to read: nothing here is TLS, and this may be asked every few seconds.
     async with httpx.AsyncClient(headers=PLAIN, timeout=PATIENCE_S, trust_env=False, verify=False) as client:
@@ -40,14 +40,14 @@ async def look(ports: Mapping[str, int] = USUAL) -> Found | None:
         return next((found for found in await asyncio.gather(*asked) if found), None)
 
 
-async def _found(client: httpx.AsyncClient, program: str, url: str) -> Found | None:
+async def _found(client: httpx.AsyncClient, program: str, url: str) -> LocalServer | None:
     try:
         async with asyncio.timeout(PATIENCE_S), client.stream("GET", f"{url}/models") as response:
             listed = names(await whole(response, LONGEST_EVENT)) if response.is_success else []
     except (httpx.HTTPError, TimeoutError):
         return None
     models = tuple(_writers(listed))
-    return Found(program, url, models) if models else None
+    return LocalServer(program, url, models) if models else None
 
 
 def _writers(listed: Iterable[str]) -> Iterable[str]:

@@ -7,10 +7,10 @@ from typing import Any
 
 from voicepipe.config import Config
 from voicepipe.config.engine_config import VllmConfig
-from voicepipe.engines import hub, models
-from voicepipe.engines.placement import LlmNeed, Need, device_index, group
+from voicepipe.engines import hub, needed_models
+from voicepipe.engines.gpu_placement import LlmNeed, Need, device_index, group
 from voicepipe.errors import ConfigError, EngineError
-from voicepipe.sizing import memory, shapes
+from voicepipe.sizing import gpu_memory, shapes
 
 UTILISATION = 0.92
 """vLLM's default for gpu_memory_utilization."""
@@ -24,12 +24,12 @@ def needs(config: Config) -> Iterator[Need]:
     if config.engines.asr == "whisper" and (gpu := device_index(config.whisper.device)) is not None:
         file = hub.local(config.whisper.model) / "model.bin"
         share = next((STORED[kind] for kind in STORED if config.whisper.compute_type.startswith(kind)), 1.0)
-        ours.append(Need("recognition", (gpu,), round(_size(file) * share), memory.ASR_WORKSPACE))
+        ours.append(Need("recognition", (gpu,), round(_size(file) * share), gpu_memory.ASR_WORKSPACE))
     if config.engines.tts == "kokoro" and (gpu := device_index(config.kokoro.device)) is not None:
-        ours.append(Need("synthesis", (gpu,), _size(hub.local(config.kokoro.model)), memory.TTS_WORKSPACE))
+        ours.append(Need("synthesis", (gpu,), _size(hub.local(config.kokoro.model)), gpu_memory.TTS_WORKSPACE))
     seen: set[tuple[int, ...]] = set()
     for need in ours:  # they run in the PoP's process, which has one context on each GPU
-        context = 0 if need.gpus in seen else memory.CONTEXT
+        context = 0 if need.gpus in seen else gpu_memory.CONTEXT
         yield Need(need.stage, need.gpus, need.weights, need.working + context)
         seen.add(need.gpus)
     shared = bool(ours)
@@ -37,7 +37,7 @@ def needs(config: Config) -> Iterator[Need]:
         shared = True
         largest = max((_size(file) for file in hub.local(config.coqui.model).glob("*.pth")), default=0)
         workers = config.coqui.workers
-        yield Need("synthesis", (gpu,), largest * workers, workers * (memory.TTS_WORKSPACE + memory.CONTEXT))
+        yield Need("synthesis", (gpu,), largest * workers, workers * (gpu_memory.TTS_WORKSPACE + gpu_memory.CONTEXT))
     if config.engines.llm == "vllm":
         if gpus := group(config.vllm):
             yield _llm(config, tuple(range(gpus)))
@@ -60,25 +60,25 @@ def _llm(config: Config, gpus: tuple[int, ...]) -> LlmNeed:
     described = _config_json(directory)
     parts = vllm.tensor_parallel_size * int(vllm.args.get("pipeline_parallel_size", 1))
     weights = _weights(directory)
-    draft = sum(_weights(model.local()) for model in models.vllm(vllm) if model.key == models.DRAFT)
+    draft = sum(_weights(model.local()) for model in needed_models.vllm(vllm) if model.key == needed_models.DRAFT)
     cache_least = fp8 = 0
     try:
         shape, stored = shapes.of_config(described), shapes.quantised(described)
     except ConfigError:  # of a kind whose shape is not known: its files say enough
         pass
     else:
-        narrow = memory.llm_weights(shape, "fp8")
+        narrow = gpu_memory.llm_weights(shape, "fp8")
         if vllm.args.get("quantization") == "fp8" and stored == "bf16":
             weights = narrow  # made narrow while it is loaded
-        weights = weights or memory.llm_weights(shape, stored)  # load_format = "dummy"
+        weights = weights or gpu_memory.llm_weights(shape, stored)  # load_format = "dummy"
         fp8 = narrow if weights > 1.2 * narrow else 0
-        shards = memory.kv_shards(shape, vllm.tensor_parallel_size) * (parts // vllm.tensor_parallel_size)
+        shards = gpu_memory.kv_shards(shape, vllm.tensor_parallel_size) * (parts // vllm.tensor_parallel_size)
         wide = 1 if str(vllm.args.get("kv_cache_dtype", "")).startswith("fp8") else 2
-        cache_least = memory.kv_call(shape, vllm.max_model_len) * wide // 2 // shards
+        cache_least = gpu_memory.kv_call(shape, vllm.max_model_len) * wide // 2 // shards
     fp8 = fp8 and fp8 + draft
     rest = 0.0 if vllm.kv_cache_memory_bytes else _share(vllm)
     return LlmNeed(
-        "language model", gpus, (weights + draft) // parts, memory.LLM_WORKSPACE + memory.CONTEXT,
+        "language model", gpus, (weights + draft) // parts, gpu_memory.LLM_WORKSPACE + gpu_memory.CONTEXT,
         cache=vllm.kv_cache_memory_bytes, cache_least=cache_least, rest=rest, weights_fp8=fp8 // parts,
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ from voicepipe.agent import Agent
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Answering, Delta, Message, Prompt
 from voicepipe.engines.failures import HELLO
-from voicepipe.engines.openai_wire import LONGEST_ANSWER, LONGEST_EVENT, Lines, Reply, complaint, names, request
+from voicepipe.engines.openai_wire import LONGEST_ANSWER, LONGEST_EVENT, Lines, StreamedReply, complaint, names, request
 from voicepipe.engines.owing import Owing
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineStalled, RequestRefused
 from voicepipe.supervised import supervised
@@ -123,7 +123,7 @@ class OpenAiLlm:
                 yield delta
 
     async def _deltas(self, body: dict[str, object]) -> AsyncGenerator[Delta, None]:
-        reply, within_s = Reply(self._config.max_tokens), self._config.timeout_ms / 1000
+        reply, within_s = StreamedReply(self._config.max_tokens), self._config.timeout_ms / 1000
         async with aclosing(self._events(body)) as events:
             begun = False
             while True:

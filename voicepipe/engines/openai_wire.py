@@ -12,7 +12,7 @@ from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines import chat
 from voicepipe.engines.base import Delta, Prompt
 from voicepipe.engines.called import Called
-from voicepipe.engines.spoken import Spoken
+from voicepipe.engines.spoken import SpokenFilter
 from voicepipe.errors import EngineError
 from voicepipe.foreign_json import decode
 
@@ -100,14 +100,14 @@ class Lines:
                 yield line.removeprefix(b"data:").strip()
 
 
-class Reply:
+class StreamedReply:
     """One reply of at most `max_tokens`, thoughts too, put together from its events."""
 
     def __init__(self, max_tokens: int = 0) -> None:
         self._most_silent = max(MOST_SILENT, max_tokens)
         self.over = False
         """The server said that it is complete."""
-        self._spoken = Spoken()
+        self._spoken = SpokenFilter()
         self._called = Called()
         self._length = 0
         self._silent = 0
@@ -172,10 +172,10 @@ def names(body: bytes) -> list[str]:
         return []
 
 
-class _Model(msgspec.Struct):
+class _ListedModel(msgspec.Struct):
     id: str
     owned_by: Any = None
 
 
 class _Models(msgspec.Struct):
-    data: list[_Model] = []
+    data: list[_ListedModel] = []

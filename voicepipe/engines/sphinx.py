@@ -21,8 +21,8 @@ from voicepipe.engines.base import Hypothesis, OnPartial
 from voicepipe.engines.failures import Tried
 from voicepipe.engines.fair import Ring, owner
 from voicepipe.engines.life import IN_PROCESS, Life
-from voicepipe.engines.sphinx_decoder import Decoder, never_heard
-from voicepipe.engines.sphinx_language import Language
+from voicepipe.engines.sphinx_decoder import SphinxDecoder, never_heard
+from voicepipe.engines.sphinx_language import SphinxLanguage
 from voicepipe.engines.sphinx_recognition import PIECE, Recognition
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineBusy, EngineDead, EngineError
@@ -99,7 +99,7 @@ class SphinxAsr:
         try:
             if unheard := await loader.submit(never_heard, self._phrases):
                 log.warning("%s", unheard)
-            language = await loader.submit(Language, self._phrases)
+            language = await loader.submit(SphinxLanguage, self._phrases)
             first = await loader.submit(_load, language)
         except BaseException:
             loader.close()
@@ -116,7 +116,7 @@ class Decoders:
     """
 
     def __init__(
-        self, worker: Worker, loader: Worker, language: Language, first: Decoder, most: int, stall_s: float
+        self, worker: Worker, loader: Worker, language: SphinxLanguage, first: SphinxDecoder, most: int, stall_s: float
     ) -> None:
         self.worker = worker
         self.stall_s = stall_s
@@ -126,8 +126,8 @@ class Decoders:
         self._loader = loader
         self._language = language
         self._most = most
-        self._free: deque[Decoder] = deque((first,))
-        self._held: Counter[str] = Counter()
+        self._free: deque[SphinxDecoder] = deque((first,))
+        self._in_use: Counter[str] = Counter()
         """By call."""
         self._loaded = 1
         self._loading = self._closed = self._left_behind = False
@@ -179,11 +179,11 @@ class Decoders:
         """A stream that waits no more: no decoder is given to it, and nobody keeps its sound."""
         self._waiting.remove(stream)
 
-    def release(self, owner: str, decoder: Decoder, *, broken: bool = False) -> None:
+    def release(self, owner: str, decoder: SphinxDecoder, *, broken: bool = False) -> None:
         """A stream is done with `decoder`; whoever is next gets it."""
-        self._held[owner] -= 1
-        if not self._held[owner]:
-            del self._held[owner]
+        self._in_use[owner] -= 1
+        if not self._in_use[owner]:
+            del self._in_use[owner]
         if self._closed:
             if not self._left_behind:  # else a thread may still be in it
                 asyncio.get_running_loop().run_in_executor(None, decoder.free)
@@ -206,12 +206,12 @@ class Decoders:
 
     def _hand_out(self) -> None:
         while self._free and (stream := self._waiting.pop(self._may)):
-            self._held[stream.owner] += 1
+            self._in_use[stream.owner] += 1
             # The one used last: what it holds is in the processor's caches, and it has grown to what utterances need.
             stream.begin(self._free.pop())
 
     def _may(self, owner: str) -> bool:
-        return self._held[owner] < EACH or len(self._free) > self._most // 4
+        return self._in_use[owner] < EACH or len(self._free) > self._most // 4
 
     def _grow(self) -> None:
         """Load the decoders that are missing, one after the other."""
@@ -221,7 +221,7 @@ class Decoders:
             loading = self._loader.ask(partial(_load, self._language), within_s=LOAD_S)
             loading.add_done_callback(self._grown)
 
-    def _grown(self, loading: "asyncio.Future[Decoder]") -> None:
+    def _grown(self, loading: "asyncio.Future[SphinxDecoder]") -> None:
         self._loading = False
         if loading.cancelled() or loading.exception():
             self._loaded -= 1
@@ -237,14 +237,14 @@ class Decoders:
             self._grow()
 
 
-def _free_all(decoders: Iterable[Decoder]) -> None:
+def _free_all(decoders: Iterable[SphinxDecoder]) -> None:
     """100 MB each, in small pieces: too long for the event loop."""
     for decoder in decoders:
         decoder.free()
 
 
-def _load(language: Language) -> Decoder:
-    decoder = Decoder(language)
+def _load(language: SphinxLanguage) -> SphinxDecoder:
+    decoder = SphinxDecoder(language)
     warm = np.random.default_rng(0).normal(0, 300, RATE // 4).astype(np.int16)
     decoder.start(warm)
     decoder.feed(warm)
@@ -268,7 +268,7 @@ class SphinxStream:
         self._decoding = False
         self._partial = ""
 
-    def begin(self, decoder: Decoder) -> None:
+    def begin(self, decoder: SphinxDecoder) -> None:
         """The decoder is this stream's until it is over."""
         self._ready.set_result(Recognition(decoder, self._inbox, self._wants))
         self._pump()

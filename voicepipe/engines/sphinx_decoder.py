@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from voicepipe.audio import Pcm
 from voicepipe.engines.sphinx_answers import WEIGHTS, names_arpa, values_arpa
-from voicepipe.engines.sphinx_language import Language, as_heard, numbers_arpa
+from voicepipe.engines.sphinx_language import SphinxLanguage, as_heard, numbers_arpa
 from voicepipe.errors import EngineError, EngineMissing
 from voicepipe.turn.answers import Wanted
 
@@ -133,10 +133,10 @@ def never_heard(phrases: Iterable[str]) -> str:
     )
 
 
-class Decoder:
+class SphinxDecoder:
     """One utterance at a time, and one thread at a time. About 100 MB; loads in half a second."""
 
-    def __init__(self, language: Language) -> None:
+    def __init__(self, language: SphinxLanguage) -> None:
         """`language`: what callers are likely to say. Raises EngineMissing, EngineError."""
         self._decoder: int | None = None
         self._lm: int | None = None
@@ -158,7 +158,7 @@ class Decoder:
         finally:
             self._c.ps_config_free(config)  # the decoder keeps what it needs
 
-    def _load(self, config: int, model: Path, language: Language) -> None:
+    def _load(self, config: int, model: Path, language: SphinxLanguage) -> None:
         if not self._decoder:
             raise EngineError(f"pocketsphinx cannot load its model in {model}: install the wheel again.")
         self._ends = language.ends

@@ -29,7 +29,7 @@ NUMBERS = frozenset("one two three four five six seven eight nine ten eleven twe
 BEFORE_NUMBERS = frozenset("at for of around about to till until past are with be by between after before and".split())
 
 
-class Language:
+class SphinxLanguage:
     """What callers of a PoP are likely to say: everybody's sentences and the agents' `phrases`. For all decoders."""
 
     def __init__(self, phrases: Sequence[str] = ()) -> None:

@@ -12,7 +12,7 @@ from voicepipe.audio import Pcm, dbfs, ms_to_samples
 from voicepipe.engines.base import Hypothesis
 from voicepipe.engines.denoise import HOP, Denoiser
 from voicepipe.engines.sphinx_answers import possible
-from voicepipe.engines.sphinx_decoder import Decoder, Kind
+from voicepipe.engines.sphinx_decoder import Kind, SphinxDecoder
 from voicepipe.engines.sphinx_misheard import SOUNDS_LIKE, is_full_name, is_instead, is_odd_name
 from voicepipe.engines.sphinx_numbers import is_dictated
 from voicepipe.errors import EngineError
@@ -49,7 +49,7 @@ class Recognition:
     job that is dropped before.
     """
 
-    def __init__(self, decoder: Decoder, inbox: deque[Pcm], wants: Wanted = "") -> None:
+    def __init__(self, decoder: SphinxDecoder, inbox: deque[Pcm], wants: Wanted = "") -> None:
         """`wants`: what the caller has been asked for."""
         self.decoder = decoder
         self._wants = wants

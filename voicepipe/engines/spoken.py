@@ -4,35 +4,35 @@ OPEN, CLOSE = "<think>", "</think>"
 """As Qwen, DeepSeek and most others mark their thoughts."""
 
 
-class Spoken:
+class SpokenFilter:
     """One reply. Thoughts stand before what is said; a mark may come in pieces."""
 
     def __init__(self) -> None:
-        self._held = ""
+        self._pending = ""
         self._thinking = False
         self._speaking = False
 
     def push(self, text: str) -> str:
         """More of the stream -> what of it may be said now, perhaps nothing."""
-        self._held += text
+        self._pending += text
         if self._thinking:
-            _, closed, rest = self._held.partition(CLOSE)
+            _, closed, rest = self._pending.partition(CLOSE)
             if not closed:
-                self._held = self._held[-len(CLOSE) :]
+                self._pending = self._pending[-len(CLOSE) :]
                 return ""
-            self._held, self._thinking = rest, False
+            self._pending, self._thinking = rest, False
         if not self._speaking:
-            self._held = self._held.lstrip()
-            if self._held.startswith(OPEN):
+            self._pending = self._pending.lstrip()
+            if self._pending.startswith(OPEN):
                 self._thinking = True
                 return self.push("")
-            if OPEN.startswith(self._held):
+            if OPEN.startswith(self._pending):
                 return ""  # It may become a thought.
             self._speaking = True
-        said = self._held.rstrip()
-        self._held = self._held[len(said) :]
+        said = self._pending.rstrip()
+        self._pending = self._pending[len(said) :]
         return said
 
     def rest(self) -> str:
         """What was held back, once the stream has ended."""
-        return "" if self._thinking else self._held.rstrip()
+        return "" if self._thinking else self._pending.rstrip()

@@ -16,9 +16,9 @@ from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.base import Hypothesis, OnPartial
 from voicepipe.engines.fair import owner
 from voicepipe.engines.life import IN_PROCESS, Life
-from voicepipe.engines.whisper_model import LONGEST, Model, Passage, Reading
+from voicepipe.engines.whisper_model import LONGEST, LoadedWhisper, Passage, WhisperReading
 from voicepipe.engines.whisper_schedule import Passes
-from voicepipe.engines.whisper_sound import Sound
+from voicepipe.engines.whisper_sound import WhisperSound
 from voicepipe.engines.whisper_words import Transcript
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineError
@@ -29,10 +29,10 @@ UNSURE = ms_to_samples(3_000)
 """The end of a full window is read again with what follows it."""
 
 
-class Recogniser:
+class WhisperRecogniser:
     """A loaded model and whose turn it is. Implements `life.Core`."""
 
-    def __init__(self, worker: Worker, model: Model, stall_s: float) -> None:
+    def __init__(self, worker: Worker, model: LoadedWhisper, stall_s: float) -> None:
         silence = Passage(np.zeros(RATE, np.int16))
         self.passes = Passes(worker, model.read, model.batch, time.monotonic, silence, stall_s)
         self._worker = worker
@@ -66,7 +66,7 @@ class WhisperAsr:
 
     def __init__(self, config: WhisperConfig) -> None:
         self._config = config
-        self._life: Life[Recogniser] = Life("recogniser", self._load, IN_PROCESS)
+        self._life: Life[WhisperRecogniser] = Life("recogniser", self._load, IN_PROCESS)
         self._passes: Passes | None = None
 
     @property
@@ -88,16 +88,16 @@ class WhisperAsr:
         every = ms_to_samples(self._config.partial_ms)
         return WhisperStream(self._passes, on_partial, None if self._config.detect_language else language, every)
 
-    async def _load(self) -> Recogniser:
+    async def _load(self) -> WhisperRecogniser:
         worker = Worker("whisper")
         try:
             # On the worker's thread: CTranslate2's own are as nice as the one that makes them.
-            model = await worker.submit(Model, self._config)
+            model = await worker.submit(LoadedWhisper, self._config)
             await worker.submit(model.warm)
         except BaseException:
             worker.close()
             raise
-        recogniser = Recogniser(worker, model, self._config.stall_s)
+        recogniser = WhisperRecogniser(worker, model, self._config.stall_s)
         self._passes = recogniser.passes
         return recogniser
 
@@ -112,7 +112,7 @@ class WhisperStream:
         self._on_partial = on_partial
         self._language = language
         self._every = every
-        self._sound = Sound()
+        self._sound = WhisperSound()
         self._transcript = Transcript()
         self._told = ""
         self._covered = 0
@@ -167,7 +167,7 @@ class WhisperStream:
         self._begun, upto = sound.end, min(sound.end, sound.start + pcm.size)
         return Passage(pcm, transcript.prefix, self._language, timed=pcm.size > LONG, upto=upto, fed=sound.fed)
 
-    def made(self, passage: Passage, reading: Reading) -> None:
+    def made(self, passage: Passage, reading: WhisperReading) -> None:
         """It has been read."""
         if self.over:
             return
@@ -198,7 +198,7 @@ class WhisperStream:
             elif not waiting.done():
                 waiting.set_result(None)
 
-    def _drop(self, passage: Passage, reading: Reading) -> None:
+    def _drop(self, passage: Passage, reading: WhisperReading) -> None:
         """Forget the sound of words that stand; where more than a window waits, the window's."""
         count, at = self._transcript.committed, 0
         if passage.pcm.size >= LONGEST:

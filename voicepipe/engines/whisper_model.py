@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from voicepipe.audio import RATE, Pcm, ms_to_samples
 from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines import hub
-from voicepipe.engines.whisper_words import Word, spelled, without_loops
+from voicepipe.engines.whisper_words import WhisperWord, spelled, without_loops
 from voicepipe.errors import EngineError, EngineMissing
 
 LONGEST = ms_to_samples(28_000)
@@ -62,10 +62,10 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class WhisperReading:
     """What was read of it."""
 
-    words: tuple[Word, ...]
+    words: tuple[WhisperWord, ...]
     """The prefix among them."""
     ends: tuple[int, ...] = ()
     """Sample of the passage at which each word ends, if that was wanted."""
@@ -74,7 +74,7 @@ class Reading:
     """Of the language."""
 
 
-class Model:
+class LoadedWhisper:
     """Raises EngineMissing, EngineError: the model or a library behind it is not there, or not what it should be."""
 
     def __init__(self, config: WhisperConfig) -> None:
@@ -110,7 +110,7 @@ class Model:
         """Give its memory back; it reads no more."""
         self._whisper.model.unload_model()
 
-    def read(self, passages: list[Passage]) -> list[Reading]:
+    def read(self, passages: list[Passage]) -> list[WhisperReading]:
         """One pass."""
         from faster_whisper.transcribe import get_ctranslate2_storage, get_suppressed_tokens
 
@@ -140,7 +140,7 @@ class Model:
             words = self._words(tokens, tokenizer)
             frames = get_ctranslate2_storage(mel[i : i + 1])
             ends = self._ends(words, frames, tokenizer, passage) if passage.timed else ()
-            readings.append(Reading(words, ends, language, sure))
+            readings.append(WhisperReading(words, ends, language, sure))
         return readings
 
     def _features(self, sounds: Sequence[Pcm]) -> NDArray[np.float32]:
@@ -185,11 +185,11 @@ class Model:
             self._tokenizers[language] = made
         return self._tokenizers[language]
 
-    def _words(self, tokens: list[int], tokenizer: Any) -> tuple[Word, ...]:
+    def _words(self, tokens: list[int], tokenizer: Any) -> tuple[WhisperWord, ...]:
         pieces = tokenizer.split_to_word_tokens([token for token in tokens if token < tokenizer.eot])
         return without_loops(spelled(zip(*pieces, strict=True)))
 
-    def _ends(self, words: Sequence[Word], frames: Any, tokenizer: Any, passage: Passage) -> tuple[int, ...]:
+    def _ends(self, words: Sequence[WhisperWord], frames: Any, tokenizer: Any, passage: Passage) -> tuple[int, ...]:
         """By the attention of the decoder to the sound: samples."""
         tokens = [token for word in words for token in word.tokens]
         if not tokens:

@@ -20,7 +20,7 @@ from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineDead, EngineError
 
 if TYPE_CHECKING:
-    from voicepipe.engines.whisper_model import Passage, Reading
+    from voicepipe.engines.whisper_model import Passage, WhisperReading
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class Asking(Protocol):
     def given(self) -> "Passage":
         """What is to be read, now that it is."""
 
-    def made(self, given: "Passage", made: "Reading") -> None:
+    def made(self, given: "Passage", made: "WhisperReading") -> None:
         """What was read."""
 
     def failed(self, error: Exception) -> None:
@@ -102,7 +102,7 @@ class Passes:
     def __init__(
         self,
         worker: Worker,
-        read: "Callable[[list[Passage]], list[Reading]]",
+        read: "Callable[[list[Passage]], list[WhisperReading]]",
         batch: int,
         clock: Callable[[], float],
         trial: "Passage",
@@ -146,7 +146,9 @@ class Passes:
             reading = self._worker.ask(partial(self._read, [given for _, given in batch]), within_s=within_s)
             reading.add_done_callback(partial(self._done, batch, self._clock()))
 
-    def _done(self, batch: "list[tuple[Asking, Passage]]", began: float, done: "asyncio.Future[list[Reading]]") -> None:
+    def _done(
+        self, batch: "list[tuple[Asking, Passage]]", began: float, done: "asyncio.Future[list[WhisperReading]]"
+    ) -> None:
         fails = done.cancelled() or done.exception()
         if self._closed:
             return  # They have been told.
@@ -160,7 +162,7 @@ class Passes:
                 soon(who.made, given, made)
         soon(self._again)
 
-    def _failed(self, batch: list[Asking], done: "asyncio.Future[list[Reading]]") -> None:
+    def _failed(self, batch: list[Asking], done: "asyncio.Future[list[WhisperReading]]") -> None:
         if done.cancelled():
             error = EngineError("The recogniser was closed.")
         else:

@@ -24,7 +24,7 @@ LEAST = ms_to_samples(100)
 """Less voice than this holds no word."""
 
 
-class Sound:
+class WhisperSound:
     """One utterance's. Positions are samples of what is kept, counted from its beginning, also when that is dropped."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ LOOPS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class WhisperWord:
     """A word as Whisper writes it: a space before it (in languages that have them), punctuation after it."""
 
     text: str
@@ -24,23 +24,23 @@ class Word:
     """How many of the tokens, at the end, are punctuation."""
 
 
-def spelled(pieces: Iterable[tuple[str, Sequence[int]]]) -> tuple[Word, ...]:
+def spelled(pieces: Iterable[tuple[str, Sequence[int]]]) -> tuple[WhisperWord, ...]:
     """Words of (text, tokens) as faster-whisper's tokenizer splits them, which sets punctuation apart."""
-    words: list[Word] = []
+    words: list[WhisperWord] = []
     opening: tuple[str, tuple[int, ...]] = ("", ())
     for text, tokens in pieces:
         if plain(text):
-            words.append(Word(opening[0] + text, (*opening[1], *tokens)))
+            words.append(WhisperWord(opening[0] + text, (*opening[1], *tokens)))
             opening = ("", ())
         elif words:
             last = words.pop()
-            words.append(Word(last.text + text, (*last.tokens, *tokens), last.marks + len(tokens)))
+            words.append(WhisperWord(last.text + text, (*last.tokens, *tokens), last.marks + len(tokens)))
         else:
             opening = (opening[0] + text, (*opening[1], *tokens))
     return tuple(words)
 
 
-def without_loops(words: Sequence[Word]) -> tuple[Word, ...]:
+def without_loops(words: Sequence[WhisperWord]) -> tuple[WhisperWord, ...]:
     """What is said over and over at the end is said once."""
     said = [plain(word.text) for word in words]
     for period in range(1, len(said) // LOOPS + 1):
@@ -59,7 +59,7 @@ class Transcript:
     def __init__(self) -> None:
         self._before = ""
         """Words whose sound has been dropped."""
-        self._words: tuple[Word, ...] = ()
+        self._words: tuple[WhisperWord, ...] = ()
         self._agreement = Agreement()
 
     @property
@@ -78,7 +78,7 @@ class Transcript:
         tokens = [token for word in standing for token in word.tokens]
         return tuple(tokens[: len(tokens) - standing[-1].marks]) if standing else ()
 
-    def push(self, words: Sequence[Word]) -> int:
+    def push(self, words: Sequence[WhisperWord]) -> int:
         """A pass has read these, the prefix among them; returns how many more will stand."""
         self._words = tuple(words)
         return len(self._agreement.push([word.text for word in words]))

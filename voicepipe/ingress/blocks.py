@@ -60,7 +60,7 @@ class BlockQueue:
         self._queue: deque[Block] = deque()
         self._filled = asyncio.Event()
         """The queue has something, or never will have."""
-        self._settled = asyncio.Event()
+        self._all_heard = asyncio.Event()
         """The call has worked through everything and waits for more."""
 
     def push(self, pcm: Pcm, arrived: float) -> None:
@@ -71,16 +71,16 @@ class BlockQueue:
     def _put(self, blocks: list[Block]) -> None:
         if blocks:
             self._queue.extend(blocks)
-            self._settled.clear()
+            self._all_heard.clear()
             self._filled.set()
         if len(self._queue) >= QUEUED:
             self.room.clear()
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Complete the last block with silence, and wait until the call has heard it all."""
         if not self.ended:
             self._put(self.cutter.rest(self._clock()))
-        await self._settled.wait()
+        await self._all_heard.wait()
         await asyncio.sleep(0)  # The detector answers later in the turn in which it was asked.
 
     def end(self) -> None:
@@ -101,7 +101,7 @@ class BlockQueue:
                     heard = block.pos + BLOCK
                     if (pause := intake.pause_s(heard / RATE, self._clock(), heard // BLOCK)) is not None:
                         await asyncio.sleep(pause)
-                self._settled.set()
+                self._all_heard.set()
                 if self.ended:
                     return
                 self._filled.clear()
@@ -110,4 +110,4 @@ class BlockQueue:
             self.ended = True
             self._queue.clear()
             self.room.set()
-            self._settled.set()
+            self._all_heard.set()

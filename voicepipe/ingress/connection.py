@@ -67,7 +67,7 @@ class HttpConnection(Pieces, H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._rein = Rein(transport, self._settle, self._close)
+        self._rein = Rein(transport, self._decide_reading, self._close)
         self.flow = FlowControl(self._rein)  # type: ignore[arg-type]
         if self._visit.state is State.OVER:
             return transport.abort()
@@ -85,7 +85,7 @@ class HttpConnection(Pieces, H11Protocol):
         if not self._over:
             self._came(data)
 
-    def _held(self) -> bool:
+    def _parsing_paused(self) -> bool:
         return self.flow.read_paused
 
     def _size(self) -> int:
@@ -100,9 +100,9 @@ class HttpConnection(Pieces, H11Protocol):
         super().data_received(piece)
         self._judge()
 
-    def _settle(self) -> None:
+    def _decide_reading(self) -> None:
         if not self._over:
-            super()._settle()
+            super()._decide_reading()
 
     def handle_events(self) -> None:
         before = self.cycle

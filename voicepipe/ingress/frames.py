@@ -87,9 +87,9 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
         if self._unread or self._feeding or len(data) > self._piece:
             return self._came(data)
         self._parse(data)
-        self._settle()
+        self._decide_reading()
 
-    def _held(self) -> bool:
+    def _parsing_paused(self) -> bool:
         """uvicorn reads nothing while one message waits; but a minute of sound takes its time, and who does not read
         sees neither pings nor the answers to its own."""
         return self._waiting > READ_AHEAD and not self.close_sent
@@ -122,8 +122,8 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
         self.loop.call_later(LINGER, self.abort)
 
     def send_receive_event_to_app(self) -> None:
-        """In place of uvicorn's, which reads no further while one message waits (`_settle` does, where enough waits),
-        and writes a traceback into the log for a text that is not UTF-8."""
+        """In place of uvicorn's, which reads no further while one message waits (`_decide_reading` does, where enough
+        waits), and writes a traceback into the log for a text that is not UTF-8."""
         data, self.frames = self.frames[0] if len(self.frames) == 1 else b"".join(self.frames), []
         self._messages += 1
         if self.close_sent:
@@ -141,10 +141,10 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
     async def receive(self) -> Any:
         message = await super().receive()
         if message["type"] == "websocket.receive":
-            held = self._held()
+            paused = self._parsing_paused()
             self._waiting -= self._sizes.popleft()
-            if held:
-                self._settle()
+            if paused:
+                self._decide_reading()
         return message
 
     def handle_ping(self) -> None:
@@ -202,7 +202,7 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
         """An answer to our ping has not come for so long: it may be among what we have not read, or wait at the
         client's end of a slow line until a large message has gone out."""
         since, self._looked = self._received - self._looked, self._received
-        return since >= SLOWEST * seconds or self._held() or bool(self._unread)
+        return since >= SLOWEST * seconds or self._parsing_paused() or bool(self._unread)
 
     async def send(self, message: Any) -> None:
         await super().send(message)
@@ -212,7 +212,7 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
             if VISIT in self.scope["state"]:  # Otherwise somebody has taken it (`take_visit`).
                 self._visit.accepted()
         elif message["type"] == "websocket.close":
-            self._settle()  # The client's own goodbye may be among what waits.
+            self._decide_reading()  # The client's own goodbye may be among what waits.
 
     async def run_asgi(self) -> None:
         await super().run_asgi()

@@ -22,7 +22,7 @@ from voicepipe import descriptors
 from voicepipe.call_api import DoorKind, PopApi
 from voicepipe.errors import Refused, Unauthorized
 from voicepipe.health import Health
-from voicepipe.ingress import dashboard, pages, server
+from voicepipe.ingress import dashboard_http, pages, server
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS, CallsInProgress
 from voicepipe.ingress.doors import Attempt, Doors, attempt, body, decoded, find_agent, mistake, nowhere
@@ -36,8 +36,8 @@ from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.settle import settle
 from voicepipe.ingress.realtime.websocket import converse, listen_in, opened
 from voicepipe.ingress.sip import edge as sip
-from voicepipe.ingress.telephony import http as telephony
-from voicepipe.ingress.webrtc.http import CallsApi, prepared
+from voicepipe.ingress.telephony import telephony_http as telephony
+from voicepipe.ingress.webrtc.webrtc_http import CallsApi, prepared
 from voicepipe.rtp.transport import Network
 from voicepipe.supervised import supervised
 
@@ -114,7 +114,7 @@ class Realtime:
         model = decoded(asked.session, _Named, "session").model
         agent = find_agent(self._pop, who.tenant, model if isinstance(model, str) else None)
         fresh = Caller(who.tenant, agent.name, bytes(asked.session), asked.locked)
-        session, _ = settle(agent, fresh)
+        session, _ = effective_session(agent, fresh)
         check_session(session, self._pop.config.limits)
         # A directory makes keys of its own, and asks whether the session will do.
         made = ("", 0) if who.grant else self._secrets.make(fresh, asked.expires_after.seconds)
@@ -170,7 +170,7 @@ def app(pop: PopApi, calls: Calls, network: Network, providers: telephony.Provid
         *providers.routes(),
         Route(RTT, rtt),
         *(Route(path, endpoint) for path, endpoint in zip(HEALTH, (healthz, readyz), strict=True)),
-        *dashboard.routes(pop, doors, WEB),
+        *dashboard_http.routes(pop, doors, WEB),
         Mount("/v1", nowhere),
         *pages.routes(WEB),
     ]

@@ -33,14 +33,14 @@ class SecretRequest(Struct, frozen=True):
 
     expires_after: ExpiresAfter = ExpiresAfter()
     session: msgspec.Raw = msgspec.Raw(b"{}")
-    """Decoded once, where it is settled."""
+    """Decoded once, where the effective session is made of it."""
     locked: tuple[Part, ...] = ()
     """What the key's holder cannot change of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who connects, and the session that was settled for them when their `ek_` key was made."""
+    """Who connects, and the effective session that their `ek_` key was made with."""
 
     tenant: Tenant
     agent: str | None = None

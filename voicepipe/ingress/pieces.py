@@ -9,7 +9,7 @@ long, and its cost hardly depends on its length."""
 
 class Pieces:
     """Part of a protocol: what waits for its parser. Whether the socket is read, and whether another piece is due,
-    follows from what waits, in `_settle` alone."""
+    follows from what waits, in `_decide_reading` alone."""
 
     transport: asyncio.Transport
     loop: asyncio.AbstractEventLoop
@@ -21,8 +21,8 @@ class Pieces:
 
     # What a protocol says.
 
-    def _held(self) -> bool:
-        """Whether nothing more may be parsed for now. When that changes, `_settle`."""
+    def _parsing_paused(self) -> bool:
+        """Whether nothing more may be parsed for now. When that changes, `_decide_reading`."""
         raise NotImplementedError
 
     def _size(self) -> int:
@@ -43,17 +43,17 @@ class Pieces:
     def _feed(self) -> None:
         """Give the parser one piece; the rest in other steps of the loop, once what it brought was taken."""
         self._feeding = None
-        if self._unread and not self._held():
+        if self._unread and not self._parsing_paused():
             piece = bytes(self._unread[: self._size()])
             del self._unread[: len(piece)]
             self._parse(piece)
-        self._settle()
+        self._decide_reading()
 
-    def _settle(self) -> None:
+    def _decide_reading(self) -> None:
         """Read the socket, or see to the next piece, or neither."""
         if self.transport.is_closing():
             self._unread.clear()
-        elif self._held():
+        elif self._parsing_paused():
             self.transport.pause_reading()
         elif not self._unread:
             self.transport.resume_reading()

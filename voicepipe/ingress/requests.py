@@ -59,10 +59,12 @@ class Requests(h11.Connection):
 class Rein:
     """A transport for uvicorn's answers: whether it is read, and how it is closed, its connection decides."""
 
-    def __init__(self, transport: asyncio.Transport, settle: Callable[[], None], close: Callable[[], None]) -> None:
+    def __init__(
+        self, transport: asyncio.Transport, decide_reading: Callable[[], None], close: Callable[[], None]
+    ) -> None:
         self.write = transport.write
         self.is_closing = transport.is_closing
-        self.pause_reading = self.resume_reading = settle
+        self.pause_reading = self.resume_reading = decide_reading
         self.close = close
 
     def drop(self) -> None:

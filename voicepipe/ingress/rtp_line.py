@@ -11,9 +11,9 @@ from voicepipe.ingress.blocks import Cutter
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Network, Pump
 from voicepipe.rtp.codec import Codec
-from voicepipe.rtp.dtmf import KeyFormat
-from voicepipe.rtp.sender import PACKET_S, Wire
-from voicepipe.rtp.session import RtpSession
+from voicepipe.rtp.rtp_sender import PACKET_S, PacketWire
+from voicepipe.rtp.rtp_session import RtpSession
+from voicepipe.rtp.telephone_events import KeyFormat
 
 FAR_DELAY_S = 0.06
 """What we send is taken to be heard so much later: an estimate of its jitter buffer on a good network."""
@@ -33,7 +33,7 @@ class RtpLine:
     sound_comes = "Audio is sent on the audio track of this call, not in events."
 
     def __init__(
-        self, codec: Codec, payload_type: int, wire: Wire, clock: Callable[[], float] = time.monotonic
+        self, codec: Codec, payload_type: int, wire: PacketWire, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.on_audio: Callable[[bytes, float], None] = _unheard
         self.out_rate = codec.out_rate
@@ -153,8 +153,8 @@ class RtpLine:
         self.media.close()
         self.on_key = _unpressed
 
-    async def settle(self) -> None:
-        """As `HostedLine.settle`."""
+    async def flush(self) -> None:
+        """As `HostedLine.flush`."""
         for _ in range(MOST_TICKS):
             if not self.media.behind:
                 break

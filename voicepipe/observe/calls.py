@@ -43,10 +43,10 @@ class LiveCall:
         self._caller = ""
         self._since = 0.0
         self._count = 0
-        self._last: Turn | None = None
+        self._last: ListedTurn | None = None
         self._unanswered: list[str] = []
         """What the caller said and no reply was begun for."""
-        self._asked: dict[str, Asked] = {}
+        self._asked: dict[str, AskedTurn] = {}
         """By the reply that is being made."""
 
     def answered(self, call_id: str, line: Line, now: float, caller: str = "") -> None:
@@ -61,14 +61,14 @@ class LiveCall:
             case ReplyStarted(remembered=True) if self._unanswered:
                 heard = " ".join(self._unanswered)
                 self._unanswered = []
-                self._asked[event.response_id] = Asked(now, event.turn_id, heard, self.id, self.tenant, self._agent)
+                self._asked[event.response_id] = AskedTurn(now, event.turn_id, heard, self.id, self.tenant, self._agent)
             case ReplyDone() if asked := self._asked.pop(event.response_id, None):
                 self._add(asked, event)
             case CallEnded(reason="error"):
                 for response_id, asked in self._asked.items():
                     self._add(asked, ReplyDone(response_id, "failed", event.detail))
 
-    def _add(self, asked: Asked, reply: ReplyDone) -> None:
+    def _add(self, asked: AskedTurn, reply: ReplyDone) -> None:
         if self._last and reply.record.continues:
             self._turns.cut_in(self._last.id)
         full = full_turn(asked, reply, self._budget_ms)

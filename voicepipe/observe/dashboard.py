@@ -57,7 +57,7 @@ class View(msgspec.Struct, kw_only=True):
     totals: Figures
     shares: Shares
     buckets: list[Stretch]
-    turns: list[Turn]
+    turns: list[ListedTurn]
     """Newest first."""
     calls: list[CallRow]
 

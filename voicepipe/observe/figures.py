@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from voicepipe.observe.turns import Listed, Stages, Turn
+from voicepipe.observe.turns import Listed, ListedTurn, Stages
 
 BUCKETS = 30
 """Points of the time axis, whatever its length."""
@@ -44,7 +44,7 @@ class Stretch(msgspec.Struct, kw_only=True):
     """Medians."""
 
 
-def figures(turns: Sequence[Turn]) -> Figures:
+def figures(turns: Sequence[ListedTurn]) -> Figures:
     """What these turns add up to."""
     latencies = sorted([turn.latency_ms for turn in turns if turn.latency_ms is not None])
     speculations = [turn.speculation for turn in turns]

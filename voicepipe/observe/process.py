@@ -29,12 +29,12 @@ class Watch:
 
     def __init__(self) -> None:
         self._lags: deque[float] = deque(maxlen=KEPT)
-        self._held = {"fds": 0, "rss_kb": 0, "heap_kb": 0, "blocks": 0}
+        self._usage = {"fds": 0, "rss_kb": 0, "heap_kb": 0, "blocks": 0}
 
     async def run(self) -> None:
         """Measure until cancelled."""
         while True:
-            self._held = await asyncio.to_thread(_held)
+            self._usage = await asyncio.to_thread(_usage)
             for _ in range(READ_EVERY):
                 due = time.monotonic() + PERIOD_S
                 await asyncio.sleep(PERIOD_S)
@@ -56,7 +56,7 @@ class Watch:
             codecs=opus.alive(),
             cpu_s=round(time.process_time(), 2),
             loop_lag_p99_ms=round(self.lag_p99_ms(), 2),
-            **self._held,
+            **self._usage,
         )
 
 
@@ -65,9 +65,9 @@ def _p99_ms(lags_s: Iterable[float]) -> float:
     return max(0.0, lags[int(len(lags) * 0.99)] * 1000) if lags else 0.0
 
 
-def _held() -> dict[str, int]:
+def _usage() -> dict[str, int]:
     used = {"heap_kb": memory.in_use_kb(), "blocks": sys.getallocatedblocks()}
-    return {"fds": descriptors.held(), "rss_kb": _resident_kb(), **used}
+    return {"fds": descriptors.open_now(), "rss_kb": _resident_kb(), **used}
 
 
 def _resident_kb() -> int:

@@ -22,7 +22,7 @@ LONGEST_TEXT = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedTurn:
     """What a caller said, and the reply that was begun for it."""
 
     at: float
@@ -46,7 +46,7 @@ class Stages(msgspec.Struct, frozen=True):
     """Of the engines' time, what passed before the turn was confirmed: the caller did not wait for it."""
 
 
-class Turn(msgspec.Struct, frozen=True):
+class ListedTurn(msgspec.Struct, frozen=True):
     """A turn as it is listed."""
 
     id: str
@@ -73,7 +73,7 @@ class Turn(msgspec.Struct, frozen=True):
 class FullTurn(msgspec.Struct, frozen=True):
     """One turn in full: what was heard and answered, and its figures."""
 
-    turn: Turn
+    turn: ListedTurn
     heard: str
     answered: str
     """What the caller heard of it; a tool that the client is to run as [NAME]."""
@@ -85,7 +85,7 @@ class FullTurn(msgspec.Struct, frozen=True):
 class Listed(NamedTuple):
     """What the figures of many turns are made of."""
 
-    turn: Turn
+    turn: ListedTurn
     stages: Stages
 
 
@@ -133,13 +133,13 @@ def _pack(full: FullTurn) -> bytes:
 
 def _listed(packed: bytes) -> Listed:
     turn, took, _ = _decode(packed)
-    return Listed(Turn(*turn), Stages(*took))
+    return Listed(ListedTurn(*turn), Stages(*took))
 
 
 def _full(packed: bytes) -> FullTurn:
     turn, _, rest = _decode(packed)
     heard, answered, record, tools = _decode(rest)
-    return FullTurn(Turn(*turn), heard, answered, TurnSummary(*record), tuple(ToolUse(*use) for use in tools))
+    return FullTurn(ListedTurn(*turn), heard, answered, TurnSummary(*record), tuple(ToolUse(*use) for use in tools))
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -147,11 +147,11 @@ _encode_into = msgspec.msgpack.Encoder().encode_into
 _decode = msgspec.msgpack.Decoder().decode
 
 
-def full_turn(asked: Asked, reply: ReplyDone, budget_ms: float) -> FullTurn:
+def full_turn(asked: AskedTurn, reply: ReplyDone, budget_ms: float) -> FullTurn:
     """What is kept of a turn whose reply is over. `budget_ms`: answered later than this is late."""
     record = reply.record
     latency = record.turn_latency
-    turn = Turn(
+    turn = ListedTurn(
         id=asked.turn_id,
         at=asked.at,
         call=asked.call_id,

@@ -27,7 +27,7 @@ class Decoder(Protocol):
         """As `conceal`, where the packet after the lost one is there and may hold a copy of it."""
 
 
-class G711Decoder:
+class ConcealingG711:
     """G.711 of either law; `law` is "pcmu" or "pcma"."""
 
     def __init__(self, law: str) -> None:
@@ -49,9 +49,9 @@ class G711Decoder:
         return self.conceal(samples)
 
 
-class G722Decoder:
+class ConcealingG722:
     def __init__(self) -> None:
-        self._decode = g722.Decoder()
+        self._decode = g722.G722Decoder()
         self._last: Pcm = np.zeros(1, np.int16)
 
     def __call__(self, payload: bytes) -> Pcm:
@@ -84,18 +84,18 @@ class Codec:
     def encoder(self) -> Encoder:
         match self.name:
             case "opus":
-                return opus.Encoder(self.out_rate)
+                return opus.OpusEncoder(self.out_rate)
             case "g722":
-                return g722.Encoder()
+                return g722.G722Encoder()
         return lambda pcm: g711.encode(self.name, pcm)
 
     def decoder(self) -> Decoder:
         match self.name:
             case "opus":
-                return opus.Decoder()
+                return opus.OpusDecoder()
             case "g722":
-                return G722Decoder()
-        return G711Decoder(self.name)
+                return ConcealingG722()
+        return ConcealingG711(self.name)
 
 
 OPUS = Codec("opus", opus.CLOCK, 24_000, 2)

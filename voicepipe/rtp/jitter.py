@@ -28,7 +28,7 @@ RESTART = 3000
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HeardPacket:
     packet: RtpPacket
     arrived: float
 
@@ -49,7 +49,7 @@ class Silent:
     span: int
 
 
-Piece = Heard | Lost | Silent
+Piece = HeardPacket | Lost | Silent
 
 
 @dataclass(slots=True)
@@ -189,7 +189,7 @@ class JitterBuffer:
         del self._waiting[self._next]
         self._next += 1
         self._due += self._span
-        return Heard(packet, arrived)
+        return HeardPacket(packet, arrived)
 
     def _given_up_at(self) -> float:
         return self._base + self._due / self._clock + self.wait_s

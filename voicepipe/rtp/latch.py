@@ -16,7 +16,7 @@ LOOPBACK = "127.0.0.1"
 """What comes from there no other machine has sent."""
 CONTINUES = 500
 """A sequence number that is ahead by at most so many packets, 10 s, carries a stream on."""
-SETTLES = 50
+STAYS = 50
 """So many packets, 1 s, from the old source after a new description: it is not going to change."""
 
 
@@ -71,8 +71,8 @@ class Latch:
         self.ssrc, self._seq = ssrc, seq
         if self._lock is _Lock.OLD:
             self._heard += 1
-            if self._heard == SETTLES:
-                self._settle(source)
+            if self._heard == STAYS:
+                self._lock_on(source)
         return True
 
     def _moves_to(self, source: Address, ssrc: int, seq: int) -> bool:
@@ -82,9 +82,9 @@ class Latch:
         rank = _Lock.SAID if source == self._said else _Lock.LIKELY
         if self._source is not None and rank <= self._lock and not carries_on:
             return False
-        self._settle(source)
+        self._lock_on(source)
         return True
 
-    def _settle(self, source: Address) -> None:
+    def _lock_on(self, source: Address) -> None:
         self._source = self.target = source
         self._lock = _Lock.SAID if source == self._said else _Lock.LIKELY

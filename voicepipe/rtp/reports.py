@@ -35,7 +35,7 @@ class Reports:
         self._at = now + REPORT_S * (0.5 + random.random())
         return not first
 
-    def of(self, remote: int, buffer: JitterBuffer, clock: int, now: float) -> rtcp.Report:
+    def of(self, remote: int, buffer: JitterBuffer, clock: int, now: float) -> rtcp.RtcpReport:
         """On the stream `remote`, in its RTP clock's Hz."""
         # What came late was not lost (RFC 3550, 6.4.1): it only was of no use.
         expected, received = buffer.expected, buffer.counts.received
@@ -44,7 +44,7 @@ class Reports:
         fraction = lost / due if lost > 0 and due > 0 else 0.0
         since = now - self._last_sr_at if self._last_sr else 0.0
         jitter = int(buffer.jitter * clock)
-        return rtcp.Report(remote, fraction, expected - received, buffer.highest_seq, jitter, self._last_sr, since)
+        return rtcp.RtcpReport(remote, fraction, expected - received, buffer.highest_seq, jitter, self._last_sr, since)
 
     def heard(self, report: rtcp.Rtcp, arrived: float, *, ours: int, remote: int | None) -> None:
         """The peer's, on our stream `ours`."""

@@ -16,7 +16,7 @@ _TO_1900 = 2_208_988_800
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class RtcpReport:
     """What the receiver of a stream says of it."""
 
     ssrc: int
@@ -52,7 +52,7 @@ class Rtcp:
     ssrc: int
     """Who sent it."""
     sender: SenderInfo | None = None
-    reports: tuple[Report, ...] = ()
+    reports: tuple[RtcpReport, ...] = ()
 
 
 def ntp(unix: float) -> int:
@@ -65,7 +65,7 @@ def middle(ntp_time: int) -> int:
     return (ntp_time >> 16) & 0xFFFFFFFF
 
 
-def build(ssrc: int, cname: str, sender: SenderInfo | None, reports: tuple[Report, ...], *, goodbye: bool) -> bytes:
+def build(ssrc: int, cname: str, sender: SenderInfo | None, reports: tuple[RtcpReport, ...], *, goodbye: bool) -> bytes:
     """A compound packet: a report, the source's name, and its goodbye if wanted."""
     body = b"".join(map(_block, reports))
     if sender:
@@ -79,7 +79,7 @@ def build(ssrc: int, cname: str, sender: SenderInfo | None, reports: tuple[Repor
 
 def parse(data: bytes) -> Rtcp:
     """A compound packet, up to `MOST_PACKETS`. Raises PacketError."""
-    ssrc, sender, reports = 0, None, list[Report]()
+    ssrc, sender, reports = 0, None, list[RtcpReport]()
     start = 0
     for _ in range(MOST_PACKETS):
         if start >= len(data):
@@ -105,7 +105,7 @@ def _packet(kind: int, count: int, ssrc: int, body: bytes) -> bytes:
     return _HEAD.pack(0x80 | count, kind, 1 + len(body) // 4, ssrc) + body
 
 
-def _block(report: Report) -> bytes:
+def _block(report: RtcpReport) -> bytes:
     fraction = min(255, int(report.fraction_lost * 256))
     lost = max(-(1 << 23), min(report.lost, (1 << 23) - 1)) & 0xFFFFFF
     since = int(report.since_last_sr * 65536) & 0xFFFFFFFF
@@ -113,8 +113,8 @@ def _block(report: Report) -> bytes:
                        report.last_sr, since)  # fmt: skip
 
 
-def _report(body: bytes, at: int) -> Report:
+def _report(body: bytes, at: int) -> RtcpReport:
     ssrc, losses, highest, jitter, last_sr, since = _BLOCK.unpack_from(body, at)
     lost = losses & 0xFFFFFF
     lost -= (lost & 0x800000) << 1
-    return Report(ssrc, (losses >> 24) / 256, lost, highest, jitter, last_sr, since / 65536)
+    return RtcpReport(ssrc, (losses >> 24) / 256, lost, highest, jitter, last_sr, since / 65536)

@@ -8,8 +8,8 @@ aiortc trusts its peer. What it would cost is named here, and `tests/rtp/test_sc
 - *Fragments.* It searches all that wait for the rest of their message with every chunk, and keeps them without limit:
   they are counted (`MOST_WAITING`) and weighed (`WINDOW`), and a message longer than `message_bytes` is told to
   `on_overlong` before all of it is here.
-- *Messages that nobody has read yet* count against the window as well (`hold`, `release`): a peer is held up, not hung
-  up.
+- *Messages that nobody has read yet* count against the window as well (`reserve`, `release`): a peer is held up, not
+  hung up.
 - *SACKs* whose gap blocks name four thousand million chunks, or what was never sent.
 - *INIT and COOKIE-ECHO* after there is an association (it would begin anew), or again and again before.
 - *FORWARD-TSN* makes a stream of each number it names: partial reliability is not offered, and not taken.
@@ -17,7 +17,7 @@ aiortc trusts its peer. What it would cost is named here, and `tests/rtp/test_sc
 - *Whatever comes after an ABORT*: aiortc would let the peer begin anew.
 - *What it asserts* of its peer, or cannot decode, ends a message or a packet here and not the connection's task.
 
-How much of the processor's time a peer's packets may take is settled before they come here (`ice.py`).
+How much of the processor's time a peer's packets may take is decided before they come here (`ice.py`).
 """
 
 import asyncio
@@ -82,21 +82,21 @@ class Sctp(RTCSctpTransport):
         self._advertised_rwnd = WINDOW
         self._local_partial_reliability = False
         self._inbound_streams_max = MOST_STREAMS
-        self._greetings = self._held = 0
+        self._greetings = self._reserved = 0
         self._fragments = 0
         """Chunks that wait for the rest of their message."""
         self._is_deaf = False
         self._opened: asyncio.Future[None] | None = None
         """Tells the peer that it may go on."""
 
-    def hold(self, message: str | bytes) -> None:
+    def reserve(self, message: str | bytes) -> None:
         """It waits to be read: its bytes are not free yet."""
-        self._held += len(message) + MESSAGE_COST
+        self._reserved += len(message) + MESSAGE_COST
 
     def release(self, message: str | bytes) -> None:
         """It was read."""
         was_closed = self._room < LITTLE
-        self._held -= len(message) + MESSAGE_COST
+        self._reserved -= len(message) + MESSAGE_COST
         if was_closed and self._room >= LITTLE and self._association_state == self.State.ESTABLISHED:
             self._opened = asyncio.ensure_future(self._tell_room())
 
@@ -112,7 +112,7 @@ class Sctp(RTCSctpTransport):
 
     @property
     def _room(self) -> int:
-        return self._advertised_rwnd - self._held
+        return self._advertised_rwnd - self._reserved
 
     async def _tell_room(self) -> None:
         with suppress(ConnectionError):
@@ -230,7 +230,7 @@ class Sctp(RTCSctpTransport):
     async def _send_chunk(self, chunk: Chunk) -> None:
         if isinstance(chunk, SackChunk):
             chunk.gaps, chunk.duplicates = chunk.gaps[:MOST_GAPS], chunk.duplicates[:MOST_DUPLICATES]
-            chunk.advertised_rwnd = max(0, chunk.advertised_rwnd - self._held)
+            chunk.advertised_rwnd = max(0, chunk.advertised_rwnd - self._reserved)
         with suppress(ConnectionError):  # DTLS is closed, and aiortc's timers do not know of it yet.
             await super()._send_chunk(chunk)
 

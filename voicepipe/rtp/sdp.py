@@ -12,8 +12,8 @@ from aiortc.rtcsctptransport import RTCSctpCapabilities
 from aiortc.sdp import GroupDescription, MediaDescription, SessionDescription, SsrcDescription
 
 from voicepipe.rtp.codec import CODECS, STATIC, Codec
+from voicepipe.rtp.rtp_session import cname
 from voicepipe.rtp.sdp_text import LONGEST, MOST_FORMATS, MOST_MEDIA, SdpError, check_formats
-from voicepipe.rtp.session import cname
 from voicepipe.rtp.transport import Remote, Transport
 
 _SETUP: dict[str, Literal["client", "server"]] = {"auto": "client", "client": "server", "server": "client"}
@@ -34,7 +34,7 @@ MOST_CANDIDATES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class WebRtcDescription:
     """What a peer's offer or answer comes to."""
 
     session: SessionDescription
@@ -44,7 +44,7 @@ class Description:
     remote: Remote
 
 
-def read(text: str) -> Description:
+def read(text: str) -> WebRtcDescription:
     """An offer, or the answer to ours. Raises SdpError."""
     if len(text) > LONGEST:
         raise SdpError(f"This SDP has {len(text)} characters; at most {LONGEST} are read.")
@@ -66,7 +66,7 @@ def read(text: str) -> Description:
         data.sctp_port or _DATA_PORT if data else None,
         data.sctpCapabilities.maxMessageSize if data and data.sctpCapabilities else 65536,
     )
-    return Description(session, audio, codec, payload_type, remote)
+    return WebRtcDescription(session, audio, codec, payload_type, remote)
 
 
 def offer(transport: Transport, candidates: list[RTCIceCandidate], codecs: tuple[Codec, ...]) -> str:
@@ -79,7 +79,7 @@ def offer(transport: Transport, candidates: list[RTCIceCandidate], codecs: tuple
     return _printed(session, parts)
 
 
-def answer(said: Description, transport: Transport, candidates: list[RTCIceCandidate], ssrc: int) -> str:
+def answer(said: WebRtcDescription, transport: Transport, candidates: list[RTCIceCandidate], ssrc: int) -> str:
     """Our answer to an offer: its media in its order, those refused with port 0."""
     data = _data(said.session, said.audio)
     parts = []

@@ -22,7 +22,7 @@ class SdpError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Media:
+class MediaDescription:
     """One m= line and what belongs to it."""
 
     kind: str
@@ -64,7 +64,7 @@ def check_formats(number: int) -> None:
         raise SdpError(f"An m= line of this SDP has {number} formats; at most {MOST_FORMATS} are read.")
 
 
-def parse(text: str) -> tuple[Media, ...]:
+def parse(text: str) -> tuple[MediaDescription, ...]:
     """The media of a description, in order. Raises SdpError."""
     if len(text) > LONGEST:
         raise SdpError(f"This SDP has {len(text)} characters; at most {LONGEST} are read.")
@@ -93,11 +93,13 @@ def _sections(lines: list[str]) -> list[_Section]:
     return sections
 
 
-def _media(section: _Section, session: _Section) -> Media:
+def _media(section: _Section, session: _Section) -> MediaDescription:
     found = _MEDIA.fullmatch(section.media)
     if not found or int(found[2]) > 65535:
         raise SdpError('An m= line of this SDP is not of the form "m=kind port protocol formats".')
     formats = tuple(found[4].split())
     check_formats(len(formats))
     connection = section.connection or session.connection
-    return Media(found[1], int(found[2]), found[3], formats, connection, section.attributes, session.attributes)
+    return MediaDescription(
+        found[1], int(found[2]), found[3], formats, connection, section.attributes, session.attributes
+    )

@@ -11,10 +11,10 @@ from ipaddress import IPv4Address
 
 from voicepipe.rtp import sdes
 from voicepipe.rtp.codec import CODECS, STATIC, Codec
-from voicepipe.rtp.dtmf import KeyFormat
 from voicepipe.rtp.latch import Address
 from voicepipe.rtp.sdes import Crypto
-from voicepipe.rtp.sdp_text import Media, SdpError, parse
+from voicepipe.rtp.sdp_text import MediaDescription, SdpError, parse
+from voicepipe.rtp.telephone_events import KeyFormat
 
 KEYS = "telephone-event"
 _KEY_TYPES = {8000: 101, 48_000: 110}
@@ -30,10 +30,10 @@ Maps = dict[int, tuple[str, int, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class SipDescription:
     """What a peer's offer or answer comes to."""
 
-    media: tuple[Media, ...]
+    media: tuple[MediaDescription, ...]
     audio: int
     """Which of them the call is held by."""
     remote: Address
@@ -88,7 +88,7 @@ class Local:
         return f"v=0\r\no=- {self._session} {self._version} IN IP4 {self.address}\r\n{said}"
 
 
-def read(text: str, prefer: tuple[str, ...] = ()) -> Description:
+def read(text: str, prefer: tuple[str, ...] = ()) -> SipDescription:
     """An offer, or the answer to ours; codecs (`Codec.name`) in the order of `prefer`, then in the peer's.
 
     Raises SdpError.
@@ -103,7 +103,7 @@ def read(text: str, prefer: tuple[str, ...] = ()) -> Description:
     raise refusal or SdpError("There is no audio in this SDP, or it is refused: add an audio stream with a port.")
 
 
-def answer(said: Description, local: Local, crypto: Crypto | None = None) -> str:
+def answer(said: SipDescription, local: Local, crypto: Crypto | None = None) -> str:
     """Our answer to an offer: its media in its order, those refused with port 0. `crypto`: ours, where it has some."""
     lines = []
     for index, theirs in enumerate(said.media):
@@ -139,7 +139,7 @@ def _audio(local: Local, proto: str, types: dict[int, Codec], events: dict[int, 
     return [*lines, "a=ptime:20"]
 
 
-def _described(everything: tuple[Media, ...], index: int, prefer: tuple[str, ...]) -> Description:
+def _described(everything: tuple[MediaDescription, ...], index: int, prefer: tuple[str, ...]) -> SipDescription:
     media = everything[index]
     crypto, maps = _crypto(media), _maps(media)
     codecs = _codecs(maps)
@@ -149,10 +149,10 @@ def _described(everything: tuple[Media, ...], index: int, prefer: tuple[str, ...
     # Last: it may go through what all media share, and nothing is refused from here on.
     directions = (name for level in (media.attributes, media.session) for name in level if name in _MIRRORED)
     direction = next(directions, "sendrecv")
-    return Description(everything, index, remote, rtcp, mux, tuple(codecs), keys, direction, crypto)
+    return SipDescription(everything, index, remote, rtcp, mux, tuple(codecs), keys, direction, crypto)
 
 
-def _maps(media: Media) -> Maps:
+def _maps(media: MediaDescription) -> Maps:
     """Of what is offered, in the peer's order."""
     maps = {number: (name, 8000, "1") for number, name in STATIC.items()}
     for value in media.all("rtpmap"):
@@ -182,7 +182,7 @@ def _keys(maps: Maps, codec: Codec) -> KeyFormat | None:
     return min(usable, key=lambda one: one.clock != codec.clock, default=None)
 
 
-def _crypto(media: Media) -> tuple[Crypto, ...]:
+def _crypto(media: MediaDescription) -> tuple[Crypto, ...]:
     if media.proto in _PLAIN:
         return ()
     if media.proto not in _SECURE:
@@ -216,7 +216,7 @@ def _address(connection: str) -> str:
     return str(found)
 
 
-def _rtcp(media: Media, remote: Address) -> Address:
+def _rtcp(media: MediaDescription, remote: Address) -> Address:
     for value in media.all("rtcp"):
         found = _RTCP.fullmatch(value)
         if found and 0 < int(found[1]) < 65536:

@@ -19,7 +19,7 @@ from voicepipe.rtp.latch import Address, Latch
 from voicepipe.rtp.packet import HEADER, is_rtcp
 from voicepipe.rtp.ports import candidates, taken
 from voicepipe.rtp.sdes import Srtp
-from voicepipe.rtp.sip_sdp import Description
+from voicepipe.rtp.sip_sdp import SipDescription
 
 LONGEST = 1500
 """Bytes of a datagram; longer ones are no phone's."""
@@ -36,7 +36,7 @@ _NOWHERE = "0.0.0.0"
 
 
 class UdpMedia:
-    """The `Wire` of one call. `open`, then `agree` on each description of the peer's, `close` at the end."""
+    """The `PacketWire` of one call. `open`, then `agree` on each description of the peer's, `close` at the end."""
 
     def __init__(self, address: str, ports: tuple[int, int] = (0, 0)) -> None:
         """`address`: of this machine; `ports`: first and last, (0, 0): any."""
@@ -72,7 +72,7 @@ class UdpMedia:
             "sip.first_port and sip.last_port to a wider range, or sip.host to an address of this machine."
         )
 
-    def agree(self, said: Description, signalled: str, srtp: Srtp | None) -> None:
+    def agree(self, said: SipDescription, signalled: str, srtp: Srtp | None) -> None:
         """What the peer's description says from now on. `signalled`: the IP address that its signalling came from."""
         here = _is_ours(signalled)
         if self._latch is None:

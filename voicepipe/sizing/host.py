@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from voicepipe.sizing import memory, speech
-from voicepipe.sizing.gpus import GIB, Gpu
+from voicepipe.sizing import gpu_memory, speech_speed
+from voicepipe.sizing.gpu_models import GIB, GpuModel
 from voicepipe.sizing.shapes import AsrShape
 from voicepipe.sizing.speed import Group, decode_ms, step_ms
 
@@ -50,7 +50,7 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class SizedHost:
     """The language model's group, and recognition with synthesis on the GPU after it, or on its first."""
 
     group: Group
@@ -61,7 +61,7 @@ class Host:
     traffic: Traffic = field(default_factory=Traffic)
 
     @property
-    def gpu(self) -> Gpu:
+    def gpu(self) -> GpuModel:
         return self.group.gpu
 
     @property
@@ -77,14 +77,14 @@ class Host:
     @property
     def llm_fixed(self) -> int:
         """Bytes of each GPU of the group without what calls have said."""
-        weights = memory.llm_weights(self.group.shape, self.group.dtype)
-        return weights // self.group.gpus + memory.LLM_WORKSPACE + memory.CONTEXT
+        weights = gpu_memory.llm_weights(self.group.shape, self.group.dtype)
+        return weights // self.group.gpus + gpu_memory.LLM_WORKSPACE + gpu_memory.CONTEXT
 
     @property
     def speech_fixed(self) -> int:
         """Bytes of the GPU that recognises and speaks."""
-        tts = memory.tts(memory.TTS_WEIGHTS[self.tts], processes=1 if self.tts == "coqui" else 0)
-        return memory.asr(memory.asr_weights(self.asr)) + tts + memory.CONTEXT
+        tts = gpu_memory.tts(gpu_memory.TTS_WEIGHTS[self.tts], processes=1 if self.tts == "coqui" else 0)
+        return gpu_memory.asr(gpu_memory.asr_weights(self.asr)) + tts + gpu_memory.CONTEXT
 
     @property
     def kv_room(self) -> int:
@@ -94,9 +94,9 @@ class Host:
     def kv_needed(self, calls: int) -> int:
         """Bytes of each GPU of the group. vLLM wants room for one context of `max_model_len`, too."""
         shape = self.group.shape
-        all_calls = calls * memory.kv_call(shape, self.traffic.context_tokens)
-        shards = memory.kv_shards(shape, self.group.tensor) * self.group.pipeline
-        return -(-max(all_calls, memory.kv_call(shape, self.max_model_len)) // shards)
+        all_calls = calls * gpu_memory.kv_call(shape, self.traffic.context_tokens)
+        shards = gpu_memory.kv_shards(shape, self.group.tensor) * self.group.pipeline
+        return -(-max(all_calls, gpu_memory.kv_call(shape, self.max_model_len)) // shards)
 
     @property
     def fits(self) -> bool:
@@ -105,7 +105,7 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class TurnEstimate:
     """What the engines take, in ms, from the end of the voice to the reply's first sound. Means."""
 
     asr: float
@@ -140,12 +140,12 @@ class Turn:
         return self.compute + self.waiting_p95
 
 
-def turn(host: Host, calls: int) -> Turn:
+def turn(host: SizedHost, calls: int) -> TurnEstimate:
     """At `calls` calls."""
     group, traffic = host.group, host.traffic
-    gpu_ms = speech.pass_gpu_ms(host.asr, host.gpu, traffic.window_s, traffic.utterance_s)
-    cpu_ms = speech.pass_ms(host.asr, host.gpu, traffic.window_s, traffic.utterance_s) - gpu_ms
-    first, later = (speech.speak_ms(host.tts, seconds) for seconds in (traffic.phrase_s, LATER_PHRASE_S))
+    gpu_ms = speech_speed.pass_gpu_ms(host.asr, host.gpu, traffic.window_s, traffic.utterance_s)
+    cpu_ms = speech_speed.pass_ms(host.asr, host.gpu, traffic.window_s, traffic.utterance_s) - gpu_ms
+    first, later = (speech_speed.speak_ms(host.tts, seconds) for seconds in (traffic.phrase_s, LATER_PHRASE_S))
     finals = calls * traffic.silences / traffic.turn_s / 1000  # a millisecond
     partials = calls * traffic.speaking / traffic.partial_s / 1000
     phrases = calls * traffic.spoken / LATER_PHRASE_S / 1000
@@ -171,7 +171,7 @@ def turn(host: Host, calls: int) -> Turn:
     # of the GPU, so that it loses what is left of the other, and no more than its own time.
     waits = ((min(1.0, reading), read), (llm, token), (min(1.0, speaking), tts_slow * first * (2 - first / later)))
     asr_wait, llm_wait, tts_wait = (share * length / 2 for share, length in waits)
-    return Turn(
+    return TurnEstimate(
         asr=read * (1 + _queue(finals * read)) + asr_wait,
         first_token=REQUEST_MS + prefill + llm_wait if replies < MOST_REPLIES else math.inf,
         first_phrase=(traffic.phrase_tokens - 1) * token,
@@ -183,27 +183,27 @@ def turn(host: Host, calls: int) -> Turn:
     )
 
 
-def most_calls(host: Host, compute_ms: float, limit: int = 1024) -> tuple[int, str]:
+def most_calls(host: SizedHost, compute_ms: float, limit: int = 1024) -> tuple[int, str]:
     """How many calls fit and are answered within `compute_ms`, and what keeps one more from it."""
     few = _most(limit, lambda calls: not _obstacle(host, calls, compute_ms))
     return few, _obstacle(host, few + 1, compute_ms)
 
 
-def keeps_up(host: Host, stage: str, limit: int = 1024) -> int:
-    """With how many calls a stage of `Turn.busy` does, however long each then waits."""
+def keeps_up(host: SizedHost, stage: str, limit: int = 1024) -> int:
+    """With how many calls a stage of `TurnEstimate.busy` does, however long each then waits."""
     return _most(limit, lambda calls: turn(host, calls).busy[stage] <= BUSIEST)
 
 
-def _most(limit: int, holds: Callable[[int], bool]) -> int:
+def _most(limit: int, fits: Callable[[int], bool]) -> int:
     """The largest number up to `limit` for which it holds, if it holds for each smaller one; 0 if for none."""
     few, many = 0, limit
     while few < many:
         middle = (few + many + 1) // 2
-        few, many = (middle, many) if holds(middle) else (few, middle - 1)
+        few, many = (middle, many) if fits(middle) else (few, middle - 1)
     return few
 
 
-def _obstacle(host: Host, calls: int, compute_ms: float) -> str:
+def _obstacle(host: SizedHost, calls: int, compute_ms: float) -> str:
     if not host.fits or host.kv_needed(calls) > host.kv_room:
         return "memory"
     predicted = turn(host, calls)
@@ -219,7 +219,7 @@ def _obstacle(host: Host, calls: int, compute_ms: float) -> str:
     return predicted.slowest
 
 
-def _replies(host: Host, calls: int, slow: float = 1.0) -> float:
+def _replies(host: SizedHost, calls: int, slow: float = 1.0) -> float:
     """Replies that are being generated at a time, in the mean: the more there are the longer each takes. `slow`: by
     what a token takes longer beside others on the GPU. `MOST_REPLIES`: they come faster than they end."""
     traffic = host.traffic

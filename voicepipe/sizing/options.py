@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from voicepipe.sizing.gpus import GIB, Gpu, Link
-from voicepipe.sizing.host import Host, Turn, most_calls, turn
-from voicepipe.sizing.memory import DTYPES, llm_weights
+from voicepipe.sizing.gpu_memory import DTYPES, llm_weights
+from voicepipe.sizing.gpu_models import GIB, GpuModel, Link
+from voicepipe.sizing.host import SizedHost, TurnEstimate, most_calls, turn
 from voicepipe.sizing.shapes import AsrShape, LlmShape
 from voicepipe.sizing.speed import Group, communication_ms
 
@@ -20,8 +20,8 @@ PRECISION = tuple(DTYPES)
 class Option:
     """One way, under the calls that were asked for."""
 
-    host: Host
-    turn: Turn
+    host: SizedHost
+    turn: TurnEstimate
     calls: int
     """That are answered in time."""
     bound: str
@@ -39,24 +39,24 @@ class Option:
 
 
 def options(
-    shape: LlmShape, gpu: Gpu, gpus: int, link: Link, *, dtypes: Sequence[str], speech: tuple[AsrShape, str]
-) -> Iterator[Host]:
+    shape: LlmShape, gpu: GpuModel, gpus: int, link: Link, *, dtypes: Sequence[str], speech: tuple[AsrShape, str]
+) -> Iterator[SizedHost]:
     """Every way that fits, and one GPU with each dtype, fitting or not. Pipelines save only
     memory: the shortest that fits, where one GPU is too small."""
     asr, tts = speech
     powers = [2**n for n in range(1, gpus.bit_length()) if 2**n <= gpus]
     for dtype in dtypes:
-        alone = Host(Group(shape, dtype, gpu, link), gpus, asr, tts)
+        alone = SizedHost(Group(shape, dtype, gpu, link), gpus, asr, tts)
         yield alone
         for tensor in powers:
-            host = Host(Group(shape, dtype, gpu, link, tensor), gpus, asr, tts)
+            host = SizedHost(Group(shape, dtype, gpu, link, tensor), gpus, asr, tts)
             if shape.heads % tensor == 0 and host.fits:
                 yield host
-        pipelines = (Host(Group(shape, dtype, gpu, link, 1, parts), gpus, asr, tts) for parts in powers)
+        pipelines = (SizedHost(Group(shape, dtype, gpu, link, 1, parts), gpus, asr, tts) for parts in powers)
         yield from [] if alone.fits else [host for host in pipelines if host.fits][:1]
 
 
-def judged(host: Host, calls: int, compute_ms: float) -> Option:
+def judged(host: SizedHost, calls: int, compute_ms: float) -> Option:
     """`compute_ms`: what the engines may take for a turn that is answered in time, 19 times of 20."""
     most, bound = most_calls(host, compute_ms)
     return Option(host, turn(host, calls), most, bound)
@@ -103,7 +103,7 @@ def _does_not_fit(found: Sequence[Option]) -> str:
     )
 
 
-def _would_fit(host: Host, gpus: int) -> bool:
+def _would_fit(host: SizedHost, gpus: int) -> bool:
     """With so many GPUs, however the model is spread over them."""
     shape = host.group.shape
     tensors = [2**n for n in range(7) if 2**n <= gpus and shape.heads % 2**n == 0]

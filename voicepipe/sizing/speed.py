@@ -7,8 +7,8 @@ bf16 on an A100-40 13.3 ms (johnmusgrave.com).
 import math
 from dataclasses import dataclass
 
-from voicepipe.sizing.gpus import Gpu, Link
-from voicepipe.sizing.memory import DTYPES, kv_shards, kv_token
+from voicepipe.sizing.gpu_memory import DTYPES, kv_shards, kv_token
+from voicepipe.sizing.gpu_models import GpuModel, Link
 from voicepipe.sizing.shapes import LlmShape
 
 READING = {"bf16": 0.80, "fp8": 0.60, "awq4": 0.50}
@@ -25,7 +25,7 @@ class Group:
 
     shape: LlmShape
     dtype: str
-    gpu: Gpu
+    gpu: GpuModel
     link: Link
     tensor: int = 1
     """GPUs that share each layer."""
@@ -59,11 +59,6 @@ def step_ms(group: Group, tokens: int, context: int, *, sequences: int) -> float
 def decode_ms(group: Group, batch: int, context: int) -> float:
     """From one token to the next, of `batch` replies at a time (TPOT)."""
     return step_ms(group, batch, context, sequences=batch)
-
-
-def prefill_ms(group: Group, tokens: int, context: int) -> float:
-    """The step that reads `tokens` new ones behind `context` that the prefix cache holds."""
-    return step_ms(group, tokens, context, sequences=1)
 
 
 def communication_ms(group: Group, tokens: int) -> float:

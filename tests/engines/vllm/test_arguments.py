@@ -5,7 +5,7 @@ import re
 import pytest
 
 from voicepipe.config.engine_config import VllmConfig
-from voicepipe.engines import models
+from voicepipe.engines import needed_models
 from voicepipe.engines.vllm.arguments import LITTLE, arguments, check_parser
 from voicepipe.errors import EngineError
 
@@ -66,7 +66,7 @@ def test_all_models_are_given_by_where_they_are() -> None:
     draft = {"model": "org/draft", "revision": "v1", "num_speculative_tokens": 3}
     args = {"tokenizer": "org/other", "tokenizer_revision": "v2", "speculative_config": draft}
     config = VllmConfig("org/name", args=args)
-    paths = {model.key: f"/models/{model.name}" for model in models.vllm(config)}
+    paths = {model.key: f"/models/{model.name}" for model in needed_models.vllm(config)}
     assert arguments(config, paths, {*KNOWN, *args}) == arguments(
         VllmConfig("", args={}), {"vllm.model": "/models/org/name"}, KNOWN
     ) | {

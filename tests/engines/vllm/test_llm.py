@@ -8,7 +8,7 @@ import pytest
 from voicepipe.agent import Agent
 from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines.base import Message, Prompt
-from voicepipe.engines.vllm.llm import KINDS, VllmLlm
+from voicepipe.engines.vllm.vllm_llm import KINDS, VllmLlm
 from voicepipe.errors import EngineDead, EngineError
 
 LONG = "too long for the model"

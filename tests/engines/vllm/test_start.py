@@ -10,11 +10,11 @@ import pytest
 from psutil import Process
 
 from voicepipe.config.engine_config import VllmConfig
-from voicepipe.engines.vllm.start import WATCH_S, Guard, Start, end, family, hung
+from voicepipe.engines.vllm.start import WATCH_S, EngineStart, Guard, end, family, hung
 
 
 async def test_what_is_built_or_went_wrong_comes_back() -> None:
-    built, broken = Start(lambda: 5), Start(lambda: 1 // 0)
+    built, broken = EngineStart(lambda: 5), EngineStart(lambda: 1 // 0)
     assert await built.result() == 5
     with pytest.raises(ZeroDivisionError):
         await broken.result()
@@ -29,7 +29,7 @@ async def test_a_start_that_hangs_is_given_up_with_its_processes() -> None:
         children.append(process("EngineCore"))
         children[0].join()
 
-    start = Start(build)
+    start = EngineStart(build)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(1):
             await start.result()
@@ -46,7 +46,7 @@ async def test_processes_that_a_start_has_yet_to_make_are_ended_too() -> None:
         children.append(process("EngineCore"))
         children[0].join()
 
-    start = Start(build)
+    start = EngineStart(build)
     giving_up = asyncio.create_task(start.give_up())
     await asyncio.sleep(0.1)
     go_on.set()
@@ -92,7 +92,7 @@ async def test_while_they_are_still_loading_too() -> None:
         made.set()
         children[0].join()
 
-    start = Start(build)
+    start = EngineStart(build)
     await asyncio.to_thread(made.wait, 60)
     await asyncio.sleep(2 * WATCH_S)
     while children[0].is_alive():  # on a slow machine it may be told of only now

@@ -10,8 +10,8 @@ import msgspec
 from tests.fuzz.target import Target
 from voicepipe.config import data_directory
 from voicepipe.config.agent_store import load_agent
-from voicepipe.engines.frontdesk.dialogue import Dialogue
-from voicepipe.engines.frontdesk.llm import reply
+from voicepipe.engines.frontdesk.conversation import FrontdeskDialogue
+from voicepipe.engines.frontdesk.frontdesk_llm import reply
 from voicepipe.turn.prompt import Prompt
 
 SAYINGS = (
@@ -37,8 +37,8 @@ WORDS = tuple(word.encode() for saying in SAYINGS for word in saying.split())
 
 
 @cache
-def _dialogue() -> Dialogue:
-    return Dialogue(load_agent(data_directory() / "agents" / "front-desk.toml"))
+def _dialogue() -> FrontdeskDialogue:
+    return FrontdeskDialogue(load_agent(data_directory() / "agents" / "front-desk.toml"))
 
 
 def answer(data: bytes) -> None:

@@ -13,7 +13,7 @@ from voicepipe.config import Config
 from voicepipe.errors import PopFull
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.http import app
-from voicepipe.ingress.telephony.http import Providers
+from voicepipe.ingress.telephony.telephony_http import Providers
 from voicepipe.rtp.transport import Network
 
 PATHS = (

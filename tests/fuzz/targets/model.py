@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 from tests.fuzz.target import Target
-from voicepipe.engines.openai_wire import Lines, Reply, complaint, names
+from voicepipe.engines.openai_wire import Lines, StreamedReply, complaint, names
 from voicepipe.errors import EngineError
 
 
@@ -51,7 +51,7 @@ WORDS = (
 def stream(data: bytes) -> None:
     """The body of a reply, as it comes from the network: in pieces of a length that the data says."""
     step = 1 + len(data) % 700
-    lines, reply = Lines(), Reply()
+    lines, reply = Lines(), StreamedReply()
     try:
         for at in range(0, len(data), step):
             for event in lines.feed(data[at : at + step]):

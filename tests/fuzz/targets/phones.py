@@ -18,7 +18,7 @@ from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.sip.edge import SipEdge
 from voicepipe.ingress.sip.transactions import Transactions, prepare
 from voicepipe.ingress.telephony import twiml
-from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, BadMessage, Media
+from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, BadMessage, StreamMedia
 from voicepipe.ingress.telephony.reorder import EARLY, Reorder
 from voicepipe.ingress.telephony.telnyx import Payload
 from voicepipe.ingress.telephony.telnyx_boot import Boot
@@ -80,7 +80,7 @@ def frames(data: bytes) -> None:
                 said = dialect.read(line)
             except BadMessage:
                 continue
-            if said and isinstance(said[1], Media):
+            if said and isinstance(said[1], StreamMedia):
                 order(said[1].chunk, said[1].payload)
         assert len(order._early) <= EARLY
 

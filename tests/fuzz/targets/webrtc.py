@@ -24,10 +24,10 @@ from tests.rtp.test_sdp import BROWSER
 from voicepipe.audio import opus
 from voicepipe.rtp import ice, rtcp, sctp, sdp
 from voicepipe.rtp.codec import OPUS, PCMU
-from voicepipe.rtp.dtmf import KeyFormat
 from voicepipe.rtp.packet import RtpPacket
+from voicepipe.rtp.rtp_session import RtpSession
 from voicepipe.rtp.sdp_text import SdpError
-from voicepipe.rtp.session import RtpSession
+from voicepipe.rtp.telephone_events import KeyFormat
 from voicepipe.rtp.transport import Network, Transport, certificate
 
 PEER, STRANGER = ("127.0.0.1", 9), ("127.0.0.2", 9)
@@ -66,7 +66,7 @@ def offer(text: bytes) -> None:
     in_a_loop(_answered(said))
 
 
-async def _answered(said: sdp.Description) -> None:
+async def _answered(said: sdp.WebRtcDescription) -> None:
     transport = Transport(Network(), controlling=False)
     assert sdp.answer(said, transport, [], 7).startswith("v=0")
     for candidate in said.remote.candidates:
@@ -183,7 +183,7 @@ async def _received(joined: bytes) -> None:
 
     def takes(words: str | bytes) -> None:
         held.append(words)
-        far.hold(words)
+        far.reserve(words)
 
     far.on("datachannel", lambda channel: channel.on("message", takes))
     far._local_tsn, far._local_verification_tag, far._remote_port = 5000, 7, 5000
@@ -269,7 +269,7 @@ def _stream(random: Random) -> bytes:
     for _ in range(random.randint(1, 40)):
         seq, stamp = seq + random.choice((0, 1, 1, 2, 11, 400, 4000, -3)), stamp + random.choice((960, 960, 0, 48_000))
         payload = random.choice((b"", b"\xf8\xff\xfe", random.randbytes(random.randrange(200))))
-        report = rtcp.Report(random.getrandbits(32), 0.5, 9, seq, 9, random.getrandbits(32), 0.1)
+        report = rtcp.RtcpReport(random.getrandbits(32), 0.5, 9, seq, 9, random.getrandbits(32), 0.1)
         packets.append(random.choice((
             bytes(RtpPacket(random.choice((96, 96, 96, 101, 13)), seq & 0xFFFF, stamp & 0xFFFFFFFF,
                             random.choice((5, 5, 5, 6)), payload)),

@@ -15,12 +15,12 @@ from tests.ingress.sip.peer import Phone, calling, phone, sip
 from tests.ingress.sip.test_floods import CARRIER, OTHER
 from tests.rtp.test_sdp import formats
 from voicepipe.ingress.sip import transactions
-from voicepipe.ingress.sip.call import _KEY
-from voicepipe.ingress.sip.doorkeeper import CALLS_OWN, Doorkeeper, Kind
-from voicepipe.ingress.sip.gate import Gate
+from voicepipe.ingress.sip.doorkeeper import CALLS_OWN, Doorkeeper, SenderKind
+from voicepipe.ingress.sip.gate import SipGate
 from voicepipe.ingress.sip.glance import Glance, glance
 from voicepipe.ingress.sip.message import Address
-from voicepipe.ingress.sip.stack import Request, Stack
+from voicepipe.ingress.sip.sip_call import _KEY
+from voicepipe.ingress.sip.stack import IncomingRequest, Stack
 from voicepipe.ingress.sip.transactions import READING, UdpSocket
 
 RELAY = "application/dtmf-relay"
@@ -189,12 +189,12 @@ def within_a_call() -> Glance:
 
 
 def test_a_call_has_so_much_of_the_time_and_no_more() -> None:
-    keeper, seen = Doorkeeper(Gate(sip()), lambda seen: True), within_a_call()
+    keeper, seen = Doorkeeper(SipGate(sip()), lambda seen: True), within_a_call()
     other, taken_ms = seen._replace(headers={**seen.headers, "Call-ID": ["other"]}), 0.0
     for number in range(1000):
         now = number / 10
         judged = keeper.judge(seen, "127.0.0.1", now)
-        assert judged.kind is Kind.CALL
+        assert judged.kind is SenderKind.CALL
         if judged.read:
             taken_ms += 20
             keeper.took(judged, 20)
@@ -203,7 +203,7 @@ def test_a_call_has_so_much_of_the_time_and_no_more() -> None:
 
 
 def test_a_call_that_took_very_long_is_heard_again_before_its_goodbye_is_given_up() -> None:
-    keeper, seen = Doorkeeper(Gate(sip()), lambda seen: True), within_a_call()
+    keeper, seen = Doorkeeper(SipGate(sip()), lambda seen: True), within_a_call()
     keeper.took(keeper.judge(seen, "127.0.0.1", 0.0), 60_000)
     assert not keeper.judge(seen, "127.0.0.1", 15.0).read
     assert keeper.judge(seen, "127.0.0.1", 21.0).read
@@ -248,9 +248,9 @@ async def test_answers_that_are_remembered_take_little(padding: str, monkeypatch
 
 
 async def test_a_message_that_comes_again_is_answered_from_memory() -> None:
-    asked = list[Request]()
+    asked = list[IncomingRequest]()
 
-    def answer(one: Request) -> None:
+    def answer(one: IncomingRequest) -> None:
         asked.append(one)
         one.respond(200, "OK")
 
@@ -269,9 +269,9 @@ async def test_who_gives_up_and_acknowledges_nothing_is_soon_forgotten(
     how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transactions, "MOST_DOUBTFUL", 5)
-    ended, requests = 0, list[Request]()
+    ended, requests = 0, list[IncomingRequest]()
 
-    def rings(asked: Request) -> None:
+    def rings(asked: IncomingRequest) -> None:
         requests.append(asked)
         asked.on_cancel = end
         asked.respond(180, "Ringing", tag="t")
@@ -302,7 +302,7 @@ async def test_who_gives_up_is_told_so_until_they_acknowledge_whatever_others_le
     """The 487 was forgotten with the 257th answer that came after it, which is within 0.6 s of a flood."""
     monkeypatch.setattr(transactions, "MOST_DOUBTFUL", 10)
 
-    def answer(asked: Request) -> None:
+    def answer(asked: IncomingRequest) -> None:
         if asked.call_id == "abc0" or forged == "cancelled":
             asked.respond(180, "Ringing", tag="t")
         else:

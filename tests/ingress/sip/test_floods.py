@@ -27,7 +27,7 @@ from voicepipe.config.phone_config import SipTrunk, SipUser
 from voicepipe.errors import Draining, PopFull, TenantFull
 from voicepipe.ingress.sip import transactions
 from voicepipe.ingress.sip.doorkeeper import Doorkeeper
-from voicepipe.ingress.sip.gate import Gate
+from voicepipe.ingress.sip.gate import SipGate
 from voicepipe.ingress.sip.glance import LONGEST, glance
 from voicepipe.ingress.sip.transactions import READING, Transactions, UdpSocket
 
@@ -233,7 +233,7 @@ async def test_where_the_pop_is_full_the_place_that_is_given_up_is_had_at_once(
         return admit(tenant, agent)
 
     monkeypatch.setattr(pop, "admit", admitted)
-    monkeypatch.setattr("voicepipe.ingress.sip.call.ACK_S", 1.5)
+    monkeypatch.setattr("voicepipe.ingress.sip.sip_call.ACK_S", 1.5)
     async with serving(pop), phone(pop, "127.0.0.9") as eve, phone(pop, "127.0.0.8") as ann:
         eve.answers = False
         await forge(eve, 2)
@@ -318,7 +318,7 @@ async def test_who_gives_up_in_a_flood_is_told_so_more_than_once(monkeypatch: py
 
 
 async def test_who_never_acknowledges_holds_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voicepipe.ingress.sip.call.ACK_S", 0.7)
+    monkeypatch.setattr("voicepipe.ingress.sip.sip_call.ACK_S", 0.7)
     pop = FakePop(sip())
     async with serving(pop), phone(pop) as eve:
         eve.invite()
@@ -332,7 +332,7 @@ async def test_who_never_acknowledges_holds_no_place(monkeypatch: pytest.MonkeyP
 
 async def test_who_never_acknowledges_holds_no_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each place that is lent has two sockets for its media: all are back once their time to acknowledge is over."""
-    monkeypatch.setattr("voicepipe.ingress.sip.call.ACK_S", 1.5)
+    monkeypatch.setattr("voicepipe.ingress.sip.sip_call.ACK_S", 1.5)
     pop, process = FakePop(sip()), psutil.Process()
     async with serving(pop), phone(pop) as one, phone(pop) as another:
         before = process.num_fds()
@@ -346,7 +346,7 @@ async def test_who_never_acknowledges_holds_no_descriptors(monkeypatch: pytest.M
 
 
 async def test_an_acknowledgement_that_comes_late_begins_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voicepipe.ingress.sip.call.ACK_S", 5.0)
+    monkeypatch.setattr("voicepipe.ingress.sip.sip_call.ACK_S", 5.0)
     pop = FakePop(sip())
     async with serving(pop), phone(pop) as ann:
         ann.invite()
@@ -360,7 +360,7 @@ async def test_an_acknowledgement_that_comes_late_begins_the_call(monkeypatch: p
 
 def test_one_sender_takes_nothing_of_the_time_that_others_have() -> None:
     """What is over its own limit was challenged and charged to all strangers first."""
-    keeper = Doorkeeper(Gate(sip(users=(DESK,))), lambda seen: False)
+    keeper = Doorkeeper(SipGate(sip(users=(DESK,))), lambda seen: False)
     asks = glance(message("REGISTER", "127.0.0.66"))
     assert asks
     for number in range(20_000):

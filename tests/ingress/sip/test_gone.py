@@ -8,7 +8,7 @@ from tests.ingress.fake_pop import FakePop, settled
 from tests.ingress.sip.peer import calling, opened, phone, sip
 from tests.waiting import until
 from voicepipe.rtp.packet import RtpPacket
-from voicepipe.rtp.session import RtpSession
+from voicepipe.rtp.rtp_session import RtpSession
 
 
 async def test_a_session_that_is_not_refreshed_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ import httpx
 from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.sip.peer import Phone, phone, sip
 from tests.waiting import until
-from voicepipe.rtp.dtmf import KEYS, Event
 from voicepipe.rtp.packet import RtpPacket
+from voicepipe.rtp.telephone_events import KEYS, TelephoneEvent
 
 EVENTS = 101
 
@@ -27,11 +27,11 @@ async def test_keys_come_one_after_another_as_telephone_events() -> None:
         async with httpx.AsyncClient(base_url=f"http://{address}/v1/realtime/calls", trust_env=False) as client:
             assert (await client.post(f"/{call_id}/dtmf", json={"digits": "12#"})).status_code == 200
             assert (await client.post(f"/{call_id}/dtmf", json={"digits": "2"})).status_code == 200
-        await until(lambda: [Event.parse(key[-1].payload).ended for key in pressed(ann)] == [True] * 4)
+        await until(lambda: [TelephoneEvent.parse(key[-1].payload).ended for key in pressed(ann)] == [True] * 4)
         keys = pressed(ann)
-        assert "".join(KEYS[Event.parse(key[0].payload).number] for key in keys) == "12#2"
+        assert "".join(KEYS[TelephoneEvent.parse(key[0].payload).number] for key in keys) == "12#2"
         assert all(key[0].marker for key in keys)
-        assert {Event.parse(key[-1].payload).duration for key in keys} == {1280}, "160 ms at 8 kHz"
+        assert {TelephoneEvent.parse(key[-1].payload).duration for key in keys} == {1280}, "160 ms at 8 kHz"
         heard = ann.heard()
         assert [b.seq - a.seq for a, b in zip(heard, heard[1:], strict=False)].count(1) == len(heard) - 1
         pauses = [b[0].timestamp - a[0].timestamp for a, b in zip(keys[:2], keys[1:3], strict=True)]

@@ -35,7 +35,7 @@ A, B = Admitted(trunk="a"), Admitted(trunk="b")
 
 
 class Call:
-    settled = False
+    awaits_ack = True
 
 
 def acknowledged(lent: Lent[Call], who: Admitted, *took_s: float) -> None:
@@ -75,7 +75,7 @@ def test_half_of_the_places_are_lent_and_the_greediest_gives_way() -> None:
     with pytest.raises(SipRefusal, match="3 calls whose answers"):
         lent.in_the_way(A, 1.4)
     assert lent.in_the_way(A, 1.6) is of_a[0], "to their own once it had its time"
-    of_a[1].settled = True
+    of_a[1].awaits_ack = False
     assert lent.in_the_way(A, 1.4) is None
     lent.lend(of_a[1], A, 1.4)
     lent.end(of_a[0])
@@ -93,13 +93,13 @@ def test_who_has_all_the_calls_that_they_may_have_gives_up_one_where_most_are_no
         with pytest.raises(SipRefusal, match="all of its calls"):
             lent.in_the_way(A, now, busy, held)
 
-    is_busy(5.0, held=1)
+    is_busy(5.0, calls=1)
     lent.lend(of_a, A, 5.0)
-    is_busy(5.4, held=1)
+    is_busy(5.4, calls=1)
     assert lent.in_the_way(A, 5.6, busy, 1) is of_a
-    is_busy(5.6, held=2)  # A trunk in its busy hour, and a caller who lost a packet.
-    of_a.settled = True
-    is_busy(5.6, held=1)
+    is_busy(5.6, calls=2)  # A trunk in its busy hour, and a caller who lost a packet.
+    of_a.awaits_ack = False
+    is_busy(5.6, calls=1)
 
 
 def test_a_place_is_given_up_after_twice_the_time_that_its_senders_calls_take_to_be_acknowledged() -> None:
@@ -176,7 +176,7 @@ def test_below_the_limit_a_place_is_given_up_only_once_our_answer_was_sent_twice
         assert lent.overdue(who, UNHEARD_S - 0.01, anybody) is None
         assert lent.overdue(who, UNHEARD_S, anybody) is call
         assert lent.overdue(who, UNHEARD_S, lambda call: False) is None, "that would not make room"
-    call.settled = True
+    call.awaits_ack = False
     assert lent.overdue(B, UNHEARD_S, anybody) is None
     ringing, call = Lent[Call](10, ring_s=2.0), Call()
     ringing.lend(call, A, 0.0)
@@ -256,7 +256,7 @@ async def test_calls_of_a_trunk_in_whose_name_invites_are_forged_are_answered(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whoever forges its address gets nothing of what we answer, and acknowledges nothing. Little is kept of them."""
-    monkeypatch.setattr("voicepipe.ingress.sip.call.ACK_S", 2.0)
+    monkeypatch.setattr("voicepipe.ingress.sip.sip_call.ACK_S", 2.0)
     monkeypatch.setattr(transactions, "MOST_DOUBTFUL", 20)
     kept = list[Transactions]()
     begin = Transactions.__init__
@@ -321,7 +321,7 @@ async def test_forged_invites_keep_nobody_else_out_of_a_small_pop_that_has_many_
     """With five calls of eight, forged ones held all other slots, which are fewer than half. 266 of 266 users were
     refused."""
     monkeypatch.setenv("DESK_PASSWORD", "s3cret")
-    monkeypatch.setattr("voicepipe.ingress.sip.call.ACK_S", 4.0)
+    monkeypatch.setattr("voicepipe.ingress.sip.sip_call.ACK_S", 4.0)
     users = (SipUser(name="desk", password_env="DESK_PASSWORD"),)
     config = sip(users=users, trunks=(CARRIER, msgspec.structs.replace(CARRIER, name="b", addresses=("127.0.0.8",))))
     pop = Small(msgspec.structs.replace(config, pop=PopConfig(slots=8)))

@@ -13,8 +13,9 @@ from tests.waiting import until
 from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.sip.call import SipCall
 from voicepipe.ingress.sip.names import Names
-from voicepipe.ingress.sip.stack import Request
-from voicepipe.rtp.session import RtpSession
+from voicepipe.ingress.sip.sip_call import SipCall
+from voicepipe.ingress.sip.stack import IncomingRequest
+from voicepipe.rtp.rtp_session import RtpSession
 
 CALLS, AT_A_TIME = 200, 10
 KINDS = (HostedCall, RtpSession, SipCall, Request)

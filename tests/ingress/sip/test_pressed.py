@@ -18,7 +18,7 @@ from voicepipe.engines.base import Engines
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.ingress.hosted import KEYS as RATE
 from voicepipe.line import Line
-from voicepipe.rtp.dtmf import KEYS, Event
+from voicepipe.rtp.telephone_events import KEYS, TelephoneEvent
 from voicepipe.turn.events import CallEvent, ReplyDone
 
 EVENTS = 101
@@ -36,7 +36,7 @@ def pressed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def press(ann: Phone, key: str) -> None:
     """All that is needed of a key: one packet, with a timestamp of its own."""
-    ann.say(payload_type=EVENTS, payload=bytes(Event(KEYS.index(key), True, 160)))
+    ann.say(payload_type=EVENTS, payload=bytes(TelephoneEvent(KEYS.index(key), True, 160)))
 
 
 async def test_a_flood_of_keys_is_cut_to_what_a_telephone_system_presses(

@@ -23,7 +23,7 @@ from voicepipe.line import HIDDEN
 
 RATE = 8000
 PACKET = RATE // 50
-PCMU = Sound("pcmu", RATE)
+PCMU = SoundFormat("pcmu", RATE)
 
 
 class Timeline:
@@ -197,7 +197,7 @@ async def test_blocks_come_as_packets_do() -> None:
     listening = asyncio.create_task(line.listen(blocks.append))
     for number in range(3):
         await line.hear(PCMU.encode(tone(PACKET, RATE)), float(number))
-        await line.settle()
+        await line.flush()
     assert [(block.arrived, block.pos, block.narrow) for block in blocks] == [(n, n * 320, True) for n in range(3)]
     line.end()
     await listening
@@ -212,8 +212,8 @@ async def test_what_programs_beside_the_call_cannot_do() -> None:
         await line.transfer("+49301")
 
 
-@pytest.mark.parametrize("sound", [PCMU, Sound("pcma", RATE), Sound("l16", 16_000)])
-def test_sound_there_and_back(sound: Sound) -> None:
+@pytest.mark.parametrize("sound", [PCMU, SoundFormat("pcma", RATE), SoundFormat("l16", 16_000)])
+def test_sound_there_and_back(sound: SoundFormat) -> None:
     pcm = tone(sound.rate // 50, sound.rate)
     back = sound.decode(sound.encode(pcm))
     assert back.shape == pcm.shape and np.abs(back.astype(int) - pcm).max() <= (0 if sound.encoding == "l16" else 512)

@@ -11,7 +11,7 @@ import pytest
 from voicepipe.config import LimitsConfig
 from voicepipe.ingress.telephony.dialects import TWILIO
 from voicepipe.ingress.telephony.stream import Streams
-from voicepipe.ingress.telephony.wire import MOST_BAD, Wire
+from voicepipe.ingress.telephony.wire import MOST_BAD, StreamWire
 
 MANY = 20_000
 START = {"event": "start", "streamSid": "MZ1", "start": {
@@ -46,11 +46,11 @@ class FakeCall:
         self.reason = reason
 
 
-def wire(messages: list[dict[str, Any]]) -> Wire:
-    return Wire(cast(Any, Flooded([START, *messages])), TWILIO, LimitsConfig(client_percent=100))
+def wire(messages: list[dict[str, Any]]) -> StreamWire:
+    return StreamWire(cast(Any, Flooded([START, *messages])), TWILIO, LimitsConfig(client_percent=100))
 
 
-async def turns_beside(wire: Wire) -> tuple[int, FakeCall, list[str]]:
+async def turns_beside(wire: StreamWire) -> tuple[int, FakeCall, list[str]]:
     """How often somebody else got the loop while all of the messages were carried out."""
     assert await wire.start()
     turns, marks, call = 0, list[str](), FakeCall()
@@ -82,7 +82,7 @@ async def test_what_does_not_concern_us_is_read_in_turn_with_others() -> None:
 
 async def test_also_before_the_stream_begins() -> None:
     socket = Flooded([{"event": "connected"}] * MANY + [START])
-    starting = asyncio.create_task(Wire(cast(Any, socket), TWILIO, LimitsConfig()).start())
+    starting = asyncio.create_task(StreamWire(cast(Any, socket), TWILIO, LimitsConfig()).start())
     turns = 0
     while not starting.done():
         turns += 1

@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from twilio.request_validator import RequestValidator
 
 from voicepipe.ingress.telephony import signatures
-from voicepipe.ingress.telephony.signatures import TOKEN_S, Forbidden, Tokens, telnyx, twilio
+from voicepipe.ingress.telephony.signatures import TOKEN_S, Forbidden, OneTimeTokens, telnyx, twilio
 
 TOKEN = "12345"
 PARAMS = [("To", "+18005551212"), ("From", "+14158675309"), ("CallSid", "CA1"), ("Digits", "1"), ("Digits", "0")]
@@ -107,7 +107,7 @@ def test_what_telnyx_has_not_signed(body: bytes, headers: dict[str, str], now: f
 
 def test_a_token_opens_one_stream_once_and_soon() -> None:
     now = [5.0]
-    tokens = Tokens[str](lambda: now[0])
+    tokens = OneTimeTokens[str](lambda: now[0])
     first, second, third = (tokens.make(name) for name in ("a", "b", "c"))
     assert tokens.take(second) == "b"
     now[0] += TOKEN_S - 1

@@ -4,21 +4,21 @@ from itertools import accumulate
 
 import pytest
 
-from voicepipe.ingress.webrtc.conduct import END_S, IN_A_ROW, LOOK_S, MANY, TOLD_EVERY_S, Conduct, Verdict
+from voicepipe.ingress.webrtc.conduct import END_S, IN_A_ROW, LOOK_S, MANY, TOLD_EVERY_S, Conduct, ConductVerdict
 from voicepipe.rtp.transport import Drops
 
 NOTHING = Drops(0, 0, 0, 0)
 KINDS = list(Drops._fields)
 
 
-def looked(counts: list[Drops], *, moves: bool = False) -> list[Verdict]:
+def looked(counts: list[Drops], *, moves: bool = False) -> list[ConductVerdict]:
     """What comes of looks between which so much was dropped; `moves`: SCTP goes on meanwhile."""
     conduct = Conduct()
     sums = accumulate(counts, lambda a, b: Drops(*(x + y for x, y in zip(a, b, strict=True))))
     return [conduct.look(drops, n if moves else 7, n * LOOK_S) for n, drops in enumerate(sums)]
 
 
-def codes(verdicts: list[Verdict]) -> list[str]:
+def codes(verdicts: list[ConductVerdict]) -> list[str]:
     return [error.code for verdict in verdicts for _, error in verdict.told]
 
 

@@ -12,7 +12,7 @@ from voicepipe.ingress.hosted import HostedCall
 from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.packet import RtpPacket
-from voicepipe.rtp.session import RtpSession
+from voicepipe.rtp.rtp_session import RtpSession
 from voicepipe.rtp.transport import Network, Transport
 
 CALLS, AT_A_TIME = 80, 10

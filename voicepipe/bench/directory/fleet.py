@@ -14,13 +14,13 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from voicepipe.bench import children
-from voicepipe.bench.children import Child
+from voicepipe.bench.children import ServingChild
 from voicepipe.bench.directory import simulated
 from voicepipe.bench.directory.host import Hosted
-from voicepipe.bus import on_bus
 from voicepipe.commands.runtime import free_port
 from voicepipe.config import HttpConfig
 from voicepipe.config.fleet_config import BusConfig
+from voicepipe.configured_bus import on_bus
 from voicepipe.environment import made_up
 from voicepipe.errors import ConfigError
 from voicepipe.places import Place
@@ -82,7 +82,7 @@ class Fleet(msgspec.Struct, frozen=True):
     """Where each real PoP answers."""
 
 
-class Kind(msgspec.Struct, frozen=True):
+class PopKind(msgspec.Struct, frozen=True):
     """What the PoPs of a bench are like."""
 
     engines: str
@@ -95,7 +95,7 @@ class Kind(msgspec.Struct, frozen=True):
 
 @asynccontextmanager
 async def running(
-    folder: Path, places: dict[str, Place], kind: Kind | None = None, simulated_pops: int = 0
+    folder: Path, places: dict[str, Place], kind: PopKind | None = None, simulated_pops: int = 0
 ) -> AsyncIterator[Fleet]:
     """A directory and its PoPs, of which it has heard. `folder` is for their files. One PoP has a process of its own,
     several share one; `simulated_pops` only report. Raises ConfigError: something does not start."""
@@ -116,7 +116,9 @@ async def running(
 
 
 @asynccontextmanager
-async def _processes(directory: Path, pops: Sequence[Path], simulated_pops: int, bus: str) -> AsyncIterator[Child]:
+async def _processes(
+    directory: Path, pops: Sequence[Path], simulated_pops: int, bus: str
+) -> AsyncIterator[ServingChild]:
     """The directory's."""
     async with AsyncExitStack() as stack:
         if not bus:
@@ -197,7 +199,7 @@ def _directory_file(folder: Path, bus: str) -> Path:
     return file
 
 
-def _pop_file(folder: Path, name: str, place: Place, port: int, bus: str, kind: Kind) -> Path:
+def _pop_file(folder: Path, name: str, place: Place, port: int, bus: str, kind: PopKind) -> Path:
     agents = folder / "agents"
     agents.mkdir(exist_ok=True)
     for agent, text in kind.agents.items():

@@ -14,9 +14,9 @@ import uvloop
 
 from voicepipe import config
 from voicepipe.bench.directory import simulated
-from voicepipe.bus import on_bus
 from voicepipe.config.directory_config import load
 from voicepipe.config.fleet_config import BusConfig
+from voicepipe.configured_bus import on_bus
 from voicepipe.directory.bus import Bus, MemoryBus
 from voicepipe.directory_server.run import serve
 from voicepipe.pop import member

@@ -1,7 +1,8 @@
 """The load of `bench directory resolve`, in a process of its own: so many requests a second, whatever the answers do.
 
-`python -m voicepipe.bench.directory.load SPEC`: a JSON object as `Load`; it prints one as `Answers`. Each request has a
-moment at which it is due, and its answer time counts from then on: what this process itself is late by is in it.
+`python -m voicepipe.bench.directory.load SPEC`: a JSON object as `RequestLoad`; it prints one as `Answers`. Each
+request has a moment at which it is due, and its answer time counts from then on: what this process itself is late by is
+in it.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ TOKENS = 3
 """In a whole answer, where so many PoPs are there."""
 
 
-class Load(msgspec.Struct, frozen=True):
+class RequestLoad(msgspec.Struct, frozen=True):
     """What is asked, and how often."""
 
     host: str
@@ -64,7 +65,7 @@ class Answers(msgspec.Struct, frozen=True):
     """Of one core, that this process took."""
 
 
-class Answer(NamedTuple):
+class RequestAnswer(NamedTuple):
     """Of one request."""
 
     status: int
@@ -76,7 +77,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
-        self._answer: asyncio.Future[Answer] | None = None
+        self._answer: asyncio.Future[RequestAnswer] | None = None
         self._got = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -87,7 +88,7 @@ class Connection(asyncio.Protocol):
         """Servers close connections that nobody uses."""
         return self._transport is not None and not self._transport.is_closing()
 
-    def ask(self, request: bytes) -> "asyncio.Future[Answer]":
+    def ask(self, request: bytes) -> "asyncio.Future[RequestAnswer]":
         """Its answer, once all of it has come. It raises ConnectionError: the connection broke."""
         assert self._transport
         self._answer = asyncio.get_running_loop().create_future()
@@ -102,7 +103,7 @@ class Connection(asyncio.Protocol):
             return
         head = bytes(self._got[:end]).lower()
         if len(self._got) >= end + int(head.partition(b"content-length:")[2].split(b"\r\n", 1)[0] or 0):
-            self._answer.set_result(Answer(int(head.split(b" ", 2)[1]), self._got.count(b'"token":', end)))
+            self._answer.set_result(RequestAnswer(int(head.split(b" ", 2)[1]), self._got.count(b'"token":', end)))
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._answer and not self._answer.done():
@@ -112,7 +113,7 @@ class Connection(asyncio.Protocol):
 class Generator:
     """Sends a load and keeps what comes."""
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: RequestLoad) -> None:
         self._load = load
         self._requests = requests(load)
         self._free: deque[Connection] = deque()
@@ -169,7 +170,7 @@ class Generator:
         self._free.append(connection)
 
 
-def requests(load: Load) -> list[bytes]:
+def requests(load: RequestLoad) -> list[bytes]:
     """Whole HTTP requests, of callers in many places."""
     lots = random.Random(1)
     made = []
@@ -194,10 +195,10 @@ def processor_s() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-async def main(load: Load) -> None:
+async def main(load: RequestLoad) -> None:
     """Ask, and print what came."""
     print(msgspec.json.encode(await Generator(load).run()).decode(), flush=True)
 
 
 if __name__ == "__main__":
-    uvloop.run(main(msgspec.json.decode(sys.argv[1], type=Load)))
+    uvloop.run(main(msgspec.json.decode(sys.argv[1], type=RequestLoad)))

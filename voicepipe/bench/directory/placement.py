@@ -23,7 +23,7 @@ from voicepipe.bench.directory import calls, fleet, placement_report, wan
 from voicepipe.bench.directory.calls import LISTENS
 from voicepipe.bench.directory.cities import CALLERS, POPS
 from voicepipe.bench.directory.load import Connection
-from voicepipe.bench.directory.placement_report import Placed, PopThen, Turn
+from voicepipe.bench.directory.placement_report import PlacementCall, PlacementTurn, PopThen
 from voicepipe.directory.router import PLAYOUT_MS
 from voicepipe.environment import made_up
 from voicepipe.errors import ProbeError
@@ -51,7 +51,7 @@ tts_ms = 60
 
 
 @dataclass(frozen=True, slots=True)
-class City:
+class CallersCity:
     """Where people call from."""
 
     name: str
@@ -90,22 +90,22 @@ async def run(count: int, slots: int, json_file: Path | None) -> int:
     return 0 if placement_report.show(placed, bus, console) else 1
 
 
-async def measured(count: int, slots: int) -> tuple[list[Placed], str]:
+async def measured(count: int, slots: int) -> tuple[list[PlacementCall], str]:
     """So many calls, and what the fleet speaks by. Raises ConfigError."""
-    kind = fleet.Kind(calls.ENGINES + DELAYS, {LISTENS: calls.AGENTS[LISTENS]}, slots=slots)
+    kind = fleet.PopKind(calls.ENGINES + DELAYS, {LISTENS: calls.AGENTS[LISTENS]}, slots=slots)
     with tempfile.TemporaryDirectory() as folder:
         async with fleet.running(Path(folder), POPS, kind) as up:
-            bench = Placing(up, await cities(up), await calls.question())
+            bench = PlacementRun(up, await cities(up), await calls.question())
             return await bench.run(count), up.bus
 
 
-async def cities(up: fleet.Fleet) -> list[City]:
+async def cities(up: fleet.Fleet) -> list[CallersCity]:
     """All of them, once they have measured what they tell."""
 
-    async def city(name: str, true_ms: Mapping[str, float]) -> City:
+    async def city(name: str, true_ms: Mapping[str, float]) -> CallersCity:
         near = sorted(POPS, key=lambda pop: distance_km(CALLERS[name], POPS[pop]))[:NEAREST]
         told = await asyncio.gather(*(measured_ms(up.pops[pop], true_ms[pop]) for pop in near))
-        return City(name, true_ms, dict(zip(near, told, strict=True)))
+        return CallersCity(name, true_ms, dict(zip(near, told, strict=True)))
 
     return await asyncio.gather(*(city(name, true_ms) for name, true_ms in round_trips().items()))
 
@@ -125,17 +125,17 @@ async def measured_ms(pop: str, rtt_ms: float) -> float:
     return round(min(times[1:]), 1)
 
 
-class Placing:
+class PlacementRun:
     """Calls from the cities."""
 
-    def __init__(self, up: fleet.Fleet, cities: list[City], said: Any) -> None:
+    def __init__(self, up: fleet.Fleet, cities: list[CallersCity], said: Any) -> None:
         self._up = up
         self._cities = cities
         self._said = said
         self._asking = asyncio.Lock()
-        self._placed: list[Placed] = []
+        self._placed: list[PlacementCall] = []
 
-    async def run(self, count: int) -> list[Placed]:
+    async def run(self, count: int) -> list[PlacementCall]:
         """So many, `AT_ONCE` at a time at most."""
         lots = random.Random(SEED)
         waiting = [lots.choice(self._cities) for _ in range(count)]
@@ -144,7 +144,7 @@ class Placing:
                 group.create_task(self._caller(waiting, random.Random(f"{SEED} {number}")))
         return self._placed
 
-    async def _caller(self, waiting: list[City], lots: random.Random) -> None:
+    async def _caller(self, waiting: list[CallersCity], lots: random.Random) -> None:
         operator = {"Authorization": f"Bearer {made_up(fleet.OPERATOR_ENV)}"}
         async with httpx.AsyncClient(base_url=self._up.url, headers=operator, trust_env=False) as client:
             await asyncio.sleep(lots.uniform(0, PAUSE_S))
@@ -152,7 +152,7 @@ class Placing:
                 await self._call(waiting.pop(), client)
                 await asyncio.sleep(lots.uniform(0, PAUSE_S))
 
-    async def _call(self, city: City, client: httpx.AsyncClient) -> None:
+    async def _call(self, city: CallersCity, client: httpx.AsyncClient) -> None:
         place = CALLERS[city.name]
         via = Via(self._up.url, "websocket", self._up.key, LISTENS, (place.latitude, place.longitude), city.told_ms)
         async with self._asking:  # What the PoPs were like is known only if nobody else is placed meanwhile.
@@ -160,9 +160,9 @@ class Placing:
             try:
                 told = await via.ask()
             except ProbeError as error:
-                self._placed.append(Placed(city.name, then(seen, city), failure=str(error)))
+                self._placed.append(PlacementCall(city.name, then(seen, city), failure=str(error)))
                 return
-        placed = Placed(city.name, then(seen, city), told.candidates[0].pop, told.degraded)
+        placed = PlacementCall(city.name, then(seen, city), told.candidates[0].pop, told.degraded)
         self._placed.append(placed)
         for there in told.candidates:
             placed.tries += 1
@@ -175,19 +175,19 @@ class Placing:
                 placed.missing = TURNS - len(placed.turns)
                 return
 
-    async def _turns(self, city: City, there: Candidate) -> list[Turn]:
+    async def _turns(self, city: CallersCity, there: Candidate) -> list[PlacementTurn]:
         parts = urlsplit(there.url)
         async with wan.far_away(parts.hostname or "", parts.port or 0, city.true_ms[there.pop]) as port:
             caller = calls.straight(f"ws://127.0.0.1:{port}{parts.path}", there.token, LISTENS)
             results = await calls.asked(caller, self._said, TURNS, heard_out=True)
         return [
-            Turn(there.pop, there.turn_ms_est, result.gap_ms, result.stages.get("turn_latency"),
+            PlacementTurn(there.pop, there.turn_ms_est, result.gap_ms, result.stages.get("turn_latency"),
                  city.true_ms[there.pop], city.taken_ms(there.pop))
             for result in results if result.gap_ms is not None and not result.cut_in
         ]  # fmt: skip
 
 
-def then(seen: list[dict[str, Any]], city: City) -> list[PopThen]:
+def then(seen: list[dict[str, Any]], city: CallersCity) -> list[PopThen]:
     """The PoPs at the moment of the choice, as the directory knew them, and how near they truly are."""
     return [
         PopThen(

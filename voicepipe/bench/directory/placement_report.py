@@ -34,7 +34,7 @@ class PopThen(msgspec.Struct, frozen=True):
     """Of its slots, with one more call."""
 
 
-class Turn(msgspec.Struct, frozen=True):
+class PlacementTurn(msgspec.Struct, frozen=True):
     """One turn of a call. Times in ms."""
 
     pop: str
@@ -50,7 +50,7 @@ class Turn(msgspec.Struct, frozen=True):
     """What the directory took it for: what the caller told, or what the map says."""
 
 
-class Placed(msgspec.Struct):
+class PlacementCall(msgspec.Struct):
     """One call."""
 
     city: str
@@ -58,7 +58,7 @@ class Placed(msgspec.Struct):
     pop: str = ""
     """The first candidate; empty: there was none."""
     degraded: bool = False
-    turns: list[Turn] = []
+    turns: list[PlacementTurn] = []
     """Those that were answered and not cut in on."""
     missing: int = 0
     """The others of a call that a PoP took."""
@@ -67,7 +67,7 @@ class Placed(msgspec.Struct):
     failure: str = ""
 
 
-def best_ms(placed: Placed) -> float | None:
+def best_ms(placed: PlacementCall) -> float | None:
     """How near the best eligible PoP was: of those with room that would answer in time; where none would, of those with
     room. None: no PoP had room."""
     room = [pop for pop in placed.pops if pop.has_room]
@@ -75,14 +75,14 @@ def best_ms(placed: Placed) -> float | None:
     return min((pop.near_ms for pop in in_time or room), default=None)
 
 
-def behind_ms(placed: Placed) -> float | None:
+def behind_ms(placed: PlacementCall) -> float | None:
     """By how much the chosen PoP is farther than the best eligible one. None: nothing could be chosen."""
     chosen = next((pop for pop in placed.pops if pop.pop == placed.pop), None)
     best = best_ms(placed)
     return None if chosen is None or best is None else chosen.near_ms - best
 
 
-def misses(placed: Placed) -> bool | None:
+def misses(placed: PlacementCall) -> bool | None:
     """Whether the call did not go to a PoP about as near as the best eligible one: it was sent farther, or nowhere, or
     the first candidate turned it away. None: no PoP had room, so there was nothing to choose."""
     if best_ms(placed) is None:
@@ -91,13 +91,13 @@ def misses(placed: Placed) -> bool | None:
     return behind is None or behind > WITHIN_MS or placed.tries != 1 or bool(placed.failure)
 
 
-def nearest_fills(placed: Placed) -> bool:
+def nearest_fills(placed: PlacementCall) -> bool:
     """Whether the best eligible PoP had begun to share with others that are nearly as near."""
     best = best_ms(placed)
     return any(pop.near_ms == best and pop.load > FILLING for pop in placed.pops)
 
 
-def errors(turns: Sequence[Turn]) -> dict[str, list[float]]:
+def errors(turns: Sequence[PlacementTurn]) -> dict[str, list[float]]:
     """What was reckoned less what was measured, by what is compared; each in order of size."""
     named = {
         "reckoned - heard": [turn.reckoned_ms - turn.gap_ms - PLAYOUT for turn in turns],
@@ -113,12 +113,12 @@ def errors(turns: Sequence[Turn]) -> dict[str, list[float]]:
     return {name: sorted(values) for name, values in named.items()}
 
 
-def predicted_ms(turn: Turn) -> float:
+def predicted_ms(turn: PlacementTurn) -> float:
     """The part of the estimate that is the PoP's own."""
     return turn.reckoned_ms - turn.taken_ms - PLAYOUT
 
 
-def show(calls: Sequence[Placed], bus: str, console: Console) -> bool:
+def show(calls: Sequence[PlacementCall], bus: str, console: Console) -> bool:
     """Print the tables; whether the aims are held."""
     console.print(_cities(calls, bus))
     turns, missing = [turn for placed in calls for turn in placed.turns], sum(placed.missing for placed in calls)
@@ -142,12 +142,12 @@ def show(calls: Sequence[Placed], bus: str, console: Console) -> bool:
     return not missed
 
 
-def worst_ms(turns: Sequence[Turn], name: str, missing: int) -> float:
+def worst_ms(turns: Sequence[PlacementTurn], name: str, missing: int) -> float:
     """p90 of the absolute error, `missing` turns among them."""
     return percentile([*sorted(map(abs, errors(turns)[name])), *[float("inf")] * missing], 90)
 
 
-def _cities(calls: Sequence[Placed], bus: str) -> Table:
+def _cities(calls: Sequence[PlacementCall], bus: str) -> Table:
     table = Table(title=f"{len(calls)} calls placed, {bus}; times in ms")
     table.add_column("city", no_wrap=True)
     columns = ("calls", "to", "shortest round trip", "within 10 ms", "degraded", "tried others")
@@ -168,7 +168,7 @@ def _cities(calls: Sequence[Placed], bus: str) -> Table:
     return table
 
 
-def _errors(turns: Sequence[Turn]) -> Table:
+def _errors(turns: Sequence[PlacementTurn]) -> Table:
     table = Table(title=f"what the directory reckons, {len(turns)} turns; ms", caption=CAPTION, caption_justify="left")
     table.add_column("compared", no_wrap=True)
     for column in ("p10", "p50", "p90", "p90 of the absolute error", "turns"):

@@ -19,7 +19,7 @@ from rich.table import Table
 from voicepipe.bench import children
 from voicepipe.bench.consoles import for_tables
 from voicepipe.bench.directory import fleet
-from voicepipe.bench.directory.load import Answers, Load, processor_s
+from voicepipe.bench.directory.load import Answers, RequestLoad, processor_s
 from voicepipe.errors import ConfigError
 from voicepipe.figures import keep
 
@@ -65,7 +65,9 @@ async def measured(rate: int, seconds: float, pops: int = POPS, *, forwarded: bo
         async with fleet.running(Path(folder), {}, simulated_pops=pops) as up:
             parts = urlsplit(up.url)
             names = tuple(f"sim{number:02}" for number in range(pops))
-            load = Load(parts.hostname or "", parts.port or 0, up.key, rate, seconds, CONNECTIONS, names, forwarded)
+            load = RequestLoad(
+                parts.hostname or "", parts.port or 0, up.key, rate, seconds, CONNECTIONS, names, forwarded
+            )
             began, own = time.monotonic(), processor_s()
             before = children.cpu_s(up.pid), children.waited_s(up.pid)
             answers = await _loaded(load)
@@ -81,7 +83,7 @@ def _less(after: float | None, before: float | None) -> float | None:
     return None if after is None or before is None else after - before
 
 
-async def _loaded(load: Load) -> Answers:
+async def _loaded(load: RequestLoad) -> Answers:
     generator = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "voicepipe.bench.directory.load", msgspec.json.encode(load).decode(),
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,

@@ -54,7 +54,7 @@ async def run(count: int, json_file: Path | None) -> int:
 async def measured(count: int, console: Console) -> tuple[dict[str, Taken], str]:
     """`count` set-ups of each way, and as many turns of those two whose turns differ; what the fleet speaks by. Raises
     ConfigError, ProbeError."""
-    kind = fleet.Kind(calls.ENGINES, calls.AGENTS, budget_ms=60_000)
+    kind = fleet.PopKind(calls.ENGINES, calls.AGENTS, budget_ms=60_000)
     with tempfile.TemporaryDirectory() as folder:
         async with fleet.running(Path(folder), {"here": fleet.HERE}, kind) as up:
             return await _alternated(ways(up), count, console), up.bus

@@ -7,14 +7,14 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
-from voicepipe.bench.engines.play import Engines
+from voicepipe.bench.engines.play import PlayedEngines
 from voicepipe.bench.engines.readings import Readings
 from voicepipe.bench.engines.shapes import TINY, TINY_LLM, TTSS
 from voicepipe.errors import ConfigError, EngineError, EngineMissing
 from voicepipe.sizing.shapes import ASRS, LLMS
 
 if TYPE_CHECKING:
-    from voicepipe.bench.engines.stages import Asr, Llm, Tts
+    from voicepipe.bench.engines.stages import AsrStage, LlmStage, TtsStage
     from voicepipe.bench.engines.standins.device import Device
 
 LONGEST_S = 30
@@ -55,7 +55,7 @@ def device_of(options: Options) -> "Device":
     return Device(options.device)
 
 
-async def loaded(options: Options, device: "Device", stack: ExitStack, progress: Progress) -> Engines:
+async def loaded(options: Options, device: "Device", stack: ExitStack, progress: Progress) -> PlayedEngines:
     """Warm engines, closed by the stack; the LLM first: vLLM counts free memory. Raises ConfigError, EngineError."""
     llm = await _llm(options, device, progress)
     stack.callback(llm.close)
@@ -63,16 +63,16 @@ async def loaded(options: Options, device: "Device", stack: ExitStack, progress:
     stack.callback(asr.close)
     tts = _tts(options, device, progress)
     stack.callback(tts.close)
-    return Engines(asr, llm, tts)
+    return PlayedEngines(asr, llm, tts)
 
 
-async def _llm(options: Options, device: "Device", progress: Progress) -> "Llm":
+async def _llm(options: Options, device: "Device", progress: Progress) -> "LlmStage":
     from voicepipe.bench.engines.standins.llama import KINDS
 
     known = {name: shape for name, shape in LLMS.items() if shape.kind in KINDS}
     shape, calls = _shape("--shape", known | {TINY: TINY_LLM}, options.llm), max(options.calls)
     if not options.standins and find_spec("vllm"):
-        from voicepipe.bench.engines.vllm import VllmLlm
+        from voicepipe.bench.engines.vllm import BenchVllm
 
         if device.torch.index:
             raise ConfigError(
@@ -80,7 +80,7 @@ async def _llm(options: Options, device: "Device", progress: Progress) -> "Llm":
                 f"environment variable CUDA_VISIBLE_DEVICES={device.torch.index}, or measure with --stand-ins."
             )
         progress(f"LLM: {options.llm}, by vLLM")
-        served = VllmLlm(options.llm, shape, calls, cuda=device.cuda)
+        served = BenchVllm(options.llm, shape, calls, cuda=device.cuda)
         await served.warm()
         return served
     from voicepipe.bench.engines.standins.llm import TorchLlm
@@ -89,7 +89,7 @@ async def _llm(options: Options, device: "Device", progress: Progress) -> "Llm":
     return TorchLlm(options.llm, shape, calls, device)
 
 
-def _asr(options: Options, device: "Device", progress: Progress) -> "Asr":
+def _asr(options: Options, device: "Device", progress: Progress) -> "AsrStage":
     shape = _shape("--asr-shape", ASRS, options.asr)
     name = f"Whisper {options.asr} with windows of {options.window_s} s"
     if not options.standins and find_spec("faster_whisper"):
@@ -109,7 +109,7 @@ def _asr(options: Options, device: "Device", progress: Progress) -> "Asr":
     return Readings(f"stand-in: {name} in torch, {device.named(device.half)}", shape.weights, standin.read)
 
 
-def _tts(options: Options, device: "Device", progress: Progress) -> "Tts":
+def _tts(options: Options, device: "Device", progress: Progress) -> "TtsStage":
     from voicepipe.bench.engines.standins.tts import TorchTts
 
     progress(f"TTS: {options.tts}, by a stand-in")

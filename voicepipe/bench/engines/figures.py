@@ -62,7 +62,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Result:
+class FiguresResult:
     """Of one number of calls."""
 
     calls: int

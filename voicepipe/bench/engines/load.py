@@ -30,7 +30,7 @@ PASSES_A_SECOND = TRAFFIC.speaking / TRAFFIC.partial_s + TRAFFIC.silences / TRAF
 
 
 @dataclass(frozen=True, order=True, slots=True)
-class Event:
+class LoadEvent:
     """ASR is to read `heard_s` seconds of an utterance: while the caller speaks, or (`final`) as a silence begins, upon
     which the turn is answered if it `ends` there, or else a reply is begun for nothing."""
 
@@ -41,12 +41,12 @@ class Event:
     ends: bool
 
 
-def schedule(calls: int, seed: int) -> Iterator[Event]:
+def schedule(calls: int, seed: int) -> Iterator[LoadEvent]:
     """The events of `calls` calls at a time, in order, without end."""
     return heapq.merge(*(_call(number, calls, seed) for number in range(calls)))
 
 
-def _call(number: int, calls: int, seed: int) -> Iterator[Event]:
+def _call(number: int, calls: int, seed: int) -> Iterator[LoadEvent]:
     rng = random.Random(f"{seed}/{number}")
     begun = TRAFFIC.turn_s * (number / calls - BEFORE)
     while True:
@@ -55,5 +55,5 @@ def _call(number: int, calls: int, seed: int) -> Iterator[Event]:
         heard = [(n * TRAFFIC.partial_s, False, False) for n in partials] + [(spoken, True, True)]
         if rng.random() < TRAFFIC.silences - 1:
             heard.append(((rng.choice(partials[:-1]) + 0.5) * TRAFFIC.partial_s, True, False))
-        yield from (Event(begun + at, number, at, *kind) for at, *kind in sorted(heard) if begun + at >= 0)
+        yield from (LoadEvent(begun + at, number, at, *kind) for at, *kind in sorted(heard) if begun + at >= 0)
         begun += TRAFFIC.turn_s * rng.uniform(1 - JITTER, 1 + JITTER)

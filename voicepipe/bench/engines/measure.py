@@ -3,8 +3,8 @@
 import asyncio
 
 from voicepipe.bench.engines.chosen import Options, Progress
-from voicepipe.bench.engines.figures import Result, Samples
-from voicepipe.bench.engines.play import Engines, capacity, play
+from voicepipe.bench.engines.figures import FiguresResult, Samples
+from voicepipe.bench.engines.play import PlayedEngines, capacity, play
 
 WARM_UP_S = 2.0
 """Played before each number of calls, and not counted."""
@@ -13,7 +13,7 @@ ALONE = 0.5
 CAPACITY_S = 4.0
 
 
-async def measured(engines: Engines, options: Options, progress: Progress) -> list[Result]:
+async def measured(engines: PlayedEngines, options: Options, progress: Progress) -> list[FiguresResult]:
     """A result for each number of calls. Raises what an engine raises."""
     assert engines.asr
     progress("ASR by itself: how many calls it could hear")
@@ -22,25 +22,27 @@ async def measured(engines: Engines, options: Options, progress: Progress) -> li
     return [await _measured(engines, calls, options, progress, whole) for calls in options.calls]
 
 
-async def _measured(engines: Engines, calls: int, options: Options, progress: Progress, whole: float) -> Result:
+async def _measured(
+    engines: PlayedEngines, calls: int, options: Options, progress: Progress, whole: float
+) -> FiguresResult:
     assert engines.asr
 
-    async def run(what: str, taking_part: Engines, seconds: float) -> Samples:
+    async def run(what: str, taking_part: PlayedEngines, seconds: float) -> Samples:
         progress(f"{calls} {'call' if calls == 1 else 'calls'}: {what}, {seconds:g} s")
         return await play(taking_part, calls, seconds, options.seed)
 
     await play(engines, calls, min(WARM_UP_S, options.seconds), options.seed + 1)
     together = await run("ASR, LLM and TTS together", engines, options.seconds)
-    others, seconds = Engines(llm=engines.llm, tts=engines.tts), min(CAPACITY_S, options.seconds)
+    others, seconds = PlayedEngines(llm=engines.llm, tts=engines.tts), min(CAPACITY_S, options.seconds)
     progress("ASR beside them: how many calls it could hear")
     async with asyncio.TaskGroup() as group:
         group.create_task(play(others, calls, seconds, options.seed))
         beside = group.create_task(capacity(engines.asr, seconds, options.seed))
     alone: dict[str, list[float]] = {}
     for stage, single in (
-        ("ASR", Engines(asr=engines.asr)),
-        ("LLM", Engines(llm=engines.llm)),
-        ("TTS", Engines(tts=engines.tts)),
+        ("ASR", PlayedEngines(asr=engines.asr)),
+        ("LLM", PlayedEngines(llm=engines.llm)),
+        ("TTS", PlayedEngines(tts=engines.tts)),
     ):
         alone |= (await run(f"{stage} by itself", single, ALONE * options.seconds)).times
-    return Result(calls, together, Samples(alone), whole, beside.result())
+    return FiguresResult(calls, together, Samples(alone), whole, beside.result())

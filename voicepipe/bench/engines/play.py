@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from voicepipe.bench.engines import figures
 from voicepipe.bench.engines.figures import Samples
-from voicepipe.bench.engines.load import PASSES_A_SECOND, PHRASES, Event, schedule
-from voicepipe.bench.engines.stages import Asr, Llm, Tts
+from voicepipe.bench.engines.load import PASSES_A_SECOND, PHRASES, LoadEvent, schedule
+from voicepipe.bench.engines.stages import AsrStage, LlmStage, TtsStage
 
 IDLE_S = 0.05
 """When nothing is being done the next event comes after this time at the latest, so that a run with one call, too,
@@ -22,15 +22,15 @@ IN_FLIGHT = 16
 
 
 @dataclass(frozen=True)
-class Engines:
+class PlayedEngines:
     """Those that take part."""
 
-    asr: Asr | None = None
-    llm: Llm | None = None
-    tts: Tts | None = None
+    asr: AsrStage | None = None
+    llm: LlmStage | None = None
+    tts: TtsStage | None = None
 
 
-async def play(engines: Engines, calls: int, seconds: float, seed: int) -> Samples:
+async def play(engines: PlayedEngines, calls: int, seconds: float, seed: int) -> Samples:
     """What `calls` calls at a time see for `seconds` seconds. Raises what an engine raises."""
     player = _Player(engines)
     began, skipped = time.monotonic(), 0.0
@@ -46,7 +46,7 @@ async def play(engines: Engines, calls: int, seconds: float, seed: int) -> Sampl
     return await player.end(min(GRACE_S, seconds))
 
 
-async def capacity(asr: Asr, seconds: float, seed: int) -> float:
+async def capacity(asr: AsrStage, seconds: float, seed: int) -> float:
     """Calls whose readings `asr` can do: the readings of many calls, one upon the other, for `seconds` seconds. Raises
     what it raises."""
     done, events = 0, schedule(IN_FLIGHT, seed)
@@ -67,7 +67,7 @@ async def capacity(asr: Asr, seconds: float, seed: int) -> float:
 class _Player:
     """Turns and partials that are under way."""
 
-    def __init__(self, engines: Engines) -> None:
+    def __init__(self, engines: PlayedEngines) -> None:
         self._samples = Samples()
         self._asr, self._llm, self._tts = engines.asr, engines.llm, engines.tts
         self._together = bool(engines.asr and engines.llm and engines.tts)
@@ -78,7 +78,7 @@ class _Player:
     def idle(self) -> bool:
         return not self._tasks
 
-    def begin(self, event: Event) -> None:
+    def begin(self, event: LoadEvent) -> None:
         """Do what the event asks for. Raises what an engine has raised meanwhile."""
         if self._failed:
             raise self._failed
@@ -113,7 +113,7 @@ class _Player:
         if not task.cancelled() and (error := task.exception()):
             self._failed = error
 
-    async def _partial(self, asr: Asr, event: Event) -> None:
+    async def _partial(self, asr: AsrStage, event: LoadEvent) -> None:
         began = time.monotonic()
         self._samples.partials += 1
         if await asr.read(event.call, event.heard_s, final=False):
@@ -121,13 +121,13 @@ class _Player:
         else:
             self._samples.dropped += 1
 
-    async def _final(self, event: Event) -> None:
+    async def _final(self, event: LoadEvent) -> None:
         began = time.monotonic()
         if self._asr:
             await self._asr.read(event.call, event.heard_s, final=True)
             self._samples.note(figures.ASR_FINAL, time.monotonic() - began)
 
-    async def _guess(self, event: Event) -> None:
+    async def _guess(self, event: LoadEvent) -> None:
         """The caller goes on: what is prepared up to the first phrase is thrown away."""
         await self._final(event)
         if self._llm:
@@ -138,7 +138,7 @@ class _Player:
         if self._tts:
             await self._tts.speak(event.call, first=True)
 
-    async def _turn(self, event: Event) -> None:
+    async def _turn(self, event: LoadEvent) -> None:
         began = time.monotonic()
         await self._final(event)
         if self._llm:
@@ -149,7 +149,7 @@ class _Player:
         else:
             self._samples.unanswered -= 1
 
-    async def _reply(self, llm: Llm, call: int, began: float) -> None:
+    async def _reply(self, llm: LlmStage, call: int, began: float) -> None:
         asked = time.monotonic()
         first, tokens, spoken = asked, 0, 0
         async with aclosing(llm.reply(call)) as reply:
@@ -169,7 +169,7 @@ class _Player:
                     spoken += 1
         self._samples.note(figures.LLM_TOKEN, (time.monotonic() - first) / max(1, tokens - 1))
 
-    async def _speak(self, tts: Tts, call: int, first: bool, began: float) -> None:
+    async def _speak(self, tts: TtsStage, call: int, first: bool, began: float) -> None:
         asked = time.monotonic()
         await tts.speak(call, first=first)
         now = time.monotonic()

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.table import Table
 
-from voicepipe.bench.engines.figures import STAGES, TURN, Result, Samples
+from voicepipe.bench.engines.figures import STAGES, TURN, FiguresResult, Samples
 from voicepipe.bench.engines.load import CACHED_TOKENS, TRAFFIC
 
 NOTE = (
@@ -19,7 +19,7 @@ NOTE = (
 
 
 @dataclass(frozen=True)
-class Report:
+class BenchReport:
     """Of one measurement."""
 
     device: str
@@ -30,7 +30,7 @@ class Report:
     """Of each."""
     seconds: float
     """That the engines were measured together, for each number of calls."""
-    results: Sequence[Result]
+    results: Sequence[FiguresResult]
 
     def json(self) -> dict[str, Any]:
         """All figures, in ms."""

@@ -31,7 +31,7 @@ def run(options: Options, json_file: Path | None, markdown: bool) -> int:
     return 0
 
 
-async def _run(options: Options, progress: Console) -> Report:
+async def _run(options: Options, progress: Console) -> BenchReport:
     device = device_of(options)
     with ExitStack() as stack:
         progress.print(f"random weights, on {device.described}")
@@ -40,7 +40,7 @@ async def _run(options: Options, progress: Console) -> Report:
         stages = {"llm": engines.llm, "asr": engines.asr, "tts": engines.tts}
         names = {stage: engine.name for stage, engine in stages.items() if engine}
         weights = {stage: engine.weights for stage, engine in stages.items() if engine}
-        return Report(device.described, _versions(), names, weights, options.seconds, results)
+        return BenchReport(device.described, _versions(), names, weights, options.seconds, results)
 
 
 def _versions() -> dict[str, str]:

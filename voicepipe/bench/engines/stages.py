@@ -12,16 +12,16 @@ class Stage(Protocol):
     def close(self) -> None: ...
 
 
-class Asr(Stage, Protocol):
+class AsrStage(Stage, Protocol):
     async def read(self, call: int, heard_s: float, *, final: bool) -> bool:
         """The words of the last `heard_s` seconds. False: a newer reading of this call took its place."""
 
 
-class Llm(Stage, Protocol):
+class LlmStage(Stage, Protocol):
     def reply(self, call: int) -> AsyncGenerator[int, None]:
         """How many tokens of the reply there are, each time that there are more. Closing it aborts the reply."""
 
 
-class Tts(Stage, Protocol):
+class TtsStage(Stage, Protocol):
     async def speak(self, call: int, *, first: bool) -> None:
         """A first phrase or a later one, as speech in the host's memory."""

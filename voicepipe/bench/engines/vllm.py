@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 from voicepipe.bench.engines.load import CACHED_TOKENS, TRAFFIC
 from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.vllm.core import ENVIRONMENT
-from voicepipe.environment import settle_environment
+from voicepipe.environment import default_variables
 from voicepipe.errors import EngineError, EngineMissing
-from voicepipe.sizing import memory
+from voicepipe.sizing import gpu_memory
 from voicepipe.sizing.shapes import LlmShape
 
 ARCHITECTURES = {
@@ -31,7 +31,7 @@ SHARED_TOKENS = 300
 
 def kv_cache_bytes(shape: LlmShape, calls: int, *, wide: bool) -> int:
     """For what all calls have said and the replies that were made since, which are forgotten first. `wide`: float32."""
-    return max(8, calls) * memory.kv_call(shape, LONGEST) * 5 // 4 * (2 if wide else 1)
+    return max(8, calls) * gpu_memory.kv_call(shape, LONGEST) * 5 // 4 * (2 if wide else 1)
 
 
 def config_json(shape: LlmShape) -> dict[str, object]:
@@ -57,11 +57,11 @@ def config_json(shape: LlmShape) -> dict[str, object]:
     }
 
 
-class VllmLlm:
+class BenchVllm:
     """Raises EngineMissing: vLLM cannot be imported; EngineError. Loading takes a minute and blocks."""
 
     def __init__(self, name: str, shape: LlmShape, calls: int, *, cuda: bool) -> None:
-        settle_environment(ENVIRONMENT | {"VLLM_LOGGING_LEVEL": "ERROR"})  # it logs to where the table goes
+        default_variables(ENVIRONMENT | {"VLLM_LOGGING_LEVEL": "ERROR"})  # it logs to where the table goes
         try:
             from vllm.engine.arg_utils import AsyncEngineArgs
             from vllm.v1.engine.async_llm import AsyncLLM

@@ -8,7 +8,7 @@ import numpy as np
 from voicepipe.bench.engines.random_whisper import Shape, make_whisper
 from voicepipe.bench.engines.readings import BATCH
 from voicepipe.config.engine_config import WhisperConfig
-from voicepipe.engines.whisper_model import Model, Passage
+from voicepipe.engines.whisper_model import LoadedWhisper, Passage
 from voicepipe.sizing.shapes import AsrShape
 
 SAYS = "we would like to book a table for two at seven tonight"
@@ -23,7 +23,7 @@ class WhisperReader:
         with TemporaryDirectory() as folder:
             made = make_whisper(Path(folder), SAYS, multilingual=True, shape=widths)
             config = WhisperConfig(model=str(made), device=device, window_ms=1000 * window_s, batch=BATCH)
-            self._model = Model(config)
+            self._model = LoadedWhisper(config)
         self._model.warm()
         self._sound = np.random.default_rng(0).integers(-3000, 3000, RATE * window_s, np.int16)
 

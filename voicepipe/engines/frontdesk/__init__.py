@@ -1,5 +1,5 @@
 """`frontdesk`: the embedded language engine, an intent matcher configured by the agent's file."""
 
-from voicepipe.engines.frontdesk.llm import FrontdeskLlm
+from voicepipe.engines.frontdesk.frontdesk_llm import FrontdeskLlm
 
 __all__ = ["FrontdeskLlm"]

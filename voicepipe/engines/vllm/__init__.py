@@ -1,5 +1,5 @@
 """vLLM. Its library is imported when an engine is started, and not before."""
 
-from voicepipe.engines.vllm.llm import VllmLlm
+from voicepipe.engines.vllm.vllm_llm import VllmLlm
 
 __all__ = ["VllmLlm"]

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from voicepipe.config.engine_config import VllmConfig
-from voicepipe.engines.models import DRAFT, TOKENIZER
+from voicepipe.engines.needed_models import DRAFT, TOKENIZER
 from voicepipe.errors import EngineError
 
 OURS = frozenset(VllmConfig.__struct_fields__) - {"args"}

@@ -19,7 +19,7 @@ from voicepipe.config.engine_config import VllmConfig
 from voicepipe.engines import chat
 from voicepipe.engines.base import Prompt
 from voicepipe.engines.vllm.context import shorter
-from voicepipe.engines.vllm.reading import Output, Reading
+from voicepipe.engines.vllm.reading import Output, ReplyReading
 from voicepipe.errors import EngineError, RequestRefused
 
 log = logging.getLogger(__name__)
@@ -30,16 +30,16 @@ TOO_LONG = ("input_tokens", "input_text")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ChatRequest:
     """One reply: what AsyncLLM.generate takes, and how to read what it gives."""
 
     inputs: Any
     params: SamplingParams
-    reading: Reading
+    reading: ReplyReading
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class TurnQuestion:
     """Does the caller's turn end after its words?"""
 
     inputs: Any
@@ -68,7 +68,7 @@ class Chats:
             reasoning_parser=config.args.get("reasoning_parser"),
         )
 
-    async def request(self, prompt: Prompt) -> Request:
+    async def request(self, prompt: Prompt) -> ChatRequest:
         """A prompt that leaves no room for its reply loses its oldest turns. Raises RequestRefused: nothing is left."""
         limit = self._model.max_model_len
         reply = min(prompt.max_tokens or self._config.max_tokens, limit // 2)
@@ -80,13 +80,13 @@ class Chats:
                 if messages is not whole:
                     log.info("a prompt of %d messages was cut to %d", len(whole), len(messages))
                 params = request.to_sampling_params(reply, self._defaults)
-                return Request(inputs, params, self._reading(request, inputs["prompt_token_ids"]))
+                return ChatRequest(inputs, params, self._reading(request, inputs["prompt_token_ids"]))
         raise RequestRefused(
             f"The agent's instructions and tools leave no room for a reply in {limit} tokens: shorten them, or raise "
             "vllm.max_model_len."
         )
 
-    async def question(self, prompt: Prompt) -> Question:
+    async def question(self, prompt: Prompt) -> TurnQuestion:
         """A prompt that is too long loses its oldest turns. Raises RequestRefused: nothing is left. Raises
         EngineError: the template has no mark for the end of a turn."""
         bare = {"add_generation_prompt": False}
@@ -101,7 +101,7 @@ class Chats:
         if ended[: len(turn)] != turn or len(ended) == len(turn):
             raise EngineError("The model's chat template does not mark where a caller's turn ends.")
         params = SamplingParams(max_tokens=1, temperature=0.0, logprobs=LIKELIEST, detokenize=False)
-        return Question(within, params, ended[len(turn)])
+        return TurnQuestion(within, params, ended[len(turn)])
 
     def _request(self, prompt: Prompt, messages: list[chat.Chat], reply: int, **fields: Any) -> ChatCompletionRequest:
         if self._config.tool_call_parser and (tools := chat.tools(prompt)):
@@ -130,9 +130,9 @@ class Chats:
             raise RequestRefused(f"vLLM refuses a prompt: {rendered.error.message}")
         return rendered[1][0]
 
-    def _reading(self, request: ChatCompletionRequest, tokens: list[int]) -> Reading:
+    def _reading(self, request: ChatCompletionRequest, tokens: list[int]) -> ReplyReading:
         if self._renderer.parser is None:
-            return Reading()
+            return ReplyReading()
         parser = self._renderer.parser(
             self._tokenizer,
             request.tools,
@@ -149,7 +149,7 @@ class Chats:
                 finished=output.finish_reason is not None,
             )
 
-        return Reading(parse)
+        return ReplyReading(parse)
 
 
 @functools.lru_cache(1000)

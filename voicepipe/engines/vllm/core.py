@@ -12,22 +12,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from voicepipe.config.engine_config import VllmConfig
-from voicepipe.engines import models
+from voicepipe.engines import needed_models
 from voicepipe.engines.base import Delta, Message, Prompt
 from voicepipe.engines.failures import HELLO
 from voicepipe.engines.lived import Lived
 from voicepipe.engines.owing import Owing
 from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.vllm.arguments import arguments, check_parser
-from voicepipe.engines.vllm.start import Start, end, hung, lower
-from voicepipe.environment import settle_environment
+from voicepipe.engines.vllm.start import EngineStart, end, hung, lower
+from voicepipe.environment import default_variables
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, EngineMissing, RequestRefused, VoicepipeError
 
 if TYPE_CHECKING:
     from vllm.v1.engine.async_llm import AsyncLLM
 
     from voicepipe.engines.vllm.chats import Chats
-    from voicepipe.engines.vllm.reading import Output, Reading
+    from voicepipe.engines.vllm.reading import Output, ReplyReading
 
 log = logging.getLogger(__name__)
 STALL_S, CHAR_S = 10.0, 0.002
@@ -48,7 +48,7 @@ ENVIRONMENT = {
 class VllmCore:
     """Implements `life.Core`."""
 
-    def __init__(self, llm: "AsyncLLM", chats: "Chats", start: Start[Any], stall_s: float = STALL_S) -> None:
+    def __init__(self, llm: "AsyncLLM", chats: "Chats", start: EngineStart[Any], stall_s: float = STALL_S) -> None:
         self._stall_s = stall_s
         self._owing = Owing(Lived())
         self._trial: asyncio.Task[None] | None = None
@@ -138,7 +138,7 @@ class VllmCore:
             if self._owing.forgotten and self._trial is None:
                 self._trial = asyncio.create_task(self._try(), name="trial of vLLM")
 
-    def _read(self, reading: "Reading", output: "Output") -> Iterator[Delta]:
+    def _read(self, reading: "ReplyReading", output: "Output") -> Iterator[Delta]:
         try:
             yield from reading.take(output)
         except EngineError:  # vLLM says itself that it failed.
@@ -190,7 +190,7 @@ class VllmCore:
 async def load(config: VllmConfig, ready: Callable[[VllmCore], Awaitable[None]]) -> VllmCore:
     """A core that `ready` has warmed up. Raises EngineError; then, and when cancelled, its processes are gone."""
     args = await asyncio.to_thread(_arguments, config)
-    start = Start(partial(_build, config, args))
+    start = EngineStart(partial(_build, config, args))
     core: VllmCore | None = None
     try:
         async with asyncio.timeout(config.start_timeout_s):
@@ -220,8 +220,8 @@ def _arguments(config: VllmConfig) -> dict[str, Any]:
     """Those of AsyncEngineArgs; imports vLLM, which takes seconds. Raises EngineError."""
     if not config.model:
         raise EngineError("vllm.model is empty: set it to a model's directory, or its name on the hub.")
-    paths = {model.key: str(model.local()) for model in models.vllm(config)}
-    settle_environment(ENVIRONMENT | {"VLLM_ENGINE_READY_TIMEOUT_S": str(config.start_timeout_s)})
+    paths = {model.key: str(model.local()) for model in needed_models.vllm(config)}
+    default_variables(ENVIRONMENT | {"VLLM_ENGINE_READY_TIMEOUT_S": str(config.start_timeout_s)})
     try:
         from vllm.engine.arg_utils import AsyncEngineArgs
         from vllm.reasoning import ReasoningParserManager
@@ -247,13 +247,13 @@ def _build(config: VllmConfig, args: dict[str, Any]) -> "tuple[AsyncLLM, Chats]"
 
     try:
         asked = AsyncEngineArgs(**args)
-        settled = asked.create_engine_config()
+        vllm_config = asked.create_engine_config()
     except Exception as error:
         given = ", ".join(f"{name} = {value!r}" for name, value in args.items())
         raise EngineError(f"vLLM refuses its arguments ({error}): {given}") from error
     try:
         llm = AsyncLLM.from_vllm_config(
-            settled, enable_log_requests=asked.enable_log_requests, disable_log_stats=asked.disable_log_stats
+            vllm_config, enable_log_requests=asked.enable_log_requests, disable_log_stats=asked.disable_log_stats
         )
     except Exception as error:
         raise EngineError(f"vLLM did not start, and its log says why: {error}") from error

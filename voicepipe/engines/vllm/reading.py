@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from voicepipe.engines.base import Delta
 from voicepipe.engines.called import Called
-from voicepipe.engines.spoken import Spoken
+from voicepipe.engines.spoken import SpokenFilter
 from voicepipe.errors import EngineError
 
 
@@ -22,12 +22,12 @@ Parse = Callable[[Output], Any]
 Of tool calls in it see `called`."""
 
 
-class Reading:
+class ReplyReading:
     """One reply. Without `parse` all of it is text."""
 
     def __init__(self, parse: Parse | None = None) -> None:
         self._parse = parse
-        self._spoken = Spoken()
+        self._spoken = SpokenFilter()
         self._called = Called()
 
     def take(self, output: Output) -> Iterator[Delta]:

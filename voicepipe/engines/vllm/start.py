@@ -29,7 +29,7 @@ NICE = 10
 """Higher than that of workers in this process (`worker.py`)."""
 
 
-class Start(Generic[T]):
+class EngineStart(Generic[T]):
     """`build`, which starts processes and may hang, in a thread of its own.
 
     A ^C at the terminal reaches those processes as well: they leave it to us, who have calls to end.

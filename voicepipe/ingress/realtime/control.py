@@ -104,11 +104,11 @@ class Control:
             await self._sound.append(piece, asked.arrived)
 
     async def _commit(self, event: ask.InputCommit, asked: Asked) -> None:
-        await self._line.settle()
+        await self._line.flush()
         self._call.commit_input()
 
     async def _clear(self, event: ask.InputClear, asked: Asked) -> None:
-        await self._line.settle()
+        await self._line.flush()
         self._call.clear_input()
         self._emit(say.InputCleared())
 

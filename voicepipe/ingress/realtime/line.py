@@ -69,7 +69,7 @@ class WebSocketLine:
     """The `HostedLine` of a Realtime WebSocket, and its `InputLine`. Its audio leaves through
     `on_audio(encoded, milliseconds)`.
 
-    `out_rate` is settled when the call is answered. If the client changes the output format later, the line converts:
+    `out_rate` is fixed when the call is answered. If the client changes the output format later, the line converts:
     what playout holds was made for the first rate.
     """
 
@@ -92,9 +92,9 @@ class WebSocketLine:
         """As `AudioIn.append`."""
         await self.input.append(data, arrived)
 
-    async def settle(self) -> None:
-        """As `BlockQueue.settle`."""
-        await self.input.queue.settle()
+    async def flush(self) -> None:
+        """As `BlockQueue.flush`."""
+        await self.input.queue.flush()
 
     def set_formats(self, input: Format, output: Format) -> None:
         """What follows is in these formats."""

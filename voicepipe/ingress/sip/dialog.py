@@ -4,8 +4,8 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from voicepipe.ingress.sip.message import Address, Message, SipError
-from voicepipe.ingress.sip.stack import OnResponse, Request, Stack
+from voicepipe.ingress.sip.message import Address, SipError, SipMessage
+from voicepipe.ingress.sip.stack import IncomingRequest, OnResponse, Stack
 from voicepipe.ingress.sip.stateless import DEFAULT_PORT
 from voicepipe.ingress.sip.transactions import Host
 
@@ -23,7 +23,7 @@ class DialogId:
     """Tag."""
 
     @classmethod
-    def of(cls, request: Message) -> "DialogId":
+    def of(cls, request: SipMessage) -> "DialogId":
         """Of a request within a dialog. Raises SipError."""
         return cls(request.call_id, request.to_tag, request.from_tag)
 
@@ -31,7 +31,7 @@ class DialogId:
 class Dialog:
     """Begun by an INVITE that is to be accepted. Raises SipError: it cannot be one."""
 
-    def __init__(self, invite: Request, stack: Stack) -> None:
+    def __init__(self, invite: IncomingRequest, stack: Stack) -> None:
         self.id = DialogId(invite.call_id, secrets.token_hex(8), invite.from_tag)
         self.allows = invite.listed("allow")
         """Methods that the caller takes, in lower case; empty: they did not say."""
@@ -54,7 +54,7 @@ class Dialog:
         self._their_seq = invite.cseq[0]
         self._reached(self._target)
 
-    def in_order(self, request: Request) -> bool:
+    def in_order(self, request: IncomingRequest) -> bool:
         """Whether it comes after the ones before (RFC 3261, 12.2.2)."""
         number, _ = request.cseq
         if number < self._their_seq:
@@ -62,7 +62,7 @@ class Dialog:
         self._their_seq = number
         return True
 
-    def target(self, request: Request) -> Address:
+    def target(self, request: IncomingRequest) -> Address:
         """Where the peer wants to be reached from a re-INVITE or UPDATE on, once that is accepted. Raises SipError."""
         contact = request.header("contact")
         return self._reached(Address.of(contact)) if contact else self._target
@@ -123,7 +123,7 @@ class Dialog:
         return hop.host, hop.port or DEFAULT_PORT
 
 
-def new_call(request: Request) -> tuple[str, str]:
+def new_call(request: IncomingRequest) -> tuple[str, str]:
     """What the same INVITE has in common with itself, by whichever way it comes (RFC 3261, 8.2.2.2).
 
     Raises SipError: it is none that could be answered.

@@ -23,7 +23,7 @@ CALLS_OWN, CALL_OWES_MS = Rate(100, 50), 1000
 What is owed is paid in 20 s at most, and a BYE is sent again for 32 s."""
 
 
-class Kind(enum.Enum):
+class SenderKind(enum.Enum):
     """Senders. Messages of one at once and a second; milliseconds of the event loop for all of them, likewise."""
 
     CALL = Rate(100, 10), Rate(math.inf, 0)
@@ -35,18 +35,18 @@ class Kind(enum.Enum):
     STRANGER = Rate(200, 50), Rate(50, 100)
 
 
-_UNKNOWN = Kind.KNOWN, Kind.STRANGER
+_UNKNOWN = SenderKind.KNOWN, SenderKind.STRANGER
 """Who has to prove who they are, each time."""
 _TOO_LARGE = SipRefusal(513, "Message Too Large", "it is too long, or has too many headers or parameters")
 
 
 class _Account:
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: SenderKind) -> None:
         each, milliseconds = kind.value
         self.messages = Throttle(each, Rate(math.inf, 0))
         self.milliseconds = Bucket(milliseconds)
         self._own: Remembered[str, Bucket] | None = None
-        if kind is Kind.CALL:
+        if kind is SenderKind.CALL:
             self._own = Remembered(lambda: Bucket(CALLS_OWN, owes=CALL_OWES_MS))
 
     def has_room(self, sender: str, now: float) -> bool:
@@ -67,7 +67,7 @@ class _Account:
 class Judgement(NamedTuple):
     """What becomes of a message."""
 
-    kind: Kind
+    kind: SenderKind
     read: bool
     refusal: SipRefusal | None = None
     """What its sender is told instead."""
@@ -78,10 +78,10 @@ class Judgement(NamedTuple):
 class Doorkeeper:
     """`goes_on`: whether a message belongs to a call or to a transaction that we have. Times are monotonic seconds."""
 
-    def __init__(self, gate: Gate, goes_on: Callable[[Glance], bool]) -> None:
+    def __init__(self, gate: SipGate, goes_on: Callable[[Glance], bool]) -> None:
         self._gate = gate
         self._goes_on = goes_on
-        self._accounts = {kind: _Account(kind) for kind in Kind}
+        self._accounts = {kind: _Account(kind) for kind in SenderKind}
         self._answers = Throttle(*ANSWERS)
 
     def judge(self, seen: Glance, source: str, now: float) -> Judgement:
@@ -104,12 +104,12 @@ class Doorkeeper:
             account.messages.admits(sender, now)
         return Judgement(kind, read=refusal is None, refusal=refusal, sender=sender)
 
-    def _sender(self, seen: Glance, source: str) -> tuple[Kind, str]:
+    def _sender(self, seen: Glance, source: str) -> tuple[SenderKind, str]:
         if self._goes_on(seen):
-            return Kind.CALL, f"the call {blake2b(seen.call_id.encode(), digest_size=8).hexdigest()}"
+            return SenderKind.CALL, f"the call {blake2b(seen.call_id.encode(), digest_size=8).hexdigest()}"
         if self._gate.trusts(source):
-            return Kind.TRUSTED, source
-        return (Kind.KNOWN if self._gate.knows(source) else Kind.STRANGER), source
+            return SenderKind.TRUSTED, source
+        return (SenderKind.KNOWN if self._gate.knows(source) else SenderKind.STRANGER), source
 
     def took(self, judged: Judgement, milliseconds: float) -> None:
         """So much of the event loop's time went into a message. What was dropped at once is its sender's affair, and

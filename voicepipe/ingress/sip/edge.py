@@ -27,9 +27,10 @@ from voicepipe.ingress.sip.doorkeeper import Doorkeeper
 from voicepipe.ingress.sip.gate import Admitted, Challenge, Gate, SipRefusal, Unadmitted
 from voicepipe.ingress.sip.glance import Glance
 from voicepipe.ingress.sip.lent import Lent
-from voicepipe.ingress.sip.media import SDP, SipMedia, read_sdp
 from voicepipe.ingress.sip.message import Address, SipError, printable
-from voicepipe.ingress.sip.stack import Request, Stack
+from voicepipe.ingress.sip.sip_call import ALLOW, CAPABILITIES, SipCall
+from voicepipe.ingress.sip.sip_media import SDP, SipMedia, read_sdp
+from voicepipe.ingress.sip.stack import IncomingRequest, Stack
 from voicepipe.ingress.sip.timers import LEAST_S, TooShort, negotiated
 from voicepipe.ingress.sip.transactions import Host
 from voicepipe.rtp.sdp_text import SdpError
@@ -63,13 +64,13 @@ class SipEdge:
         sip = pop.config.sip
         self._pop = pop
         self._calls = calls
-        self._gate = Gate(pop.config)
+        self._gate = SipGate(pop.config)
         self._stack = Stack(sip_host(pop.config), sip.port, sip.public_address, self._requested, self._received)
         self._doorkeeper, self._refusals = Doorkeeper(self._gate, self._goes_on), RefusalLog(logger, "SIP requests")
         self._dialogs: dict[DialogId, SipCall] = {}
         self._invited: set[tuple[str, str]] = set()
         """INVITEs that are being answered, or were and their calls go on."""
-        self._held: Counter[Admitted] = Counter()
+        self._in_progress: Counter[Admitted] = Counter()
         """Calls by who has them."""
         self._ring_s = sip.ring_ms / 1000
         self._lent = Lent[SipCall](max(LEAST_LENT, pop.config.pop.slots // 2), self._ring_s)
@@ -117,7 +118,7 @@ class SipEdge:
 
     # --- requests
 
-    def _requested(self, request: Request) -> None:
+    def _requested(self, request: IncomingRequest) -> None:
         """Whatever is wrong with a request, its sender is told, and the log says why."""
         asked = Attempt(self._pop, "sip")
         try:
@@ -146,7 +147,7 @@ class SipEdge:
             case method:
                 raise SipRefusal(405, "Method Not Allowed", f"{method} is not known here", (("Allow", ALLOW),))
 
-    def _tell_capabilities(self, request: Request) -> None:
+    def _tell_capabilities(self, request: IncomingRequest) -> None:
         """Load balancers ask, to know whether we take calls."""
         if self._pop.status != "ok":
             request.respond(503, "Service Unavailable")
@@ -204,7 +205,7 @@ class SipEdge:
             else:
                 self._accept(invite, call, sdp, wanted, place)
 
-    def _wanted(self, invite: Request, who: Admitted) -> _Wanted:
+    def _wanted(self, invite: IncomingRequest, who: Admitted) -> _Wanted:
         uri = invite.uri
         tenant, agent = placed(self._pop, "sip", uri.user, domain=uri.host, trunk=who.trunk)
         # Who knows one password is not to pass for somebody else.
@@ -238,7 +239,7 @@ class SipEdge:
     def _seated(self, wanted: _Wanted, source: str, place: ExitStack) -> Seat:
         """After all else that may keep the caller out: it may cost another one theirs. Raises Refused, SipRefusal."""
         who, now = wanted.who, time.monotonic()
-        late = self._lent.in_the_way(who, now, self._busy(who), self._held[who])
+        late = self._lent.in_the_way(who, now, self._busy(who), self._in_progress[who])
         try:
             seat = place.enter_context(self._admit(wanted, late))
         except PopFull as error:
@@ -248,7 +249,7 @@ class SipEdge:
             if not late:
                 raise
             seat = place.enter_context(self._admit(wanted, late))
-        place.enter_context(_counted(self._held, wanted.who))
+        place.enter_context(_counted(self._in_progress, wanted.who))
         if late:
             self._lent.gave_way(late, now)
             late.give_way()
@@ -275,7 +276,7 @@ class SipEdge:
         except Exception as error:
             self._refuse(invite, error, asked)
 
-    def _accept(self, invite: Request, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
+    def _accept(self, invite: IncomingRequest, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
         call_id = self._calls.hold(call, Caller(wanted.tenant), place)
         self._dialogs[call.dialog.id] = call
         try:
@@ -350,7 +351,7 @@ def _check_required(request: Request) -> None:
         raise SipRefusal(420, "Bad Extension", f"it requires {names}", (("Unsupported", names),), "not_acceptable")
 
 
-def _caller(invite: Request, *, trusted: bool) -> str:
+def _caller(invite: IncomingRequest, *, trusted: bool) -> str:
     """The calling number: by RFC 3325 from whom it may be asserted. Raises SipError."""
     if trusted and (asserted := invite.header("p-asserted-identity")):
         with suppress(SipError):
@@ -358,7 +359,7 @@ def _caller(invite: Request, *, trusted: bool) -> str:
     return Address.of(invite.header("from")).user
 
 
-def _registered(request: Request) -> list[tuple[str, str]]:
+def _registered(request: IncomingRequest) -> list[tuple[str, str]]:
     """What a REGISTER leaves behind: its Contacts, for at most `REGISTERED_S`, but for those that it takes back."""
     left = []
     for contact in request.headers("contact"):

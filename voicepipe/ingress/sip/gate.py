@@ -17,7 +17,7 @@ from voicepipe.ingress.local import check_phones
 from voicepipe.ingress.sip.glance import Glance, username
 from voicepipe.ingress.sip.message import Address
 from voicepipe.ingress.sip.nonces import VALID_S, Nonces
-from voicepipe.ingress.sip.stack import Request
+from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.ingress.throttle import Throttle
 
 ALGORITHM = "MD5"
@@ -63,7 +63,7 @@ class Admitted:
         return f"trunk {self.trunk}" if self.trunk else f"user {self.user!r}" if self.user else "this machine"
 
 
-class Gate:
+class SipGate:
     """The rules of one PoP. Raises ConfigError: a user has no password, or as `check_phones`."""
 
     def __init__(self, config: Config) -> None:
@@ -123,7 +123,7 @@ class Gate:
         """Their calls at a time."""
         return self._most.get(who) or math.inf
 
-    def admit(self, request: Request) -> Admitted:
+    def admit(self, request: IncomingRequest) -> Admitted:
         """Who sent it, which `screen` has let pass. Raises Unadmitted."""
         source = request.source[0]
         if self._open:
@@ -132,7 +132,7 @@ class Gate:
             return Admitted(trunk=trunk)
         return Admitted(user=self._authenticated(request))
 
-    def _authenticated(self, request: Request) -> str:
+    def _authenticated(self, request: IncomingRequest) -> str:
         source, now = request.source[0], time.monotonic()
         try:
             user = self._verified(SipAuthorization(request.header("authorization")), request, now)
@@ -148,7 +148,7 @@ class Gate:
             self._known.popitem(last=False)
         return user
 
-    def _verified(self, said: SipAuthorization, request: Request, now: float) -> str:
+    def _verified(self, said: SipAuthorization, request: IncomingRequest, now: float) -> str:
         """Whose answer to our challenge it is. Raises Unadmitted."""
         source = request.source[0]
         try:
@@ -191,7 +191,7 @@ def _guesser(source: str, user: str, known: bool) -> str:
     return f"{user!r} at {source}" if known else source
 
 
-def _response(said: SipAuthorization, password: str, request: Request) -> str:
+def _response(said: SipAuthorization, password: str, request: IncomingRequest) -> str:
     """The right one (RFC 2617), by what it says of itself. Raises what sippy does for what is not known."""
     if said.algorithm not in (None, ALGORITHM) or said.qop not in (None, "auth", "auth-int"):
         raise ValueError("another algorithm, or another qop")

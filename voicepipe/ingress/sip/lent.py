@@ -24,8 +24,8 @@ class Awaited(Protocol):
     """A call."""
 
     @property
-    def settled(self) -> bool:
-        """Its answer was acknowledged, or never will be."""
+    def awaits_ack(self) -> bool:
+        """Its answer is not acknowledged yet, and may be."""
 
 
 T = TypeVar("T", bound=Awaited)
@@ -48,7 +48,7 @@ class Lent(Generic[T]):
         """What is left of `UNHEARD`."""
 
     def lend(self, call: T, who: Admitted, now: float) -> None:
-        """`who` has it until it is settled, or `end`."""
+        """`who` has it until it `awaits_ack` no more, or `end`."""
         self._lent[call] = who, now
 
     def acknowledged(self, call: T, now: float) -> None:
@@ -76,19 +76,19 @@ class Lent(Generic[T]):
     def in_the_way(self, who: Admitted, now: float, busy: SipRefusal | None = None, held: int = 0) -> T | None:
         """The call that has to end before `who` gets another place; None: there is room. Raises SipRefusal.
 
-        `busy`: they have all calls that they may have, which are `held`, and are told so. Where most of these are not
+        `busy`: they have all calls that they may have, which are `calls`, and are told so. Where most of these are not
         acknowledged, somebody forges their address, and one of them gives way. Otherwise it may be that of a caller
         who lost a packet, and gives way once it is `overdue`."""
-        self._lent = {call: lent for call, lent in self._lent.items() if not call.settled}
+        self._lent = {call: lent for call, lent in self._lent.items() if call.awaits_ack}
         if len(self._lent) < self._most and not busy:
             return None
-        count = Counter(holder for holder, _ in self._lent.values())
-        if busy and 2 * count[who] <= held:
+        count = Counter(borrower for borrower, _ in self._lent.values())
+        if busy and 2 * count[who] <= calls:
             if late := self.overdue(who, now, lambda call: self._lent[call][0] == who):
                 return late
             raise busy
-        worst = who if busy else max(count, key=lambda holder: (count[holder], holder == who))
-        call, since = next((call, since) for call, (holder, since) in self._lent.items() if holder == worst)
+        worst = who if busy else max(count, key=lambda borrower: (count[borrower], borrower == who))
+        call, since = next((call, since) for call, (borrower, since) in self._lent.items() if borrower == worst)
         if worst == who and now - since < self._patience_s(who):
             why = f"{who} has {count[who]} calls whose answers it has not acknowledged yet"
             raise busy or SipRefusal(503, "Service Unavailable", why, (("Retry-After", WAIT_S),), "too_many_requests")
@@ -99,11 +99,11 @@ class Lent(Generic[T]):
         `most` are left to lend; None: nobody gives way. `helps`: whether the end of a call makes room.
 
         Nobody does who may have lost one packet. Whoever left many unacknowledged lately gives way as at the limit."""
-        for call, (holder, since) in self._lent.items():
+        for call, (borrower, since) in self._lent.items():
             patience_s = self._ring_s + UNHEARD_S
-            if holder in self._unheard and not self._unheard[holder].has(now):
-                patience_s = self._patience_s(who) if holder == who else 0.0
-            if now - since >= patience_s and not call.settled and helps(call):
+            if borrower in self._unheard and not self._unheard[borrower].has(now):
+                patience_s = self._patience_s(who) if borrower == who else 0.0
+            if now - since >= patience_s and call.awaits_ack and helps(call):
                 return call
         return None
 

@@ -49,7 +49,7 @@ class Address:
         raise SipError(f"{text[:80]!r} has characters that are in no SIP address")
 
 
-class Message:
+class SipMessage:
     """One message. `raw` is sippy's."""
 
     def __init__(self, raw: Any) -> None:
@@ -114,7 +114,7 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in text[:200])
 
 
-class Response(Message):
+class IncomingResponse(SipMessage):
     """An answer to a request of ours."""
 
     def __init__(self, raw: Any, code: int, reason: str) -> None:

@@ -18,7 +18,7 @@ from sippy.Time.MonoTime import MonoTime
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.sip import stateless
 from voicepipe.ingress.sip.glance import Glance, glance
-from voicepipe.ingress.sip.message import Address, Message, Response
+from voicepipe.ingress.sip.message import Address, IncomingResponse, SipMessage
 from voicepipe.ingress.sip.names import Names
 from voicepipe.ingress.sip.stateless import DEFAULT_PORT
 from voicepipe.ingress.sip.transactions import Host, Transactions, UdpSocket, prepare
@@ -29,10 +29,10 @@ logger = logging.getLogger(__name__)
 _SHORTEST = 32
 """Bytes; what is shorter is a keep-alive (RFC 5626, 4.4.1)."""
 
-OnResponse = Callable[[Response], None]
+OnResponse = Callable[[IncomingResponse], None]
 
 
-class Request(Message):
+class IncomingRequest(SipMessage):
     """A request that came, and how it is answered."""
 
     def __init__(self, message: Any, transaction: Any, stack: "Stack") -> None:
@@ -58,7 +58,7 @@ class Request(Message):
         body: str = "",
         *,
         tag: str = "",
-        on_ack: Callable[[Message], None] | None = None,
+        on_ack: Callable[[SipMessage], None] | None = None,
         on_lost: Callable[[], None] | None = None,
         once: bool = False,
     ) -> None:
@@ -87,11 +87,11 @@ class Request(Message):
 
 
 class Stack:
-    """`on_request` gets every request that begins a transaction, on the event loop; ACKs come to `Request.respond`.
-    `on_message` gets every message before it is parsed, and has it `read` or not."""
+    """`on_request` gets every request that begins a transaction, on the event loop; ACKs come to
+    `IncomingRequest.respond`. `on_message` gets every message before it is parsed, and has it `read` or not."""
 
     def __init__(
-        self, host: str, port: int, public: str, on_request: Callable[[Request], None],
+        self, host: str, port: int, public: str, on_request: Callable[[IncomingRequest], None],
         on_message: Callable[[Glance, Host], None],
     ) -> None:  # fmt: skip
         self._bind = host, port
@@ -179,7 +179,7 @@ class Stack:
         return bool(self._transactions.expects(seen))
 
     def _requested(self, message: Any, transaction: Any) -> tuple[None, Callable[..., None], Callable[[], None] | None]:
-        request = Request(message, transaction, self)
+        request = IncomingRequest(message, transaction, self)
         try:
             self._on_request(request)
         except Exception:
@@ -191,9 +191,11 @@ class Stack:
                 raise
         return None, lambda *_: request.cancelled(), transaction.noack_cb
 
-    def respond(self, response: Any, transaction: Any, on_ack: Callable[[Message], None] | None, *, once: bool) -> None:
-        """As `Request.respond`."""
-        acknowledged = (lambda message: on_ack(Message(message))) if on_ack else None
+    def respond(
+        self, response: Any, transaction: Any, on_ack: Callable[[SipMessage], None] | None, *, once: bool
+    ) -> None:
+        """As `IncomingRequest.respond`."""
+        acknowledged = (lambda message: on_ack(SipMessage(message))) if on_ack else None
         self._transactions.sendResponse(response, transaction, ack_cb=acknowledged)
         if transaction.needack and response.getSCode()[0] >= 300:
             self._transactions.doubt("refused", transaction)
@@ -201,7 +203,7 @@ class Stack:
             self._transactions.not_again(transaction)
 
     def forget(self, transaction: Any) -> None:
-        """As `Request.forget`."""
+        """As `IncomingRequest.forget`."""
         self._transactions.forget(transaction)
 
     @staticmethod
@@ -235,6 +237,6 @@ class Stack:
         return SipRequest(f"{first}\r\n{line}{rest}Content-Length: 0\r\n\r\n")
 
 
-def _response(message: SipResponse) -> Response:
+def _response(message: SipResponse) -> IncomingResponse:
     code, reason = message.getSCode()
-    return Response(message, code, reason)
+    return IncomingResponse(message, code, reason)

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from voicepipe.ingress.sip.message import Message
+from voicepipe.ingress.sip.message import SipMessage
 
 LEAST_S = 90
 """RFC 4028, 4."""
@@ -30,7 +30,7 @@ class TooShort(ValueError):
     """422: the interval is below `LEAST_S`."""
 
 
-def negotiated(request: Message) -> SessionTimer | None:
+def negotiated(request: SipMessage) -> SessionTimer | None:
     """What an INVITE or UPDATE asks for. None: no timer, or one that we would have to refresh. Raises TooShort."""
     asked, _, params = request.header("session-expires").partition(";")
     if "timer" not in request.listed("supported") or not re.fullmatch(r"\s*[0-9]{1,9}\s*", asked):

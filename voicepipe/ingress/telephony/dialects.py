@@ -24,7 +24,7 @@ class BadMessage(ValueError):
     """A message that is not of the grammar; the text says what is wrong with it."""
 
 
-class Sound(NamedTuple):
+class SoundFormat(NamedTuple):
     """How samples travel in payloads."""
 
     encoding: Encoding
@@ -41,7 +41,7 @@ class Sound(NamedTuple):
         return pcm.astype("<i2").tobytes() if self.encoding == "l16" else g711.encode(self.encoding, pcm)
 
 
-class Start(NamedTuple):
+class StreamStart(NamedTuple):
     """The stream begins."""
 
     stream_id: str
@@ -50,11 +50,11 @@ class Start(NamedTuple):
     """Empty where the dialect leaves it to parameters."""
     called: str
     parameters: dict[str, str]
-    sound: Sound
+    sound: SoundFormat
     """In which the caller is sent to us."""
 
 
-class Media(NamedTuple):
+class StreamMedia(NamedTuple):
     """Some of the caller's sound; `chunk` counts from 1."""
 
     payload: bytes
@@ -83,7 +83,7 @@ class Trouble(NamedTuple):
     text: str
 
 
-Told = Start | Media | Key | Mark | Stop | Trouble
+Told = StreamStart | StreamMedia | Key | Mark | Stop | Trouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Dialect:
                 return Trouble(": ".join(filter(None, (_text(said, name) for name in ("code", "title", "detail")))))
         return None
 
-    def _start(self, message: dict[str, Any], start: dict[str, Any]) -> Start:
+    def _start(self, message: dict[str, Any], start: dict[str, Any]) -> StreamStart:
         form = _table(start, self.format)
         named = _text(form, "encoding")
         encoding = self.encodings.get(named.lower())
@@ -147,7 +147,9 @@ class Dialect:
         stream_id = _text(message, self.stream_id)
         if not call_id or not stream_id:
             raise BadMessage(f"has no {self.stream_id} or no {self.call_id}")
-        return Start(stream_id, call_id, _text(start, "from"), _text(start, "to"), parameters, Sound(encoding, rate))
+        return StreamStart(
+            stream_id, call_id, _text(start, "from"), _text(start, "to"), parameters, SoundFormat(encoding, rate)
+        )
 
     def media(self, stream_id: str, payload: bytes) -> bytes:
         """Sound for the caller."""
@@ -190,14 +192,14 @@ TELNYX = Dialect(
 )
 
 
-def _media(media: dict[str, Any]) -> Media | None:
+def _media(media: dict[str, Any]) -> StreamMedia | None:
     if _text(media, "track") not in ("", "inbound"):
         return None  # Our own sound, on streams of both tracks.
     try:
         payload = b64decode(_text(media, "payload"), validate=True)
     except (binascii.Error, ValueError):
         raise BadMessage("has a payload that is no base64") from None
-    return Media(payload, _number(media, "chunk"))
+    return StreamMedia(payload, _number(media, "chunk"))
 
 
 def _table(message: dict[str, Any], name: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ WEBHOOK_BYTES = 64 * 1024
 """Of a body; those of providers are under 8 kB. Whoever signs nothing has us read no more."""
 
 
-class Door:
+class TelephonyDoor:
     """`kind`: the provider."""
 
     def __init__(self, pop: PopApi, kind: Literal["twilio", "telnyx"]) -> None:

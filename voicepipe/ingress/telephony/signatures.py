@@ -98,7 +98,7 @@ def telnyx(key: Ed25519PublicKey, body: bytes, headers: Mapping[str, str], now: 
         raise Forbidden(f"its {TELNYX_HEADER} does not fit: telnyx.public_key is another account's") from None
 
 
-class Tokens(Generic[T]):
+class OneTimeTokens(Generic[T]):
     """Secrets that each open one thing once, for a short time."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

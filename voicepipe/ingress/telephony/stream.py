@@ -18,12 +18,12 @@ from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.phone import placed
 from voicepipe.ingress.scope import take_visit
-from voicepipe.ingress.telephony.dialects import Dialect, Key, Mark, Media, Sound, Start, Stop
-from voicepipe.ingress.telephony.door import Door
-from voicepipe.ingress.telephony.line import StreamLine
+from voicepipe.ingress.telephony.dialects import Dialect, Key, Mark, SoundFormat, Stop, StreamMedia, StreamStart
+from voicepipe.ingress.telephony.door import TelephonyDoor
 from voicepipe.ingress.telephony.reorder import Reorder
 from voicepipe.ingress.telephony.signatures import Forbidden
-from voicepipe.ingress.telephony.wire import Wire
+from voicepipe.ingress.telephony.stream_line import StreamLine
+from voicepipe.ingress.telephony.wire import StreamWire
 from voicepipe.ingress.visits import Visit
 from voicepipe.tasks import TaskGroup
 
@@ -53,14 +53,14 @@ class Provider(Protocol):
     def check(self, socket: WebSocket) -> str:
         """The call whose stream this may be; empty: any. Raises Forbidden."""
 
-    def admit(self, start: Start, expected: str) -> Arrival:
+    def admit(self, start: StreamStart, expected: str) -> Arrival:
         """The call of a stream that begins with this; `expected` is what `check` has said. Raises Forbidden: we
         have not asked for this stream."""
 
-    def sound(self, start: Start) -> Sound:
+    def sound(self, start: StreamStart) -> SoundFormat:
         """In which we speak."""
 
-    async def transfer(self, start: Start, target: str, ring_s: int) -> None:
+    async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
         """As `Line.transfer`; it may ring for so long."""
 
     async def ended(self, call_id: str, reason: str) -> None:
@@ -70,7 +70,7 @@ class Provider(Protocol):
 class Streams:
     """The media WebSocket of one provider."""
 
-    def __init__(self, pop: PopApi, calls: Calls, provider: Provider, door: Door) -> None:
+    def __init__(self, pop: PopApi, calls: Calls, provider: Provider, door: TelephonyDoor) -> None:
         self._pop = pop
         self._calls = calls
         self._provider = provider
@@ -143,7 +143,7 @@ class Streams:
             async with asyncio.timeout(call.limits.idle_ms / 1000):
                 said = await wire.next()
             match said:
-                case Media(payload, chunk), arrived:
+                case StreamMedia(payload, chunk), arrived:
                     piece = payload, arrived
                     for one in in_order(chunk, piece) if in_order else [piece]:
                         await line.hear(*one)
@@ -157,6 +157,6 @@ class Streams:
 
         try:
             while not stops:
-                await wire.share.spend(heed(), wire.held_up)
+                await wire.share.spend(heed(), wire.slowed)
         except TimeoutError:
             call.end("idle")

@@ -41,7 +41,7 @@ VOICE, STREAM = "/telnyx/voice", "/telnyx/stream"
 ANSWER_S = 60.0
 """Between our order to answer a call and the word that it is answered."""
 CAUSES = {"busy": "USER_BUSY", "rejected": "CALL_REJECTED"}
-SOUNDS = {"PCMU": Sound("pcmu", 8000), "PCMA": Sound("pcma", 8000), "L16": Sound("l16", 16_000)}
+SOUNDS = {"PCMU": SoundFormat("pcmu", 8000), "PCMA": SoundFormat("pcma", 8000), "L16": SoundFormat("l16", 16_000)}
 
 
 class Payload(msgspec.Struct, frozen=True):
@@ -82,10 +82,10 @@ class Telnyx:
     def __init__(self, pop: PopApi, calls: Calls, api: TelnyxApi) -> None:
         self._key = Ed25519PublicKey.from_public_bytes(b64decode(pop.config.telnyx.public_key))
         self._pop = pop
-        self._door = Door(pop, self.dialect.kind)
+        self._door = TelephonyDoor(pop, self.dialect.kind)
         self._streams = Streams(pop, calls, self, self._door)
         self._api, self._hangups = api, HangUps(api)
-        self._tokens = Tokens[str](time.monotonic)
+        self._tokens = OneTimeTokens[str](time.monotonic)
         self._ringing: dict[str, _Ringing] = {}
         self._boot = Boot(pop.config, calls.boot)
         self._legs = Legs(self._boot.mark)
@@ -206,17 +206,17 @@ class Telnyx:
     def check(self, socket: WebSocket) -> str:
         return self._tokens.take(socket.headers.get(signatures.TELNYX_TOKEN, ""))
 
-    def admit(self, start: Start, expected: str) -> Arrival:
+    def admit(self, start: StreamStart, expected: str) -> Arrival:
         if start.call_id != expected:
             raise Forbidden("it is of another call than its token")
         rest = dict(start.parameters)
         agent = rest.pop("agent", "")
         return Arrival(Origin(start.caller, start.called, rest), agent)
 
-    def sound(self, start: Start) -> Sound:
+    def sound(self, start: StreamStart) -> SoundFormat:
         return SOUNDS[self._config.codec]
 
-    async def transfer(self, start: Start, target: str, ring_s: int) -> None:
+    async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
         """Returns once somebody has taken the call. Raises TransferFailed."""
         to, leg = number(target) or target, self._legs.begin(start.call_id)
         try:

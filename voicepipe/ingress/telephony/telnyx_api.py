@@ -31,7 +31,7 @@ class CommandFailed(VoicepipeError):
     """Telnyx has not done what it was told; the text says why."""
 
 
-class Problem(msgspec.Struct):
+class TelnyxProblem(msgspec.Struct):
     """One thing that went wrong."""
 
     code: str | int = ""
@@ -40,7 +40,7 @@ class Problem(msgspec.Struct):
 
 
 class _Problems(msgspec.Struct):
-    errors: list[Problem] = []
+    errors: list[TelnyxProblem] = []
 
 
 class _Cursors(msgspec.Struct):
@@ -128,7 +128,7 @@ def _page(body: bytes) -> _Page:
         raise CommandFailed(f"active_calls: Telnyx's list cannot be read ({error})") from error
 
 
-def problems(body: bytes) -> list[Problem]:
+def problems(body: bytes) -> list[TelnyxProblem]:
     """What went wrong, by an answer in JSON."""
     try:
         return decode(body, _Problems).errors
@@ -136,7 +136,7 @@ def problems(body: bytes) -> list[Problem]:
         return []
 
 
-def told(found: list[Problem], body: bytes) -> str:
+def told(found: list[TelnyxProblem], body: bytes) -> str:
     """What went wrong, on one line; the answer as it is where it names nothing."""
     named = [" ".join(filter(None, (problem.title, problem.detail))) for problem in found]
     said = "; ".join(filter(None, named)) or body.decode(errors="replace")

@@ -18,7 +18,7 @@ from voicepipe.ingress.telephony import signatures, twiml
 from voicepipe.ingress.telephony.dialects import TWILIO, Sound, Start
 from voicepipe.ingress.telephony.door import Door
 from voicepipe.ingress.telephony.latest_ids import LatestIds
-from voicepipe.ingress.telephony.signatures import Forbidden, Tokens
+from voicepipe.ingress.telephony.signatures import Forbidden, OneTimeTokens
 from voicepipe.ingress.telephony.stream import Arrival, Streams
 
 VOICE, STREAM, AFTER = "/twilio/voice", "/twilio/stream", "/twilio/after"
@@ -50,10 +50,10 @@ class Twilio:
 
     def __init__(self, pop: PopApi, calls: Calls, token: str) -> None:
         self._pop = pop
-        self._door = Door(pop, self.dialect.kind)
+        self._door = TelephonyDoor(pop, self.dialect.kind)
         self._streams = Streams(pop, calls, self, self._door)
         self._token = token
-        self._tokens = Tokens[_Expected](time.monotonic)
+        self._tokens = OneTimeTokens[_Expected](time.monotonic)
         self._transfers: dict[str, tuple[float, twiml.Target]] = {}
         """By call: until when it is remembered where it goes, and where."""
         self._dialled: dict[str, float] = {}
@@ -137,7 +137,7 @@ class Twilio:
         signatures.twilio(self._token, self._url(socket), (), socket.headers)
         return ""
 
-    def admit(self, start: Start, expected: str) -> Arrival:
+    def admit(self, start: StreamStart, expected: str) -> Arrival:
         rest = dict(start.parameters)
         caller, called, agent, token = (rest.pop(name, "") for name in ("from", "to", "agent", OURS))
         stream = _Expected(start.call_id, returned=False)
@@ -153,10 +153,10 @@ class Twilio:
         self._streamed_before.add(start.call_id)
         return Arrival(Origin(caller, called, rest), agent, stream.returned)
 
-    def sound(self, start: Start) -> Sound:
+    def sound(self, start: StreamStart) -> SoundFormat:
         return start.sound
 
-    async def transfer(self, start: Start, target: str, ring_s: int) -> None:
+    async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
         """Remember where the call goes: Twilio asks once the stream has ended, and again if nobody took it.
 
         Raises TransferFailed.

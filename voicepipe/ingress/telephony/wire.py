@@ -20,7 +20,7 @@ MOST_BAD = 10
 told."""
 
 
-class Wire:
+class StreamWire:
     """An accepted socket. Exactly one stream begins on it."""
 
     def __init__(self, socket: WebSocket, dialect: Dialect, limits: LimitsConfig) -> None:
@@ -34,7 +34,7 @@ class Wire:
         self.share = Share(limits.client_percent)
         """Of the loop's time, for what is made of its messages."""
 
-    async def start(self) -> Start | None:
+    async def start(self) -> StreamStart | None:
         """What the stream begins with. None: it does not begin, and the log says why."""
         try:
             async with asyncio.timeout(START_S):
@@ -42,7 +42,7 @@ class Wire:
         except TimeoutError:
             logger.warning("%s: a stream did not begin within %g s", self._dialect.kind, START_S)
             return None
-        return said[0] if said and isinstance(said[0], Start) else None
+        return said[0] if said and isinstance(said[0], StreamStart) else None
 
     async def next(self) -> tuple[Told, float] | None:
         """What is said next, and the monotonic second at which it reached the socket. None: there is nothing more."""
@@ -58,7 +58,7 @@ class Wire:
             except BadMessage as error:
                 self._bad += 1
                 logger.warning("%s: a message of stream %.80r %s", self._dialect.kind, self._stream_id, error)
-            await self.share.rest(self.held_up)
+            await self.share.rest(self.slowed)
         logger.warning(
             "%s: stream %.80r is given up after %d such messages", self._dialect.kind, self._stream_id, MOST_BAD
         )
@@ -73,7 +73,7 @@ class Wire:
         if isinstance(told, Trouble):
             self._tell_trouble(told)
             return None
-        if isinstance(told, Start):
+        if isinstance(told, StreamStart):
             if self._stream_id:
                 raise BadMessage("starts it a second time")
             self._stream_id = told.stream_id

@@ -43,7 +43,7 @@ class ChannelClient:
             self._channel.set_result(channel)
 
     def _message(self, message: str | bytes) -> None:
-        self._sctp.hold(message)
+        self._sctp.reserve(message)
         self._asked.put_nowait((message, time.monotonic()))
 
     def _overlong(self) -> None:

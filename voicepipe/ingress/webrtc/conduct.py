@@ -55,7 +55,7 @@ _TOLD = {
 }  # fmt: skip
 
 
-class Verdict(NamedTuple):
+class ConductVerdict(NamedTuple):
     """What is to be told now, as (what was dropped, the error), and whether the call is to be ended."""
 
     told: list[tuple[str, WireError]]
@@ -71,7 +71,7 @@ class Conduct:
         self._in_a_row = dict.fromkeys(Drops._fields, 0)
         self._told_at = dict.fromkeys(Drops._fields, float("-inf"))
 
-    def look(self, drops: Drops, placed: int | None, now: float) -> Verdict:
+    def look(self, drops: Drops, placed: int | None, now: float) -> ConductVerdict:
         """`drops`: since the call began; `placed`: anything that changes when SCTP has taken a chunk in turn; `now`:
         monotonic seconds."""
         stuck, self._placed = placed == self._placed, placed
@@ -84,4 +84,4 @@ class Conduct:
                 told.append((what, _TOLD[what]))
         self._before = drops
         useless = max(self._in_a_row["lies"], self._in_a_row["unplaced"])
-        return Verdict(told, useless * LOOK_S >= END_S)
+        return ConductVerdict(told, useless * LOOK_S >= END_S)

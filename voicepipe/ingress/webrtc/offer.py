@@ -22,7 +22,7 @@ PIECE_BYTES = 16 * 1024
 """Of a form, at a time."""
 
 
-class Offer(NamedTuple):
+class WebRtcOffer(NamedTuple):
     """What a caller sends."""
 
     sdp: str
@@ -30,11 +30,11 @@ class Offer(NamedTuple):
     """What of the session they ask for."""
 
 
-async def read(headers: Headers, sent: bytes, most: int) -> Offer:
+async def read(headers: Headers, sent: bytes, most: int) -> WebRtcOffer:
     """The offer, with a session of `most` bytes at most. Raises WireError."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == SDP:
-        return Offer(sent.decode(errors="replace"), {})
+        return WebRtcOffer(sent.decode(errors="replace"), {})
     if kind != "multipart/form-data":
         raise WireError("invalid_value", f"Send the offer as {SDP}, or as multipart/form-data with the parts sdp and "
                         "session.", "content-type")  # fmt: skip
@@ -51,7 +51,7 @@ async def read(headers: Headers, sent: bytes, most: int) -> Offer:
         too_long = f"The part 'session' is over {most} bytes, the most that is taken: shorten it."
         raise WireError("invalid_value", too_long, "session")
     try:
-        return Offer(parts["sdp"], decode(session, dict[str, Any]))
+        return WebRtcOffer(parts["sdp"], decode(session, dict[str, Any]))
     except msgspec.DecodeError as error:
         raise WireError("invalid_json", f"The part 'session' is no JSON object: {error}.", "session") from None
 

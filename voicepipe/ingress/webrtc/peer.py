@@ -31,7 +31,7 @@ class WebRtcCall:
 
     def __init__(
         self,
-        offer: sdp.Description,
+        offer: sdp.WebRtcDescription,
         network: Network,
         seat: Seat,
         session: Session,

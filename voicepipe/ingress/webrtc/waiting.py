@@ -22,7 +22,7 @@ class Waiting:
 
     def __init__(self, config: Config) -> None:
         self._most = max(LEAST, config.pop.slots // 2) if config.is_shared else config.pop.slots
-        self._held: Counter[tuple[str, str]] = Counter()
+        self._waiting: Counter[tuple[str, str]] = Counter()
         """By tenant, by tenant and `ek_` key, and of all its `ek_` keys ("ek_")."""
 
     @contextmanager
@@ -34,16 +34,16 @@ class Waiting:
             self._check((name, "ek_"), max(LEAST, most // 2), "ek_ keys")
             of_key = max(LEAST_OF_KEY, most // OF_KEY)
             self._check((name, who.secret), max(1, min(of_key, most - 1)), "this ek_ key")  # One is left to others.
-        held = {(name, ""), (name, who.secret), *([(name, "ek_")] if who.secret else [])}
-        self._held.update(held)
+        counted = {(name, ""), (name, who.secret), *([(name, "ek_")] if who.secret else [])}
+        self._waiting.update(counted)
         try:
             yield
         finally:
-            self._held.subtract(held)
-            self._held += Counter()  # What is down to nothing is forgotten: keys come and go.
+            self._waiting.subtract(counted)
+            self._waiting += Counter()  # What is down to nothing is forgotten: keys come and go.
 
     def _check(self, of: tuple[str, str], most: int, whose: str) -> None:
-        if self._held[of] >= most:
+        if self._waiting[of] >= most:
             raise TenantFull(
                 f"{most} calls of {whose} wait for their callers to connect; let these do so, or hang them up, and try "
                 "again."

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from voicepipe.bench.engines.readings import BATCH
-from voicepipe.bench.engines.standins.device import Device, Lane, Recorded
+from voicepipe.bench.engines.standins.device import CudaLane, Device, Recorded
 from voicepipe.bench.engines.standins.whisper import PROMPT, RATE, Mel, Whisper
 from voicepipe.sizing.shapes import AsrShape
 
@@ -34,7 +34,7 @@ class TorchAsr:
             self._heard[:batch].copy_(self._sound[:batch], non_blocking=True)
             passes[batch]().tolist()
 
-    def _recorded(self, lane: Lane) -> dict[int, Recorded]:
+    def _recorded(self, lane: CudaLane) -> dict[int, Recorded]:
         sizes = [2**n for n in range(BATCH.bit_length())]
         return {batch: Recorded(partial(self._pass, batch), lane) for batch in sizes}
 

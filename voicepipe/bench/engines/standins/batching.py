@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from voicepipe.bench.engines.load import CACHED_TOKENS, TRAFFIC
-from voicepipe.bench.engines.standins.device import Device, Lane, Recorded
+from voicepipe.bench.engines.standins.device import CudaLane, Device, Recorded
 from voicepipe.bench.engines.standins.llama import Cache, Llama
 from voicepipe.sizing.shapes import LlmShape
 
@@ -25,7 +25,7 @@ class Batch:
     the others turn in place. To be used by one thread."""
 
     def __init__(self, shape: LlmShape, slots: int, device: Device, length: int = LENGTH) -> None:
-        self.lane: Lane = device.lane(urgent=True)
+        self.lane: CudaLane = device.lane(urgent=True)
         self.slots = slots
         self.model: Llama = device.make(lambda: Llama(shape), device.bf16)
         self.cache = Cache(shape, slots, length, self.model.embed.weight)

@@ -73,11 +73,11 @@ class Device:
                 weights.normal_(std=0.02, generator=generator)
         return module
 
-    def lane(self, *, urgent: bool) -> "Lane":
-        return Lane(self, urgent)
+    def lane(self, *, urgent: bool) -> "CudaLane":
+        return CudaLane(self, urgent)
 
 
-class Lane:
+class CudaLane:
     """A CUDA stream of one thread's, with the memory that its recordings share; nothing on a CPU.
 
     Of an urgent stream and another one that both have work, the GPU begins with the urgent one's blocks; what runs is
@@ -97,7 +97,7 @@ class Lane:
 class Recorded:
     """A CUDA graph; on a CPU the function itself. `work` takes and leaves its tensors where they are."""
 
-    def __init__(self, work: Callable[[], Tensor], lane: Lane) -> None:
+    def __init__(self, work: Callable[[], Tensor], lane: CudaLane) -> None:
         self._work, self._lane = work, lane
         self._output = torch.empty(0)
         self._graph = self._record() if lane.stream else None

@@ -57,7 +57,7 @@ class Context:
         return found[0], found[1]
 
 
-class Attention(nn.Module):
+class LlamaAttention(nn.Module):
     def __init__(self, shape: LlmShape, layer: int) -> None:
         super().__init__()
         self.shape, self.layer = shape, layer
@@ -90,7 +90,7 @@ class Layer(nn.Module):
     def __init__(self, shape: LlmShape, layer: int) -> None:
         super().__init__()
         self.attention_norm = nn.RMSNorm(shape.dim, EPS)
-        self.attention = Attention(shape, layer)
+        self.attention = LlamaAttention(shape, layer)
         self.mlp_norm = nn.RMSNorm(shape.dim, EPS)
         self.gate_up = nn.Linear(shape.dim, 2 * shape.ffn, bias=False)
         self.down = nn.Linear(shape.ffn, shape.dim, bias=False)

@@ -21,7 +21,7 @@ PROMPT = 4
 """Tokens before the first word: start, language, task, no times."""
 
 
-class Attention(nn.Module):
+class WhisperAttention(nn.Module):
     def __init__(self, dim: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
@@ -48,7 +48,7 @@ class Mlp(nn.Sequential):
 class EncoderLayer(nn.Module):
     def __init__(self, dim: int, heads: int) -> None:
         super().__init__()
-        self.attention, self.attention_norm = Attention(dim, heads), nn.LayerNorm(dim)
+        self.attention, self.attention_norm = WhisperAttention(dim, heads), nn.LayerNorm(dim)
         self.mlp, self.mlp_norm = Mlp(dim), nn.LayerNorm(dim)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -57,7 +57,7 @@ class EncoderLayer(nn.Module):
         return x + self.mlp(self.mlp_norm(x))
 
 
-class Encoder(nn.Module):
+class WhisperEncoder(nn.Module):
     """Mel frames [B, mels, 2 * n] -> [B, n, dim]; n may be less than the 1500 positions of 30 s."""
 
     def __init__(self, shape: AsrShape) -> None:
@@ -81,8 +81,8 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, dim: int, heads: int) -> None:
         super().__init__()
-        self.attention, self.attention_norm = Attention(dim, heads), nn.LayerNorm(dim)
-        self.cross, self.cross_norm = Attention(dim, heads), nn.LayerNorm(dim)
+        self.attention, self.attention_norm = WhisperAttention(dim, heads), nn.LayerNorm(dim)
+        self.cross, self.cross_norm = WhisperAttention(dim, heads), nn.LayerNorm(dim)
         self.mlp, self.mlp_norm = Mlp(dim), nn.LayerNorm(dim)
 
     def forward(self, x: Tensor, sound: tuple[Tensor, Tensor], past: list[Tensor]) -> Tensor:
@@ -94,7 +94,7 @@ class DecoderLayer(nn.Module):
         return x + self.mlp(self.mlp_norm(x))
 
 
-class Decoder(nn.Module):
+class WhisperDecoder(nn.Module):
     def __init__(self, shape: AsrShape) -> None:
         super().__init__()
         self.embed = nn.Embedding(shape.vocab, shape.dim)
@@ -119,7 +119,7 @@ class Decoder(nn.Module):
 class Whisper(nn.Module):
     def __init__(self, shape: AsrShape) -> None:
         super().__init__()
-        self.encoder, self.decoder = Encoder(shape), Decoder(shape)
+        self.encoder, self.decoder = WhisperEncoder(shape), WhisperDecoder(shape)
 
     def read(self, mel: Tensor, prompt: Tensor, count: int) -> Tensor:
         """mel [B, mels, frames] and prompt int64[B, n] -> `count` tokens each, the likeliest: int64[B, count]."""

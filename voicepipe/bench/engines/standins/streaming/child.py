@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from voicepipe.bench.engines.standins.device import Device
-from voicepipe.bench.engines.standins.streaming.language import Language, Replies
+from voicepipe.bench.engines.standins.streaming.language import LanguageLoad, Replies
 from voicepipe.environment import put_variable
 
 READY, STOP = "ready", "stop"
@@ -22,7 +22,7 @@ def serve(commands: Connection, tiny: bool, share: int) -> None:
             put_variable("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", str(share))  # read when CUDA starts
         torch.set_num_threads(1)
         device = Device("cpu" if tiny else "auto")
-        language = Language(device, tiny)
+        language = LanguageLoad(device, tiny)
         commands.send((READY, device.unrecorded))
         while True:
             command = commands.recv()
@@ -37,8 +37,8 @@ def serve(commands: Connection, tiny: bool, share: int) -> None:
         os._exit(1)
 
 
-class Child:
-    """As `Language` is; it builds its model while others go on."""
+class LanguageChild:
+    """As `LanguageLoad` is; it builds its model while others go on."""
 
     def __init__(self, tiny: bool, share: int = 100) -> None:
         """`share`: of the GPU in percent, at most, where CUDA MPS runs."""

@@ -12,7 +12,7 @@ import torch
 from voicepipe.bench.engines.load import TRAFFIC
 from voicepipe.bench.engines.shapes import TINY_LLM
 from voicepipe.bench.engines.standins.batching import PREFILLS, Batch
-from voicepipe.bench.engines.standins.device import Device, Lane
+from voicepipe.bench.engines.standins.device import CudaLane, Device
 from voicepipe.sizing.shapes import LLMS
 
 MODEL = "llama-3.1-8b"
@@ -23,7 +23,7 @@ SLOTS = 32
 class Yielding(Device):
     """Everything on it goes behind what is urgent."""
 
-    def lane(self, *, urgent: bool) -> Lane:
+    def lane(self, *, urgent: bool) -> CudaLane:
         return super().lane(urgent=False)
 
 
@@ -38,7 +38,7 @@ class Replies:
     """Replies of each decoding step."""
 
 
-class Language:
+class LanguageLoad:
     """`start` and `stop` a load; nothing runs in between."""
 
     def __init__(self, device: Device, tiny: bool) -> None:

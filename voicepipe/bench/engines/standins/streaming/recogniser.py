@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from voicepipe.bench.engines.standins.device import Device, Lane, Recorded
+from voicepipe.bench.engines.standins.device import CudaLane, Device, Recorded
 from voicepipe.bench.engines.standins.streaming.model import FRAMES, MELS, left, positions, tune
 from voicepipe.bench.engines.standins.streaming.slots import Keys, Paddings, Slots
 
@@ -47,7 +47,7 @@ class Errors(logging.Handler):
         self.said.append(" ".join(record.getMessage().split())[:300])
 
 
-class Recogniser:
+class StandInRecogniser:
     """To be used by one thread at a time. Recordings are by lane, and by the size of the batch."""
 
     def __init__(self, model: Any, calls: int, spare: int, device: Device) -> None:
@@ -94,7 +94,7 @@ class Recogniser:
         self._sent_source[:size] = torch.tensor([row.source for row in rows] + fill)
         self._sent_target[:size] = torch.tensor([row.target for row in rows] + fill)
         self._sent_mel[:size] = self._sounds[which]
-        lane: Lane = self.lanes[urgent]
+        lane: CudaLane = self.lanes[urgent]
         with lane.entered():
             for there, here in (
                 (self._source, self._sent_source),

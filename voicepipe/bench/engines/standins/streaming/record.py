@@ -13,7 +13,7 @@ from rich.table import Table
 
 from voicepipe.bench.engines.standins.streaming.cases import Case
 from voicepipe.bench.engines.standins.streaming.language import Replies
-from voicepipe.bench.engines.standins.streaming.window import Seen
+from voicepipe.bench.engines.standins.streaming.window import WindowFigures
 
 COLUMNS = ("what", "language model", "calls", "mode", "switch ms", "step ms", "rows", "chunk ms", "settle ms",
            "settles", "clock late ms", "in time", "first token ms", "first phrase ms", "token ms", "rounds",
@@ -42,11 +42,11 @@ def short(found: dict[str, Any], *keys: str) -> str:
 
 
 @dataclass
-class Found:
+class CaseFigures:
     """Of one case."""
 
     case: Case
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[WindowFigures] = field(default_factory=list)
     """Of each round."""
     replies: list[Replies] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -92,10 +92,10 @@ class Record:
         self.about: dict[str, Any] = {"what": WHAT}
         self.steps: list[dict[str, Any]] = []
         """Of one size of batch each, back to back."""
-        self.found: dict[Case, Found] = {}
+        self.found: dict[Case, CaseFigures] = {}
 
-    def of(self, case: Case) -> Found:
-        return self.found.setdefault(case, Found(case))
+    def of(self, case: Case) -> CaseFigures:
+        return self.found.setdefault(case, CaseFigures(case))
 
     def write(self, **more: Any) -> None:
         with self._lock:

@@ -25,12 +25,12 @@ from voicepipe.bench.engines.standins.streaming.cases import (
     USUAL_MS,
     Case,
 )
-from voicepipe.bench.engines.standins.streaming.child import Child
-from voicepipe.bench.engines.standins.streaming.language import MODEL, Language, Replies, Yielding
+from voicepipe.bench.engines.standins.streaming.child import LanguageChild
+from voicepipe.bench.engines.standins.streaming.language import MODEL, LanguageLoad, Replies, Yielding
 from voicepipe.bench.engines.standins.streaming.model import build
-from voicepipe.bench.engines.standins.streaming.recogniser import SIZES, Errors, Recogniser, Row
+from voicepipe.bench.engines.standins.streaming.recogniser import SIZES, Errors, Row, StandInRecogniser
 from voicepipe.bench.engines.standins.streaming.record import COLUMNS, WHAT, Record, summary
-from voicepipe.bench.engines.standins.streaming.window import Load, seen
+from voicepipe.bench.engines.standins.streaming.window import WindowLoad, seen
 
 SPARE = 16
 """Settles at a time."""
@@ -54,7 +54,7 @@ class Run:
         self._cases = cases
         self._record, self._console = Record(out), Console(width=220, highlight=False)
         self._errors = Errors()
-        self._language: Language | Exception | None = None
+        self._language: LanguageLoad | Exception | None = None
         self._unrecorded: dict[str, str] = {}
         """What runs kernel by kernel though it should not, by where; "" is the recogniser."""
         self._thread = ThreadPoolExecutor(1, "recogniser")
@@ -63,7 +63,7 @@ class Run:
         watch.start()
         torch.set_num_threads(1)
         self._record.write(llm_share_percent=llm_share)
-        self._child = Child(tiny, llm_share)  # builds its model while we build ours
+        self._child = LanguageChild(tiny, llm_share)  # builds its model while we build ours
         self._device = Device("cpu" if tiny else "auto")
         torch.backends.cudnn.benchmark = False  # every size of batch in every thread would try out all kernels
         torch.backends.cuda.enable_cudnn_sdp(False)  # it would plan for every shape
@@ -110,14 +110,14 @@ class Run:
         sys.stdout.flush()
         os._exit(3)
 
-    def _made(self) -> Recogniser:
+    def _made(self) -> StandInRecogniser:
         """With its steps measured back to back on the way, plain and tuned, eager and recorded."""
         device = self._device
         self._record.write(versions=machine.versions(device), state_at_begin=machine.state(device))
         self._say(f"{self._record.about}")
         before = machine.memory(device)
         model = build(device, self._tiny)
-        recogniser = Recogniser(model, MOST_CALLS, SPARE, device)
+        recogniser = StandInRecogniser(model, MOST_CALLS, SPARE, device)
         recogniser.record(PLAIN, urgent=True)
         self._say(f"the recogniser is made; not recorded: {self._errors.said[-1:]}")
         self._steps(recogniser, "as published", PLAIN)
@@ -144,7 +144,7 @@ class Run:
         self._say(f"{slots.bytes_a_slot / 2**20:.2f} MiB a slot, finite: {finite}, {self._errors.said[-1:]}")
         return recogniser
 
-    def _steps(self, recogniser: Recogniser, which: str, sizes: "list[int] | tuple[int, ...]") -> None:
+    def _steps(self, recogniser: StandInRecogniser, which: str, sizes: "list[int] | tuple[int, ...]") -> None:
         for graph in (True, False):
             for size in sizes:
                 row = {"what": WHAT, "which": which, "mode": "graph" if graph else "eager", "rows": size}
@@ -160,7 +160,7 @@ class Run:
                 told = f"{times['p50']:.2f}/{times['p95']:.2f} ms" if times else each["error"]
                 self._say(f"{WHAT}, back to back, {which}, {each['mode']}, {each['rows']} rows: {told}")
 
-    def _timed(self, recogniser: Recogniser, size: int, graph: bool) -> list[float]:
+    def _timed(self, recogniser: StandInRecogniser, size: int, graph: bool) -> list[float]:
         """ms of each step."""
         rows, took = [Row(slot, slot, silent=False) for slot in range(size)], []
         for number in range(23 if graph else 10):
@@ -171,7 +171,7 @@ class Run:
         return took
 
     @staticmethod
-    def _warm(recogniser: Recogniser) -> None:
+    def _warm(recogniser: StandInRecogniser) -> None:
         """In the thread that will take the steps: libraries keep their choices by thread."""
         for size in SIZES:
             for _ in range(2):
@@ -204,9 +204,9 @@ class Run:
     def _measured(self, case: Case, number: int, window_s: float) -> None:
         """One round of a case. What goes wrong is in its row."""
         found = self._record.of(case)
-        load = Load(case.calls, case.graph, case.where != EQUAL, case.lead_s, window_s, 100 * number + case.calls)
+        load = WindowLoad(case.calls, case.graph, case.where != EQUAL, case.lead_s, window_s, 100 * number + case.calls)
         sys.setswitchinterval(case.switch_ms / 1000)
-        model: Language | Child | None = None
+        model: LanguageLoad | LanguageChild | None = None
         replies: Replies | None = None
         try:
             model = self._model(case)
@@ -230,7 +230,7 @@ class Run:
         self._record.write(seconds=round(self._past, 1))
         self._say(" | ".join(found.cells()))
 
-    def _model(self, case: Case) -> "Language | Child | None":
+    def _model(self, case: Case) -> "LanguageLoad | LanguageChild | None":
         """Raises what went wrong when it was made."""
         if case.where == ALONE:
             return None
@@ -239,7 +239,7 @@ class Run:
         if self._language is None:
             try:
                 device = Yielding("cpu" if self._tiny else "auto")
-                self._language = Language(device, self._tiny)
+                self._language = LanguageLoad(device, self._tiny)
                 if device.unrecorded:
                     why = f"{device.unrecorded} parts of the language model are eager: {self._errors.said[-1]}"
                     self._unrecorded |= {ONE: why, EQUAL: why}

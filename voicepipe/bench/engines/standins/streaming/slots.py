@@ -30,8 +30,8 @@ class Slots:
     @property
     def bytes_a_slot(self) -> int:
         tensors: tuple[Tensor, ...] = (self.kv, *self.convs.values(), self.said, self.hidden, self.cell)
-        held: int = sum(each.numel() * each.element_size() for each in tensors)
-        return held // self.slots
+        size: int = sum(each.numel() * each.element_size() for each in tensors)
+        return size // self.slots
 
 
 class Keys:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import uvloop
 
-from voicepipe.bench.engines.standins.streaming.recogniser import Recogniser
-from voicepipe.bench.engines.standins.streaming.worker import SETTLE_STEPS, Asked, Heard, Worker
+from voicepipe.bench.engines.standins.streaming.recogniser import StandInRecogniser
+from voicepipe.bench.engines.standins.streaming.worker import SETTLE_STEPS, AskedChunk, StreamingWorker, WorkerTimes
 
 TICK_S, CHUNK_S = 0.020, 0.160
 TURN_S = 6.0
@@ -22,7 +22,7 @@ figure. The language model gets turns at the true rate."""
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class WindowLoad:
     calls: int
     graph: bool
     urgent: bool
@@ -38,7 +38,7 @@ class Load:
 
 
 @dataclass(slots=True)
-class Seen:
+class WindowFigures:
     """Of one window, in ms."""
 
     step: list[float]
@@ -53,9 +53,9 @@ class Seen:
     undone: int
 
 
-def seen(load: Load, recogniser: Recogniser, thread: Executor) -> Seen:
+def seen(load: WindowLoad, recogniser: StandInRecogniser, thread: Executor) -> WindowFigures:
     """`thread` has one worker, and cuDNN has met every shape in it. Raises what torch raises."""
-    worker = Worker(recogniser, graph=load.graph, urgent=load.urgent)
+    worker = StreamingWorker(recogniser, graph=load.graph, urgent=load.urgent)
     begin = time.monotonic() + 0.05
     heard = thread.submit(worker.run)
     try:
@@ -66,18 +66,18 @@ def seen(load: Load, recogniser: Recogniser, thread: Executor) -> Seen:
     return _figures(load, begin, heard.result(timeout=30), late)
 
 
-async def _played(load: Load, begin: float, ask: Callable[[Asked], None]) -> list[tuple[float, float]]:
+async def _played(load: WindowLoad, begin: float, ask: Callable[[AskedChunk], None]) -> list[tuple[float, float]]:
     """Chunks and turns are timers of the loop; the clock is as `voicepipe.rtp.clock` keeps it."""
     rate = max(load.rate, LEAST_RATE)
     loop, rng = asyncio.get_running_loop(), random.Random(load.seed)
     end = begin + load.lead_s + load.window_s
 
     def chunk(call: int, due: float) -> None:
-        ask(Asked(call, due))
+        ask(AskedChunk(call, due))
         after(due + CHUNK_S, lambda: chunk(call, due + CHUNK_S))
 
     def turn(due: float) -> None:
-        ask(Asked(rng.randrange(load.calls), due, SETTLE_STEPS))
+        ask(AskedChunk(rng.randrange(load.calls), due, SETTLE_STEPS))
         following = due + rng.expovariate(rate)
         after(following, lambda: turn(following))
 
@@ -100,7 +100,7 @@ async def _played(load: Load, begin: float, ask: Callable[[Asked], None]) -> lis
     return late
 
 
-def _figures(load: Load, begin: float, heard: Heard, late: list[tuple[float, float]]) -> Seen:
+def _figures(load: WindowLoad, begin: float, heard: WorkerTimes, late: list[tuple[float, float]]) -> WindowFigures:
     start, end = begin + load.lead_s, begin + load.lead_s + load.window_s
     steps = [step for step in heard.steps if step[0] >= start]
     chunks = [chunk for chunk in heard.chunks if chunk[0] >= start]
@@ -112,7 +112,7 @@ def _figures(load: Load, begin: float, heard: Heard, late: list[tuple[float, flo
     for each in undone:
         had[each.call] += 1
         missed[each.call] += 1
-    return Seen(
+    return WindowFigures(
         step=[1000 * took for _, took, _ in steps],
         rows=[float(rows) for _, _, rows in steps],
         chunk=[1000 * took for _, _, took in chunks],

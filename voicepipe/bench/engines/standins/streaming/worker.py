@@ -5,14 +5,14 @@ from collections import deque
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
-from voicepipe.bench.engines.standins.streaming.recogniser import MOST, Recogniser, Row
+from voicepipe.bench.engines.standins.streaming.recogniser import MOST, Row, StandInRecogniser
 
 SETTLE_STEPS = 2
 """What is left of the chunk with silence behind it, then silence, in which the last words come out."""
 
 
 @dataclass(slots=True)
-class Asked:
+class AskedChunk:
     """A chunk of a call, whose sound is whole at the monotonic second `due`; or (`steps`) a settle."""
 
     call: int
@@ -23,7 +23,7 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Heard:
+class WorkerTimes:
     """Seconds are monotonic."""
 
     steps: list[tuple[float, float, int]] = field(default_factory=list)
@@ -32,22 +32,22 @@ class Heard:
     """When it was due, of which call, how long until its words were on the host."""
     settles: list[tuple[float, float]] = field(default_factory=list)
     """When it was asked for, how long until its words were on the host."""
-    undone: list[Asked] = field(default_factory=list)
+    undone: list[AskedChunk] = field(default_factory=list)
     """What was not begun when the window ended."""
 
 
-class Worker:
+class StreamingWorker:
     """`inbox`: None ends it."""
 
-    def __init__(self, recogniser: Recogniser, *, graph: bool, urgent: bool) -> None:
+    def __init__(self, recogniser: StandInRecogniser, *, graph: bool, urgent: bool) -> None:
         self._recogniser, self._graph, self._urgent = recogniser, graph, urgent
-        self.inbox: SimpleQueue[Asked | None] = SimpleQueue()
-        self._waiting: deque[Asked] = deque()
+        self.inbox: SimpleQueue[AskedChunk | None] = SimpleQueue()
+        self._waiting: deque[AskedChunk] = deque()
         self._spare = list(recogniser.spare)
 
-    def run(self) -> Heard:
+    def run(self) -> WorkerTimes:
         """Until the inbox says so. Raises what torch raises."""
-        heard = Heard()
+        heard = WorkerTimes()
         while self._taken():
             batch = self._batch()
             began = time.monotonic()
@@ -72,11 +72,11 @@ class Worker:
             self._waiting.append(asked)
             block = False
 
-    def _batch(self) -> list[Asked]:
+    def _batch(self) -> list[AskedChunk]:
         """In order, one thing of each call at a time: a settle reads what the chunk before it has left."""
-        batch: list[Asked] = []
+        batch: list[AskedChunk] = []
         busy: set[int] = set()
-        later: deque[Asked] = deque()
+        later: deque[AskedChunk] = deque()
         for each in self._waiting:
             begun = each.spare >= 0
             ready = begun or (each.call not in busy and (not each.steps or bool(self._spare)))
@@ -92,7 +92,7 @@ class Worker:
         self._waiting = later
         return batch
 
-    def _told(self, asked: Asked, now: float, heard: Heard) -> None:
+    def _told(self, asked: AskedChunk, now: float, heard: WorkerTimes) -> None:
         if not asked.steps:
             heard.chunks.append((asked.due, asked.call, now - asked.due))
             return
@@ -105,7 +105,7 @@ class Worker:
             heard.settles.append((asked.due, now - asked.due))
 
 
-def row(asked: Asked) -> Row:
+def row(asked: AskedChunk) -> Row:
     if not asked.steps:
         return Row(asked.call, asked.call, silent=False)
     return Row(asked.spare if asked.call < 0 else asked.call, asked.spare, silent=True)

@@ -1,4 +1,4 @@
-"""One phone call's media: what offers and answers settle, on a socket, an RTP stream and a line."""
+"""One phone call's media: what offers and answers agree on, on a socket, an RTP stream and a line."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -9,9 +9,9 @@ from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.line import NO_TRANSFER
 from voicepipe.rtp import sip_sdp
 from voicepipe.rtp.codec import CODECS, PCMU
+from voicepipe.rtp.rtp_session import Statistics
 from voicepipe.rtp.sdes import Crypto, Srtp, offered
 from voicepipe.rtp.sdp_text import SdpError
-from voicepipe.rtp.session import Statistics
 from voicepipe.rtp.udp import UdpMedia
 
 SDP = "application/sdp"
@@ -61,7 +61,7 @@ class SipMedia:
 
     @classmethod
     def opened(
-        cls, config: SipConfig, local: str, host: str, signalled: str, said: sip_sdp.Description | None
+        cls, config: SipConfig, local: str, host: str, signalled: str, said: sip_sdp.SipDescription | None
     ) -> tuple["SipMedia", str]:
         """Get ports on `host`, an address of this machine that the caller reaches as `local`. With our answer to what
         the INVITE's offer said, or our offer if it made none. Raises NoPort."""
@@ -100,16 +100,16 @@ class SipMedia:
         if self._offered and srtp is None:
             raise SdpError("The answer takes none of the keys that were offered.")
         self._signalled = signalled
-        self._settle(said, srtp)
+        self._agree(said, srtp)
 
-    def _answered(self, said: sip_sdp.Description) -> str:
+    def _answered(self, said: sip_sdp.SipDescription) -> str:
         srtp = Srtp.answering(said.crypto[0], self._srtp) if said.crypto else None
-        self._settle(said, srtp)
+        self._agree(said, srtp)
         # The same key may be offered under another tag, by which its answer is known (RFC 4568, 5.1.2).
         ours = replace(srtp.ours, tag=said.crypto[0].tag) if srtp else None
         return sip_sdp.answer(said, self._end, ours)
 
-    def _settle(self, said: sip_sdp.Description, srtp: Srtp | None) -> None:
+    def _agree(self, said: sip_sdp.SipDescription, srtp: Srtp | None) -> None:
         self._srtp = srtp
         self._udp.agree(said, self._signalled, srtp)
         self.line.change(said.codec, said.payload_type, said.keys)
@@ -135,7 +135,7 @@ class SipMedia:
         return f"{self._udp.invalid} datagrams refused, the last from {host}:{port}"
 
 
-def read_sdp(text: str, config: SipConfig) -> sip_sdp.Description:
+def read_sdp(text: str, config: SipConfig) -> sip_sdp.SipDescription:
     """What a far end's SDP says. Raises SdpError: it cannot be agreed to."""
     said = sip_sdp.read(text, config.codecs)
     if config.srtp == "required" and not said.crypto:

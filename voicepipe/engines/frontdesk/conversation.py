@@ -47,7 +47,7 @@ LEAVING = re.compile(r"\b(?:never mind|forget (?:it|about)|cancel|leave it|goodb
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class FrontdeskState:
     """Where a conversation stands."""
 
     task: str = ""
@@ -74,13 +74,13 @@ class State:
         """A question of the agent's waits for its answer."""
         return bool(self.asked) or self.confirming
 
-    def afresh(self, task: str = "") -> "State":
+    def afresh(self, task: str = "") -> "FrontdeskState":
         """The task is over, or another one begins."""
-        return State(task=task, last_reply=self.last_reply, calls=self.calls)
+        return FrontdeskState(task=task, last_reply=self.last_reply, calls=self.calls)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FrontdeskAnswer:
     """What to say, and what to do about it."""
 
     text: str = ""
@@ -94,7 +94,7 @@ class Answer:
     understood: bool = True
 
 
-class Dialogue:
+class FrontdeskDialogue:
     """The rules of one agent."""
 
     def __init__(self, agent: Agent) -> None:
@@ -111,7 +111,7 @@ class Dialogue:
             self._matches[text] = self._matcher.match(text)
         return self._matches[text]
 
-    def after(self, state: State, message: Message) -> State:
+    def after(self, state: FrontdeskState, message: Message) -> FrontdeskState:
         """Where the conversation stands after one more message."""
         if message.role == "user":
             return self.hear(state, as_digits(message.text))[0]
@@ -123,7 +123,7 @@ class Dialogue:
                 state = state.afresh()
         return self._said(state, message.text) if message.role == "assistant" and message.text else state
 
-    def hear(self, state: State, text: str) -> tuple[State, Answer]:
+    def hear(self, state: FrontdeskState, text: str) -> tuple[FrontdeskState, FrontdeskAnswer]:
         """The caller says `text`: the new state, and the answer."""
         text = text[:MAX_CHARS]
         if not words(text):
@@ -145,26 +145,26 @@ class Dialogue:
             return self._missed(state)
         return replace(state, misses=0), self._plain(state, intent)
 
-    def _begun(self, state: State, task: Intent, text: str) -> tuple[State, Answer]:
+    def _begun(self, state: FrontdeskState, task: Intent, text: str) -> tuple[FrontdeskState, FrontdeskAnswer]:
         """A task that needs details, some of which the caller may have said already."""
         fresh = state.afresh(task.name)
         return self._advance(replace(fresh, values=self._read(fresh, task, text)), task)
 
-    def told(self, state: State, result: Message) -> tuple[State, Answer]:
+    def told(self, state: FrontdeskState, result: Message) -> tuple[FrontdeskState, FrontdeskAnswer]:
         """A tool has answered: the new state, and what to say of it."""
         name, task = state.calls.get(result.call_id, ""), self.intents.get(state.task)
         if result.text.startswith("Error:"):
             said = self.agent.transfer_failed if name == TRANSFER_TOOL else self.agent.fallback
-            return state, Answer(said)
+            return state, FrontdeskAnswer(said)
         if not task or name not in (task.check, task.tool):
-            return state, Answer(self._of_result(name, result.text))
+            return state, FrontdeskAnswer(self._of_result(name, result.text))
         found = as_object(result.text)
         values = state.values | {slot: value for slot in task.slots if (value := detail(found.get(slot)))}
         if problem := text_of(found.get("problem")):
             return self._refused(replace(state, values=values), task, text_of(found.get("about")), problem)
         if name == task.check:
             return self._advance(replace(state, values=values), task)
-        return state, Answer(fill(task.reply, spoken(state.values) | {"result": readable(result.text)}))
+        return state, FrontdeskAnswer(fill(task.reply, spoken(state.values) | {"result": readable(result.text)}))
 
     def _of_result(self, name: str, result: str) -> str:
         """What is said of a tool of no task: an intent's reply with {result} in it, or the result alone."""
@@ -172,18 +172,22 @@ class Dialogue:
         said = readable(result)
         return fill(intent.reply, {"result": said}) if intent else said or self.agent.acknowledgement
 
-    def _refused(self, state: State, task: Intent, about: str, problem: str) -> tuple[State, Answer]:
+    def _refused(
+        self, state: FrontdeskState, task: Intent, about: str, problem: str
+    ) -> tuple[FrontdeskState, FrontdeskAnswer]:
         """A tool would not have it: that detail is asked for again; without one the task is over."""
         if about not in task.slots:
-            return state.afresh(), Answer(problem)
+            return state.afresh(), FrontdeskAnswer(problem)
         values = {slot: value for slot, value in state.values.items() if slot != about}
         # Not checked: the same once more is to be refused once more.
         again = replace(
             state, values=values, checked={}, asked=about, confirming=False, stopped=False, done=False, misses=0
         )
-        return again, Answer(f"{problem} {self._question(again, task)}")
+        return again, FrontdeskAnswer(f"{problem} {self._question(again, task)}")
 
-    def _in_task(self, state: State, task: Intent, text: str, match: Match) -> tuple[State, Answer]:
+    def _in_task(
+        self, state: FrontdeskState, task: Intent, text: str, match: Match
+    ) -> tuple[FrontdeskState, FrontdeskAnswer]:
         """An answer to the question, a detail that was not asked for, something else, or nothing."""
         said = " ".join(words(text))
         other = self.intents[match.name] if match.name != task.name else None
@@ -225,14 +229,16 @@ class Dialogue:
                 return self.intents[match.name]
         return None
 
-    def _details(self, state: State, task: Intent, text: str, match: Match) -> dict[str, str]:
+    def _details(self, state: FrontdeskState, task: Intent, text: str, match: Match) -> dict[str, str]:
         """The details of `task` in `text`: none if it surely is a question ("Do you have parking for two cars?")."""
         question = match.name != task.name and match.score >= SURE and not self.intents[match.name].slots
         if question and not (slots.is_phone(state.asked) or answers(text, self._question(state, task))):
             return {}
         return self._read(state, task, text)
 
-    def _aside(self, state: State, task: Intent, text: str, other: Intent, *, leaving: bool) -> tuple[State, Answer]:
+    def _aside(
+        self, state: FrontdeskState, task: Intent, text: str, other: Intent, *, leaving: bool
+    ) -> tuple[FrontdeskState, FrontdeskAnswer]:
         """In the middle of `task` something else is wanted: in its place, or as well."""
         if other.slots:
             return self._dropped(state) if leaving else self._begun(state, other, text)
@@ -246,7 +252,9 @@ class Dialogue:
         again = "" if answer.text == state.last_reply else f" {self._question(state, task)}"
         return replace(state, misses=0), replace(answer, text=answer.text + again, end_call=False)
 
-    def _to_a_person(self, state: State, task: Intent, answer: Answer) -> tuple[State, Answer]:
+    def _to_a_person(
+        self, state: FrontdeskState, task: Intent, answer: FrontdeskAnswer
+    ) -> tuple[FrontdeskState, FrontdeskAnswer]:
         """Who is put through answers no question any more, and the task is over once the tool is called. Where the call
         cannot be transferred the task goes on: `otherwise` asks again, and of a confirmation reads all again, since
         "Is that right?" alone would seem to be about that."""
@@ -254,19 +262,19 @@ class Dialogue:
         otherwise = fill(f"{answer.otherwise} {asking or task.denied}", spoken(state.values))
         return replace(state, asked="", confirming=False, misses=0), replace(answer, otherwise=otherwise)
 
-    def _dropped(self, state: State) -> tuple[State, Answer]:
-        return state.afresh(), Answer(self.agent.acknowledgement)
+    def _dropped(self, state: FrontdeskState) -> tuple[FrontdeskState, FrontdeskAnswer]:
+        return state.afresh(), FrontdeskAnswer(self.agent.acknowledgement)
 
-    def _denied(self, state: State, task: Intent, said: str) -> tuple[State, Answer]:
+    def _denied(self, state: FrontdeskState, task: Intent, said: str) -> tuple[FrontdeskState, FrontdeskAnswer]:
         """No: what is wrong is asked for again, if it is named."""
         if wrong := next((slot for slot in task.slots if slots.named(slot, said)), ""):
             kept = {slot: value for slot, value in state.values.items() if slot != wrong}
             return self._advance(replace(state, values=kept, confirming=False), task)
         if task.denied.rstrip().endswith("?"):
-            return replace(state, confirming=False, stopped=False, misses=0), Answer(task.denied)
-        return state.afresh(), Answer(task.denied)
+            return replace(state, confirming=False, stopped=False, misses=0), FrontdeskAnswer(task.denied)
+        return state.afresh(), FrontdeskAnswer(task.denied)
 
-    def _agreed(self, state: State, task: Intent, said: str, *, repeating: bool, other: bool) -> bool:
+    def _agreed(self, state: FrontdeskState, task: Intent, said: str, *, repeating: bool, other: bool) -> bool:
         """A yes and nothing else, or in the words of the task: "cancel it please"."""
         if agrees(said, repeating=repeating):
             return True
@@ -278,7 +286,7 @@ class Dialogue:
         own = what in ("it", "that") and not CORRECTION.search(said)
         return own and any(verb in words(example) for example in task.examples)
 
-    def _read(self, state: State, task: Intent, text: str) -> dict[str, str]:
+    def _read(self, state: FrontdeskState, task: Intent, text: str) -> dict[str, str]:
         """The details of `task` in `text`."""
         asked = state.asked
         found = {slot: slots.read(slot, text, slot == asked, state.values.get(slot, "")) for slot in task.slots}
@@ -295,9 +303,11 @@ class Dialogue:
             return strict
         return {slot: value for slot, value in found.items() if value}
 
-    def _advance(self, state: State, task: Intent, *, agreed: bool = False) -> tuple[State, Answer]:
+    def _advance(
+        self, state: FrontdeskState, task: Intent, *, agreed: bool = False
+    ) -> tuple[FrontdeskState, FrontdeskAnswer]:
         """Ask for the next detail, or whether all is right, or finish the task. What is due is checked before that is
-        said: `Answer.text` stands for a check that finds nothing wrong."""
+        said: `FrontdeskAnswer.text` stands for a check that finds nothing wrong."""
         missing = next((slot for slot in task.slots if slot not in state.values), "")
         if missing or (task.confirm and not agreed):
             again = bool(missing) and missing == state.asked
@@ -305,12 +315,12 @@ class Dialogue:
             text = self._question(asked, task) if again else fill(_asking(asked, task), spoken(state.values))
             due = self._due(task, state.values)
             if due and due != state.checked:
-                return replace(asked, checked=due), Answer(text, task.check, due)
-            return asked, Answer(text)
+                return replace(asked, checked=due), FrontdeskAnswer(text, task.check, due)
+            return asked, FrontdeskAnswer(text)
         done = replace(state, asked="", confirming=False, stopped=False, done=True, misses=0)
         text = fill(task.reply, spoken(state.values))
         values = self._taken(task.tool, task, state.values)
-        return done, Answer(text, task.tool, values, task.transfer, self.agent.cannot_transfer, task.end_call)
+        return done, FrontdeskAnswer(text, task.tool, values, task.transfer, self.agent.cannot_transfer, task.end_call)
 
     def _due(self, task: Intent, values: dict[str, str]) -> dict[str, str]:
         """What `check` is to be called with; nothing while it needs more."""
@@ -327,20 +337,20 @@ class Dialogue:
     def _schema(self, name: str) -> dict[str, Any]:
         return next((tool.parameters for tool in self.agent.tools if tool.name == name), {})
 
-    def _question(self, state: State, task: Intent) -> str:
+    def _question(self, state: FrontdeskState, task: Intent) -> str:
         """The open question, again: of "With pleasure. For how many?" the last sentence."""
         return re.split(r"(?<=[.!?])\s", fill(_asking(state, task), spoken(state.values)))[-1]
 
-    def _plain(self, state: State, intent: Intent) -> Answer:
+    def _plain(self, state: FrontdeskState, intent: Intent) -> FrontdeskAnswer:
         text = fill(intent.reply, {"last_reply": state.last_reply or self.agent.greeting})
-        return Answer(text, intent.tool, {}, intent.transfer, self.agent.cannot_transfer, intent.end_call)
+        return FrontdeskAnswer(text, intent.tool, {}, intent.transfer, self.agent.cannot_transfer, intent.end_call)
 
-    def _missed(self, state: State) -> tuple[State, Answer]:
+    def _missed(self, state: FrontdeskState) -> tuple[FrontdeskState, FrontdeskAnswer]:
         excuses = self.agent.not_understood or (self.agent.fallback,)
-        answer = Answer(excuses[state.misses % len(excuses)], understood=False)
+        answer = FrontdeskAnswer(excuses[state.misses % len(excuses)], understood=False)
         return replace(state, misses=state.misses + 1), answer
 
-    def _said(self, state: State, text: str) -> State:
+    def _said(self, state: FrontdeskState, text: str) -> FrontdeskState:
         """The assistant really said `text`: an open question in it is the one that the caller answers."""
         task = self.intents.get(state.task)
         if not task or state.done:
@@ -353,7 +363,7 @@ class Dialogue:
         return replace(state, asked=asked, confirming=confirming, last_reply=text)
 
 
-def _asking(state: State, task: Intent) -> str:
+def _asking(state: FrontdeskState, task: Intent) -> str:
     """The text of the open question; empty: there is none."""
     return task.slots[state.asked] if state.asked else task.confirm if state.confirming else ""
 

@@ -9,11 +9,11 @@ import numpy as np
 from voicepipe.audio import RATE, Pcm
 from voicepipe.rtp import rtcp
 from voicepipe.rtp.codec import COMFORT_NOISE, Codec
-from voicepipe.rtp.dtmf import KeyFormat, KeyReceiver
-from voicepipe.rtp.jitter import Counts, Heard, JitterBuffer, Lost, Piece, Silent
+from voicepipe.rtp.jitter import Counts, HeardPacket, JitterBuffer, Lost, Piece, Silent
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
 from voicepipe.rtp.reports import Reports
-from voicepipe.rtp.sender import RtpSender, Wire
+from voicepipe.rtp.rtp_sender import PacketWire, RtpSender
+from voicepipe.rtp.telephone_events import KeyFormat, KeyReceiver
 
 AHEAD_S = 5.0
 """Sound that is so far ahead of real time is dropped before it is decoded: what a network held up only catches up."""
@@ -60,7 +60,7 @@ class RtpSession:
         self,
         codec: Codec,
         payload_type: int,
-        wire: Wire,
+        wire: PacketWire,
         on_sound: Callable[[Pcm, float, bool], None] | None,
         clock: Callable[[], float] = time.monotonic,
         *,
@@ -156,16 +156,16 @@ class RtpSession:
             self._room -= 1
             pcm = self._sound(piece)
             self._heard_s += pcm.size / RATE
-            if isinstance(piece, Heard):
+            if isinstance(piece, HeardPacket):
                 self.on_sound(pcm, piece.arrived, False)
             else:
                 self.on_sound(pcm, now, True)
 
     def _sound(self, piece: Piece) -> Pcm:
-        samples = RATE // 50 if isinstance(piece, Heard) else piece.span * RATE // self.codec.clock
+        samples = RATE // 50 if isinstance(piece, HeardPacket) else piece.span * RATE // self.codec.clock
         try:
             match piece:
-                case Heard(packet=packet):
+                case HeardPacket(packet=packet):
                     return self._decode(packet.payload)
                 case Lost(following=bytes(following)):
                     return self._decode.recover(following, samples)

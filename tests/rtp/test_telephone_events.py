@@ -7,8 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.rtp.dtmf import ENDS, KEYS, LONGEST_S, PAUSE_S, WAITING, Event, KeyReceiver, KeySender
 from voicepipe.rtp.packet import PacketError, RtpPacket
+from voicepipe.rtp.telephone_events import (
+    ENDS,
+    KEYS,
+    LONGEST_S,
+    PAUSE_S,
+    WAITING,
+    KeyReceiver,
+    KeySender,
+    TelephoneEvent,
+)
 
 CLOCK, STEP = 8000, 160
 FIRST = 2**32 - 3 * STEP
@@ -40,7 +49,7 @@ def test_every_key_is_told_once() -> None:
 
 def test_a_key_is_one_event_that_grows_and_ends_three_times() -> None:
     told = packets("5", 160)
-    events = [Event.parse(packet.payload) for packet in told]
+    events = [TelephoneEvent.parse(packet.payload) for packet in told]
     assert {packet.timestamp for packet in told} == {FIRST}
     assert [packet.marker for packet in told] == [True] + [False] * (len(told) - 1)
     assert [event.duration for event in events] == [STEP * n for n in (*range(1, 9), 8, 8)]
@@ -50,7 +59,7 @@ def test_a_key_is_one_event_that_grows_and_ends_three_times() -> None:
 
 def test_durations_count_in_a_clock_of_their_own_and_timestamps_in_the_streams() -> None:
     told = packets("55", 160, 48_000, 8000)
-    first = [Event.parse(packet.payload) for packet in told if packet.timestamp == FIRST]
+    first = [TelephoneEvent.parse(packet.payload) for packet in told if packet.timestamp == FIRST]
     assert [event.duration for event in first] == [160 * n for n in (*range(1, 9), 8, 8)]
     assert (told[-1].timestamp - FIRST) % 2**32 >= (0.16 + PAUSE_S) * 48_000
     assert heard(told) == "55"
@@ -88,12 +97,12 @@ def test_packets_that_come_late_tell_no_key_again() -> None:
 
 
 def test_a_key_that_is_held_for_longer_than_the_duration_can_say_is_one() -> None:
-    ends = [RtpPacket(101, n, n * 0xFFFF, 7, bytes(Event(3, n == 2, 0xFFFF))) for n in range(3)]
+    ends = [RtpPacket(101, n, n * 0xFFFF, 7, bytes(TelephoneEvent(3, n == 2, 0xFFFF))) for n in range(3)]
     assert heard(ends) == "3"
 
 
 def test_other_events_are_no_keys() -> None:
-    flash = [RtpPacket(101, n, n * 800, 7, bytes(Event(16 + n, True, 800))) for n in range(100)]
+    flash = [RtpPacket(101, n, n * 800, 7, bytes(TelephoneEvent(16 + n, True, 800))) for n in range(100)]
     assert heard(flash) == ""
 
 
@@ -111,7 +120,7 @@ def test_a_source_whose_timestamps_jump_back_is_heard() -> None:
 @given(st.binary(max_size=8))
 def test_any_payload_is_an_event_or_an_error(payload: bytes) -> None:
     try:
-        assert len(bytes(Event.parse(payload))) == 4
+        assert len(bytes(TelephoneEvent.parse(payload))) == 4
     except PacketError:
         assert len(payload) < 4
 
@@ -135,5 +144,5 @@ def test_only_so_many_keys_wait() -> None:
 @pytest.mark.parametrize("clock", [8000, 48_000])
 def test_a_duration_always_fits(clock: int) -> None:
     told = packets("1", 60_000, clock)
-    assert Event.parse(told[-1].payload).duration == LONGEST_S * clock
-    assert Event.parse(packets("1", -5, clock)[-1].payload).duration == 0.04 * clock
+    assert TelephoneEvent.parse(told[-1].payload).duration == LONGEST_S * clock
+    assert TelephoneEvent.parse(packets("1", -5, clock)[-1].payload).duration == 0.04 * clock

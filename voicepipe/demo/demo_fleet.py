@@ -21,9 +21,9 @@ from voicepipe.config import Config
 from voicepipe.config.agent_store import open_agents
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection
 from voicepipe.demo import ROOM, calling, show, spoken
-from voicepipe.demo.cities import CITIES, City, configured
-from voicepipe.demo.hosts import Host
-from voicepipe.demo.routes import HostsApi
+from voicepipe.demo.cities import CITIES, PopCity, configured
+from voicepipe.demo.demo_routes import HostsApi
+from voicepipe.demo.hosts import DemoHost
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import Placed
 from voicepipe.directory.router import Why
@@ -75,7 +75,7 @@ async def run(config: Config, pops: int, began: float, *, once: bool) -> int:
 
 
 @asynccontextmanager
-async def standing(config: Config, pops: int) -> AsyncIterator[list[Host]]:
+async def standing(config: Config, pops: int) -> AsyncIterator[list[DemoHost]]:
     """A directory at `config.http`, and so many PoPs beside it: all answer. Raises ConfigError, EngineError."""
     agents = await asyncio.to_thread(open_agents, config)
     with tempfile.TemporaryDirectory(prefix="voicepipe-demo-") as folder:
@@ -83,7 +83,7 @@ async def standing(config: Config, pops: int) -> AsyncIterator[list[Host]]:
         section = DirectorySection(key=str(private), place=CITIES[0].place)
         async with engines_for(config, agents) as engines, asyncio.TaskGroup() as group:
             bus, serving = MemoryBus(), asyncio.Event()
-            hosts = [Host(city, configured(config, city, public), bus, engines) for city in CITIES[:pops]]
+            hosts = [DemoHost(city, configured(config, city, public), bus, engines) for city in CITIES[:pops]]
             directory = serve(DirectoryConfig(section, http=config.http), serving, bus, HostsApi(hosts).routes())
             jobs = [group.create_task(job) for job in (directory, *(host.run() for host in hosts))]
             try:
@@ -118,7 +118,7 @@ def taken(placed: Placed, took: str, cities: Sequence[City]) -> str:
     return "\n".join(lines)
 
 
-def _listed(cities: Sequence[City]) -> str:
+def _listed(cities: Sequence[PopCity]) -> str:
     return ", ".join(f"{city.pop} ({city.name})" for city in cities)
 
 

@@ -6,14 +6,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from voicepipe.demo.hosts import Host
+from voicepipe.demo.hosts import DemoHost
 from voicepipe.ingress.doors import UnknownPath
 
 
 class HostsApi:
     """The endpoints. No keys: the demo's directory answers its own machine alone."""
 
-    def __init__(self, hosts: Sequence[Host]) -> None:
+    def __init__(self, hosts: Sequence[DemoHost]) -> None:
         self._hosts = {host.city.pop: host for host in hosts}
 
     def routes(self) -> list[BaseRoute]:
@@ -40,14 +40,14 @@ class HostsApi:
         host.stop()
         return JSONResponse({"pop": host.city.pop, "ordered": "stop"}, 202)
 
-    def _host(self, request: Request) -> Host:
+    def _host(self, request: Request) -> DemoHost:
         pop = request.path_params["pop"]
         if pop not in self._hosts:
             raise UnknownPath(f"The demo has no PoP {pop[:64]!r}; there are: {', '.join(self._hosts)}.")
         return self._hosts[pop]
 
 
-def _row(host: Host) -> dict[str, object]:
+def _row(host: DemoHost) -> dict[str, object]:
     latitude, longitude = host.city.place
     place = {"latitude": latitude, "longitude": longitude}
     return {"pop": host.city.pop, "city": host.city.name, "region": host.city.region, "place": place,

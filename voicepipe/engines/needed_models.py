@@ -18,7 +18,7 @@ TOKENIZER, DRAFT = "vllm.args.tokenizer", "vllm.args.speculative_config.model"
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class NeededModel:
     """A model that a chosen engine needs."""
 
     key: str
@@ -47,38 +47,38 @@ class Model:
         return ""
 
 
-def chosen(config: Config) -> Iterator[Model]:
+def chosen(config: Config) -> Iterator[NeededModel]:
     """The models of the engines that are chosen, in the order of a turn."""
     if config.engines.asr == "whisper":
-        yield Model("whisper.model", config.whisper.model)
+        yield NeededModel("whisper.model", config.whisper.model)
     if config.engines.llm == "vllm":
         yield from vllm(config.vllm)
     if config.engines.tts == "kokoro":
         yield from kokoro(config.kokoro)
     if config.engines.tts == "coqui":
-        yield Model(
+        yield NeededModel(
             "coqui.model",
             config.coqui.model,
             "fetch it by hand: coqui-tts's `tts --list_models` lists models, `tts --model_name` fetches one",
         )
 
 
-def vllm(config: VllmConfig) -> Iterator[Model]:
+def vllm(config: VllmConfig) -> Iterator[NeededModel]:
     """The language model; a tokenizer that does not come with it, and the draft model of speculative decoding."""
-    yield Model("vllm.model", config.model, revision=config.revision)
+    yield NeededModel("vllm.model", config.model, revision=config.revision)
     if tokenizer := config.args.get("tokenizer"):
         revision = str(config.args.get("tokenizer_revision") or "")
-        yield Model(TOKENIZER, str(tokenizer), revision=revision, weights=False)
+        yield NeededModel(TOKENIZER, str(tokenizer), revision=revision, weights=False)
     draft = config.args.get("speculative_config")
     if isinstance(draft, dict) and draft.get("model"):
-        yield Model(DRAFT, str(draft["model"]), revision=str(draft.get("revision") or ""))
+        yield NeededModel(DRAFT, str(draft["model"]), revision=str(draft.get("revision") or ""))
 
 
-def kokoro(config: KokoroConfig) -> Iterator[Model]:
+def kokoro(config: KokoroConfig) -> Iterator[NeededModel]:
     """Kokoro's two files."""
     for key, name in (("model", config.model), ("voices", config.voices)):
         target = f"{shlex.quote(name)} {KOKORO}/{quote(Path(name).name)}"
-        yield Model(f"kokoro.{key}", name, f"fetch it by hand: curl -LC - --create-dirs -o {target}")
+        yield NeededModel(f"kokoro.{key}", name, f"fetch it by hand: curl -LC - --create-dirs -o {target}")
 
 
 def problems(config: Config) -> list[str]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from voicepipe.audio import Pcm
 from voicepipe.rtp.codec import Codec
-from voicepipe.rtp.dtmf import KeyFormat, KeySender
 from voicepipe.rtp.packet import RtpPacket
+from voicepipe.rtp.telephone_events import KeyFormat, KeySender
 
 PACKET_S = 0.020
 STEADY = 5
@@ -18,7 +18,7 @@ STEADY = 5
 its packet is half as dear as one of speech."""
 
 
-class Wire(Protocol):
+class PacketWire(Protocol):
     """Where packets go: protects (SRTP) and sends them."""
 
     def send_rtp(self, packet: bytes) -> None: ...
@@ -30,7 +30,7 @@ class RtpSender:
     """`send` and `tick` are to be called every 20 ms."""
 
     def __init__(
-        self, codec: Codec, payload_type: int, keys: KeyFormat | None, wire: Wire, clock: Callable[[], float]
+        self, codec: Codec, payload_type: int, keys: KeyFormat | None, wire: PacketWire, clock: Callable[[], float]
     ) -> None:
         self.ssrc = secrets.randbits(32)
         self.packets = self.bytes = 0

@@ -11,7 +11,14 @@ from uuid import uuid4
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.engines.base import Answering, Delta, Message, Prompt, ToolCall
 from voicepipe.engines.frontdesk import guess
-from voicepipe.engines.frontdesk.dialogue import ACCEPT, MAX_CHARS, Answer, Dialogue, State, fill
+from voicepipe.engines.frontdesk.conversation import (
+    ACCEPT,
+    MAX_CHARS,
+    FrontdeskAnswer,
+    FrontdeskDialogue,
+    FrontdeskState,
+    fill,
+)
 from voicepipe.engines.frontdesk.steps import Steps, at_once, unhurried
 from voicepipe.turn.end_call import END_CALL
 from voicepipe.turn.keypad import as_digits
@@ -49,7 +56,7 @@ class FrontdeskLlm:
     """Answers from the agent's `intents`. Stateless: everything is in the prompt."""
 
     def __init__(self) -> None:
-        self._dialogues: dict[int, Dialogue] = {}
+        self._dialogues: dict[int, FrontdeskDialogue] = {}
 
     async def start(self) -> None:
         """Agents are learnt by `warm`, or when they are first asked."""
@@ -84,25 +91,25 @@ class FrontdeskLlm:
                 if number % WORDS == 0:
                     await asyncio.sleep(0)
 
-    async def _dialogue(self, agent: Agent) -> Dialogue:
+    async def _dialogue(self, agent: Agent) -> FrontdeskDialogue:
         """The agent's rules. Agents are immutable and re-made on change, so identity is the key."""
         known = self._dialogues.get(id(agent))
         if known is None or known.agent is not agent:
-            known = await asyncio.to_thread(Dialogue, agent)
+            known = await asyncio.to_thread(FrontdeskDialogue, agent)
             if len(self._dialogues) >= 64:
                 self._dialogues.pop(next(iter(self._dialogues)))
             self._dialogues[id(agent)] = known
         return known
 
 
-def reply(dialogue: Dialogue, prompt: Prompt) -> list[Delta]:
+def reply(dialogue: FrontdeskDialogue, prompt: Prompt) -> list[Delta]:
     """The whole reply to a prompt, at once."""
     return at_once(work(dialogue, prompt))
 
 
-def work(dialogue: Dialogue, prompt: Prompt) -> Steps[list[Delta]]:
+def work(dialogue: FrontdeskDialogue, prompt: Prompt) -> Steps[list[Delta]]:
     """The whole reply to a prompt. Clients may send much that is to be read for it: a message or a tool is a step."""
-    states = [State()]
+    states = [FrontdeskState()]
     for message in prompt.messages[:-1]:
         states.append(dialogue.after(states[-1], message))
         yield
@@ -143,7 +150,7 @@ def _order(agent: Agent, prompt: Prompt, text: str) -> str:
     return ""
 
 
-def _spoken(prompt: Prompt, answer: Answer) -> list[Delta]:
+def _spoken(prompt: Prompt, answer: FrontdeskAnswer) -> list[Delta]:
     """The answer's text, or the call of its tool; the tool's result comes with the next prompt."""
     offered = {} if prompt.tool_choice == "none" else {tool.name: tool for tool in prompt.tools}
     if answer.tool in offered:
@@ -159,7 +166,7 @@ def _spoken(prompt: Prompt, answer: Answer) -> list[Delta]:
 
 
 def _foreign_call(
-    dialogue: Dialogue, prompt: Prompt, answer: Answer, text: str, *, asked: bool
+    dialogue: FrontdeskDialogue, prompt: Prompt, answer: FrontdeskAnswer, text: str, *, asked: bool
 ) -> Steps[ToolCall | None]:
     """The call of a tool that no intent knows, if it is required or nearer to the caller's words than an intent.
     `asked`: what the caller says answers a question, or is asked about."""
@@ -192,7 +199,9 @@ def typed(tool: ToolSpec, values: dict[str, str]) -> dict[str, Any]:
     return {name: convert(name, value) for name, value in values.items()}
 
 
-def _news(dialogue: Dialogue, messages: Sequence[Message], states: Sequence[State]) -> Steps[list[str]]:
+def _news(
+    dialogue: FrontdeskDialogue, messages: Sequence[Message], states: Sequence[FrontdeskState]
+) -> Steps[list[str]]:
     """What tools have answered since the agent last said something. `states`: before each message."""
     first = _unspoken(messages)
     news: list[str] = []

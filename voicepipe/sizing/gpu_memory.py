@@ -1,6 +1,6 @@
 """What is in a GPU's memory, in bytes."""
 
-from voicepipe.sizing.gpus import GIB
+from voicepipe.sizing.gpu_models import GIB
 from voicepipe.sizing.shapes import AsrShape, LlmShape
 
 DTYPES = {"bf16": 2.0, "fp8": 1.0, "awq4": (4 + (16 + 4) / 128) / 8}

@@ -59,7 +59,7 @@ class SipCall:
         self._silent_s = config.sip.silent_ms / 1000
         self._timer: SessionTimer | None = None
         self._refreshed = 0.0
-        self._settled = asyncio.Event()
+        self._ack_over = asyncio.Event()
         """The INVITE's answer was acknowledged, or never will be."""
         self.on_acknowledged: Callable[[SipCall], object] | None = None
         """So was our answer to an INVITE: the one that began the call, or a later one."""
@@ -68,7 +68,7 @@ class SipCall:
         self._gone = False
         """The far end has hung up."""
         self._answered = False
-        self._invite: Request | None = None
+        self._invite: IncomingRequest | None = None
         """While its answer is not acknowledged."""
         self._referred: asyncio.Future[None] | None = None
         """The outcome of a transfer that is under way."""
@@ -82,21 +82,21 @@ class SipCall:
 
     # --- the INVITE
 
-    def ring(self, invite: Request) -> None:
+    def ring(self, invite: IncomingRequest) -> None:
         """It will be answered later, unless its caller gives up."""
         self._invite = invite
         invite.respond(180, "Ringing", (("Contact", self.dialog.contact),), tag=self.dialog.id.ours)
 
-    def accept(self, invite: Request, answer: str, call_id: str) -> None:
+    def accept(self, invite: IncomingRequest, answer: str, call_id: str) -> None:
         """Answer it: 200 with our SDP, `answer` to theirs or an offer where they made none. Raises TooShort."""
         self._timer, self._refreshed = negotiated(invite), time.monotonic()
         self._answered, self._invite = True, invite
         self._ok(invite, answer, (("X-Voicepipe-Call-Id", call_id),))
 
     @property
-    def settled(self) -> bool:
-        """Its answer was acknowledged, or never will be."""
-        return self._settled.is_set()
+    def awaits_ack(self) -> bool:
+        """Its answer is not acknowledged yet, and may be."""
+        return not self._ack_over.is_set()
 
     def give_way(self) -> None:
         """Somebody else needs the place of a caller who has not acknowledged our answer, and may have it now: the
@@ -139,7 +139,7 @@ class SipCall:
         self._settled.set()
         self.hosted.end("error")
 
-    def _ok(self, request: Request, sdp: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
+    def _ok(self, request: IncomingRequest, sdp: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
         timer = self._timer.headers if self._timer else ()
         everything = (("Contact", self.dialog.contact), ("Allow", ALLOW), ("Supported", "timer"), *timer, *headers)
         invite = request.method == "INVITE"
@@ -150,9 +150,9 @@ class SipCall:
             on_lost=self._lost if invite else None,
         )  # fmt: skip
 
-    def _acknowledged(self, answered: Message | None, signalled: str) -> None:
+    def _acknowledged(self, answered: SipMessage | None, signalled: str) -> None:
         """`answered`: the ACK that answers an offer of ours, for which an INVITE from `signalled` has asked."""
-        self._settled.set()
+        self._ack_over.set()
         self._invite = None
         if self.on_acknowledged:
             self.on_acknowledged(self)
@@ -181,23 +181,23 @@ class SipCall:
             return handler(self, request)
         raise SipRefusal(405, "Method Not Allowed", f"{request.method} is not known within a call", (("Allow", ALLOW),))
 
-    def _bye(self, request: Request) -> None:
+    def _bye(self, request: IncomingRequest) -> None:
         request.respond(200, "OK", tag=self.dialog.id.ours)
         self._gone = True
-        self._settled.set()
+        self._ack_over.set()
         if self._taken and self._referred and not self._referred.done():  # It goes out of the transfer's way.
             self._referred.set_result(None)
         else:
             self.hosted.end("caller")
 
-    def _reinvite(self, request: Request) -> None:
+    def _reinvite(self, request: IncomingRequest) -> None:
         """Hold, another codec, another address, or only a refresh."""
         self._change(request, self._media.offer)
 
-    def _update(self, request: Request) -> None:
+    def _update(self, request: IncomingRequest) -> None:
         self._change(request, str)
 
-    def _change(self, request: Request, offer: Callable[[], str]) -> None:
+    def _change(self, request: IncomingRequest, offer: Callable[[], str]) -> None:
         """What is wrong with any part of it leaves all as it was. `offer`: where it makes none."""
         target, timer = self.dialog.target(request), negotiated(request)
         sdp = self._media.answer(request.body, request.source[0]) if request.body else offer()
@@ -205,7 +205,7 @@ class SipCall:
         self._timer, self._refreshed = timer, time.monotonic()
         self._ok(request, sdp)
 
-    def _info(self, request: Request) -> None:
+    def _info(self, request: IncomingRequest) -> None:
         """Keys, as old gateways send them."""
         if request.body and request.content_type not in ("application/dtmf-relay", "application/dtmf"):
             raise SipRefusal(415, "Unsupported Media Type", f"an INFO of {request.content_type}",
@@ -214,7 +214,7 @@ class SipCall:
         if pressed := _KEY.search(request.body):
             self.hosted.press(pressed[1].upper())
 
-    def _options(self, request: Request) -> None:
+    def _options(self, request: IncomingRequest) -> None:
         request.respond(200, "OK", CAPABILITIES, tag=self.dialog.id.ours)
 
     # --- transfers
@@ -232,12 +232,12 @@ class SipCall:
         finally:
             self._referred = None
 
-    def _refer_answered(self, response: Response) -> None:
+    def _refer_answered(self, response: IncomingResponse) -> None:
         self._taken = 200 <= response.code < 300
         if response.code >= 300:
             self._transferred(response.code, response.reason)
 
-    def _notify(self, request: Request) -> None:
+    def _notify(self, request: IncomingRequest) -> None:
         if not request.header("event").lower().startswith("refer"):
             raise SipRefusal(489, "Bad Event", f"a NOTIFY of {request.header('event')!r}")
         request.respond(200, "OK", tag=self.dialog.id.ours)
@@ -266,8 +266,8 @@ class SipCall:
             # not get what it acknowledges, so that nothing is sent to whom they please.
             with suppress(TimeoutError):
                 async with asyncio.timeout(ACK_S):
-                    await self._settled.wait()
-            if not self.settled:
+                    await self._ack_over.wait()
+            if self.awaits_ack:
                 self._warn_unacknowledged()
                 self._unacknowledged()
             if not self.hosted.ended.is_set():
@@ -319,7 +319,7 @@ class SipCall:
                 self.hosted.end("caller")
 
 
-HANDLERS: dict[str, Callable[[SipCall, Request], None]] = {
+HANDLERS: dict[str, Callable[[SipCall, IncomingRequest], None]] = {
     "BYE": SipCall._bye,
     "INVITE": SipCall._reinvite,
     "UPDATE": SipCall._update,

@@ -4,7 +4,7 @@ Anchors: faster-whisper with large-v3-turbo on an RTX 4090 205 to 219 ms for 2 t
 30; Kokoro 0.3 s of GPU time for 10 s of speech, which makes a first phrase 30 to 60 ms.
 """
 
-from voicepipe.sizing.gpus import Gpu
+from voicepipe.sizing.gpu_models import GpuModel
 from voicepipe.sizing.shapes import AsrShape
 
 FRAMES_A_SECOND = 50
@@ -32,14 +32,14 @@ def encoder_flops(shape: AsrShape, seconds: float) -> float:
     return 2 * matrices * frames + 4 * shape.layers * frames * frames * shape.dim
 
 
-def pass_gpu_ms(shape: AsrShape, gpu: Gpu, window_s: float, speech_s: float) -> float:
+def pass_gpu_ms(shape: AsrShape, gpu: GpuModel, window_s: float, speech_s: float) -> float:
     """The part of a pass in which the GPU works."""
     encode = encoder_flops(shape, window_s) / (gpu.bf16_tflops * ENCODING) / 1e9
     token = 2 * shape.decoder / (gpu.bandwidth_gbs * DECODING) / 1e6 + LAYER_MS * shape.decoder_layers
     return encode + (speech_s * TOKENS_A_SECOND + 4) * token  # 4: the prompt's, and the end
 
 
-def pass_ms(shape: AsrShape, gpu: Gpu, window_s: float, speech_s: float) -> float:
+def pass_ms(shape: AsrShape, gpu: GpuModel, window_s: float, speech_s: float) -> float:
     """One utterance with `speech_s` seconds of speech, read in a window of `window_s`. A batch is no faster than a loop
     (OpenNMT/CTranslate2#1648)."""
     return CALL_MS + FEATURES_MS * window_s + pass_gpu_ms(shape, gpu, window_s, speech_s)

@@ -90,7 +90,7 @@ class StreamLine:
         self,
         dialect: Dialect,
         stream_id: str,
-        sounds: tuple[Sound, Sound],
+        sounds: tuple[SoundFormat, SoundFormat],
         say: Callable[[bytes], None],
         hand_over: Callable[[str], Awaitable[None]],
         clock: Callable[[], float] = time.monotonic,
@@ -173,9 +173,9 @@ class StreamLine:
         """The caller is gone: what they said is still heard."""
         self._queue.end()
 
-    async def settle(self) -> None:
-        """As `BlockQueue.settle`."""
-        await self._queue.settle()
+    async def flush(self) -> None:
+        """As `BlockQueue.flush`."""
+        await self._queue.flush()
 
 
 def _unheard(data: bytes, ms: float) -> None:

@@ -13,10 +13,10 @@ from voicepipe.audio import RATE, Pcm, dbfs
 from voicepipe.rtp import rtcp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.codec import CODECS, OPUS, PCMU, Codec
-from voicepipe.rtp.dtmf import KeyFormat
 from voicepipe.rtp.jitter import MOST_WAITING
 from voicepipe.rtp.packet import RtpPacket, is_rtcp
-from voicepipe.rtp.session import AT_ONCE, RtpSession
+from voicepipe.rtp.rtp_session import AT_ONCE, RtpSession
+from voicepipe.rtp.telephone_events import KeyFormat
 
 FRAME_S = 0.020
 

@@ -21,11 +21,11 @@ from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.references import References
 from voicepipe.directory.router import TAKES
 from voicepipe.directory.tokens import VALID_S
-from voicepipe.directory.view import Seen
+from voicepipe.directory.view import SeenPop
 from voicepipe.directory_server.leaving import Leaving
 from voicepipe.directory_server.operator import OperatorApi
 from voicepipe.directory_server.passing import TIMEOUT, Passing
-from voicepipe.directory_server.placing import Asked, Placing
+from voicepipe.directory_server.placing import CallPlacing, CallRequest
 from voicepipe.directory_server.relay import Relay
 from voicepipe.directory_server.secrets import FleetKeys, SecretsApi
 from voicepipe.ingress import pages
@@ -60,7 +60,7 @@ class Health(msgspec.Struct, frozen=True):
 class DirectoryApi:
     """The endpoints for those who ask where to call."""
 
-    def __init__(self, directory: Directory, doors: Doors, placing: Placing, leaving: Leaving) -> None:
+    def __init__(self, directory: Directory, doors: Doors, placing: CallPlacing, leaving: Leaving) -> None:
         self._directory = directory
         self._doors = doors
         self._placing = placing
@@ -81,7 +81,7 @@ class DirectoryApi:
         return await self._doors.carry_out(who, self._placed(who, sent))
 
     async def _placed(self, who: Caller, sent: bytes) -> Response:
-        placement = await self._placing.place(who, decoded(sent or b"{}", Asked))
+        placement = await self._placing.place(who, decoded(sent or b"{}", CallRequest))
         return JSONResponse(_answer(placement), headers={"Cache-Control": "no-store"})
 
     async def regions(self, request: Request) -> Response:
@@ -124,7 +124,7 @@ def app(
     told when it is to be stopped."""
     leaving = leaving or Leaving()
     doors = Doors(tenants, FleetKeys(references, tenants), PERCENT)
-    placing = Placing(config, directory, references)
+    placing = CallPlacing(config, directory, references)
     passing = Passing(doors, directory, placing, client)
     middleware = []
     if config.http.origins:
@@ -166,13 +166,13 @@ def _answer(placement: Placement) -> dict[str, Any]:
     }
 
 
-def _region(seen: Seen) -> dict[str, Any]:
+def _region(seen: SeenPop) -> dict[str, Any]:
     its = seen.condition
     urls = {kind: its.call_url(kind) for kind in its.kinds}
     return {"region": its.region, "pop": seen.pop, "url": its.url, "urls": urls, "probe": f"{its.url}/rtt"}
 
 
-def _distance(seen: Seen, here: Place | None) -> float:
+def _distance(seen: SeenPop, here: Place | None) -> float:
     """Unknown ones come last, as in a choice."""
     place = seen.condition.place
     return distance_km(here, place) if here and place else math.inf

@@ -37,7 +37,7 @@ class KeyFormat(NamedTuple):
     """Durations count in it, in Hz. By the letter it is the sound's; phones that speak Opus often have but 8000."""
 
 
-class Event(NamedTuple):
+class TelephoneEvent(NamedTuple):
     """The payload of one packet."""
 
     number: int
@@ -47,7 +47,7 @@ class Event(NamedTuple):
     volume: int = _VOLUME
 
     @classmethod
-    def parse(cls, payload: bytes) -> "Event":
+    def parse(cls, payload: bytes) -> "TelephoneEvent":
         """Raises PacketError."""
         if len(payload) < _PAYLOAD.size:
             raise PacketError(f"{len(payload)} bytes are too few for an event")
@@ -67,7 +67,7 @@ class KeyReceiver:
 
     def heard(self, packet: RtpPacket) -> str | None:
         """The key that this packet of events tells of, if it is the first to do so. Raises PacketError."""
-        event = Event.parse(packet.payload)
+        event = TelephoneEvent.parse(packet.payload)
         ahead = newer_by(packet.timestamp, self._timestamp, 32)
         goes_on = ahead == _SEGMENT and event.number == self._number
         if packet.ssrc == self._ssrc and (goes_on or -_LATE < ahead <= 0):
@@ -117,4 +117,4 @@ class KeySender:
                 self._waiting.popleft()
                 self._began, self._ends = None, 0
                 self._free = timestamp + round((0.020 + PAUSE_S) * self._clock)
-        return began, bytes(Event(number, ended, duration)), first
+        return began, bytes(TelephoneEvent(number, ended, duration)), first

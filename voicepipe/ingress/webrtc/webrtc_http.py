@@ -102,7 +102,7 @@ class CallsApi:
         agent = find_agent(self._pop, who.tenant, who.agent or named)
         asked.by(who.tenant, agent)
         try:
-            session, settings = settle(agent, who, int(time.time() + self._pop.config.limits.call_ms / 1000))
+            session, settings = effective_session(agent, who, int(time.time() + self._pop.config.limits.call_ms / 1000))
         except WireError as error:  # A key's session asks for what its agent has locked since.
             self._doors.tell(request, 400, error)
             raise

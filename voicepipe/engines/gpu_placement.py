@@ -13,9 +13,9 @@ import msgspec
 
 from voicepipe.config import Config
 from voicepipe.config.engine_config import VllmConfig
-from voicepipe.engines.gpus import Gpu
+from voicepipe.engines.gpus import VisibleGpu
 from voicepipe.errors import EngineError
-from voicepipe.sizing.gpus import GIB
+from voicepipe.sizing.gpu_models import GIB
 
 MIB = 2**20
 PLACED = ("whisper", "kokoro", "coqui")
@@ -98,7 +98,7 @@ def device_index(device: str) -> int | None:
     return int(device.partition(":")[2] or 0)
 
 
-def check(needs: Sequence[Need], gpus: Sequence[Gpu]) -> None:
+def check(needs: Sequence[Need], gpus: Sequence[VisibleGpu]) -> None:
     """Raises EngineError: something is placed where there is no memory for it; says what would fit."""
     for gpu in gpus:
         here = [need for need in needs if gpu.index in need.gpus]
@@ -114,7 +114,7 @@ def check(needs: Sequence[Need], gpus: Sequence[Gpu]) -> None:
             )
 
 
-def _check_cache(need: Need, gpu: Gpu, here: Sequence[Need]) -> None:
+def _check_cache(need: Need, gpu: VisibleGpu, here: Sequence[Need]) -> None:
     """Raises EngineError: a cache without a size beside others on the GPU, or one that is too small for vLLM."""
     if not isinstance(need, LlmNeed):
         return
@@ -137,26 +137,26 @@ def _check_cache(need: Need, gpu: Gpu, here: Sequence[Need]) -> None:
         )
 
 
-def _total(need: Need, gpu: Gpu) -> int:
+def _total(need: Need, gpu: VisibleGpu) -> int:
     if isinstance(need, LlmNeed):
         own = need.weights + need.working + need.cache
         return max(round(need.rest * gpu.total), own + need.cache_least) if need.rest else own
     return need.weights + need.working
 
 
-def _listed(need: Need, gpu: Gpu) -> str:
+def _listed(need: Need, gpu: VisibleGpu) -> str:
     if isinstance(need, LlmNeed) and need.rest:
         return f"{need.stage} {_gib(_total(need, gpu))} (vllm.args.gpu_memory_utilization)"
     cache = f" + {_gib(need.cache)} KV cache" if isinstance(need, LlmNeed) else ""
     return f"{need.stage} {_gib(need.weights)} weights{cache} + {_gib(need.working)}"
 
 
-def _room(needs: Sequence[Need], gpus: Sequence[Gpu]) -> dict[int, int]:
+def _room(needs: Sequence[Need], gpus: Sequence[VisibleGpu]) -> dict[int, int]:
     """Bytes that each GPU has left, by its index; below 0: so much is missing."""
     return {gpu.index: gpu.free - sum(_total(need, gpu) for need in needs if gpu.index in need.gpus) for gpu in gpus}
 
 
-def _ways_out(excess: int, here: Sequence[Need], gpu: Gpu, room: Mapping[int, int]) -> Iterator[str]:
+def _ways_out(excess: int, here: Sequence[Need], gpu: VisibleGpu, room: Mapping[int, int]) -> Iterator[str]:
     """What would make `excess` bytes of room on `gpu`; `room` is what each GPU has left."""
     for need in here:
         if isinstance(need, LlmNeed):
@@ -173,7 +173,7 @@ def _ways_out(excess: int, here: Sequence[Need], gpu: Gpu, room: Mapping[int, in
         yield f"end what else runs on the GPU (nvidia-smi shows it; {_gib(others)} are taken)"
 
 
-def _smaller(need: LlmNeed, excess: int, gpu: Gpu, gpus: int, *, alone: bool) -> Iterator[str]:
+def _smaller(need: LlmNeed, excess: int, gpu: VisibleGpu, gpus: int, *, alone: bool) -> Iterator[str]:
     """How the language model could take `excess` bytes less of `gpu`."""
     cache = (need.cache - excess) // MIB * MIB
     if not need.rest and cache >= need.cache_least:

@@ -8,7 +8,7 @@ GIB = 2**30
 
 
 @dataclass(frozen=True, slots=True)
-class Gpu:
+class GpuModel:
     name: str
     memory_gib: float
     """As the driver reports it."""
@@ -25,17 +25,17 @@ class Gpu:
 GPUS = {
     gpu.name.lower(): gpu
     for gpu in (
-        Gpu("B200", 179.1, 8000, 2250, 4500, 1800),
-        Gpu("H200", 140.4, 4800, 989, 1979, 900),
-        Gpu("H100", 79.6, 3350, 989, 1979, 900),
-        Gpu("H100-PCIe", 79.6, 2000, 756, 1513),
-        Gpu("A100-80", 80.0, 2039, 312, 0, 600),
-        Gpu("A100-40", 40.0, 1555, 312, 0, 600),
-        Gpu("L40S", 45.0, 864, 362, 733),
-        Gpu("L4", 22.5, 300, 121, 242),
-        Gpu("A10", 22.5, 600, 125),
-        Gpu("RTX-5090", 31.8, 1792, 209, 419),
-        Gpu("RTX-4090", 24.0, 1008, 165, 330),
+        GpuModel("B200", 179.1, 8000, 2250, 4500, 1800),
+        GpuModel("H200", 140.4, 4800, 989, 1979, 900),
+        GpuModel("H100", 79.6, 3350, 989, 1979, 900),
+        GpuModel("H100-PCIe", 79.6, 2000, 756, 1513),
+        GpuModel("A100-80", 80.0, 2039, 312, 0, 600),
+        GpuModel("A100-40", 40.0, 1555, 312, 0, 600),
+        GpuModel("L40S", 45.0, 864, 362, 733),
+        GpuModel("L4", 22.5, 300, 121, 242),
+        GpuModel("A10", 22.5, 600, 125),
+        GpuModel("RTX-5090", 31.8, 1792, 209, 419),
+        GpuModel("RTX-4090", 24.0, 1008, 165, 330),
     )
 }
 
@@ -60,7 +60,7 @@ LINKS = {
 (RDMA has a quarter of the latency). Orders of magnitude: NVIDIA's nccl-tests measure one's own."""
 
 
-def gpus(text: str) -> tuple[Gpu, int]:
+def gpus(text: str) -> tuple[GpuModel, int]:
     """ "H100:2" -> the GPU and how many of them. Raises ConfigError."""
     name, _, count = text.partition(":")
     name = name.lower().replace(" ", "-").replace("_", "-")
@@ -74,6 +74,6 @@ def gpus(text: str) -> tuple[Gpu, int]:
     return gpu, int(count or 1)
 
 
-def link(name: str, gpu: Gpu) -> Link:
+def link(name: str, gpu: GpuModel) -> Link:
     """The interconnect; by default NVLink where the GPU has it, else PCIe."""
     return LINKS[name or ("nvlink" if gpu.nvlink_gbs else "pcie")]
