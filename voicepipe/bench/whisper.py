@@ -18,7 +18,7 @@ from voicepipe.bench.consoles import for_tables
 from voicepipe.bench.engines.random_whisper import Shape, make_whisper
 from voicepipe.bench.engines.whisper import SAYS
 from voicepipe.config.engine_config import WhisperConfig
-from voicepipe.engines.whisper_model import Model, Passage
+from voicepipe.engines.whisper_model import LoadedWhisper, Passage
 from voicepipe.figures import keep
 from voicepipe.sizing.shapes import ASRS, AsrShape
 

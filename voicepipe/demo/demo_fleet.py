@@ -25,9 +25,9 @@ from voicepipe.demo.cities import CITIES, PopCity, configured
 from voicepipe.demo.demo_routes import HostsApi
 from voicepipe.demo.hosts import DemoHost
 from voicepipe.directory.bus import MemoryBus
-from voicepipe.directory.directory import Placed
+from voicepipe.directory.directory import PlacedCall
 from voicepipe.directory.router import Why
-from voicepipe.directory_server.http import Health
+from voicepipe.directory_server.directory_http import Health
 from voicepipe.directory_server.run import serve
 from voicepipe.pop import engines_for
 
@@ -43,7 +43,7 @@ WHY: dict[Why, str] = {
 class _Pops(msgspec.Struct):
     """Of what GET /v1/pops says, what is read here."""
 
-    placed: list[Placed]
+    placed: list[PlacedCall]
 
 
 async def run(config: Config, pops: int, began: float, *, once: bool) -> int:
@@ -102,7 +102,7 @@ async def _heard_of(client: httpx.AsyncClient, pops: int) -> None:
         await asyncio.sleep(0.05)
 
 
-def taken(placed: Placed, took: str, cities: Sequence[City]) -> str:
+def taken(placed: PlacedCall, took: str, cities: Sequence[PopCity]) -> str:
     """Where the directory sent the caller in Paris, and why. `took`: the PoP that let them in."""
     first, others = placed.pop, placed.others
     city = next(city.name for city in cities if city.pop == first)

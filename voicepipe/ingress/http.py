@@ -32,8 +32,8 @@ from voicepipe.ingress.local import LocalOnly, check_exposure
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.bounds import check_session
 from voicepipe.ingress.realtime.clients import RealtimeClients
+from voicepipe.ingress.realtime.effective_session import effective_session
 from voicepipe.ingress.realtime.rights import Rights
-from voicepipe.ingress.realtime.settle import settle
 from voicepipe.ingress.realtime.websocket import converse, listen_in, opened
 from voicepipe.ingress.sip import edge as sip
 from voicepipe.ingress.telephony import telephony_http as telephony
@@ -94,7 +94,7 @@ class Realtime:
         who = await self._doors.briefed(who)
         agent = find_agent(self._pop, who.tenant, who.agent or model)
         asked.by(who.tenant, agent)
-        session, settings = settle(agent, who, int(time.time() + limits.call_ms / 1000))
+        session, settings = effective_session(agent, who, int(time.time() + limits.call_ms / 1000))
         seat = place.enter_context(self._pop.admit(who.tenant, agent))
         self._doors.begins(who, "websocket")
         clients = opened(seat, session, settings, limits, Rights.of(who, agent))

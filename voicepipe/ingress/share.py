@@ -64,7 +64,7 @@ class Share:
         self._pay(BURST_S)
         self._load = Load(clock(), busy())
         self._slice = self._own = 0.0
-        self._held_up = 0.0
+        self._delayed_s = 0.0
         self._told_at = float("-inf")
 
     def payer(self) -> Payer:
@@ -84,8 +84,8 @@ class Share:
         """Let the others have the loop, and wait until this call has a share of it again."""
         self._slice = 0.0
         wait_s = self._wait_s()
-        self._held_up = self._held_up + wait_s if wait_s else 0.0
-        if self._held_up >= FAR_OVER_S:
+        self._delayed_s = self._delayed_s + wait_s if wait_s else 0.0
+        if self._delayed_s >= FAR_OVER_S:
             self._complain(tell)
         while True:
             await asyncio.sleep(min(wait_s, LOOK_S))

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import msgspec
 
 from voicepipe.line import Line, Network
-from voicepipe.observe.turns import Asked, Turn, Turns, full_turn
+from voicepipe.observe.turns import AskedTurn, ListedTurn, Turns, full_turn
 from voicepipe.turn.events import CallEnded, CallEvent, ItemAdded, ReplyDone, ReplyStarted
 
 

@@ -13,7 +13,7 @@ from voicepipe.health import Health
 from voicepipe.observe.calls import CallRow, LiveCall, LiveCalls
 from voicepipe.observe.figures import Figures, Stretch, axis, figures, over_time, share, upper_bound
 from voicepipe.observe.refusals import NOT_ADMITTED, Refusals
-from voicepipe.observe.turns import FullTurn, Turn, Turns
+from voicepipe.observe.turns import FullTurn, ListedTurn, Turns
 
 LISTED = 300
 """Turns that are listed, the newest ones."""
@@ -41,7 +41,7 @@ class View(msgspec.Struct, kw_only=True):
     slots_used: int
     budget_ms: int
     predicted_ms: float
-    """Turn latency, 95th percentile, that one more call would bring."""
+    """ListedTurn latency, 95th percentile, that one more call would bring."""
     loop_lag_p99_ms: float
     now: float
     minutes: int

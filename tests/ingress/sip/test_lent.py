@@ -89,9 +89,9 @@ def test_who_has_all_the_calls_that_they_may_have_gives_up_one_where_most_are_no
     of_a, of_b = Call(), Call()
     lent.lend(of_b, B, 0.0)
 
-    def is_busy(now: float, held: int) -> None:
+    def is_busy(now: float, calls: int) -> None:
         with pytest.raises(SipRefusal, match="all of its calls"):
-            lent.in_the_way(A, now, busy, held)
+            lent.in_the_way(A, now, busy, calls)
 
     is_busy(5.0, calls=1)
     lent.lend(of_a, A, 5.0)

@@ -11,14 +11,13 @@ from tests.ingress.sip.peer import Phone, phone, sip
 from tests.ingress.sip.test_strangers import stack
 from tests.waiting import until
 from voicepipe.ingress.hosted import HostedCall
-from voicepipe.ingress.sip.call import SipCall
 from voicepipe.ingress.sip.names import Names
 from voicepipe.ingress.sip.sip_call import SipCall
 from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.rtp.rtp_session import RtpSession
 
 CALLS, AT_A_TIME = 200, 10
-KINDS = (HostedCall, RtpSession, SipCall, Request)
+KINDS = (HostedCall, RtpSession, SipCall, IncomingRequest)
 
 
 async def hung_up(ann: Phone, pop: FakePop) -> None:

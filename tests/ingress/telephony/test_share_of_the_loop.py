@@ -100,5 +100,5 @@ async def test_who_is_slowed_stands_in_the_log_and_a_provider_s_troubles_do_not_
         assert await many.start()
         assert await many.next() is not None
         assert caplog.text.count("the provider says") == MOST_BAD
-        many.held_up("too much")
+        many.slowed("too much")
     assert "twilio: stream 'MZ1' is slowed: too much" in caplog.text

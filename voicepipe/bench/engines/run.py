@@ -12,7 +12,7 @@ from voicepipe import __version__
 from voicepipe.bench.consoles import for_tables
 from voicepipe.bench.engines.chosen import Options, device_of, loaded
 from voicepipe.bench.engines.measure import measured
-from voicepipe.bench.engines.report import Report
+from voicepipe.bench.engines.report import BenchReport
 from voicepipe.figures import keep
 
 LIBRARIES = ("torch", "vllm", "faster-whisper", "ctranslate2")

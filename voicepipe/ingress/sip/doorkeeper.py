@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from voicepipe.bucket import Bucket, Rate
-from voicepipe.ingress.sip.gate import Gate, SipRefusal
+from voicepipe.ingress.sip.gate import SipGate, SipRefusal
 from voicepipe.ingress.sip.glance import Glance
 from voicepipe.ingress.throttle import Remembered, Throttle
 

@@ -21,10 +21,9 @@ from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import sip_host
 from voicepipe.ingress.phone import NoRoute, placed
 from voicepipe.ingress.refusals import RefusalLog
-from voicepipe.ingress.sip.call import ALLOW, CAPABILITIES, SipCall
 from voicepipe.ingress.sip.dialog import Dialog, DialogId, new_call
 from voicepipe.ingress.sip.doorkeeper import Doorkeeper
-from voicepipe.ingress.sip.gate import Admitted, Challenge, Gate, SipRefusal, Unadmitted
+from voicepipe.ingress.sip.gate import Admitted, Challenge, SipGate, SipRefusal, Unadmitted
 from voicepipe.ingress.sip.glance import Glance
 from voicepipe.ingress.sip.lent import Lent
 from voicepipe.ingress.sip.message import Address, SipError, printable
@@ -74,7 +73,7 @@ class SipEdge:
         """Calls by who has them."""
         self._ring_s = sip.ring_ms / 1000
         self._lent = Lent[SipCall](max(LEAST_LENT, pop.config.pop.slots // 2), self._ring_s)
-        self._ringing: dict[asyncio.Task[None], tuple[Request, Attempt]] = {}
+        self._ringing: dict[asyncio.Task[None], tuple[IncomingRequest, Attempt]] = {}
 
     def open(self) -> None:
         """Listen. Raises ConfigError."""
@@ -126,7 +125,7 @@ class SipEdge:
         except Exception as error:
             self._refuse(request, error, asked)
 
-    def _dispatch(self, request: Request, asked: Attempt) -> None:
+    def _dispatch(self, request: IncomingRequest, asked: Attempt) -> None:
         if request.to_tag:
             call = self._dialogs.get(DialogId.of(request))
             if call is None:
@@ -154,7 +153,7 @@ class SipEdge:
         else:
             request.respond(200, "OK", CAPABILITIES)
 
-    def _refuse(self, request: Request, error: Exception, asked: Attempt) -> None:
+    def _refuse(self, request: IncomingRequest, error: Exception, asked: Attempt) -> None:
         """Answer it, and tell why: in the log, and, of a new call, the PoP. Raises `error` if it is none of ours."""
         match error:
             case Challenge(code=code, phrase=phrase, why=why, headers=headers):
@@ -178,7 +177,7 @@ class SipEdge:
 
     # --- new calls
 
-    def _invite(self, invite: Request, who: Admitted, asked: Attempt) -> None:
+    def _invite(self, invite: IncomingRequest, who: Admitted, asked: Attempt) -> None:
         known = new_call(invite)
         if known in self._invited:
             raise SipRefusal(MERGED, "Loop Detected", "the same call came by another way")
@@ -213,7 +212,7 @@ class SipEdge:
         logger.debug("a call from %r to %r, by %s at %s", origin.caller, origin.called, who, invite.source[0])
         return _Wanted(who, tenant, agent, origin)
 
-    def _prepared(self, invite: Request, wanted: _Wanted, place: ExitStack) -> tuple[SipCall, str]:
+    def _prepared(self, invite: IncomingRequest, wanted: _Wanted, place: ExitStack) -> tuple[SipCall, str]:
         """The call, and our SDP for it. Raises Refused, SipRefusal, SdpError, SipError."""
         config, place = self._pop.config, place.enter_context(ExitStack())
         dialog, said = Dialog(invite, self._stack), read_sdp(invite.body, config.sip) if invite.body else None
@@ -261,13 +260,13 @@ class SipEdge:
         return self._pop.admit(wanted.tenant, wanted.agent, late.seat if late else None)
 
     def _busy(self, who: Admitted) -> SipRefusal | None:
-        if (held := self._held[who]) < self._gate.most(who):
+        if (calls := self._in_progress[who]) < self._gate.most(who):
             return None
-        why = f"{who} has as many calls as it may have at a time ({held})"
+        why = f"{who} has as many calls as it may have at a time ({calls})"
         return SipRefusal(486, "Busy Here", why, reason="sender_full")
 
     async def _ring(
-        self, invite: Request, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack, asked: Attempt
+        self, invite: IncomingRequest, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack, asked: Attempt
     ) -> None:
         """Cancelled if the caller gives up."""
         await asyncio.sleep(self._ring_s)
@@ -332,11 +331,11 @@ def _answer(error: Exception) -> SipRefusal | None:
             again = (("Retry-After", retry_after(error)),)
             return SipRefusal(503, "Service Unavailable", str(error), again, error.reason)
         case SipError():
-            return SipRefusal(400, "Bad Request", str(error))
+            return SipRefusal(400, "Bad IncomingRequest", str(error))
     return None
 
 
-def _begins_call(request: Request) -> bool:
+def _begins_call(request: IncomingRequest) -> bool:
     """Whether a call is asked for, rather than something of one that goes on."""
     if request.method != "INVITE":
         return False
@@ -345,7 +344,7 @@ def _begins_call(request: Request) -> bool:
     return True
 
 
-def _check_required(request: Request) -> None:
+def _check_required(request: IncomingRequest) -> None:
     if unknown := request.listed("require") - SUPPORTED:
         names = ", ".join(sorted(unknown))
         raise SipRefusal(420, "Bad Extension", f"it requires {names}", (("Unsupported", names),), "not_acceptable")

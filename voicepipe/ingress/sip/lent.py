@@ -73,7 +73,7 @@ class Lent(Generic[T]):
         if now - since >= self._ring_s + UNHEARD_S:
             unheard.take()
 
-    def in_the_way(self, who: Admitted, now: float, busy: SipRefusal | None = None, held: int = 0) -> T | None:
+    def in_the_way(self, who: Admitted, now: float, busy: SipRefusal | None = None, calls: int = 0) -> T | None:
         """The call that has to end before `who` gets another place; None: there is room. Raises SipRefusal.
 
         `busy`: they have all calls that they may have, which are `calls`, and are told so. Where most of these are not

@@ -14,9 +14,9 @@ from voicepipe.errors import TransferFailed
 from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.sip.dialog import Dialog
 from voicepipe.ingress.sip.gate import SipRefusal
-from voicepipe.ingress.sip.media import SDP, SipMedia
-from voicepipe.ingress.sip.message import Message, Response, printable
-from voicepipe.ingress.sip.stack import Request
+from voicepipe.ingress.sip.message import IncomingResponse, SipMessage, printable
+from voicepipe.ingress.sip.sip_media import SDP, SipMedia
+from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.ingress.sip.timers import SessionTimer, negotiated
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.sdp_text import SdpError
@@ -136,7 +136,7 @@ class SipCall:
     def give_up(self) -> None:
         """It could not be answered, and is not to be."""
         self._gone = True
-        self._settled.set()
+        self._ack_over.set()
         self.hosted.end("error")
 
     def _ok(self, request: IncomingRequest, sdp: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
@@ -168,12 +168,12 @@ class SipCall:
 
     def _lost(self) -> None:
         self._warn_unacknowledged()
-        self._settled.set()
+        self._ack_over.set()
         self.hosted.end("caller")
 
     # --- requests within the dialog
 
-    def handle(self, request: Request) -> None:
+    def handle(self, request: IncomingRequest) -> None:
         """Carry out what the far end asks, and answer. Raises SipRefusal, SdpError, SipError, TooShort."""
         if not self.dialog.in_order(request):
             raise SipRefusal(500, "Server Internal Error", f"a {request.method} came out of order")

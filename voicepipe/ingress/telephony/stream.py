@@ -84,7 +84,7 @@ class Streams:
             return await socket.send_denial_response(self._door.forbid(socket, "a stream", error))
         visit = take_visit(socket)
         await socket.accept()
-        wire = Wire(socket, self._provider.dialect, self._pop.config.limits)
+        wire = StreamWire(socket, self._provider.dialect, self._pop.config.limits)
         call_id, reason, asked = expected, "refused", self._door.attempt()
         try:
             start = await wire.start()
@@ -92,7 +92,7 @@ class Streams:
                 return await wire.refuse(REFUSED)
             arrival = self._provider.admit(start, expected)
             call_id = start.call_id
-            reason = await self._held(wire, start, arrival, visit, asked)
+            reason = await self._converse(wire, start, arrival, visit, asked)
         except Forbidden as error:
             self._door.forbid(socket, "a stream", error, REFUSED)
             await wire.refuse(REFUSED)
@@ -102,7 +102,9 @@ class Streams:
         finally:
             await self._provider.ended(call_id, reason)
 
-    async def _held(self, wire: Wire, start: Start, arrival: Arrival, visit: Visit | None, asked: Attempt) -> str:
+    async def _converse(
+        self, wire: StreamWire, start: StreamStart, arrival: Arrival, visit: Visit | None, asked: Attempt
+    ) -> str:
         """Have the call answered; why it ended. Programs find it by the provider's own id. Raises Refused."""
         provider, limits = self._provider, self._pop.config.limits
         tenant, agent = placed(self._pop, provider.dialect.kind, arrival.origin.called, arrival.agent)
@@ -132,7 +134,7 @@ class Streams:
                 await wire.flush(writer)
             return call.reason
 
-    async def _feed(self, wire: Wire, line: StreamLine, call: HostedCall) -> None:
+    async def _feed(self, wire: StreamWire, line: StreamLine, call: HostedCall) -> None:
         """The call gets what the provider says, until it stops; then it is ended."""
         in_order = None if self._provider.dialect.ordered else Reorder[tuple[bytes, float]](time.monotonic)
 

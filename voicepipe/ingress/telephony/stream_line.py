@@ -10,7 +10,7 @@ from voicepipe.audio.resample import Resampler
 from voicepipe.errors import KeysFailed
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.pacing import by_timer
-from voicepipe.ingress.telephony.dialects import Dialect, Sound
+from voicepipe.ingress.telephony.dialects import Dialect, SoundFormat
 from voicepipe.line import HIDDEN, Hear, Network, Pump
 
 MARK_MS = 200

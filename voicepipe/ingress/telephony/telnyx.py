@@ -25,9 +25,9 @@ from voicepipe.foreign_json import decode
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.scope import pays
 from voicepipe.ingress.telephony import signatures
-from voicepipe.ingress.telephony.dialects import TELNYX, Sound, Start
-from voicepipe.ingress.telephony.door import Door
-from voicepipe.ingress.telephony.signatures import Forbidden, Tokens
+from voicepipe.ingress.telephony.dialects import TELNYX, SoundFormat, StreamStart
+from voicepipe.ingress.telephony.door import TelephonyDoor
+from voicepipe.ingress.telephony.signatures import Forbidden, OneTimeTokens
 from voicepipe.ingress.telephony.stream import Arrival, Streams
 from voicepipe.ingress.telephony.telnyx_api import CommandFailed, TelnyxApi
 from voicepipe.ingress.telephony.telnyx_boot import Boot

@@ -15,8 +15,8 @@ from voicepipe.errors import TransferFailed
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.scope import pays
 from voicepipe.ingress.telephony import signatures, twiml
-from voicepipe.ingress.telephony.dialects import TWILIO, Sound, Start
-from voicepipe.ingress.telephony.door import Door
+from voicepipe.ingress.telephony.dialects import TWILIO, SoundFormat, StreamStart
+from voicepipe.ingress.telephony.door import TelephonyDoor
 from voicepipe.ingress.telephony.latest_ids import LatestIds
 from voicepipe.ingress.telephony.signatures import Forbidden, OneTimeTokens
 from voicepipe.ingress.telephony.stream import Arrival, Streams

@@ -9,7 +9,7 @@ from voicepipe.config import LimitsConfig
 from voicepipe.ingress.outbox import Outbox
 from voicepipe.ingress.sender import Sender
 from voicepipe.ingress.share import Share
-from voicepipe.ingress.telephony.dialects import BadMessage, Dialect, Start, Told, Trouble
+from voicepipe.ingress.telephony.dialects import BadMessage, Dialect, StreamStart, Told, Trouble
 
 logger = logging.getLogger(__name__)
 
@@ -115,6 +115,6 @@ class StreamWire:
         )
         self._sender.abort()
 
-    def held_up(self, told: str) -> None:
+    def slowed(self, told: str) -> None:
         """The provider, or who plays it, sends more than its share."""
         logger.warning("%s: stream %.80r is slowed: %s", self._dialect.kind, self._stream_id, told)

@@ -22,8 +22,8 @@ from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import is_loopback
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.bounds import check_session
+from voicepipe.ingress.realtime.effective_session import effective_session, permitted
 from voicepipe.ingress.realtime.rights import Rights
-from voicepipe.ingress.realtime.settle import permitted, settle
 from voicepipe.ingress.webrtc import offer
 from voicepipe.ingress.webrtc.ice_servers import ice_servers
 from voicepipe.ingress.webrtc.peer import WebRtcCall

@@ -10,7 +10,7 @@ from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
 
 
-def settle(agent: Agent, who: Caller, expires_at: int = 0) -> tuple[Session, CallSettings]:
+def effective_session(agent: Agent, who: Caller, expires_at: int = 0) -> tuple[Session, CallSettings]:
     """The session and settings with which a call begins. Raises WireError."""
     asked = decoded(who.session, dict[str, Any], "session")
     settings = CallSettings.of(agent)
