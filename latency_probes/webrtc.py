@@ -25,7 +25,7 @@ from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.packet import PacketError, RtpPacket, is_rtcp
 from voicepipe.rtp.sdp_text import SdpError
-from voicepipe.rtp.transport import Network, Transport
+from voicepipe.rtp.transport import Transport, UdpNetwork
 
 CALLS = "/v1/realtime/calls"
 CHANNEL = "oai-events"
@@ -68,7 +68,7 @@ async def place(
 ) -> Placed:
     """Ask for a call and connect. `url`: of the server, or where it takes offers. Raises ProbeError."""
     url = url if urlsplit(url).path.endswith(CALLS) else f"{origin(url)}{CALLS}"
-    transport = Transport(Network((await asyncio.to_thread(local_address, url),)), controlling=True)
+    transport = Transport(UdpNetwork((await asyncio.to_thread(local_address, url),)), controlling=True)
     if on_media:
         transport.on_media = on_media
     channel = transport.open_channel(CHANNEL)

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MeasuredOn:
     """Where it was measured."""
 
     cores: int
@@ -35,7 +35,7 @@ class Measured:
     command: str
     date: str
     """Year, month and day (UTC)."""
-    machine: Machine
+    machine: MeasuredOn
     version: str
     commit: str
     """With "-dirty" behind it where files had changed since; empty outside a checkout."""
@@ -45,10 +45,8 @@ def keep(path: Path | None, figures: object) -> None:
     """Write {"measured": ..., "figures": ...}, where a file is wanted. Raises ProbeError where it cannot be written."""
     if path is None:
         return
-    made = Measured(
-        command(sys.orig_argv), datetime.now(UTC).date().isoformat(), Machine(os.cpu_count() or 0, cpu()), __version__,
-        commit(),
-    )  # fmt: skip
+    today, machine = datetime.now(UTC).date().isoformat(), MeasuredOn(os.cpu_count() or 0, cpu())
+    made = Measured(command(sys.orig_argv), today, machine, __version__, commit())
     text = json.dumps({"measured": made, "figures": figures}, indent=2, ensure_ascii=False, default=_plain)
     try:
         path.write_text(f"{text}\n", encoding="utf-8")

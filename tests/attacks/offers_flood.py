@@ -8,7 +8,7 @@ from tests.attacks.rogue import paced
 from tests.attacks.target import Attack, Target
 from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import OPUS
-from voicepipe.rtp.transport import Network, Transport
+from voicepipe.rtp.transport import Transport, UdpNetwork
 
 CALLS = "/v1/realtime/calls"
 EVERY = 5
@@ -19,7 +19,7 @@ WEARY = ("a=rtpmap:1 a/1\r\n" + "a=rtcp-fb:* a\r\n") * 600
 
 async def run(target: Target, seconds: float) -> None:
     """See `Attack.run`."""
-    transport = Transport(Network(), controlling=True)
+    transport = Transport(UdpNetwork(), controlling=True)
     offer = sdp.offer(transport, await transport.gather(), (OPUS,))
     await transport.close()
     headers = {"Content-Type": "application/sdp"} | ({"Authorization": f"Bearer {target.key}"} if target.key else {})

@@ -45,7 +45,7 @@ from voicepipe.ingress.keys import Secrets
 from voicepipe.ingress.local import API, LocalOnly, check_exposure
 from voicepipe.ingress.telephony.telephony_http import Providers
 from voicepipe.places import Place
-from voicepipe.rtp.transport import Network
+from voicepipe.rtp.transport import UdpNetwork
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_pop_of_a_fleet_may_be_reached_by_others_without_keys_of_its_own() -> 
 async def test_every_endpoint_that_a_token_reaches_asks_whose_it_is(public: str) -> None:
     async with asyncio.timeout(LONG_S), fleet(settings("fra", public, FRANKFURT)) as (_, (pop,)):
         routes = await asyncio.to_thread(
-            lambda: app(pop, Calls(), Network(("127.0.0.1",)), Providers(pop, Calls())).routes
+            lambda: app(pop, Calls(), UdpNetwork(("127.0.0.1",)), Providers(pop, Calls())).routes
         )
         reached = [route for route in routes if isinstance(route, Route) and route.path.startswith(API)]
         assert len(reached) > 8

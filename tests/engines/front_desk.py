@@ -12,7 +12,7 @@ from voicepipe import tools_demo
 from voicepipe.agent import Agent, Intent, ToolSpec
 from voicepipe.config.agent_store import load_agent
 from voicepipe.engines.base import Message, Prompt, ToolCall
-from voicepipe.engines.frontdesk.conversation import FrontdeskDialogue
+from voicepipe.engines.frontdesk.frontdesk_dialogue import FrontdeskDialogue
 from voicepipe.engines.frontdesk.frontdesk_llm import reply
 
 FILE = Path(__file__).parents[2] / "configs" / "agents" / "front-desk.toml"

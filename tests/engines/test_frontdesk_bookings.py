@@ -9,7 +9,7 @@ from tests.engines.front_desk import AT_ONCE, FRONT_DESK, Caller, a_wednesday  #
 from voicepipe import tools_demo
 from voicepipe.agent import ToolSpec
 from voicepipe.engines.base import Message, Prompt, ToolCall
-from voicepipe.engines.frontdesk.conversation import FrontdeskDialogue, FrontdeskState
+from voicepipe.engines.frontdesk.frontdesk_dialogue import FrontdeskDialogue, FrontdeskState
 from voicepipe.engines.frontdesk.frontdesk_llm import reply
 
 pytestmark = pytest.mark.usefixtures("a_wednesday")

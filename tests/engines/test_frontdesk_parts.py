@@ -13,7 +13,7 @@ from tests.engines.front_desk import FILE, FRONT_DESK
 from voicepipe.agent import Agent, Intent, ToolSpec
 from voicepipe.engines.base import Message, Prompt, ToolCall
 from voicepipe.engines.frontdesk import FrontdeskLlm, guess, slots
-from voicepipe.engines.frontdesk.conversation import FrontdeskDialogue, fill
+from voicepipe.engines.frontdesk.frontdesk_dialogue import FrontdeskDialogue, fill
 from voicepipe.engines.frontdesk.frontdesk_llm import NO_MODEL, reply
 from voicepipe.engines.frontdesk.results import readable
 from voicepipe.engines.frontdesk.sound import alike, distance, words

@@ -24,7 +24,7 @@ from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat, Session
 from voicepipe.ingress.telephony.telephony_http import Providers
 from voicepipe.rtp.clock import MediaClock
-from voicepipe.rtp.transport import Network
+from voicepipe.rtp.transport import UdpNetwork
 from voicepipe.turn.keypad import MOST
 
 ACME, OTHER = Tenant("acme"), Tenant("other")
@@ -58,7 +58,7 @@ async def holding(pop: FakePop, *lines: WebSocketLine) -> AsyncIterator[tuple[ht
     for call in held:
         calls.hold(call, Caller(ACME), ExitStack())
     await asyncio.sleep(0.01)
-    app = await asyncio.to_thread(http.app, pop, calls, Network(("127.0.0.1",)), Providers(pop, calls))
+    app = await asyncio.to_thread(http.app, pop, calls, UdpNetwork(("127.0.0.1",)), Providers(pop, calls))
     transport = httpx.ASGITransport(app)
     try:
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:

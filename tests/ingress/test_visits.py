@@ -3,7 +3,7 @@
 import pytest
 
 from voicepipe.bucket import Rate
-from voicepipe.ingress.visits import CUSTOMERS, NEWCOMERS, PROXIED, Room, State, Visit, Visits, network
+from voicepipe.ingress.visits import CUSTOMERS, NEWCOMERS, PROXIED, Room, Visit, Visits, VisitState, network
 
 
 class Building:
@@ -60,20 +60,20 @@ def test_who_shows_a_key_is_not_counted_until_the_request_is_answered() -> None:
 def test_what_moves_a_connection_from_state_to_state() -> None:
     building = Building(each=1)
     visit, second = building.come("192.0.2.1"), building.come("192.0.2.2")
-    assert (visit.state, second.state) == (State.STRANGER, State.STRANGER)
+    assert (visit.state, second.state) == (VisitState.STRANGER, VisitState.STRANGER)
     visit.known("a")
     second.known("a")
-    assert (visit.state, second.state) == (State.REQUEST, State.STRANGER), "its tenant has one already"
+    assert (visit.state, second.state) == (VisitState.REQUEST, VisitState.STRANGER), "its tenant has one already"
     building.visits.progress(visit)
     second.known("a")
-    assert (visit.state, second.state) == (State.STRANGER, State.REQUEST)
+    assert (visit.state, second.state) == (VisitState.STRANGER, VisitState.REQUEST)
     second.accepted()
-    assert (visit.state, second.state) == (State.STRANGER, State.CALL) and len(building.visits) == 2
+    assert (visit.state, second.state) == (VisitState.STRANGER, VisitState.CALL) and len(building.visits) == 2
     building.come("192.0.2.1")
-    assert (visit.state, second.state) == (State.OVER, State.CALL) and building.dropped == ["192.0.2.1"]
+    assert (visit.state, second.state) == (VisitState.OVER, VisitState.CALL) and building.dropped == ["192.0.2.1"]
     for late in (visit.accepted, lambda: visit.known("a"), lambda: building.visits.progress(visit), second.left):
         late()
-    assert (visit.state, second.state) == (State.OVER, State.OVER) and len(building.visits) == 1
+    assert (visit.state, second.state) == (VisitState.OVER, VisitState.OVER) and len(building.visits) == 1
 
 
 def test_one_tenant_does_not_hold_all_connections_by_requests() -> None:

@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 
 from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import OPUS, PCMU
-from voicepipe.rtp.transport import Network, Transport
+from voicepipe.rtp.transport import Transport, UdpNetwork
 
-LOOPBACK = Network()
+LOOPBACK = UdpNetwork()
 
 
 class Ends:
-    def __init__(self, caller: Network = LOOPBACK, answerer: Network = LOOPBACK) -> None:
+    def __init__(self, caller: UdpNetwork = LOOPBACK, answerer: UdpNetwork = LOOPBACK) -> None:
         self.caller = Transport(caller, controlling=True)
         self.answerer = Transport(answerer, controlling=False)
         self.heard: list[bytes] = []
@@ -33,7 +33,7 @@ class Ends:
 
 
 @asynccontextmanager
-async def connected(caller: Network = LOOPBACK, answerer: Network = LOOPBACK) -> AsyncIterator[Ends]:
+async def connected(caller: UdpNetwork = LOOPBACK, answerer: UdpNetwork = LOOPBACK) -> AsyncIterator[Ends]:
     ends = Ends(caller, answerer)
     try:
         await ends.connect()

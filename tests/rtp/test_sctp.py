@@ -370,7 +370,7 @@ async def test_who_floods_and_hangs_up_is_gone_soon() -> None:
 
 
 def test_the_peers_of_one_pop_share_what_those_of_another_do_not_take() -> None:
-    one, other = ice.Network(), ice.Network()
+    one, other = ice.UdpNetwork(), ice.UdpNetwork()
     one.commons.has(1.0)
     one.commons.take(1.0)
     assert not one.commons.has(1.0) and other.commons.has(1.0) and one == other

@@ -9,7 +9,7 @@ from tests.stopwatch import spent
 from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import G722, OPUS, PCMA, PCMU, Codec
 from voicepipe.rtp.sdp_text import LONGEST, SdpError
-from voicepipe.rtp.transport import Network, Transport
+from voicepipe.rtp.transport import Transport, UdpNetwork
 
 ICE = "a=ice-ufrag:abcd\r\na=ice-pwd:abcdefghijklmnopqrstuvwx\r\n"
 DTLS = f"a=fingerprint:sha-256 {':'.join(['AB'] * 32)}\r\na=setup:actpass\r\n"
@@ -29,7 +29,7 @@ BROWSER = (
 
 
 async def answered(offer: str) -> str:
-    transport = Transport(Network(), controlling=False)
+    transport = Transport(UdpNetwork(), controlling=False)
     try:
         return sdp.answer(sdp.read(offer), transport, await transport.gather(), ssrc=4711)
     finally:
@@ -201,7 +201,7 @@ async def test_a_browsers_offer_with_much_video_is_answered_as_the_one_without(e
     offer = BROWSER.replace("BUNDLE 0 1", "BUNDLE 0 1 2 3") + video(2, 28) + video(3, 10)
     offer = offer.replace("\r\n", end)
     assert 12_000 < len(offer) < LONGEST and offer.count("a=rtpmap") > 76
-    transport = Transport(Network(), controlling=False)
+    transport = Transport(UdpNetwork(), controlling=False)
     try:
         candidates = await transport.gather()
         plain, full = (sdp.answer(sdp.read(one), transport, candidates, 4711) for one in (BROWSER, offer))

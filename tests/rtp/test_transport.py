@@ -22,7 +22,7 @@ from voicepipe.errors import NoPort
 from voicepipe.rtp import ice, sdp, transport
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.packet import RtpPacket
-from voicepipe.rtp.transport import Network, Transport
+from voicepipe.rtp.transport import Transport, UdpNetwork
 
 ROOT = Path(__file__).parents[2]
 
@@ -95,15 +95,15 @@ async def test_a_chosen_port_range_and_the_address_in_front_of_a_nat() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        full = Transport(Network(ports=(port, port)), controlling=False)
+        full = Transport(UdpNetwork(ports=(port, port)), controlling=False)
         with pytest.raises(NoPort, match=r"webrtc\.addresses .*webrtc\.first_port"):
             await full.gather()
         await full.close()
     low = port if port < 65_000 else port - 500
-    async with connected(answerer=Network(ports=(low, low + 400))) as ends:
+    async with connected(answerer=UdpNetwork(ports=(low, low + 400))) as ends:
         told = sdp.read(ends.answer).remote.candidates
         assert told and all(low <= candidate.port <= low + 400 for candidate in told)
-    behind = Transport(Network(public="203.0.113.7"), controlling=False)
+    behind = Transport(UdpNetwork(public="203.0.113.7"), controlling=False)
     (candidate,) = await behind.gather()
     assert (candidate.ip, candidate.type) == ("203.0.113.7", "host")
     await behind.close()
@@ -123,7 +123,7 @@ async def test_a_port_that_is_taken_is_passed_over(monkeypatch: pytest.MonkeyPat
 async def test_an_address_that_is_not_ours_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ports = iter([0, 0])
     monkeypatch.setattr(ice, "candidates", lambda _: ports)
-    elsewhere = Transport(Network(("192.0.2.1",)), controlling=False)
+    elsewhere = Transport(UdpNetwork(("192.0.2.1",)), controlling=False)
     with pytest.raises(NoPort, match=r"192\.0\.2\.1"):
         await elsewhere.gather()
     assert list(ports) == [0]

@@ -26,7 +26,7 @@ from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.codec import OPUS, PCMU, Codec
 from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.rtp_sender import PacketWire
-from voicepipe.rtp.transport import Network, Transport
+from voicepipe.rtp.transport import Transport, UdpNetwork
 from voicepipe.rtp.udp import UdpMedia
 
 WARM_UP_S = 3.0
@@ -121,7 +121,7 @@ class WebRtcCaller(LoadCaller):
     codec = OPUS
 
     def __init__(self, payloads: list[bytes]) -> None:
-        self._transport = Transport(Network((HOST,)), controlling=True)
+        self._transport = Transport(UdpNetwork((HOST,)), controlling=True)
         super().__init__(payloads, self._transport)
 
     async def dial(self, ask: Any) -> None:

@@ -31,7 +31,7 @@ from voicepipe.observe.process import Watch
 from voicepipe.rtp import sdes, sdp, sip_sdp
 from voicepipe.rtp.clock import MediaClock
 from voicepipe.rtp.codec import PCMU, Codec
-from voicepipe.rtp.transport import Network, Transport
+from voicepipe.rtp.transport import Transport, UdpNetwork
 from voicepipe.rtp.udp import UdpMedia
 
 TEXT = "We are open from noon until ten in the evening, and the kitchen takes its last orders at half past nine. "
@@ -76,7 +76,7 @@ class Ours(Far):
 
     async def answer(self, offer: str) -> str:
         said = sdp.read(offer)
-        transport = Transport(Network((HOST,)), controlling=False)
+        transport = Transport(UdpNetwork((HOST,)), controlling=False)
         line = self._line(said.codec, said.payload_type, transport)
         answer = sdp.answer(said, transport, await transport.gather(), line.media.ssrc)
         self._tasks.create_task(self._connect(transport, said, line))

@@ -27,7 +27,7 @@ from voicepipe.demo.hosts import DemoHost
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import PlacedCall
 from voicepipe.directory.router import Why
-from voicepipe.directory_server.directory_http import Health
+from voicepipe.directory_server.directory_http import DirectoryHealth
 from voicepipe.directory_server.run import serve
 from voicepipe.pop import engines_for
 
@@ -98,7 +98,7 @@ async def standing(config: Config, pops: int) -> AsyncIterator[list[DemoHost]]:
 
 async def _heard_of(client: httpx.AsyncClient, pops: int) -> None:
     """Until the directory has heard that so many PoPs take calls, a second or two after they do."""
-    while msgspec.json.decode((await client.get("/healthz")).content, type=Health).pops < pops:  # noqa: ASYNC110
+    while msgspec.json.decode((await client.get("/healthz")).content, type=DirectoryHealth).pops < pops:  # noqa: ASYNC110
         await asyncio.sleep(0.05)
 
 

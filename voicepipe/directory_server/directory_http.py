@@ -47,7 +47,7 @@ WEB = Path(__file__).parents[1] / "web"
 Status = Literal["ok", "cut_off", "no_pops", "draining"]
 
 
-class Health(msgspec.Struct, frozen=True):
+class DirectoryHealth(msgspec.Struct, frozen=True):
     """GET /healthz of a directory."""
 
     status: Status
@@ -98,15 +98,15 @@ class DirectoryApi:
         health = self._health()
         return _told(health, 200 if health.status == "ok" else 503)
 
-    def _health(self) -> Health:
+    def _health(self) -> DirectoryHealth:
         pops = [seen for seen in self._directory.pops() if seen.condition.status in TAKES]
         status: Status = "cut_off" if self._directory.is_cut_off else "ok" if pops else "no_pops"
         if self._leaving.has_begun:
             status = "draining"
-        return Health(status, len(pops), self._leaving.calls)
+        return DirectoryHealth(status, len(pops), self._leaving.calls)
 
 
-def _told(health: Health, status: int) -> Response:
+def _told(health: DirectoryHealth, status: int) -> Response:
     return Response(msgspec.json.encode(health), status, media_type="application/json")
 
 

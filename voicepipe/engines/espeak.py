@@ -21,7 +21,7 @@ from voicepipe.engines.base import Speech
 from voicepipe.engines.failures import HELLO
 from voicepipe.engines.life import IN_PROCESS, Life
 from voicepipe.engines.shaping import pieces, shape
-from voicepipe.engines.speaking import Speaking
+from voicepipe.engines.threaded_voice import ThreadedVoice
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineDead, EngineError, EngineMissing
 
@@ -151,7 +151,7 @@ def _copied(path: str) -> ctypes.CDLL:
         return ctypes.CDLL(shutil.copy(path, folder))
 
 
-class _Instance(Speaking):
+class _Instance(ThreadedVoice):
     """espeak-ng in this process, and the one thread that owns it. Implements `life.Core`."""
 
     def __init__(self, worker: Worker, library: _Library) -> None:

@@ -21,7 +21,7 @@ from voicepipe.engines.base import Speech
 from voicepipe.engines.failures import HELLO
 from voicepipe.engines.life import IN_PROCESS, Life
 from voicepipe.engines.shaping import letters, pieces, shape, word_starts
-from voicepipe.engines.speaking import Speaking
+from voicepipe.engines.threaded_voice import ThreadedVoice
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineDead, EngineError, EngineMissing
 
@@ -44,7 +44,7 @@ hangs."""
 ENDED = "kokoro's model failed and is being loaded again: see the log."
 
 
-class KokoroVoice(Speaking):
+class KokoroVoice(ThreadedVoice):
     """A loaded model and its threads. Implements `life.Core`."""
 
     def __init__(self, worker: Worker, model: "_KokoroModel", stall_s: float) -> None:

@@ -17,7 +17,7 @@ from voicepipe.ingress.pieces import LARGEST_PIECE, LEAST_PIECE, Pieces
 from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.requests import TOO_MANY_CHUNKS, TOO_MANY_LINES, Rein, Requests
 from voicepipe.ingress.scope import LINGER, REFUSALS, VISIT
-from voicepipe.ingress.visits import State, Visit, Visits
+from voicepipe.ingress.visits import Visit, Visits, VisitState
 
 CHECK_S = 1.0
 """How often a connection is asked what it is waiting for."""
@@ -69,7 +69,7 @@ class HttpConnection(Pieces, H11Protocol):
         super().connection_made(transport)
         self._rein = Rein(transport, self._decide_reading, self._close)
         self.flow = FlowControl(self._rein)  # type: ignore[arg-type]
-        if self._visit.state is State.OVER:
+        if self._visit.state is VisitState.OVER:
             return transport.abort()
         self._visit.drop = transport.abort
         self._look()

@@ -38,7 +38,7 @@ from voicepipe.ingress.realtime.websocket import converse, listen_in, opened
 from voicepipe.ingress.sip import edge as sip
 from voicepipe.ingress.telephony import telephony_http as telephony
 from voicepipe.ingress.webrtc.webrtc_http import CallsApi, prepared
-from voicepipe.rtp.transport import Network
+from voicepipe.rtp.transport import UdpNetwork
 from voicepipe.supervised import supervised
 
 logger = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ def _told(health: Health, status: int) -> Response:
     return Response(msgspec.json.encode(health), status, media_type="application/json")
 
 
-def app(pop: PopApi, calls: Calls, network: Network, providers: telephony.Providers) -> Starlette:
+def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Providers) -> Starlette:
     """The ASGI application of one PoP."""
     secrets = Secrets()
     doors = Doors(pop, secrets, pop.config.limits.client_percent, pop.tokens)

@@ -45,7 +45,7 @@ class Room:
         return cls(all, min(STRANGERS, all // 2), min(EACH, all // 4))
 
 
-class State(Enum):
+class VisitState(Enum):
     """What a connection is, and so as what it counts. All that are not over count in `Room.all`.
 
     before             what happens                        after
@@ -76,7 +76,7 @@ class Visit:
         self.client = counted
         """Likewise, whose request it carries; behind a proxy these differ."""
         self.drop = drop
-        self.state = State.STRANGER
+        self.state = VisitState.STRANGER
         self.tenant = ""
         """Whose REQUEST it is."""
         self._visits = visits
@@ -113,7 +113,7 @@ class Visits:
         """By address; the one that has gone longest without a request first."""
         self._requests: Counter[str] = Counter()
         """By tenant."""
-        self._many: Counter[State] = Counter()
+        self._many: Counter[VisitState] = Counter()
         """Connections by state, without those that are over."""
         self._newcomers, self._customers, self._proxied = FairRate(*NEWCOMERS), FairRate(*CUSTOMERS), FairRate(*PROXIED)
         self._paying: OrderedDict[str, None] = OrderedDict()
@@ -135,9 +135,9 @@ class Visits:
         mine = self._strangers[visit.counted]
         while len(mine) > self._room.each and source not in self._proxies:
             self._drop_oldest(visit.counted)
-        while self._many[State.STRANGER] > self._room.strangers or len(self) > self._room.all:
+        while self._many[VisitState.STRANGER] > self._room.strangers or len(self) > self._room.all:
             self.drop_one()
-        return None if visit.state is State.OVER else visit
+        return None if visit.state is VisitState.OVER else visit
 
     def drop_one(self) -> bool:
         """Drop a stranger of the address that has most of them; False: there are none."""
@@ -148,11 +148,11 @@ class Visits:
 
     def progress(self, visit: Visit) -> None:
         """A request has come, or was answered: what comes next is a stranger's again, and the newest."""
-        self._becomes(visit, State.STRANGER)
+        self._becomes(visit, VisitState.STRANGER)
 
     def gone(self, visit: Visit) -> None:
         """It is closed, whoever did it."""
-        self._becomes(visit, State.OVER)
+        self._becomes(visit, VisitState.OVER)
         visit.drop = _nothing
 
     # What visits tell of themselves.
@@ -168,12 +168,12 @@ class Visits:
 
     def _known_by(self, visit: Visit, tenant: str) -> None:
         self._pays(visit.client)
-        if visit.state is State.STRANGER and self._requests[tenant] < self._room.each:
-            self._becomes(visit, State.REQUEST, tenant)
+        if visit.state is VisitState.STRANGER and self._requests[tenant] < self._room.each:
+            self._becomes(visit, VisitState.REQUEST, tenant)
 
     def _accepted(self, visit: Visit) -> None:
         self._pays(visit.client)
-        self._becomes(visit, State.CALL)
+        self._becomes(visit, VisitState.CALL)
 
     def _pays(self, source: str) -> None:
         self._paying.pop(source, None)
@@ -186,32 +186,32 @@ class Visits:
             return self._proxied.admits(client, now)
         return (self._customers if client in self._paying else self._newcomers).admits(client, now)
 
-    def _becomes(self, visit: Visit, state: State, tenant: str = "") -> None:
+    def _becomes(self, visit: Visit, state: VisitState, tenant: str = "") -> None:
         """Nothing, once it is over."""
-        if visit.state is State.OVER:
+        if visit.state is VisitState.OVER:
             return
         self._leave(visit)
         visit.state, visit.tenant = state, tenant
-        if state is not State.OVER:
+        if state is not VisitState.OVER:
             self._enter(visit)
 
     def _enter(self, visit: Visit) -> None:
         """Count it by its state."""
         self._many[visit.state] += 1
-        if visit.state is State.STRANGER:
+        if visit.state is VisitState.STRANGER:
             self._strangers.setdefault(visit.counted, {})[visit] = None
-        elif visit.state is State.REQUEST:
+        elif visit.state is VisitState.REQUEST:
             self._requests[visit.tenant] += 1
 
     def _leave(self, visit: Visit) -> None:
         """Count it no more by its state."""
         self._many[visit.state] -= 1
-        if visit.state is State.STRANGER:
+        if visit.state is VisitState.STRANGER:
             mine = self._strangers[visit.counted]
             del mine[visit]
             if not mine:
                 del self._strangers[visit.counted]
-        elif visit.state is State.REQUEST:
+        elif visit.state is VisitState.REQUEST:
             self._requests[visit.tenant] -= 1
 
     def _drop_oldest(self, counted: str) -> None:

@@ -82,7 +82,7 @@ _RECORD = struct.Struct("!11xH")
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class UdpNetwork:
     """One PoP's: where a call's UDP socket is bound, what of it is told to the peer, and what all peers share."""
 
     addresses: tuple[str, ...] = ("127.0.0.1",)
@@ -185,7 +185,7 @@ class _Protocol(StunProtocol):
 class IceConnection(Connection):
     """aioice's ICE agent. `on_srtp` gets SRTP and SRTCP, and the monotonic second at which they came."""
 
-    def __init__(self, network: Network, on_srtp: Callable[[bytes, float], None]) -> None:
+    def __init__(self, network: UdpNetwork, on_srtp: Callable[[bytes, float], None]) -> None:
         super().__init__(ice_controlling=False)
         self.on_srtp = on_srtp
         self.refused = 0

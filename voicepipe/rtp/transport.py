@@ -28,11 +28,11 @@ from aiortc import (
 from aiortc.rtcicetransport import candidate_from_aioice, candidate_to_aioice
 from aiortc.rtcsctptransport import RTCSctpCapabilities
 
-from voicepipe.rtp.ice import IceConnection, Network
+from voicepipe.rtp.ice import IceConnection, UdpNetwork
 from voicepipe.rtp.packet import is_rtcp
 from voicepipe.rtp.sctp import LONGEST_MESSAGE, Sctp
 
-__all__ = ["Drops", "Network", "Remote", "Transport", "certificate"]
+__all__ = ["Drops", "Remote", "Transport", "UdpNetwork", "certificate"]
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class Transport:
     """One peer connection's lower half. `controlling`: we made the offer; `message_bytes`: the longest message that is
     taken from the peer, at most `LONGEST_MESSAGE`."""
 
-    def __init__(self, network: Network, *, controlling: bool, message_bytes: int = LONGEST_MESSAGE) -> None:
+    def __init__(self, network: UdpNetwork, *, controlling: bool, message_bytes: int = LONGEST_MESSAGE) -> None:
         self.on_media: Callable[[bytes, float], None] = _ignored
         """Gets RTP and RTCP, decrypted, and the monotonic second at which it came."""
         self.on_channel: Callable[[RTCDataChannel], None] = _ignored

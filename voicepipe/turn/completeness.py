@@ -13,7 +13,7 @@ from voicepipe.turn.english import MONTHS, UNITS
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CompletenessRule:
     name: str
     """Why the turn is not over, in plain words."""
     holds: Callable[[list[str]], bool]
@@ -169,11 +169,11 @@ def _ordinal(word: str) -> bool:
 
 
 RULES = (
-    Rule("in the middle of a number", inside_a_number, -6.0),
-    Rule("the last word leads on", leads_on, -6.0),
-    Rule("the question has no verb yet", lacks_a_verb, -4.0),
-    Rule("the adjective has no noun yet", lacks_a_noun, -3.0),
-    Rule("the verb has no object yet", lacks_an_object, -3.0),
+    CompletenessRule("in the middle of a number", inside_a_number, -6.0),
+    CompletenessRule("the last word leads on", leads_on, -6.0),
+    CompletenessRule("the question has no verb yet", lacks_a_verb, -4.0),
+    CompletenessRule("the adjective has no noun yet", lacks_a_noun, -3.0),
+    CompletenessRule("the verb has no object yet", lacks_an_object, -3.0),
 )
-TRAILS_OFF = Rule("its punctuation leaves it open", lambda words: True, -3.0)
+TRAILS_OFF = CompletenessRule("its punctuation leaves it open", lambda words: True, -3.0)
 """For words that end in one of TRAILING."""

@@ -10,7 +10,7 @@ import msgspec
 from tests.fuzz.target import Target
 from voicepipe.config import data_directory
 from voicepipe.config.agent_store import load_agent
-from voicepipe.engines.frontdesk.conversation import FrontdeskDialogue
+from voicepipe.engines.frontdesk.frontdesk_dialogue import FrontdeskDialogue
 from voicepipe.engines.frontdesk.frontdesk_llm import reply
 from voicepipe.turn.prompt import Prompt
 

@@ -14,7 +14,7 @@ from voicepipe.errors import PopFull
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.http import app
 from voicepipe.ingress.telephony.telephony_http import Providers
-from voicepipe.rtp.transport import Network
+from voicepipe.rtp.transport import UdpNetwork
 
 PATHS = (
     "/v1/realtime/client_secrets", "/v1/realtime/calls?model=clinic", "/v1/realtime/calls", "/v1/realtime/calls/rtc_1",
@@ -71,7 +71,7 @@ class _Door:
     def __call__(self) -> Starlette:
         if not self._left:
             pop, calls = _Full(), Calls()
-            self._application, self._left = app(pop, calls, Network(), Providers(pop, calls)), self.LASTS
+            self._application, self._left = app(pop, calls, UdpNetwork(), Providers(pop, calls)), self.LASTS
         self._left -= 1
         return self._application
 

@@ -28,7 +28,7 @@ from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.rtp_session import RtpSession
 from voicepipe.rtp.sdp_text import SdpError
 from voicepipe.rtp.telephone_events import KeyFormat
-from voicepipe.rtp.transport import Network, Transport, certificate
+from voicepipe.rtp.transport import Transport, UdpNetwork, certificate
 
 PEER, STRANGER = ("127.0.0.1", 9), ("127.0.0.2", 9)
 PASSWORD = "p" * 22
@@ -67,7 +67,7 @@ def offer(text: bytes) -> None:
 
 
 async def _answered(said: sdp.WebRtcDescription) -> None:
-    transport = Transport(Network(), controlling=False)
+    transport = Transport(UdpNetwork(), controlling=False)
     assert sdp.answer(said, transport, [], 7).startswith("v=0")
     for candidate in said.remote.candidates:
         if candidate.protocol.lower() == "udp" and not candidate.ip.endswith(".local"):
@@ -81,7 +81,7 @@ async def _answered(said: sdp.WebRtcDescription) -> None:
 
 def _port() -> tuple[ice.IceConnection, ice._Protocol]:
     """Of a call with a path to its peer, and no socket."""
-    connection = ice.IceConnection(Network(), lambda data, arrived: None)
+    connection = ice.IceConnection(UdpNetwork(), lambda data, arrived: None)
     connection._local_username, connection._local_password, connection.user = "user", PASSWORD, b"user:"
     connection.remote_username, connection.remote_password = "peer", PASSWORD
     connection._tie_breaker, connection._early_checks_done = 1, True

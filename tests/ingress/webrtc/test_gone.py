@@ -18,7 +18,7 @@ from voicepipe.ingress.webrtc import peer
 from voicepipe.ingress.webrtc.channel import UNSENT
 from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import OPUS
-from voicepipe.rtp.transport import Network, Transport
+from voicepipe.rtp.transport import Transport, UdpNetwork
 
 End = Callable[[str, Placed], Awaitable[None]]
 
@@ -84,7 +84,7 @@ async def call(address: str, end: End) -> None:
 
 
 async def never_connects(address: str) -> None:
-    transport = Transport(Network(), controlling=True)
+    transport = Transport(UdpNetwork(), controlling=True)
     answer = await post(address, sdp.offer(transport, await transport.gather(), (OPUS,)))
     assert answer.status_code == 201
     await transport.close()

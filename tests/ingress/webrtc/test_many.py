@@ -13,7 +13,7 @@ from voicepipe.rtp import sdp
 from voicepipe.rtp.codec import OPUS
 from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.rtp_session import RtpSession
-from voicepipe.rtp.transport import Network, Transport
+from voicepipe.rtp.transport import Transport, UdpNetwork
 
 CALLS, AT_A_TIME = 80, 10
 KINDS = (HostedCall, RtpSession, Transport)
@@ -21,7 +21,7 @@ KINDS = (HostedCall, RtpSession, Transport)
 
 async def call(address: str, number: int) -> None:
     """Set up, a second's packets at once, hung up in one of four ways."""
-    transport, received = Transport(Network(), controlling=True), []
+    transport, received = Transport(UdpNetwork(), controlling=True), []
     transport.on_media = lambda data, arrived: received.append(data)
     channel = transport.open_channel("oai-events")
     try:

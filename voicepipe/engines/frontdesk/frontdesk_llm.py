@@ -11,7 +11,7 @@ from uuid import uuid4
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.engines.base import Answering, Delta, Message, Prompt, ToolCall
 from voicepipe.engines.frontdesk import guess
-from voicepipe.engines.frontdesk.conversation import (
+from voicepipe.engines.frontdesk.frontdesk_dialogue import (
     ACCEPT,
     MAX_CHARS,
     FrontdeskAnswer,

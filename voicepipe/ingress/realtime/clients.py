@@ -12,7 +12,7 @@ from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.outbox import Outbox
 from voicepipe.ingress.realtime import server_events as wire
-from voicepipe.ingress.realtime.control import Control, InputLine
+from voicepipe.ingress.realtime.client_control import ClientControl, InputLine
 from voicepipe.ingress.realtime.items import fresh_id
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
@@ -68,7 +68,7 @@ class RealtimeClients:
         self._translator = Translator(
             session, fresh_id("conv"), audio_in_events=input is not None, tells_tools=rights.own_tools
         )
-        self._control = None if call.is_over else Control(call, input, self._translator, self._emit)
+        self._control = None if call.is_over else ClientControl(call, input, self._translator, self._emit)
         """None once it is over."""
         call.listen(self)
 

@@ -19,7 +19,7 @@ from voicepipe.ingress.webrtc.channel import ChannelClient
 from voicepipe.ingress.webrtc.conduct import ENDED, LOOK_S, Conduct
 from voicepipe.rtp import sdp
 from voicepipe.rtp.clock import MediaClock
-from voicepipe.rtp.transport import CLOSE_S, Network, Transport
+from voicepipe.rtp.transport import CLOSE_S, Transport, UdpNetwork
 from voicepipe.tasks import TaskGroup
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ class WebRtcCall:
     def __init__(
         self,
         offer: sdp.WebRtcDescription,
-        network: Network,
+        network: UdpNetwork,
         seat: Seat,
         session: Session,
         settings: CallSettings,

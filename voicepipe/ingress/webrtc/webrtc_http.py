@@ -30,12 +30,12 @@ from voicepipe.ingress.webrtc.peer import WebRtcCall
 from voicepipe.ingress.webrtc.waiting import Waiting
 from voicepipe.rtp import sdp
 from voicepipe.rtp.sdp_text import SdpError
-from voicepipe.rtp.transport import Network, certificate
+from voicepipe.rtp.transport import UdpNetwork, certificate
 
 logger = logging.getLogger(__name__)
 
 
-def prepared(config: Config) -> Network:
+def prepared(config: Config) -> UdpNetwork:
     """Where media are received, from the configuration and this machine's addresses. What takes time is done: the
     codec's library is loaded, this process's certificate made. Raises ConfigError."""
     opus.load()
@@ -49,7 +49,7 @@ def prepared(config: Config) -> Network:
     if not addresses:
         found = [ip.ip for adapter in ifaddr.get_adapters() for ip in adapter.ips if isinstance(ip.ip, str)]
         addresses = tuple(sorted(found, key=is_loopback))
-    return Network(addresses, webrtc.public_address, (webrtc.first_port, webrtc.last_port))
+    return UdpNetwork(addresses, webrtc.public_address, (webrtc.first_port, webrtc.last_port))
 
 
 def _try(address: str) -> None:
@@ -67,7 +67,7 @@ def _try(address: str) -> None:
 class CallsApi:
     """POST /v1/realtime/calls, and /v1/realtime/ice-servers. What can be done with any call is in `calls_api.py`."""
 
-    def __init__(self, pop: PopApi, doors: Doors, calls: Calls, network: Network) -> None:
+    def __init__(self, pop: PopApi, doors: Doors, calls: Calls, network: UdpNetwork) -> None:
         self._pop = pop
         self._doors = doors
         self._calls = calls

@@ -8,7 +8,7 @@ from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineDead, EngineError
 
 
-class Speaking:
+class ThreadedVoice:
     """All of `life.Core` but `close`. `name`: as errors call the library; `trial` speaks something short."""
 
     def __init__(self, name: str, worker: Worker, trial: Callable[[], Speech], stall_s: float) -> None:

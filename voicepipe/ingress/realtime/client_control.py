@@ -51,7 +51,7 @@ class InputLine(Protocol):
         """What follows is in these formats."""
 
 
-class Control:
+class ClientControl:
     """Decodes and carries out clients' events; what comes of them is told by `emit`."""
 
     def __init__(self, hosted: HostedCall, input: InputLine | None, translator: Translator, emit: Emit) -> None:
@@ -186,18 +186,18 @@ class Control:
             raise WireError("invalid_value", f"Item '{item.id}' is not in the conversation.", f"{param}.id") from None
 
 
-_HANDLERS: dict[type[ask.ClientEvent], Callable[[Control, Any, Asked], Awaitable[None]]] = {
-    ask.SessionUpdate: Control._session_update,
-    ask.InputAppend: Control._append,
-    ask.InputCommit: Control._commit,
-    ask.InputClear: Control._clear,
-    ask.OutputClear: Control._output_clear,
-    ask.ItemCreate: Control._item_create,
-    ask.ItemRetrieve: Control._item_retrieve,
-    ask.ItemTruncate: Control._item_truncate,
-    ask.ItemDelete: Control._item_delete,
-    ask.ResponseCreate: Control._response_create,
-    ask.ResponseCancel: Control._response_cancel,
+_HANDLERS: dict[type[ask.ClientEvent], Callable[[ClientControl, Any, Asked], Awaitable[None]]] = {
+    ask.SessionUpdate: ClientControl._session_update,
+    ask.InputAppend: ClientControl._append,
+    ask.InputCommit: ClientControl._commit,
+    ask.InputClear: ClientControl._clear,
+    ask.OutputClear: ClientControl._output_clear,
+    ask.ItemCreate: ClientControl._item_create,
+    ask.ItemRetrieve: ClientControl._item_retrieve,
+    ask.ItemTruncate: ClientControl._item_truncate,
+    ask.ItemDelete: ClientControl._item_delete,
+    ask.ResponseCreate: ClientControl._response_create,
+    ask.ResponseCancel: ClientControl._response_cancel,
 }
 
 _CODES: dict[tuple[type[ask.ClientEvent], type[CallError]], tuple[str, str | None]] = {
