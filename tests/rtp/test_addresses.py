@@ -6,14 +6,14 @@ import sys
 REMEMBERED = """
 import gc, socket, uvloop
 from collections import OrderedDict
-from voicepipe.rtp.ice import IceConnection, Network
+from voicepipe.rtp.ice import IceConnection, UdpNetwork
 
 def remembered():
     caches = [found for found in gc.get_objects() if type(found).__name__ == "LruCache"]
     return sum(len(part) for cache in caches for part in gc.get_referents(cache) if isinstance(part, OrderedDict))
 
 async def main():
-    ice = IceConnection(Network(), lambda data, arrived: None)
+    ice = IceConnection(UdpNetwork(), lambda data, arrived: None)
     await ice.gather_candidates()
     [protocol] = ice._protocols
     before = remembered()
