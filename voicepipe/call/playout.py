@@ -3,15 +3,13 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 
-from voicepipe.audio import BLOCK_MS, RATE, Pcm, dbfs
-from voicepipe.audio.resample import Stretches
+from voicepipe.audio import BLOCK_MS, Pcm, dbfs
+from voicepipe.call.own_sound import OwnSound
 from voicepipe.call.speech import Phrase
 from voicepipe.line import Line
-from voicepipe.turn.echo import FAR, WINDOW
 
 AUDIBLE_DBFS = -45.0
 QUEUE_MS = 2000
@@ -21,8 +19,6 @@ RAMP_MS = 5
 SLIP_S = 0.06
 """A packet that leaves up to so late keeps its place in time, and the next ones theirs: timers are always a little
 late, and each packet 1 ms later than the one before would be speech that is 5 % too slow for its listener."""
-ECHO_S = (FAR - WINDOW) / RATE
-"""Network, client's buffer and room together may delay our echo by so much, 0.76 s."""
 
 
 class Playout:
@@ -43,8 +39,7 @@ class Playout:
         """Samples of this reply that the line has."""
         self._line_sent = 0
         self._play_end = 0.0
-        self._recent: deque[tuple[float, Pcm]] = deque(maxlen=(1000 * FAR // RATE + line.lead_ms) // BLOCK_MS + 1)
-        """When a client that plays at once all that it gets plays a packet, and the packet."""
+        self._own_sound = OwnSound(line.out_rate, line.lead_ms)
         self._wake = asyncio.Event()
         self._room = asyncio.Event()
         self._on_phrase: Callable[[Phrase, int], None] = _nobody
@@ -124,8 +119,7 @@ class Playout:
         self._clear()
         self._line_sent -= self.line.clear()
         self._play_end = min(self._play_end, self.clock())
-        while self._recent and self._recent[-1][0] >= self._play_end:
-            self._recent.pop()
+        self._own_sound.cut(self._play_end)
 
     def heard(self, since: int) -> int:
         """Samples (at the line's rate) that the caller has heard by now from the place `since` of the line on."""
@@ -138,21 +132,8 @@ class Playout:
         return self._sent
 
     def reference(self) -> Pcm | None:
-        """What the caller has heard from us in the second up to now, silence included: int16[n] at 16 kHz, to know our
-        own echo by. None when it is too long ago that they heard us."""
-        now = self.clock()
-        if now > self._play_end + ECHO_S:
-            return None
-        rate = self.line.out_rate
-        at_16_khz = _at_16_khz(rate)
-        heard = at_16_khz.stretch
-        heard[:] = 0
-        for plays, pcm in self._recent:
-            end = heard.size + round((plays - now) * rate) + pcm.size
-            start = end - pcm.size
-            if end > 0 and start < heard.size:
-                heard[max(0, start) : end] = pcm[max(0, -start) : heard.size - start]
-        return at_16_khz()
+        """What the caller has heard from us in the second up to now, as `OwnSound.heard`."""
+        return self._own_sound.heard(self.clock())
 
     def _clear(self) -> None:
         self._queue.clear()
@@ -207,15 +188,9 @@ class Playout:
         if self._on_audible and self._answering and dbfs(pcm) > AUDIBLE_DBFS:
             report, self._on_audible = self._on_audible, None
             report()
-        self._recent.append((self._play_end, pcm))
+        self._own_sound.plays(self._play_end, pcm)
         self._sent += pcm.size
         self._line_sent += pcm.size
-
-
-@cache
-def _at_16_khz(rate: int) -> Stretches:
-    """For all calls: who fills it converts it in the same breath."""
-    return Stretches(rate, RATE, FAR * rate // RATE)
 
 
 def _nobody(phrase: Phrase, start: int) -> None:
