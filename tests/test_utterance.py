@@ -57,6 +57,24 @@ async def test_the_answer_about_the_latest_words_counts_and_about_others_none(fi
     assert asked == [GUESS, FIRST_PASS], "nobody waits for an answer any more"
 
 
+async def test_whatever_fails_beside_the_recogniser_costs_nobody_the_words() -> None:
+    class Broken:
+        def feed(self, pcm: Pcm) -> None: ...
+
+        async def complete(self) -> float:
+            raise ZeroDivisionError("no engine should raise this")
+
+    async def reads(words: str) -> float | None:
+        raise ZeroDivisionError("nor this")
+
+    utterance = Stream(FINAL).utterance
+    utterance.voice = Broken()
+    async with asyncio.TaskGroup() as group:  # As a call's: a task that fails would end it.
+        utterance.spawn = group.create_task
+        evidence = await utterance.settle(reads)
+    assert (evidence.text, evidence.reading) == (FINAL, None)
+
+
 async def test_words_that_come_while_the_answer_is_waited_for_do_not_take_it_back() -> None:
     utterance = Stream(FIRST_PASS).utterance
 

@@ -68,6 +68,19 @@ def test_a_flood_takes_no_more_memory_than_a_few() -> None:
     assert refusals.since(0.0, "acme") == {"full": 100_000}
 
 
+def test_a_tenant_that_was_refused_once_takes_no_memory_for_ever() -> None:
+    refusals = Refusals()
+    tracemalloc.start()
+    try:
+        for number in range(1000):
+            refusals.add(full(f"tenant {number}"), 1_000_000.0)
+        refusals.add(full("acme"), 1_000_000.0 + KEPT_S + 2 * STEP_S)
+        assert tracemalloc.get_traced_memory()[0] < 100_000
+    finally:
+        tracemalloc.stop()
+    assert refusals.since(0.0, None) == {"full": 1}
+
+
 def test_what_no_axis_shows_any_more_is_forgotten() -> None:
     refusals = Refusals()
     refusals.add(full("acme"), 0.0)

@@ -75,7 +75,8 @@ class Stretches:
     def __call__(self) -> Pcm:
         """The converted `stretch`: int16[m], without the 2 ms that are held back. Its first 2 ms are as after silence;
         a new `Resampler` makes up what came before them."""
-        return self._resample(self._heard)[-self._ready :]
+        converted = self._resample(self._heard)[-self._ready :]
+        return converted.copy() if converted.base is self._heard else converted
 
 
 class Doubler:

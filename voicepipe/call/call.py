@@ -65,7 +65,7 @@ class Call:
         self.ids, self._errands = studio.ids, studio.errands
         self.conversation = Conversation(studio)
         self.speaking = Speaking(studio, self.conversation, settings, self.jobs, us)
-        self.hearing = Hearing(studio, config, self.jobs, us, self.speaking.turn_ends)
+        self.hearing = Hearing(studio, config, settings, self.jobs, us, self.speaking.turn_ends)
         self.owed = Owed(studio, self.conversation, self.speaking)
         self.quiet = Quiet(self.speaking, self.owed, studio.errands)
         self.transfer = Transfer(call_id, line, self.speaking, self.owed, self.jobs, us)
@@ -77,7 +77,6 @@ class Call:
         """The greeting, which a client's own reply may replace."""
         self._ending = ""
         """Why we hang up."""
-        self.configure(settings)
 
     async def run(self) -> None:
         """Answer, and go on until either side hangs up. CallEnded is the last event, whatever happens."""
@@ -203,7 +202,8 @@ class Call:
     # Between turns.
 
     def configure(self, settings: CallSettings) -> None:
-        """Effective from the next *prepare*: a pending speculation was made for the old settings."""
+        """Effective from the next *prepare*: a pending speculation was made for the old settings. Hearing and speaking
+        have the same."""
         before, self.speaking.settings = self.speaking.settings, settings
         self.speaking.discard()
         if self.jobs.running and (before.voice, before.speed) != (settings.voice, settings.speed):

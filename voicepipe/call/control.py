@@ -126,6 +126,8 @@ class Control:
         self._speaking.end("client_cancelled")
 
     def commit_input(self) -> None:
+        if self._jobs.over:
+            return
         if self._hearing.uncommitted_ms < MIN_COMMIT_MS:
             raise InputEmpty("Nothing to commit: less than 100 ms of audio since the last commit.")
         self._commits.end_turn()

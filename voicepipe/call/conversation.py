@@ -27,7 +27,7 @@ class SentItem:
 
 
 class Conversation:
-    """To read from. `Speaking` changes it: a reply may be under way that answers what stands there."""
+    """To read from. What changes it is for `Speaking` to call: it has the reply that was just begun read it before."""
 
     def __init__(self, studio: Studio) -> None:
         self._history = studio.history
@@ -96,7 +96,7 @@ class Conversation:
         return changed
 
     def tell_truncated(self, item_id: str, heard_ms: int) -> None:
-        """A reply was cut: so much of its item was heard, which says so already."""
+        """Tell that of the item of a cut reply, which is shortened already, only so much was heard."""
         # A reply beside the conversation has no item in it, and a client may have deleted the item meanwhile.
         if item_id in self._history:
             self._emit(ItemTruncated(item_id, heard_ms))

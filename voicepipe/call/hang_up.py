@@ -19,10 +19,15 @@ async def when_heard(
     hang_up: Callable[[str], Awaitable[None]],
 ) -> None:
     """The reply in which the model asked for it has been heard to its end."""
-    last = conversation.last()
+    last = _last_id(conversation)
     # A voice over the last words becomes a turn, which is answered, or it was nothing. What comes of a tool that runs
     # is told.
     while hearing.utterance or owed.works:  # noqa: ASYNC110
         await asyncio.sleep(LOOK_S)
-    if not (speaking.reply or owed.waiting) and conversation.last() is last:
+    if not (speaking.reply or owed.waiting) and _last_id(conversation) == last:
         await hang_up("agent")
+
+
+def _last_id(conversation: Conversation) -> str | None:
+    last = conversation.last()
+    return last.id if last else None

@@ -44,7 +44,9 @@ class TurnTaking(Protocol):
 class Hearing:
     """One call's. `reads`: as `Utterance.settle` takes it."""
 
-    def __init__(self, studio: Studio, config: Config, jobs: Jobs, turns: TurnTaking, reads: Reads) -> None:
+    def __init__(
+        self, studio: Studio, config: Config, settings: CallSettings, jobs: Jobs, turns: TurnTaking, reads: Reads
+    ) -> None:
         self.utterance: Utterance | None = None
         self.last: Utterance | None = None
         """The committed one, which may yet be reopened."""
@@ -64,6 +66,7 @@ class Hearing:
         self._committed_to = 0
         """Sample up to which the caller's sound has been dealt with."""
         self._last_block_at = clock()
+        self.configure(settings)
 
     def configure(self, settings: CallSettings) -> None:
         """Effective from the next question on."""

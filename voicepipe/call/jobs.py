@@ -27,10 +27,12 @@ class Jobs:
         """The call ends: nothing is begun any more."""
         self._call_id = call_id
         self._group = TaskGroup()
+        self._begun = False
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def __aenter__(self) -> Self:
         await self._group.__aenter__()
+        self._begun = True
         return self
 
     async def __aexit__(
@@ -47,16 +49,22 @@ class Jobs:
         return bool(self._tasks)
 
     def spawn(self, job: Coroutine[Any, Any, T]) -> "asyncio.Future[T]":
-        """Run `job` as a task of the call's."""
-        if self.over:
-            job.close()
-            never: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-            never.cancel()
-            return never
+        """Run `job` as a task of the call's. Raises RuntimeError: they are not run yet."""
+        if task := None if self.over else self._task(job):
+            return task
+        job.close()
+        never: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        never.cancel()
+        return never
+
+    def _task(self, job: Coroutine[Any, Any, T]) -> "asyncio.Task[T] | None":
+        """None: something of this call has failed, and its group is ending."""
         try:
             with owned_by(self._call_id):
                 task = self._group.create_task(job)
         except RuntimeError:
+            if self._begun:
+                return None
             job.close()
             raise
         self._tasks.add(task)
@@ -65,9 +73,9 @@ class Jobs:
 
     def fail(self, error: Exception) -> None:
         """End the call by an error that no task of its own has met."""
-        try:
-            self.spawn(_failing(error))
-        except RuntimeError:  # Something else of this call has failed already, and its group is ending.
+        failing = _failing(error)
+        if self.over or self._task(failing) is None:
+            failing.close()
             log.warning("%s: %s", self._call_id, error)
 
     def cancel(self) -> None:

@@ -87,7 +87,8 @@ class Ladder:
     async def next(self, source: AsyncIterator[T], *, rung: bool = False) -> T | None:
         """An engine's next piece, None after the last. Raises EngineStalled if none comes after the first was heard.
 
-        Nothing but the engine is waited for here: a full queue and a tool take as long as they take.
+        Only the engine is waited for here, and 1 ms for its sound to be converted: a full queue and a tool take as long
+        as they take.
         """
         patience_ms = self._config.stall_ms if self.answering or rung else 0
         try:

@@ -24,7 +24,7 @@ class Owed:
         self._what: Literal["", "turn", "tool"] = ""
         """What has come for a reply to answer."""
         self._since = 0
-        """How many replies had been made by then: the next one answers it."""
+        """How many replies the model had made by then. One more answers whatever is owed, and nothing is any more."""
 
     @property
     def answers(self) -> bool:

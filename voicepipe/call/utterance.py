@@ -40,6 +40,15 @@ Reads = Callable[[str], Coroutine[Any, Any, float | None]]
 """Probability that the caller's turn ends after these words, if anybody can tell."""
 
 
+async def _opinion(asked: Awaitable[float | None]) -> float | None:
+    """What somebody says beside the recogniser. The call can do without it: whatever fails, there is none."""
+    try:
+        return await asked
+    except Exception as error:
+        log.error("nobody tells whether the turn is over: %s", error)
+        return None
+
+
 class Waits:
     """One call's wait for its recogniser. `patience` is that of all calls."""
 
@@ -84,7 +93,7 @@ class Reading:
         if not self._over:
             if self._task:
                 self._task.cancel()
-            self._words, self._task = plain(words), self._spawn(self._reads(words))
+            self._words, self._task = plain(words), self._spawn(_opinion(self._reads(words)))
 
     def of(self, words: str) -> "asyncio.Future[float | None] | None":
         """The answer about these, if that was asked; nothing is asked from here on."""
@@ -187,7 +196,7 @@ class Utterance:
         """
         reading = self._reading = Reading(reads, self.spawn)
         reading.about(self.partial)
-        listening = self.spawn(self._complete())
+        listening = self.spawn(_opinion(self._complete()))
         try:
             hypothesis = await self.waits.for_words(self._settled(), self._ahead_s)
             text = self._all(hypothesis.text)
@@ -253,7 +262,7 @@ class Utterance:
     async def _last_words(self, stream: AsrStream, before: str) -> None:
         try:
             self._earlier = f"{before} {(await stream.finish()).text}".strip()
-        except EngineError as error:
+        except Exception as error:  # Also one that no engine should raise: the call can do without these words.
             log.error("the end of %g s of voice is not recognised: %s", LONGEST / RATE, error)
         finally:
             stream.cancel()

@@ -169,13 +169,17 @@ class Attempt:
         self._pop = pop
         self._door = door
         self._tenant = self._agent = ""
+        self._is_told = False
 
     def by(self, tenant: Tenant, agent: Agent | None = None) -> None:
         """It is known whose call it is, and which agent is to answer."""
         self._tenant, self._agent = tenant.name, agent.name if agent else ""
 
     def refused(self, reason: Reason, status: int) -> None:
-        """It is not taken: its caller gets this status, as `Refusal` has it."""
+        """It is not taken: its caller gets this status, as `Refusal` has it. What first refused it counts."""
+        if self._is_told:
+            return
+        self._is_told = True
         self._pop.refused(Refusal(reason, self._door, self._tenant, self._agent, status))
 
 

@@ -35,7 +35,7 @@ of 40 ms, pauses as long); what a network has held up comes at once."""
 
 
 class Listener(Protocol):
-    """Who follows a call. What it raises ends the call."""
+    """Who follows a call. It raises nothing: whoever brought the event about would be told."""
 
     def on_event(self, event: CallEvent) -> None:
         """Something happened, in order."""
@@ -190,10 +190,13 @@ class HostedCall:
         self._last_settings = self.control.settings
         self.is_over = True
         listeners, self._listeners = self._listeners, []  # They know this call: kept, they would be a circle.
-        for listener in listeners:
-            listener.on_over()
         self.ended.set()
         self.running.set()
+        for listener in listeners:
+            try:
+                listener.on_over()
+            except Exception:  # The others are told, and the call is let go.
+                logger.exception("%s: who listens to it cannot be told that it is over", self.id)
         self.control.close()
         del self.control  # It knows this call: in a circle, all would stay until the collector's next full round.
         self.line.on_audio = _unheard

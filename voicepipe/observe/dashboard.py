@@ -41,7 +41,7 @@ class View(msgspec.Struct, kw_only=True):
     slots_used: int
     budget_ms: int
     predicted_ms: float
-    """ListedTurn latency, 95th percentile, that one more call would bring."""
+    """Turn latency, 95th percentile, that one more call would bring."""
     loop_lag_p99_ms: float
     now: float
     minutes: int

@@ -1,4 +1,5 @@
-"""Calls that were refused, counted: neither many of them nor long days take more memory than a few."""
+"""Calls that were refused, counted: neither many of them nor long days take more memory than a few. One count of a
+tenant, reason and door takes 4 kB, for as long as the dashboard shows it."""
 
 from array import array
 from collections import Counter
@@ -13,7 +14,7 @@ KEPT_S = 3 * 3600
 """Its longest one."""
 STEPS = KEPT_S // STEP_S + 1
 NOT_ADMITTED: tuple[Reason, ...] = ("full", "late", "tenant_full", "draining", "engine_down")
-"""There was no place for the call: `PopApi.admit` has refused it."""
+"""There was no place for the call: in the PoP, for its tenant, or for one more that waits to be connected."""
 
 
 class _Counted(NamedTuple):
@@ -30,20 +31,35 @@ class Refusals:
     def __init__(self) -> None:
         self._counts: dict[_Counted, array[int]] = {}
         """Rings of counts, one a step."""
+        self._latest: dict[_Counted, int] = {}
+        """The step of each one's latest refusal."""
         self._step = 0
         """The latest one."""
 
     def add(self, refusal: Refusal, now: float) -> None:
         step = int(now // STEP_S)
-        for begun in range(max(self._step, step - STEPS) + 1, step + 1):
-            for counts in self._counts.values():
-                counts[begun % STEPS] = 0
-        self._step = max(self._step, step)
+        if step > self._step:
+            self._begin(step)
         counted = _Counted(refusal.tenant, refusal.reason, refusal.door)
         ring = self._counts.get(counted)
         if ring is None:
             ring = self._counts[counted] = array("I", [0]) * STEPS
         ring[step % STEPS] += 1
+        self._latest[counted] = max(step, self._latest.get(counted, 0))
+
+    def _begin(self, step: int) -> None:
+        """Forget the counts of steps that are kept no more, and whose ring has no others."""
+        for old in [counted for counted, latest in self._latest.items() if latest <= step - STEPS]:
+            del self._counts[old], self._latest[old]
+        new = min(step - self._step, STEPS)
+        first, end = (step - new + 1) % STEPS, (step + 1) % STEPS
+        for ring in self._counts.values():
+            if first < end:
+                ring[first:end] = array("I", bytes(4 * (end - first)))
+            else:
+                ring[first:] = array("I", bytes(4 * (STEPS - first)))
+                ring[:end] = array("I", bytes(4 * end))
+        self._step = step
 
     def since(self, start: float, tenant: str | None, door: DoorKind | None = None) -> Counter[Reason]:
         """Those of this tenant, None: of all, at this door, None: at any, from the step of `start` on."""

@@ -331,7 +331,7 @@ def _answer(error: Exception) -> SipRefusal | None:
             again = (("Retry-After", retry_after(error)),)
             return SipRefusal(503, "Service Unavailable", str(error), again, error.reason)
         case SipError():
-            return SipRefusal(400, "Bad IncomingRequest", str(error))
+            return SipRefusal(400, "Bad Request", str(error))
     return None
 
 

@@ -89,6 +89,7 @@ class Streams:
         try:
             start = await wire.start()
             if start is None:
+                asked.refused("bad_request", REFUSED)
                 return await wire.refuse(REFUSED)
             arrival = self._provider.admit(start, expected)
             call_id = start.call_id
@@ -99,6 +100,10 @@ class Streams:
         except Refused as error:
             self._door.refused(error, asked, REFUSED)
             await wire.refuse(REFUSED)
+        except Exception:
+            if reason == "refused":
+                asked.refused("error", REFUSED)
+            raise
         finally:
             await self._provider.ended(call_id, reason)
 
