@@ -262,7 +262,7 @@ def test_check_warns_of_what_engines_lack(
 
 @pytest.mark.parametrize(
     ("table", "last", "room"),
-    [("sip", 20_005, 3), ("sip", 20_071, None), ("webrtc", 20_005, 6), ("webrtc", 20_035, None)],
+    [("sip", 20_005, 3), ("sip", 20_119, None), ("webrtc", 20_005, 6), ("webrtc", 20_059, None)],
 )
 def test_check_warns_of_too_few_ports_for_media(
     table: str, last: int, room: int | None, capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -270,7 +270,7 @@ def test_check_warns_of_too_few_ports_for_media(
     file = tmp_path / "my.toml"
     file.write_text(f"[{table}]\nfirst_port = 20000\nlast_port = {last}")
     _, out, _ = said(capsys, "check", str(file))
-    told = f"{file}: warning: {table}.first_port to last_port have room for {room} calls, and pop.slots is 36"
+    told = f"{file}: warning: {table}.first_port to last_port have room for {room} calls, and pop.slots is 60"
     assert out.splitlines() == [*([told] if room else []), f"{file}: ok (configuration)"]
 
 

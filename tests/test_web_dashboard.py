@@ -61,7 +61,7 @@ def test_latency_is_never_told_without_the_cut_in_rate(beside: Path) -> None:
     assert tiles["cut-ins"] == "1" and tiles["cut-ins-note"].startswith("33 %, at most ")
     assert (tiles["late"], tiles["late-note"], tiles["missed"]) == ("1", "50 % over 300 ms", "1")
     assert (tiles["hits"], tiles["hits-note"]) == ("50 %", "1 of 2 · 1 draft dropped")
-    assert (tiles["slots"], tiles["slots-note"], tiles["lag"]) == ("1 / 36", "160 ms predicted · 0 refused", "1.3 ms")
+    assert (tiles["slots"], tiles["slots-note"], tiles["lag"]) == ("1 / 60", "160 ms predicted · 0 refused", "1.3 ms")
 
 
 def test_few_turns_have_no_high_percentiles_and_a_single_one_has_none(beside: Path) -> None:

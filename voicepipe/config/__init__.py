@@ -60,7 +60,7 @@ A name that is no path from here ("org/name" on the hub, "python3") stays as it 
 class PopConfig(Section, frozen=True):
     id: Name = "local"
     region: Name = "local"
-    slots: Annotated[int, Meta(ge=1)] = 36
+    slots: Annotated[int, Meta(ge=1)] = 60
     """Calls at a time; one more is refused with 503. The default is what one process held by WebRTC."""
     budget_ms: Annotated[int, Meta(ge=160, le=600_000)] = 300
     """A call is refused, too, if with one more the slowest turns would be answered later (`admission.py`)."""
