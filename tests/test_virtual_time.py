@@ -6,6 +6,7 @@ import time
 import pytest
 
 from tests import virtual_time
+from voicepipe.engines.worker import Worker
 
 
 @pytest.mark.virtual_time
@@ -56,3 +57,12 @@ def test_threads_are_refused() -> None:
 
 async def test_other_tests_keep_the_real_clock() -> None:
     assert not isinstance(asyncio.get_running_loop(), virtual_time.VirtualTimeLoop)
+
+
+@pytest.mark.virtual_time
+async def test_what_a_worker_does_takes_no_time_however_slow_its_machine_is() -> None:
+    began = asyncio.get_running_loop().time()
+    ticks = asyncio.create_task(asyncio.sleep(0.02))
+    took = await Worker("slow").submit(lambda: sum(range(1_000_000)))
+    assert took and asyncio.get_running_loop().time() == began and not ticks.done()
+    await ticks

@@ -1,7 +1,8 @@
 """An event loop whose clock jumps to the next timer when nothing is left to do: a minute of call takes no time.
 
-Deterministic, and for scripted engines only: threads and sockets live by the real clock, so threads are refused.
-`@pytest.mark.virtual_time` gives an async test such a loop; `run` is for everything else.
+Deterministic, and for scripted engines only: threads and sockets live by the real clock. So a job for a worker's thread
+is done at once, on the loop, and other threads are refused. `@pytest.mark.virtual_time` gives an async test such a
+loop; `run` is for everything else.
 """
 
 import asyncio
@@ -9,6 +10,9 @@ import selectors
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Executor
 from typing import Any, TypeVar, TypeVarTuple
+from unittest import mock
+
+from voicepipe.engines.worker import Job, Worker
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
@@ -32,11 +36,20 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """The step that calls this takes so long: nothing else runs meanwhile."""
         self._jumps.now += seconds
 
+    def run_forever(self) -> None:
+        with mock.patch.object(Worker, "add", _at_once):
+            super().run_forever()
+
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[*Args], T], *args: *Args
     ) -> "asyncio.Future[T]":
         """Refused: a thread does not see this clock."""
         raise RuntimeError(f"virtual time has no threads, but {func} was to run in one")
+
+
+def _at_once(worker: Worker, job: Job) -> None:
+    """The clock would jump on while a thread works: by how much, the machine would decide."""
+    job.run(lambda: 0.0)
 
 
 class _JumpingSelector(selectors.BaseSelector):
