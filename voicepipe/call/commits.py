@@ -6,6 +6,7 @@ import logging
 from voicepipe.call.call import Call
 from voicepipe.call.utterance import Utterance
 from voicepipe.errors import EngineError
+from voicepipe.turn.facts import Cleared, Committed
 
 log = logging.getLogger(__name__)
 
@@ -16,11 +17,12 @@ class Commits:
     def __init__(self, call: Call) -> None:
         self.pending: asyncio.Future[None] | None = None
         """The last one, while the recogniser is still asked for its words."""
-        self._call, self._hearing, self._speaking = call, call.hearing, call.speaking
+        self._call_id, self._jobs = call.id, call.jobs
+        self._turns, self._hearing, self._speaking, self._quiet = call.turns, call.hearing, call.speaking, call.quiet
 
     def end_turn(self) -> None:
         """What is being heard is the caller's turn, and joins the conversation as soon as its words are there."""
-        self.pending = self._call.jobs.spawn(self._join(self._call.hand_over(), self.pending))
+        self.pending = self._jobs.spawn(self._join(self._hand_over(), self.pending))
 
     def give_way(self) -> None:
         """Something else takes the turn: what is being said joins the conversation if it has words. Where the client
@@ -30,15 +32,31 @@ class Commits:
             if utterance.partial:
                 self.end_turn()
             else:
-                self._call.clear()
+                self.clear()
+
+    def clear(self) -> None:
+        """Forget the sound since the last commit."""
+        self._turns.feed(Cleared())
+        self._hearing.clear()
+
+    def _hand_over(self) -> Utterance:
+        """The utterance that ends here; its last words are still to be asked for."""
+        utterance = self._hearing.listen()
+        self._quiet.back(self._hearing.now)
+        self._turns.discard()
+        self._turns.feed(Committed())
+        self._hearing.leave(utterance)
+        if self._jobs.over:
+            utterance.cancel()  # Nobody will ask for its words.
+        return utterance
 
     async def _join(self, utterance: Utterance, before: "asyncio.Future[None] | None") -> None:
         try:
             await utterance.finish()
         except EngineError as error:
-            log.error("%s: nothing recognised: %s", self._call.id, error)
+            log.error("%s: nothing recognised: %s", self._call_id, error)
         if before:
             await asyncio.wait([before])  # Turns join the conversation in the order in which they were spoken.
-        self._call.join(utterance)
+        self._turns.join(utterance)
         if self.pending is asyncio.current_task():
             self.pending = None

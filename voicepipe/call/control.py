@@ -25,7 +25,7 @@ class Control:
     def __init__(self, call: Call) -> None:
         self._call = call
         self._jobs, self._hearing, self._speaking = call.jobs, call.hearing, call.speaking
-        self._conversation, self._transfer = call.conversation, call.transfer
+        self._conversation, self._changes, self._transfer = call.conversation, call.changes, call.transfer
         self._commits = Commits(call)
         self._dtmf = Dtmf(call, self._commits)
         self._asked: asyncio.Future[None] | None = None
@@ -56,16 +56,16 @@ class Control:
 
     def add_item(self, item: Item, previous_id: str | None) -> None:
         self._conversation.check_theirs(item)
-        self._speaking.add(item, previous_id)
+        self._changes.add(item, previous_id)
         self._speaking.discard()
 
     def delete_item(self, item_id: str) -> None:
         self.item(item_id)
-        self._speaking.delete(item_id)
+        self._changes.delete(item_id)
         self._speaking.discard()
 
     def truncate(self, item_id: str, audio_end_ms: int) -> None:
-        self._speaking.truncate(item_id, audio_end_ms)
+        self._changes.truncate(item_id, audio_end_ms)
 
     def respond(self, request: ReplyRequest) -> None:
         if self._jobs.over:
@@ -133,7 +133,7 @@ class Control:
         self._commits.end_turn()
 
     def clear_input(self) -> None:
-        self._call.clear()
+        self._commits.clear()
 
     def transfer(self, target: str) -> None:
         self._transfer.by_program(target)

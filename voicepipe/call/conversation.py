@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from voicepipe.audio import ms_to_samples, samples_to_ms
-from voicepipe.call.reply import Reply
+from voicepipe.call.said import Said
 from voicepipe.call.studio import Studio
 from voicepipe.call.telling import Telling
 from voicepipe.call_api import Size
@@ -95,19 +95,27 @@ class Conversation:
         self._emit(ItemTruncated(item_id, audio_end_ms))
         return changed
 
-    def tell_truncated(self, item_id: str, heard_ms: int) -> None:
-        """Tell that of the item of a cut reply, which is shortened already, only so much was heard."""
+    def cut(self, said: Said) -> None:
+        """A reply was ended: tell how much was heard of an item that was told to be complete."""
+        if said.told_item and said.heard_ms < said.sent_ms:
+            self._tell_truncated(said.told_item, said.heard_ms)
+
+    def repair(self, said: Said, *, ended: bool) -> None:
+        """A reply was a cut-in: for the prompt it was not said. `ended`: it was heard to its end."""
+        if said.message:
+            self._history.repair(said.message)
+        if said.spoken_item and not ended:
+            self._tell_truncated(said.spoken_item, said.heard_ms)
+
+    def _tell_truncated(self, item_id: str, heard_ms: int) -> None:
+        """The item is shortened already."""
         # A reply beside the conversation has no item in it, and a client may have deleted the item meanwhile.
         if item_id in self._history:
             self._emit(ItemTruncated(item_id, heard_ms))
 
-    def repair(self, message: str) -> None:
-        """The message of a reply was a cut-in: for the prompt it was not said."""
-        self._history.repair(message)
-
-    def remember(self, reply: Reply) -> None:
-        """How its item went to the line."""
-        if item_id := reply.spoken_item:
-            self._spoken.setdefault(item_id, SentItem(tuple(reply.words), reply.sent, reply.telling))
+    def remember(self, said: Said) -> None:
+        """How a reply's item went to the line."""
+        if item_id := said.spoken_item:
+            self._spoken.setdefault(item_id, SentItem(tuple(said.words), said.sent, said.telling))
             while len(self._spoken) > REMEMBERED_REPLIES:
                 del self._spoken[next(iter(self._spoken))]

@@ -15,8 +15,9 @@ class Dtmf:
     """One call's keys."""
 
     def __init__(self, call: Call, commits: Commits) -> None:
-        self._call, self._hearing, self._speaking, self._quiet = call, call.hearing, call.speaking, call.quiet
-        self._jobs = call.jobs
+        self._turns, self._hearing, self._speaking = call.turns, call.hearing, call.speaking
+        self._quiet, self._owed, self._changes = call.quiet, call.owed, call.changes
+        self._jobs, self._ids = call.jobs, call.ids
         self._commits = commits
         self._keypad = Keypad()
         self._ends_at = 0.0
@@ -29,7 +30,7 @@ class Dtmf:
         self._quiet.back(self._hearing.now)
         if not self._keypad.press(key, agent.keys):
             return
-        self._call.wait(WHAT)
+        self._owed.wait(WHAT)
         self._speaking.interrupt()
         if self._keypad.complete(agent.keys) or not agent.key_pause_ms:
             return self._end()
@@ -61,8 +62,8 @@ class Dtmf:
         self._join(text)
 
     def _join(self, text: str) -> None:
-        self._speaking.add(Item(self._call.ids.new("item"), text=text))
+        self._changes.add(Item(self._ids.new("item"), text=text))
         self._speaking.interrupt()  # A client may have asked for a reply meanwhile.
-        self._call.owed.turn()
+        self._owed.turn()
         if not self._keypad.keys:
-            self._call.go_on(WHAT)
+            self._turns.go_on(WHAT)

@@ -14,8 +14,9 @@ from voicepipe.agent import CallSettings, SemanticVad, ServerVad
 from voicepipe.audio import RATE, Block, samples_to_ms
 from voicepipe.call.ear import Ear
 from voicepipe.call.jobs import Jobs
+from voicepipe.call.reading import turn_ends
 from voicepipe.call.studio import Studio
-from voicepipe.call.utterance import Reads, Utterance, Waits
+from voicepipe.call.utterance import Utterance, Waits
 from voicepipe.config import Config
 from voicepipe.engines.base import AsrStream, Hypothesis
 from voicepipe.engines.fair import owned_by
@@ -42,14 +43,13 @@ class TurnTaking(Protocol):
 
 
 class Hearing:
-    """One call's. `reads`: as `Utterance.settle` takes it."""
+    """One call's."""
 
-    def __init__(
-        self, studio: Studio, config: Config, settings: CallSettings, jobs: Jobs, turns: TurnTaking, reads: Reads
-    ) -> None:
+    def __init__(self, studio: Studio, config: Config, settings: CallSettings, jobs: Jobs, turns: TurnTaking) -> None:
         self.utterance: Utterance | None = None
         self.last: Utterance | None = None
         """The committed one, which may yet be reopened."""
+        self._studio = studio
         self._call_id = studio.call_id
         self._engines = engines = studio.engines
         self._clock = clock = studio.clock
@@ -59,7 +59,6 @@ class Hearing:
         self._config = config
         self._jobs = jobs
         self._turns = turns
-        self._reads = reads
         ask, reference = partial(engines.windows.ask, engines.vad.stream()), studio.playout.reference
         self._ear = Ear(ask, config.vad, reference, self._heard)
         self._waits = Waits(engines.patience, config.ladder, clock)
@@ -249,7 +248,7 @@ class Hearing:
         utterance.record.stamp("settle", self._clock())
         heard, failed = Evidence(""), False
         try:
-            heard = await utterance.settle(self._reads)
+            heard = await utterance.settle(partial(turn_ends, self._studio, self._settings))
         except EngineError as error:
             utterance.end = self._ear.last_voiced
             heard, failed = Evidence(utterance.stands_in(error)), True

@@ -1,24 +1,17 @@
 """The agent's side of one call: the reply that may be heard, and the one that is being prepared."""
 
-import asyncio
-import logging
 from collections.abc import Sequence
 from typing import Protocol
 
-from voicepipe.agent import CallSettings, SemanticVad
+from voicepipe.agent import CallSettings
 from voicepipe.call.conversation import Conversation
 from voicepipe.call.jobs import Jobs
 from voicepipe.call.reply import Reply
 from voicepipe.call.studio import Order, Studio
-from voicepipe.errors import EngineError
 from voicepipe.turn.events import Item
 from voicepipe.turn.prompt import Prompt, ToolCall
 from voicepipe.turn.timing import TurnRecord
 from voicepipe.words import plain
-
-log = logging.getLogger(__name__)
-STANDS_S = 0.3
-"""As long as a greeting waits for how a client wants its session: first words come later."""
 
 
 class ReplyEvents(Protocol):
@@ -54,7 +47,6 @@ class Speaking:
         self._speculation: Reply | None = None
         self._jobs = jobs
         self._told = told
-        self._rehearsing: asyncio.Future[None] | None = None
 
     # Speculation.
 
@@ -80,19 +72,6 @@ class Speaking:
         again."""
         reply = self._speculation
         return reply if reply and reply.key == key and not reply.failed else None
-
-    async def turn_ends(self, words: str) -> float | None:
-        """Probability that the caller's turn ends after `words`, not part of the conversation yet, as the language
-        model reads it. None: it is not asked, since it has no say or there is none to ask, or it failed."""
-        reader = self._studio.engines.reader
-        if not reader or not words or not isinstance(self.settings.turn_detection, SemanticVad):
-            return None
-        try:
-            return await reader.ends(self._studio.order(self.settings, words).prompt)
-        except EngineError as error:
-            # Its words alone: its traceback would keep the call where a log keeps records.
-            log.error("the language model does not tell where turns end: %s", str(error))
-            return None
 
     # Replies.
 
@@ -167,8 +146,7 @@ class Speaking:
         """End what may be heard. A reply whose end is out, but not heard yet, is truncated to what was."""
         for reply in self._sounding():
             self._stop(reply, reason)
-            if reply.told_item and reply.heard_ms < reply.sent_ms:
-                self._conversation.tell_truncated(reply.told_item, reply.heard_ms)
+            self._conversation.cut(reply.said)
         self._ending, self.reply = [], None
 
     def repair(self) -> None:
@@ -179,10 +157,7 @@ class Speaking:
         reply.record.reopened = True
         self._studio.errands.taken_back(reply.knows)
         self._take_back("turn_detected")
-        if reply.message:
-            self._conversation.repair(reply.message)
-        if reply.spoken_item and not ended:
-            self._conversation.tell_truncated(reply.spoken_item, reply.heard_ms)
+        self._conversation.repair(reply.said, ended=ended)
 
     def interrupt(self) -> None:
         """End what is said, or prepared, for something that is no voice."""
@@ -195,48 +170,18 @@ class Speaking:
         self.stop(reason)
         self._told.reply_ended()
 
-    def rehearse(self) -> None:
-        """Make ahead what may have to be said at once, once the settings of now have stood for a moment: what is made
-        for settings that are replaced is made for nothing."""
-        if self._rehearsing:
-            self._rehearsing.cancel()
-        self._rehearsing = self._jobs.spawn(self._rehearse(self.settings))
-
-    async def _rehearse(self, settings: CallSettings) -> None:
-        await asyncio.sleep(STANDS_S)
-        for text in (f"{settings.agent.acknowledgement} ", settings.agent.fallback):
-            try:
-                await self._studio.speaker.keep(text, voice=settings.voice, speed=settings.speed)
-            except EngineError as error:
-                log.warning("cannot say %r ahead of time: %s", text, error)
-
     # The conversation, which a reply may be about to read.
 
-    def add(self, item: Item, after: str | None = None, *, spoken: bool = False) -> None:
-        """Raises ItemExists, ItemUnknown."""
-        self._read()
-        self._conversation.add(item, after, spoken=spoken)
-
-    def delete(self, item_id: str) -> None:
-        """Raises ItemUnknown."""
-        self._read()
-        self._conversation.delete(item_id)
-
-    def truncate(self, item_id: str, audio_end_ms: int) -> None:
-        """The client knows exactly how much of an item its caller heard. Raises ItemUnknown, ItemMismatch."""
-        self._conversation.item(item_id)
-        if any(reply.spoken_item == item_id for reply in self._sounding()):
-            self._take_back("client_cancelled")  # What was heard of it is the client's to say.
-            self._told.reply_ended()
-        spoken = self._conversation.spoken(item_id, audio_end_ms)
-        self._read()
-        if self._conversation.truncate(item_id, spoken, audio_end_ms):
-            self.discard()  # It answers words that nobody has heard.
-
-    def _read(self) -> None:
+    def fix_prompt(self) -> None:
         """The conversation is about to change: a reply that was just begun answers it as it was."""
         if self.reply:
             _ = self.reply.order.prompt
+
+    def take_back(self, item_id: str) -> None:
+        """End what may be heard if this is an item of it: how much was heard is the client's to say."""
+        if any(reply.said.spoken_item == item_id for reply in self._sounding()):
+            self._take_back("client_cancelled")
+            self._told.reply_ended()
 
     # Tasks.
 
@@ -246,7 +191,7 @@ class Speaking:
 
     async def _run(self, reply: Reply) -> None:
         await reply.run()
-        self._conversation.remember(reply)
+        self._conversation.remember(reply.said)
         # Without sound of its own, too: it may stand behind one that has some.
         await self._studio.playout.heard_out()
         if reply.transfer or reply.hangs_up:
@@ -269,7 +214,7 @@ class Speaking:
 
     def _stop(self, reply: Reply, reason: str) -> None:
         reply.stop(reason)
-        self._conversation.remember(reply)
+        self._conversation.remember(reply.said)
         task, reply.task = reply.task, None
         if task:
             task.cancel()

@@ -8,11 +8,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
 from voicepipe.call.jobs import Jobs
-from voicepipe.call.owed import Owed
-from voicepipe.call.speaking import Speaking
+from voicepipe.call.turns import Leaves, Turns
 from voicepipe.errors import TransferFailed
 from voicepipe.line import NO_TRANSFER, Line
 from voicepipe.turn.prompt import ToolCall
@@ -23,24 +21,13 @@ WHAT = "transfer"
 """What the call waits for."""
 
 
-class WaitingCall(Protocol):
-    """The call, which waits meanwhile."""
-
-    def wait(self, what: str) -> None: ...
-
-    def go_on(self, what: str) -> None: ...
-
-    async def hang_up(self, reason: str) -> None: ...
-
-
 class Transfer:
     """One call's."""
 
-    def __init__(self, call_id: str, line: Line, speaking: Speaking, owed: Owed, jobs: Jobs, call: WaitingCall) -> None:
+    def __init__(self, call_id: str, line: Line, turns: Turns, jobs: Jobs, call: Leaves) -> None:
         self._call_id = call_id
         self._line = line
-        self._speaking = speaking
-        self._owed = owed
+        self._turns, self._speaking, self._owed = turns, turns.speaking, turns.owed
         self._jobs = jobs
         self._call = call
         self._under_way = False
@@ -63,7 +50,7 @@ class Transfer:
         if self._under_way:
             raise TransferFailed("this caller is being transferred already")
         self._under_way = True
-        self._call.wait(WHAT)
+        self._owed.wait(WHAT)
         self._jobs.spawn(self._run(to, failed))
 
     async def _run(self, to: str, failed: Callable[[str], None]) -> None:
@@ -71,7 +58,7 @@ class Transfer:
             log.warning("%s: not transferred to %s: %s", self._call_id, to, why)
             self._under_way = False
             failed(why)
-            self._call.go_on(WHAT)
+            self._turns.go_on(WHAT)
         else:
             log.info("%s: transferred to %s", self._call_id, to)
             await self._call.hang_up("transferred")

@@ -3,12 +3,13 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from voicepipe.audio import RATE, Pcm, samples_to_ms
 from voicepipe.call.jobs import Spawn
+from voicepipe.call.reading import Reading, Reads, opinion
 from voicepipe.config import LadderConfig
 from voicepipe.engines.base import AsrStream, Hypothesis, TurnStream
 from voicepipe.errors import EngineDead, EngineError, EngineStalled
@@ -36,17 +37,6 @@ OPINION_S = 0.03
 """So much longer than for the words models of turns are waited for."""
 Listen = Callable[[], AsrStream]
 """A new stream of the recogniser's."""
-Reads = Callable[[str], Coroutine[Any, Any, float | None]]
-"""Probability that the caller's turn ends after these words, if anybody can tell."""
-
-
-async def _opinion(asked: Awaitable[float | None]) -> float | None:
-    """What somebody says beside the recogniser. The call can do without it: whatever fails, there is none."""
-    try:
-        return await asked
-    except Exception as error:
-        log.error("nobody tells whether the turn is over: %s", error)
-        return None
 
 
 class Waits:
@@ -76,34 +66,6 @@ class Waits:
         if ahead_s < SPARE_S:
             self._patience.took(1000 * (self.clock() - began))
         return said
-
-
-class Reading:
-    """Asks whether the turn ends after the words so far; the answer about other words counts for nothing."""
-
-    def __init__(self, reads: Reads, spawn: Spawn) -> None:
-        self._reads = reads
-        self._spawn = spawn
-        self._words = ""
-        self._task: asyncio.Future[float | None] | None = None
-        self._over = False
-
-    def about(self, words: str) -> None:
-        """Ask about these, and no longer about those before."""
-        if not self._over:
-            if self._task:
-                self._task.cancel()
-            self._words, self._task = plain(words), self._spawn(_opinion(self._reads(words)))
-
-    def of(self, words: str) -> "asyncio.Future[float | None] | None":
-        """The answer about these, if that was asked; nothing is asked from here on."""
-        self._over = True
-        return self._task if plain(words) == self._words else None
-
-    def cancel(self) -> None:
-        self._over = True
-        if self._task:
-            self._task.cancel()
 
 
 @dataclass(slots=True)
@@ -196,7 +158,7 @@ class Utterance:
         """
         reading = self._reading = Reading(reads, self.spawn)
         reading.about(self.partial)
-        listening = self.spawn(_opinion(self._complete()))
+        listening = self.spawn(opinion(self._complete()))
         try:
             hypothesis = await self.waits.for_words(self._settled(), self._ahead_s)
             text = self._all(hypothesis.text)

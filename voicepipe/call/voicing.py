@@ -7,44 +7,27 @@ from dataclasses import replace
 
 import numpy as np
 
-from voicepipe.call.ladder import Ladder, Rungs
+from voicepipe.call.draft import Draft
+from voicepipe.call.ladder import Rungs
 from voicepipe.call.speech import Phrase
-from voicepipe.call.studio import Order, Studio
-from voicepipe.call.telling import Telling
 from voicepipe.call.writer import Writer
 from voicepipe.errors import EngineBusy, OverQueued, RequestRefused
 from voicepipe.shown import shown
 from voicepipe.turn.phrases import sentences
-from voicepipe.turn.prompt import ToolCall
-from voicepipe.turn.timing import Hop, TurnRecord
 
 EMPTY = np.empty(0, np.int16)
 
 
 class Voicing:
-    """Made for one reply, whose writer, ladder, telling and queue of pieces it shares. None in the queue: no more
-    come."""
+    """Made for one reply, of whose text `writer` makes phrases."""
 
-    def __init__(
-        self,
-        studio: Studio,
-        order: Order,
-        record: TurnRecord,
-        telling: Telling,
-        ladder: Ladder,
-        writer: Writer,
-        pieces: "asyncio.Queue[Phrase | ToolCall | None]",
-    ) -> None:
+    def __init__(self, draft: Draft, writer: Writer) -> None:
         self.failure = ""
         """An engine failed, as its caller may read it: what is said instead is the fallback."""
-        self._studio = studio
-        self._order = order
-        self._record = record
-        self._telling = telling
-        self._ladder = ladder
+        self._draft = draft
+        self._studio, self._order, self._record = draft.studio, draft.order, draft.record
+        self._ladder, self._pieces = draft.ladder, draft.pieces
         self._writer = writer
-        self._pieces = pieces
-        self._spoken = order.settings.modality == "audio"
 
     async def make(self) -> None:
         """All of it; what fails is replaced by the fallback."""
@@ -64,26 +47,26 @@ class Voicing:
     async def _fixed(self, text: str) -> AsyncGenerator[str, None]:
         """Sentence by sentence, so that the first is heard while others are made; as a whole if it was made before."""
         settings = self._order.settings
-        if self._spoken and self._studio.speaker.has(text, voice=settings.voice, speed=settings.speed):
+        if self._draft.spoken and self._studio.speaker.has(text, voice=settings.voice, speed=settings.speed):
             yield text
             return
         for sentence in sentences(text):
             yield sentence
 
     async def _say(self, text: str, *, at_once: bool = False) -> None:
-        self._stamp("phrase")
+        self._draft.stamp("phrase")
         first, self._writer.awaited = self._writer.awaited, False
         async with aclosing(self._voiced(text, first, at_once=at_once)) as phrases:
             while (phrase := await self._ladder.next(phrases)) is not None:
-                if self._spoken:
-                    self._stamp("speech")
+                if self._draft.spoken:
+                    self._draft.stamp("speech")
                 self._ladder.answering = True
-                await self._pieces.put(replace(phrase, stand_in=at_once, answer=self._telling.answer))
+                await self._pieces.put(replace(phrase, stand_in=at_once, answer=self._draft.telling.answer))
 
     async def _voiced(self, text: str, first: bool, *, at_once: bool = False) -> AsyncGenerator[Phrase, None]:
         """`at_once`: something is amiss. Another voice or speed, the agent's own, is better than to wait."""
         settings, agent = self._order.settings, self._order.settings.agent
-        if not self._spoken:
+        if not self._draft.spoken:
             yield Phrase(text, EMPTY)
             return
         speaker, voice, speed = self._studio.speaker, settings.voice, settings.speed
@@ -98,7 +81,7 @@ class Voicing:
         agent = self._order.settings.agent
 
         async def acknowledge() -> None:
-            if self._spoken and agent.acknowledgement and not self._writer.talks:
+            if self._draft.spoken and agent.acknowledgement and not self._writer.talks:
                 await self._stand_in(f"{agent.acknowledgement} ", instead=False)
 
         async def fall_back() -> None:
@@ -118,7 +101,3 @@ class Voicing:
                 while phrase is not None:
                     await self._pieces.put(replace(phrase, stand_in=True))
                     phrase = await self._ladder.next(phrases, rung=True)
-
-    def _stamp(self, hop: Hop) -> None:
-        if not self._writer.over:
-            self._record.stamp(hop, self._studio.clock())

@@ -9,18 +9,15 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from itertools import count
 
+from voicepipe.call.draft import Draft
 from voicepipe.call.errands import Errand, bridged, talkative
-from voicepipe.call.ladder import Ladder
 from voicepipe.call.speech import Phrase
-from voicepipe.call.studio import Order, Studio
-from voicepipe.call.telling import Telling
 from voicepipe.errors import ToolError, VoicepipeError
 from voicepipe.tasks import TaskGroup
 from voicepipe.turn.end_call import END_CALL
 from voicepipe.turn.events import TOOL_CHARS, TOOL_NAME_CHARS, ToolUse
 from voicepipe.turn.phrases import Phraser
 from voicepipe.turn.prompt import Message, Prompt, ToolCall
-from voicepipe.turn.timing import TurnRecord
 from voicepipe.turn.transfer import TRANSFER_TOOL
 
 TOOL_ROUNDS = 5
@@ -43,26 +40,13 @@ class _Use:
 
 
 class Writer:
-    """Made for one reply, whose telling, gate, ladder and queue of pieces it shares."""
+    """Made for one reply."""
 
-    def __init__(
-        self,
-        studio: Studio,
-        order: Order,
-        record: TurnRecord,
-        telling: Telling,
-        ladder: Ladder,
-        gate: asyncio.Event,
-        pieces: "asyncio.Queue[Phrase | ToolCall | None]",
-    ) -> None:
+    def __init__(self, draft: Draft) -> None:
         self.cutter = Phraser()
         self.tokens = 0
         self.awaited = True
         """The caller hears nothing until the next phrase is there."""
-        self.over = False
-        """The reply is: nothing is noted any more."""
-        self.message: str | None = None
-        """Id of the reply's message, once it is in the conversation."""
         self.transfer: ToolCall | None = None
         """The caller is to be put through once the reply was heard."""
         self.hangs_up = False
@@ -70,15 +54,9 @@ class Writer:
         self.talks = False
         """Tools run that have something to say meanwhile."""
         self._uses: list[_Use] = []
-        self.gave_up = False
-        """The model says nothing, or asks for one tool after the other: what is said is the fallback, and no answer."""
-        self._studio = studio
-        self._order = order
-        self._record = record
-        self._telling = telling
-        self._ladder = ladder
-        self._gate = gate
-        self._pieces = pieces
+        self._draft = draft
+        self._studio, self._order, self._record = draft.studio, draft.order, draft.record
+        self._telling, self._ladder = draft.telling, draft.ladder
 
     async def texts(self) -> AsyncGenerator[str, None]:
         """Phrases to be said, in order."""
@@ -89,7 +67,7 @@ class Writer:
             said: list[str] = []
             async with aclosing(self._studio.engines.llm.generate(prompt)) as deltas:
                 while (delta := await self._ladder.next(deltas)) is not None:
-                    self._note_token()
+                    self._draft.stamp("token")
                     if isinstance(delta, ToolCall):
                         calls.append(delta)
                         continue
@@ -101,22 +79,18 @@ class Writer:
                 yield text
             if not calls:
                 if not self._ladder.answering:
-                    self.gave_up = True
+                    self._draft.gave_up = True
                     yield agent.fallback
                 return
-            await self._gate.wait()
+            await self._draft.gate.wait()
             more = await self._carry_out(self._studio.named(calls, prompt))
             if more is None:
                 if self.hangs_up and not self._ladder.answering and agent.goodbye:
                     yield agent.goodbye
                 return
             prompt = self._next(prompt, "".join(said), more)
-        self.gave_up = True
+        self._draft.gave_up = True
         yield agent.fallback
-
-    def _note_token(self) -> None:
-        if not self.over:
-            self._record.stamp("token", self._studio.clock())
 
     def _next(self, prompt: Prompt, said: str, more: Sequence[Message]) -> Prompt:
         before = (Message("assistant", said),) if said.strip() else ()
@@ -152,7 +126,7 @@ class Writer:
             self._studio.errands.put_off(self._telling.knows)
             for call in calls:
                 if self._is_client_s(call):
-                    await self._pieces.put(call)
+                    await self._draft.pieces.put(call)
             return None
         self.awaited = True
         messages: list[Message] = []
@@ -189,7 +163,7 @@ class Writer:
                 raise ToolError(FIRST_TELL if self._is_ours(call) else f"there is no tool {call.name}")
             about = self._studio.about(settings.origin)
             self._record.tool = True
-            errand = self._studio.errands.begin(tool, call, about, remembered=remembered, before=self.message)
+            errand = self._studio.errands.begin(tool, call, about, remembered=remembered, before=self._draft.message)
             self._uses.append(_Use(call, self._studio.clock(), errand))
             return errand
         except ToolError as error:
@@ -222,7 +196,7 @@ class Writer:
 
     async def _talk(self, errands: Sequence[Errand]) -> None:
         """What the caller hears while tools run. Each text is one piece: it is queued as a whole, and then finished."""
-        if not self.talks or self._order.settings.modality != "audio":
+        if not self.talks or not self._draft.spoken:
             return
         clock, quiet = self._studio.clock, self._studio.playout.quiet
         since, soonest = self._record.stamps.get("voice_ended", clock()), clock() + AT_ONCE_MS / 1000
@@ -236,7 +210,7 @@ class Writer:
             await quiet(tool.while_running_every_ms if number else tool.while_running_after_ms, since)
             if phrase and talkative(errands):
                 bridged(errands)
-                await self._pieces.put(phrase)
+                await self._draft.pieces.put(phrase)
             since = clock()
 
     async def _whole(self, text: str) -> Phrase | None:

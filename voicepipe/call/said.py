@@ -1,0 +1,158 @@
+"""What ONE reply says, as the conversation and the outside are told of it, in the order of the wire's golden trace."""
+
+from collections.abc import Sequence
+
+from voicepipe.audio import samples_to_ms
+from voicepipe.call.draft import Draft
+from voicepipe.call.errands import called
+from voicepipe.call.speech import Phrase
+from voicepipe.turn.events import (
+    Item,
+    ReplyDone,
+    ReplyItemAdded,
+    ReplyItemDone,
+    ReplyStarted,
+    ReplyStatus,
+    ReplyText,
+    ToolUse,
+)
+from voicepipe.turn.history import cut_at
+from voicepipe.turn.phrases import ends_sentence
+from voicepipe.turn.prompt import ToolCall
+
+
+class Said:
+    """The items of a committed reply, and how much of them was heard. Samples are at the line's rate."""
+
+    def __init__(self, draft: Draft, reply_id: str) -> None:
+        self.words: list[tuple[str, int]] = []
+        """Words spoken and the samples by which the caller has heard them."""
+        self.sent = 0
+        """Samples that went to the line."""
+        self.heard_ms = 0
+        """What the caller heard of it, once it was stopped."""
+        self.message: str | None = None
+        """Id of the message that was or is being said, or written."""
+        self.telling = draft.telling
+        self._draft, self._id = draft, reply_id
+        self._studio, self._order, self._record = draft.studio, draft.order, draft.record
+        self._item: Item | None = None
+        self._items: list[Item] = []
+
+    @property
+    def spoken_item(self) -> str | None:
+        """Id of the message, if it is sound."""
+        return self.message if self._draft.spoken else None
+
+    @property
+    def told_item(self) -> str | None:
+        """Id of the spoken message once it was told to be complete; its end may still be to play."""
+        return self.spoken_item if self._item is None else None
+
+    @property
+    def is_open(self) -> bool:
+        """A message is being said, or written."""
+        return self._item is not None
+
+    @property
+    def sent_ms(self) -> int:
+        return self._ms(self.sent)
+
+    def begin(self) -> None:
+        """The turn is confirmed."""
+        order, record = self._order, self._record.summary()
+        modality = order.settings.modality
+        self._studio.emit(ReplyStarted(self._id, record.turn_id, modality, order.metadata, order.remembered, record))
+
+    def open(self) -> None:
+        """A message begins, unless one is open."""
+        if self._item is not None:
+            return
+        audio_ms = 0 if self._draft.spoken else None
+        self._item = Item(self._studio.ids.new("item"), role="assistant", status="in_progress", audio_ms=audio_ms)
+        self.message = self._item.id
+        self._join(self._item)
+
+    def speaks(self, phrase: Phrase, start: int) -> None:
+        """A phrase begins to be sent, at this sample of the reply."""
+        words = [(word, start + end) for word, end in phrase.words]
+        self.words += words
+        if phrase.text:
+            self._text(phrase)
+        self._tells(phrase, words)
+
+    def writes(self, phrase: Phrase) -> None:
+        """A phrase of a reply that is text alone."""
+        self._text(phrase)
+        self._tells(phrase, [(phrase.text.rstrip(), 0)])
+
+    def close(self, sent: int) -> None:
+        """The open message is complete; so many samples of the reply went to the line."""
+        if self._item is None:
+            return
+        if self._draft.spoken:
+            self.sent = sent
+            self._item.audio_ms = self.sent_ms
+        self._item.status = "completed"
+        self._done(self._item)
+        self._item = None
+
+    def passes_on(self, call: ToolCall) -> None:
+        """The client is to run this."""
+        item = called(self._studio.ids, call)
+        self._join(item)
+        self._done(item)
+
+    def cut(self, heard: int) -> None:
+        """The caller heard so many samples of it, and hears no more. Only what was heard stays; also of a message that
+        was told to be complete while its end was still to play."""
+        self.heard_ms = self._ms(heard)
+        message = next((item for item in (self._item, *self._items) if item and item.id == self.spoken_item), None)
+        if message is not None and (message is self._item or heard < self.sent):
+            message.status = "incomplete"
+            message.text, message.audio_ms = cut_at(self.words, heard), self.heard_ms
+        if not self._draft.over or heard < self.sent:
+            self.telling.broke_off(heard)
+
+    def break_off(self) -> None:
+        """The open message gets no more."""
+        if self._item is not None:
+            self._item.status = "incomplete"
+            self._done(self._item)
+
+    def finish(self, status: ReplyStatus, reason: str, tokens: int, tools: tuple[ToolUse, ...]) -> None:
+        """All of it is told."""
+        summary, words = self._record.summary(), self._order.words
+        self._studio.emit(ReplyDone(self._id, status, reason, tuple(self._items), words, tokens, summary, tools))
+
+    def _join(self, item: Item) -> None:
+        history = self._studio.history
+        previous = history.last_visible()
+        if self._order.remembered:
+            history.add(item)
+            self._draft.message = self.message
+        self._studio.emit(ReplyItemAdded(self._id, item, previous))
+
+    def _done(self, item: Item) -> None:
+        self._studio.emit(ReplyItemDone(self._id, item))
+        self._items.append(item)
+
+    def _text(self, phrase: Phrase) -> None:
+        self.open()
+        assert self._item is not None
+        self._item.text += phrase.text
+        self._record.answer = self._item.text
+        self._studio.emit(ReplyText(self._id, self._item.id, phrase.text))
+
+    def _tells(self, phrase: Phrase, words: Sequence[tuple[str, int]]) -> None:
+        """`words`: its own, and the samples by which they are heard."""
+        if self._draft.gave_up:  # It asks the caller to say it again.
+            self._studio.errands.put_off(self.telling.knows)
+        elif not phrase.stand_in:
+            followed = zip(words, [*words[1:], ("", 0)], strict=True)
+            self.telling.says(
+                phrase.answer, [end for (word, end), (following, _) in followed if ends_sentence(word, following)]
+            )
+
+    def _ms(self, samples: int) -> int:
+        return round(samples_to_ms(samples, self._studio.speaker.out_rate))

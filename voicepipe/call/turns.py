@@ -1,0 +1,193 @@
+"""Whose turn it is in ONE call: the facts that the caller's side tells go to the turn machine, and what that decides to
+`hearing.py` and `speaking.py`. This file joins the two.
+
+All of it happens on one event loop, and `feed` is synchronous: what follows from one fact comes before the next.
+"""
+
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from voicepipe.agent import CallSettings
+from voicepipe.call.changes import Changes
+from voicepipe.call.conversation import Conversation
+from voicepipe.call.hearing import Hearing
+from voicepipe.call.jobs import Jobs
+from voicepipe.call.owed import Owed
+from voicepipe.call.quiet import Quiet
+from voicepipe.call.speaking import Speaking
+from voicepipe.call.studio import Studio
+from voicepipe.call.utterance import Utterance
+from voicepipe.config import Config
+from voicepipe.turn.events import Item
+from voicepipe.turn.facts import Action, Fact, ReplyEnded, Replying
+from voicepipe.turn.known import May
+from voicepipe.turn.machine import TurnMachine
+from voicepipe.turn.prompt import ToolCall
+
+
+class Leaves(Protocol):
+    """The call, which we may end."""
+
+    def takes_leave(self, transfer: ToolCall | None) -> None:
+        """As `ReplyEvents.takes_leave`."""
+
+    async def hang_up(self, reason: str) -> None: ...
+
+
+class Turns:
+    """One call's."""
+
+    def __init__(
+        self,
+        studio: Studio,
+        conversation: Conversation,
+        config: Config,
+        settings: CallSettings,
+        jobs: Jobs,
+        call: Leaves,
+    ) -> None:
+        us: Turns = weakref.proxy(self)
+        """Who belongs to us knows us by this. In a circle, a call's sound would stay until the collector came."""
+        self.speaking = Speaking(studio, conversation, settings, jobs, us)
+        self.hearing = Hearing(studio, config, settings, jobs, us)
+        self.changes = Changes(conversation, self.speaking)
+        self.owed = Owed(studio, conversation, self.speaking)
+        self.quiet = Quiet(self.speaking, self.owed, studio.errands)
+        self._jobs = jobs
+        self._call = call
+        self._machine = TurnMachine(config.turn)
+        self._facts: deque[Fact] = deque()
+        """Those that are not dealt with yet: what an action brings about comes after all that its fact called for."""
+        self._acting = False
+
+    # Facts in, actions out.
+
+    def feed(self, fact: Fact) -> None:
+        """Have the machine decide, and do it."""
+        self._facts.append(fact)
+        if self._acting:
+            return
+        self._acting = True
+        try:
+            while self._facts:
+                for action in self._machine.on(self._facts.popleft(), self._may):
+                    ACTIONS[action](self)
+        finally:
+            self._acting = False
+
+    @property
+    def _may(self) -> May:
+        detection = self.speaking.settings.turn_detection
+        interrupts = detection is None or detection.interrupt_response
+        return May(answers=self.owed.answers, interrupts=interrupts, ends=detection is not None)
+
+    def block_heard(self) -> None:
+        """20 ms have passed for the caller."""
+        if self.hearing.utterance:
+            self.quiet.wait(self.hearing.now)
+        else:
+            self.quiet.passes(self.hearing.now)
+
+    def _open(self) -> None:
+        self.hearing.open()
+        self.quiet.back(self.hearing.now)
+
+    def _guess(self) -> None:
+        utterance = self.hearing.utterance
+        if utterance and (turn := self.hearing.guess()):
+            self.speaking.prepare(turn, utterance.partial, utterance.record)
+        else:
+            self.speaking.discard()
+
+    def _prepare(self) -> None:
+        utterance = self.hearing.utterance
+        assert utterance
+        self.speaking.prepare(utterance.words, utterance.text, utterance.record)
+
+    def discard(self) -> None:
+        """The words that were asked for, and the reply to them, mean nothing any more."""
+        self.hearing.stop_settling()
+        self.speaking.discard()
+
+    def join(self, utterance: Utterance) -> None:
+        """Make the closed utterance the caller's turn in the conversation."""
+        self.hearing.announce(utterance)
+        self.hearing.announce_end(utterance, utterance.end)
+        self.changes.add(Item(utterance.item_id, text=utterance.text, audio_ms=utterance.audio_ms), spoken=True)
+
+    def _answer(self) -> None:
+        last = self.hearing.last
+        assert last
+        self.speaking.answer(last.words, last.record)
+
+    def _owe(self) -> None:
+        if self.hearing.last and self.hearing.last.words:
+            self.owed.turn()
+
+    def _drop(self, last: Utterance | None = None) -> None:
+        self.discard()
+        self.hearing.drop(last)
+        self.catch_up()
+
+    def _cut(self) -> None:
+        self.hearing.announce()
+        self.speaking.stop("turn_detected")
+
+    def _reopen(self) -> None:
+        self.hearing.reopen()
+        self.speaking.repair()
+
+    # Replies that no turn of the caller's asked for, and the ends of all.
+
+    def go_on(self, what: str) -> None:
+        """No longer wait (`Owed.wait`), and answer what has not been answered meanwhile."""
+        self.owed.go_on(what)
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Begin the reply that is owed, if there is one and nothing is in its way."""
+        # A voice that is heard now ends as a turn, whose reply answers everything, or as a cough.
+        if not (self.hearing.utterance or self._jobs.over):
+            self.owed.catch_up()
+
+    def tool_over(self) -> None:
+        """The conversation has a result: a reply that is prepared does not know it, and one may be owed for it."""
+        self.speaking.discard()
+        self.catch_up()
+
+    def reply_began(self) -> None:
+        self.feed(Replying())
+
+    def reply_ended(self) -> None:
+        self.quiet.wait(self.hearing.now)
+        self.feed(ReplyEnded())
+        self.hearing.forget()
+        self.catch_up()
+        # What came of a tool during the goodbye is told first.
+        if self.quiet.goodbye and not (self.speaking.reply or self.owed.works):
+            self._jobs.spawn(self._call.hang_up("no_input"))
+
+    def takes_leave(self, transfer: ToolCall | None) -> None:
+        self._call.takes_leave(transfer)
+
+
+ACTIONS: dict[Action, Callable[[Turns], None]] = {
+    Action.OPEN: Turns._open,
+    Action.ANNOUNCE: lambda turns: turns.hearing.announce(),
+    Action.SETTLE: lambda turns: turns.hearing.settle(),
+    Action.GUESS: Turns._guess,
+    Action.PREPARE: Turns._prepare,
+    Action.DISCARD: Turns.discard,
+    Action.COMMIT: lambda turns: turns.join(turns.hearing.close()),
+    Action.ANSWER: Turns._answer,
+    Action.OWE: Turns._owe,
+    Action.DROP: Turns._drop,
+    Action.DROP_OVER: lambda turns: turns._drop(turns.hearing.last),
+    Action.DUCK: lambda turns: turns.speaking.duck(),
+    Action.HOLD: lambda turns: turns.speaking.hold(),
+    Action.RESUME: lambda turns: turns.speaking.resume(),
+    Action.CUT: Turns._cut,
+    Action.REOPEN: Turns._reopen,
+}
