@@ -82,23 +82,3 @@ class Line(Protocol):
 
     async def hang_up(self) -> None:
         """End the call from our side. Safe to call twice."""
-
-
-class HostedLine(Line, Protocol):
-    """What a door gives besides, for programs that follow its call or ask something of it."""
-
-    sound_comes: str
-    """How the caller's sound reaches us, told to a program that sends some: "... on the audio track of this call"."""
-
-    on_audio: Callable[[bytes, float], None]
-    """Called with what is sent, as encoded (empty where that is nobody's business), and its milliseconds."""
-
-    def send_keys(self, digits: str) -> None:
-        """Press keys ("0" to "9", "*", "#", "A" to "D") towards the far end, one after another. Returns at once.
-        Raises KeysFailed: it takes none."""
-
-    async def flush(self) -> None:
-        """Complete the last block with silence (19 ms at most), and wait until the call has heard all that came."""
-
-    def end(self) -> None:
-        """The caller is gone: what they said is still heard, but for what a network has held up until now."""

@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Callable
 
 from voicepipe.agent import CallSettings
-from voicepipe.call.conversation import Conversation
 from voicepipe.call.errands import BeginTool
 from voicepipe.call.hang_up import when_heard
 from voicepipe.call.jobs import Jobs
@@ -54,13 +53,12 @@ class Call:
         speaker = Speaker(engines.tts, line.out_rate, settings.agent.language, engines.made_ahead)
         studio = Studio(
             call_id, engines, speaker, self._playout, begin_tool, config.ladder, clock, emit,
-            lambda: us.turns.tool_over(),
+            lambda: us.owed.tool_over(),
         )  # fmt: skip
         self.ids, self._errands = studio.ids, studio.errands
-        self.conversation = Conversation(studio)
-        self.turns = turns = Turns(studio, self.conversation, config, settings, self.jobs, us)
-        self.hearing, self.speaking, self.changes = turns.hearing, turns.speaking, turns.changes
-        self.owed, self.quiet = turns.owed, turns.quiet
+        self.turns = turns = Turns(studio, config, settings, self.jobs, us)
+        self.hearing, self.speaking, self.owed, self.quiet = turns.hearing, turns.speaking, turns.owed, turns.quiet
+        self.conversation, self.changes = turns.conversation, turns.changes
         self.transfer = Transfer(call_id, line, turns, self.jobs, us)
         self._rehearsal = Rehearsal(speaker, self.jobs)
         self.greeting: Reply | None = None
@@ -73,7 +71,7 @@ class Call:
         reason, detail = "error", ""
         try:
             async with self.jobs as jobs:
-                for job in (self._playout.run(), self._greet(), self.hearing.mind_gaps()):
+                for job in (self._playout.run(), self._greet(), self.hearing.gaps.mind()):
                     jobs.spawn(job)
                 self._rehearsal.begin(self.speaking.settings)
                 await self.line.listen(self.hearing.hear)

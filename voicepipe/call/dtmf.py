@@ -15,8 +15,8 @@ class Dtmf:
     """One call's keys."""
 
     def __init__(self, call: Call, commits: Commits) -> None:
-        self._turns, self._hearing, self._speaking = call.turns, call.hearing, call.speaking
-        self._quiet, self._owed, self._changes = call.quiet, call.owed, call.changes
+        self._hearing, self._speaking, self._changes = call.hearing, call.speaking, call.changes
+        self._quiet, self._owed = call.quiet, call.owed
         self._jobs, self._ids = call.jobs, call.ids
         self._commits = commits
         self._keypad = Keypad()
@@ -66,4 +66,4 @@ class Dtmf:
         self._speaking.interrupt()  # A client may have asked for a reply meanwhile.
         self._owed.turn()
         if not self._keypad.keys:
-            self._turns.go_on(WHAT)
+            self._owed.go_on(WHAT)

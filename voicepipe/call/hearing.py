@@ -13,6 +13,7 @@ from typing import Protocol
 from voicepipe.agent import CallSettings, SemanticVad, ServerVad
 from voicepipe.audio import RATE, Block, samples_to_ms
 from voicepipe.call.ear import Ear
+from voicepipe.call.gaps import Gaps
 from voicepipe.call.jobs import Jobs
 from voicepipe.call.reading import turn_ends
 from voicepipe.call.studio import Studio
@@ -29,8 +30,6 @@ from voicepipe.turn.timing import TurnRecord
 log = logging.getLogger(__name__)
 REMEMBERED = 2 * RATE
 """Samples that the ear remembers: so much of unnoticed speech a client's commit can still have recognised."""
-GAP_S = 1.0
-"""A client that sends nothing for so long has stopped sending: networks rarely stall for as long."""
 
 
 class TurnTaking(Protocol):
@@ -64,7 +63,7 @@ class Hearing:
         self._waits = Waits(engines.patience, config.ladder, clock)
         self._committed_to = 0
         """Sample up to which the caller's sound has been dealt with."""
-        self._last_block_at = clock()
+        self.gaps = Gaps(self._ear, turns.feed, clock)
         self.configure(settings)
 
     def configure(self, settings: CallSettings) -> None:
@@ -89,7 +88,7 @@ class Hearing:
 
     def hear(self, block: Block) -> None:
         """20 ms of the caller's sound."""
-        self._last_block_at = self._clock()
+        self.gaps.over()
         self._ear.hear(block)
 
     def _heard(self, block: Block, fact: Fact | Exception | None) -> None:
@@ -105,15 +104,6 @@ class Hearing:
             self._turns.block_heard()
         except Exception as error:  # This call's own; others are heard in the same turn of the loop.
             self._jobs.fail(error)
-
-    async def mind_gaps(self) -> None:
-        """Silence is counted in the caller's sound, and a client that stops sending (a button let go, a muted
-        microphone) sends none either: tell that nothing comes. Runs until cancelled."""
-        while True:
-            await asyncio.sleep(GAP_S / 4)
-            gap = self._clock() - self._last_block_at
-            if gap >= GAP_S and (fact := self._ear.nothing(gap * 1000)):
-                self._turns.feed(fact)
 
     # The utterance.
 

@@ -6,6 +6,8 @@ import msgspec
 
 from voicepipe.call.conversation import Conversation
 from voicepipe.call.errands import Errand, Errands
+from voicepipe.call.hearing import Hearing
+from voicepipe.call.jobs import Jobs
 from voicepipe.call.speaking import Speaking
 from voicepipe.call.studio import Studio
 from voicepipe.turn.prompt import ToolCall
@@ -14,13 +16,16 @@ from voicepipe.turn.prompt import ToolCall
 class Owed:
     """One call's."""
 
-    def __init__(self, studio: Studio, conversation: Conversation, speaking: Speaking) -> None:
+    def __init__(
+        self, studio: Studio, conversation: Conversation, hearing: Hearing, speaking: Speaking, jobs: Jobs
+    ) -> None:
         self.waiting: set[str] = set()
         """Why turns are not answered for now: keys that are still being pressed, a transfer."""
         self._studio = studio
         self._errands: Errands = studio.errands
         self._conversation = conversation
-        self._speaking = speaking
+        self._hearing, self._speaking = hearing, speaking
+        self._jobs = jobs
         self._what: Literal["", "turn", "tool"] = ""
         """What has come for a reply to answer."""
         self._since = 0
@@ -43,13 +48,14 @@ class Owed:
         return bool(self._errands.running() or self._results())
 
     def wait(self, what: str) -> None:
-        """No turn is answered until `go_on` of the same."""
+        """Until `go_on` of the same the caller is heard and not answered, and silence does not matter."""
         self.waiting.add(what)
         self._speaking.discard()
 
     def go_on(self, what: str) -> None:
-        """No longer wait for it; `catch_up` makes the reply that is owed."""
+        """No longer wait for it, and answer what has not been answered meanwhile."""
         self.waiting.discard(what)
+        self.catch_up()
 
     def turn(self) -> None:
         """A reply to a turn follows later, unless the client asks for replies."""
@@ -61,9 +67,17 @@ class Owed:
         self._studio.used(call, f"Error: {why}")
         self._what, self._since = "tool", self._speaking.prompted
 
+    def tool_over(self) -> None:
+        """The conversation has a result: a reply that is prepared does not know it, and one may be owed for it."""
+        self._speaking.discard()
+        self.catch_up()
+
     def catch_up(self) -> None:
         """Begin the reply that is owed, if there is one and nothing is in its way: also one that tells what came of a
         tool which the caller has not been told of."""
+        # A voice that is heard now ends as a turn, whose reply answers everything, or as a cough.
+        if self._hearing.utterance or self._jobs.over:
+            return
         results, what = self._results(), self._what if self._speaking.prompted == self._since else ""
         if not (what or results) or self.waiting or self._speaking.reply:
             return

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from voicepipe.audio import BLOCK_MS, Pcm, dbfs
+from voicepipe.call.level import Level
 from voicepipe.call.own_sound import OwnSound
 from voicepipe.call.speech import Phrase
 from voicepipe.line import Line
@@ -14,8 +15,6 @@ from voicepipe.line import Line
 AUDIBLE_DBFS = -45.0
 QUEUE_MS = 2000
 """How far speech is made ahead of what is played. Full, it holds up the reply that is being made, nothing else."""
-RAMP_MS = 5
-"""From one level to the next: a step would click."""
 SLIP_S = 0.06
 """A packet that leaves up to so late keeps its place in time, and the next ones theirs: timers are always a little
 late, and each packet 1 ms later than the one before would be speech that is 5 % too slow for its listener."""
@@ -29,9 +28,7 @@ class Playout:
         self.line = line
         self.clock = clock
         self.packet = line.out_rate * BLOCK_MS // 1000
-        self._duck = 10 ** (duck_db / 20)
-        self._gain = self._target = 1.0
-        self._held = False
+        self._level = Level(line.out_rate, duck_db)
         self._queue: deque[Phrase] = deque()
         self._queued = 0
         self._offset = 0
@@ -59,8 +56,7 @@ class Playout:
 
     def restore(self) -> None:
         """Full level, at once: nothing sounds that was ducked or held."""
-        self._gain = self._target = 1.0
-        self._held = False
+        self._level.restore()
 
     async def put(self, phrase: Phrase) -> None:
         """Queue a phrase; waits while enough is queued. What the lead allows is sent before this returns."""
@@ -93,7 +89,7 @@ class Playout:
 
     @property
     def _kept_from_speaking(self) -> bool:
-        return bool(self._queue) or self._held or self._target != 1.0 or not self.line.listens
+        return bool(self._queue) or not self._level.full or not self.line.listens
 
     async def run(self) -> None:
         """The pacing loop; ends with its task."""
@@ -103,15 +99,15 @@ class Playout:
             self._on_phrase, self._on_audible = _nobody, None  # The last reply knows us, too.
 
     def duck(self) -> None:
-        self._target = self._duck
+        self._level.duck()
 
     def hold(self) -> None:
         """Stop after the packet that is out."""
-        self._held = True
+        self._level.held = True
 
     def resume(self) -> None:
         """Full level, on from where it stopped."""
-        self._target, self._held = 1.0, False
+        self._level.resume()
         self._wake.set()
 
     def cut(self) -> None:
@@ -146,7 +142,7 @@ class Playout:
         if self._queue and not self.line.listens:
             self._on_audible = None  # A reply that waits for its caller is not timed.
             return None
-        while self._queue and not self._held:
+        while self._queue and not self._level.held:
             now = self.clock()
             if now - self._play_end > SLIP_S:
                 self._play_end = now
@@ -179,11 +175,7 @@ class Playout:
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
     def _send(self, pcm: Pcm) -> None:
-        if self._gain != 1.0 or self._target != 1.0:
-            gains = np.full(pcm.size, self._target, np.float32)
-            ramp = self.line.out_rate * RAMP_MS // 1000
-            gains[:ramp] = np.linspace(self._gain, self._target, ramp)
-            pcm, self._gain = (pcm * gains).astype(np.int16), self._target
+        pcm = self._level.of(pcm)
         self.line.send(pcm)
         if self._on_audible and self._answering and dbfs(pcm) > AUDIBLE_DBFS:
             report, self._on_audible = self._on_audible, None

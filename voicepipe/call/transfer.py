@@ -27,7 +27,7 @@ class Transfer:
     def __init__(self, call_id: str, line: Line, turns: Turns, jobs: Jobs, call: Leaves) -> None:
         self._call_id = call_id
         self._line = line
-        self._turns, self._speaking, self._owed = turns, turns.speaking, turns.owed
+        self._speaking, self._owed = turns.speaking, turns.owed
         self._jobs = jobs
         self._call = call
         self._under_way = False
@@ -58,7 +58,7 @@ class Transfer:
             log.warning("%s: not transferred to %s: %s", self._call_id, to, why)
             self._under_way = False
             failed(why)
-            self._turns.go_on(WHAT)
+            self._owed.go_on(WHAT)
         else:
             log.info("%s: transferred to %s", self._call_id, to)
             await self._call.hang_up("transferred")

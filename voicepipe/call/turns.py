@@ -39,21 +39,14 @@ class Leaves(Protocol):
 class Turns:
     """One call's."""
 
-    def __init__(
-        self,
-        studio: Studio,
-        conversation: Conversation,
-        config: Config,
-        settings: CallSettings,
-        jobs: Jobs,
-        call: Leaves,
-    ) -> None:
+    def __init__(self, studio: Studio, config: Config, settings: CallSettings, jobs: Jobs, call: Leaves) -> None:
         us: Turns = weakref.proxy(self)
         """Who belongs to us knows us by this. In a circle, a call's sound would stay until the collector came."""
-        self.speaking = Speaking(studio, conversation, settings, jobs, us)
+        self.conversation = conversation = Conversation(studio)
         self.hearing = Hearing(studio, config, settings, jobs, us)
+        self.speaking = Speaking(studio, conversation, settings, jobs, us)
         self.changes = Changes(conversation, self.speaking)
-        self.owed = Owed(studio, conversation, self.speaking)
+        self.owed = Owed(studio, conversation, self.hearing, self.speaking, jobs)
         self.quiet = Quiet(self.speaking, self.owed, studio.errands)
         self._jobs = jobs
         self._call = call
@@ -129,7 +122,7 @@ class Turns:
     def _drop(self, last: Utterance | None = None) -> None:
         self.discard()
         self.hearing.drop(last)
-        self.catch_up()
+        self.owed.catch_up()
 
     def _cut(self) -> None:
         self.hearing.announce()
@@ -139,23 +132,7 @@ class Turns:
         self.hearing.reopen()
         self.speaking.repair()
 
-    # Replies that no turn of the caller's asked for, and the ends of all.
-
-    def go_on(self, what: str) -> None:
-        """No longer wait (`Owed.wait`), and answer what has not been answered meanwhile."""
-        self.owed.go_on(what)
-        self.catch_up()
-
-    def catch_up(self) -> None:
-        """Begin the reply that is owed, if there is one and nothing is in its way."""
-        # A voice that is heard now ends as a turn, whose reply answers everything, or as a cough.
-        if not (self.hearing.utterance or self._jobs.over):
-            self.owed.catch_up()
-
-    def tool_over(self) -> None:
-        """The conversation has a result: a reply that is prepared does not know it, and one may be owed for it."""
-        self.speaking.discard()
-        self.catch_up()
+    # Told of replies.
 
     def reply_began(self) -> None:
         self.feed(Replying())
@@ -164,7 +141,7 @@ class Turns:
         self.quiet.wait(self.hearing.now)
         self.feed(ReplyEnded())
         self.hearing.forget()
-        self.catch_up()
+        self.owed.catch_up()
         # What came of a tool during the goodbye is told first.
         if self.quiet.goodbye and not (self.speaking.reply or self.owed.works):
             self._jobs.spawn(self._call.hang_up("no_input"))

@@ -6,7 +6,7 @@ It knows no client's convention. A phone call has only this until a program join
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from voicepipe.agent import CallSettings, Origin
@@ -15,7 +15,7 @@ from voicepipe.call_api import CallControl, Seat
 from voicepipe.config import LimitsConfig
 from voicepipe.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.scope import LINGER
-from voicepipe.line import HostedLine
+from voicepipe.line import Line
 from voicepipe.turn.events import (
     CallEnded,
     CallEvent,
@@ -32,6 +32,26 @@ logger = logging.getLogger(__name__)
 KEYS = Rate(MOST_KEYS, 20)
 """Of the telephone, at once and a second. A telephone system that dials for its caller presses 10 to 12 a second (tones
 of 40 ms, pauses as long); what a network has held up comes at once."""
+
+
+class HostedLine(Line, Protocol):
+    """What a door gives besides, for programs that follow its call or ask something of it."""
+
+    sound_comes: str
+    """How the caller's sound reaches us, told to a program that sends some: "... on the audio track of this call"."""
+
+    on_audio: Callable[[bytes, float], None]
+    """Called with what is sent, as encoded (empty where that is nobody's business), and its milliseconds."""
+
+    def send_keys(self, digits: str) -> None:
+        """Press keys ("0" to "9", "*", "#", "A" to "D") towards the far end, one after another. Returns at once.
+        Raises KeysFailed: it takes none."""
+
+    async def flush(self) -> None:
+        """Complete the last block with silence (19 ms at most), and wait until the call has heard all that came."""
+
+    def end(self) -> None:
+        """The caller is gone: what they said is still heard, but for what a network has held up until now."""
 
 
 class Listener(Protocol):
