@@ -23,8 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     cli.add_argument(
         "--voice", choices=("behind", "beside"),
-        help="two processes alone, and the replies are spoken in the recogniser's: behind the work of the others on the "
-        "GPU, or first phrases beside it",
+        help="cases of two processes alone, and the replies are spoken in the recogniser's: on the GPU behind the work "
+        "of the others, or first phrases beside it",
     )  # fmt: skip
     cli.add_argument(
         "--llm-share", type=int, default=100, metavar="PERCENT",

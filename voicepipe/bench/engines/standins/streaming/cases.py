@@ -60,8 +60,8 @@ MOST_CALLS = max(case.calls for case in CASES)
 
 
 def chosen(only: str, calls: Sequence[int], voice: bool) -> list[Case]:
-    """Cases with `only` in their names; with `voice` those of two processes alone, and it speaks. `calls`: these numbers
-    in place of the cases' own."""
+    """Cases with `only` in their names; with `voice` those of two processes alone, and it speaks. `calls`: numbers in
+    place of the cases' own."""
     found = [case for case in CASES if re.search(rf"\b{re.escape(only)}", case.name)]
     if voice:
         found = [replace(case, voice=True) for case in found if case.where == PROCESSES]

@@ -117,7 +117,12 @@ class Record:
             os.replace(part, self.path)
 
     def table(self) -> Table:
-        table = Table(*COLUMNS, title="p50/p95/p99(/max); language model, voice and speech to sound p50/p95", box=None, padding=(0, 1))
+        table = Table(
+            *COLUMNS,
+            title="p50/p95/p99(/max); language model, voice and speech to sound p50/p95",
+            box=None,
+            padding=(0, 1),
+        )
         for each in self.found.values():
             table.add_row(*each.cells())
         return table
