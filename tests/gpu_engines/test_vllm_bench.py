@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from contextlib import aclosing
 from dataclasses import replace
 from importlib.util import find_spec
@@ -15,13 +16,15 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from voicepipe.bench.engines.figures import ASR_FINAL, COMPUTE, LLM_FIRST, STAGES, TTS_FIRST, TURN  # noqa: E402
-from voicepipe.bench.engines.load import TRAFFIC  # noqa: E402
+from voicepipe.bench.engines.load import PHRASES, TRAFFIC  # noqa: E402
 from voicepipe.bench.engines.shapes import TINY_LLM, TTSS  # noqa: E402
 from voicepipe.bench.engines.standins.batching import Batch  # noqa: E402
 from voicepipe.bench.engines.standins.device import Device  # noqa: E402
 from voicepipe.bench.engines.standins.kokoro import Kokoro, lengths  # noqa: E402
 from voicepipe.bench.engines.standins.llama import EPS, KINDS, ROPE_THETA, Cache, Llama  # noqa: E402
 from voicepipe.bench.engines.standins.llm import TorchLlm  # noqa: E402
+from voicepipe.bench.engines.standins.streaming.language import LanguageLoad  # noqa: E402
+from voicepipe.bench.engines.standins.tts import TorchTts  # noqa: E402
 from voicepipe.bench.engines.standins.vocoder import FFT, HOP, _sound, _waves  # noqa: E402
 from voicepipe.bench.engines.standins.whisper import Mel, Whisper  # noqa: E402
 from voicepipe.commands.cli import main  # noqa: E402
@@ -206,6 +209,30 @@ def test_a_phrase_is_as_long_as_it_should_be() -> None:
     assert speech.isfinite().all() and speech.std() > 0
 
 
+async def test_speech_of_numbers_that_are_not_finite_counts_as_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    voice = TorchTts("tiny", TTSS["tiny"], Device("cpu"))
+    await voice.speak(0, first=True)
+    assert voice.silent == 0
+    monkeypatch.setattr(Kokoro, "forward", lambda self, *given: torch.full((1, 100), torch.nan))
+    await voice.speak(0, first=True)
+    assert voice.silent == 1
+    voice.close()
+
+
+def test_the_phrases_of_a_reply_that_was_asked_for_are_told() -> None:
+    told: list[tuple[int, int]] = []
+    language = LanguageLoad(Device("cpu"), tiny=True, told=lambda now, phrases: told.extend(phrases))
+    language.start(0.0, 0.0, seed=1)
+    for turn in range(5):
+        language.ask(turn, time.monotonic())
+    until = time.monotonic() + 60
+    while len(told) < 5 * len(PHRASES) and time.monotonic() < until:
+        time.sleep(0.01)
+    replies = language.stop()
+    assert sorted(told) == [(turn, place) for turn in range(5) for place in range(len(PHRASES))]
+    assert len(replies.first_phrase) == 5
+
+
 ROOT = Path(__file__).parents[2]
 REAL = find_spec("vllm") and find_spec("faster_whisper")
 
@@ -247,3 +274,37 @@ def test_a_whole_run(options: list[str], measured: str, tmp_path: Path) -> None:
     assert {ASR_FINAL, LLM_FIRST, TTS_FIRST, COMPUTE} <= together <= {*STAGES, *TURN}
     assert {LLM_FIRST, TTS_FIRST} <= alone
     assert all(result["turns"] > 0 for result in told["results"])
+
+
+STREAMING = "voicepipe.bench.engines.standins.streaming"
+
+
+def test_a_streaming_recogniser_beside_a_language_model_and_a_voice(tmp_path: Path) -> None:
+    pytest.importorskip("transformers.models.nemotron_asr_streaming")
+    file = tmp_path / "figures.json"
+    options = ["--tiny", "--voice", "beside", "--calls", "8", "--budget-s", "90"]
+    line = [sys.executable, "-m", STREAMING, str(file), *options]
+    printed = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
+    assert printed.returncode == 0, printed.stderr
+    assert "end of speech to first sound: of each turn by itself" in printed.stdout
+    told = json.loads(file.read_text())
+    assert told["about"]["voice"].startswith("stand-in: tiny") and told["about"]["voice_priority"] == "beside"
+    assert {name: each["count"] for name, each in told["about"]["voice_alone_ms"].items()} == {"first": 20, "later": 20}
+    (case,) = told["cases"]
+    assert case["voice"] and case["rounds"] == 3 and case["errors"] == []
+    assert case["turn_ms"]["count"] == case["voice_first_ms"]["count"] > 0
+    assert case["turn_ms"]["p50"] >= 160 and case["voice_later_ms"]["count"] > 0
+
+
+def test_without_its_voice_the_streaming_recogniser_says_why_and_goes_on(tmp_path: Path) -> None:
+    pytest.importorskip("transformers.models.nemotron_asr_streaming")
+    file = tmp_path / "figures.json"
+    options = ["--tiny", "--voice", "behind", "--calls", "4,8", "--budget-s", "60"]
+    code = f"import sys; from {STREAMING} import __main__, run; run.TTSS = {{}}; sys.exit(__main__.main())"
+    printed = subprocess.run(
+        [sys.executable, "-c", code, str(file), *options], cwd=ROOT, capture_output=True, text=True
+    )
+    assert printed.returncode == 0, printed.stderr
+    told = json.loads(file.read_text())
+    assert told["about"]["voice_error"] == "KeyError: 'tiny'"
+    assert [case["errors"][0] for case in told["cases"]] == ["KeyError: 'tiny'"] * 2

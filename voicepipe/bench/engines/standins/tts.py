@@ -21,6 +21,8 @@ class TorchTts:
         self.name = f"stand-in: {name} in torch, float32"
         model: Kokoro = device.make(lambda: Kokoro(shape), torch.float32)
         self.weights = sum(weights.numel() for weights in model.parameters())
+        self.silent = 0
+        """Phrases without any sound: numbers that are not finite become it."""
         self._speakers: SimpleQueue[_Speaker] = SimpleQueue()
         for _ in range(WORKERS):
             self._speakers.put(_Speaker(model, shape, device))
@@ -36,7 +38,7 @@ class TorchTts:
     def _speak(self, first: bool) -> None:
         speaker = self._speakers.get()
         try:
-            speaker.speak(first)
+            self.silent += not speaker.speak(first)
         finally:
             self._speakers.put(speaker)
 
@@ -57,8 +59,8 @@ class _Speaker:
 
             self._spoken[first] = Recorded(work, self._lanes[first])
 
-    def speak(self, first: bool) -> None:
-        """The speech is in the host's memory when this returns."""
+    def speak(self, first: bool) -> bool:
+        """The speech is in the host's memory when this returns. False: all of it is silence."""
         with self._lanes[first].entered():
             self._texts[first].copy_(self._texts[first].flip(1))  # another text
-            self._spoken[first]().cpu()
+            return bool(self._spoken[first]().cpu().any())

@@ -1,13 +1,12 @@
 """`python3 -m voicepipe.bench.engines.standins.streaming OUT.json`: the file is written after every case."""
 
 import argparse
-import re
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from voicepipe.bench.engines.standins.streaming.cases import CASES
+from voicepipe.bench.engines.standins.streaming.cases import MOST_CALLS, chosen
 
 BEGAN = time.monotonic()
 """Loading the libraries takes of the budget, too."""
@@ -20,16 +19,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     cli.add_argument("--budget-s", type=float, default=230.0, help="of wall time, all in all (default 230)")
     cli.add_argument("--only", default="", metavar="TEXT", help='cases with this in their names, as "two processes"')
     cli.add_argument(
+        "--calls", type=_numbers, default=(), metavar="N,N", help="these numbers of calls in place of the cases' own"
+    )
+    cli.add_argument(
+        "--voice", choices=("behind", "beside"),
+        help="cases of two processes alone, and the replies are spoken in the recogniser's: on the GPU behind the work "
+        "of the others, or first phrases beside it",
+    )  # fmt: skip
+    cli.add_argument(
         "--llm-share", type=int, default=100, metavar="PERCENT",
         help="under CUDA MPS: of the GPU, at most, for the language model's process (default 100)",
     )  # fmt: skip
     cli.add_argument("--tiny", action="store_true", help="a model of no size: to try this without a GPU")
     options = cli.parse_args(argv)
-    if not (cases := [case for case in CASES if re.search(rf"\b{re.escape(options.only)}", case.name)]):
-        cli.error(f"--only {options.only!r} names none of: {'; '.join(case.name for case in CASES)}")
+    if not (cases := chosen(options.only, options.calls, bool(options.voice))):
+        known = "; ".join(case.name for case in chosen("", (), bool(options.voice)))
+        cli.error(f"--only {options.only!r} names none of: {known}")
     from voicepipe.bench.engines.standins.streaming.run import Run  # the child imports this file, and needs it not
 
-    return Run(options.out, BEGAN, options.budget_s, options.tiny, cases, options.llm_share).run()
+    return Run(
+        options.out, BEGAN, options.budget_s, options.tiny, cases, options.llm_share, options.voice == "beside"
+    ).run()
+
+
+def _numbers(text: str) -> list[int]:
+    """Raises ValueError, of which argparse tells."""
+    numbers = [int(each) for each in text.split(",")]
+    if not all(1 <= number <= MOST_CALLS for number in numbers):
+        raise argparse.ArgumentTypeError(f"{text}: numbers from 1 to {MOST_CALLS}, as in 16,32,48")
+    return numbers
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """What is measured, the most telling first: where the time does not suffice, the end of the list is missing."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 ALONE, PROCESSES, ONE, EQUAL = "alone", "two processes", "one process, priorities", "one process, no priorities"
 """Where the language model is: nowhere, in a process of its own, behind the recogniser's stream, beside it."""
@@ -15,6 +17,8 @@ class Case:
     calls: int
     graph: bool = True
     switch_ms: float = USUAL_MS
+    voice: bool = False
+    """The replies are spoken, in the recogniser's process."""
 
     @property
     def mode(self) -> str:
@@ -27,7 +31,8 @@ class Case:
 
     @property
     def name(self) -> str:
-        return f"{self.where}, {self.calls} calls, {self.mode}, switch interval {self.switch_ms} ms"
+        voice = ", voice" if self.voice else ""
+        return f"{self.where}, {self.calls} calls, {self.mode}, switch interval {self.switch_ms} ms{voice}"
 
 
 CASES = (
@@ -52,3 +57,14 @@ CASES = (
     Case(PROCESSES, 32),
 )
 MOST_CALLS = max(case.calls for case in CASES)
+
+
+def chosen(only: str, calls: Sequence[int], voice: bool) -> list[Case]:
+    """Cases with `only` in their names; with `voice` those of two processes alone, and it speaks. `calls`: numbers in
+    place of the cases' own."""
+    found = [case for case in CASES if re.search(rf"\b{re.escape(only)}", case.name)]
+    if voice:
+        found = [replace(case, voice=True) for case in found if case.where == PROCESSES]
+    if calls:
+        found = [replace(case, calls=number) for case in found for number in calls]
+    return list(dict.fromkeys(found))

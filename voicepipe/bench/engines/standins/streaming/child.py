@@ -12,24 +12,26 @@ from voicepipe.bench.engines.standins.device import Device
 from voicepipe.bench.engines.standins.streaming.language import LanguageLoad, Replies
 from voicepipe.environment import put_variable
 
-READY, STOP = "ready", "stop"
+READY, START, ASK, STOP = "ready", "start", "ask", "stop"
 
 
-def serve(commands: Connection, tiny: bool, share: int) -> None:
-    """Of the process: (rate, lead_s, seed) starts a load, STOP ends it and is answered. It ends with its parent."""
+def serve(commands: Connection, phrases: Connection, tiny: bool, share: int) -> None:
+    """Of the process: START begins a load, ASK a reply in it, STOP ends it and is answered. It ends with its parent."""
     try:
         if share < 100:
             put_variable("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", str(share))  # read when CUDA starts
         torch.set_num_threads(1)
         device = Device("cpu" if tiny else "auto")
-        language = LanguageLoad(device, tiny)
+        language = LanguageLoad(device, tiny, lambda *told: phrases.send(told))
         commands.send((READY, device.unrecorded))
         while True:
-            command = commands.recv()
-            if command == STOP:
-                commands.send(language.stop())
+            command, *what = commands.recv()
+            if command == ASK:
+                language.ask(*what)
+            elif command == START:
+                language.start(*what)
             else:
-                language.start(*command)
+                commands.send(language.stop())
     except EOFError:
         os._exit(0)
     except Exception as error:
@@ -44,9 +46,13 @@ class LanguageChild:
         """`share`: of the GPU in percent, at most, where CUDA MPS runs."""
         spawning = multiprocessing.get_context("spawn")  # a process that knows CUDA cannot be forked
         self._commands, theirs = spawning.Pipe()
-        self._process = spawning.Process(target=serve, args=(theirs, tiny, share), name="language", daemon=True)
+        self.phrases, told = spawning.Pipe(duplex=False)
+        """As `LanguageLoad` tells them, of the turns that `ask` has named."""
+        served = (theirs, told, tiny, share)
+        self._process = spawning.Process(target=serve, args=served, name="language", daemon=True)
         self._process.start()
         theirs.close()
+        told.close()
         self.unrecorded = 0
 
     def ready(self, timeout_s: float) -> None:
@@ -54,11 +60,17 @@ class LanguageChild:
         _, self.unrecorded = self._answer(timeout_s)
 
     def start(self, rate: float, lead_s: float, seed: int) -> None:
-        self._commands.send((rate, lead_s, seed))
+        self._commands.send((START, rate, lead_s, seed))
+
+    def ask(self, turn: int, now: float) -> None:
+        """One thread at a time sends, this one among them."""
+        self._commands.send((ASK, turn, now))
 
     def stop(self) -> Replies:
-        self._commands.send(STOP)
+        self._commands.send((STOP,))
         replies: Replies = self._answer(25)
+        while self.phrases.poll():  # nobody spoke them any more
+            self.phrases.recv()
         return replies
 
     def kill(self) -> None:

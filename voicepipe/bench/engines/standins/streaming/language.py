@@ -1,15 +1,17 @@
 """The stand-in for the language model under open-loop turns, in a thread of its own, as vLLM serves them: prompts
 are read in between decoding steps."""
 
+import math
 import random
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
 
-from voicepipe.bench.engines.load import TRAFFIC
+from voicepipe.bench.engines.load import PHRASES, TRAFFIC
 from voicepipe.bench.engines.shapes import TINY_LLM
 from voicepipe.bench.engines.standins.batching import PREFILLS, Batch
 from voicepipe.bench.engines.standins.device import CudaLane, Device
@@ -38,27 +40,50 @@ class Replies:
     """Replies of each decoding step."""
 
 
-class LanguageLoad:
-    """`start` and `stop` a load; nothing runs in between."""
+@dataclass(slots=True)
+class _Reply:
+    ended: float
+    """The turn."""
+    number: int = -1
+    """Of the turn whose phrases are told; -1: nobody listens."""
+    tokens: int = 1
 
-    def __init__(self, device: Device, tiny: bool) -> None:
+
+class LanguageLoad:
+    """`start` and `stop` a load; nothing runs in between.
+
+    `told`, in the model's thread: when phrases were whole, and for each the turn's number and its place in the reply.
+    """
+
+    def __init__(
+        self, device: Device, tiny: bool, told: Callable[[float, list[tuple[int, int]]], None] = lambda *_: None
+    ) -> None:
         self._shape = TINY_LLM if tiny else LLMS[MODEL]
         self._batch = Batch(self._shape, SLOTS, device)
-        self._over = threading.Event()
+        self._told = told
+        self._over, self._changed = False, threading.Event()
         self._thread: threading.Thread | None = None
+        self._waiting: deque[_Reply] = deque()
         self._replies = Replies()
         self._error: Exception | None = None
 
     def start(self, rate: float, lead_s: float, seed: int) -> None:
-        """`rate`: turns a second."""
-        self._over.clear()
+        """`rate`: turns a second that end by themselves; 0: those alone that `ask` tells of."""
+        self._over = False
+        self._waiting.clear()
         self._replies, self._error = Replies(), None
         self._thread = threading.Thread(target=self._run, args=(rate, lead_s, seed), name="language", daemon=True)
         self._thread.start()
 
+    def ask(self, turn: int, now: float) -> None:
+        """The words of this turn are there since `now`; from any thread, while a load runs."""
+        self._waiting.append(_Reply(now, turn))
+        self._changed.set()
+
     def stop(self) -> Replies:
         """Raises what torch raised."""
-        self._over.set()
+        self._over = True
+        self._changed.set()
         if self._thread:
             self._thread.join(20)
             if self._thread.is_alive():
@@ -74,28 +99,28 @@ class LanguageLoad:
             self._error = error
 
     def _serve(self, rate: float, start: float, rng: random.Random) -> None:
-        waiting: deque[float] = deque()
-        running: dict[int, tuple[float, int]] = {}
-        """By slot: when the turn ended, tokens so far."""
-        due = time.monotonic() + rng.expovariate(rate)
-        while not self._over.is_set():
+        running: dict[int, _Reply] = {}
+        """By slot."""
+        due = time.monotonic() + rng.expovariate(rate) if rate else math.inf
+        while not self._over:
+            self._changed.clear()
             while due <= time.monotonic():
-                waiting.append(due)
+                self._waiting.append(_Reply(due))
                 due += rng.expovariate(rate)
             free = [slot for slot in range(SLOTS) if slot not in running]
-            room = min(len(free), len(waiting))
+            room = min(len(free), len(self._waiting))
             if count := next((prompts for prompts in PREFILLS if prompts <= room), 0):
-                turns = [waiting.popleft() for _ in range(count)]
+                turns = [self._waiting.popleft() for _ in range(count)]
                 self._batch.admit(torch.randint(self._shape.vocab, (count, TRAFFIC.new_tokens)), free[:count])
                 now = time.monotonic()
-                self._replies.first_token += [1000 * (now - turn) for turn in turns if turn >= start]
-                running |= {slot: (turn, 1) for slot, turn in zip(free, turns, strict=False)}
+                self._replies.first_token += [1000 * (now - turn.ended) for turn in turns if turn.ended >= start]
+                running |= dict(zip(free, turns, strict=False))
             elif running:
                 running = self._stepped(running, start)
-            else:
-                self._over.wait(max(0.0, due - time.monotonic()))
+            elif not self._over:
+                self._changed.wait(min(1.0, max(0.0, due - time.monotonic())))
 
-    def _stepped(self, running: dict[int, tuple[float, int]], start: float) -> dict[int, tuple[float, int]]:
+    def _stepped(self, running: dict[int, _Reply], start: float) -> dict[int, _Reply]:
         """A token more of each; those that are whole are gone."""
         began = time.monotonic()
         self._batch.step(tuple(running))
@@ -103,8 +128,12 @@ class LanguageLoad:
         if began >= start:
             self._replies.token.append(1000 * (now - began))
             self._replies.running.append(float(len(running)))
-        grown = {slot: (turn, tokens + 1) for slot, (turn, tokens) in running.items()}
+        for reply in running.values():
+            reply.tokens += 1
+        whole = [reply for reply in running.values() if reply.tokens in PHRASES]
+        if phrases := [(reply.number, PHRASES.index(reply.tokens)) for reply in whole if reply.number >= 0]:
+            self._told(now, phrases)
         self._replies.first_phrase += [
-            1000 * (now - turn) for turn, tokens in grown.values() if tokens == TRAFFIC.phrase_tokens and turn >= start
+            1000 * (now - reply.ended) for reply in whole if reply.tokens == PHRASES[0] and reply.ended >= start
         ]
-        return {slot: reply for slot, reply in grown.items() if reply[1] < TRAFFIC.reply_tokens}
+        return {slot: reply for slot, reply in running.items() if reply.tokens < TRAFFIC.reply_tokens}

@@ -16,8 +16,8 @@ from voicepipe.bench.engines.standins.streaming.language import Replies
 from voicepipe.bench.engines.standins.streaming.window import WindowFigures
 
 COLUMNS = ("what", "language model", "calls", "mode", "switch ms", "step ms", "rows", "chunk ms", "settle ms",
-           "settles", "clock late ms", "in time", "first token ms", "first phrase ms", "token ms", "rounds",
-           "step medians")  # fmt: skip
+           "settles", "clock late ms", "in time", "first token ms", "first phrase ms", "token ms", "voice first ms",
+           "voice later ms", "speech to sound ms", "turns", "unanswered", "rounds", "step medians")  # fmt: skip
 WHAT = "stand-in"
 
 
@@ -65,6 +65,11 @@ class CaseFigures:
                 whole[f"llm_{name}{'' if name == 'running' else '_ms'}"] = summary(sum(rounds, [])) | {
                     "medians": spread(rounds)
                 }
+        if voices := [each.voice for each in self.seen if each.voice]:
+            for name in ("voice_first", "voice_later", "turn"):
+                rounds = [getattr(each, name) for each in voices]
+                whole[f"{name}_ms"] = summary(sum(rounds, [])) | {"medians": spread(rounds)}
+            whole["turns_unanswered"] = sum(each.unanswered for each in voices)
         return whole
 
     def cells(self) -> list[str]:
@@ -73,12 +78,14 @@ class CaseFigures:
         three = [found[f"{name}_ms"] if self.seen else {} for name in ("step", "chunk", "settle", "clock")]
         step, chunk, settle, clock = ({} if len(each) < 2 else each for each in three)
         llm = [found.get(f"llm_{name}_ms", {}) for name in ("first_token", "first_phrase", "token")]
+        voice = [found.get(f"{name}_ms", {}) for name in ("voice_first", "voice_later", "turn")]
         percentiles = ("p50", "p95", "p99")
         return [
             WHAT, case.where, str(case.calls), case.mode, f"{case.switch_ms:g}", short(step, *percentiles),
             short(found["rows"], "mean") if step else "-", short(chunk, *percentiles), short(settle, *percentiles),
             str(settle.get("count", 0)), short(clock, *percentiles, "max"), str(found.get("calls_in_time", "-")),
-            *(short(each if len(each) > 1 else {}, "p50", "p95") for each in llm), str(len(self.seen)),
+            *(short(each if len(each) > 1 else {}, "p50", "p95") for each in (*llm, *voice)),
+            str(voice[2].get("count", "-")), str(found.get("turns_unanswered", "-")), str(len(self.seen)),
             "-".join(f"{each:.3g}" for each in found["step_ms"]["medians"])
             + "".join(f" {error}" for error in self.errors[-1:]),
         ]  # fmt: skip
@@ -110,7 +117,12 @@ class Record:
             os.replace(part, self.path)
 
     def table(self) -> Table:
-        table = Table(*COLUMNS, title="p50/p95/p99(/max); language model p50/p95", box=None, padding=(0, 1))
+        table = Table(
+            *COLUMNS,
+            title="p50/p95/p99(/max); language model, voice and speech to sound p50/p95",
+            box=None,
+            padding=(0, 1),
+        )
         for each in self.found.values():
             table.add_row(*each.cells())
         return table

@@ -1,5 +1,6 @@
 """The whole measurement within its budget of wall time: rounds of all cases while there is time for them."""
 
+import asyncio
 import gc
 import os
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
+from voicepipe.bench.engines.shapes import TINY, TTSS
 from voicepipe.bench.engines.standins.device import Device
 from voicepipe.bench.engines.standins.streaming import machine
 from voicepipe.bench.engines.standins.streaming.cases import (
@@ -29,9 +31,12 @@ from voicepipe.bench.engines.standins.streaming.child import LanguageChild
 from voicepipe.bench.engines.standins.streaming.language import MODEL, LanguageLoad, Replies, Yielding
 from voicepipe.bench.engines.standins.streaming.model import build
 from voicepipe.bench.engines.standins.streaming.recogniser import SIZES, Errors, Row, StandInRecogniser
-from voicepipe.bench.engines.standins.streaming.record import COLUMNS, WHAT, Record, summary
+from voicepipe.bench.engines.standins.streaming.record import COLUMNS, WHAT, Record, short, summary
+from voicepipe.bench.engines.standins.streaming.voice import HOW, SpokenReplies, alone
 from voicepipe.bench.engines.standins.streaming.window import WindowLoad, seen
+from voicepipe.bench.engines.standins.tts import TorchTts
 
+VOICE = "kokoro-82m"
 SPARE = 16
 """Settles at a time."""
 PLAIN = (1, 16, 64)
@@ -48,13 +53,23 @@ BETWEEN_S = 0.3
 
 class Run:
     def __init__(
-        self, out: Path, began: float, budget_s: float, tiny: bool, cases: Sequence[Case] = CASES, llm_share: int = 100
+        self,
+        out: Path,
+        began: float,
+        budget_s: float,
+        tiny: bool,
+        cases: Sequence[Case] = CASES,
+        llm_share: int = 100,
+        voice_beside: bool = False,
     ) -> None:
+        """`voice_beside`: first phrases are as urgent as the recogniser's steps; else all of the voice yields."""
         self._began, self._budget_s, self._tiny = began, budget_s, tiny
         self._cases = cases
-        self._record, self._console = Record(out), Console(width=220, highlight=False)
+        self._record, self._console = Record(out), Console(width=300, highlight=False)
         self._errors = Errors()
         self._language: LanguageLoad | Exception | None = None
+        self._voice: TorchTts | Exception | None = None
+        self._voice_beside = voice_beside
         self._unrecorded: dict[str, str] = {}
         """What runs kernel by kernel though it should not, by where; "" is the recogniser."""
         self._thread = ThreadPoolExecutor(1, "recogniser")
@@ -78,6 +93,8 @@ class Run:
             return 1
         try:
             self._say(f"the language model's process: {self._child_ready()}")
+            if any(case.voice for case in self._cases):
+                self._voice = self._made_voice()
             gc.collect()
             gc.freeze()
             self._rounds()
@@ -189,6 +206,34 @@ class Run:
             self._unrecorded[PROCESSES] = f"{self._child.unrecorded} parts of the language model are eager"
         return f"ready, {self._child.unrecorded} parts not recorded"
 
+    def _made_voice(self) -> "TorchTts | Exception":
+        """With its phrases measured by itself. Nothing else works on the GPU meanwhile: cuDNN tries its kernels."""
+        cpu, name = "cpu" if self._tiny else "auto", TINY if self._tiny else VOICE
+        try:
+            device = Device(cpu) if self._voice_beside else Yielding(cpu)
+            voice = TorchTts(name, TTSS[name], device)
+            took = asyncio.run(alone(voice))
+        except Exception as error:
+            self._record.write(voice_error=_told(error))
+            self._say(f"no voice: {_told(error)}")
+            return error
+        finally:
+            torch.backends.cudnn.benchmark = False
+        if device.unrecorded:
+            self._unrecorded[VOICE] = f"{device.unrecorded} parts of the voice are eager: {self._errors.said[-1]}"
+        first, later = summary(took[True]), summary(took[False])
+        self._record.write(
+            voice=voice.name, voice_priority="beside" if self._voice_beside else "behind", turn_ms_is=HOW,
+            voice_alone_ms={"first": first, "later": later}, voice_silent_phrases=voice.silent,
+            memory_with_voice=machine.memory(self._device),
+        )  # fmt: skip
+        self._say(
+            f"{voice.name}, by itself: first phrases {short(first, 'p50', 'p95')} ms, later ones "
+            f"{short(later, 'p50', 'p95')}; {device.unrecorded} parts not recorded, {voice.silent} phrases silent"
+        )
+        self._say(HOW)
+        return voice
+
     def _rounds(self) -> None:
         build_s = BUILD_S if any(case.where in (ONE, EQUAL) for case in self._cases) else 0.0
         each_s = (self._left - build_s) / (ROUNDS * len(self._cases))
@@ -210,25 +255,42 @@ class Run:
         replies: Replies | None = None
         try:
             model = self._model(case)
+            spoken = self._spoken() if case.voice else None
+            silent = self._silent
             try:
                 if model:
-                    model.start(load.rate, case.lead_s, load.seed + 1)
-                what = seen(load, self._recogniser, self._thread)
+                    model.start(0.0 if spoken else load.rate, case.lead_s, load.seed + 1)
+                what = seen(load, self._recogniser, self._thread, spoken)
             finally:
                 if model:
                     replies = model.stop()
             found.seen.append(what)
             if replies:
                 found.replies.append(replies)
+            if spoken and spoken.error:
+                found.errors.append(spoken.error)
+            if more := self._silent - silent:
+                found.errors.append(f"{more} phrases of the voice were silent: its numbers are not finite")
         except Exception as error:
             found.errors.append(_told(error))
         finally:
             sys.setswitchinterval(USUAL_MS / 1000)
-        for where in {case.where, "" if case.graph else case.where}:
+        for where in {case.where, "" if case.graph else case.where, VOICE if case.voice else case.where}:
             if (why := self._unrecorded.get(where)) and why not in found.errors:
                 found.errors.append(why)
         self._record.write(seconds=round(self._past, 1))
         self._say(" | ".join(found.cells()))
+
+    def _spoken(self) -> SpokenReplies:
+        """Raises what went wrong when the voice was made."""
+        assert self._voice
+        if isinstance(self._voice, Exception):
+            raise self._voice
+        return SpokenReplies(self._voice, self._child)
+
+    @property
+    def _silent(self) -> int:
+        return self._voice.silent if isinstance(self._voice, TorchTts) else 0
 
     def _model(self, case: Case) -> "LanguageLoad | LanguageChild | None":
         """Raises what went wrong when it was made."""

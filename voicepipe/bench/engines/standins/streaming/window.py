@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import uvloop
 
 from voicepipe.bench.engines.standins.streaming.recogniser import StandInRecogniser
+from voicepipe.bench.engines.standins.streaming.voice import SpokenReplies, VoiceFigures
 from voicepipe.bench.engines.standins.streaming.worker import SETTLE_STEPS, AskedChunk, StreamingWorker, WorkerTimes
 
 TICK_S, CHUNK_S = 0.020, 0.160
@@ -51,22 +52,28 @@ class WindowFigures:
     in_time: int
     """Calls of which at most one chunk in twenty came after the next one was due."""
     undone: int
+    voice: VoiceFigures | None
 
 
-def seen(load: WindowLoad, recogniser: StandInRecogniser, thread: Executor) -> WindowFigures:
-    """`thread` has one worker, and cuDNN has met every shape in it. Raises what torch raises."""
+def seen(
+    load: WindowLoad, recogniser: StandInRecogniser, thread: Executor, replies: SpokenReplies | None = None
+) -> WindowFigures:
+    """`thread` has one worker, and cuDNN has met every shape in it. `replies` are made and spoken to each turn. Raises
+    what torch raises."""
     worker = StreamingWorker(recogniser, graph=load.graph, urgent=load.urgent)
     begin = time.monotonic() + 0.05
     heard = thread.submit(worker.run)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            late = runner.run(_played(load, begin, worker.inbox.put))
+            late = runner.run(_played(load, begin, worker.inbox.put, replies))
     finally:
         worker.inbox.put(None)
-    return _figures(load, begin, heard.result(timeout=30), late)
+    return _figures(load, begin, heard.result(timeout=30), late, replies)
 
 
-async def _played(load: WindowLoad, begin: float, ask: Callable[[AskedChunk], None]) -> list[tuple[float, float]]:
+async def _played(
+    load: WindowLoad, begin: float, ask: Callable[[AskedChunk], None], replies: SpokenReplies | None
+) -> list[tuple[float, float]]:
     """Chunks and turns are timers of the loop; the clock is as `voicepipe.rtp.clock` keeps it."""
     rate = max(load.rate, LEAST_RATE)
     loop, rng = asyncio.get_running_loop(), random.Random(load.seed)
@@ -77,7 +84,8 @@ async def _played(load: WindowLoad, begin: float, ask: Callable[[AskedChunk], No
         after(due + CHUNK_S, lambda: chunk(call, due + CHUNK_S))
 
     def turn(due: float) -> None:
-        ask(AskedChunk(rng.randrange(load.calls), due, SETTLE_STEPS))
+        answer = replies.turn(due) if replies and rng.random() * rate < load.rate else None  # at the true rate
+        ask(AskedChunk(rng.randrange(load.calls), due, SETTLE_STEPS, answer=answer))
         following = due + rng.expovariate(rate)
         after(following, lambda: turn(following))
 
@@ -91,16 +99,26 @@ async def _played(load: WindowLoad, begin: float, ask: Callable[[AskedChunk], No
     if load.calls:
         first = begin + rng.expovariate(rate)
         after(first, lambda: turn(first))
+    if replies:
+        replies.listen()
     late, due = [], begin
     while due < end:
         await asyncio.sleep(due - time.monotonic())
         now = time.monotonic()
         late.append((due, max(0.0, now - due)))
         due = max(due, now - TICK_S) + TICK_S
+    if replies:
+        replies.deafen()
     return late
 
 
-def _figures(load: WindowLoad, begin: float, heard: WorkerTimes, late: list[tuple[float, float]]) -> WindowFigures:
+def _figures(
+    load: WindowLoad,
+    begin: float,
+    heard: WorkerTimes,
+    late: list[tuple[float, float]],
+    replies: SpokenReplies | None,
+) -> WindowFigures:
     start, end = begin + load.lead_s, begin + load.lead_s + load.window_s
     steps = [step for step in heard.steps if step[0] >= start]
     chunks = [chunk for chunk in heard.chunks if chunk[0] >= start]
@@ -120,4 +138,5 @@ def _figures(load: WindowLoad, begin: float, heard: WorkerTimes, late: list[tupl
         clock=[1000 * each for due, each in late if due >= start],
         in_time=sum(had[call] > 0 and missed[call] <= 0.05 * had[call] for call in range(load.calls)),
         undone=len(undone),
+        voice=replies.figures(start, end) if replies else None,
     )

@@ -2,6 +2,7 @@
 
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
@@ -20,6 +21,8 @@ class AskedChunk:
     steps: int = 0
     spare: int = -1
     """The slot that a settle has begun to use."""
+    answer: Callable[[float], None] | None = None
+    """Called with the time at which a settle's words are on the host."""
 
 
 @dataclass(slots=True)
@@ -103,6 +106,8 @@ class StreamingWorker:
         else:
             self._spare.append(asked.spare)
             heard.settles.append((asked.due, now - asked.due))
+            if asked.answer:
+                asked.answer(now)
 
 
 def row(asked: AskedChunk) -> Row:
