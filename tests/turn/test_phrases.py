@@ -34,6 +34,11 @@ def test_the_size_of_tokens_makes_no_difference(text: str, size: int, other: int
     assert cut(text, size) == cut(text, other)
 
 
+@pytest.mark.parametrize("size", [1, 2, 40])
+def test_a_phone_number_of_which_only_the_plus_is_there_belongs_to_what_is_before(size: int) -> None:
+    assert cut("you can call us \n +44 20 7946", size) == ["you can call us \n +44 20 7946"]
+
+
 @given(PROSE)
 def test_no_phrase_is_longer_than_the_limit(text: str) -> None:
     assert all(len(phrase.split()) <= PhraseConfig().limit for phrase in cut(text)[:-1])

@@ -63,7 +63,7 @@ class Hearing:
         self._waits = Waits(engines.patience, config.ladder, clock)
         self._committed_to = 0
         """Sample up to which the caller's sound has been dealt with."""
-        self.gaps = Gaps(self._ear, turns.feed, clock)
+        self.gaps = Gaps(self._ear, lambda fact: turns.feed(fact), clock)
         self.configure(settings)
 
     def configure(self, settings: CallSettings) -> None:

@@ -28,6 +28,9 @@ INITIAL = re.compile(r"^[(\"'“‘]*[A-Za-z]\.$")
 DIGITS = re.compile(r"^[+(]*\d[\d()./-]*$")
 """A group of a phone number, or a number that a unit may follow."""
 
+BEFORE_DIGITS = re.compile(r"[+(]+")
+"""With these a group of digits may begin."""
+
 LIST_MARK = re.compile(r"^(?:[-*+•]|#{1,6}|\d{1,2}[.)])$")
 """What stands before a list's entry or a heading is not a phrase of its own."""
 
@@ -129,7 +132,7 @@ class Phraser:
                 return self._last_end + longest
             # A boundary needs the beginning of the next word: the one after the last is not known yet.
             following = WORD.match(text, begins, begins + longest + 1)
-            if following is None:
+            if following is None or (following.end() == len(text) and BEFORE_DIGITS.fullmatch(following.group())):
                 return None
             if self._count and self._ends(following.group(), gap.group(), begins - self._start):
                 return begins
