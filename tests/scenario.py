@@ -29,7 +29,8 @@ from voicepipe.engines.scripted import (
 )
 from voicepipe.errors import CallError, TransferFailed
 from voicepipe.ingress.pacing import by_timer
-from voicepipe.line import HIDDEN, Hear, Network, Pump
+from voicepipe.line import Hear, Pump
+from voicepipe.network import HIDDEN, Network
 from voicepipe.turn.events import CallEvent, Item
 
 

@@ -27,6 +27,7 @@ from voicepipe.line import Line
 from voicepipe.shown import shown
 from voicepipe.turn.events import CallEnded, CallEvent
 from voicepipe.turn.prompt import ToolCall
+from voicepipe.turn.transfer import TRANSFER_TOOL
 
 
 class Call:
@@ -105,10 +106,10 @@ class Call:
             self._rehearsal.begin(settings)
         self.hearing.configure(settings)
 
-    def takes_leave(self, transfer: ToolCall | None) -> None:
-        """As `Leaves.takes_leave`."""
-        if transfer:
-            self.transfer.by_model(transfer)
+    def takes_leave(self, by: ToolCall) -> None:
+        """As `ReplyEvents.takes_leave`."""
+        if by.name == TRANSFER_TOOL:
+            self.transfer.by_model(by)
         else:
             self.jobs.spawn(when_heard(self.hearing, self.speaking, self.owed, self.conversation, self.hang_up))
 

@@ -22,7 +22,7 @@ from voicepipe.config import Config
 from voicepipe.engines.base import AsrStream, Hypothesis
 from voicepipe.engines.fair import owned_by
 from voicepipe.errors import EngineError
-from voicepipe.turn.endpoint import Endpointer, Evidence, Verdict
+from voicepipe.turn.endpoint import Endpointer, Evidence, FixedSilence
 from voicepipe.turn.events import SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.turn.facts import Fact, Partial, Words
 from voicepipe.turn.timing import TurnRecord
@@ -48,31 +48,28 @@ class Hearing:
         self.utterance: Utterance | None = None
         self.last: Utterance | None = None
         """The committed one, which may yet be reopened."""
-        self._studio = studio
-        self._call_id = studio.call_id
+        self._studio, self._config, self._jobs, self._turns = studio, config, jobs, turns
+        self._call_id, self._ids, self._emit = studio.call_id, studio.ids, studio.emit
+        self._clock, self._asked = studio.clock, studio.history.said_last
         self._engines = engines = studio.engines
-        self._clock = clock = studio.clock
-        self._ids = studio.ids
-        self._emit = studio.emit
-        self._asked = studio.history.said_last
-        self._config = config
-        self._jobs = jobs
-        self._turns = turns
         ask, reference = partial(engines.windows.ask, engines.vad.stream()), studio.playout.reference
         self._ear = Ear(ask, config.vad, reference, self._heard)
-        self._waits = Waits(engines.patience, config.ladder, clock)
+        self._waits = Waits(engines.patience, config.ladder, studio.clock)
         self._committed_to = 0
         """Sample up to which the caller's sound has been dealt with."""
-        self.gaps = Gaps(self._ear, lambda fact: turns.feed(fact), clock)
+        self.gaps = Gaps(self._ear, lambda fact: turns.feed(fact), studio.clock)
         self.configure(settings)
 
     def configure(self, settings: CallSettings) -> None:
         """Effective from the next question on."""
         self._settings = settings
-        detection, vad = settings.turn_detection, self._config.vad
-        self._ear.configure(vad.as_asked(detection) if isinstance(detection, ServerVad) else vad)
-        eagerness = detection.eagerness if isinstance(detection, SemanticVad) else "auto"
-        self._endpointer = Endpointer(self._config.endpoint, eagerness)
+        detection, vad, endpoint = settings.turn_detection, self._config.vad, self._config.endpoint
+        if isinstance(detection, ServerVad):
+            self._endpointer: Endpointer = FixedSilence(endpoint, detection.silence_ms)
+            vad = vad.as_asked(detection)
+        else:
+            self._endpointer = Endpointer(endpoint, detection.eagerness if detection else "auto")
+        self._ear.configure(vad)
 
     @property
     def now(self) -> int:
@@ -247,13 +244,7 @@ class Hearing:
             return  # The voice came back, or the client was faster.
         utterance.record.stamp("words", self._clock())
         utterance.text = heard.text
-        verdict = self._judge(replace(heard, text=utterance.words, asked=self._asked()))
+        verdict = self._endpointer.judge(replace(heard, text=utterance.words, asked=self._asked()))
         utterance.record.confident, utterance.record.endpoint = verdict.confident, verdict.reason
         interrupts = self._settings.agent.is_interrupted(utterance.text)
         self._turns.feed(Words(utterance.words, verdict.required_ms, interrupts, failed))
-
-    def _judge(self, evidence: Evidence) -> Verdict:
-        detection = self._settings.turn_detection
-        if isinstance(detection, ServerVad):
-            return Verdict(detection.silence_ms, confident=False, reason="as the client set it")
-        return self._endpointer.judge(evidence)

@@ -47,14 +47,9 @@ class Reply:
         return self._draft.over
 
     @property
-    def transfer(self) -> ToolCall | None:
-        """The caller is to be put through once it was heard."""
-        return self._writer.transfer
-
-    @property
-    def hangs_up(self) -> bool:
-        """The call is to be ended once it was heard."""
-        return self._writer.hangs_up
+    def leave(self) -> ToolCall | None:
+        """The transfer or goodbye that follows once it was heard."""
+        return self._writer.leave
 
     @property
     def knows(self) -> Sequence[Errand]:

@@ -23,8 +23,8 @@ class ReplyEvents(Protocol):
     def reply_ended(self) -> None:
         """It was heard to its end, or the client ended it."""
 
-    def takes_leave(self, transfer: ToolCall | None) -> None:
-        """It was heard to its end, and in it the model asked for the caller to be put through, or (None) to hang up."""
+    def takes_leave(self, by: ToolCall) -> None:
+        """It was heard to its end, and in it the model asked for the caller to be put through, or to hang up."""
 
 
 class Speaking:
@@ -194,8 +194,8 @@ class Speaking:
         self._conversation.remember(reply.said)
         # Without sound of its own, too: it may stand behind one that has some.
         await self._studio.playout.heard_out()
-        if reply.transfer or reply.hangs_up:
-            self._told.takes_leave(reply.transfer)
+        if reply.leave:
+            self._told.takes_leave(reply.leave)
         if reply is self.reply:
             self.reply = None
             self._told.reply_ended()

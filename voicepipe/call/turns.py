@@ -30,7 +30,7 @@ from voicepipe.turn.prompt import ToolCall
 class Leaves(Protocol):
     """The call, which we may end."""
 
-    def takes_leave(self, transfer: ToolCall | None) -> None:
+    def takes_leave(self, by: ToolCall) -> None:
         """As `ReplyEvents.takes_leave`."""
 
     async def hang_up(self, reason: str) -> None: ...
@@ -146,8 +146,8 @@ class Turns:
         if self.quiet.goodbye and not (self.speaking.reply or self.owed.works):
             self._jobs.spawn(self._call.hang_up("no_input"))
 
-    def takes_leave(self, transfer: ToolCall | None) -> None:
-        self._call.takes_leave(transfer)
+    def takes_leave(self, by: ToolCall) -> None:
+        self._call.takes_leave(by)
 
 
 ACTIONS: dict[Action, Callable[[Turns], None]] = {

@@ -47,10 +47,8 @@ class Writer:
         self.tokens = 0
         self.awaited = True
         """The caller hears nothing until the next phrase is there."""
-        self.transfer: ToolCall | None = None
-        """The caller is to be put through once the reply was heard."""
-        self.hangs_up = False
-        """The call is to be ended then."""
+        self.leave: ToolCall | None = None
+        """A transfer, or a goodbye: to be carried out once the reply was heard."""
         self.talks = False
         """Tools run that have something to say meanwhile."""
         self._uses: list[_Use] = []
@@ -85,7 +83,7 @@ class Writer:
             await self._draft.gate.wait()
             more = await self._carry_out(self._studio.named(calls, prompt))
             if more is None:
-                if self.hangs_up and not self._ladder.answering and agent.goodbye:
+                if self.leave and self.leave.name == END_CALL and not self._ladder.answering and agent.goodbye:
                     yield agent.goodbye
                 return
             prompt = self._next(prompt, "".join(said), more)
@@ -138,11 +136,8 @@ class Writer:
 
     def _takes_leave(self, call: ToolCall) -> bool:
         """A transfer or a goodbye: it is carried out when the reply has been heard, so nothing follows it."""
-        ours = self._is_ours(call)
-        if ours:
-            self.transfer = call if call.name == TRANSFER_TOOL else None
-            self.hangs_up = call.name == END_CALL
-        return ours
+        self.leave = call if self._is_ours(call) else None
+        return self.leave is not None
 
     def _is_ours(self, call: ToolCall) -> bool:
         settings, studio = self._order.settings, self._studio

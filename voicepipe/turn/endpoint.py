@@ -155,3 +155,14 @@ class Endpointer:
         if probability > config.unfinished_probability:
             return Verdict(config.unsure_ms * self._patience, False, reason or "the sentence may go on")
         return Verdict(config.unfinished_ms * self._patience, False, reason or "sentences seldom end here")
+
+
+class FixedSilence(Endpointer):
+    """The client says how much silence ends a turn, whatever the words are."""
+
+    def __init__(self, config: EndpointConfig, silence_ms: float) -> None:
+        super().__init__(config)
+        self._silence_ms = silence_ms
+
+    def judge(self, evidence: Evidence) -> Verdict:
+        return Verdict(self._silence_ms, confident=False, reason="as the client set it")

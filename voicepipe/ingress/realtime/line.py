@@ -13,7 +13,8 @@ from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.pacing import by_timer
 from voicepipe.ingress.realtime.session import Format, PcmFormat, PcmuFormat
-from voicepipe.line import HIDDEN, NO_TRANSFER, TAKES_NO_KEYS, Hear, Network, Pump
+from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Pump
+from voicepipe.network import HIDDEN, Network
 
 PCM_RATE = 24_000
 
