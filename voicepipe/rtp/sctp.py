@@ -24,7 +24,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-from aiortc import RTCDtlsTransport, RTCSctpTransport
+from aiortc import RTCDataChannel, RTCDtlsTransport, RTCSctpTransport
 from aiortc.rtcsctptransport import (
     DATA_CHANNEL_OPEN,
     SCTP_DATA_FIRST_FRAG,
@@ -40,6 +40,8 @@ from aiortc.rtcsctptransport import (
 
 from voicepipe.rtp.sctp_packet import is_fit
 
+DataChannel = RTCDataChannel
+"""What a peer opens, and who is asked to open one."""
 LONGEST_MESSAGE = 256 * 1024
 """Bytes of a message that may be asked for; what browsers send at most unless they are told of more."""
 WINDOW = 2 * LONGEST_MESSAGE

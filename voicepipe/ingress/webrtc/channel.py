@@ -5,12 +5,10 @@ import logging
 import time
 from functools import partial
 
-from aiortc import RTCDataChannel
-
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.rights import Rights
-from voicepipe.rtp.sctp import Sctp
+from voicepipe.rtp.sctp import DataChannel, Sctp
 from voicepipe.tasks import TaskGroup
 
 logger = logging.getLogger(__name__)
@@ -34,9 +32,9 @@ class ChannelClient:
         self._outbox = clients.join(lambda: call.end("caller"))
         self._asked: asyncio.Queue[tuple[str | bytes, float]] = asyncio.Queue()
         """As long as SCTP's window lets it be: a client that sends more than can be carried out is held up."""
-        self._channel: asyncio.Future[RTCDataChannel] = asyncio.get_running_loop().create_future()
+        self._channel: asyncio.Future[DataChannel] = asyncio.get_running_loop().create_future()
 
-    def opened(self, channel: RTCDataChannel) -> None:
+    def opened(self, channel: DataChannel) -> None:
         """The peer opened a channel; ours is the first of that name."""
         if channel.label == LABEL and not self._channel.done():
             channel.on("message", self._message)
@@ -98,7 +96,7 @@ class ChannelClient:
         await _drained(channel, 0)
 
 
-async def _drained(channel: RTCDataChannel, most: int) -> None:
+async def _drained(channel: DataChannel, most: int) -> None:
     """Returns when at most so many bytes wait to be sent, or the channel is closed."""
     if channel.bufferedAmount > most and channel.readyState == "open":
         low = asyncio.Event()
