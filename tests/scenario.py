@@ -30,7 +30,7 @@ from voicepipe.engines.scripted import (
 from voicepipe.errors import CallError, TransferFailed
 from voicepipe.ingress.pacing import by_timer
 from voicepipe.line import Hear, Pump
-from voicepipe.network import HIDDEN, Network
+from voicepipe.line_quality import HIDDEN, Network
 from voicepipe.turn.events import CallEvent, Item
 
 

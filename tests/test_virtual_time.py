@@ -7,6 +7,7 @@ import pytest
 
 from tests import virtual_time
 from voicepipe.engines.worker import Worker
+from voicepipe.errors import EngineError
 
 
 @pytest.mark.virtual_time
@@ -63,6 +64,12 @@ async def test_other_tests_keep_the_real_clock() -> None:
 async def test_what_a_worker_does_takes_no_time_however_slow_its_machine_is() -> None:
     began = asyncio.get_running_loop().time()
     ticks = asyncio.create_task(asyncio.sleep(0.02))
-    took = await Worker("slow").submit(lambda: sum(range(1_000_000)))
-    assert took and asyncio.get_running_loop().time() == began and not ticks.done()
+    worker = Worker("slow")
+    assert await worker.submit(lambda: sum(range(1_000_001))) == 500_000_500_000
+    with pytest.raises(ZeroDivisionError):
+        await worker.submit(lambda: 1 / 0)
+    worker.close()
+    with pytest.raises(EngineError, match="closed"):
+        worker.submit(time.time)
+    assert asyncio.get_running_loop().time() == began and not ticks.done()
     await ticks

@@ -48,7 +48,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 def _at_once(worker: Worker, job: Job) -> None:
-    """The clock would jump on while a thread works: by how much, the machine would decide."""
+    """The clock would jump on while a thread works: by how much, the machine would decide. No job ever waits, so none
+    is too many, and none is urgent."""
+    if worker._closed:
+        raise worker._over()
     job.run(lambda: 0.0)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from voicepipe.audio import Block, Pcm
-from voicepipe.network import Network
+from voicepipe.line_quality import Network
 
 Hear = Callable[[Block], None]
 """Takes 20 ms of the caller's sound."""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
 from voicepipe.bench.engines import figures
 from voicepipe.bench.engines.figures import FiguresResult, Samples, percentile
 from voicepipe.bench.engines.load import LATER, PASSES_A_SECOND, PHRASES, TRAFFIC, schedule
@@ -241,18 +242,17 @@ class Asked:
 
 async def test_each_turn_is_timed_from_the_end_of_speech_to_its_own_first_sound() -> None:
     phrases, told = Pipe(duplex=False)
-    language, began = Asked(phrases), time.monotonic()
+    language, began = Asked(phrases), time.monotonic() - 0.1
     replies = SpokenReplies(Instant(), language)
     heard = [replies.turn(began + n / 1000) for n in range(3)]
     heard[1](began + 0.02)
     heard[0](began + 0.03)
     assert language.turns == [(1, began + 0.02), (0, began + 0.03)]
     replies.listen()
-    await asyncio.sleep(0.1)
     whole = time.monotonic()
     told.send((whole, [(1, 0), (0, 0)]))
     told.send((whole, [(1, 1)]))
-    await asyncio.sleep(0.1)
+    await until(lambda: (found := replies.figures(began, began + TAIL_S + 1)).voice_later and len(found.turn) == 2)
     replies.deafen()
     told.send((whole, [(2, 0)]))
     await asyncio.sleep(0.05)
@@ -276,12 +276,11 @@ async def test_a_voice_that_fails_and_a_language_model_that_is_gone_are_told() -
     replies.turn(1.0)
     replies.listen()
     told.send((1.1, [(0, 0)]))
-    await asyncio.sleep(0.05)
+    await until(lambda: replies.error)
     assert replies.error == "the voice: RuntimeError: out of memory"
     assert replies.figures(0.0, 3.0).unanswered == 1
     told.close()
-    await asyncio.sleep(0.05)
-    assert "tells no phrases: EOFError" in replies.error
+    await until(lambda: "tells no phrases: EOFError" in replies.error)
     replies.deafen()
 
 

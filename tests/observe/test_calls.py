@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.scenario import load, play
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
-from voicepipe.network import Network
+from voicepipe.line_quality import Network
 from voicepipe.observe.calls import LiveCall, LiveCalls
 from voicepipe.observe.turns import FullTurn, Turns
 from voicepipe.turn.events import CallEnded, CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voicepipe.turn.completeness import LEADS_ON, RULES
-from voicepipe.turn.endpoint import Eagerness, EndpointConfig, Endpointer, Evidence, Verdict
+from voicepipe.turn.endpoint import Eagerness, EndpointConfig, Endpointer, Evidence, FixedSilence, Verdict
 
 CONFIG = EndpointConfig()
 WORDS = st.lists(st.sampled_from(sorted(LEADS_ON) + ["hours", "table", "five", "zürich", "'s", "o'clock"]), max_size=12)
@@ -180,3 +180,10 @@ def test_an_answer_that_goes_on_is_waited_for() -> None:
         "a turn model heard it"
     )
     assert after(shall, "what are your opening hours", -0.5).required_ms == CONFIG.sure_ms
+
+
+@pytest.mark.parametrize("text", ["", "what are your opening hours", "i would like to"])
+def test_a_client_that_says_how_much_silence_ends_a_turn_gets_that(text: str) -> None:
+    end = FixedSilence(CONFIG, 700)
+    assert end.judge(Evidence(text)) == Verdict(700, confident=False, reason="as the client set it")
+    assert end.may_end(text) == Endpointer(CONFIG).may_end(text)

@@ -30,8 +30,12 @@ def test_nothing_is_lost(text: str, size: int, hurry: bool) -> None:
 
 
 @given(PROSE, st.integers(1, 40), st.integers(1, 40))
-def test_the_size_of_tokens_makes_no_difference(text: str, size: int, other: int) -> None:
+def test_where_tokens_part_numbers_and_signs_makes_no_difference(text: str, size: int, other: int) -> None:
     assert cut(text, size) == cut(text, other)
+
+
+def test_a_sentence_does_not_wait_for_what_follows_a_bracket() -> None:
+    assert list(Phraser().push("Yes. (")) == ["Yes. "]
 
 
 @pytest.mark.parametrize("size", [1, 2, 40])

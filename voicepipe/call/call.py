@@ -60,7 +60,7 @@ class Call:
         self.turns = turns = Turns(studio, config, settings, self.jobs, us)
         self.hearing, self.speaking, self.owed, self.quiet = turns.hearing, turns.speaking, turns.owed, turns.quiet
         self.conversation, self.changes = turns.conversation, turns.changes
-        self.transfer = Transfer(call_id, line, turns, self.jobs, us)
+        self.transfer = Transfer(call_id, line, self.speaking, self.owed, self.jobs, us)
         self._rehearsal = Rehearsal(speaker, self.jobs)
         self.greeting: Reply | None = None
         """The greeting, which a client's own reply may replace."""
@@ -106,10 +106,10 @@ class Call:
             self._rehearsal.begin(settings)
         self.hearing.configure(settings)
 
-    def takes_leave(self, by: ToolCall) -> None:
+    def takes_leave(self, farewell: ToolCall) -> None:
         """As `ReplyEvents.takes_leave`."""
-        if by.name == TRANSFER_TOOL:
-            self.transfer.by_model(by)
+        if farewell.name == TRANSFER_TOOL:
+            self.transfer.by_model(farewell)
         else:
             self.jobs.spawn(when_heard(self.hearing, self.speaking, self.owed, self.conversation, self.hang_up))
 

@@ -27,7 +27,7 @@ class SentItem:
 
 
 class Conversation:
-    """To read from. What changes it is for `Speaking` to call: it has the reply that was just begun read it before."""
+    """To read from. `Changes` and `Speaking` change it: they have the reply that was just begun read it before."""
 
     def __init__(self, studio: Studio) -> None:
         self._history = studio.history
@@ -95,8 +95,8 @@ class Conversation:
         self._emit(ItemTruncated(item_id, audio_end_ms))
         return changed
 
-    def cut(self, said: Said) -> None:
-        """A reply was ended: tell how much was heard of an item that was told to be complete."""
+    def tell_cut(self, said: Said) -> None:
+        """A reply was ended: how much was heard of an item that was told to be complete."""
         if said.told_item and said.heard_ms < said.sent_ms:
             self._tell_truncated(said.told_item, said.heard_ms)
 

@@ -15,8 +15,8 @@ from voicepipe.audio import RATE, Block, samples_to_ms
 from voicepipe.call.ear import Ear
 from voicepipe.call.gaps import Gaps
 from voicepipe.call.jobs import Jobs
-from voicepipe.call.reading import turn_ends
 from voicepipe.call.studio import Studio
+from voicepipe.call.turn_reader import turn_ends
 from voicepipe.call.utterance import Utterance, Waits
 from voicepipe.config import Config
 from voicepipe.engines.base import AsrStream, Hypothesis
@@ -57,6 +57,7 @@ class Hearing:
         self._waits = Waits(engines.patience, config.ladder, studio.clock)
         self._committed_to = 0
         """Sample up to which the caller's sound has been dealt with."""
+        # `turns` is a proxy: its method, taken from it now, would hold the real one in a circle.
         self.gaps = Gaps(self._ear, lambda fact: turns.feed(fact), studio.clock)
         self.configure(settings)
 
@@ -235,7 +236,7 @@ class Hearing:
         utterance.record.stamp("settle", self._clock())
         heard, failed = Evidence(""), False
         try:
-            heard = await utterance.settle(partial(turn_ends, self._studio, self._settings))
+            heard = await utterance.settle(lambda words: turn_ends(self._studio, self._settings, words))
         except EngineError as error:
             utterance.end = self._ear.last_voiced
             heard, failed = Evidence(utterance.stands_in(error)), True

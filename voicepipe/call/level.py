@@ -9,7 +9,7 @@ RAMP_MS = 5
 
 
 class Level:
-    """Of one call's playout. `duck_db`: so much louder than full is ducked, so it is negative."""
+    """Of one call's playout. `duck_db`: what ducking adds to the level, in dB (negative)."""
 
     def __init__(self, rate: int, duck_db: float) -> None:
         self.held = False
@@ -31,11 +31,14 @@ class Level:
     def duck(self) -> None:
         self._target = self._duck
 
+    def hold(self) -> None:
+        self.held = True
+
     def resume(self) -> None:
         self._target, self.held = 1.0, False
 
-    def of(self, pcm: Pcm) -> Pcm:
-        """The next packet at this level: int16[n]."""
+    def apply(self, pcm: Pcm) -> Pcm:
+        """The next packet at this level, or on the way to it: int16[n]."""
         if self._gain == self._target == 1.0:
             return pcm
         gains = np.full(pcm.size, self._target, np.float32)

@@ -103,7 +103,7 @@ class Playout:
 
     def hold(self) -> None:
         """Stop after the packet that is out."""
-        self._level.held = True
+        self._level.hold()
 
     def resume(self) -> None:
         """Full level, on from where it stopped."""
@@ -175,7 +175,7 @@ class Playout:
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
     def _send(self, pcm: Pcm) -> None:
-        pcm = self._level.of(pcm)
+        pcm = self._level.apply(pcm)
         self.line.send(pcm)
         if self._on_audible and self._answering and dbfs(pcm) > AUDIBLE_DBFS:
             report, self._on_audible = self._on_audible, None

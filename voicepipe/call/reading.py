@@ -1,14 +1,11 @@
-"""The language model is asked whether the caller's turn ends, beside the recogniser."""
+"""Who else tells whether the caller's turn ends is asked beside the recogniser: a turn model, the language model."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from voicepipe.agent import CallSettings, SemanticVad
 from voicepipe.call.jobs import Spawn
-from voicepipe.call.studio import Studio
-from voicepipe.errors import EngineError
 from voicepipe.words import plain
 
 log = logging.getLogger(__name__)
@@ -16,26 +13,12 @@ Reads = Callable[[str], Coroutine[Any, Any, float | None]]
 """Probability that the caller's turn ends after these words, if anybody can tell."""
 
 
-async def turn_ends(studio: Studio, settings: CallSettings, words: str) -> float | None:
-    """Probability that the caller's turn ends after `words`, not part of the conversation yet, as the language
-    model reads it. None: it is not asked, since it has no say or there is none to ask, or it failed."""
-    reader = studio.engines.reader
-    if not reader or not words or not isinstance(settings.turn_detection, SemanticVad):
-        return None
-    try:
-        return await reader.ends(studio.order(settings, words).prompt)
-    except EngineError as error:
-        # Its words alone: its traceback would keep the call where a log keeps records.
-        log.error("the language model does not tell where turns end: %s", str(error))
-        return None
-
-
 async def opinion(asked: Awaitable[float | None]) -> float | None:
     """What somebody says beside the recogniser. The call can do without it: whatever fails, there is none."""
     try:
         return await asked
-    except Exception as error:
-        log.error("nobody tells whether the turn is over: %s", error)
+    except Exception as error:  # Its words alone: its traceback would keep the call where a log keeps records.
+        log.error("nobody tells whether the turn is over: %s", str(error))
         return None
 
 

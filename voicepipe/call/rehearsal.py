@@ -33,4 +33,4 @@ class Rehearsal:
             try:
                 await self._speaker.keep(text, voice=settings.voice, speed=settings.speed)
             except EngineError as error:
-                log.warning("cannot say %r ahead of time: %s", text, error)
+                log.warning("cannot say %r ahead of time: %s", text, str(error))

@@ -6,7 +6,6 @@ outside what it says.
 """
 
 import asyncio
-import logging
 from collections.abc import Sequence
 
 from voicepipe.call.draft import Draft
@@ -19,8 +18,6 @@ from voicepipe.tasks import TaskGroup
 from voicepipe.turn.events import ReplyStatus
 from voicepipe.turn.prompt import ToolCall
 from voicepipe.turn.timing import TurnRecord
-
-log = logging.getLogger(__name__)
 
 
 class Reply:
@@ -47,9 +44,9 @@ class Reply:
         return self._draft.over
 
     @property
-    def leave(self) -> ToolCall | None:
+    def farewell(self) -> ToolCall | None:
         """The transfer or goodbye that follows once it was heard."""
-        return self._writer.leave
+        return self._writer.farewell
 
     @property
     def knows(self) -> Sequence[Errand]:
@@ -109,7 +106,9 @@ class Reply:
         self._draft.stamp("audible")
 
     async def _close_message(self) -> None:
-        if self._draft.spoken and self.said.is_open:
+        if not self._draft.spoken:
+            return self.said.close()
+        if self.said.is_open:
             await self._playout.drained()
         self.said.close(self._playout.position)
 
@@ -122,15 +121,14 @@ class Reply:
             self._draft.over = True
             return
         if self._draft.spoken and self._place is not None:
-            if not self.over:
-                self.said.sent = self._playout.position
+            sent = self.said.sent if self.over else self._playout.position
             self._playout.cut()
-            self.said.cut(min(self.said.sent, self._playout.heard(self._place)))
+            self.said.cut(sent, min(sent, self._playout.heard(self._place)))
         elif not self.over:
             self.said.telling.broke_off(self.said.sent)
         if reason == "client_cancelled":  # Who wants silence is told with the next reply.
             self._errands.put_off(self.knows)
-        self.said.break_off()
+        self.said.leave_open()
         self._finish("cancelled", reason)
 
     def _finish(self, status: ReplyStatus, reason: str) -> None:

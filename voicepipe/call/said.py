@@ -59,7 +59,7 @@ class Said:
         return self._ms(self.sent)
 
     def begin(self) -> None:
-        """The turn is confirmed."""
+        """ReplyStarted: the turn is confirmed."""
         order, record = self._order, self._record.summary()
         modality = order.settings.modality
         self._studio.emit(ReplyStarted(self._id, record.turn_id, modality, order.metadata, order.remembered, record))
@@ -86,8 +86,8 @@ class Said:
         self._text(phrase)
         self._tells(phrase, [(phrase.text.rstrip(), 0)])
 
-    def close(self, sent: int) -> None:
-        """The open message is complete; so many samples of the reply went to the line."""
+    def close(self, sent: int = 0) -> None:
+        """The open message is complete; if it is sound, so many samples of the reply went to the line."""
         if self._item is None:
             return
         if self._draft.spoken:
@@ -103,25 +103,25 @@ class Said:
         self._join(item)
         self._done(item)
 
-    def cut(self, heard: int) -> None:
-        """The caller heard so many samples of it, and hears no more. Only what was heard stays; also of a message that
-        was told to be complete while its end was still to play."""
-        self.heard_ms = self._ms(heard)
+    def cut(self, sent: int, heard: int) -> None:
+        """So many samples of it went to the line, and the caller heard so many and hears no more. Only what was heard
+        stays; also of a message that was told to be complete while its end was still to play."""
+        self.sent, self.heard_ms = sent, self._ms(heard)
         message = next((item for item in (self._item, *self._items) if item and item.id == self.spoken_item), None)
-        if message is not None and (message is self._item or heard < self.sent):
+        if message is not None and (message is self._item or heard < sent):
             message.status = "incomplete"
             message.text, message.audio_ms = cut_at(self.words, heard), self.heard_ms
-        if not self._draft.over or heard < self.sent:
+        if not self._draft.over or heard < sent:
             self.telling.broke_off(heard)
 
-    def break_off(self) -> None:
-        """The open message gets no more."""
+    def leave_open(self) -> None:
+        """The open message stays incomplete."""
         if self._item is not None:
             self._item.status = "incomplete"
             self._done(self._item)
 
     def finish(self, status: ReplyStatus, reason: str, tokens: int, tools: tuple[ToolUse, ...]) -> None:
-        """All of it is told."""
+        """ReplyDone: nothing follows."""
         summary, words = self._record.summary(), self._order.words
         self._studio.emit(ReplyDone(self._id, status, reason, tuple(self._items), words, tokens, summary, tools))
 

@@ -15,7 +15,7 @@ from voicepipe.words import plain
 
 
 class ReplyEvents(Protocol):
-    """Who is told of replies: the call."""
+    """Who is told of replies."""
 
     def reply_began(self) -> None:
         """One that no turn of the caller's asked for."""
@@ -23,7 +23,7 @@ class ReplyEvents(Protocol):
     def reply_ended(self) -> None:
         """It was heard to its end, or the client ended it."""
 
-    def takes_leave(self, by: ToolCall) -> None:
+    def takes_leave(self, farewell: ToolCall) -> None:
         """It was heard to its end, and in it the model asked for the caller to be put through, or to hang up."""
 
 
@@ -146,7 +146,7 @@ class Speaking:
         """End what may be heard. A reply whose end is out, but not heard yet, is truncated to what was."""
         for reply in self._sounding():
             self._stop(reply, reason)
-            self._conversation.cut(reply.said)
+            self._conversation.tell_cut(reply.said)
         self._ending, self.reply = [], None
 
     def repair(self) -> None:
@@ -170,18 +170,16 @@ class Speaking:
         self.stop(reason)
         self._told.reply_ended()
 
-    # The conversation, which a reply may be about to read.
-
-    def fix_prompt(self) -> None:
-        """The conversation is about to change: a reply that was just begun answers it as it was."""
-        if self.reply:
-            _ = self.reply.order.prompt
-
-    def take_back(self, item_id: str) -> None:
-        """End what may be heard if this is an item of it: how much was heard is the client's to say."""
+    def silence_item(self, item_id: str) -> None:
+        """End what may be heard, if it says this item: how much was heard is the client's to say."""
         if any(reply.said.spoken_item == item_id for reply in self._sounding()):
             self._take_back("client_cancelled")
             self._told.reply_ended()
+
+    def freeze_prompt(self) -> None:
+        """The conversation is about to change: a reply that was just begun answers it as it was."""
+        if self.reply:
+            _ = self.reply.order.prompt
 
     # Tasks.
 
@@ -194,8 +192,8 @@ class Speaking:
         self._conversation.remember(reply.said)
         # Without sound of its own, too: it may stand behind one that has some.
         await self._studio.playout.heard_out()
-        if reply.leave:
-            self._told.takes_leave(reply.leave)
+        if reply.farewell:
+            self._told.takes_leave(reply.farewell)
         if reply is self.reply:
             self.reply = None
             self._told.reply_ended()

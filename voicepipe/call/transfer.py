@@ -8,9 +8,11 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
 from voicepipe.call.jobs import Jobs
-from voicepipe.call.turns import Leaves, Turns
+from voicepipe.call.owed import Owed
+from voicepipe.call.speaking import Speaking
 from voicepipe.errors import TransferFailed
 from voicepipe.line import NO_TRANSFER, Line
 from voicepipe.turn.prompt import ToolCall
@@ -21,13 +23,19 @@ WHAT = "transfer"
 """What the call waits for."""
 
 
+class HangsUp(Protocol):
+    """The call."""
+
+    async def hang_up(self, reason: str) -> None: ...
+
+
 class Transfer:
     """One call's."""
 
-    def __init__(self, call_id: str, line: Line, turns: Turns, jobs: Jobs, call: Leaves) -> None:
+    def __init__(self, call_id: str, line: Line, speaking: Speaking, owed: Owed, jobs: Jobs, call: HangsUp) -> None:
         self._call_id = call_id
         self._line = line
-        self._speaking, self._owed = turns.speaking, turns.owed
+        self._speaking, self._owed = speaking, owed
         self._jobs = jobs
         self._call = call
         self._under_way = False

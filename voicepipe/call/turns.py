@@ -27,10 +27,10 @@ from voicepipe.turn.machine import TurnMachine
 from voicepipe.turn.prompt import ToolCall
 
 
-class Leaves(Protocol):
-    """The call, which we may end."""
+class Parting(Protocol):
+    """The call, which ends as the model asked, or because nobody speaks."""
 
-    def takes_leave(self, by: ToolCall) -> None:
+    def takes_leave(self, farewell: ToolCall) -> None:
         """As `ReplyEvents.takes_leave`."""
 
     async def hang_up(self, reason: str) -> None: ...
@@ -39,7 +39,7 @@ class Leaves(Protocol):
 class Turns:
     """One call's."""
 
-    def __init__(self, studio: Studio, config: Config, settings: CallSettings, jobs: Jobs, call: Leaves) -> None:
+    def __init__(self, studio: Studio, config: Config, settings: CallSettings, jobs: Jobs, call: Parting) -> None:
         us: Turns = weakref.proxy(self)
         """Who belongs to us knows us by this. In a circle, a call's sound would stay until the collector came."""
         self.conversation = conversation = Conversation(studio)
@@ -146,8 +146,8 @@ class Turns:
         if self.quiet.goodbye and not (self.speaking.reply or self.owed.works):
             self._jobs.spawn(self._call.hang_up("no_input"))
 
-    def takes_leave(self, by: ToolCall) -> None:
-        self._call.takes_leave(by)
+    def takes_leave(self, farewell: ToolCall) -> None:
+        self._call.takes_leave(farewell)
 
 
 ACTIONS: dict[Action, Callable[[Turns], None]] = {

@@ -19,7 +19,7 @@ EMPTY = np.empty(0, np.int16)
 
 
 class Voicing:
-    """Made for one reply, of whose text `writer` makes phrases."""
+    """Made for one reply; speaks the phrases of `writer`."""
 
     def __init__(self, draft: Draft, writer: Writer) -> None:
         self.failure = ""

@@ -47,7 +47,7 @@ class Writer:
         self.tokens = 0
         self.awaited = True
         """The caller hears nothing until the next phrase is there."""
-        self.leave: ToolCall | None = None
+        self.farewell: ToolCall | None = None
         """A transfer, or a goodbye: to be carried out once the reply was heard."""
         self.talks = False
         """Tools run that have something to say meanwhile."""
@@ -83,7 +83,7 @@ class Writer:
             await self._draft.gate.wait()
             more = await self._carry_out(self._studio.named(calls, prompt))
             if more is None:
-                if self.leave and self.leave.name == END_CALL and not self._ladder.answering and agent.goodbye:
+                if self.farewell and self.farewell.name == END_CALL and not self._ladder.answering and agent.goodbye:
                     yield agent.goodbye
                 return
             prompt = self._next(prompt, "".join(said), more)
@@ -114,7 +114,8 @@ class Writer:
 
     async def _carry_out(self, calls: Sequence[ToolCall]) -> list[Message] | None:
         """What the model reads next; None: it is not asked again."""
-        if len(calls) == 1 and self._takes_leave(calls[0]):
+        if len(calls) == 1 and self._is_ours(calls[0]):
+            self.farewell = calls[0]  # Nothing follows it: it is carried out when the reply has been heard.
             return None
         self._telling.calls_tools()
         begun = {index: self._begin(call) for index, call in enumerate(calls) if not self._is_client_s(call)}
@@ -134,12 +135,8 @@ class Writer:
             messages += [Message("assistant", call=call), Message("tool", output, call_id=call.call_id)]
         return messages
 
-    def _takes_leave(self, call: ToolCall) -> bool:
-        """A transfer or a goodbye: it is carried out when the reply has been heard, so nothing follows it."""
-        self.leave = call if self._is_ours(call) else None
-        return self.leave is not None
-
     def _is_ours(self, call: ToolCall) -> bool:
+        """A transfer or a goodbye."""
         settings, studio = self._order.settings, self._studio
         return (call.name == TRANSFER_TOOL and studio.transfers(settings)) or (
             call.name == END_CALL and studio.ends(settings)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import msgspec
 
 from voicepipe.line import Line
-from voicepipe.network import Network
+from voicepipe.line_quality import Network
 from voicepipe.observe.turns import AskedTurn, ListedTurn, Turns, full_turn
 from voicepipe.turn.events import CallEnded, CallEvent, ItemAdded, ReplyDone, ReplyStarted
 

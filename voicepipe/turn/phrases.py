@@ -132,9 +132,9 @@ class Phraser:
                 return self._last_end + longest
             # A boundary needs the beginning of the next word: the one after the last is not known yet.
             following = WORD.match(text, begins, begins + longest + 1)
-            if following is None or (following.end() == len(text) and BEFORE_DIGITS.fullmatch(following.group())):
+            if following is None:
                 return None
-            if self._count and self._ends(following.group(), gap.group(), begins - self._start):
+            if self._count and all(self._ends(word, gap.group(), begins - self._start) for word in _may_be(following)):
                 return begins
             if following.end() - begins > longest:
                 return begins + longest
@@ -163,6 +163,14 @@ class Phraser:
         if clause:
             return count >= least
         return word.lower() not in DANGLING and count >= (least if following.lower() in CONJUNCTIONS else most)
+
+
+def _may_be(following: re.Match[str]) -> tuple[str, ...]:
+    """What the next word can be, as far as it is there. The "or" of "orchestra" is taken for a word: models seldom part
+    one there, and if that were waited for, each first phrase would come a token later."""
+    word = following.group()
+    unknown = following.end() == len(following.string) and BEFORE_DIGITS.fullmatch(word)
+    return (word, f"{word}0") if unknown else (word,)
 
 
 def ends_sentence(word: str, following: str = "") -> bool:

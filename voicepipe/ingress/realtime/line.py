@@ -14,7 +14,7 @@ from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.pacing import by_timer
 from voicepipe.ingress.realtime.session import Format, PcmFormat, PcmuFormat
 from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Pump
-from voicepipe.network import HIDDEN, Network
+from voicepipe.line_quality import HIDDEN, Network
 
 PCM_RATE = 24_000
 

@@ -12,7 +12,7 @@ from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.pacing import by_timer
 from voicepipe.ingress.telephony.dialects import Dialect, SoundFormat
 from voicepipe.line import Hear, Pump
-from voicepipe.network import HIDDEN, Network
+from voicepipe.line_quality import HIDDEN, Network
 
 MARK_MS = 200
 """A mark follows each so much sound: it comes back once that was played."""

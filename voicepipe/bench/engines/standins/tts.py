@@ -1,6 +1,7 @@
 """The stand-in for kokoro-onnx: a phrase at a time on each of a few threads, as `engines/kokoro.py` has it."""
 
 from queue import SimpleQueue
+from threading import Lock
 
 import torch
 from torch import Tensor
@@ -22,7 +23,8 @@ class TorchTts:
         model: Kokoro = device.make(lambda: Kokoro(shape), torch.float32)
         self.weights = sum(weights.numel() for weights in model.parameters())
         self.silent = 0
-        """Phrases without any sound: numbers that are not finite become it."""
+        """Phrases without any sound, which NaN becomes."""
+        self._counting = Lock()
         self._speakers: SimpleQueue[_Speaker] = SimpleQueue()
         for _ in range(WORKERS):
             self._speakers.put(_Speaker(model, shape, device))
@@ -38,7 +40,9 @@ class TorchTts:
     def _speak(self, first: bool) -> None:
         speaker = self._speakers.get()
         try:
-            self.silent += not speaker.speak(first)
+            if not speaker.speak(first):
+                with self._counting:
+                    self.silent += 1
         finally:
             self._speakers.put(speaker)
 

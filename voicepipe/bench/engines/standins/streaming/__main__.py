@@ -17,7 +17,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     cli = argparse.ArgumentParser(prog="python3 -m voicepipe.bench.engines.standins.streaming", description=__doc__)
     cli.add_argument("out", type=Path, metavar="OUT.json", help="where the figures go")
     cli.add_argument("--budget-s", type=float, default=230.0, help="of wall time, all in all (default 230)")
-    cli.add_argument("--only", default="", metavar="TEXT", help='cases with this in their names, as "two processes"')
+    cli.add_argument(
+        "--only", default="", metavar="TEXT", help='cases with this in their own names, as "two processes"'
+    )
     cli.add_argument(
         "--calls", type=_numbers, default=(), metavar="N,N", help="these numbers of calls in place of the cases' own"
     )
@@ -43,11 +45,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _numbers(text: str) -> list[int]:
-    """Raises ValueError, of which argparse tells."""
-    numbers = [int(each) for each in text.split(",")]
-    if not all(1 <= number <= MOST_CALLS for number in numbers):
-        raise argparse.ArgumentTypeError(f"{text}: numbers from 1 to {MOST_CALLS}, as in 16,32,48")
-    return numbers
+    """Raises ArgumentTypeError."""
+    if all(each.isdecimal() and 1 <= int(each) <= MOST_CALLS for each in text.split(",")):
+        return [int(each) for each in text.split(",")]
+    raise argparse.ArgumentTypeError(f"{text!r}: write numbers from 1 to {MOST_CALLS}, as 16,32,48")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import threading
 import time
 from multiprocessing.connection import Connection
 from typing import Any
@@ -54,20 +55,22 @@ class LanguageChild:
         theirs.close()
         told.close()
         self.unrecorded = 0
+        self._sending = threading.Lock()
+        """The recogniser's thread asks, the main one starts and stops."""
 
     def ready(self, timeout_s: float) -> None:
         """Waits for it. Raises what went wrong."""
         _, self.unrecorded = self._answer(timeout_s)
 
     def start(self, rate: float, lead_s: float, seed: int) -> None:
-        self._commands.send((START, rate, lead_s, seed))
+        self._send(START, rate, lead_s, seed)
 
     def ask(self, turn: int, now: float) -> None:
-        """One thread at a time sends, this one among them."""
-        self._commands.send((ASK, turn, now))
+        """From any thread."""
+        self._send(ASK, turn, now)
 
     def stop(self) -> Replies:
-        self._commands.send((STOP,))
+        self._send(STOP)
         replies: Replies = self._answer(25)
         while self.phrases.poll():  # nobody spoke them any more
             self.phrases.recv()
@@ -76,6 +79,10 @@ class LanguageChild:
     def kill(self) -> None:
         self._process.kill()
         self._process.join(5)
+
+    def _send(self, *command: Any) -> None:
+        with self._sending:
+            self._commands.send(command)
 
     def _answer(self, timeout_s: float) -> Any:
         until = time.monotonic() + timeout_s

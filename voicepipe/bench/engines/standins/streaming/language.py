@@ -43,7 +43,7 @@ class Replies:
 @dataclass(slots=True)
 class _Reply:
     ended: float
-    """The turn."""
+    """When the turn ended."""
     number: int = -1
     """Of the turn whose phrases are told; -1: nobody listens."""
     tokens: int = 1
@@ -118,7 +118,7 @@ class LanguageLoad:
             elif running:
                 running = self._stepped(running, start)
             elif not self._over:
-                self._changed.wait(min(1.0, max(0.0, due - time.monotonic())))
+                self._changed.wait(min(1.0, max(0.0, due - time.monotonic())))  # `due` may be infinite
 
     def _stepped(self, running: dict[int, _Reply], start: float) -> dict[int, _Reply]:
         """A token more of each; those that are whole are gone."""

@@ -207,10 +207,10 @@ class Run:
         return f"ready, {self._child.unrecorded} parts not recorded"
 
     def _made_voice(self) -> "TorchTts | Exception":
-        """With its phrases measured by itself. Nothing else works on the GPU meanwhile: cuDNN tries its kernels."""
-        cpu, name = "cpu" if self._tiny else "auto", TINY if self._tiny else VOICE
+        """And times its phrases alone. Nothing else works on the GPU meanwhile: cuDNN tries its kernels."""
+        where, name = "cpu" if self._tiny else "auto", TINY if self._tiny else VOICE
         try:
-            device = Device(cpu) if self._voice_beside else Yielding(cpu)
+            device = Device(where) if self._voice_beside else Yielding(where)
             voice = TorchTts(name, TTSS[name], device)
             took = asyncio.run(alone(voice))
         except Exception as error:
@@ -270,7 +270,7 @@ class Run:
             if spoken and spoken.error:
                 found.errors.append(spoken.error)
             if more := self._silent - silent:
-                found.errors.append(f"{more} phrases of the voice were silent: its numbers are not finite")
+                found.errors.append(f"{more} phrases of the voice were silent: its numbers are NaN")
         except Exception as error:
             found.errors.append(_told(error))
         finally:
