@@ -58,7 +58,7 @@ class WindowFigures:
 def seen(
     load: WindowLoad, recogniser: StandInRecogniser, thread: Executor, replies: SpokenReplies | None = None
 ) -> WindowFigures:
-    """`thread` has one worker, and cuDNN has met every shape in it. With `replies` each turn gets a reply, which is spoken. Raises
+    """`thread` has one worker, and cuDNN has met every shape in it. `replies`: each turn gets a spoken one. Raises
     what torch raises."""
     worker = StreamingWorker(recogniser, graph=load.graph, urgent=load.urgent)
     begin = time.monotonic() + 0.05
