@@ -27,6 +27,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   linphonec:linphone-cli:calls_by_SIP_from_linphone \
   /usr/sbin/nats-server:nats-server:the_bus_between_hosts \
   openssl:openssl:keys_of_directories \
+  prometheus:prometheus:what_a_Prometheus_reads \
   /usr/lib/*/kamailio/modules/tls.so:kamailio-tls-modules:calls_by_TLS_through_Kamailio
 
 .PHONY: help demo test test-system test-clients test-engines lint types bench bench-attacks bench-vllm soak fuzz chaos chaos-pop docs screenshots venv system clean

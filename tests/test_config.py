@@ -398,3 +398,16 @@ def test_of_a_file_that_is_none_of_ours_the_first_problems_are_told(write: Any) 
 @pytest.mark.parametrize("key", ["slots", "id", "new"])
 def test_a_number_too_long_to_be_shown(write: Any, key: str, number: str) -> None:
     assert problem(write(f"[pop]\n{key} = {number}"))
+
+
+def test_the_metrics_have_a_key_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    http = config.HttpConfig(metrics_key_env="VOICEPIPE_TEST_M")
+    monkeypatch.setenv("VOICEPIPE_TEST_A", "one")
+    assert credentials.metrics_key(Config(tenants=(A,))) == ""
+    with pytest.raises(ConfigError, match=r"http\.metrics_key_env: set the environment variable VOICEPIPE_TEST_M"):
+        credentials.metrics_key(Config(http=http))
+    monkeypatch.setenv("VOICEPIPE_TEST_M", "one")
+    with pytest.raises(ConfigError, match="holds the key of a tenant"):
+        credentials.check(Config(http=http, tenants=(A,)))
+    monkeypatch.setenv("VOICEPIPE_TEST_A", "two")
+    assert credentials.metrics_key(Config(http=http, tenants=(A,))) == "one"

@@ -213,6 +213,14 @@ class Tokens(Protocol):
         """Where a caller may go who is turned away here; the nearest first."""
 
 
+class MetricsApi(Protocol):
+    """What Prometheus scrapes."""
+
+    def read(self, accept: str) -> Callable[[], tuple[bytes, str]]:
+        """Reads what is true now. What is returned writes the figures, in the format that the header `Accept` asks for,
+        and says its content type: some milliseconds of Python, so not for the event loop."""
+
+
 class PopApi(KeyHolders, Protocol):
     """One PoP, seen from its ingresses."""
 
@@ -228,6 +236,10 @@ class PopApi(KeyHolders, Protocol):
     def dashboard(self) -> DashboardApi:
         """What operators see."""
 
+    @property
+    def metrics(self) -> MetricsApi:
+        """What Prometheus scrapes."""
+
     def agent(self, name: str | None) -> Agent:
         """The agent of this name, None: the default. Raises ConfigError, which names the agents there are."""
 
@@ -242,6 +254,9 @@ class PopApi(KeyHolders, Protocol):
 
     def viewer(self, key: str | None) -> str | None:
         """Whose calls the holder of this key may see: a tenant's name; None: everyone's. Raises Unauthorized."""
+
+    def may_scrape(self, key: str) -> bool:
+        """The holder of this key may read the metrics, from anywhere."""
 
     def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> AbstractContextManager[Seat]:
         """A place for one call. `leaving`: a place that is given back for it at once, and so does not count.

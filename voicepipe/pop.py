@@ -21,7 +21,7 @@ from voicepipe.call.rehearsed import Rehearsed
 from voicepipe.call_api import CallControl, Observer, Refusal, Seat, Tenant
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, no_voice, open_agents
-from voicepipe.config.credentials import keys, operator_key
+from voicepipe.config.credentials import keys, metrics_key, operator_key
 from voicepipe.configured_bus import on_bus
 from voicepipe.directory.bus import Bus
 from voicepipe.directory.report import Condition
@@ -33,6 +33,7 @@ from voicepipe.line import Line
 from voicepipe.membership import Membership
 from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.dashboard import Dashboard
+from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import Watch
 from voicepipe.places import place_of
 from voicepipe.supervised import supervised
@@ -157,7 +158,8 @@ class Pop:
         self.config = config
         self.tools = tools
         self.watch = Watch()
-        self.dashboard = Dashboard(config.pop, self.health)
+        self.metrics = Metrics(config.pop, self.health)
+        self.dashboard = Dashboard(config.pop, self.health, followers=(self.metrics,))
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""
         self.tokens: Membership | None = None
@@ -166,7 +168,7 @@ class Pop:
         self.rehearsed.learn(agents)
         self._agents = agents
         self._tenants = Tenants(keys(config), "PoP")
-        self._operator_key = operator_key(config)
+        self._operator_key, self._metrics_key = operator_key(config), metrics_key(config)
         self._calls: dict[str, int] = {}
         """Calls by tenant."""
         self._admission = Admission(config.pop.slots, config.pop.budget_ms, alone=not config.is_shared)
@@ -207,6 +209,9 @@ class Pop:
             return None
         return self.tenant(key).name
 
+    def may_scrape(self, key: str) -> bool:
+        return any(known and is_key(known, key) for known in (self._metrics_key, self._operator_key))
+
     @contextmanager
     def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> Iterator[_Seat]:
         self._check(tenant, leaving)
@@ -222,6 +227,7 @@ class Pop:
 
     def refused(self, refusal: Refusal) -> None:
         self.dashboard.refused(refusal)
+        self.metrics.refused(refusal)
 
     def _check(self, tenant: Tenant, leaving: Seat | None) -> None:
         """Raises Refused: there is no place for one more call, even if that one leaves."""

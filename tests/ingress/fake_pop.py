@@ -29,6 +29,7 @@ from voicepipe.health import Health, Status
 from voicepipe.ingress import http, server
 from voicepipe.line import NO_TRANSFER, Line
 from voicepipe.observe.dashboard import Dashboard
+from voicepipe.observe.metrics import Metrics
 from voicepipe.turn.events import (
     CallEnded,
     CallEvent,
@@ -54,6 +55,7 @@ WORDS = "what are your opening hours"
 DEFAULTS = Config()
 ANSWER = ("We open at nine. ", "We close at five.")
 OPERATOR_KEY = "sk-operator"
+METRICS_KEY = "sk-metrics"
 RECORD = TurnSummary(turn_latency=180.0, turn_id="turn_1", confident=True)
 
 
@@ -263,7 +265,8 @@ class FakePop:
         self.calls: list[FakeCall] = []
         self.live = 0
         self.wrap: Callable[[FakeCall], CallControl] = lambda call: call
-        self.dashboard = Dashboard(config.pop, self.health)
+        self.metrics = Metrics(config.pop, self.health)
+        self.dashboard = Dashboard(config.pop, self.health, followers=(self.metrics,))
         self.refusals: list[Refusal] = []
 
     def agent(self, name: str | None) -> Agent:
@@ -290,6 +293,9 @@ class FakePop:
 
     def viewer(self, key: str | None) -> str | None:
         return None if self.keys is None or key == OPERATOR_KEY else self.tenant(key).name
+
+    def may_scrape(self, key: str) -> bool:
+        return key in (METRICS_KEY, OPERATOR_KEY)
 
     @contextmanager
     def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> Iterator["FakePop"]:

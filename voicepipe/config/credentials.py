@@ -45,6 +45,7 @@ def needed(config: Config) -> Iterator[Secret]:
     yield from (_key(index, tenant) for index, tenant in enumerate(config.tenants))
     yield from (_password(index, user) for index, user in enumerate(config.sip.users))
     yield _operator_key(config.http)
+    yield _metrics_key(config.http)
     yield Secret("webrtc.turn_secret_env", config.webrtc.turn_secret_env, "coturn's static-auth-secret")
     yield Secret("twilio.auth_token_env", config.twilio.auth_token_env, "the account's auth token")
     yield Secret("telnyx.api_key_env", config.telnyx.api_key_env, "an API key of the account")
@@ -66,6 +67,10 @@ def _operator_key(http: HttpConfig) -> Secret:
     return Secret("http.operator_key_env", http.operator_key_env, "a key")
 
 
+def _metrics_key(http: HttpConfig) -> Secret:
+    return Secret("http.metrics_key_env", http.metrics_key_env, "a key")
+
+
 def _bus_password(bus: BusConfig) -> Secret:
     return Secret("bus.password_env", bus.password_env, f"the password of {bus.user}")
 
@@ -80,6 +85,7 @@ def check(config: Config) -> None:
     for secret in needed(config):
         secret.value()
     operator_key(config)
+    metrics_key(config)
 
 
 def missing_secrets(config: Config) -> dict[str, str]:
@@ -119,6 +125,14 @@ def operator_key_of(http: HttpConfig, keys: Container[str]) -> str:
         raise ConfigError(
             f"{secret.key}: {secret.variable} holds the key of a tenant; give the operator one of its own"
         )
+    return secret.value()
+
+
+def metrics_key(config: Config) -> str:
+    """The key to the metrics for other machines; empty: there is none. Raises ConfigError."""
+    secret = _metrics_key(config.http)
+    if secret.value() in keys(config):
+        raise ConfigError(f"{secret.key}: {secret.variable} holds the key of a tenant; give the metrics one of its own")
     return secret.value()
 
 

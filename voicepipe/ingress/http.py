@@ -22,13 +22,14 @@ from voicepipe import descriptors
 from voicepipe.call_api import DoorKind, PopApi
 from voicepipe.errors import Refused, Unauthorized
 from voicepipe.health import Health
-from voicepipe.ingress import dashboard_http, pages, server
+from voicepipe.ingress import dashboard_http, metrics_http, pages, server
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS, CallsInProgress
 from voicepipe.ingress.doors import Attempt, Doors, attempt, body, decoded, find_agent, mistake, nowhere
 from voicepipe.ingress.keys import Caller, SecretRequest, Secrets
 from voicepipe.ingress.lists import Lists
 from voicepipe.ingress.local import LocalOnly, check_exposure
+from voicepipe.ingress.metrics_http import METRICS
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.bounds import check_session
 from voicepipe.ingress.realtime.clients import RealtimeClients
@@ -170,6 +171,7 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
         *providers.routes(),
         Route(RTT, rtt),
         *(Route(path, endpoint) for path, endpoint in zip(HEALTH, (healthz, readyz), strict=True)),
+        Route(METRICS, metrics_http.endpoint(pop)),
         *dashboard_http.routes(pop, doors, WEB),
         Mount("/v1", nowhere),
         *pages.routes(WEB),
@@ -184,7 +186,7 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
                        expose_headers=["Location"])
         )  # fmt: skip
     if not pop.config.tenants:
-        public = (*telephony.SIGNED, RTT, *(HEALTH if in_fleet else ()))
+        public = (*telephony.SIGNED, RTT, METRICS, *(HEALTH if in_fleet else ()))
         middleware.append(Middleware(LocalOnly, tell=turned_away, origins=origins, public=public, tokens=in_fleet))
     return Starlette(routes=routes, middleware=middleware, exception_handlers=doors.answers())
 

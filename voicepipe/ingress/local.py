@@ -90,6 +90,20 @@ API = ("/v1/realtime", "/v1/models", "/v1/voices")
 """Paths whose endpoints all ask who calls."""
 
 
+def asks_from_here(scope: Scope) -> bool:
+    """The client is on this machine: no proxy has passed its request on, and no page whose name was rebound asks."""
+    headers = Headers(scope=scope)
+    return _is_here(scope) and _is_for_us(headers) and not any(name in headers for name in PROXIED)
+
+
+def _is_for_us(headers: Headers) -> bool:
+    """`Host` means this machine."""
+    try:
+        return is_loopback(urlsplit(f"//{headers.get('host', '')}").hostname or "")
+    except ValueError:  # "[" is no address.
+        return False
+
+
 class LocalOnly:
     """ASGI middleware for a server without keys.
 
@@ -138,11 +152,10 @@ class LocalOnly:
     def _allows(self, headers: Headers) -> bool:
         host, origin = headers.get("host", ""), headers.get("origin")
         try:
-            if not is_loopback(urlsplit(f"//{host}").hostname or ""):
-                return False
-            return origin is None or not {"*", origin}.isdisjoint(self._origins) or urlsplit(origin).netloc == host
+            ours = origin is None or not {"*", origin}.isdisjoint(self._origins) or urlsplit(origin).netloc == host
         except ValueError:  # "[" is no address.
             return False
+        return ours and _is_for_us(headers)
 
 
 def _is_here(scope: Scope) -> bool:

@@ -1,14 +1,34 @@
 """Calls in progress, and the turns that come of what they tell. Pure: times are given by who calls."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Protocol
 
 import msgspec
 
 from voicepipe.line import Line
-from voicepipe.line_quality import Network
-from voicepipe.observe.turns import AskedTurn, ListedTurn, Turns, full_turn
+from voicepipe.line_quality import HIDDEN, Network
+from voicepipe.observe.turns import AskedTurn, FullTurn, ListedTurn, Turns, full_turn
 from voicepipe.turn.events import CallEnded, CallEvent, ItemAdded, ReplyDone, ReplyStarted
+
+
+class CallFollower(Protocol):
+    """Who is told of all calls as they go on. `kind` is that of a call's line."""
+
+    def began(self, kind: str) -> None:
+        """It was answered."""
+
+    def turn(self, kind: str, full: FullTurn) -> None:
+        """A turn's reply is over."""
+
+    def cut_in(self, kind: str) -> None:
+        """It turned out that a reply came before its caller had finished; its turn was told without that."""
+
+    def ended(self, kind: str, reason: str, network: Network) -> None:
+        """Why, and how its network fared."""
+
+    def left(self, kind: str) -> None:
+        """It is in progress no more, however it ended."""
 
 
 class CallRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,14 +53,19 @@ class CallRow(msgspec.Struct, frozen=True, kw_only=True):
 class LiveCall:
     """One call, from its admission on."""
 
-    def __init__(self, turns: Turns, budget_ms: float, tenant: str, agent: str) -> None:
+    def __init__(
+        self, turns: Turns, budget_ms: float, tenant: str, agent: str, followers: Sequence[CallFollower] = ()
+    ) -> None:
         self.tenant = tenant
         self.id = ""
         """Empty until it is answered."""
         self._turns = turns
+        self._followers = followers
         self._budget_ms = budget_ms
         self._agent = agent
         self._line: Line | None = None
+        self._kind = ""
+        """Of the line."""
         self._caller = ""
         self._since = 0.0
         self._count = 0
@@ -53,6 +78,14 @@ class LiveCall:
     def answered(self, call_id: str, line: Line, now: float, caller: str = "") -> None:
         """It has a line now."""
         self.id, self._line, self._since, self._caller = call_id, line, now, caller
+        self._kind = line.kind
+        for follower in self._followers:
+            follower.began(self._kind)
+
+    def left(self) -> None:
+        """Its place is given back."""
+        for follower in self._followers if self.id else ():
+            follower.left(self._kind)
 
     def note(self, event: CallEvent, now: float) -> None:
         """The call tells how it is going."""
@@ -65,15 +98,22 @@ class LiveCall:
                 self._asked[event.response_id] = AskedTurn(now, event.turn_id, heard, self.id, self.tenant, self._agent)
             case ReplyDone() if asked := self._asked.pop(event.response_id, None):
                 self._add(asked, event)
-            case CallEnded(reason="error"):
-                for response_id, asked in self._asked.items():
+            case CallEnded():
+                for response_id, asked in self._asked.items() if event.reason == "error" else ():
                     self._add(asked, ReplyDone(response_id, "failed", event.detail))
+                network = self._line.network() if self._line else HIDDEN
+                for follower in self._followers:
+                    follower.ended(self._kind, event.reason, network)
 
     def _add(self, asked: AskedTurn, reply: ReplyDone) -> None:
         if self._last and reply.record.continues:
             self._turns.cut_in(self._last.id)
+            for follower in self._followers if not self._last.cut_in else ():
+                follower.cut_in(self._kind)
         full = full_turn(asked, reply, self._budget_ms)
         self._turns.add(full)
+        for follower in self._followers:
+            follower.turn(self._kind, full)
         self._last = full.turn
         self._count += 1
 
@@ -89,20 +129,22 @@ class LiveCall:
 class LiveCalls:
     """All calls in progress."""
 
-    def __init__(self, turns: Turns, budget_ms: float) -> None:
+    def __init__(self, turns: Turns, budget_ms: float, followers: Sequence[CallFollower] = ()) -> None:
         self._turns = turns
         self._budget_ms = budget_ms
+        self._followers = followers
         self._calls: dict[int, LiveCall] = {}
 
     @contextmanager
     def watched(self, tenant: str, agent: str) -> Iterator[LiveCall]:
         """A call that was admitted; it is listed from its answer until this context ends, however it ends."""
-        call = LiveCall(self._turns, self._budget_ms, tenant, agent)
+        call = LiveCall(self._turns, self._budget_ms, tenant, agent, self._followers)
         self._calls[id(call)] = call
         try:
             yield call
         finally:
             del self._calls[id(call)]
+            call.left()
 
     def rows(self, tenant: str | None = None) -> list[CallRow]:
         """`tenant`'s calls, None: everyone's; those that last longest first."""

@@ -1,7 +1,7 @@
 """What the operator's dashboard shows of one PoP, kept while calls go on and put together when somebody looks."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 import msgspec
@@ -10,7 +10,7 @@ from voicepipe.call_api import Refusal
 from voicepipe.config import PopConfig
 from voicepipe.errors import Reason
 from voicepipe.health import Health
-from voicepipe.observe.calls import CallRow, LiveCall, LiveCalls
+from voicepipe.observe.calls import CallFollower, CallRow, LiveCall, LiveCalls
 from voicepipe.observe.figures import Figures, Stretch, axis, figures, over_time, share, upper_bound
 from voicepipe.observe.refusals import NOT_ADMITTED, Refusals
 from voicepipe.observe.turns import FullTurn, ListedTurn, Turns
@@ -63,14 +63,18 @@ class View(msgspec.Struct, kw_only=True):
 
 
 class Dashboard:
-    """Implements `call_api.DashboardApi`. `health` is `Pop.health`; `clock` gives Unix seconds."""
+    """Implements `call_api.DashboardApi`. `health` is `Pop.health`; `clock` gives Unix seconds. `followers` are told of
+    calls and turns, too."""
 
-    def __init__(self, pop: PopConfig, health: Callable[[], Health], clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, pop: PopConfig, health: Callable[[], Health], clock: Callable[[], float] = time.time,
+        followers: Sequence[CallFollower] = (),
+    ) -> None:  # fmt: skip
         self._pop = pop
         self._health = health
         self._clock = clock
         self._turns = Turns()
-        self._calls = LiveCalls(self._turns, pop.budget_ms)
+        self._calls = LiveCalls(self._turns, pop.budget_ms, followers)
         self._refused = Refusals()
 
     def watched(self, tenant: str, agent: str) -> AbstractContextManager[LiveCall]:

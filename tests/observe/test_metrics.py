@@ -1,0 +1,86 @@
+"""What Prometheus is told, read back by the parser of its own client."""
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from voicepipe.call_api import Refusal
+from voicepipe.config import PopConfig
+from voicepipe.health import Health
+from voicepipe.line_quality import Network
+from voicepipe.observe.metrics import Metrics
+from voicepipe.observe.turns import AskedTurn, full_turn
+from voicepipe.turn.events import ReplyDone
+from voicepipe.turn.timing import TurnSummary
+
+POP = PopConfig(id="fra1", region="eu-central", slots=4, budget_ms=300)
+HEALTH = Health(
+    tasks=3, threads=2, codecs=0, fds=20, rss_kb=2048, heap_kb=1, blocks=1, cpu_s=7.5, loop_lag_p99_ms=2.5,
+    status="ok", calls=1, predicted_ms=180, decoders=1, down={"llm": 12},
+)  # fmt: skip
+ASKED = AskedTurn(1.0, "turn_1", "when are you open", "rtc_1", "acme", "front-desk")
+
+
+def read(metrics: Metrics) -> dict[str, float]:
+    """Each sample, by its name and labels but for `pop` and `region`, which all have."""
+    text, content_type = metrics.read("text/plain")()
+    assert content_type.startswith("text/plain; version=")
+    found = {}
+    for family in text_string_to_metric_families(text.decode()):
+        for sample in family.samples:
+            labels = dict(sample.labels)
+            assert (labels.pop("pop"), labels.pop("region")) == ("fra1", "eu-central"), sample.name
+            shown = ",".join(f"{name}={value}" for name, value in sorted(labels.items()))
+            found[f"{sample.name}{{{shown}}}"] = sample.value
+    return found
+
+
+def turn(**record: object) -> ReplyDone:
+    return ReplyDone("resp_1", "completed", record=TurnSummary(**record))  # type: ignore[arg-type]
+
+
+def test_a_turn_is_in_its_bucket_and_told_apart_by_stage() -> None:
+    metrics = Metrics(POP, lambda: HEALTH)
+    done = turn(turn_latency=341.0, at_settle=60.0, at_words=70.0, asr=10.0, at_commit=140.0, at_phrase=320.0,
+                at_speech=340.0, speculation="hit", discarded=2, discarded_ms=30.0)  # fmt: skip
+    metrics.turn("sip", full_turn(ASKED, done, POP.budget_ms))
+    seen = read(metrics)
+    assert seen["voicepipe_turn_latency_seconds_bucket{ingress=sip,le=0.34}"] == 0
+    assert seen["voicepipe_turn_latency_seconds_bucket{ingress=sip,le=0.36}"] == 1
+    assert seen["voicepipe_turn_wait_seconds_sum{ingress=sip,stage=endpointing}"] == 0.14
+    assert abs(seen["voicepipe_turn_wait_seconds_sum{ingress=sip,stage=llm}"] - 0.18) < 1e-9
+    assert seen["voicepipe_turns_total{ingress=sip}"] == seen["voicepipe_turns_late_total{ingress=sip}"] == 1
+    assert "voicepipe_turns_missed_total{ingress=sip}" not in seen
+    assert seen["voicepipe_speculations_total{result=hit}"] == 1
+    assert seen["voicepipe_speculations_total{result=discarded}"] == 2
+    assert seen["voicepipe_speculation_discarded_seconds_total{}"] == 0.03
+
+
+def test_a_turn_that_the_client_asked_for_is_not_timed() -> None:
+    metrics = Metrics(POP, lambda: HEALTH)
+    metrics.turn("websocket", full_turn(ASKED, turn(turn_latency=900.0, at_commit=1.0, by_request=True), POP.budget_ms))
+    seen = read(metrics)
+    assert seen["voicepipe_turns_total{ingress=websocket}"] == 1
+    assert "voicepipe_turn_latency_seconds_count{ingress=websocket}" not in seen
+
+
+def test_calls_refusals_and_what_is_true_now() -> None:
+    metrics = Metrics(POP, lambda: HEALTH)
+    for _ in range(2):
+        metrics.began("webrtc")
+    metrics.ended("webrtc", "caller", Network(loss_percent=1.5, jitter_ms=3.0))
+    metrics.left("webrtc")
+    metrics.refused(Refusal("full", "sip", "acme", "front-desk", 486))
+    seen = read(metrics)
+    assert seen["voicepipe_calls_in_progress{ingress=webrtc}"] == 1
+    assert seen["voicepipe_calls_total{ingress=webrtc,reason=caller}"] == 1
+    assert seen["voicepipe_call_loss_ratio_bucket{ingress=webrtc,le=0.02}"] == 1
+    assert seen["voicepipe_call_jitter_seconds_sum{ingress=webrtc}"] == 0.003
+    assert seen["voicepipe_refusals_total{ingress=sip,reason=full}"] == 1
+    assert seen["voicepipe_status{status=ok}"] == 1 and seen["voicepipe_engine_down_seconds{engine=llm}"] == 12
+    assert seen["voicepipe_slots{}"] == 4 and seen["voicepipe_slots_used{}"] == 1
+    assert seen["voicepipe_event_loop_lag_seconds{}"] == 0.0025
+    assert seen["process_resident_memory_bytes{}"] == 2 << 20 and seen["process_cpu_seconds_total{}"] == 7.5
+
+
+def test_who_asks_for_openmetrics_gets_it() -> None:
+    text, content_type = Metrics(POP, lambda: HEALTH).read("application/openmetrics-text; version=1.0.0")()
+    assert content_type.startswith("application/openmetrics-text") and text.endswith(b"# EOF\n")

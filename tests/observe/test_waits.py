@@ -1,0 +1,50 @@
+"""A turn's latency, told apart by stage."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import astuple
+
+from voicepipe.observe.waits import Waits, waits
+from voicepipe.turn.timing import Hop, TurnRecord, TurnSummary
+
+HOPS: tuple[Hop, ...] = ("settle", "words", "prepare", "token", "phrase", "speech", "commit")
+
+
+def record(**at_ms: float) -> TurnSummary:
+    made = TurnRecord("turn_1", stamps={"voice_ended": 10.0})
+    for hop, ms in at_ms.items():
+        made.stamp(hop, 10.0 + ms / 1000)  # type: ignore[arg-type]
+    return made.summary()
+
+
+def test_what_was_ready_before_the_turn_was_confirmed_cost_no_wait() -> None:
+    turn = record(settle=60, words=70, prepare=70, phrase=100, speech=120, commit=140, audible=142)
+    assert waits(turn) == Waits(endpointing=140, asr=0, llm=0, tts=0, playout=2)
+
+
+def test_a_slow_recogniser_is_waited_for_past_the_silence() -> None:
+    turn = record(settle=60, words=400, prepare=400, phrase=405, speech=410, commit=400, audible=411)
+    assert waits(turn) == Waits(endpointing=60, asr=340, llm=5, tts=5, playout=1)
+
+
+def test_a_slow_model_and_a_slow_voice_are_waited_for_after_commit() -> None:
+    turn = record(settle=60, words=70, prepare=70, phrase=500, speech=800, commit=140, audible=803)
+    assert waits(turn) == Waits(endpointing=140, asr=0, llm=360, tts=300, playout=3)
+
+
+def test_a_held_line_is_waited_for_as_playout() -> None:
+    turn = record(settle=60, words=70, prepare=70, phrase=100, speech=120, commit=140, audible=900)
+    assert waits(turn) == Waits(endpointing=140, asr=0, llm=0, tts=0, playout=760)
+
+
+def test_what_was_not_timed_is_not_told_apart() -> None:
+    assert waits(record(settle=60, commit=140)) is None
+    assert waits(TurnSummary()) is None
+
+
+@given(st.fixed_dictionaries({}, optional={hop: st.floats(0, 5000) for hop in HOPS}), st.floats(0, 9000))
+def test_the_parts_add_up_to_the_latency_and_none_is_negative(at: dict[str, float], audible: float) -> None:
+    turn = record(**at, audible=audible)
+    if (parts := waits(turn)) is not None:
+        assert all(part >= 0 for part in astuple(parts))
+        assert turn.turn_latency is not None and abs(sum(astuple(parts)) - turn.turn_latency) < 0.01

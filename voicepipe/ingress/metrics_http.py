@@ -1,0 +1,31 @@
+"""GET /metrics: what Prometheus scrapes, and who may."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from voicepipe.call_api import PopApi
+from voicepipe.errors import Unauthorized
+from voicepipe.ingress.keys import key_of
+from voicepipe.ingress.local import asks_from_here
+from voicepipe.ingress.scope import pays
+
+METRICS = "/metrics"
+
+
+def endpoint(pop: PopApi) -> Callable[[Request], Awaitable[Response]]:
+    """This machine may ask, and whoever has the key of `http.metrics_key_env` or the operator's."""
+
+    async def metrics(request: Request) -> Response:
+        key = key_of(request.headers.get("authorization"), [])
+        if not (pop.may_scrape(key) if key else asks_from_here(request.scope)):
+            raise Unauthorized(
+                "/metrics answers this machine, and whoever sends the key of http.metrics_key_env as a bearer token."
+            )
+        pays(request)
+        body, content_type = await asyncio.to_thread(pop.metrics.read(request.headers.get("accept", "")))
+        return Response(body, headers={"Content-Type": content_type, "Cache-Control": "no-store"})
+
+    return metrics

@@ -1,0 +1,162 @@
+"""The figures of one PoP for Prometheus, by its conventions for names and units. The call path knows nothing of it: it
+hangs on the record of each turn and on the end of each call.
+
+Counters and histograms grow as turns and calls end. What is true at the moment is read when somebody asks.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import msgspec
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from voicepipe import __version__
+from voicepipe.call_api import Refusal
+from voicepipe.config import PopConfig
+from voicepipe.health import Health
+from voicepipe.line_quality import Network
+from voicepipe.observe.turns import FullTurn
+from voicepipe.observe.waits import waits
+
+LATENCY_S = (*(n / 50 for n in range(1, 21)), 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0)
+"""Bounds of the histogram: steps of 20 ms up to 400 ms, where a budget is kept or missed."""
+WAIT_S = (0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
+LOSS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+JITTER_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+HERE = ("pop", "region")
+"""Labels of every figure, so that one look says which region is late."""
+
+
+class Metrics:
+    """One PoP's. Implements `calls.CallFollower` and `call_api.MetricsApi`. `health` is `Pop.health`."""
+
+    def __init__(self, pop: PopConfig, health: Callable[[], Health]) -> None:
+        self._here = (pop.id, pop.region)
+        self._pop = pop
+        self._health = health
+        self._registry = registry = CollectorRegistry()
+        self._now = _Now()
+        registry.register(self._now)
+
+        def counter(name: str, told: str, *labels: str) -> Counter:
+            return Counter(f"voicepipe_{name}", told, (*HERE, *labels), registry=registry)
+
+        def histogram(name: str, told: str, bounds: Iterable[float], *labels: str) -> Histogram:
+            return Histogram(f"voicepipe_{name}", told, (*HERE, *labels), registry=registry, buckets=tuple(bounds))
+
+        self._latency = histogram(
+            "turn_latency_seconds", "From the end of the caller's voice to the first audible packet of the answer.",
+            LATENCY_S, "ingress",
+        )  # fmt: skip
+        self._waits = histogram(
+            "turn_wait_seconds", "How much of a turn's latency was spent waiting for a stage (its critical path).",
+            WAIT_S, "ingress", "stage",
+        )  # fmt: skip
+        self._turns = counter("turns", "Turns of callers for which a reply was begun.", "ingress")
+        self._late = counter("turns_late", "Turns answered later than pop.budget_ms.", "ingress")
+        self._missed = counter("turns_missed", "Turns whose reply failed, or was the fallback.", "ingress")
+        self._cut_ins = counter("cut_ins", "Replies that were heard before the caller had finished.", "ingress")
+        self._speculations = counter(
+            "speculations", "Prepared replies that were used (hit) or dropped (discarded); turns without one (miss).",
+            "result",
+        )  # fmt: skip
+        self._lost = counter("speculation_discarded_seconds", "What engines worked for replies that were dropped.")
+        self._calls = counter("calls", "Calls that have ended, by what ended them.", "ingress", "reason")
+        self._refusals = counter("refusals", "Calls that were not taken, also before admission.", "ingress", "reason")
+        self._loss = histogram("call_loss_ratio", "Packets from a call's caller that did not come.", LOSS, "ingress")
+        self._jitter = histogram("call_jitter_seconds", "Jitter of a call's packets.", JITTER_S, "ingress")
+        self._in_progress = Gauge(
+            "voicepipe_calls_in_progress", "Calls that are answered now.", (*HERE, "ingress"), registry=registry
+        )
+
+    # Told as it happens.
+
+    def began(self, kind: str) -> None:
+        self._in_progress.labels(*self._here, kind).inc()
+
+    def left(self, kind: str) -> None:
+        self._in_progress.labels(*self._here, kind).dec()
+
+    def turn(self, kind: str, full: FullTurn) -> None:
+        turn, record = full.turn, full.record
+        self._turns.labels(*self._here, kind).inc()
+        for happened, counter in ((turn.late, self._late), (turn.missed, self._missed), (turn.cut_in, self._cut_ins)):
+            if happened:
+                counter.labels(*self._here, kind).inc()
+        if turn.latency_ms is not None and not turn.by_request:
+            self._latency.labels(*self._here, kind).observe(turn.latency_ms / 1000)
+        if not turn.by_request and (waited := waits(record)):
+            for stage, ms in msgspec.structs.asdict(waited).items():
+                self._waits.labels(*self._here, kind, stage).observe(ms / 1000)
+        if record.speculation:
+            self._speculations.labels(*self._here, record.speculation).inc()
+        if record.discarded:
+            self._speculations.labels(*self._here, "discarded").inc(record.discarded)
+            self._lost.labels(*self._here).inc((record.discarded_ms or 0.0) / 1000)
+
+    def cut_in(self, kind: str) -> None:
+        self._cut_ins.labels(*self._here, kind).inc()
+
+    def ended(self, kind: str, reason: str, network: Network) -> None:
+        self._calls.labels(*self._here, kind, reason).inc()
+        if network.loss_percent is not None:
+            self._loss.labels(*self._here, kind).observe(network.loss_percent / 100)
+        if network.jitter_ms is not None:
+            self._jitter.labels(*self._here, kind).observe(network.jitter_ms / 1000)
+
+    def refused(self, refusal: Refusal) -> None:
+        self._refusals.labels(*self._here, refusal.door, refusal.reason).inc()
+
+    # Asked.
+
+    def read(self, accept: str) -> Callable[[], tuple[bytes, str]]:
+        """As `call_api.MetricsApi.read`."""
+        self._now.metrics = list(_now(self._here, self._pop, self._health()))
+        encode, content_type = choose_encoder(accept)
+        return lambda: (encode(self._registry), content_type)
+
+
+class _Now(Collector):
+    """What was true when it was read."""
+
+    def __init__(self) -> None:
+        self.metrics: list[Metric] = []
+
+    def collect(self) -> Iterable[Metric]:
+        return self.metrics
+
+
+def _now(here: tuple[str, str], pop: PopConfig, health: Health) -> Iterator[Metric]:
+    """What is true of the PoP as a whole."""
+
+    def gauge(name: str, told: str, values: Mapping[str, float] | float, label: str = "") -> Metric:
+        if not isinstance(values, Mapping):
+            family = GaugeMetricFamily(name, told, labels=HERE)
+            family.add_metric(here, values)
+            return family
+        family = GaugeMetricFamily(name, told, labels=(*HERE, label))
+        for value, number in values.items():
+            family.add_metric((*here, value), number)
+        return family
+
+    yield gauge("voicepipe_build_info", "Always 1.", {__version__: 1}, "version")
+    yield gauge("voicepipe_status", "1 for what /readyz says.", {health.status: 1}, "status")
+    yield gauge("voicepipe_engine_down_seconds", "Since when an engine has not worked.", health.down, "engine")
+    yield gauge("voicepipe_slots", "Calls that the PoP may have at a time (pop.slots).", pop.slots)
+    yield gauge("voicepipe_slots_used", "Calls that hold one.", health.calls)
+    yield gauge("voicepipe_budget_seconds", "The promised turn latency (pop.budget_ms).", pop.budget_ms / 1000)
+    yield gauge(
+        "voicepipe_predicted_latency_seconds", "95th percentile that one more call would bring.",
+        health.predicted_ms / 1000,
+    )  # fmt: skip
+    yield gauge(
+        "voicepipe_event_loop_lag_seconds", "99th percentile of the last half minute.", health.loop_lag_p99_ms / 1000
+    )
+    yield gauge("voicepipe_decoders_lent", "Decoders of recognisers, lent to utterances.", health.decoders)
+    yield gauge("process_resident_memory_bytes", "Memory that the system counts.", health.rss_kb * 1024)
+    yield gauge("process_open_fds", "File descriptors.", health.fds)
+    cpu = CounterMetricFamily("process_cpu_seconds", "Processor time.", labels=HERE)
+    cpu.add_metric(here, health.cpu_s)
+    yield cpu
