@@ -1,10 +1,13 @@
 """A turn's latency, told apart by stage."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import astuple
+from msgspec.structs import asdict, astuple
 
+from tests.scenario import Delays, Says, Scenario, play
 from voicepipe.observe.waits import Waits, waits
+from voicepipe.turn.events import ReplyDone
 from voicepipe.turn.timing import Hop, TurnRecord, TurnSummary
 
 HOPS: tuple[Hop, ...] = ("settle", "words", "prepare", "token", "phrase", "speech", "commit")
@@ -48,3 +51,22 @@ def test_the_parts_add_up_to_the_latency_and_none_is_negative(at: dict[str, floa
     if (parts := waits(turn)) is not None:
         assert all(part >= 0 for part in astuple(parts))
         assert turn.turn_latency is not None and abs(sum(astuple(parts)) - turn.turn_latency) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("slow", "to_blame"),
+    [
+        (Delays(settle_ms=600), "asr"),
+        (Delays(first_token_ms=600), "llm"),
+        (Delays(tts_ms=600), "tts"),
+        (Delays(), "endpointing"),
+    ],
+)
+@pytest.mark.virtual_time
+async def test_of_a_whole_turn_the_slow_stage_is_to_blame(slow: Delays, to_blame: str) -> None:
+    spoken = Scenario(about="A turn.", hears=["when are you open"], says=[Says(500, 1000)], length_ms=6000, delays=slow)
+    [turn] = [event.record for _, event in (await play(spoken)).events if isinstance(event, ReplyDone)]
+    parts = waits(turn)
+    assert parts is not None
+    of = asdict(parts)
+    assert max(of, key=lambda stage: of[stage]) == to_blame, of
