@@ -39,7 +39,8 @@ def turn(**record: object) -> ReplyDone:
 
 def test_a_turn_is_in_its_bucket_and_told_apart_by_stage() -> None:
     metrics = Metrics(POP, lambda: HEALTH)
-    done = turn(turn_latency=341.0, at_settle=60.0, at_words=70.0, asr=10.0, at_commit=140.0, at_phrase=320.0,
+    done = turn(turn_latency=341.0, at_settle=60.0, at_words=70.0, asr=10.0, at_prepare=70.0,
+                at_token=90.0, at_commit=140.0, at_phrase=320.0,
                 at_speech=340.0, speculation="hit", discarded=2, discarded_ms=30.0)  # fmt: skip
     metrics.turn("sip", full_turn(ASKED, done, POP.budget_ms))
     seen = read(metrics)
@@ -49,6 +50,8 @@ def test_a_turn_is_in_its_bucket_and_told_apart_by_stage() -> None:
     assert abs(seen["voicepipe_turn_wait_seconds_sum{ingress=sip,stage=llm}"] - 0.18) < 1e-9
     assert seen["voicepipe_turns_total{ingress=sip}"] == seen["voicepipe_turns_late_total{ingress=sip}"] == 1
     assert "voicepipe_turns_missed_total{ingress=sip}" not in seen
+    assert seen["voicepipe_stage_seconds_sum{stage=asr}"] == 0.01
+    assert seen["voicepipe_stage_seconds_count{stage=first_token}"] == 1
     assert seen["voicepipe_speculations_total{result=hit}"] == 1
     assert seen["voicepipe_speculations_total{result=discarded}"] == 2
     assert seen["voicepipe_speculation_discarded_seconds_total{}"] == 0.03
@@ -68,12 +71,15 @@ def test_calls_refusals_and_what_is_true_now() -> None:
         metrics.began("webrtc")
     metrics.ended("webrtc", "caller", Network(loss_percent=1.5, jitter_ms=3.0))
     metrics.left("webrtc")
+    metrics.barged_in("webrtc")
     metrics.refused(Refusal("full", "sip", "acme", "front-desk", 486))
     seen = read(metrics)
     assert seen["voicepipe_calls_in_progress{ingress=webrtc}"] == 1
     assert seen["voicepipe_calls_total{ingress=webrtc,reason=caller}"] == 1
     assert seen["voicepipe_call_loss_ratio_bucket{ingress=webrtc,le=0.02}"] == 1
     assert seen["voicepipe_call_jitter_seconds_sum{ingress=webrtc}"] == 0.003
+    assert seen["voicepipe_barge_ins_total{ingress=webrtc}"] == 1
+    assert 4 < seen["voicepipe_call_mos_sum{ingress=webrtc}"] < 4.4
     assert seen["voicepipe_refusals_total{ingress=sip,reason=full}"] == 1
     assert seen["voicepipe_status{status=ok}"] == 1 and seen["voicepipe_engine_down_seconds{engine=llm}"] == 12
     assert seen["voicepipe_slots{}"] == 4 and seen["voicepipe_slots_used{}"] == 1

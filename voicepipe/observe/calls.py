@@ -24,6 +24,9 @@ class CallFollower(Protocol):
     def cut_in(self, kind: str) -> None:
         """It turned out that a reply came before its caller had finished; its turn was told without that."""
 
+    def barged_in(self, kind: str) -> None:
+        """A caller interrupted a reply that they had heard something of."""
+
     def ended(self, kind: str, reason: str, network: Network) -> None:
         """Why, and how its network fared."""
 
@@ -112,8 +115,11 @@ class LiveCall:
                 follower.cut_in(self._kind)
         full = full_turn(asked, reply, self._budget_ms)
         self._turns.add(full)
+        interrupted = reply.status == "cancelled" and reply.reason == "turn_detected" and not full.turn.cut_in
         for follower in self._followers:
             follower.turn(self._kind, full)
+            if interrupted:
+                follower.barged_in(self._kind)
         self._last = full.turn
         self._count += 1
 

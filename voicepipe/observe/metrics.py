@@ -17,13 +17,16 @@ from voicepipe.call_api import Refusal
 from voicepipe.config import PopConfig
 from voicepipe.health import Health
 from voicepipe.line_quality import Network
+from voicepipe.observe.mos import mos
 from voicepipe.observe.turns import FullTurn
 from voicepipe.observe.waits import waits
+from voicepipe.turn.timing import TurnSummary
 
 LATENCY_S = (*(n / 50 for n in range(1, 21)), 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Bounds of the histogram: steps of 20 ms up to 400 ms, where a budget is kept or missed."""
 WAIT_S = (0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
 LOSS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+MOS = (1.5, 2.0, 2.5, 3.0, 3.5, 3.8, 4.0, 4.2, 4.4)
 JITTER_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 HERE = ("pop", "region")
 """Labels of every figure, so that one look says which region is late."""
@@ -54,10 +57,15 @@ class Metrics:
             "turn_wait_seconds", "How much of a turn's latency was spent waiting for a stage (its critical path).",
             WAIT_S, "ingress", "stage",
         )  # fmt: skip
+        self._stages = histogram(
+            "stage_seconds", "How long a stage took, waited for or not: asr, first_token, first_phrase, tts.",
+            WAIT_S, "stage",
+        )  # fmt: skip
         self._turns = counter("turns", "Turns of callers for which a reply was begun.", "ingress")
         self._late = counter("turns_late", "Turns answered later than pop.budget_ms.", "ingress")
         self._missed = counter("turns_missed", "Turns whose reply failed, or was the fallback.", "ingress")
         self._cut_ins = counter("cut_ins", "Replies that were heard before the caller had finished.", "ingress")
+        self._barge_ins = counter("barge_ins", "Replies that their caller interrupted.", "ingress")
         self._speculations = counter(
             "speculations", "Prepared replies that were used (hit) or dropped (discarded); turns without one (miss).",
             "result",
@@ -67,6 +75,7 @@ class Metrics:
         self._refusals = counter("refusals", "Calls that were not taken, also before admission.", "ingress", "reason")
         self._loss = histogram("call_loss_ratio", "Packets from a call's caller that did not come.", LOSS, "ingress")
         self._jitter = histogram("call_jitter_seconds", "Jitter of a call's packets.", JITTER_S, "ingress")
+        self._mos = histogram("call_mos", "How a call sounds by its network (ITU-T G.107), 1 to 4.4.", MOS, "ingress")
         self._in_progress = Gauge(
             "voicepipe_calls_in_progress", "Calls that are answered now.", (*HERE, "ingress"), registry=registry
         )
@@ -90,11 +99,16 @@ class Metrics:
         if not turn.by_request and (waited := waits(record)):
             for stage, ms in msgspec.structs.asdict(waited).items():
                 self._waits.labels(*self._here, kind, stage).observe(ms / 1000)
+        for stage, took_ms in _stages(record).items():
+            self._stages.labels(*self._here, stage).observe(took_ms / 1000)
         if record.speculation:
             self._speculations.labels(*self._here, record.speculation).inc()
         if record.discarded:
             self._speculations.labels(*self._here, "discarded").inc(record.discarded)
             self._lost.labels(*self._here).inc((record.discarded_ms or 0.0) / 1000)
+
+    def barged_in(self, kind: str) -> None:
+        self._barge_ins.labels(*self._here, kind).inc()
 
     def cut_in(self, kind: str) -> None:
         self._cut_ins.labels(*self._here, kind).inc()
@@ -105,6 +119,8 @@ class Metrics:
             self._loss.labels(*self._here, kind).observe(network.loss_percent / 100)
         if network.jitter_ms is not None:
             self._jitter.labels(*self._here, kind).observe(network.jitter_ms / 1000)
+        if (grade := mos(network)) is not None:
+            self._mos.labels(*self._here, kind).observe(grade)
 
     def refused(self, refusal: Refusal) -> None:
         self._refusals.labels(*self._here, refusal.door, refusal.reason).inc()
@@ -116,6 +132,15 @@ class Metrics:
         self._now.metrics = list(_now(self._here, self._pop, self._health()))
         encode, content_type = choose_encoder(accept)
         return lambda: (encode(self._registry), content_type)
+
+
+def _stages(record: TurnSummary) -> dict[str, float]:
+    """In ms; without those that did not happen."""
+    first_token = None
+    if record.at_prepare is not None and record.at_token is not None:
+        first_token = record.at_token - record.at_prepare
+    took = {"asr": record.asr, "first_token": first_token, "first_phrase": record.llm, "tts": record.tts}
+    return {stage: ms for stage, ms in took.items() if ms is not None}
 
 
 class _Now(Collector):
