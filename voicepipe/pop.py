@@ -21,7 +21,7 @@ from voicepipe.call.rehearsed import Rehearsed
 from voicepipe.call_api import CallControl, Observer, Refusal, Seat, Tenant
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, no_voice, open_agents
-from voicepipe.config.credentials import keys, metrics_key, operator_key
+from voicepipe.config.credentials import keys, operator_keys
 from voicepipe.configured_bus import on_bus
 from voicepipe.directory.bus import Bus
 from voicepipe.directory.report import Condition
@@ -168,7 +168,7 @@ class Pop:
         self.rehearsed.learn(agents)
         self._agents = agents
         self._tenants = Tenants(keys(config), "PoP")
-        self._operator_key, self._metrics_key = operator_key(config), metrics_key(config)
+        self._operator_keys = operator_keys(config)
         self._calls: dict[str, int] = {}
         """Calls by tenant."""
         self._admission = Admission(config.pop.slots, config.pop.budget_ms, alone=not config.is_shared)
@@ -204,13 +204,13 @@ class Pop:
         return self._tenants.tenant(key)
 
     def viewer(self, key: str | None) -> str | None:
-        known = self._operator_key
+        known = self._operator_keys.operator
         if not self._tenants or (known and key and is_key(known, key)):
             return None
         return self.tenant(key).name
 
     def may_scrape(self, key: str) -> bool:
-        return any(known and is_key(known, key) for known in (self._metrics_key, self._operator_key))
+        return any(known and is_key(known, key) for known in self._operator_keys)
 
     @contextmanager
     def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> Iterator[_Seat]:

@@ -15,6 +15,7 @@ from tests.ports import free_port
 from tests.waiting import until
 from voicepipe import config as configuration
 from voicepipe.config import Config, HttpConfig
+from voicepipe.config.credentials import OperatorKeys
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection, DirectoryTenant
 from voicepipe.directory.bus import Bus, MemoryBus
 from voicepipe.directory.directory import Directory
@@ -108,7 +109,9 @@ async def served(
     references = References(bus, SIGNER, {SIGNER.key_id: KEY.public_key()})
     tenants, ready = Tenants(owners, "directory"), asyncio.Event()
     async with reaching_pops() as client, asyncio.TaskGroup() as group:
-        application = await asyncio.to_thread(app, config, directory, references, tenants, OPERATOR, client)
+        application = await asyncio.to_thread(
+            app, config, directory, references, tenants, OperatorKeys(OPERATOR), client
+        )
         jobs = [
             group.create_task(references.run()),
             group.create_task(server.serve(application, listener, config.http, 1000, MESSAGE_BYTES, ready)),

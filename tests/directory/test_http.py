@@ -9,8 +9,10 @@ import httpx
 import pytest
 import pytest_asyncio
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.directory.reports import FRANKFURT, LONDON, VIRGINIA, report
+from voicepipe.config.credentials import OperatorKeys
 from voicepipe.config.directory_config import DirectoryConfig, DirectorySection, DirectoryTenant
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory
@@ -45,7 +47,7 @@ async def client(directory: Directory) -> AsyncIterator[httpx.AsyncClient]:
     tenants = Tenants({"k-acme": ACME, "k-clinic": CLINIC}, "directory")
     references = References(MemoryBus(), Signer("k", KEY), {"k": KEY.public_key()})
     application = await asyncio.to_thread(
-        app, CONFIG, directory, references, tenants, "k-operator", httpx.AsyncClient()
+        app, CONFIG, directory, references, tenants, OperatorKeys("k-operator", "k-metrics"), httpx.AsyncClient()
     )
     transport = httpx.ASGITransport(application)
     headers = {"Authorization": "Bearer k-acme"}
@@ -160,3 +162,20 @@ async def test_a_directory_without_pops_or_without_its_bus_is_not_ready(client: 
 
 async def test_there_is_nothing_else(client: httpx.AsyncClient) -> None:
     assert (await client.get("/v1/nothing")).status_code == 404
+
+
+async def test_prometheus_reads_where_calls_went_and_how_the_pops_are(client: httpx.AsyncClient) -> None:
+    assert (await client.post("/v1/calls", json={"kind": "websocket"})).status_code == 200
+    nowhere = {"kind": "websocket", "require": {"zone": "nowhere"}}
+    assert (await client.post("/v1/calls", json=nowhere)).status_code == 503
+    assert (await client.get("/metrics")).status_code == 401  # a tenant's key
+    answer = await client.get("/metrics", headers={"Authorization": "Bearer k-metrics"})
+    seen = {
+        (sample.name, sample.labels.get("pop", "")): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+    assert seen["voicepipe_placements_total", "fra"] == seen["voicepipe_placements_failed_total", ""] == 1
+    assert seen["voicepipe_fleet_pop_takes_calls", "lhr"] == 1 and seen["voicepipe_fleet_pop_calls_coming", "fra"] == 1
+    assert seen["voicepipe_fleet_pop_report_age_seconds", "iad"] < 60
+    assert seen["voicepipe_directory_calls_relayed", ""] == 0

@@ -84,8 +84,7 @@ def check(config: Config) -> None:
     """Raises ConfigError: a secret that is needed is not here, or one is somebody else's as well."""
     for secret in needed(config):
         secret.value()
-    operator_key(config)
-    metrics_key(config)
+    operator_keys(config)
 
 
 def missing_secrets(config: Config) -> dict[str, str]:
@@ -113,27 +112,28 @@ def keys_of(tenants: Iterable[Owner]) -> dict[str, Owner]:
     return found
 
 
-def operator_key(config: Config) -> str:
-    """The key that shows the dashboard everything; empty: there is none. Raises ConfigError."""
-    return operator_key_of(config.http, keys(config))
+class OperatorKeys(NamedTuple):
+    """Keys that are no tenant's. Empty: there is none."""
+
+    operator: str = ""
+    """To the dashboard of all tenants, to a directory's orders, and to the metrics."""
+    metrics: str = ""
+    """To the metrics alone."""
 
 
-def operator_key_of(http: HttpConfig, keys: Container[str]) -> str:
+def operator_keys(config: Config) -> OperatorKeys:
+    """A PoP's. Raises ConfigError."""
+    return operator_keys_of(config.http, keys(config))
+
+
+def operator_keys_of(http: HttpConfig, keys: Container[str]) -> OperatorKeys:
     """The same, of a server of any kind. Raises ConfigError."""
-    secret = _operator_key(http)
-    if secret.value() in keys:
-        raise ConfigError(
-            f"{secret.key}: {secret.variable} holds the key of a tenant; give the operator one of its own"
-        )
-    return secret.value()
-
-
-def metrics_key(config: Config) -> str:
-    """The key to the metrics for other machines; empty: there is none. Raises ConfigError."""
-    secret = _metrics_key(config.http)
-    if secret.value() in keys(config):
-        raise ConfigError(f"{secret.key}: {secret.variable} holds the key of a tenant; give the metrics one of its own")
-    return secret.value()
+    for secret, whose in ((_operator_key(http), "operator"), (_metrics_key(http), "metrics")):
+        if secret.value() in keys:
+            raise ConfigError(
+                f"{secret.key}: {secret.variable} holds the key of a tenant; give the {whose} one of its own"
+            )
+    return OperatorKeys(_operator_key(http).value(), _metrics_key(http).value())
 
 
 def sip_passwords(config: Config) -> dict[str, str]:

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
+from typing import Protocol
 
 import msgspec
 
@@ -81,6 +82,16 @@ class PlacedCall(msgspec.Struct, frozen=True):
     """The other candidates."""
 
 
+class PlacementFollower(Protocol):
+    """Who is told of each call that is asked for."""
+
+    def placed(self, call: PlacedCall) -> None:
+        """It was sent somewhere."""
+
+    def not_placed(self) -> None:
+        """No PoP could take it."""
+
+
 class Directory:
     """`clock` gives monotonic seconds."""
 
@@ -93,6 +104,7 @@ class Directory:
     ) -> None:
         self.placed: deque[PlacedCall] = deque(maxlen=REMEMBERED)
         """The newest last."""
+        self.followers: list[PlacementFollower] = []
         self._bus = bus
         self._signer = signer
         self._lots = lots or Random()
@@ -124,7 +136,12 @@ class Directory:
     async def place(self, wanted: WantedCall, grant: Grant, session: bytes = b"") -> Placement:
         """Where this call may go. `grant` says what its tokens allow; the call's id is put into it. `session`: of the
         caller's `ek_` key; the PoPs get it by the bus. Raises NoPop."""
-        choice = choose(self.pops(), wanted, self._lots)
+        try:
+            choice = choose(self.pops(), wanted, self._lots)
+        except NoPop:
+            for follower in self.followers:
+                follower.not_placed()
+            raise
         call = f"call_{secrets.token_hex(8)}"
         first = choice.candidates[0].seen.pop
         self._view.assigned(first, call, self._clock())
@@ -143,7 +160,9 @@ class Directory:
             )
             for candidate in choice.candidates
         )
-        self.placed.append(_placed(call, choice, wanted, grant.tenant))
+        self.placed.append(placed := _placed(call, choice, wanted, grant.tenant))
+        for follower in self.followers:
+            follower.placed(placed)
         return Placement(call, offers, choice.degraded)
 
     def passing(self, grant: Grant, pop: str) -> Pass:

@@ -2,7 +2,7 @@
 through for those who cannot."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 
+from voicepipe.config.credentials import OperatorKeys
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.references import References
@@ -28,12 +29,14 @@ from voicepipe.directory_server.passing import TIMEOUT, Passing
 from voicepipe.directory_server.placing import CallPlacing, CallRequest
 from voicepipe.directory_server.relay import Relay
 from voicepipe.directory_server.secrets import FleetKeys, SecretsApi
-from voicepipe.ingress import pages
+from voicepipe.ingress import metrics_http, pages
 from voicepipe.ingress.doors import Doors, body, decoded, nowhere
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import LocalOnly
+from voicepipe.ingress.metrics_http import METRICS
+from voicepipe.observe.fleet_metrics import FleetMetrics
 from voicepipe.places import Place, distance_km
-from voicepipe.tenants import Tenants
+from voicepipe.tenants import Tenants, is_key
 
 REGIONS_AGE_S = 30
 """So long a client may keep the list of regions."""
@@ -115,7 +118,7 @@ def app(
     directory: Directory,
     references: References,
     tenants: Tenants,
-    operator_key: str,
+    operator: OperatorKeys,
     client: httpx.AsyncClient,
     beside: Sequence[BaseRoute] = (),
     leaving: Leaving | None = None,
@@ -123,6 +126,15 @@ def app(
     """The ASGI application of one directory. `client` reaches PoPs; `beside` is served besides its own; `leaving` is
     told when it is to be stopped."""
     leaving = leaving or Leaving()
+    metrics = FleetMetrics(config.directory.id)
+    directory.followers.append(metrics)
+
+    def may_scrape(key: str) -> bool:
+        return any(known and is_key(known, key) for known in operator)
+
+    def read(accept: str) -> Callable[[], tuple[bytes, str]]:
+        return metrics.read(accept, directory.pops(), leaving.calls, directory.is_cut_off)
+
     doors = Doors(tenants, FleetKeys(references, tenants), PERCENT)
     placing = CallPlacing(config, directory, references)
     passing = Passing(doors, directory, placing, client)
@@ -131,13 +143,14 @@ def app(
         middleware.append(Middleware(CORSMiddleware, allow_origins=config.http.origins, allow_methods=["*"],
                                      allow_headers=["*"], expose_headers=["Location"]))  # fmt: skip
     if not config.tenants:
-        middleware.append(Middleware(LocalOnly, tell=doors.tell, origins=config.http.origins))
+        middleware.append(Middleware(LocalOnly, tell=doors.tell, origins=config.http.origins, public=(METRICS,)))
     routes: list[BaseRoute] = [
         *DirectoryApi(directory, doors, placing, leaving).routes(),
         WebSocketRoute("/v1/realtime", Relay(doors, placing, passing, leaving).websocket),
         *SecretsApi(doors, references, passing).routes(),
         *passing.routes(),
-        *OperatorApi(directory, tenants, operator_key).routes(),
+        *OperatorApi(directory, tenants, operator.operator).routes(),
+        metrics_http.route(may_scrape, read),
         *beside,
         Mount("/v1", nowhere),
         Route("/map", pages.page(WEB / "map.html")),

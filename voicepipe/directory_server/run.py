@@ -8,7 +8,7 @@ from functools import partial
 from starlette.routing import BaseRoute
 
 from voicepipe import descriptors
-from voicepipe.config.credentials import keys_of, operator_key_of
+from voicepipe.config.credentials import keys_of, operator_keys_of
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.configured_bus import on_bus
 from voicepipe.directory.bus import Bus
@@ -44,7 +44,7 @@ async def serve(
     descriptors.raise_limit()
     tenants = Tenants(keys_of(config.tenants), "directory")
     signing = signer(config.directory.key)
-    operator_key = operator_key_of(config.http, keys_of(config.tenants))
+    operator = operator_keys_of(config.http, keys_of(config.tenants))
     public = {signing.key_id: signing.key.public_key()}
     public |= {key_id(key): key for key in map(public_key, config.directory.keys)}
     hearing = nullcontext(own_bus) if own_bus else on_bus(config.bus)
@@ -53,7 +53,17 @@ async def serve(
         group.create_task(supervised("hearing of PoPs", directory.run))
         group.create_task(supervised("hearing of ek_ keys", references.run))
         application = await asyncio.to_thread(
-            partial(app, config, directory, references, tenants, operator_key, client, beside, leaving or Leaving())
+            partial(
+                app,
+                config,
+                directory,
+                references,
+                tenants,
+                operator,
+                client,
+                beside,
+                leaving or Leaving(),
+            )
         )  # it reads pages
         if not own_bus:
             await listened(bus)

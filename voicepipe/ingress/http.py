@@ -171,7 +171,7 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
         *providers.routes(),
         Route(RTT, rtt),
         *(Route(path, endpoint) for path, endpoint in zip(HEALTH, (healthz, readyz), strict=True)),
-        Route(METRICS, metrics_http.endpoint(pop)),
+        metrics_http.route(pop.may_scrape, pop.metrics.read),
         *dashboard_http.routes(pop, doors, WEB),
         Mount("/v1", nowhere),
         *pages.routes(WEB),

@@ -10,7 +10,6 @@ import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from voicepipe import __version__
 from voicepipe.call_api import Refusal
@@ -18,6 +17,7 @@ from voicepipe.config import PopConfig
 from voicepipe.health import Health
 from voicepipe.line_quality import Network
 from voicepipe.observe.mos import mos
+from voicepipe.observe.read_now import ReadNow
 from voicepipe.observe.turns import FullTurn
 from voicepipe.observe.waits import waits
 from voicepipe.turn.timing import TurnSummary
@@ -40,7 +40,7 @@ class Metrics:
         self._pop = pop
         self._health = health
         self._registry = registry = CollectorRegistry()
-        self._now = _Now()
+        self._now = ReadNow()
         registry.register(self._now)
 
         def counter(name: str, told: str, *labels: str) -> Counter:
@@ -141,16 +141,6 @@ def _stages(record: TurnSummary) -> dict[str, float]:
         first_token = record.at_token - record.at_prepare
     took = {"asr": record.asr, "first_token": first_token, "first_phrase": record.llm, "tts": record.tts}
     return {stage: ms for stage, ms in took.items() if ms is not None}
-
-
-class _Now(Collector):
-    """What was true when it was read."""
-
-    def __init__(self) -> None:
-        self.metrics: list[Metric] = []
-
-    def collect(self) -> Iterable[Metric]:
-        return self.metrics
 
 
 def _now(here: tuple[str, str], pop: PopConfig, health: Health) -> Iterator[Metric]:

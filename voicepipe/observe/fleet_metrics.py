@@ -1,0 +1,72 @@
+"""The figures of one directory for Prometheus: where it sends calls, and what it knows of the PoPs."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+
+from voicepipe.directory.directory import PlacedCall
+from voicepipe.directory.view import SeenPop
+from voicepipe.observe.read_now import ReadNow
+
+OF_A_POP = ("directory", "pop", "region")
+
+
+class FleetMetrics:
+    """One directory's. Implements `directory.PlacementFollower`. `pops` are those that take part in choices."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._registry = registry = CollectorRegistry()
+        self._now = ReadNow()
+        registry.register(self._now)
+        self._placements = Counter(
+            "voicepipe_placements", "Calls that were sent to a PoP, by why.", ("directory", "pop", "reason"),
+            registry=registry,
+        )  # fmt: skip
+        self._unplaced = Counter(
+            "voicepipe_placements_failed", "Calls for which there was no PoP.", ("directory",), registry=registry
+        )
+        self._unplaced.labels(directory)
+
+    def placed(self, call: PlacedCall) -> None:
+        self._placements.labels(self._directory, call.pop, call.why.replace(" ", "_")).inc()
+
+    def not_placed(self) -> None:
+        self._unplaced.labels(self._directory).inc()
+
+    def read(
+        self, accept: str, pops: Sequence[SeenPop], relayed: int, is_cut_off: bool
+    ) -> Callable[[], tuple[bytes, str]]:
+        """As `call_api.MetricsApi.read`."""
+        self._now.metrics = [*self._of_pops(pops), *self._of_itself(relayed, is_cut_off)]
+        encode, content_type = choose_encoder(accept)
+        return lambda: (encode(self._registry), content_type)
+
+    def _of_itself(self, relayed: int, is_cut_off: bool) -> Iterator[Metric]:
+        for name, told, value in (
+            ("voicepipe_directory_calls_relayed", "Calls that go through this directory now.", relayed),
+            ("voicepipe_directory_cut_off", "1: it hears no PoPs, and goes on with what it knew last.", is_cut_off),
+        ):
+            gauge = GaugeMetricFamily(name, told, labels=("directory",))
+            gauge.add_metric((self._directory,), value)
+            yield gauge
+
+    def _of_pops(self, pops: Sequence[SeenPop]) -> Iterator[Metric]:
+        figures: tuple[tuple[str, str, Callable[[SeenPop], float]], ...] = (
+            ("silent", "1: it no longer reports.", lambda seen: seen.silent),
+            ("report_age_seconds", "Since its last report was sent.", lambda seen: seen.age_s),
+            ("takes_calls", "1: its status is ok.", lambda seen: seen.condition.status == "ok" and not seen.silent),
+            ("calls", "Calls in progress, as it reports.", lambda seen: seen.condition.calls),
+            ("calls_coming", "Calls that were sent there and have not begun.", lambda seen: seen.pending),
+            ("slots", "Calls that it may have at a time.", lambda seen: seen.condition.slots),
+            ("predicted_latency_seconds", "95th percentile that one more call would bring.",
+             lambda seen: seen.condition.predicted_ms / 1000),
+            ("budget_seconds", "The turn latency that it promises.", lambda seen: seen.condition.budget_ms / 1000),
+        )  # fmt: skip
+        for name, told, value in figures:
+            gauge = GaugeMetricFamily(f"voicepipe_fleet_pop_{name}", told, labels=OF_A_POP)
+            for seen in pops:
+                gauge.add_metric((self._directory, seen.pop, seen.condition.region), value(seen))
+            yield gauge
