@@ -1,0 +1,41 @@
+"""The alerts: Prometheus' own tool reads and tests them, and they ask for nothing that is not there."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.observe.test_metrics import HEALTH, POP
+from voicepipe.observe.fleet_metrics import FleetMetrics
+from voicepipe.observe.metrics import Metrics
+
+ALERTS = Path(__file__).parents[2] / "pops" / "alerts"
+RULES = (ALERTS / "voicepipe.rules.yml").read_text()
+promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed (apt install prometheus)")
+
+
+@promtool
+@pytest.mark.parametrize("asked", [("check", "rules", "voicepipe.rules.yml"), ("test", "rules", "voicepipe.test.yml")])
+def test_promtool_agrees(asked: tuple[str, ...]) -> None:
+    said = subprocess.run(("promtool", *asked), cwd=ALERTS, capture_output=True, text=True)
+    assert said.returncode == 0, said.stdout + said.stderr
+
+
+def test_they_ask_for_metrics_that_are_told() -> None:
+    text = Metrics(POP, lambda: HEALTH).read("")()[0] + FleetMetrics("d").read("", [], 0, False)()[0]
+    told = {
+        name + suffix
+        for name, kind in re.findall(r"^# TYPE (\w+) (\w+)$", text.decode(), re.MULTILINE)
+        for suffix in (("_bucket", "_sum", "_count") if kind == "histogram" else ("",))
+    }
+    asked = set(re.findall(r"\bvoicepipe_\w+", RULES))
+    assert asked and asked <= told, asked - told
+
+
+def test_each_says_what_to_do() -> None:
+    alerts = RULES.split("- alert: ")[1:]
+    assert len(alerts) == 12 and all(
+        "do: " in alert and "summary: " in alert and "severity: " in alert for alert in alerts
+    )
