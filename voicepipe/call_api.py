@@ -155,6 +155,9 @@ class Seat(Protocol):
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         """Make the call, which `observer` watches beside the PoP's own observers, after them."""
 
+    def ended(self, reason: str) -> None:
+        """Why its door says that the call is over: as `CallEnded.reason`, or the door's own ("max_length", ...)."""
+
 
 class DashboardApi(Protocol):
     """What one PoP shows of its calls. `tenant`: whose; None: everyone's."""
@@ -255,8 +258,8 @@ class PopApi(KeyHolders, Protocol):
     def viewer(self, key: str | None) -> str | None:
         """Whose calls the holder of this key may see: a tenant's name; None: everyone's. Raises Unauthorized."""
 
-    def may_scrape(self, key: str) -> bool:
-        """The holder of this key may read the metrics, from anywhere."""
+    def may_scrape(self, key: str | None) -> bool:
+        """The holder of this key may read the metrics. None: programs of this machine may, without one."""
 
     def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> AbstractContextManager[Seat]:
         """A place for one call. `leaving`: a place that is given back for it at once, and so does not count.

@@ -177,8 +177,16 @@ class NotBriefed(Refused):
     reason = "not_briefed"
 
 
+WhyNone = Literal["no_room", "none_answers", "no_match"]
+"""All that could take the call are full; none is heard that was not tried; none has what was asked for."""
+
+
 class NoPop(Refused):
     """No PoP can take the call that a directory was asked to place."""
+
+    def __init__(self, text: str, why: WhyNone = "none_answers") -> None:
+        super().__init__(text)
+        self.why: WhyNone = why
 
 
 class UnknownCall(Refused):

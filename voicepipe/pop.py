@@ -137,6 +137,9 @@ class _Seat:
         return Control(Call(call_id, line, settings, pop.engines, pop.config, begin_tool, _each(observers),
                             time.monotonic))  # fmt: skip
 
+    def ended(self, reason: str) -> None:
+        self.watched.ended(reason)
+
     def _listed(self, event: CallEvent) -> None:
         self.watched.note(event, time.time())
 
@@ -209,7 +212,9 @@ class Pop:
             return None
         return self.tenant(key).name
 
-    def may_scrape(self, key: str) -> bool:
+    def may_scrape(self, key: str | None) -> bool:
+        if not key:
+            return not (self._tenants or self._operator_keys.metrics)
         return any(known and is_key(known, key) for known in self._operator_keys)
 
     @contextmanager

@@ -171,11 +171,12 @@ async def test_prometheus_reads_where_calls_went_and_how_the_pops_are(client: ht
     assert (await client.get("/metrics")).status_code == 401  # a tenant's key
     answer = await client.get("/metrics", headers={"Authorization": "Bearer k-metrics"})
     seen = {
-        (sample.name, sample.labels.get("pop", "")): sample.value
+        (sample.name, sample.labels.get("pop", sample.labels.get("reason", ""))): sample.value
         for family in text_string_to_metric_families(answer.text)
         for sample in family.samples
     }
-    assert seen["voicepipe_placements_total", "fra"] == seen["voicepipe_placements_failed_total", ""] == 1
+    assert seen["voicepipe_placements_total", "fra"] == seen["voicepipe_placements_failed_total", "none_answers"] == 1
+    assert seen["voicepipe_placements_failed_total", "no_room"] == 0
     assert seen["voicepipe_fleet_pop_takes_calls", "lhr"] == 1 and seen["voicepipe_fleet_pop_calls_coming", "fra"] == 1
     assert seen["voicepipe_fleet_pop_report_age_seconds", "iad"] < 60
     assert seen["voicepipe_directory_calls_relayed", ""] == 0

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.directory.reports import report
-from voicepipe.directory.view import FEWEST, KNOWN_S, LEASE_S, PENDING_S, FleetView
+from voicepipe.directory.view import FEWEST, FORGOTTEN_S, KNOWN_S, LEASE_S, PENDING_S, FleetView
 
 
 def names(view: FleetView, now: float) -> list[str]:
@@ -149,3 +149,15 @@ def test_whatever_comes_a_run_never_goes_back_and_nobody_lives_on_old_reports(
             assert seen.silent or now - heard_at[seen.pop] < LEASE_S
     for reports in told.values():
         assert all(before[1] < after[1] for before, after in pairwise(reports) if before[0] == after[0])
+
+
+def test_operators_are_told_of_a_silent_pop_for_a_day_and_not_of_one_that_said_goodbye() -> None:
+    view = FleetView()
+    for pop in ("fra", "iad", "lhr"):
+        view.heard(pop, report(), 100.0)
+    view.left("lhr", report().epoch)
+    view.heard("fra", report(1), 101.0)
+    told = {seen.pop: seen.silent for seen in view.heard_of(101.0 + LEASE_S - 0.5)}
+    assert told == {"fra": False, "iad": True}
+    assert [seen.silent for seen in view.heard_of(101.0 + 3600)] == [True, True]
+    assert view.heard_of(101.0 + FORGOTTEN_S) == []

@@ -268,6 +268,7 @@ class FakePop:
         self.metrics = Metrics(config.pop, self.health)
         self.dashboard = Dashboard(config.pop, self.health, followers=(self.metrics,))
         self.refusals: list[Refusal] = []
+        self.ends: list[str] = []
 
     def agent(self, name: str | None) -> Agent:
         try:
@@ -294,8 +295,8 @@ class FakePop:
     def viewer(self, key: str | None) -> str | None:
         return None if self.keys is None or key == OPERATOR_KEY else self.tenant(key).name
 
-    def may_scrape(self, key: str) -> bool:
-        return key in (METRICS_KEY, OPERATOR_KEY)
+    def may_scrape(self, key: str | None) -> bool:
+        return not key and self.keys is None or key in (METRICS_KEY, OPERATOR_KEY)
 
     @contextmanager
     def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> Iterator["FakePop"]:
@@ -310,6 +311,9 @@ class FakePop:
     def refused(self, refusal: Refusal) -> None:
         self.refusals.append(refusal)
         self.dashboard.refused(refusal)
+
+    def ended(self, reason: str) -> None:
+        self.ends.append(reason)
 
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         call = FakeCall(line, settings, observer, self.packets, self.pace)

@@ -124,3 +124,17 @@ async def test_who_joins_a_call_that_is_over_sees_its_session_and_goodbye() -> N
     clients = RealtimeClients.of(call)
     assert [event["type"] for event in await told(clients.join(lambda: None))] == ["session.created"]
     assert clients.goodbye.close == 1001 and not call.listeners
+
+
+async def test_the_pop_is_told_why_its_door_ended_a_call() -> None:
+    pop = FakePop()
+    for reason, told in (("max_length", "max_length"), ("", "not_begun")):
+        call = HostedCall(
+            WebSocketLine(PcmFormat(), PcmFormat()), pop, CallSettings.of(pop.agent(None)), pop.config.limits
+        )
+        if reason:
+            call.end(reason)
+        call.close()
+        call.close()
+        assert pop.ends == [told]
+        pop.ends.clear()

@@ -30,12 +30,10 @@ def test_they_ask_for_metrics_that_are_told() -> None:
         for name, kind in re.findall(r"^# TYPE (\w+) (\w+)$", text.decode(), re.MULTILINE)
         for suffix in (("_bucket", "_sum", "_count") if kind == "histogram" else ("",))
     }
-    asked = set(re.findall(r"\bvoicepipe_\w+", RULES))
+    asked = set(re.findall(r"(?<!:)\bvoicepipe_\w+\b(?!:)", RULES))
     assert asked and asked <= told, asked - told
 
 
 def test_each_says_what_to_do() -> None:
-    alerts = RULES.split("- alert: ")[1:]
-    assert len(alerts) == 12 and all(
-        "do: " in alert and "summary: " in alert and "severity: " in alert for alert in alerts
-    )
+    for alert in RULES.split("- alert: ")[1:]:
+        assert all(key in alert for key in ("do: ", "summary: ", "severity: ")), alert

@@ -49,11 +49,11 @@ def test_a_turn_is_in_its_bucket_and_told_apart_by_stage() -> None:
     assert seen["voicepipe_turn_wait_seconds_sum{ingress=sip,stage=endpointing}"] == 0.14
     assert abs(seen["voicepipe_turn_wait_seconds_sum{ingress=sip,stage=llm}"] - 0.18) < 1e-9
     assert seen["voicepipe_turns_total{ingress=sip}"] == seen["voicepipe_turns_late_total{ingress=sip}"] == 1
-    assert "voicepipe_turns_missed_total{ingress=sip}" not in seen
-    assert seen["voicepipe_stage_seconds_sum{stage=asr}"] == 0.01
-    assert seen["voicepipe_stage_seconds_count{stage=first_token}"] == 1
+    assert seen["voicepipe_turns_missed_total{ingress=sip}"] == 0
+    assert seen["voicepipe_stage_seconds_sum{ingress=sip,stage=asr}"] == 0.01
+    assert seen["voicepipe_stage_seconds_count{ingress=sip,stage=first_token}"] == 1
     assert seen["voicepipe_speculations_total{result=hit}"] == 1
-    assert seen["voicepipe_speculations_total{result=discarded}"] == 2
+    assert seen["voicepipe_speculations_discarded_total{}"] == 2
     assert seen["voicepipe_speculation_discarded_seconds_total{}"] == 0.03
 
 
@@ -62,7 +62,7 @@ def test_a_turn_that_the_client_asked_for_is_not_timed() -> None:
     metrics.turn("websocket", full_turn(ASKED, turn(turn_latency=900.0, at_commit=1.0, by_request=True), POP.budget_ms))
     seen = read(metrics)
     assert seen["voicepipe_turns_total{ingress=websocket}"] == 1
-    assert "voicepipe_turn_latency_seconds_count{ingress=websocket}" not in seen
+    assert seen["voicepipe_turn_latency_seconds_count{ingress=websocket}"] == 0
 
 
 def test_calls_refusals_and_what_is_true_now() -> None:
@@ -81,7 +81,11 @@ def test_calls_refusals_and_what_is_true_now() -> None:
     assert seen["voicepipe_barge_ins_total{ingress=webrtc}"] == 1
     assert 4 < seen["voicepipe_call_mos_sum{ingress=webrtc}"] < 4.4
     assert seen["voicepipe_refusals_total{ingress=sip,reason=full}"] == 1
-    assert seen["voicepipe_status{status=ok}"] == 1 and seen["voicepipe_engine_down_seconds{engine=llm}"] == 12
+    assert seen["voicepipe_status{status=ok}"] == 1 and seen["voicepipe_status{status=late}"] == 0
+    assert (
+        seen["voicepipe_engine_down_seconds{engine=llm}"] == 12
+        and seen["voicepipe_engine_down_seconds{engine=asr}"] == 0
+    )
     assert seen["voicepipe_slots{}"] == 4 and seen["voicepipe_slots_used{}"] == 1
     assert seen["voicepipe_event_loop_lag_seconds{}"] == 0.0025
     assert seen["process_resident_memory_bytes{}"] == 2 << 20 and seen["process_cpu_seconds_total{}"] == 7.5
@@ -90,3 +94,17 @@ def test_calls_refusals_and_what_is_true_now() -> None:
 def test_who_asks_for_openmetrics_gets_it() -> None:
     text, content_type = Metrics(POP, lambda: HEALTH).read("application/openmetrics-text; version=1.0.0")()
     assert content_type.startswith("application/openmetrics-text") and text.endswith(b"# EOF\n")
+
+
+def test_every_series_of_every_door_is_there_before_its_first_event() -> None:
+    seen = read(Metrics(POP, lambda: HEALTH))
+    for kind in ("websocket", "webrtc", "sip", "twilio", "telnyx"):
+        for name in ("turns_late_total", "turns_missed_total", "cut_ins_total", "calls_in_progress"):
+            assert seen[f"voicepipe_{name}{{ingress={kind}}}"] == 0
+        assert seen[f"voicepipe_refusals_total{{ingress={kind},reason=full}}"] == 0
+    assert not any("_created" in name for name in seen)
+
+
+def test_a_format_that_nobody_knows_is_answered_with_the_usual_one() -> None:
+    _, content_type = Metrics(POP, lambda: HEALTH).read("application/openmetrics-text; version=x")()
+    assert content_type.startswith("text/plain")

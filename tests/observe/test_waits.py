@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import asdict, astuple
+from msgspec.structs import asdict, astuple, replace
 
 from tests.scenario import Delays, Says, Scenario, play
 from voicepipe.observe.waits import Waits, waits
@@ -22,22 +22,34 @@ def record(**at_ms: float) -> TurnSummary:
 
 def test_what_was_ready_before_the_turn_was_confirmed_cost_no_wait() -> None:
     turn = record(settle=60, words=70, prepare=70, phrase=100, speech=120, commit=140, audible=142)
-    assert waits(turn) == Waits(endpointing=140, asr=0, llm=0, tts=0, playout=2)
+    assert waits(turn) == Waits(endpointing=140, asr=0, tools=0, llm=0, tts=0, playout=2)
 
 
 def test_a_slow_recogniser_is_waited_for_past_the_silence() -> None:
     turn = record(settle=60, words=400, prepare=400, phrase=405, speech=410, commit=400, audible=411)
-    assert waits(turn) == Waits(endpointing=60, asr=340, llm=5, tts=5, playout=1)
+    assert waits(turn) == Waits(endpointing=60, asr=340, tools=0, llm=5, tts=5, playout=1)
 
 
 def test_a_slow_model_and_a_slow_voice_are_waited_for_after_commit() -> None:
     turn = record(settle=60, words=70, prepare=70, phrase=500, speech=800, commit=140, audible=803)
-    assert waits(turn) == Waits(endpointing=140, asr=0, llm=360, tts=300, playout=3)
+    assert waits(turn) == Waits(endpointing=140, asr=0, tools=0, llm=360, tts=300, playout=3)
 
 
-def test_a_held_line_is_waited_for_as_playout() -> None:
+def test_a_tool_and_the_model_around_it_are_waited_for_as_tools() -> None:
+    turn = replace(
+        record(settle=60, words=70, prepare=70, phrase=2000, speech=2020, commit=140, audible=2021), tool=True
+    )
+    assert waits(turn) == Waits(endpointing=140, asr=0, tools=1860, llm=0, tts=20, playout=1)
+
+
+def test_words_that_came_just_before_the_silence_was_over_cost_nothing() -> None:
+    turn = record(settle=60, words=845, prepare=845, phrase=846, speech=848, commit=850, audible=851)
+    assert waits(turn) == Waits(endpointing=850, asr=0, tools=0, llm=0, tts=0, playout=1)
+
+
+def test_what_waits_behind_an_acknowledgement_is_waited_for_as_playout() -> None:
     turn = record(settle=60, words=70, prepare=70, phrase=100, speech=120, commit=140, audible=900)
-    assert waits(turn) == Waits(endpointing=140, asr=0, llm=0, tts=0, playout=760)
+    assert waits(turn) == Waits(endpointing=140, asr=0, tools=0, llm=0, tts=0, playout=760)
 
 
 def test_what_was_not_timed_is_not_told_apart() -> None:

@@ -84,7 +84,8 @@ class HttpConfig(Section, frozen=True):
     operator_key_env: Variable = ""
     """Names the environment variable with the key to the dashboard of all tenants; they see their own with theirs."""
     metrics_key_env: Variable = ""
-    """Names the environment variable with the key to /metrics, for other machines; without it this machine alone."""
+    """Names the environment variable with the key to /metrics. Without it a server that has no tenants shows them to
+    programs of its own machine, and one that has some to the operator alone."""
     proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     """IP addresses of proxies: their `X-Forwarded-For` is believed, and requests count by it and not by them."""
 

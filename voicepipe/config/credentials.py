@@ -133,7 +133,13 @@ def operator_keys_of(http: HttpConfig, keys: Container[str]) -> OperatorKeys:
             raise ConfigError(
                 f"{secret.key}: {secret.variable} holds the key of a tenant; give the {whose} one of its own"
             )
-    return OperatorKeys(_operator_key(http).value(), _metrics_key(http).value())
+    found = OperatorKeys(_operator_key(http).value(), _metrics_key(http).value())
+    if found.operator and found.operator == found.metrics:
+        raise ConfigError(
+            "http.metrics_key_env: its key is the operator's as well; give the metrics one of their own, since "
+            "Prometheus keeps it in a file"
+        )
+    return found
 
 
 def sip_passwords(config: Config) -> dict[str, str]:

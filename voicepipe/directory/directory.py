@@ -24,7 +24,7 @@ from voicepipe.directory.router import Choice, WantedCall, Why, choose
 from voicepipe.directory.subjects import Assignment, Briefing, Command, PopGoodbye
 from voicepipe.directory.tokens import Signer
 from voicepipe.directory.view import FleetView, SeenPop
-from voicepipe.errors import NoPop
+from voicepipe.errors import NoPop, WhyNone
 from voicepipe.places import Place
 
 logger = logging.getLogger(__name__)
@@ -88,8 +88,8 @@ class PlacementFollower(Protocol):
     def placed(self, call: PlacedCall) -> None:
         """It was sent somewhere."""
 
-    def not_placed(self) -> None:
-        """No PoP could take it."""
+    def not_placed(self, why: WhyNone) -> None:
+        """There is no PoP for it."""
 
 
 class Directory:
@@ -138,9 +138,9 @@ class Directory:
         caller's `ek_` key; the PoPs get it by the bus. Raises NoPop."""
         try:
             choice = choose(self.pops(), wanted, self._lots)
-        except NoPop:
+        except NoPop as error:
             for follower in self.followers:
-                follower.not_placed()
+                follower.not_placed(error.why)
             raise
         call = f"call_{secrets.token_hex(8)}"
         first = choice.candidates[0].seen.pop
@@ -193,6 +193,10 @@ class Directory:
     def pops(self) -> list[SeenPop]:
         """Those that take part in choices."""
         return self._view.alive(self._clock(), deaf=not self._bus.is_connected())
+
+    def heard(self) -> list[SeenPop]:
+        """Those that were heard lately and have not said that they end; silent ones for a day."""
+        return self._view.heard_of(self._clock())
 
     def knows(self, pop: str) -> bool:
         """Whether it was heard within the last minute, though it may be silent now."""

@@ -114,7 +114,7 @@ def choose(pops: Sequence[SeenPop], wanted: WantedCall, lots: Random) -> Choice:
     """Raises NoPop: none can take the call."""
     possible = [_candidate(seen, wanted) for seen in fit(pops, wanted) if _has_room(seen)]
     if not possible:
-        raise NoPop(f"No PoP{_in_zone(wanted)} has room for this call at present; try again later.")
+        raise NoPop(f"No PoP{_in_zone(wanted)} has room for this call at present; try again later.", "no_room")
     near = sorted(possible, key=lambda candidate: (candidate.doubtful, candidate.near_ms, candidate.seen.pop))
     in_time = [candidate for candidate in near if candidate.in_time]
     first, why = _first(in_time, lots) if in_time else (_shared(_least_bad(near), near, lots), "least late")
@@ -150,7 +150,8 @@ def fit(pops: Sequence[SeenPop], wanted: WantedCall) -> list[SeenPop]:
         if asked:
             left = [seen for seen in left if able(seen)]
         if not left:
-            raise NoPop(f"No PoP{_in_zone(wanted)} {what} {asked!r}; correct the request, or try again later.")
+            text = f"No PoP{_in_zone(wanted)} {what} {asked!r}; correct the request, or try again later."
+            raise NoPop(text, "no_match")
     return left
 
 

@@ -14,6 +14,8 @@ from voicepipe.directory.report import Condition, Epoch, PopReport
 LEASE_S = 5.0
 KNOWN_S = 60.0
 """A PoP that was heard of within this time is counted when a directory asks itself whether it is cut off."""
+FORGOTTEN_S = 86_400.0
+"""For so long operators are told of a PoP that has fallen silent."""
 AT_ONCE_S = 3.0
 """PoPs that fall silent within this time of one another fell silent together."""
 FEWEST = 3
@@ -107,6 +109,14 @@ class FleetView:
             SeenPop(pop, known.report, now - known.sent_at, _pending(known, now), not _alive(known, now))
             for pop, known in sorted(self._recent(now))
             if kept or _alive(known, now)
+        ]
+
+    def heard_of(self, now: float) -> list[SeenPop]:
+        """All that have not said that they end, silent or not: for `FORGOTTEN_S`."""
+        return [
+            SeenPop(pop, known.report, now - known.sent_at, _pending(known, now), not _alive(known, now))
+            for pop, known in sorted(self._known.items())
+            if now - known.sent_at < FORGOTTEN_S
         ]
 
     def cut_off(self, now: float) -> bool:

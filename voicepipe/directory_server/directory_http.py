@@ -129,11 +129,13 @@ def app(
     metrics = FleetMetrics(config.directory.id)
     directory.followers.append(metrics)
 
-    def may_scrape(key: str) -> bool:
+    def may_scrape(key: str | None) -> bool:
+        if not key:
+            return not (tenants or operator.metrics)
         return any(known and is_key(known, key) for known in operator)
 
     def read(accept: str) -> Callable[[], tuple[bytes, str]]:
-        return metrics.read(accept, directory.pops(), leaving.calls, directory.is_cut_off)
+        return metrics.read(accept, directory.heard(), leaving.calls, directory.is_cut_off)
 
     doors = Doors(tenants, FleetKeys(references, tenants), PERCENT)
     placing = CallPlacing(config, directory, references)

@@ -96,6 +96,7 @@ class HostedCall:
         self.id = self.control.id
         self.kind, self.agent, self.origin = line.kind, settings.agent, settings.origin
         self._last_settings = settings
+        self._seat = seat
 
     # --- who follows it
 
@@ -209,6 +210,7 @@ class HostedCall:
             return
         self._last_settings = self.control.settings
         self.is_over = True
+        self._seat.ended(self.reason or "not_begun")
         listeners, self._listeners = self._listeners, []  # They know this call: kept, they would be a circle.
         self.ended.set()
         self.running.set()

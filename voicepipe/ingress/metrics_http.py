@@ -15,17 +15,22 @@ from voicepipe.ingress.scope import pays
 METRICS = "/metrics"
 
 
-def route(may_scrape: Callable[[str], bool], read: Callable[[str], Callable[[], tuple[bytes, str]]]) -> Route:
-    """This machine may ask, and from elsewhere who has a key of which `may_scrape` says so. `read`: as
+def route(may_scrape: Callable[[str | None], bool], read: Callable[[str], Callable[[], tuple[bytes, str]]]) -> Route:
+    """Whoever has a key of which `may_scrape` says so; where it says so of none, this machine alone. `read`: as
     `MetricsApi.read`."""
 
     async def metrics(request: Request) -> Response:
         key = key_of(request.headers.get("authorization"), [])
-        if not (may_scrape(key) if key else asks_from_here(request.scope)):
+        if not may_scrape(key):
             raise Unauthorized(
-                "/metrics answers this machine, and whoever sends the key of http.metrics_key_env as a bearer token."
+                "/metrics is opened by the key of http.metrics_key_env, or the operator's: send one of them."
             )
-        pays(request)
+        if key:
+            pays(request)
+        elif not asks_from_here(request.scope):
+            raise Unauthorized(
+                "Without a key /metrics answers this machine alone: set http.metrics_key_env, and send it."
+            )
         body, content_type = await asyncio.to_thread(read(request.headers.get("accept", "")))
         return Response(body, headers={"Content-Type": content_type, "Cache-Control": "no-store"})
 

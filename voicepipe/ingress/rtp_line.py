@@ -127,7 +127,9 @@ class RtpLine:
     def network(self) -> Network:
         """Our own measurements, and the peer's where it has sent a report."""
         seen = self.media.statistics()
-        lost = seen.lost / (seen.received + seen.lost) if seen.received else 0.0
+        if not seen.received:
+            return Network(rtt_ms=seen.rtt_ms)
+        lost = seen.lost / (seen.received + seen.lost)
         return Network(loss_percent=100 * lost, jitter_ms=seen.jitter_ms, rtt_ms=seen.rtt_ms)
 
     async def transfer(self, target: str) -> None:

@@ -101,12 +101,15 @@ class LiveCall:
                 self._asked[event.response_id] = AskedTurn(now, event.turn_id, heard, self.id, self.tenant, self._agent)
             case ReplyDone() if asked := self._asked.pop(event.response_id, None):
                 self._add(asked, event)
-            case CallEnded():
-                for response_id, asked in self._asked.items() if event.reason == "error" else ():
+            case CallEnded(reason="error"):
+                for response_id, asked in self._asked.items():
                     self._add(asked, ReplyDone(response_id, "failed", event.detail))
-                network = self._line.network() if self._line else HIDDEN
-                for follower in self._followers:
-                    follower.ended(self._kind, event.reason, network)
+
+    def ended(self, reason: str) -> None:
+        """Why, as its door says."""
+        network = self._line.network() if self._line else HIDDEN
+        for follower in self._followers:
+            follower.ended(self._kind, reason, network)
 
     def _add(self, asked: AskedTurn, reply: ReplyDone) -> None:
         if self._last and reply.record.continues:

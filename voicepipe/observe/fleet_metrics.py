@@ -1,20 +1,21 @@
 """The figures of one directory for Prometheus: where it sends calls, and what it knows of the PoPs."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter
-from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
 from voicepipe.directory.directory import PlacedCall
 from voicepipe.directory.view import SeenPop
-from voicepipe.observe.read_now import ReadNow
+from voicepipe.errors import WhyNone
+from voicepipe.observe.scrapes import ReadNow, written
 
 OF_A_POP = ("directory", "pop", "region")
 
 
 class FleetMetrics:
-    """One directory's. Implements `directory.PlacementFollower`. `pops` are those that take part in choices."""
+    """One directory's. Implements `directory.PlacementFollower`. `pops` are all that it has heard of."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
@@ -22,27 +23,30 @@ class FleetMetrics:
         self._now = ReadNow()
         registry.register(self._now)
         self._placements = Counter(
-            "voicepipe_placements", "Calls that were sent to a PoP, by why.", ("directory", "pop", "reason"),
+            "voicepipe_placements", "Requests that got this PoP first, by why.", ("directory", "pop", "reason"),
             registry=registry,
         )  # fmt: skip
         self._unplaced = Counter(
-            "voicepipe_placements_failed", "Calls for which there was no PoP.", ("directory",), registry=registry
+            "voicepipe_placements_failed",
+            "Requests that got none, by why.",
+            ("directory", "reason"),
+            registry=registry,
         )
-        self._unplaced.labels(directory)
+        for why in get_args(WhyNone):
+            self._unplaced.labels(directory, why)
 
     def placed(self, call: PlacedCall) -> None:
         self._placements.labels(self._directory, call.pop, call.why.replace(" ", "_")).inc()
 
-    def not_placed(self) -> None:
-        self._unplaced.labels(self._directory).inc()
+    def not_placed(self, why: WhyNone) -> None:
+        self._unplaced.labels(self._directory, why).inc()
 
     def read(
         self, accept: str, pops: Sequence[SeenPop], relayed: int, is_cut_off: bool
     ) -> Callable[[], tuple[bytes, str]]:
         """As `call_api.MetricsApi.read`."""
         self._now.metrics = [*self._of_pops(pops), *self._of_itself(relayed, is_cut_off)]
-        encode, content_type = choose_encoder(accept)
-        return lambda: (encode(self._registry), content_type)
+        return written(self._registry, accept)
 
     def _of_itself(self, relayed: int, is_cut_off: bool) -> Iterator[Metric]:
         for name, told, value in (
@@ -55,7 +59,7 @@ class FleetMetrics:
 
     def _of_pops(self, pops: Sequence[SeenPop]) -> Iterator[Metric]:
         figures: tuple[tuple[str, str, Callable[[SeenPop], float]], ...] = (
-            ("silent", "1: it no longer reports.", lambda seen: seen.silent),
+            ("silent", "1: it no longer reports, and has not said that it ends.", lambda seen: seen.silent),
             ("report_age_seconds", "Since its last report was sent.", lambda seen: seen.age_s),
             ("takes_calls", "1: its status is ok.", lambda seen: seen.condition.status == "ok" and not seen.silent),
             ("calls", "Calls in progress, as it reports.", lambda seen: seen.condition.calls),

@@ -5,29 +5,34 @@ Counters and histograms grow as turns and calls end. What is true at the moment 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import get_args
 
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from voicepipe import __version__
-from voicepipe.call_api import Refusal
+from voicepipe.call_api import DoorKind, Refusal
 from voicepipe.config import PopConfig
-from voicepipe.health import Health
+from voicepipe.errors import Reason
+from voicepipe.health import Health, Status
 from voicepipe.line_quality import Network
 from voicepipe.observe.mos import mos
-from voicepipe.observe.read_now import ReadNow
+from voicepipe.observe.scrapes import ReadNow, written
 from voicepipe.observe.turns import FullTurn
-from voicepipe.observe.waits import waits
+from voicepipe.observe.waits import Waits, waits
 from voicepipe.turn.timing import TurnSummary
 
 LATENCY_S = (*(n / 50 for n in range(1, 21)), 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Bounds of the histogram: steps of 20 ms up to 400 ms, where a budget is kept or missed."""
 WAIT_S = (0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
 LOSS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-MOS = (1.5, 2.0, 2.5, 3.0, 3.5, 3.8, 4.0, 4.2, 4.4)
+MOS = (1.5, 2.0, 2.5, 3.0, 3.5, 3.8, 4.0, 4.2, 4.3, 4.4, 4.5)
 JITTER_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+ENDS = (
+    "caller", "agent", "no_input", "transferred", "max_length", "idle", "shutdown", "error", "closed", "not_begun",
+)  # fmt: skip
+"""How calls end: `CallEnded.reason`, and those of doors."""
 HERE = ("pop", "region")
 """Labels of every figure, so that one look says which region is late."""
 
@@ -58,27 +63,47 @@ class Metrics:
             WAIT_S, "ingress", "stage",
         )  # fmt: skip
         self._stages = histogram(
-            "stage_seconds", "How long a stage took, waited for or not: asr, first_token, first_phrase, tts.",
-            WAIT_S, "stage",
+            "stage_seconds", "How long a stage took, waited for or not; llm: to its first phrase.",
+            WAIT_S, "ingress", "stage",
         )  # fmt: skip
         self._turns = counter("turns", "Turns of callers for which a reply was begun.", "ingress")
         self._late = counter("turns_late", "Turns answered later than pop.budget_ms.", "ingress")
         self._missed = counter("turns_missed", "Turns whose reply failed, or was the fallback.", "ingress")
-        self._cut_ins = counter("cut_ins", "Replies that were heard before the caller had finished.", "ingress")
-        self._barge_ins = counter("barge_ins", "Replies that their caller interrupted.", "ingress")
-        self._speculations = counter(
-            "speculations", "Prepared replies that were used (hit) or dropped (discarded); turns without one (miss).",
-            "result",
-        )  # fmt: skip
-        self._lost = counter("speculation_discarded_seconds", "What engines worked for replies that were dropped.")
+        self._cut_ins = counter("cut_ins", "Replies that began before the caller had finished.", "ingress")
+        self._barge_ins = counter(
+            "barge_ins", "Replies to turns that callers interrupted, by voice or keys.", "ingress"
+        )
+        self._speculations = counter("speculations", "Turns whose reply was prepared (hit) or not (miss).", "result")
+        self._discarded = counter("speculations_discarded", "Prepared replies of answered turns that were dropped.")
+        self._lost = counter("speculation_discarded_seconds", "What engines worked for them.")
         self._calls = counter("calls", "Calls that have ended, by what ended them.", "ingress", "reason")
         self._refusals = counter("refusals", "Calls that were not taken, also before admission.", "ingress", "reason")
-        self._loss = histogram("call_loss_ratio", "Packets from a call's caller that did not come.", LOSS, "ingress")
+        self._loss = histogram(
+            "call_loss_ratio", "Of a call's packets from its caller, the missing ones.", LOSS, "ingress"
+        )
         self._jitter = histogram("call_jitter_seconds", "Jitter of a call's packets.", JITTER_S, "ingress")
-        self._mos = histogram("call_mos", "How a call sounds by its network (ITU-T G.107), 1 to 4.4.", MOS, "ingress")
+        self._mos = histogram("call_mos", "How callers sound by their network (ITU-T G.107), 1 to 4.4.", MOS, "ingress")
         self._in_progress = Gauge(
             "voicepipe_calls_in_progress", "Calls that are answered now.", (*HERE, "ingress"), registry=registry
         )
+        self._begin()
+
+    def _begin(self) -> None:
+        """At 0: of a series that begins with its first event, Prometheus sees no increase."""
+        for kind in get_args(DoorKind):
+            for of_kind in (self._turns, self._late, self._missed, self._cut_ins, self._barge_ins, self._latency,
+                            self._in_progress):  # fmt: skip
+                of_kind.labels(*self._here, kind)
+            for stage in Waits.__struct_fields__:
+                self._waits.labels(*self._here, kind, stage)
+            for reason in ENDS:
+                self._calls.labels(*self._here, kind, reason)
+            for reason in get_args(Reason):
+                self._refusals.labels(*self._here, kind, reason)
+        for result in ("hit", "miss"):
+            self._speculations.labels(*self._here, result)
+        for alone in (self._discarded, self._lost):
+            alone.labels(*self._here)
 
     # Told as it happens.
 
@@ -99,12 +124,12 @@ class Metrics:
         if not turn.by_request and (waited := waits(record)):
             for stage, ms in msgspec.structs.asdict(waited).items():
                 self._waits.labels(*self._here, kind, stage).observe(ms / 1000)
-        for stage, took_ms in _stages(record).items():
-            self._stages.labels(*self._here, stage).observe(took_ms / 1000)
+        for stage, ms in _stages(record).items() if not record.unpaced else ():
+            self._stages.labels(*self._here, kind, stage).observe(ms / 1000)
         if record.speculation:
             self._speculations.labels(*self._here, record.speculation).inc()
         if record.discarded:
-            self._speculations.labels(*self._here, "discarded").inc(record.discarded)
+            self._discarded.labels(*self._here).inc(record.discarded)
             self._lost.labels(*self._here).inc((record.discarded_ms or 0.0) / 1000)
 
     def barged_in(self, kind: str) -> None:
@@ -130,8 +155,7 @@ class Metrics:
     def read(self, accept: str) -> Callable[[], tuple[bytes, str]]:
         """As `call_api.MetricsApi.read`."""
         self._now.metrics = list(_now(self._here, self._pop, self._health()))
-        encode, content_type = choose_encoder(accept)
-        return lambda: (encode(self._registry), content_type)
+        return written(self._registry, accept)
 
 
 def _stages(record: TurnSummary) -> dict[str, float]:
@@ -139,7 +163,7 @@ def _stages(record: TurnSummary) -> dict[str, float]:
     first_token = None
     if record.at_prepare is not None and record.at_token is not None:
         first_token = record.at_token - record.at_prepare
-    took = {"asr": record.asr, "first_token": first_token, "first_phrase": record.llm, "tts": record.tts}
+    took = {"asr": record.asr, "first_token": first_token, "llm": record.llm, "tts": record.tts}
     return {stage: ms for stage, ms in took.items() if ms is not None}
 
 
@@ -157,8 +181,10 @@ def _now(here: tuple[str, str], pop: PopConfig, health: Health) -> Iterator[Metr
         return family
 
     yield gauge("voicepipe_build_info", "Always 1.", {__version__: 1}, "version")
-    yield gauge("voicepipe_status", "1 for what /readyz says.", {health.status: 1}, "status")
-    yield gauge("voicepipe_engine_down_seconds", "Since when an engine has not worked.", health.down, "engine")
+    status = {each: float(each == health.status) for each in get_args(Status)}
+    yield gauge("voicepipe_status", "1 for what /readyz says, 0 for the others.", status, "status")
+    down = dict.fromkeys(("vad", "asr", "llm", "tts"), 0.0) | health.down
+    yield gauge("voicepipe_engine_down_seconds", "For how long an engine has not worked.", down, "engine")
     yield gauge("voicepipe_slots", "Calls that the PoP may have at a time (pop.slots).", pop.slots)
     yield gauge("voicepipe_slots_used", "Calls that hold one.", health.calls)
     yield gauge("voicepipe_budget_seconds", "The promised turn latency (pop.budget_ms).", pop.budget_ms / 1000)
@@ -170,7 +196,11 @@ def _now(here: tuple[str, str], pop: PopConfig, health: Health) -> Iterator[Metr
         "voicepipe_event_loop_lag_seconds", "99th percentile of the last half minute.", health.loop_lag_p99_ms / 1000
     )
     yield gauge("voicepipe_decoders_lent", "Decoders of recognisers, lent to utterances.", health.decoders)
-    yield gauge("process_resident_memory_bytes", "Memory that the system counts.", health.rss_kb * 1024)
+    yield gauge(
+        "process_resident_memory_bytes",
+        "Memory of this process, without its children's.",
+        health.rss_kb * 1024,
+    )
     yield gauge("process_open_fds", "File descriptors.", health.fds)
     cpu = CounterMetricFamily("process_cpu_seconds", "Processor time.", labels=HERE)
     cpu.add_metric(here, health.cpu_s)

@@ -1,5 +1,4 @@
-"""How good a call sounds to its agent's recogniser or to a person, estimated from its network: MOS by the E-model
-(ITU-T G.107). Pure."""
+"""How good a caller sounds by what their network does to the sound: MOS by the E-model (ITU-T G.107). Pure."""
 
 from voicepipe.line_quality import Network
 
@@ -12,7 +11,8 @@ TIRING_MS = 177.3
 
 
 def mos(network: Network) -> float | None:
-    """From 1 (bad) to 4.4 (as good as a phone call gets); None: nothing is known of the network."""
+    """From 1 (bad) to 4.4 (as good as a phone call gets); None: nothing is known of the network. An unknown round
+    trip counts as none: the estimate is too good then."""
     if network.loss_percent is None:
         return None
     one_way_ms = (network.rtt_ms or 0.0) / 2 + (network.jitter_ms or 0.0)  # a jitter buffer waits for about as long

@@ -4,8 +4,9 @@ import msgspec
 
 from voicepipe.turn.timing import TurnSummary
 
-AT_ONCE_MS = 10.0
-"""A turn that is confirmed so soon after its words were there waited for them, and not for silence."""
+AT_ONCE_MS = 1.0
+"""A turn that is confirmed so soon after its words were there waited for them, and not for silence: words that end a
+turn do so in the same step of the event loop."""
 
 
 class Waits(msgspec.Struct, frozen=True):
@@ -18,13 +19,15 @@ class Waits(msgspec.Struct, frozen=True):
     endpointing: float
     """For the silence that ends the turn."""
     asr: float
-    """For the recogniser's words, past which no silence had to be waited for."""
+    """For the recogniser's words, once they were asked for, where they came after that silence."""
+    tools: float
+    """From *commit* to the first phrase, where tools ran before it; the model's own time is in it."""
     llm: float
-    """From *commit* to the first phrase; tools that ran for it included."""
+    """From *commit* to the first phrase, where none ran."""
     tts: float
     """From there to its sound."""
     playout: float
-    """From there to the first audible packet."""
+    """From there to the first audible packet: behind an acknowledgement that was still being said, for instance."""
 
 
 def waits(record: TurnSummary) -> Waits | None:
@@ -38,4 +41,12 @@ def waits(record: TurnSummary) -> Waits | None:
         asr = max(0.0, min(record.asr or 0.0, commit))
     phrase = min(latency, max(commit, record.at_phrase or 0.0))
     speech = min(latency, max(phrase, record.at_speech or 0.0))
-    return Waits(endpointing=commit - asr, asr=asr, llm=phrase - commit, tts=speech - phrase, playout=latency - speech)
+    thinking = phrase - commit
+    return Waits(
+        endpointing=commit - asr,
+        asr=asr,
+        tools=thinking if record.tool else 0.0,
+        llm=0.0 if record.tool else thinking,
+        tts=speech - phrase,
+        playout=latency - speech,
+    )

@@ -125,6 +125,9 @@ class _Seat:
 
     owner = "local"
 
+    def ended(self, reason: str) -> None:
+        """The call is over."""
+
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         engines = Engines(ScriptedVad(), ScriptedAsr(("hi", "look")), ScriptedLlm(REPLIES, 20, 5), ScriptedTts())
         clock = asyncio.get_running_loop().time
