@@ -168,15 +168,21 @@ def test_a_phone_in_the_dark(busy: str, open_page: Open, picture: Picture) -> No
     assert has_no_horizontal_scroll(page)
 
 
+SILENCE = b"\xff" * 160
+"""20 ms of it, in PCMU."""
+
+
 @contextmanager
 def phoned(url: str, port: int) -> Iterator[None]:
-    """A silent call by SIP, in a thread: Playwright has an event loop of its own."""
+    """A call by SIP that sends silence, in a thread: Playwright has an event loop of its own."""
     there, over = threading.Event(), threading.Event()
 
     async def call() -> None:
         held = await dialled(url, f"127.0.0.1:{port}", "", lambda data, arrived: None)
         there.set()
-        await asyncio.to_thread(over.wait)
+        while not over.is_set():
+            held.send(SILENCE)
+            await asyncio.sleep(0.02)
         await held.hang_up()
 
     thread = threading.Thread(target=asyncio.run, args=(call(),))

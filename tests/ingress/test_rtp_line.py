@@ -12,6 +12,7 @@ from voicepipe.audio import Block, Pcm, g711
 from voicepipe.call.playout import Playout
 from voicepipe.call.speech import Phrase
 from voicepipe.ingress.rtp_line import RtpLine
+from voicepipe.line_quality import HIDDEN
 from voicepipe.rtp.codec import PCMU
 from voicepipe.rtp.packet import RtpPacket
 from voicepipe.rtp.rtp_session import AT_ONCE
@@ -160,3 +161,9 @@ async def test_what_came_before_another_source_is_heard_first() -> None:
     assert len(heard) == 30
     line.end()
     await listening
+
+
+async def test_of_a_caller_of_whom_no_packet_came_no_loss_is_known() -> None:
+    async with stage() as call:
+        await call.ticks(50)
+        assert call.line.network() == HIDDEN
