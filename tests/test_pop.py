@@ -33,7 +33,7 @@ from voicepipe.errors import (
     TenantFull,
     Unauthorized,
 )
-from voicepipe.pop import FEWEST_LATE, Pop, running
+from voicepipe.pop import FEWEST_LATE, LOADS_S, Pop, running
 from voicepipe.tools import ToolRunner
 from voicepipe.turn.events import CallEvent, ReplyDone
 from voicepipe.turn.prompt import Prompt
@@ -81,12 +81,17 @@ async def test_no_more_calls_are_taken_while_calls_make_the_event_loop_late(make
             calls.enter_context(pop.admit(local, agent))
         monkeypatch.setattr(pop.watch, "_lags", deque([0.001] * 400 + [0.05] * 20))
         calls.enter_context(pop.admit(local, agent))
-        with pytest.raises(PopFull, match=r"more than 20 ms late with 8 calls \(pop.loop_lag_ms\)"):
+        with pytest.raises(PopFull, match=r"is 50 ms late with 8 calls \(pop.loop_lag_ms is 20\)"):
             calls.enter_context(pop.admit(local, agent))
         assert pop.health().status == "late"
         pop.watch._lags.extend([0.001] * 500)
         calls.enter_context(pop.admit(local, agent))
         assert pop.health().status == "ok"
+        pop.watch._lags.extend([0.015] * 500)
+        with pytest.raises(PopFull, match="15 ms late"):  # What the call before costs is not seen yet.
+            calls.enter_context(pop.admit(local, agent))
+        pop._admitted_at -= LOADS_S
+        calls.enter_context(pop.admit(local, agent))
 
 
 async def test_a_call_that_would_be_answered_late_is_refused(make) -> None:  # type: ignore[no-untyped-def]

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import socket
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -49,6 +50,8 @@ SOON_S = 1
 """Calls that end within this are not worth a word."""
 FEWEST_LATE = 8
 """Calls. With fewer something else makes the event loop late, and to refuse a caller would not help the others."""
+LOADS_S = 5.0
+"""Once a call has lasted so long, what it costs the event loop is seen."""
 AGENTS_EVERY_S = 1.0
 WARM_S = 120.0
 """An edited agent's prompt is read ahead within this, or not: its calls come behind others'."""
@@ -174,6 +177,8 @@ class Pop:
         self._operator_keys = operator_keys(config)
         self._calls: dict[str, int] = {}
         """Calls by tenant."""
+        self._admitted_at = -math.inf
+        """The monotonic second of the latest admission."""
         self._admission = Admission(config.pop.slots, config.pop.budget_ms, alone=not config.is_shared)
         self._down: dict[str, float] = {}
         """Engines that do not work, and the monotonic second at which that was seen."""
@@ -220,6 +225,7 @@ class Pop:
     @contextmanager
     def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> Iterator[_Seat]:
         self._check(tenant, leaving)
+        self._admitted_at = time.monotonic()
         self._calls[tenant.name] = self._calls.get(tenant.name, 0) + 1
         self._empty.clear()
         try:
@@ -254,15 +260,19 @@ class Pop:
             )
         if self._lags(all_calls):
             raise PopLate(
-                f"The event loop of this PoP is more than {self.config.pop.loop_lag_ms} ms late with {all_calls} calls "
-                "(pop.loop_lag_ms): its processor serves no more; try again later, or another PoP."
+                f"The event loop of this PoP is {self.watch.lag_now_ms():.0f} ms late with {all_calls} calls "
+                f"(pop.loop_lag_ms is {self.config.pop.loop_lag_ms}): its processor serves no more; try again later, "
+                "or another PoP."
             )
         if tenant.slots is not None and mine >= tenant.slots:
             raise TenantFull(f"All {tenant.slots} slots of tenant {tenant.name} are taken; end a call first.")
 
     def _lags(self, calls: int) -> bool:
-        """The event loop is late, and it is so many calls that make it late."""
-        return calls >= FEWEST_LATE and self.watch.lag_now_ms() > self.config.pop.loop_lag_ms
+        """The event loop is late, and it is so many calls that make it late. After a call has begun half as late is too
+        late: a crowd that comes at once would all be let in before the first of them is felt."""
+        begins = time.monotonic() - self._admitted_at < LOADS_S
+        most_ms = self.config.pop.loop_lag_ms / (2 if begins else 1)
+        return calls >= FEWEST_LATE and self.watch.lag_now_ms() > most_ms
 
     @property
     def calls(self) -> int:
