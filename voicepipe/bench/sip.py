@@ -29,6 +29,7 @@ CONFIG = """
 [pop]
 slots = 10000
 budget_ms = 60000
+loop_lag_ms = 60000
 [sip]
 silent_ms = 120000
 [engines]
