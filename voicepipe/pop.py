@@ -39,7 +39,7 @@ from voicepipe.observe.process import Watch
 from voicepipe.places import place_of
 from voicepipe.supervised import supervised
 from voicepipe.tasks import TaskGroup
-from voicepipe.tenants import Tenants, is_key
+from voicepipe.tenants import Tenants, is_key, may_scrape
 from voicepipe.tools import ToolRunner
 from voicepipe.turn.end_call import END_CALL_TOOL
 from voicepipe.turn.events import CallEvent, ReplyDone
@@ -218,9 +218,7 @@ class Pop:
         return self.tenant(key).name
 
     def may_scrape(self, key: str | None) -> bool:
-        if not key:
-            return not (self._tenants or self._operator_keys.metrics)
-        return any(known and is_key(known, key) for known in self._operator_keys)
+        return may_scrape(self._tenants, self._operator_keys, key)
 
     @contextmanager
     def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> Iterator[_Seat]:
@@ -260,19 +258,23 @@ class Pop:
             )
         if self._lags(all_calls):
             raise PopLate(
-                f"The event loop of this PoP is {self.watch.lag_now_ms():.0f} ms late with {all_calls} calls "
-                f"(pop.loop_lag_ms is {self.config.pop.loop_lag_ms}): its processor serves no more; try again later, "
-                "or another PoP."
+                f"The event loop of this PoP is {self.watch.lag_now_ms():.0f} ms late with {all_calls} calls; "
+                f"{self._allowed_lag_ms:g} ms are allowed now (pop.loop_lag_ms). Its processor serves no more: try "
+                "again later, or another PoP."
             )
         if tenant.slots is not None and mine >= tenant.slots:
             raise TenantFull(f"All {tenant.slots} slots of tenant {tenant.name} are taken; end a call first.")
 
     def _lags(self, calls: int) -> bool:
-        """The event loop is late, and it is so many calls that make it late. After a call has begun half as late is too
-        late: a crowd that comes at once would all be let in before the first of them is felt."""
+        """The event loop is late, and it is so many calls that make it late."""
+        return calls >= FEWEST_LATE and self.watch.lag_now_ms() > self._allowed_lag_ms
+
+    @property
+    def _allowed_lag_ms(self) -> float:
+        """Half as much after a call has begun: a crowd that comes at once would all be let in before the first of them
+        is felt."""
         begins = time.monotonic() - self._admitted_at < LOADS_S
-        most_ms = self.config.pop.loop_lag_ms / (2 if begins else 1)
-        return calls >= FEWEST_LATE and self.watch.lag_now_ms() > most_ms
+        return self.config.pop.loop_lag_ms / (2 if begins else 1)
 
     @property
     def calls(self) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from voicepipe.call_api import Tenant
 from voicepipe.config import TenantConfig
+from voicepipe.config.credentials import OperatorKeys
 from voicepipe.errors import Unauthorized
 
 
@@ -42,3 +43,10 @@ class Tenants:
 def is_key(known: str, key: str) -> bool:
     """In a time that tells nothing of how much of it is right."""
     return hmac.compare_digest(known.encode(), key.encode())
+
+
+def may_scrape(tenants: Tenants, keys: OperatorKeys, key: str | None) -> bool:
+    """The holder of this key may read the metrics of a server. None: programs of its machine may, without one."""
+    if not key:
+        return not (tenants or keys.metrics)
+    return any(known and is_key(known, key) for known in keys)

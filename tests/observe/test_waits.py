@@ -10,6 +10,7 @@ from voicepipe.observe.waits import Waits, waits
 from voicepipe.turn.events import ReplyDone
 from voicepipe.turn.timing import Hop, TurnRecord, TurnSummary
 
+NOTHING = dict.fromkeys(Waits.__struct_fields__, 0.0)
 HOPS: tuple[Hop, ...] = ("settle", "words", "prepare", "token", "phrase", "speech", "commit")
 
 
@@ -20,36 +21,36 @@ def record(**at_ms: float) -> TurnSummary:
     return made.summary()
 
 
-def test_what_was_ready_before_the_turn_was_confirmed_cost_no_wait() -> None:
-    turn = record(settle=60, words=70, prepare=70, phrase=100, speech=120, commit=140, audible=142)
-    assert waits(turn) == Waits(endpointing=140, asr=0, tools=0, llm=0, tts=0, playout=2)
+READY = {"settle": 60, "words": 70, "prepare": 70, "phrase": 100, "speech": 120, "commit": 140, "audible": 142}
+"""A reply that was there before the turn was confirmed."""
 
 
-def test_a_slow_recogniser_is_waited_for_past_the_silence() -> None:
-    turn = record(settle=60, words=400, prepare=400, phrase=405, speech=410, commit=400, audible=411)
-    assert waits(turn) == Waits(endpointing=60, asr=340, tools=0, llm=5, tts=5, playout=1)
-
-
-def test_a_slow_model_and_a_slow_voice_are_waited_for_after_commit() -> None:
-    turn = record(settle=60, words=70, prepare=70, phrase=500, speech=800, commit=140, audible=803)
-    assert waits(turn) == Waits(endpointing=140, asr=0, tools=0, llm=360, tts=300, playout=3)
+@pytest.mark.parametrize(
+    ("happened", "waited"),
+    [
+        ({}, {"endpointing": 140, "playout": 2}),
+        (  # a slow recogniser, past the silence
+            {"words": 400, "prepare": 400, "phrase": 405, "speech": 410, "commit": 400, "audible": 411},
+            {"endpointing": 60, "asr": 340, "llm": 5, "tts": 5, "playout": 1},
+        ),
+        (  # words that came just before the silence was over
+            {"words": 845, "prepare": 845, "phrase": 846, "speech": 848, "commit": 850, "audible": 851},
+            {"endpointing": 850, "playout": 1},
+        ),
+        (  # a slow model and a slow voice
+            {"phrase": 500, "speech": 800, "audible": 803},
+            {"endpointing": 140, "llm": 360, "tts": 300, "playout": 3},
+        ),
+        ({"audible": 900}, {"endpointing": 140, "playout": 760}),  # behind an acknowledgement
+    ],
+)
+def test_each_wait_has_its_stage(happened: dict[str, float], waited: dict[str, float]) -> None:
+    assert waits(record(**(READY | happened))) == Waits(**(NOTHING | waited))
 
 
 def test_a_tool_and_the_model_around_it_are_waited_for_as_tools() -> None:
-    turn = replace(
-        record(settle=60, words=70, prepare=70, phrase=2000, speech=2020, commit=140, audible=2021), tool=True
-    )
-    assert waits(turn) == Waits(endpointing=140, asr=0, tools=1860, llm=0, tts=20, playout=1)
-
-
-def test_words_that_came_just_before_the_silence_was_over_cost_nothing() -> None:
-    turn = record(settle=60, words=845, prepare=845, phrase=846, speech=848, commit=850, audible=851)
-    assert waits(turn) == Waits(endpointing=850, asr=0, tools=0, llm=0, tts=0, playout=1)
-
-
-def test_what_waits_behind_an_acknowledgement_is_waited_for_as_playout() -> None:
-    turn = record(settle=60, words=70, prepare=70, phrase=100, speech=120, commit=140, audible=900)
-    assert waits(turn) == Waits(endpointing=140, asr=0, tools=0, llm=0, tts=0, playout=760)
+    turn = replace(record(**(READY | {"phrase": 2000, "speech": 2020, "audible": 2021})), tool=True)
+    assert waits(turn) == Waits(**(NOTHING | {"endpointing": 140, "tools": 1860, "tts": 20, "playout": 1}))
 
 
 def test_what_was_not_timed_is_not_told_apart() -> None:

@@ -4,6 +4,7 @@ through for those who cannot."""
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,7 +37,7 @@ from voicepipe.ingress.local import LocalOnly
 from voicepipe.ingress.metrics_http import METRICS
 from voicepipe.observe.fleet_metrics import FleetMetrics
 from voicepipe.places import Place, distance_km
-from voicepipe.tenants import Tenants, is_key
+from voicepipe.tenants import Tenants, may_scrape
 
 REGIONS_AGE_S = 30
 """So long a client may keep the list of regions."""
@@ -129,11 +130,6 @@ def app(
     metrics = FleetMetrics(config.directory.id)
     directory.followers.append(metrics)
 
-    def may_scrape(key: str | None) -> bool:
-        if not key:
-            return not (tenants or operator.metrics)
-        return any(known and is_key(known, key) for known in operator)
-
     def read(accept: str) -> Callable[[], tuple[bytes, str]]:
         return metrics.read(accept, directory.heard(), leaving.calls, directory.is_cut_off)
 
@@ -152,7 +148,7 @@ def app(
         *SecretsApi(doors, references, passing).routes(),
         *passing.routes(),
         *OperatorApi(directory, tenants, operator.operator).routes(),
-        metrics_http.route(may_scrape, read),
+        metrics_http.route(partial(may_scrape, tenants, operator), read),
         *beside,
         Mount("/v1", nowhere),
         Route("/map", pages.page(WEB / "map.html")),

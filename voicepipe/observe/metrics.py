@@ -1,23 +1,23 @@
 """The figures of one PoP for Prometheus, by its conventions for names and units. The call path knows nothing of it: it
 hangs on the record of each turn and on the end of each call.
 
-Counters and histograms grow as turns and calls end. What is true at the moment is read when somebody asks.
+Counters and histograms grow as turns and calls end. What is true at the moment (`present.py`) is read when somebody
+asks.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from typing import get_args
 
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from voicepipe import __version__
 from voicepipe.call_api import DoorKind, Refusal
 from voicepipe.config import PopConfig
 from voicepipe.errors import Reason
-from voicepipe.health import Health, Status
+from voicepipe.health import Health
 from voicepipe.line_quality import Network
 from voicepipe.observe.mos import mos
+from voicepipe.observe.present import HERE, present
 from voicepipe.observe.scrapes import ReadNow, written
 from voicepipe.observe.turns import FullTurn
 from voicepipe.observe.waits import Waits, waits
@@ -33,8 +33,6 @@ ENDS = (
     "caller", "agent", "no_input", "transferred", "max_length", "idle", "shutdown", "error", "closed", "not_begun",
 )  # fmt: skip
 """How calls end: `CallEnded.reason`, and those of doors."""
-HERE = ("pop", "region")
-"""Labels of every figure, so that one look says which region is late."""
 
 
 class Metrics:
@@ -154,7 +152,7 @@ class Metrics:
 
     def read(self, accept: str) -> Callable[[], tuple[bytes, str]]:
         """As `call_api.MetricsApi.read`."""
-        self._now.metrics = list(_now(self._here, self._pop, self._health()))
+        self._now.metrics = list(present(self._here, self._pop, self._health()))
         return written(self._registry, accept)
 
 
@@ -165,43 +163,3 @@ def _stages(record: TurnSummary) -> dict[str, float]:
         first_token = record.at_token - record.at_prepare
     took = {"asr": record.asr, "first_token": first_token, "llm": record.llm, "tts": record.tts}
     return {stage: ms for stage, ms in took.items() if ms is not None}
-
-
-def _now(here: tuple[str, str], pop: PopConfig, health: Health) -> Iterator[Metric]:
-    """What is true of the PoP as a whole."""
-
-    def gauge(name: str, told: str, values: Mapping[str, float] | float, label: str = "") -> Metric:
-        if not isinstance(values, Mapping):
-            family = GaugeMetricFamily(name, told, labels=HERE)
-            family.add_metric(here, values)
-            return family
-        family = GaugeMetricFamily(name, told, labels=(*HERE, label))
-        for value, number in values.items():
-            family.add_metric((*here, value), number)
-        return family
-
-    yield gauge("voicepipe_build_info", "Always 1.", {__version__: 1}, "version")
-    status = {each: float(each == health.status) for each in get_args(Status)}
-    yield gauge("voicepipe_status", "1 for what /readyz says, 0 for the others.", status, "status")
-    down = dict.fromkeys(("vad", "asr", "llm", "tts"), 0.0) | health.down
-    yield gauge("voicepipe_engine_down_seconds", "For how long an engine has not worked.", down, "engine")
-    yield gauge("voicepipe_slots", "Calls that the PoP may have at a time (pop.slots).", pop.slots)
-    yield gauge("voicepipe_slots_used", "Calls that hold one.", health.calls)
-    yield gauge("voicepipe_budget_seconds", "The promised turn latency (pop.budget_ms).", pop.budget_ms / 1000)
-    yield gauge(
-        "voicepipe_predicted_latency_seconds", "95th percentile that one more call would bring.",
-        health.predicted_ms / 1000,
-    )  # fmt: skip
-    yield gauge(
-        "voicepipe_event_loop_lag_seconds", "99th percentile of the last half minute.", health.loop_lag_p99_ms / 1000
-    )
-    yield gauge("voicepipe_decoders_lent", "Decoders of recognisers, lent to utterances.", health.decoders)
-    yield gauge(
-        "process_resident_memory_bytes",
-        "Memory of this process, without its children's.",
-        health.rss_kb * 1024,
-    )
-    yield gauge("process_open_fds", "File descriptors.", health.fds)
-    cpu = CounterMetricFamily("process_cpu_seconds", "Processor time.", labels=HERE)
-    cpu.add_metric(here, health.cpu_s)
-    yield cpu
