@@ -134,14 +134,14 @@ class _Seat:
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         pop = self.pop
         call_id = call_ids.new(pop.config.pop.id)
-        self.watched.answered(call_id, line, time.time(), settings.origin.caller)
+        self.watched.answered(call_id, line, time.time(), settings.origin)
         observers = partial(pop.note, self.owner, call_id), self._listed, observer
         begin_tool = partial(pop.tools.begin, tenant=self.watched.tenant)
         return Control(Call(call_id, line, settings, pop.engines, pop.config, begin_tool, _each(observers),
                             time.monotonic))  # fmt: skip
 
     def ended(self, reason: str) -> None:
-        self.watched.ended(reason)
+        self.watched.ended(reason, time.time())
 
     def _listed(self, event: CallEvent) -> None:
         self.watched.note(event, time.time())

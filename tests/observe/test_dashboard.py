@@ -39,7 +39,8 @@ def dashboard(clock: Clock) -> Dashboard:
 def say(call: LiveCall, number: int, at: float, **record: Any) -> None:
     """One turn, answered."""
     call.note(ItemAdded(Item(f"item_{number}", text="hello"), None, spoken=True), at)
-    call.note(ReplyStarted(f"resp_{number}", f"turn_{call.id}_{number}"), at)
+    assert call.facts
+    call.note(ReplyStarted(f"resp_{number}", f"turn_{call.facts.id}_{number}"), at)
     call.note(ReplyDone(f"resp_{number}", "completed", record=TurnSummary(**record)), at)
 
 

@@ -16,6 +16,7 @@ from voicepipe.config import PopConfig
 from voicepipe.errors import Reason
 from voicepipe.health import Health
 from voicepipe.line_quality import Network
+from voicepipe.observe.calls import CallFacts, CallFollower
 from voicepipe.observe.mos import mos
 from voicepipe.observe.present import HERE, present
 from voicepipe.observe.scrapes import ReadNow, written
@@ -35,8 +36,8 @@ ENDS = (
 """How calls end: `CallEnded.reason`, and those of doors."""
 
 
-class Metrics:
-    """One PoP's. Implements `calls.CallFollower` and `call_api.MetricsApi`. `health` is `Pop.health`."""
+class Metrics(CallFollower):
+    """One PoP's. Implements `call_api.MetricsApi`. `health` is `Pop.health`."""
 
     def __init__(self, pop: PopConfig, health: Callable[[], Health]) -> None:
         self._here = (pop.id, pop.region)
@@ -105,14 +106,14 @@ class Metrics:
 
     # Told as it happens.
 
-    def began(self, kind: str) -> None:
-        self._in_progress.labels(*self._here, kind).inc()
+    def began(self, call: CallFacts) -> None:
+        self._in_progress.labels(*self._here, call.line).inc()
 
-    def left(self, kind: str) -> None:
-        self._in_progress.labels(*self._here, kind).dec()
+    def left(self, call: CallFacts) -> None:
+        self._in_progress.labels(*self._here, call.line).dec()
 
-    def turn(self, kind: str, full: FullTurn) -> None:
-        turn, record = full.turn, full.record
+    def turn(self, call: CallFacts, full: FullTurn) -> None:
+        kind, turn, record = call.line, full.turn, full.record
         self._turns.labels(*self._here, kind).inc()
         for happened, counter in ((turn.late, self._late), (turn.missed, self._missed), (turn.cut_in, self._cut_ins)):
             if happened:
@@ -130,13 +131,14 @@ class Metrics:
             self._discarded.labels(*self._here).inc(record.discarded)
             self._lost.labels(*self._here).inc((record.discarded_ms or 0.0) / 1000)
 
-    def barged_in(self, kind: str) -> None:
-        self._barge_ins.labels(*self._here, kind).inc()
+    def barged_in(self, call: CallFacts) -> None:
+        self._barge_ins.labels(*self._here, call.line).inc()
 
-    def cut_in(self, kind: str) -> None:
-        self._cut_ins.labels(*self._here, kind).inc()
+    def cut_in(self, call: CallFacts) -> None:
+        self._cut_ins.labels(*self._here, call.line).inc()
 
-    def ended(self, kind: str, reason: str, network: Network) -> None:
+    def ended(self, call: CallFacts, reason: str, network: Network, now: float) -> None:
+        kind = call.line
         self._calls.labels(*self._here, kind, reason).inc()
         if network.loss_percent is not None:
             self._loss.labels(*self._here, kind).observe(network.loss_percent / 100)
