@@ -224,6 +224,34 @@ class MetricsApi(Protocol):
         and says its content type: some milliseconds of Python, so not for the event loop."""
 
 
+class RecordQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which calls are asked for, the newest first."""
+
+    tenant: str | None = None
+    """None: everyone's."""
+    limit: int = 100
+    before: str = ""
+    """The id of the call after which the list goes on."""
+    since: float | None = None
+    """Calls that began at this Unix second or later, ..."""
+    until: float | None = None
+    """... and before this one."""
+    agent: str = ""
+    caller: str = ""
+    """A calling number, or the end of one."""
+    reason: str = ""
+
+
+class RecordsApi(Protocol):
+    """What is kept of a PoP's calls."""
+
+    async def listed(self, query: RecordQuery) -> Sequence[msgspec.Struct]:
+        """The newest first, ready to be encoded."""
+
+    async def found(self, call_id: str, tenant: str | None) -> msgspec.Struct | None:
+        """One call in full, ready to be encoded; None: there is none, it is not kept any more, or not `tenant`'s."""
+
+
 class PopApi(KeyHolders, Protocol):
     """One PoP, seen from its ingresses."""
 
@@ -242,6 +270,10 @@ class PopApi(KeyHolders, Protocol):
     @property
     def metrics(self) -> MetricsApi:
         """What Prometheus scrapes."""
+
+    @property
+    def records(self) -> RecordsApi | None:
+        """None: none are kept."""
 
     def agent(self, name: str | None) -> Agent:
         """The agent of this name, None: the default. Raises ConfigError, which names the agents there are."""

@@ -14,7 +14,7 @@ import msgspec
 
 from voicepipe import call_ids, descriptors, memory
 from voicepipe.admission import Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
-from voicepipe.agent import Agent, CallSettings
+from voicepipe.agent import Agent, CallSettings, Hooks
 from voicepipe.call.call import Call
 from voicepipe.call.control import Control
 from voicepipe.call.first_words import get_to_know
@@ -37,6 +37,7 @@ from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import Watch
 from voicepipe.places import place_of
+from voicepipe.records.records import Records, kept
 from voicepipe.supervised import supervised
 from voicepipe.tasks import TaskGroup
 from voicepipe.tenants import Tenants, is_key, may_scrape
@@ -75,8 +76,12 @@ async def member(
 
     descriptors.raise_limit()
     agents = await asyncio.to_thread(open_agents, config)
-    async with warmed(shared, agents) if shared else engines_for(config, agents) as engines, ToolRunner() as tools:
-        pop = Pop(config, agents, engines, tools)
+    async with (
+        kept(config, partial(hooks_of, config, agents)) as records,
+        warmed(shared, agents) if shared else engines_for(config, agents) as engines,
+        ToolRunner() as tools,
+    ):
+        pop = Pop(config, agents, engines, tools, records)
         pop.tell_what_agents_lack()
         if bus:
             pop.tokens = Membership(bus, config, pop.condition)
@@ -89,6 +94,9 @@ async def member(
                 supervised("timing the recogniser", pop.time_recogniser),
             )
             jobs = [group.create_task(job) for job in (*beside, serve(pop, listener))]
+            if records:
+                jobs.append(group.create_task(supervised("forgetting old records", records.tidy)))
+                jobs.append(group.create_task(supervised("telling of calls that ended", records.deliveries.run)))
             if pop.tokens:
                 jobs.append(group.create_task(supervised("reporting to directories", pop.tokens.run)))
                 jobs.append(group.create_task(supervised("hearing directories", pop.tokens.listen)))
@@ -97,6 +105,8 @@ async def member(
                 yield pop
             finally:
                 await pop.drain()
+                if records:
+                    await records.deliveries.last()
                 for job in jobs:
                     job.cancel()
 
@@ -116,6 +126,14 @@ async def warmed(shared: Engines, agents: AgentStore) -> AsyncIterator[Engines]:
     for agent in agents:
         await shared.llm.warm(beginning(agent))
     yield shared
+
+
+def hooks_of(config: Config, agents: AgentStore, agent_name: str, tenant_name: str) -> Hooks:
+    """Who is told of this tenant's calls with this agent: whom the agent names, else whom the tenant names."""
+    agent = agents.get(agent_name)
+    if agent and agent.hooks.after_call:
+        return agent.hooks
+    return next((tenant.hooks for tenant in config.tenants if tenant.name == tenant_name), Hooks())
 
 
 def beginning(agent: Agent) -> Prompt:
@@ -160,12 +178,16 @@ def _each(observers: Sequence[Observer]) -> Observer:
 class Pop:
     """Implements `call_api.PopApi`."""
 
-    def __init__(self, config: Config, agents: AgentStore, engines: Engines, tools: ToolRunner) -> None:
+    def __init__(
+        self, config: Config, agents: AgentStore, engines: Engines, tools: ToolRunner, records: Records | None = None
+    ) -> None:
         self.config = config
         self.tools = tools
         self.watch = Watch()
         self.metrics = Metrics(config.pop, self.health)
-        self.dashboard = Dashboard(config.pop, self.health, followers=(self.metrics,))
+        self.records = records
+        followers = (self.metrics, records) if records else (self.metrics,)
+        self.dashboard = Dashboard(config.pop, self.health, followers=followers)
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""
         self.tokens: Membership | None = None
