@@ -50,7 +50,7 @@ async def test_a_job_that_fails_does_not_take_others_along(
     writes: Writer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     hold = threading.Event()
-    writes.put(lambda its: hold.wait() and None)
+    writes.put(lambda its: None if hold.wait() else None)
     writes.put(lambda its: its.began(call(1)))
     writes.put(lambda its: its.began(None))  # type: ignore[arg-type]
     writes.put(lambda its: its.began(call(2)))
@@ -85,7 +85,7 @@ async def test_beyond_what_may_wait_records_are_lost_and_counted(
 ) -> None:
     monkeypatch.setattr(writer, "MOST", 3)
     hold = threading.Event()
-    writes.put(lambda its: hold.wait() and None)
+    writes.put(lambda its: None if hold.wait() else None)
     await until(lambda: writes.waiting == 1)  # which is being done
     for number in range(5):
         writes.put(lambda its, number=number: its.began(call(number)))  # type: ignore[misc]
