@@ -147,13 +147,13 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     plan.add_argument("--tts", choices=("kokoro", "coqui"), default="kokoro", help="default kokoro")
     plan.add_argument(
-        "--price", type=float, metavar="N", help="of the host an hour, in your currency: what a minute of call costs"
+        "--price", type=float, metavar="N", help="price of the host an hour: what a minute of call costs there"
     )
     plan.add_argument(
         "--hosted",
         type=float,
         metavar="N",
-        help="price of a minute at a hosted API: from how many calls on your host is cheaper",
+        help="price of a minute of call at a hosted API: when the host is cheaper than that",
     )
     plan.add_argument("--json", action="store_true", help="for other programs, in bytes and milliseconds")
     plan.set_defaults(run=_plan)
