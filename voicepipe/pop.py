@@ -348,7 +348,7 @@ class Pop:
             agents={agent.name: agent.language for agent in self._agents},
             model=self.config.engines.llm,
             weight=fleet.weight,
-            price=fleet.price,
+            price_per_hour=pop.price_per_hour,
         )
 
     def _look(self) -> dict[str, float]:

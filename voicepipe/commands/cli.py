@@ -146,6 +146,15 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
         help="size of Whisper (default large-v3-turbo)",
     )  # fmt: skip
     plan.add_argument("--tts", choices=("kokoro", "coqui"), default="kokoro", help="default kokoro")
+    plan.add_argument(
+        "--price", type=float, metavar="N", help="price of the host an hour: what a minute of call costs there"
+    )
+    plan.add_argument(
+        "--hosted",
+        type=float,
+        metavar="N",
+        help="price of a minute of call at a hosted API: when the host is cheaper than that",
+    )
     plan.add_argument("--json", action="store_true", help="for other programs, in bytes and milliseconds")
     plan.set_defaults(run=_plan)
 
@@ -331,11 +340,12 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _plan(args: argparse.Namespace) -> int:
-    from voicepipe.commands import plan
+    from voicepipe.commands import plan, plan_cost
 
     return plan.run(
         args.model, args.gpus, args.calls,
-        interconnect=args.interconnect, asr=args.asr, tts=args.tts, as_json=args.json,
+        interconnect=args.interconnect, asr=args.asr, tts=args.tts,
+        prices=plan_cost.given(args.price, args.hosted), as_json=args.json,
     )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ from voicepipe.config.phone_config import RouteConfig, SipConfig, TelephonyConfi
 from voicepipe.config.records_config import RecordsConfig
 from voicepipe.config.webrtc_config import WebRtcConfig
 from voicepipe.errors import ConfigError
-from voicepipe.ranges import Ms, Name, Port, Section, Variable, check_host
+from voicepipe.ranges import Ms, Name, Port, Price, Section, Variable, check_host
 from voicepipe.turn.endpoint import EndpointConfig
 from voicepipe.turn.known import TurnConfig
 from voicepipe.turn.vad import VadConfig
@@ -78,6 +78,9 @@ class PopConfig(Section, frozen=True):
     drain_ms: Annotated[int, Meta(ge=0, le=86_400_000)] = 3_660_000
     """How long live calls may go on once the PoP takes no new ones: it is being stopped, or drained. The default is a
     minute more than the longest call (`limits.call_ms`), so that a rolling upgrade cuts none."""
+    price_per_hour: Price = 0.0
+    """Of the host, in the operator's currency, the same for all PoPs of a fleet; of its part where several PoPs share a
+    host. Calls cost by it (`sizing/price.py`); it changes no choice. 0: nobody knows."""
 
 
 class HttpConfig(Section, frozen=True):
