@@ -93,7 +93,10 @@ def test_lists_are_the_newest_first_and_go_on_where_one_ended(its: Store, db: sq
         kept(its, call(number))
     first = store.listed(db, RecordQuery(limit=2))
     assert [row.id for row in first] == [call(4).id, call(3).id]
-    assert [row.id for row in store.listed(db, RecordQuery(limit=2, before=first[-1].id))] == [call(2).id, call(1).id]
+    assert [row.id for row in store.listed(db, RecordQuery(limit=2, before=(first[-1].began, first[-1].id)))] == [
+        call(2).id,
+        call(1).id,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from voicepipe.call_api import ListedCall
 from voicepipe.line_quality import Network
 from voicepipe.observe.calls import CallFacts
 from voicepipe.observe.figures import percentile
 from voicepipe.observe.turns import FullTurn
+from voicepipe.sizing.price import call_cost
 
 CUT = "cut"
 """Why a call ended whose PoP ended first: killed, or its host was."""
@@ -18,12 +20,18 @@ class Host(msgspec.Struct, frozen=True):
 
     pop: str
     region: str
+    slots: int = 1
+    price_per_hour: float = 0.0
+    """0: nobody knows."""
+
+    def cost(self, seconds: float) -> float | None:
+        """Of a call that lasted so long; None: no price is known."""
+        return call_cost(self.price_per_hour, self.slots, seconds) if self.price_per_hour else None
 
 
-class CallSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class CallSummary(ListedCall, frozen=True, kw_only=True):
     """A call as it is listed. Times are Unix seconds."""
 
-    id: str
     pop: str
     region: str
     tenant: str
@@ -34,8 +42,6 @@ class CallSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """The calling number of a phone call."""
     called: str = ""
     """What was dialled."""
-    began: float
-    """When it was answered."""
     ended: float | None = None
     """None: it goes on. Of a call that was cut: when the last thing of it was written."""
     reason: str = ""
@@ -49,10 +55,13 @@ class CallSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     p95_ms: float | None = None
     input_tokens: int = 0
     output_tokens: int = 0
+    cost: float | None = None
+    """Its share of the host's price while it lasted, in the operator's currency (`sizing/price.py`); None: it goes on,
+    or no price is known."""
     network: Network | None = None
 
 
-class CallRecord(CallSummary, frozen=True, kw_only=True, omit_defaults=True):
+class CallRecord(CallSummary, frozen=True, kw_only=True):
     """One call in full."""
 
     said: tuple[msgspec.Raw, ...]
@@ -77,5 +86,6 @@ def summary(
         p95_ms=percentile(latencies, 95),
         input_tokens=sum(full.input_tokens for full in said),
         output_tokens=sum(full.output_tokens for full in said),
+        cost=None if ended is None else host.cost(ended - call.since),
         network=network,
     )  # fmt: skip

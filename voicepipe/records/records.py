@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from voicepipe.agent import Hooks
-from voicepipe.call_api import RecordQuery
+from voicepipe.call_api import CostQuery, RecordQuery
 from voicepipe.config import Config
 from voicepipe.errors import ConfigError
 from voicepipe.line_quality import Network
 from voicepipe.observe.calls import CallFacts, CallFollower
 from voicepipe.observe.turns import FullTurn
 from voicepipe.records import store
+from voicepipe.records.costs import Costs, costs
 from voicepipe.records.deliveries import Deliveries
 from voicepipe.records.lines import Lines
 from voicepipe.records.record import CallRecord, CallSummary, Host
@@ -34,11 +35,13 @@ class Records(CallFollower):
     """Implements `call_api.RecordsApi`."""
 
     def __init__(
-        self, path: Path, writer: Writer, lines: Lines, keep_s: float, hooks: HooksOf, loop: asyncio.AbstractEventLoop
-    ) -> None:
+        self, path: Path, host: Host, writer: Writer, lines: Lines, keep_s: float, hooks: HooksOf,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:  # fmt: skip
         self.writer = writer
         self.deliveries = Deliveries(path, writer, loop)
         self._path = path
+        self._host = host
         self._lines = lines
         self._keep_s = keep_s
         self._hooks = hooks
@@ -89,6 +92,10 @@ class Records(CallFollower):
         """As `store.found`."""
         return await asyncio.to_thread(self._read, lambda db: store.found(db, call_id, tenant))
 
+    async def costs(self, query: CostQuery) -> Costs:
+        """As `costs.costs`."""
+        return await asyncio.to_thread(self._read, lambda db: costs(db, query, self._host, time.time()))
+
     def _read(self, question: Callable[[sqlite3.Connection], T]) -> T:
         with store.reading(self._path) as db:
             return question(db)
@@ -110,12 +117,12 @@ async def kept(config: Config, hooks: HooksOf) -> AsyncIterator[Records | None]:
 
 def _open(config: Config, hooks: HooksOf, loop: asyncio.AbstractEventLoop, stack: ExitStack) -> Records:
     folder, pop = Path(config.records.folder), config.pop
-    path = folder / f"{pop.id}.db"
+    path, host = folder / f"{pop.id}.db", Host(pop.id, pop.region, pop.slots, pop.price_per_hour)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = stack.enter_context((folder / f"{pop.id}.lock").open("w"))
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        its = Store(path, Host(pop.id, pop.region))
+        its = Store(path, host)
     except BlockingIOError:
         raise ConfigError(
             f"records.folder: another PoP {pop.id} keeps its records in {folder}; give this one an id of its own "
@@ -123,6 +130,7 @@ def _open(config: Config, hooks: HooksOf, loop: asyncio.AbstractEventLoop, stack
         ) from None
     except (OSError, sqlite3.Error) as error:
         raise ConfigError(f"records.folder: records cannot be kept in {folder}: {error}") from None
-    records = Records(path, Writer(its), Lines(config.records.lines), config.records.keep_days * 86_400.0, hooks, loop)
+    keep_s = config.records.keep_days * 86_400.0
+    records = Records(path, host, Writer(its), Lines(config.records.lines), keep_s, hooks, loop)
     records.writer.put(records.mark_cut)
     return records

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import asdict, astuple
@@ -24,7 +24,8 @@ VERSION = 1
 TABLES = """
 CREATE TABLE calls (
     id TEXT PRIMARY KEY, tenant TEXT NOT NULL, agent TEXT NOT NULL, caller TEXT NOT NULL, began REAL NOT NULL,
-    ended REAL, reason TEXT NOT NULL, facts BLOB NOT NULL, summary BLOB NOT NULL
+    ended REAL, reason TEXT NOT NULL, output_tokens INTEGER NOT NULL, cost REAL, facts BLOB NOT NULL,
+    summary BLOB NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX calls_by_time ON calls (began, id);
 CREATE INDEX calls_of_tenant ON calls (tenant, began, id);
@@ -145,9 +146,9 @@ class Store:
         return _record(self._db, ends)
 
     def _put(self, call: CallFacts, its: CallSummary) -> None:
-        row = (call.id, call.tenant, call.agent, call.caller, call.since, its.ended, its.reason)
-        self._db.execute("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                         (*row, _encode(call), _encode(its)))  # fmt: skip
+        row = (call.id, call.tenant, call.agent, call.caller, call.since, its.ended, its.reason, its.output_tokens,
+               its.cost, _encode(call), _encode(its))  # fmt: skip
+        self._db.execute("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def _said(self, call_id: str) -> list[FullTurn]:
         rows = self._db.execute("SELECT full FROM said WHERE call = ? ORDER BY number", (call_id,))
@@ -163,9 +164,11 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 def listed(db: sqlite3.Connection, query: RecordQuery) -> list[CallSummary]:
     """The newest first, at most `query.limit`."""
+    began, before_id = query.before or (None, None)
     conditions = (
         ("tenant = ?", query.tenant),
-        ("(began, id) < (SELECT began, id FROM calls WHERE id = ?)", query.before or None),
+        ("began <= ?", began),
+        ("(began < ? OR id < ?)", None if began is None else (began, before_id)),
         ("began >= ?", query.since),
         ("began < ?", query.until),
         ("agent = ?", query.agent or None),
@@ -174,7 +177,7 @@ def listed(db: sqlite3.Connection, query: RecordQuery) -> list[CallSummary]:
     )
     asked = [(condition, value) for condition, value in conditions if value is not None]
     where = f"WHERE {' AND '.join(condition for condition, _ in asked)}" if asked else ""
-    values: list[Any] = [value for _, value in asked]
+    values = [each for _, value in asked for each in (value if isinstance(value, tuple) else (value,))]
     rows = db.execute(f"SELECT summary FROM calls {where} ORDER BY began DESC, id DESC LIMIT ?", (*values, query.limit))
     return [_summary.decode(its) for (its,) in rows]
 
