@@ -37,6 +37,7 @@ from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import Watch
 from voicepipe.places import place_of
+from voicepipe.records import signing
 from voicepipe.records.records import Records, kept
 from voicepipe.supervised import supervised
 from voicepipe.tasks import TaskGroup
@@ -418,8 +419,15 @@ class Pop:
         """Log it: a language model, a voice."""
         voices = self.voices()
         for agent in self._agents:
-            for lacks in filter(None, (self.lacks(agent), no_voice(agent, voices))):
+            for lacks in filter(None, (self.lacks(agent), no_voice(agent, voices), self._lacks_hook(agent))):
                 log.warning("%s", lacks)
+
+    def _lacks_hook(self, agent: Agent) -> str:
+        """What keeps the receiver that the agent names from being told of its calls."""
+        if agent.hooks.after_call and not self.records:
+            return f"Agent {agent.name} names a hooks.after_call, and nothing is sent: set records.folder."
+        lacks = signing.lacks(agent.hooks)
+        return f"Agent {agent.name}: {lacks}." if lacks else ""
 
     async def _warm(self, *agents: Agent) -> None:
         for agent in agents:

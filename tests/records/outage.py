@@ -1,5 +1,5 @@
-"""`python -m tests.records.outage`: a receiver of records is down for ten minutes, and the PoP is killed and started again
-meanwhile. Every record must arrive."""
+"""`python -m tests.records.outage`: a receiver of records is down for ten minutes, and the PoP is killed and started
+again meanwhile. Every record must arrive."""
 
 import argparse
 import asyncio
@@ -95,8 +95,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         calls, receiver, took_s = run(minutes, Path(folder))
     told = {event["data"]["id"] for event in receiver.told}
-    print(f"{len(calls)} calls in {minutes:g} minutes of outage, the PoP killed in between; {len(calls & told)} arrived, "
-          f"the last one {took_s:.0f} s after the receiver was back; {len(receiver.told) - len(told)} twice")  # fmt: skip
+    print(f"{len(calls)} calls in {minutes:g} minutes of outage, the PoP killed in between; "
+          f"{len(calls & told)} arrived, the last one {took_s:.0f} s after the receiver was back; "
+          f"{len(receiver.told) - len(told)} twice")  # fmt: skip
     return 0 if told >= calls else 1
 
 

@@ -15,6 +15,7 @@ import websockets
 from tests.ports import free_port
 from tests.records.receiver import SECRET, receiving
 from tests.waiting import until
+from voicepipe import config as configuration
 from voicepipe.config import Config
 from voicepipe.errors import ConfigError
 from voicepipe.ingress import http  # noqa: F401 - a PoP imports it when it starts, which reads files
@@ -266,3 +267,52 @@ async def test_what_was_in_progress_when_a_pop_was_killed_is_marked_at_its_next_
     async with running(config) as pop:
         (row,) = await over(pop)
         assert row["reason"] == "cut"
+
+
+async def test_a_secret_that_cannot_sign_is_told_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("HOOK", "guess-me")
+    hook = {"after_call": "https://example.com/", "secret_env": "HOOK"}
+    with pytest.raises(ConfigError, match=r'tenants\[0\].hooks.secret_env: .* HOOK cannot sign: it must be "whsec_"'):
+        tenants = [{"name": "acme", "key_env": "KEY_A", "hooks": hook}]
+        tables = msgspec.to_builtins(settings(tmp_path)) | {"tenants": tenants}
+        async with running(msgspec.convert(tables, Config)):
+            pass
+    async with running(settings(tmp_path, "https://example.com/")):
+        assert "Agent front-desk: hooks.secret_env: the environment variable HOOK cannot sign" in caplog.text
+    async with running(settings(tmp_path, "https://example.com/", records={"folder": ""})):
+        assert "Agent front-desk names a hooks.after_call, and nothing is sent: set records.folder" in caplog.text
+
+
+async def test_a_tenants_receiver_is_told_where_the_agent_names_none(tmp_path: Path) -> None:
+    with receiving() as receiver:
+        hook = {"after_call": receiver.url, "secret_env": "HOOK"}
+        tables = msgspec.to_builtins(settings(tmp_path))
+        tables["tenants"] = [
+            {"name": "acme", "key_env": "KEY_A", "hooks": hook},
+            {"name": "clinic", "key_env": "KEY_B"},
+        ]
+        async with running(msgspec.convert(tables, Config)) as pop:
+            for key in ("k-clinic", "k-acme"):
+                async with Caller(pop, key):
+                    pass
+            await until(lambda: receiver.told)
+        assert [event["data"]["tenant"] for event in receiver.told] == ["acme"]
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ({"records": {"lines": "-"}}, "records.lines: needs records of calls; say where they are kept"),
+        ({"tenants": [{"name": "a", "key_env": "K", "hooks": {"after_call": "https://a.example/", "secret_env": "H"}}]},
+         r"tenants\[0\].hooks: needs records of calls"),
+        ({"tenants": [{"name": "a", "key_env": "K", "hooks": {"after_call": "https://a.example/"}}]},
+         "after_call and secret_env go together"),
+        ({"tenants": [{"name": "a", "key_env": "K", "hooks": {"after_call": "a.example", "secret_env": "H"}}]},
+         "'a.example' is no address"),
+    ],
+)  # fmt: skip
+def test_what_needs_records_says_so(tables: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        configuration.check_together(configuration.parse(tables))

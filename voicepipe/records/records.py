@@ -17,7 +17,7 @@ from voicepipe.errors import ConfigError
 from voicepipe.line_quality import Network
 from voicepipe.observe.calls import CallFacts, CallFollower
 from voicepipe.observe.turns import FullTurn
-from voicepipe.records import store
+from voicepipe.records import signing, store
 from voicepipe.records.costs import Costs, costs
 from voicepipe.records.deliveries import Deliveries
 from voicepipe.records.lines import Lines
@@ -116,6 +116,9 @@ async def kept(config: Config, hooks: HooksOf) -> AsyncIterator[Records | None]:
 
 
 def _open(config: Config, hooks: HooksOf, loop: asyncio.AbstractEventLoop, stack: ExitStack) -> Records:
+    for index, tenant in enumerate(config.tenants):
+        if lacks := signing.lacks(tenant.hooks):
+            raise ConfigError(f"tenants[{index}].{lacks}")
     folder, pop = Path(config.records.folder), config.pop
     path, host = folder / f"{pop.id}.db", Host(pop.id, pop.region, pop.slots, pop.price_per_hour)
     try:

@@ -1,9 +1,12 @@
-"""Signed webhooks, by the convention of standardwebhooks.com, for which there are libraries in most languages. Pure."""
+"""Signed webhooks, by the convention of standardwebhooks.com, for which there are libraries in most languages."""
 
 import base64
 import binascii
 import hashlib
 import hmac
+
+from voicepipe.agent import Hooks
+from voicepipe.environment import variable
 
 PREFIX = "whsec_"
 
@@ -17,6 +20,16 @@ def secret(text: str) -> bytes:
     if not text.startswith(PREFIX) or len(key) < 24:
         raise ValueError('it must be "whsec_" and at least 24 random bytes in base64: whsec_$(openssl rand -base64 32)')
     return key
+
+
+def lacks(hooks: Hooks) -> str:
+    """What keeps us from signing for it, with what helps; empty: nothing, or nobody is to be told."""
+    try:
+        if hooks.after_call:
+            secret(variable(hooks.secret_env))
+    except ValueError as error:
+        return f"hooks.secret_env: the environment variable {hooks.secret_env} cannot sign: {error}"
+    return ""
 
 
 def headers(key: bytes, message_id: str, now: float, body: bytes) -> dict[str, str]:
