@@ -124,8 +124,12 @@ def _add_records(command: argparse.ArgumentParser) -> None:
     command.add_argument("call", nargs="?", metavar="ID", help="one call, with all that was said in it")
     command.add_argument("--url", metavar="URL", default="http://127.0.0.1:8080",
                          help="where the PoP answers, or a directory (default %(default)s)")  # fmt: skip
-    command.add_argument("--key-env", metavar="NAME", default="VOICEPIPE_KEY",
-                         help="environment variable with a tenant's key, or the operator's (default %(default)s)")  # fmt: skip
+    command.add_argument(
+        "--key-env",
+        metavar="NAME",
+        default="VOICEPIPE_KEY",
+        help="environment variable with a tenant's key or the operator's (default %(default)s)",
+    )
     command.add_argument("--since", metavar="TIME", default="", help="30m, 2h or 7d ago, or a date (2026-11-27)")
     command.add_argument("--limit", type=int, metavar="N", default=50, help="calls at most (default %(default)s)")
     command.add_argument("--agent", metavar="NAME", default="", help="calls of this agent alone")
