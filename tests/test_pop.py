@@ -229,6 +229,7 @@ async def test_calls_are_answered_while_the_agents_folder_is_gone(make, tmp_path
 
 class MortalLlm(ScriptedLlm):
     alive = True
+    restarts = 0
 
 
 async def test_while_an_engine_is_started_again_no_call_is_taken(make) -> None:  # type: ignore[no-untyped-def]
@@ -241,7 +242,8 @@ async def test_while_an_engine_is_started_again_no_call_is_taken(make) -> None: 
     assert pop.health().status == "engine_down"
     with pytest.raises(EngineDown, match="does not work at present"), pop.admit(pop.tenant(None), pop.agent(None)):
         pass
-    llm.alive = True
+    llm.alive, llm.restarts = True, 1
+    assert pop.health().restarts == {"llm": 1}
     with pop.admit(pop.tenant(None), pop.agent(None)):
         pass
 

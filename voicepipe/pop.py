@@ -303,6 +303,7 @@ class Pop:
             status=self.status,
             warning=self._agents.warning,
             down={name: round(now - since) for name, since in self._look().items()},
+            restarts=self.engines.restarts(),
             calls=self.calls,
             predicted_ms=round(self.predicted_ms),
             decoders=sum(engine.lent for engine in self.engines.all() if isinstance(engine, Lends)),

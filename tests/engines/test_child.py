@@ -150,6 +150,7 @@ async def test_death_is_noticed_and_another_is_started(pool: ChildPool, caplog: 
     assert "Another is started in" in caplog.text
     await until(lambda: pool.alive)
     assert await asked(pool, "count", to=1) and pool.about["pid"] != before
+    assert pool.restarts == 1
 
 
 async def test_who_waits_while_one_of_two_is_replaced_is_answered_by_the_new_one(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """A whole PoP whose language model is the nano LLM in vLLM: a spoken question is answered out loud."""
 
+import re
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from tests.waiting import PATIENT_POP
 
 pytestmark = pytest.mark.e2e
 NANO = Path(__file__).parent / "nano.toml"
+RULES = Path(__file__).parents[2] / "pops" / "alerts" / "voicepipe.rules.yml"
 
 
 @pytest.fixture(name="pop", params=["", "[endpoint]\nask_llm = true\n"], ids=["", "that is asked where turns end"])
@@ -31,5 +34,11 @@ async def test_a_question_is_answered(pop: str, monkeypatch: pytest.MonkeyPatch)
     record = await converse(caller, plan, seed=1)
     assert not record.failure
     transcripts = caller.timeline.of_type("response.output_audio_transcript.done")
+    with urllib.request.urlopen(f"{pop}/metrics") as answer:
+        metrics = answer.read().decode()
+    for name in set(re.findall(r"\bvllm:\w+", RULES.read_text())):
+        assert re.search(rf'^{name}{{engine="0",model_name="[^"]+",pop="local",region="local"}} \d', metrics, re.M), (
+            name
+        )
     said = " ".join(event.data["transcript"] for event in transcripts).lower()
     assert "noon" in said or "park" in said, said

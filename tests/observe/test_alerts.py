@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fake_nvml import FakeDriver, FakeGpu
 from tests.observe.test_metrics import HEALTH, POP
 from voicepipe.observe.fleet_metrics import FleetMetrics
 from voicepipe.observe.metrics import Metrics
@@ -23,7 +24,8 @@ def test_promtool_agrees(asked: tuple[str, ...]) -> None:
     assert said.returncode == 0, said.stdout + said.stderr
 
 
-def test_they_ask_for_metrics_that_are_told() -> None:
+def test_they_ask_for_metrics_that_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    FakeDriver([FakeGpu()]).install(monkeypatch)
     text = Metrics(POP, lambda: HEALTH).read("")()[0] + FleetMetrics("d").read("", [], 0, False)()[0]
     told = {
         name + suffix

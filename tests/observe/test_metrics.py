@@ -15,6 +15,7 @@ POP = PopConfig(id="fra1", region="eu-central", slots=4, budget_ms=300)
 HEALTH = Health(
     tasks=3, threads=2, codecs=0, fds=20, rss_kb=2048, heap_kb=1, blocks=1, cpu_s=7.5, loop_lag_p99_ms=2.5,
     status="ok", calls=1, predicted_ms=180, decoders=1, down={"llm": 12},
+    restarts={"llm": 2},
 )  # fmt: skip
 ASKED = AskedTurn(1.0, "turn_1", "when are you open", "rtc_1", "acme", "front-desk")
 
@@ -85,6 +86,10 @@ def test_calls_refusals_and_what_is_true_now() -> None:
     assert (
         seen["voicepipe_engine_down_seconds{engine=llm}"] == 12
         and seen["voicepipe_engine_down_seconds{engine=asr}"] == 0
+    )
+    assert (
+        seen["voicepipe_engine_restarts_total{engine=llm}"] == 2
+        and seen["voicepipe_engine_restarts_total{engine=tts}"] == 0
     )
     assert seen["voicepipe_slots{}"] == 4 and seen["voicepipe_slots_used{}"] == 1
     assert seen["voicepipe_event_loop_lag_seconds{}"] == 0.0025

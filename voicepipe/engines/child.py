@@ -76,6 +76,8 @@ class EngineChild:
         self.about: dict[str, Any] = {}
         """What the engine says of itself, once it is loaded."""
         self.alive = False
+        self.restarts = 0
+        """How often a process has taken another's place."""
         self.pid = 0
         """Of the process that was started last; its group's, too."""
         self.why = f"{program.name} has not been started."
@@ -168,6 +170,8 @@ class EngineChild:
             error, self.alive, self.why = EngineDead, True, f"{self._program.name}'s process has just ended."
             if not ready.done():
                 ready.set_result(None)
+            else:
+                self.restarts += 1
             await self._listen(process)
         except _Over as over:
             why = str(over)

@@ -26,6 +26,11 @@ class ChildPool:
         return any(child.alive for child in self._children)
 
     @property
+    def restarts(self) -> int:
+        """How often a process has taken another's place."""
+        return sum(child.restarts for child in self._children)
+
+    @property
     def about(self) -> dict[str, Any]:
         """What the engine said of itself when it was loaded."""
         return self._children[0].about

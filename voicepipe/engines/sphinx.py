@@ -74,6 +74,10 @@ class SphinxAsr:
     def alive(self) -> bool:
         return self._life.alive
 
+    @property
+    def restarts(self) -> int:
+        return self._life.restarts
+
     async def start(self) -> None:
         """Load the model. Raises EngineMissing, EngineError."""
         await self._life.start()

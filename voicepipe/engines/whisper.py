@@ -73,6 +73,10 @@ class WhisperAsr:
     def alive(self) -> bool:
         return self._life.alive
 
+    @property
+    def restarts(self) -> int:
+        return self._life.restarts
+
     async def start(self) -> None:
         """Load the model and run every kind of pass once. Raises EngineMissing, EngineError."""
         await self._life.start()

@@ -17,6 +17,7 @@ from voicepipe.errors import Reason
 from voicepipe.health import Health
 from voicepipe.line_quality import Network
 from voicepipe.observe.mos import mos
+from voicepipe.observe.passed_on import OfGpus, OfVllm
 from voicepipe.observe.present import HERE, present
 from voicepipe.observe.scrapes import ReadNow, written
 from voicepipe.observe.turns import FullTurn
@@ -44,7 +45,8 @@ class Metrics:
         self._health = health
         self._registry = registry = CollectorRegistry()
         self._now = ReadNow()
-        registry.register(self._now)
+        for read_at_once in (self._now, OfVllm(self._here), OfGpus(self._here)):
+            registry.register(read_at_once)
 
         def counter(name: str, told: str, *labels: str) -> Counter:
             return Counter(f"voicepipe_{name}", told, (*HERE, *labels), registry=registry)

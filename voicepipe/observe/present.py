@@ -16,6 +16,12 @@ HERE = ("pop", "region")
 def present(here: tuple[str, str], pop: PopConfig, health: Health) -> Iterator[Metric]:
     """Of the PoP as a whole. `here`: its labels, as HERE names them."""
 
+    def counter(name: str, told: str, values: Mapping[str, float], label: str) -> Metric:
+        family = CounterMetricFamily(name, told, labels=(*HERE, label))
+        for value, number in values.items():
+            family.add_metric((*here, value), number)
+        return family
+
     def gauge(name: str, told: str, values: Mapping[str, float] | float, label: str = "") -> Metric:
         if not isinstance(values, Mapping):
             family = GaugeMetricFamily(name, told, labels=HERE)
@@ -29,8 +35,12 @@ def present(here: tuple[str, str], pop: PopConfig, health: Health) -> Iterator[M
     yield gauge("voicepipe_build_info", "Always 1.", {__version__: 1}, "version")
     status = {each: float(each == health.status) for each in get_args(Status)}
     yield gauge("voicepipe_status", "1 for what /readyz says, 0 for the others.", status, "status")
-    down = dict.fromkeys(("vad", "asr", "llm", "tts"), 0.0) | health.down
-    yield gauge("voicepipe_engine_down_seconds", "For how long an engine has not worked.", down, "engine")
+    none = dict.fromkeys(("vad", "asr", "llm", "tts"), 0.0)
+    yield gauge("voicepipe_engine_down_seconds", "For how long an engine has not worked.", none | health.down, "engine")
+    yield counter(
+        "voicepipe_engine_restarts", "How often an engine was started again after it broke.",
+        none | health.restarts, "engine",
+    )  # fmt: skip
     yield gauge("voicepipe_slots", "Calls that the PoP may have at a time (pop.slots).", pop.slots)
     yield gauge("voicepipe_slots_used", "Calls that hold one.", health.calls)
     yield gauge("voicepipe_budget_seconds", "The promised turn latency (pop.budget_ms).", pop.budget_ms / 1000)
