@@ -1,5 +1,6 @@
 """A whole PoP whose language model is the nano LLM in vLLM: a spoken question is answered out loud."""
 
+import asyncio
 import re
 import urllib.request
 from collections.abc import Iterator
@@ -27,6 +28,11 @@ def _pop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield url
 
 
+def scraped(pop: str) -> str:
+    with urllib.request.urlopen(f"{pop}/metrics") as answer:
+        return str(answer.read(), "utf-8")
+
+
 async def test_a_question_is_answered(pop: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("latency_probes.conversation.MISSED_S", 20.0)
     caller = RealtimeCaller(pop, "quiet", seed=1)
@@ -34,11 +40,9 @@ async def test_a_question_is_answered(pop: str, monkeypatch: pytest.MonkeyPatch)
     record = await converse(caller, plan, seed=1)
     assert not record.failure
     transcripts = caller.timeline.of_type("response.output_audio_transcript.done")
-    with urllib.request.urlopen(f"{pop}/metrics") as answer:
-        metrics = answer.read().decode()
+    metrics = await asyncio.to_thread(scraped, pop)
+    labels = 'engine="0",model_name="[^"]+",pop="local",region="local"'
     for name in set(re.findall(r"\bvllm:\w+", RULES.read_text())):
-        assert re.search(rf'^{name}{{engine="0",model_name="[^"]+",pop="local",region="local"}} \d', metrics, re.M), (
-            name
-        )
+        assert re.search(rf"^{name}{{{labels}}} \d", metrics, re.M), f"the alerts ask for {name}"
     said = " ".join(event.data["transcript"] for event in transcripts).lower()
     assert "noon" in said or "park" in said, said
