@@ -120,6 +120,8 @@ async def test_too_many_requests_are_refused_at_once(pool: ChildPool, tmp_path: 
     await asyncio.sleep(0)
     with pytest.raises(EngineBusy, match="1 requests waiting"):
         await asked(small, "echo")
+    figures = small.figures()
+    assert (figures.waiting, figures.running, figures.begun, figures.refused) == (1, 1, 1, 1)
     await small.close()
     assert all(isinstance(result, EngineDead) for result in await asyncio.gather(*waiting, return_exceptions=True))
 

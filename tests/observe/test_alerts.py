@@ -14,6 +14,7 @@ from voicepipe.observe.metrics import Metrics
 
 ALERTS = Path(__file__).parents[2] / "pops" / "alerts"
 RULES = (ALERTS / "voicepipe.rules.yml").read_text()
+SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "summary": ("_sum", "_count")}
 promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed (apt install prometheus)")
 
 
@@ -30,7 +31,7 @@ def test_they_ask_for_metrics_that_are_told(monkeypatch: pytest.MonkeyPatch) -> 
     told = {
         name + suffix
         for name, kind in re.findall(r"^# TYPE (\w+) (\w+)$", text.decode(), re.MULTILINE)
-        for suffix in (("_bucket", "_sum", "_count") if kind == "histogram" else ("",))
+        for suffix in SUFFIXES.get(kind, ("",))
     }
     asked = set(re.findall(r"(?<!:)\bvoicepipe_\w+\b(?!:)", RULES))
     assert asked and asked <= told, asked - told

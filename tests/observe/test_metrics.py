@@ -1,13 +1,17 @@
 """What Prometheus is told, read back by the parser of its own client."""
 
+from dataclasses import dataclass
+
 from prometheus_client.parser import text_string_to_metric_families
 
+from voicepipe import queues
 from voicepipe.call_api import Refusal
 from voicepipe.config import PopConfig
 from voicepipe.health import Health
 from voicepipe.line_quality import Network
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.turns import AskedTurn, full_turn
+from voicepipe.queues import QueueFigures
 from voicepipe.turn.events import ReplyDone
 from voicepipe.turn.timing import TurnSummary
 
@@ -94,6 +98,30 @@ def test_calls_refusals_and_what_is_true_now() -> None:
     assert seen["voicepipe_slots{}"] == 4 and seen["voicepipe_slots_used{}"] == 1
     assert seen["voicepipe_event_loop_lag_seconds{}"] == 0.0025
     assert seen["process_resident_memory_bytes{}"] == 2 << 20 and seen["process_cpu_seconds_total{}"] == 7.5
+
+
+@dataclass(eq=False)
+class FakeQueue:
+    """One that nobody else has."""
+
+    def __post_init__(self) -> None:
+        queues.show(self)
+
+    def figures(self) -> QueueFigures:
+        return QueueFigures(name="fake", waiting=3, running=2, limit=8, begun=40, waited_s=1.5, refused=7)
+
+
+def test_queues_as_they_are_now() -> None:
+    queue = FakeQueue()
+    seen = read(Metrics(POP, lambda: HEALTH))
+    assert seen["voicepipe_queue_waiting{queue=fake}"] == 3
+    assert seen["voicepipe_queue_running{queue=fake}"] == 2
+    assert seen["voicepipe_queue_limit{queue=fake}"] == 8
+    assert seen["voicepipe_queue_wait_seconds_count{queue=fake}"] == 40
+    assert seen["voicepipe_queue_wait_seconds_sum{queue=fake}"] == 1.5
+    assert seen["voicepipe_queue_refused_total{queue=fake}"] == 7
+    del queue
+    assert "voicepipe_queue_waiting{queue=fake}" not in read(Metrics(POP, lambda: HEALTH))
 
 
 def test_who_asks_for_openmetrics_gets_it() -> None:

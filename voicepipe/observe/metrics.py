@@ -11,6 +11,7 @@ from typing import get_args
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from voicepipe import queues
 from voicepipe.call_api import DoorKind, Refusal
 from voicepipe.config import PopConfig
 from voicepipe.errors import Reason
@@ -18,7 +19,7 @@ from voicepipe.health import Health
 from voicepipe.line_quality import Network
 from voicepipe.observe.mos import mos
 from voicepipe.observe.passed_on import OfGpus, OfVllm
-from voicepipe.observe.present import HERE, present
+from voicepipe.observe.present import HERE, of_queues, present
 from voicepipe.observe.scrapes import ReadNow, written
 from voicepipe.observe.turns import FullTurn
 from voicepipe.observe.waits import Waits, waits
@@ -154,7 +155,8 @@ class Metrics:
 
     def read(self, accept: str) -> Callable[[], tuple[bytes, str]]:
         """As `call_api.MetricsApi.read`."""
-        self._now.metrics = list(present(self._here, self._pop, self._health()))
+        here = self._here
+        self._now.metrics = [*present(here, self._pop, self._health()), *of_queues(here, queues.shown())]
         return written(self._registry, accept)
 
 
