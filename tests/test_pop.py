@@ -111,6 +111,17 @@ async def test_a_call_that_would_be_answered_late_is_refused(make) -> None:  # t
     assert pop.health().status == "late"
 
 
+@pytest.mark.virtual_time
+async def test_what_a_call_s_turns_were_like_is_held_against_what_was_predicted_for_it(make, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    pop, told = make(), list[float]()
+    monkeypatch.setattr(pop.metrics, "foretold", told.append)
+    agent = pop.agent(None)
+    with pop.admit(pop.tenant(None), agent) as seat:
+        line = ScenarioLine(load(SCENARIOS / "one_turn.toml"))
+        await seat.open(line, CallSettings.of(agent), lambda event: None).run()
+    assert told == [1.0], "quick engines, none of which was heard of before"
+
+
 class PickyLlm(ScriptedLlm):
     refusal: EngineError
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
 from voicepipe import queues
@@ -124,9 +125,19 @@ def test_queues_as_they_are_now() -> None:
     assert "voicepipe_queue_waiting{queue=fake}" not in read(Metrics(POP, lambda: HEALTH))
 
 
+def test_how_good_predictions_were() -> None:
+    metrics = Metrics(POP, lambda: HEALTH)
+    for ratio in (0.8, 1.0, 2.4):
+        metrics.foretold(ratio)
+    seen = read(metrics)
+    assert seen["voicepipe_prediction_ratio_bucket{le=1.0}"] == 2
+    assert seen["voicepipe_prediction_ratio_count{}"] == 3
+
+
 def test_who_asks_for_openmetrics_gets_it() -> None:
     text, content_type = Metrics(POP, lambda: HEALTH).read("application/openmetrics-text; version=1.0.0")()
     assert content_type.startswith("application/openmetrics-text") and text.endswith(b"# EOF\n")
+    assert len(list(openmetrics(text.decode()))) > 30
 
 
 def test_every_series_of_every_door_is_there_before_its_first_event() -> None:

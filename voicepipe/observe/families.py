@@ -12,7 +12,7 @@ class Family(Generic[M]):
     """The series of one metric, which begin when they are asked for the first time."""
 
     def __init__(self, metric: M, before: tuple[str, ...]) -> None:
-        self._metric = metric
+        self._metric: M = metric
         self._before = before
         self._series: dict[tuple[str, ...], M] = {}
 

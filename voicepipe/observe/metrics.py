@@ -31,10 +31,12 @@ ENDS = (
     "caller", "agent", "no_input", "transferred", "max_length", "idle", "shutdown", "error", "closed", "not_begun",
 )  # fmt: skip
 """How calls end: `CallEnded.reason`, and those of doors."""
+FORETOLD = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
 class Metrics:
-    """One PoP's. Implements `calls.CallFollower` and `call_api.MetricsApi`. `health` is `Pop.health`."""
+    """One PoP's. Implements `calls.CallFollower`, `foretold.PredictionFollower` and `call_api.MetricsApi`. `health` is
+    `Pop.health`."""
 
     def __init__(self, pop: PopConfig, health: Callable[[], Health]) -> None:
         self._here = (pop.id, pop.region)
@@ -62,6 +64,12 @@ class Metrics:
             "voicepipe_call_mos", "How callers sound by their network (ITU-T G.107), 1 to 4.4.", MOS, "ingress"
         )
         self._in_progress = families.gauge("voicepipe_calls_in_progress", "Calls that are answered now.", "ingress")
+        self._foretold = families.histogram(
+            "voicepipe_prediction_ratio",
+            "The latency of a turn in a call's first minute, as far as the engines made it, to what was predicted when "
+            "the call was let in; one turn in twenty may be over 1.", FORETOLD,
+        )  # fmt: skip
+        self._foretold()
         for kind in get_args(DoorKind):  # At 0, as `TurnMetrics`.
             for of_kind in (self._in_progress, self._loss, self._jitter, self._mos):
                 of_kind(kind)
@@ -95,6 +103,9 @@ class Metrics:
             self._jitter(kind).observe(network.jitter_ms / 1000)
         if (grade := mos(network)) is not None:
             self._mos(kind).observe(grade)
+
+    def foretold(self, ratio: float) -> None:
+        self._foretold().observe(ratio)
 
     def refused(self, refusal: Refusal) -> None:
         self._refusals(refusal.door, refusal.reason).inc()
