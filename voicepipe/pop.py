@@ -34,6 +34,7 @@ from voicepipe.line import Line
 from voicepipe.membership import Membership
 from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.dashboard import Dashboard
+from voicepipe.observe.foretold import Foretold
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import Watch
 from voicepipe.places import place_of
@@ -149,12 +150,13 @@ class _Seat:
     pop: "Pop"
     owner: str
     watched: LiveCall
+    foretold: Foretold
 
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         pop = self.pop
         call_id = call_ids.new(pop.config.pop.id)
         self.watched.answered(call_id, line, time.time(), settings.origin)
-        observers = partial(pop.note, self.owner, call_id), self._listed, observer
+        observers = partial(pop.note, self.owner, call_id), self.foretold.note, self._listed, observer
         begin_tool = partial(pop.tools.begin, tenant=self.watched.tenant)
         return Control(Call(call_id, line, settings, pop.engines, pop.config, begin_tool, _each(observers),
                             time.monotonic))  # fmt: skip
@@ -245,13 +247,13 @@ class Pop:
 
     @contextmanager
     def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> Iterator[_Seat]:
-        self._check(tenant, leaving)
+        predicted_ms = self._check(tenant, leaving)
         self._admitted_at = time.monotonic()
         self._calls[tenant.name] = self._calls.get(tenant.name, 0) + 1
         self._empty.clear()
         try:
             with self.dashboard.watched(tenant.name, agent.name) as watched:
-                yield _Seat(self, tenant.name, watched)
+                yield _Seat(self, tenant.name, watched, Foretold(self.metrics, predicted_ms, self._failed_ms))
         finally:
             self._calls[tenant.name] -= 1
             if not self.calls:
@@ -261,8 +263,9 @@ class Pop:
         self.dashboard.refused(refusal)
         self.metrics.refused(refusal)
 
-    def _check(self, tenant: Tenant, leaving: Seat | None) -> None:
-        """Raises Refused: there is no place for one more call, even if that one leaves."""
+    def _check(self, tenant: Tenant, leaving: Seat | None) -> float:
+        """Turn latency in ms, 95th percentile, that one more call would bring. Raises Refused: there is no place for
+        it, even if that one leaves."""
         if self._draining:
             raise Draining("This PoP is being shut down and takes no new calls; try another one.")
         if not self.engines.alive:
@@ -287,6 +290,7 @@ class Pop:
             )
         if tenant.slots is not None and mine >= tenant.slots:
             raise TenantFull(f"All {tenant.slots} slots of tenant {tenant.name} are taken; end a call first.")
+        return predicted
 
     def _lags(self, calls: int) -> bool:
         """The event loop is late, and it is so many calls that make it late."""
@@ -315,10 +319,15 @@ class Pop:
     def note(self, tenant: str, call_id: str, event: CallEvent) -> None:
         """A call of this tenant's tells how it is going."""
         if isinstance(event, ReplyDone):
-            took_ms = engines_ms(event, max(self.config.ladder.fallback_ms, self.config.pop.budget_ms))
+            took_ms = engines_ms(event, self._failed_ms)
             if took_ms is not None:
                 turn = AnsweredTurn(time.monotonic(), tenant, call_id, took_ms, is_broken(event))
                 self._admission.note(turn, CallCounts(self.calls, self._calls.get(tenant, 0)))
+
+    @property
+    def _failed_ms(self) -> float:
+        """What engines took for an answer that did not come."""
+        return max(self.config.ladder.fallback_ms, self.config.pop.budget_ms)
 
     def health(self) -> Health:
         now = time.monotonic()
@@ -326,6 +335,7 @@ class Pop:
             status=self.status,
             warning=self._agents.warning,
             down={name: round(now - since) for name, since in self._look().items()},
+            restarts=self.engines.restarts(),
             calls=self.calls,
             predicted_ms=round(self.predicted_ms),
             decoders=sum(engine.lent for engine in self.engines.all() if isinstance(engine, Lends)),

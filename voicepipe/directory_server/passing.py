@@ -7,7 +7,7 @@ comes by here: a WebRTC call's goes straight to the PoP that has answered the of
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any, NoReturn, TypeVar
@@ -21,7 +21,7 @@ from starlette.routing import BaseRoute, Route
 
 from voicepipe import call_ids
 from voicepipe.config import LimitsConfig
-from voicepipe.directory.directory import Directory, Pass
+from voicepipe.directory.directory import Directory, Pass, WhyBounced
 from voicepipe.directory.report import CALLS
 from voicepipe.directory_server.askable import askable
 from voicepipe.directory_server.placing import CallPlacing, CallRequest
@@ -97,7 +97,8 @@ class Passing:
         named = asked.session.get("model")
         model = named if isinstance(named, str) else request.query_params.get("model")
         placement = await self._placing.place_named(who, "webrtc", model)
-        return await self._first(request, [(candidate, candidate.url) for candidate in placement.offers], sent)
+        places = [(candidate, candidate.url) for candidate in placement.offers]
+        return await self._first(request, places, sent, self._directory.bounced)
 
     async def about_call(self, request: Request) -> Response:
         """What is asked of one call, at the PoP that has it."""
@@ -201,16 +202,22 @@ class Passing:
     async def _first_of(self, request: Request, passes: Sequence[Pass], sent: bytes) -> Response:
         return await self._first(request, [(there, _address(there, request)) for there in passes], sent)
 
-    async def _first(self, request: Request, places: Sequence[tuple[Pass, str]], sent: bytes) -> Response:
-        """The answer of the first of them that does not leave the request to the next one. Raises NoPop."""
+    async def _first(
+        self, request: Request, places: Sequence[tuple[Pass, str]], sent: bytes,
+        bounced: Callable[[str, WhyBounced], None] = lambda pop, why: None,
+    ) -> Response:  # fmt: skip
+        """The answer of the first of them that does not leave the request to the next one; `bounced` is told of those
+        that do. Raises NoPop."""
         answer: Response | None = None
         for there, url in places:
             try:
                 answer = await self._sent(request, url, there, sent, PATIENCE_S)
             except NoPop:
+                bounced(there.pop, "no_answer")
                 continue
             if not is_for_next(answer.status_code):
                 return answer
+            bounced(there.pop, "refused")
             logger.info("%s answers with %d: the next PoP is tried", there.pop, answer.status_code)
         return last_word(answer)
 
