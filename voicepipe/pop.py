@@ -32,13 +32,15 @@ from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, Pop
 from voicepipe.health import Health, Status
 from voicepipe.line import Line
 from voicepipe.membership import Membership
-from voicepipe.observe.calls import LiveCall
+from voicepipe.observe.calls import CallFollower, LiveCall
+from voicepipe.observe.cost import CostMeter
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.foretold import Foretold
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import Watch
 from voicepipe.places import place_of
 from voicepipe.records import signing
+from voicepipe.records.metrics import of_records
 from voicepipe.records.records import Records, kept
 from voicepipe.supervised import supervised
 from voicepipe.tasks import TaskGroup
@@ -189,7 +191,12 @@ class Pop:
         self.watch = Watch()
         self.metrics = Metrics(config.pop, self.health)
         self.records = records
-        followers = (self.metrics, records) if records else (self.metrics,)
+        cost = CostMeter(config.pop, time.monotonic)
+        self.metrics.others.append(cost.read)
+        followers: list[CallFollower] = [self.metrics, cost]
+        if records:
+            followers.append(records)
+            self.metrics.others.append(partial(of_records, records))
         self.dashboard = Dashboard(config.pop, self.health, followers=followers)
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""

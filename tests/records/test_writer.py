@@ -86,10 +86,11 @@ async def test_beyond_what_may_wait_records_are_lost_and_counted(
     monkeypatch.setattr(writer, "MOST", 3)
     hold = threading.Event()
     writes.put(lambda its: None if hold.wait() else None)
-    await until(lambda: writes.waiting == 1)  # which is being done
+    await until(lambda: (figures := writes.figures()) and figures.running == 1)
     for number in range(5):
         writes.put(lambda its, number=number: its.began(call(number)))  # type: ignore[misc]
-    assert (writes.waiting, writes.dropped) == (3, 3)
+    figures = writes.figures()
+    assert figures and (figures.waiting, figures.running, figures.refused) == (2, 1, 3)
     assert caplog.text.count("records are lost") == 1
     hold.set()
 

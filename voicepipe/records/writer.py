@@ -11,6 +11,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
+from voicepipe import queues
+from voicepipe.queues import QueueFigures, Waits
 from voicepipe.records.store import Store
 
 logger = logging.getLogger(__name__)
@@ -34,18 +36,25 @@ class Writer:
     """Carries out jobs in their order. What cannot be written waits until it can; beyond `MOST` jobs are dropped."""
 
     def __init__(self, store: Store) -> None:
-        self.dropped = 0
-        """Jobs, since the start."""
         self.failing = ""
         """Why nothing can be written at the moment; empty: all is well."""
         self._store = store
-        self._jobs = queue.SimpleQueue[Job | None]()
+        self._jobs = queue.SimpleQueue[tuple[float, Job] | None]()
+        """With the monotonic second at which each was put."""
+        self._waits = Waits()
         self._in_hand = 0
         """Jobs of the transaction that is tried."""
         self._until: float | None = None
         """The monotonic second at which it gives up; None: it goes on."""
         self._thread = threading.Thread(target=self._run, name="records", daemon=True)
         self._thread.start()
+        queues.show(self)
+
+    def figures(self) -> QueueFigures | None:
+        """As `queues.Queue.figures`."""
+        return QueueFigures(name="records", waiting=self._jobs.qsize(), running=self._in_hand, limit=MOST,
+                            begun=self._waits.begun, waited_s=self._waits.waited_s,
+                            refused=self._waits.refused)  # fmt: skip
 
     @property
     def waiting(self) -> int:
@@ -55,11 +64,11 @@ class Writer:
     def put(self, job: Job) -> None:
         """Never waits."""
         if self.waiting < MOST:
-            return self._jobs.put(job)
-        if not self.dropped:
+            return self._jobs.put((time.monotonic(), job))
+        if not self._waits.refused:
             logger.error("records are lost: %d wait to be written, and no more are kept (%s)", MOST,
                          self.failing or "the disk is too slow")  # fmt: skip
-        self.dropped += 1
+        self._waits.refused += 1
 
     async def carried_out(self, work: Callable[[Store], T]) -> T:
         """What `work` returns, once that is on the disk."""
@@ -70,7 +79,7 @@ class Writer:
             results.append(work(store))
             return partial(loop.call_soon_threadsafe, done.set)
 
-        self._jobs.put(job)
+        self._jobs.put((time.monotonic(), job))
         await done.wait()
         return results[-1]
 
@@ -94,12 +103,16 @@ class Writer:
 
     def _taken(self) -> list[Job]:
         """All that wait, `AT_ONCE` at most; blocks until there is one."""
-        jobs = [self._jobs.get()]
+        waited = [self._jobs.get()]
         with suppress(queue.Empty):
-            while len(jobs) < AT_ONCE:
-                jobs.append(self._jobs.get_nowait())
+            while len(waited) < AT_ONCE:
+                waited.append(self._jobs.get_nowait())
+        jobs, now = [], time.monotonic()
+        for since, job in filter(None, waited):
+            self._waits.began(now - since)
+            jobs.append(job)
         self._in_hand = len(jobs)
-        return [job for job in jobs if job]
+        return jobs
 
     def _done(self, jobs: list[Job]) -> bool:
         """All together, or each alone where one of them fails. False: the file cannot be written at present."""
