@@ -36,6 +36,7 @@ from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import Watch
+from voicepipe.observe.traces import UNTRACED, Traces, traced
 from voicepipe.places import place_of
 from voicepipe.supervised import supervised
 from voicepipe.tasks import TaskGroup
@@ -75,8 +76,9 @@ async def member(
 
     descriptors.raise_limit()
     agents = await asyncio.to_thread(open_agents, config)
-    async with warmed(shared, agents) if shared else engines_for(config, agents) as engines, ToolRunner() as tools:
-        pop = Pop(config, agents, engines, tools)
+    loading = warmed(shared, agents) if shared else engines_for(config, agents)
+    async with traced(config) as traces, loading as engines, ToolRunner() as tools:
+        pop = Pop(config, agents, engines, tools, traces)
         pop.tell_what_agents_lack()
         if bus:
             pop.tokens = Membership(bus, config, pop.condition)
@@ -160,12 +162,14 @@ def _each(observers: Sequence[Observer]) -> Observer:
 class Pop:
     """Implements `call_api.PopApi`."""
 
-    def __init__(self, config: Config, agents: AgentStore, engines: Engines, tools: ToolRunner) -> None:
+    def __init__(
+        self, config: Config, agents: AgentStore, engines: Engines, tools: ToolRunner, traces: Traces = UNTRACED
+    ) -> None:
         self.config = config
         self.tools = tools
         self.watch = Watch()
-        self.metrics = Metrics(config.pop, self.health)
-        self.dashboard = Dashboard(config.pop, self.health, followers=(self.metrics,))
+        self.metrics = Metrics(config.pop, self.health, traces)
+        self.dashboard = Dashboard(config.pop, self.health, followers=(self.metrics, traces))
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""
         self.tokens: Membership | None = None

@@ -28,6 +28,7 @@ from voicepipe.config.engine_config import (
 from voicepipe.config.file_kind import check_kind, located
 from voicepipe.config.fleet_config import BusConfig, FleetConfig
 from voicepipe.config.phone_config import RouteConfig, SipConfig, TelephonyConfig, TelnyxConfig, TwilioConfig
+from voicepipe.config.traces_config import TracesConfig
 from voicepipe.config.webrtc_config import WebRtcConfig
 from voicepipe.errors import ConfigError
 from voicepipe.ranges import Ms, Name, Port, Section, Variable, check_host
@@ -159,6 +160,7 @@ class Config(Section, frozen=True):
     telnyx: TelnyxConfig = TelnyxConfig()
     fleet: FleetConfig = FleetConfig()
     bus: BusConfig = BusConfig()
+    traces: TracesConfig = TracesConfig()
     limits: LimitsConfig = LimitsConfig()
     tenants: tuple[TenantConfig, ...] = ()
     routes: tuple[RouteConfig, ...] = ()
@@ -195,6 +197,7 @@ class Manifest(Section, frozen=True):
     telnyx: TelnyxConfig = TelnyxConfig()
     fleet: FleetConfig = FleetConfig()
     bus: BusConfig = BusConfig()
+    traces: TracesConfig = TracesConfig()
     tenants: tuple[TenantConfig, ...] = ()
     routes: tuple[RouteConfig, ...] = ()
     ladder: LadderConfig = LadderConfig()

@@ -20,6 +20,7 @@ from voicepipe.observe.calls import CallFacts, CallFollower
 from voicepipe.observe.mos import mos
 from voicepipe.observe.present import HERE, present
 from voicepipe.observe.scrapes import ReadNow, written
+from voicepipe.observe.traces import UNTRACED, Traces
 from voicepipe.observe.turns import FullTurn
 from voicepipe.observe.waits import Waits, waits
 from voicepipe.turn.timing import TurnSummary
@@ -37,12 +38,13 @@ ENDS = (
 
 
 class Metrics(CallFollower):
-    """One PoP's. Implements `call_api.MetricsApi`. `health` is `Pop.health`."""
+    """One PoP's. Implements `call_api.MetricsApi`. `health` is `Pop.health`; turns name their calls' `traces`."""
 
-    def __init__(self, pop: PopConfig, health: Callable[[], Health]) -> None:
+    def __init__(self, pop: PopConfig, health: Callable[[], Health], traces: Traces = UNTRACED) -> None:
         self._here = (pop.id, pop.region)
         self._pop = pop
         self._health = health
+        self._traces = traces
         self._registry = registry = CollectorRegistry()
         self._now = ReadNow()
         registry.register(self._now)
@@ -119,7 +121,9 @@ class Metrics(CallFollower):
             if happened:
                 counter.labels(*self._here, kind).inc()
         if turn.latency_ms is not None and not turn.by_request:
-            self._latency.labels(*self._here, kind).observe(turn.latency_ms / 1000)
+            trace_id = self._traces.trace_id(call.id)
+            exemplar = {"trace_id": trace_id} if trace_id else None
+            self._latency.labels(*self._here, kind).observe(turn.latency_ms / 1000, exemplar)
         if not turn.by_request and (waited := waits(record)):
             for stage, ms in msgspec.structs.asdict(waited).items():
                 self._waits.labels(*self._here, kind, stage).observe(ms / 1000)
@@ -154,7 +158,7 @@ class Metrics(CallFollower):
 
     def read(self, accept: str) -> Callable[[], tuple[bytes, str]]:
         """As `call_api.MetricsApi.read`."""
-        self._now.metrics = list(present(self._here, self._pop, self._health()))
+        self._now.metrics = list(present(self._here, self._pop, self._health(), self._traces.dropped))
         return written(self._registry, accept)
 
 

@@ -13,7 +13,7 @@ HERE = ("pop", "region")
 """Labels of every figure, so that one look says which region is late."""
 
 
-def present(here: tuple[str, str], pop: PopConfig, health: Health) -> Iterator[Metric]:
+def present(here: tuple[str, str], pop: PopConfig, health: Health, spans_dropped: int) -> Iterator[Metric]:
     """Of the PoP as a whole. `here`: its labels, as HERE names them."""
 
     def gauge(name: str, told: str, values: Mapping[str, float] | float, label: str = "") -> Metric:
@@ -48,6 +48,10 @@ def present(here: tuple[str, str], pop: PopConfig, health: Health) -> Iterator[M
         health.rss_kb * 1024,
     )
     yield gauge("process_open_fds", "File descriptors.", health.fds)
-    cpu = CounterMetricFamily("process_cpu_seconds", "Processor time.", labels=HERE)
-    cpu.add_metric(here, health.cpu_s)
-    yield cpu
+    for name, told, total in (
+        ("process_cpu_seconds", "Processor time.", health.cpu_s),
+        ("voicepipe_trace_spans_dropped", "Spans of traces that never reached their collector.", spans_dropped),
+    ):
+        counter = CounterMetricFamily(name, told, labels=HERE)
+        counter.add_metric(here, total)
+        yield counter
