@@ -32,7 +32,7 @@ class CallTraces(Traces):
             "cloud.region": config.pop.region,
         }
         sampler = ParentBased(TraceIdRatioBased(config.traces.sample))
-        provider = TracerProvider(sampler, Resource.create(about), shutdown_on_exit=False)
+        provider = TracerProvider(sampler, Resource(about), shutdown_on_exit=False)
         provider.add_span_processor(sender)
         self._tracer = provider.get_tracer("voicepipe", __version__)
         self._sender = sender

@@ -39,22 +39,21 @@ class Stage(NamedTuple):
 
 
 def stages(full: FullTurn, over: float, model: Model) -> Iterator[Stage]:
-    """Of a turn whose reply was over `over` milliseconds after the caller's last voiced sample. A stage that an answer
-    was missed for, and that has no end of its own, lasts until something was said in its place."""
+    """Of a turn whose reply was over `over` milliseconds after the caller's last voiced sample. If the answer was
+    missed, the stage that did not end lasts until then."""
     record, missed = full.record, full.turn.missed
-    gave_up = over if record.at_audible is None else record.at_audible
     if record.at_commit is not None:
         reason = {"voicepipe.endpoint.reason": record.endpoint_reason} if record.endpoint_reason else {}
         yield Stage("endpointing", 0.0, record.at_commit, {"voicepipe.endpoint.confident": record.confident, **reason})
     if record.at_settle is not None and (record.at_words is not None or missed):
-        yield _ahead("asr", record.at_settle, gave_up if record.at_words is None else record.at_words, record)
+        yield _ahead("asr", record.at_settle, over if record.at_words is None else record.at_words, record)
     if record.at_prepare is not None and (record.at_token is not None or missed):
-        yield _chat(full, record.at_prepare, gave_up if record.at_phrase is None else record.at_phrase, model)
+        yield _chat(full, record.at_prepare, over if record.at_phrase is None else record.at_phrase, model)
     for use in full.tools:
         if use.at is not None:
             yield _tool(use, use.at, over, record)
     if record.at_phrase is not None and (record.at_speech is not None or missed):
-        yield _ahead("tts", record.at_phrase, gave_up if record.at_speech is None else record.at_speech, record)
+        yield _ahead("tts", record.at_phrase, over if record.at_speech is None else record.at_speech, record)
     if record.at_audible is not None:
         ready = max(record.at_commit or 0.0, record.at_speech or 0.0)
         yield Stage("playout", min(ready, record.at_audible), record.at_audible, {})
