@@ -1,7 +1,5 @@
 """A WebSocket is let in by the first PoP that will have it, whatever the others do."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -15,10 +13,10 @@ pytestmark = pytest.mark.e2e
 REFUSAL = '{"error": {"code": "pop_full"}}'
 
 
-async def called(at: Served, headers: Mapping[str, str] = MappingProxyType({}), **options: Any) -> Any:
+async def called(at: Served, trace: dict[str, str] | None = None, **options: Any) -> Any:
     """A WebSocket through the directory."""
-    url, key = f"ws{at.url.removeprefix('http')}/v1/realtime", {"Authorization": "Bearer k-acme"}
-    return await websockets.connect(url, additional_headers=key | headers, **options)
+    url, said = f"ws{at.url.removeprefix('http')}/v1/realtime", {"Authorization": "Bearer k-acme", **(trace or {})}
+    return await websockets.connect(url, additional_headers=said, **options)
 
 
 @pytest.mark.parametrize("first", [

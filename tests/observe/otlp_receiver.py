@@ -35,11 +35,7 @@ class Receiver:
 
 def attributes(pairs: Iterable[KeyValue]) -> dict[str, object]:
     """By name."""
-    found = {}
-    for pair in pairs:
-        kind = pair.value.WhichOneof("value")
-        found[pair.key] = getattr(pair.value, kind)
-    return found
+    return {pair.key: getattr(pair.value, pair.value.WhichOneof("value") or "string_value") for pair in pairs}
 
 
 @contextmanager

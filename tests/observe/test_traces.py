@@ -61,7 +61,7 @@ class Traced:
         return sorted(self.exporter.get_finished_spans(), key=lambda span: (span.start_time, -(span.end_time or 0)))
 
     def close(self) -> None:
-        self.sender.shutdown()
+        self.sender.shutdown()  # type: ignore[no-untyped-call]
 
 
 @pytest.fixture
@@ -276,7 +276,7 @@ def test_what_waits_is_bounded_and_what_is_dropped_counts() -> None:
     text, _ = Metrics(Config().pop, lambda: HEALTHY, traces).read("")()
     assert 'voicepipe_trace_spans_dropped_total{pop="local",region="local"} 7.0' in text.decode()
     exporter.go.set()
-    sender.shutdown()
+    sender.shutdown()  # type: ignore[no-untyped-call]
     assert traces.dropped == 7
 
 
@@ -285,7 +285,7 @@ def test_what_the_collector_refuses_counts() -> None:
     exporter.go.set()
     sender = Sender(exporter)
     traces = many(sender, 3)
-    sender.shutdown()
+    sender.shutdown()  # type: ignore[no-untyped-call]
     assert traces.dropped == 3
 
 
