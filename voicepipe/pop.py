@@ -38,6 +38,7 @@ from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.foretold import Foretold
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import Watch
+from voicepipe.observe.traces import UNTRACED, Traces, traced
 from voicepipe.places import place_of
 from voicepipe.records import signing
 from voicepipe.records.metrics import of_records
@@ -82,10 +83,11 @@ async def member(
     agents = await asyncio.to_thread(open_agents, config)
     async with (
         kept(config, partial(hooks_of, config, agents)) as records,
+        traced(config) as traces,
         warmed(shared, agents) if shared else engines_for(config, agents) as engines,
         ToolRunner() as tools,
     ):
-        pop = Pop(config, agents, engines, tools, records)
+        pop = Pop(config, agents, engines, tools, records, traces)
         pop.tell_what_agents_lack()
         if bus:
             pop.tokens = Membership(bus, config, pop.condition)
@@ -184,16 +186,22 @@ class Pop:
     """Implements `call_api.PopApi`."""
 
     def __init__(
-        self, config: Config, agents: AgentStore, engines: Engines, tools: ToolRunner, records: Records | None = None
+        self,
+        config: Config,
+        agents: AgentStore,
+        engines: Engines,
+        tools: ToolRunner,
+        records: Records | None = None,
+        traces: Traces = UNTRACED,
     ) -> None:
         self.config = config
         self.tools = tools
         self.watch = Watch()
-        self.metrics = Metrics(config.pop, self.health)
+        self.metrics = Metrics(config.pop, self.health, traces)
         self.records = records
         cost = CostMeter(config.pop, time.monotonic)
         self.metrics.others.append(cost.read)
-        followers: list[CallFollower] = [self.metrics, cost]
+        followers: list[CallFollower] = [self.metrics, cost, traces]
         if records:
             followers.append(records)
             self.metrics.others.append(partial(of_records, records))
