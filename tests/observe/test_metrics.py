@@ -137,7 +137,7 @@ def test_how_good_predictions_were() -> None:
 def test_who_asks_for_openmetrics_gets_it() -> None:
     text, content_type = Metrics(POP, lambda: HEALTH).read("application/openmetrics-text; version=1.0.0")()
     assert content_type.startswith("application/openmetrics-text") and text.endswith(b"# EOF\n")
-    assert len(list(openmetrics(text.decode()))) > 30
+    assert len(list(openmetrics(text.decode()))) > 30  # type: ignore[no-untyped-call]
 
 
 def test_every_series_of_every_door_is_there_before_its_first_event() -> None:
