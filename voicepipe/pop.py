@@ -14,7 +14,7 @@ import msgspec
 
 from voicepipe import call_ids, descriptors, memory
 from voicepipe.admission import Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
-from voicepipe.agent import Agent, CallSettings
+from voicepipe.agent import Agent, CallSettings, Hooks
 from voicepipe.call.call import Call
 from voicepipe.call.control import Control
 from voicepipe.call.first_words import get_to_know
@@ -32,12 +32,16 @@ from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, Pop
 from voicepipe.health import Health, Status
 from voicepipe.line import Line
 from voicepipe.membership import Membership
-from voicepipe.observe.calls import LiveCall
+from voicepipe.observe.calls import CallFollower, LiveCall
+from voicepipe.observe.cost import CostMeter
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.foretold import Foretold
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import Watch
 from voicepipe.places import place_of
+from voicepipe.records import signing
+from voicepipe.records.metrics import of_records
+from voicepipe.records.records import Records, kept
 from voicepipe.supervised import supervised
 from voicepipe.tasks import TaskGroup
 from voicepipe.tenants import Tenants, is_key, may_scrape
@@ -76,8 +80,12 @@ async def member(
 
     descriptors.raise_limit()
     agents = await asyncio.to_thread(open_agents, config)
-    async with warmed(shared, agents) if shared else engines_for(config, agents) as engines, ToolRunner() as tools:
-        pop = Pop(config, agents, engines, tools)
+    async with (
+        kept(config, partial(hooks_of, config, agents)) as records,
+        warmed(shared, agents) if shared else engines_for(config, agents) as engines,
+        ToolRunner() as tools,
+    ):
+        pop = Pop(config, agents, engines, tools, records)
         pop.tell_what_agents_lack()
         if bus:
             pop.tokens = Membership(bus, config, pop.condition)
@@ -90,6 +98,9 @@ async def member(
                 supervised("timing the recogniser", pop.time_recogniser),
             )
             jobs = [group.create_task(job) for job in (*beside, serve(pop, listener))]
+            if records:
+                jobs.append(group.create_task(supervised("forgetting old records", records.tidy)))
+                jobs.append(group.create_task(supervised("telling of calls that ended", records.deliveries.run)))
             if pop.tokens:
                 jobs.append(group.create_task(supervised("reporting to directories", pop.tokens.run)))
                 jobs.append(group.create_task(supervised("hearing directories", pop.tokens.listen)))
@@ -98,6 +109,8 @@ async def member(
                 yield pop
             finally:
                 await pop.drain()
+                if records:
+                    await records.deliveries.last()
                 for job in jobs:
                     job.cancel()
 
@@ -119,6 +132,14 @@ async def warmed(shared: Engines, agents: AgentStore) -> AsyncIterator[Engines]:
     yield shared
 
 
+def hooks_of(config: Config, agents: AgentStore, agent_name: str, tenant_name: str) -> Hooks:
+    """Who is told of this tenant's calls with this agent: whom the agent names, else whom the tenant names."""
+    agent = agents.get(agent_name)
+    if agent and agent.hooks.after_call:
+        return agent.hooks
+    return next((tenant.hooks for tenant in config.tenants if tenant.name == tenant_name), Hooks())
+
+
 def beginning(agent: Agent) -> Prompt:
     """What every prompt of the agent begins with."""
     system = (Message("system", agent.instructions),) if agent.instructions else ()
@@ -136,14 +157,14 @@ class _Seat:
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         pop = self.pop
         call_id = call_ids.new(pop.config.pop.id)
-        self.watched.answered(call_id, line, time.time(), settings.origin.caller)
+        self.watched.answered(call_id, line, time.time(), settings.origin)
         observers = partial(pop.note, self.owner, call_id), self.foretold.note, self._listed, observer
         begin_tool = partial(pop.tools.begin, tenant=self.watched.tenant)
         return Control(Call(call_id, line, settings, pop.engines, pop.config, begin_tool, _each(observers),
                             time.monotonic))  # fmt: skip
 
     def ended(self, reason: str) -> None:
-        self.watched.ended(reason)
+        self.watched.ended(reason, time.time())
 
     def _listed(self, event: CallEvent) -> None:
         self.watched.note(event, time.time())
@@ -162,12 +183,21 @@ def _each(observers: Sequence[Observer]) -> Observer:
 class Pop:
     """Implements `call_api.PopApi`."""
 
-    def __init__(self, config: Config, agents: AgentStore, engines: Engines, tools: ToolRunner) -> None:
+    def __init__(
+        self, config: Config, agents: AgentStore, engines: Engines, tools: ToolRunner, records: Records | None = None
+    ) -> None:
         self.config = config
         self.tools = tools
         self.watch = Watch()
         self.metrics = Metrics(config.pop, self.health)
-        self.dashboard = Dashboard(config.pop, self.health, followers=(self.metrics,))
+        self.records = records
+        cost = CostMeter(config.pop, time.monotonic)
+        self.metrics.others.append(cost.read)
+        followers: list[CallFollower] = [self.metrics, cost]
+        if records:
+            followers.append(records)
+            self.metrics.others.append(partial(of_records, records))
+        self.dashboard = Dashboard(config.pop, self.health, followers=followers)
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""
         self.tokens: Membership | None = None
@@ -336,7 +366,7 @@ class Pop:
             agents={agent.name: agent.language for agent in self._agents},
             model=self.config.engines.llm,
             weight=fleet.weight,
-            price=fleet.price,
+            price_per_hour=pop.price_per_hour,
         )
 
     def _look(self) -> dict[str, float]:
@@ -406,8 +436,15 @@ class Pop:
         """Log it: a language model, a voice."""
         voices = self.voices()
         for agent in self._agents:
-            for lacks in filter(None, (self.lacks(agent), no_voice(agent, voices))):
+            for lacks in filter(None, (self.lacks(agent), no_voice(agent, voices), self._lacks_hook(agent))):
                 log.warning("%s", lacks)
+
+    def _lacks_hook(self, agent: Agent) -> str:
+        """What keeps the receiver that the agent names from being told of its calls."""
+        if agent.hooks.after_call and not self.records:
+            return f"Agent {agent.name} names a hooks.after_call, and nothing is sent: set records.folder."
+        lacks = signing.lacks(agent.hooks)
+        return f"Agent {agent.name}: {lacks}." if lacks else ""
 
     async def _warm(self, *agents: Agent) -> None:
         for agent in agents:

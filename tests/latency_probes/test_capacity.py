@@ -36,7 +36,7 @@ def way(by: str, pop: FakePop, address: str) -> capacity.Way:
 def answered(pop: FakePop, at: float, latency_ms: float | None) -> None:
     """A turn of a call, for the server's own figures."""
     with pop.dashboard.watched("local", "front-desk") as call:
-        call.answered("rtc_1", line(), at, "")
+        call.answered("rtc_1", line(), at)
         call.note(ItemAdded(Item("item", text="hello"), None, spoken=True), at)
         call.note(ReplyStarted("resp", f"turn_{at}", "audio"), at)
         call.note(ReplyDone("resp", "completed", record=TurnSummary(turn_latency=latency_ms)), at)

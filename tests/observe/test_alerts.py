@@ -3,7 +3,10 @@
 import re
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -11,9 +14,15 @@ from tests.fake_nvml import FakeDriver, FakeGpu
 from tests.observe.test_metrics import HEALTH, POP
 from voicepipe.observe.fleet_metrics import FleetMetrics
 from voicepipe.observe.metrics import Metrics
+from voicepipe.records.metrics import of_records
+from voicepipe.records.records import Records
+from voicepipe.records.store import Spool
 
 ALERTS = Path(__file__).parents[2] / "pops" / "alerts"
 RULES = (ALERTS / "voicepipe.rules.yml").read_text()
+RECORDS = SimpleNamespace(
+    writer=SimpleNamespace(failing=""), deliveries=SimpleNamespace(spool=Spool(0, None, None), failed=0)
+)
 SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "summary": ("_sum", "_count")}
 promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed (apt install prometheus)")
 
@@ -27,7 +36,9 @@ def test_promtool_agrees(asked: tuple[str, ...]) -> None:
 
 def test_they_ask_for_metrics_that_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     FakeDriver([FakeGpu()]).install(monkeypatch)
-    text = Metrics(POP, lambda: HEALTH).read("")()[0] + FleetMetrics("d").read("", [], 0, False)()[0]
+    metrics = Metrics(POP, lambda: HEALTH)
+    metrics.others.append(partial(of_records, cast(Records, RECORDS)))
+    text = metrics.read("")()[0] + FleetMetrics("d").read("", [], 0, False)()[0]
     told = {
         name + suffix
         for name, kind in re.findall(r"^# TYPE (\w+) (\w+)$", text.decode(), re.MULTILINE)

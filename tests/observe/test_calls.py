@@ -6,12 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from tests.scenario import load, play
+from voicepipe.agent import Origin
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.line_quality import Network
-from voicepipe.observe.calls import LiveCall, LiveCalls
+from voicepipe.observe.calls import CallFacts, CallFollower, LiveCall, LiveCalls
 from voicepipe.observe.turns import FullTurn, Turns
-from voicepipe.turn.events import CallEnded, CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted
+from voicepipe.turn.events import CallEnded, CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted, ToolUse
 from voicepipe.turn.timing import TurnSummary
 
 LINE = WebSocketLine(PcmFormat(), PcmFormat())
@@ -80,7 +81,7 @@ def test_live_calls_are_listed_until_their_context_ends() -> None:
     calls = LiveCalls(Turns(), 300)
     with calls.watched("acme", "front-desk") as call, calls.watched("clinic", "night"):
         assert not calls.rows(), "admitted, not answered"
-        call.answered("call_1", LINE, 1000.0, "+4930123456")
+        call.answered("call_1", LINE, 1000.0, Origin("+4930123456"))
         for event in (spoken("hello"), *answer(1)):
             call.note(event, 1001.0)
         (row,) = calls.rows()
@@ -131,3 +132,65 @@ async def test_conversations_become_turns(scenario: str, cut_ins: list[bool], mi
     entries = await turns_of(scenario)
     assert [entry.turn.cut_in for entry in entries] == cut_ins
     assert [entry.turn.missed for entry in entries] == missed
+
+
+class Told(CallFollower):
+    """What a record of calls would get."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[int, str, str, str]] = []
+        self.tools: list[ToolUse] = []
+
+    def turn(self, call: CallFacts, full: FullTurn) -> None:
+        self.said.append((full.number, "turn", full.heard, full.answered))
+        self.tools += full.tools
+
+    def replied(self, call: CallFacts, full: FullTurn) -> None:
+        self.said.append((full.number, full.status, full.heard, full.answered))
+        self.tools += full.tools
+
+    def amended(self, call: CallFacts, full: FullTurn) -> None:
+        self.said.append((full.number, "cut in" if full.turn.cut_in else "amended", full.heard, full.answered))
+
+
+def told(*events: CallEvent) -> Told:
+    """To a follower, of one call."""
+    follower = Told()
+    call = LiveCall(Turns(), 300, "acme", "front-desk", (follower,))
+    call.answered("call_1", LINE, 1000.0)
+    for number, event in enumerate(events):
+        call.note(event, 1000.0 + number)
+    return follower
+
+
+def test_followers_hear_the_whole_conversation_in_order() -> None:
+    said = told(
+        *answer(0), spoken("when are you open"), *answer(1), ItemAdded(Item("item_3", text="typed"), None), *answer(2),
+        spoken("bye"), CallEnded("caller"),
+    ).said  # fmt: skip
+    assert said == [
+        (0, "completed", "", "From noon."),
+        (1, "turn", "when are you open", "From noon."),
+        (2, "completed", "typed", "From noon."),
+        (3, "cancelled", "bye", ""),
+    ]
+
+
+def test_a_reply_that_the_caller_hung_up_on_is_told_with_what_they_had_said() -> None:
+    assert told(spoken("hello"), ReplyStarted("resp_1", "turn_1"), CallEnded("caller")).said == [
+        (0, "cancelled", "hello", "")
+    ]
+
+
+def test_a_turn_that_was_a_cut_in_is_told_again() -> None:
+    follower = told(spoken("a table"), *answer(1), spoken("for two"), *answer(2, replace(RECORD, continues=True)))
+    assert [(number, what) for number, what, _, _ in follower.said] == [(0, "turn"), (0, "cut in"), (1, "turn")]
+
+
+def test_results_of_the_clients_tools_belong_to_the_reply_that_goes_on_from_them() -> None:
+    asked_for = Item("item_4", "function_call", "assistant", name="weather", arguments='{"city": "Ulm"}', call_id="c1")
+    result = ItemAdded(Item("item_5", "function_call_output", output="rain", call_id="c1"), None)
+    first = ReplyStarted("resp_1", "turn_1"), ReplyDone("resp_1", "completed", items=(asked_for,))
+    follower = told(spoken("the weather?"), *first, result, *answer(2))
+    assert follower.said[1] == (1, "completed", "", "From noon.")
+    assert follower.tools == [ToolUse("weather", arguments='{"city": "Ulm"}', result="rain")]

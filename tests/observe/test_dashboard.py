@@ -39,7 +39,8 @@ def dashboard(clock: Clock) -> Dashboard:
 def say(call: LiveCall, number: int, at: float, **record: Any) -> None:
     """One turn, answered."""
     call.note(ItemAdded(Item(f"item_{number}", text="hello"), None, spoken=True), at)
-    call.note(ReplyStarted(f"resp_{number}", f"turn_{call.id}_{number}"), at)
+    assert call.facts
+    call.note(ReplyStarted(f"resp_{number}", f"turn_{call.facts.id}_{number}"), at)
     call.note(ReplyDone(f"resp_{number}", "completed", record=TurnSummary(**record)), at)
 
 
@@ -70,6 +71,7 @@ def test_tenants_see_their_own(dashboard: Dashboard) -> None:
 def test_only_the_time_that_was_asked_for_is_in_it(dashboard: Dashboard, clock: Clock) -> None:
     dashboard.refused(Refusal("late", "websocket", "local", "front-desk", 503))
     with dashboard.watched("local", "front-desk") as call:
+        call.answered("call_1", LINE, clock.now)
         say(call, 1, clock.now, turn_latency=100.0)
     clock.now += 10 * 60
     assert (dashboard.view(None, 5).totals.turns, dashboard.view(None, 5).refused) == (0, 0)
@@ -80,6 +82,7 @@ def test_only_the_time_that_was_asked_for_is_in_it(dashboard: Dashboard, clock: 
 
 def test_the_newest_turns_are_listed_and_a_beginning_that_is_gone_is_told(dashboard: Dashboard, clock: Clock) -> None:
     with dashboard.watched("local", "front-desk") as call:
+        call.answered("call_1", LINE, clock.now)
         for number in range(KEPT + 1):
             say(call, number, clock.now - 600 + number / 10, turn_latency=100.0)
     view = dashboard.view(None, 15)

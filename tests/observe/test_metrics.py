@@ -10,6 +10,7 @@ from voicepipe.call_api import Refusal
 from voicepipe.config import PopConfig
 from voicepipe.health import Health
 from voicepipe.line_quality import Network
+from voicepipe.observe.calls import CallFacts
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.turns import AskedTurn, full_turn
 from voicepipe.queues import QueueFigures
@@ -39,6 +40,10 @@ def read(metrics: Metrics) -> dict[str, float]:
     return found
 
 
+def of(line: str) -> CallFacts:
+    return CallFacts(id="rtc_1", tenant="acme", agent="front-desk", line=line, since=1.0)
+
+
 def turn(**record: object) -> ReplyDone:
     return ReplyDone("resp_1", "completed", record=TurnSummary(**record))  # type: ignore[arg-type]
 
@@ -48,7 +53,7 @@ def test_a_turn_is_in_its_bucket_and_told_apart_by_stage() -> None:
     done = turn(turn_latency=341.0, at_settle=60.0, at_words=70.0, asr=10.0, at_prepare=70.0,
                 at_token=90.0, at_commit=140.0, at_phrase=320.0,
                 at_speech=340.0, speculation="hit", discarded=2, discarded_ms=30.0)  # fmt: skip
-    metrics.turn("sip", full_turn(ASKED, done, POP.budget_ms))
+    metrics.turn(of("sip"), full_turn(ASKED, done, POP.budget_ms))
     seen = read(metrics)
     assert seen["voicepipe_turn_latency_seconds_bucket{ingress=sip,le=0.34}"] == 0
     assert seen["voicepipe_turn_latency_seconds_bucket{ingress=sip,le=0.36}"] == 1
@@ -65,7 +70,9 @@ def test_a_turn_is_in_its_bucket_and_told_apart_by_stage() -> None:
 
 def test_a_turn_that_the_client_asked_for_is_not_timed() -> None:
     metrics = Metrics(POP, lambda: HEALTH)
-    metrics.turn("websocket", full_turn(ASKED, turn(turn_latency=900.0, at_commit=1.0, by_request=True), POP.budget_ms))
+    metrics.turn(
+        of("websocket"), full_turn(ASKED, turn(turn_latency=900.0, at_commit=1.0, by_request=True), POP.budget_ms)
+    )
     seen = read(metrics)
     assert seen["voicepipe_turns_total{ingress=websocket}"] == 1
     assert seen["voicepipe_turn_latency_seconds_count{ingress=websocket}"] == 0
@@ -74,10 +81,10 @@ def test_a_turn_that_the_client_asked_for_is_not_timed() -> None:
 def test_calls_refusals_and_what_is_true_now() -> None:
     metrics = Metrics(POP, lambda: HEALTH)
     for _ in range(2):
-        metrics.began("webrtc")
-    metrics.ended("webrtc", "caller", Network(loss_percent=1.5, jitter_ms=3.0))
-    metrics.left("webrtc")
-    metrics.barged_in("webrtc")
+        metrics.began(of("webrtc"))
+    metrics.ended(of("webrtc"), "caller", Network(loss_percent=1.5, jitter_ms=3.0), 61.0)
+    metrics.left(of("webrtc"))
+    metrics.barged_in(of("webrtc"))
     metrics.refused(Refusal("full", "sip", "acme", "front-desk", 486))
     seen = read(metrics)
     assert seen["voicepipe_calls_in_progress{ingress=webrtc}"] == 1

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from voicepipe.observe import turns
 from voicepipe.observe.turns import KEPT, LONGEST_TEXT, AskedTurn, FullTurn, Stages, Turns, full_turn
@@ -157,8 +158,10 @@ def test_a_turn_is_kept_as_it_was() -> None:
 
 def test_a_turn_may_turn_out_to_have_been_a_cut_in() -> None:
     store = filled(2)
-    store.cut_in("turn_0")
-    store.cut_in("gone")
+    first = store.find("turn_0")
+    assert first
+    store.amend(replace(first, turn=replace(first.turn, cut_in=True)))
+    store.amend(replace(first, turn=replace(first.turn, id="gone")))
     assert [full.turn.cut_in for full in store.since(0)] == [True, False]
 
 

@@ -152,6 +152,7 @@ def app(
         *beside,
         Mount("/v1", nowhere),
         Route("/map", pages.page(WEB / "map.html")),
+        Route("/calls", pages.page(WEB / "calls.html")),
         *pages.routes(WEB),
     ]
     return Starlette(routes=routes, middleware=middleware, exception_handlers=doors.answers())

@@ -37,7 +37,7 @@ class PopRow(msgspec.Struct, frozen=True):
     agents: list[str]
     model: str
     weight: float
-    price: float
+    price_per_hour: float
 
 
 class OperatorApi:
@@ -100,5 +100,5 @@ def _row(seen: SeenPop) -> PopRow:
         agents=sorted(its.agents),
         model=its.model,
         weight=its.weight,
-        price=its.price,
+        price_per_hour=its.price_per_hour,
     )

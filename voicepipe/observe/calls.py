@@ -1,36 +1,71 @@
 """Calls in progress, and the turns that come of what they tell. Pure: times are given by who calls."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
+from voicepipe.agent import Origin
 from voicepipe.line import Line
 from voicepipe.line_quality import HIDDEN, Network
-from voicepipe.observe.turns import AskedTurn, FullTurn, ListedTurn, Turns, full_turn
-from voicepipe.turn.events import CallEnded, CallEvent, ItemAdded, ReplyDone, ReplyStarted
+from voicepipe.observe.turns import AskedTurn, FullTurn, Turns, full_turn
+from voicepipe.turn.events import (
+    TOOL_CHARS,
+    TOOL_NAME_CHARS,
+    CallEnded,
+    CallEvent,
+    Item,
+    ItemAdded,
+    ReplyDone,
+    ReplyStarted,
+    ToolUse,
+)
+
+NOWHERE = Origin()
 
 
-class CallFollower(Protocol):
-    """Who is told of all calls as they go on. `kind` is that of a call's line."""
+class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a call from its answer on."""
 
-    def began(self, kind: str) -> None:
+    id: str
+    tenant: str
+    agent: str
+    line: str
+    """Kind of line: "websocket", "webrtc", ..."""
+    since: float
+    """Unix seconds at which it was answered."""
+    caller: str = ""
+    """The calling number of a phone call; else empty."""
+    called: str = ""
+    """What was dialled."""
+
+
+class CallFollower:
+    """Who is told of all calls as they go on; subclasses hear what they override."""
+
+    def began(self, call: CallFacts) -> None:
         """It was answered."""
 
-    def turn(self, kind: str, full: FullTurn) -> None:
+    def turn(self, call: CallFacts, full: FullTurn) -> None:
         """A turn's reply is over."""
 
-    def cut_in(self, kind: str) -> None:
+    def replied(self, call: CallFacts, full: FullTurn) -> None:
+        """What was said outside of turns: a greeting, the answer to a typed message; words that nobody answered."""
+
+    def amended(self, call: CallFacts, full: FullTurn) -> None:
+        """What was told before, with the same `number`, reads differently now."""
+
+    def cut_in(self, call: CallFacts) -> None:
         """It turned out that a reply came before its caller had finished; its turn was told without that."""
 
-    def barged_in(self, kind: str) -> None:
+    def barged_in(self, call: CallFacts) -> None:
         """A caller interrupted a reply that they had heard something of."""
 
-    def ended(self, kind: str, reason: str, network: Network) -> None:
-        """Why, and how its network fared."""
+    def ended(self, call: CallFacts, reason: str, network: Network, now: float) -> None:
+        """Why, how its network fared, and the Unix second."""
 
-    def left(self, kind: str) -> None:
+    def left(self, call: CallFacts) -> None:
         """It is in progress no more, however it ended."""
 
 
@@ -60,79 +95,150 @@ class LiveCall:
         self, turns: Turns, budget_ms: float, tenant: str, agent: str, followers: Sequence[CallFollower] = ()
     ) -> None:
         self.tenant = tenant
-        self.id = ""
-        """Empty until it is answered."""
+        self.facts: CallFacts | None = None
+        """None until it is answered."""
         self._turns = turns
         self._followers = followers
         self._budget_ms = budget_ms
         self._agent = agent
         self._line: Line | None = None
-        self._kind = ""
-        """Of the line."""
-        self._caller = ""
-        self._since = 0.0
-        self._count = 0
-        self._last: ListedTurn | None = None
-        self._unanswered: list[str] = []
-        """What the caller said and no reply was begun for."""
+        self._turn_count = 0
+        self._told = 0
+        """Turns and other replies."""
+        self._last: FullTurn | None = None
+        """The last turn."""
+        self._unanswered = _Unanswered()
         self._asked: dict[str, AskedTurn] = {}
         """By the reply that is being made."""
 
-    def answered(self, call_id: str, line: Line, now: float, caller: str = "") -> None:
+    def answered(self, call_id: str, line: Line, now: float, origin: Origin = NOWHERE) -> None:
         """It has a line now."""
-        self.id, self._line, self._since, self._caller = call_id, line, now, caller
-        self._kind = line.kind
+        self._line = line
+        self.facts = CallFacts(id=call_id, tenant=self.tenant, agent=self._agent, line=line.kind, since=now,
+                               caller=origin.caller, called=origin.called)  # fmt: skip
         for follower in self._followers:
-            follower.began(self._kind)
+            follower.began(self.facts)
 
     def left(self) -> None:
         """Its place is given back."""
-        for follower in self._followers if self.id else ():
-            follower.left(self._kind)
+        for follower in self._followers if self.facts else ():
+            follower.left(self._known)
 
     def note(self, event: CallEvent, now: float) -> None:
         """The call tells how it is going."""
         match event:
-            case ItemAdded(item=item, spoken=True):
-                self._unanswered.append(item.text)
-            case ReplyStarted(remembered=True) if self._unanswered:
-                heard = " ".join(self._unanswered)
-                self._unanswered = []
-                self._asked[event.response_id] = AskedTurn(now, event.turn_id, heard, self.id, self.tenant, self._agent)
+            case ItemAdded():
+                self._unanswered.add(event)
+            case ReplyStarted(remembered=True):
+                self._asked[event.response_id] = self._ask(event.turn_id, now)
             case ReplyDone() if asked := self._asked.pop(event.response_id, None):
+                self._unanswered.called(event.items)
                 self._add(asked, event)
-            case CallEnded(reason="error"):
-                for response_id, asked in self._asked.items():
-                    self._add(asked, ReplyDone(response_id, "failed", event.detail))
+            case CallEnded():
+                self._end(event, now)
 
-    def ended(self, reason: str) -> None:
+    def ended(self, reason: str, now: float) -> None:
         """Why, as its door says."""
-        network = self._line.network() if self._line else HIDDEN
         for follower in self._followers:
-            follower.ended(self._kind, reason, network)
+            follower.ended(self._known, reason, self.network(), now)
+
+    def _end(self, event: CallEnded, now: float) -> None:
+        """What was being said was cut off; where the call failed, it was missed."""
+        for response_id, asked in self._asked.items():
+            if event.reason == "error":
+                self._add(asked, ReplyDone(response_id, "failed", event.detail))
+            else:
+                self._add_untimed(asked, ReplyDone(response_id, "cancelled"))
+        self._asked.clear()
+        if self._unanswered:
+            self._add_untimed(self._ask("", now), ReplyDone("", "cancelled"))
+
+    def _ask(self, turn_id: str, now: float) -> AskedTurn:
+        heard, spoken, results = self._unanswered.take()
+        number, self._told = self._told, self._told + 1
+        return AskedTurn(now, turn_id, heard, self._known.id, self.tenant, self._agent, spoken, number, results)
 
     def _add(self, asked: AskedTurn, reply: ReplyDone) -> None:
+        if not asked.spoken:
+            return self._add_untimed(asked, reply)
         if self._last and reply.record.continues:
-            self._turns.cut_in(self._last.id)
-            for follower in self._followers if not self._last.cut_in else ():
-                follower.cut_in(self._kind)
+            self._was_cut_in(self._last)
         full = full_turn(asked, reply, self._budget_ms)
         self._turns.add(full)
         interrupted = reply.status == "cancelled" and reply.reason == "turn_detected" and not full.turn.cut_in
         for follower in self._followers:
-            follower.turn(self._kind, full)
+            follower.turn(self._known, full)
             if interrupted:
-                follower.barged_in(self._kind)
-        self._last = full.turn
-        self._count += 1
+                follower.barged_in(self._known)
+        self._last = full
+        self._turn_count += 1
+
+    def _add_untimed(self, asked: AskedTurn, reply: ReplyDone) -> None:
+        """It is part of the conversation, and no turn that figures are made of."""
+        full = full_turn(asked, reply, self._budget_ms)
+        for follower in self._followers if full.heard or full.answered or full.tools else ():
+            follower.replied(self._known, full)
+
+    def _was_cut_in(self, last: FullTurn) -> None:
+        if last.turn.cut_in:
+            return
+        amended = replace(last, turn=replace(last.turn, cut_in=True))
+        self._turns.amend(amended)
+        for follower in self._followers:
+            follower.cut_in(self._known)
+            follower.amended(self._known, amended)
+
+    @property
+    def _known(self) -> CallFacts:
+        assert self.facts is not None
+        return self.facts
+
+    def network(self) -> Network:
+        """How it fares now."""
+        return self._line.network() if self._line else HIDDEN
 
     def row(self) -> CallRow:
         """As it is now."""
-        assert self._line is not None
-        latency_ms = self._last.latency_ms if self._last else None
-        return CallRow(id=self.id, tenant=self.tenant, agent=self._agent, line=self._line.kind, caller=self._caller,
-                       since=self._since, turns=self._count, latency_ms=latency_ms,
-                       network=_said(self._line.network()))  # fmt: skip
+        latency_ms = self._last.turn.latency_ms if self._last else None
+        known = self._known
+        return CallRow(id=known.id, tenant=self.tenant, agent=self._agent, line=known.line, caller=known.caller,
+                       since=known.since, turns=self._turn_count, latency_ms=latency_ms,
+                       network=_said(self.network()))  # fmt: skip
+
+
+class _Unanswered:
+    """What came since the last reply was begun."""
+
+    def __init__(self) -> None:
+        self._spoken: list[str] = []
+        self._typed: list[str] = []
+        self._results: list[ToolUse] = []
+        self._called: dict[str, Item] = {}
+        """The client's tools whose results are awaited, by the id of that."""
+
+    def __bool__(self) -> bool:
+        return bool(self._spoken or self._typed or self._results)
+
+    def add(self, event: ItemAdded) -> None:
+        """An item joined the conversation."""
+        item = event.item
+        if event.spoken:
+            self._spoken.append(item.text)
+        elif item.kind == "message" and item.role == "user":
+            self._typed.append(item.text)
+        elif item.kind == "function_call_output" and (called := self._called.pop(item.call_id, None)):
+            arguments, result = called.arguments[:TOOL_CHARS], item.output[:TOOL_CHARS]
+            self._results.append(ToolUse(called.name[:TOOL_NAME_CHARS], arguments=arguments, result=result))
+
+    def called(self, items: Iterable[Item]) -> None:
+        """A reply that is over may have asked for the client's tools."""
+        self._called.update({item.call_id: item for item in items if item.kind == "function_call"})
+
+    def take(self) -> tuple[str, bool, tuple[ToolUse, ...]]:
+        """The words, whether some were spoken, and results of the client's tools; then none are left."""
+        taken = " ".join(self._spoken + self._typed), bool(self._spoken), tuple(self._results)
+        self._spoken, self._typed, self._results = [], [], []
+        return taken
 
 
 class LiveCalls:
@@ -157,7 +263,11 @@ class LiveCalls:
 
     def rows(self, tenant: str | None = None) -> list[CallRow]:
         """`tenant`'s calls, None: everyone's; those that last longest first."""
-        return [call.row() for call in self._calls.values() if call.id and tenant in (None, call.tenant)]
+        return [call.row() for call in self._calls.values() if call.facts and tenant in (None, call.tenant)]
+
+    def networks(self, tenant: str | None = None) -> list[Network]:
+        """To the callers of `tenant`'s calls, None: everyone's."""
+        return [call.network() for call in self._calls.values() if call.facts and tenant in (None, call.tenant)]
 
 
 def _said(network: Network) -> str | None:

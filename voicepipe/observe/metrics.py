@@ -5,10 +5,11 @@ Counters and histograms grow as turns (`turn_metrics.py`) and calls end. What is
 `passed_on.py`) is read when somebody asks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import get_args
 
 from prometheus_client import CollectorRegistry
+from prometheus_client.metrics_core import Metric
 
 from voicepipe import queues
 from voicepipe.call_api import DoorKind, Refusal
@@ -16,6 +17,7 @@ from voicepipe.config import PopConfig
 from voicepipe.errors import Reason
 from voicepipe.health import Health
 from voicepipe.line_quality import Network
+from voicepipe.observe.calls import CallFacts, CallFollower
 from voicepipe.observe.families import Families
 from voicepipe.observe.mos import mos
 from voicepipe.observe.passed_on import OfGpus, OfVllm
@@ -34,14 +36,19 @@ ENDS = (
 FORETOLD = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
-class Metrics:
-    """One PoP's. Implements `calls.CallFollower`, `foretold.PredictionFollower` and `call_api.MetricsApi`. `health` is
-    `Pop.health`."""
+Others = Callable[[tuple[str, str]], Iterable[Metric]]
+"""Of labels as HERE names them: metrics to be read at the moment."""
+
+
+class Metrics(CallFollower):
+    """One PoP's. Implements `foretold.PredictionFollower` and `call_api.MetricsApi`. `health` is `Pop.health`."""
 
     def __init__(self, pop: PopConfig, health: Callable[[], Health]) -> None:
         self._here = (pop.id, pop.region)
         self._pop = pop
         self._health = health
+        self.others: list[Others] = []
+        """What else is true of the PoP at the moment."""
         self._registry = registry = CollectorRegistry()
         self._now = ReadNow()
         for read_at_once in (self._now, OfVllm(self._here), OfGpus(self._here)):
@@ -80,22 +87,23 @@ class Metrics:
 
     # Told as it happens.
 
-    def began(self, kind: str) -> None:
-        self._in_progress(kind).inc()
+    def began(self, call: CallFacts) -> None:
+        self._in_progress(call.line).inc()
 
-    def left(self, kind: str) -> None:
-        self._in_progress(kind).dec()
+    def left(self, call: CallFacts) -> None:
+        self._in_progress(call.line).dec()
 
-    def turn(self, kind: str, full: FullTurn) -> None:
-        self._turns.turn(kind, full)
+    def turn(self, call: CallFacts, full: FullTurn) -> None:
+        self._turns.turn(call.line, full)
 
-    def barged_in(self, kind: str) -> None:
-        self._turns.barged_in(kind)
+    def barged_in(self, call: CallFacts) -> None:
+        self._turns.barged_in(call.line)
 
-    def cut_in(self, kind: str) -> None:
-        self._turns.cut_in(kind)
+    def cut_in(self, call: CallFacts) -> None:
+        self._turns.cut_in(call.line)
 
-    def ended(self, kind: str, reason: str, network: Network) -> None:
+    def ended(self, call: CallFacts, reason: str, network: Network, now: float) -> None:
+        kind = call.line
         self._calls(kind, reason).inc()
         if network.loss_percent is not None:
             self._loss(kind).observe(network.loss_percent / 100)
@@ -115,5 +123,6 @@ class Metrics:
     def read(self, accept: str) -> Callable[[], tuple[bytes, str]]:
         """As `call_api.MetricsApi.read`."""
         here = self._here
-        self._now.metrics = [*present(here, self._pop, self._health()), *of_queues(here, queues.shown())]
+        others = (metric for other in self.others for metric in other(here))
+        self._now.metrics = [*present(here, self._pop, self._health()), *of_queues(here, queues.shown()), *others]
         return written(self._registry, accept)

@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 from voicepipe.engines.gpus import SLOWED, GpuLoad, loads
 from voicepipe.observe.present import HERE
 
+KV_CACHE = "vllm:kv_cache_usage_perc"
 VLLM = "vllm:"
 """What its metrics' names begin with."""
 
@@ -33,6 +34,12 @@ class OfVllm(Collector):
                 for sample in family.samples:
                     passed.samples.append(sample._replace(labels=self._here | sample.labels))
                 yield passed
+
+
+def kv_cache_use(theirs: CollectorRegistry = REGISTRY) -> float | None:
+    """How full vLLM's KV cache is, from 0 to 1: the fullest, where there are several; None: there is no vLLM here."""
+    families = theirs.restricted_registry([KV_CACHE]).collect()
+    return max([sample.value for family in families for sample in family.samples], default=None)
 
 
 class OfGpus(Collector):

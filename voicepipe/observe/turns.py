@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
-from msgspec.structs import astuple, replace
+from msgspec.structs import astuple
 
-from voicepipe.turn.events import ReplyDone, ToolUse
+from voicepipe.turn.events import ReplyDone, ReplyStatus, ToolUse
 from voicepipe.turn.timing import TurnSummary
 
 KEPT = 2000
@@ -32,6 +32,12 @@ class AskedTurn:
     call_id: str
     tenant: str
     agent: str
+    spoken: bool = True
+    """False: the caller said nothing that this answers. It is a greeting, or answers what a client has typed."""
+    number: int = 0
+    """Its place in the call, from 0."""
+    results: tuple[ToolUse, ...] = ()
+    """Tools of the client's that it goes on from."""
 
 
 class Stages(msgspec.Struct, frozen=True):
@@ -71,7 +77,7 @@ class ListedTurn(msgspec.Struct, frozen=True):
 
 
 class FullTurn(msgspec.Struct, frozen=True):
-    """One turn in full: what was heard and answered, and its figures."""
+    """One turn in full: what was heard and answered, and its figures. Or a reply that answers no turn (`spoken`)."""
 
     turn: ListedTurn
     heard: str
@@ -80,6 +86,14 @@ class FullTurn(msgspec.Struct, frozen=True):
     record: TurnSummary
     tools: tuple[ToolUse, ...] = ()
     """Those of the agent's that ran for it."""
+    spoken: bool = True
+    """As `AskedTurn.spoken`."""
+    number: int = 0
+    """Its place in the call, from 0."""
+    status: ReplyStatus = "completed"
+    """Of the reply; "cancelled": interrupted, or the caller hung up."""
+    input_tokens: int = 0
+    output_tokens: int = 0
 
 
 class Listed(NamedTuple):
@@ -108,15 +122,20 @@ class Turns:
             oldest = _listed(self._packed.pop(next(iter(self._packed))))
             self.forgotten_at = max(self.forgotten_at, oldest.turn.at)
 
-    def cut_in(self, turn_id: str) -> None:
-        """It turned out that the caller had not finished."""
-        if full := self.find(turn_id):
-            self._packed[turn_id] = _pack(replace(full, turn=replace(full.turn, cut_in=True)))
+    def amend(self, full: FullTurn) -> None:
+        """A turn that was added reads differently, if it is still kept."""
+        if full.turn.id in self._packed:
+            self._packed[full.turn.id] = _pack(full)
 
     def since(self, when: float, tenant: str | None = None) -> Iterator[Listed]:
         """Those confirmed at `when` or later, in the order in which they ended; `tenant`'s, None: everyone's."""
         turns = map(_listed, self._packed.values())
         return (listed for listed in turns if listed.turn.at >= when and tenant in (None, listed.turn.tenant))
+
+    def late(self, when: float, most: int, tenant: str | None = None) -> list[FullTurn]:
+        """Of those that `since` gives, the late ones; the newest `most`, in full."""
+        ids = [listed.turn.id for listed in self.since(when, tenant) if listed.turn.late]
+        return [_full(self._packed[turn_id]) for turn_id in ids[-most:]]
 
     def find(self, turn_id: str, tenant: str | None = None) -> FullTurn | None:
         """None: there is none, it is not kept any more, or it is another tenant's."""
@@ -126,7 +145,9 @@ class Turns:
 
 def _pack(full: FullTurn) -> bytes:
     # Without the fields' names, which would be half of it. What only one turn in full needs is read for that alone.
-    rest = _encode((full.heard, full.answered, astuple(full.record), tuple(map(astuple, full.tools))))
+    rest = _encode(
+        (full.heard, full.answered, astuple(full.record), tuple(map(astuple, full.tools)), *astuple(full)[5:])
+    )
     _encode_into((astuple(full.turn), astuple(stages(full.record)), rest), buffer := bytearray())
     return bytes(buffer)  # What `encode` returns holds on to a third more than it says.
 
@@ -138,8 +159,9 @@ def _listed(packed: bytes) -> Listed:
 
 def _full(packed: bytes) -> FullTurn:
     turn, _, rest = _decode(packed)
-    heard, answered, record, tools = _decode(rest)
-    return FullTurn(ListedTurn(*turn), heard, answered, TurnSummary(*record), tuple(ToolUse(*use) for use in tools))
+    heard, answered, record, tools, *others = _decode(rest)
+    used = tuple(ToolUse(*use) for use in tools)
+    return FullTurn(ListedTurn(*turn), heard, answered, TurnSummary(*record), used, *others)
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -166,8 +188,18 @@ def full_turn(asked: AskedTurn, reply: ReplyDone, budget_ms: float) -> FullTurn:
         discarded=record.discarded,
     )
     said = [item.text or f"[{item.name}]" for item in reply.items if item.text or item.name]
-    tools = reply.tools[:MOST_TOOLS]
-    return FullTurn(turn, asked.heard[:LONGEST_TEXT], " ".join(said)[:LONGEST_TEXT], record, tools)
+    return FullTurn(
+        turn=turn,
+        heard=asked.heard[:LONGEST_TEXT],
+        answered=" ".join(said)[:LONGEST_TEXT],
+        record=record,
+        tools=(*asked.results, *reply.tools)[:MOST_TOOLS],
+        spoken=asked.spoken,
+        number=asked.number,
+        status=reply.status,
+        input_tokens=reply.input_tokens,
+        output_tokens=reply.output_tokens,
+    )
 
 
 def stages(record: TurnSummary) -> Stages:
