@@ -23,7 +23,7 @@ Scrape = Mapping[str, tuple[float, bool]]
 def scrape(text: str) -> Scrape:
     """What /metrics said."""
     found = {}
-    for family in text_string_to_metric_families(text):  # type: ignore[no-untyped-call]
+    for family in text_string_to_metric_families(text):
         for sample in family.samples:
             labels = ",".join(f"{name}={json.dumps(value)}" for name, value in sorted(sample.labels.items()))
             found[f"{sample.name}{{{labels}}}"] = (float(sample.value), family.type in GROW)
