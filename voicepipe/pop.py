@@ -36,6 +36,7 @@ from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import Watch
+from voicepipe.observe.recent import Recent
 from voicepipe.places import place_of
 from voicepipe.supervised import supervised
 from voicepipe.tasks import TaskGroup
@@ -165,7 +166,8 @@ class Pop:
         self.tools = tools
         self.watch = Watch()
         self.metrics = Metrics(config.pop, self.health)
-        self.dashboard = Dashboard(config.pop, self.health, followers=(self.metrics,))
+        self._recent = Recent(self.watch.lag_p99_ms)
+        self.dashboard = Dashboard(config.pop, self.health, followers=(self.metrics, self._recent))
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""
         self.tokens: Membership | None = None
@@ -327,6 +329,7 @@ class Pop:
             model=self.config.engines.llm,
             weight=fleet.weight,
             price=fleet.price,
+            recent=self._recent.figures(),
         )
 
     def _look(self) -> dict[str, float]:

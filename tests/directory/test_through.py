@@ -245,6 +245,7 @@ async def test_an_operator_sees_the_fleet_and_drains_a_pop(through: Fleet) -> No
     async with through.at.client("k-operator") as operator:
         seen = (await operator.get("/v1/pops")).json()
         assert [(row["pop"], row["status"]) for row in seen["pops"]] == [("fra", "ok"), ("lhr", "ok")]
+        assert seen["pops"][0]["recent"]["turns"] == 0 and seen["lost"] == []
         assert [(placed["pop"], placed["why"], placed["tenant"]) for placed in seen["placed"]] == [
             ("fra", "nearest", "acme")]  # fmt: skip
         assert (await operator.post("/v1/pops/nowhere/drain")).status_code == 503
