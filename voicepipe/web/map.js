@@ -1,10 +1,13 @@
-// Wires the map: what the directory hears of PoPs and places, to the picture and the tables; where the caller is.
+// Wires the fleet's dashboard: what the directory hears of PoPs and places, to the totals, the picture and the tables; where
+// the caller is.
 
 import { ask, Feed, LOST } from "./feed.js";
-import { answerOf, fleetOf, reachedOf, summaryOf } from "./fleet.js";
+import { answerOf, fleetOf, reachedOf, statesOf, summaryOf } from "./fleet.js";
+import { pressed, sorted } from "./fleet-columns.js";
+import { fleetTilesOf } from "./fleet-figures.js";
 import { cities, placeName, placeOf } from "./geography.js";
 import { Picture } from "./map-picture.js";
-import { showPlacements, showPops } from "./map-tables.js";
+import { showLegend, showPlacements, showPops } from "./map-tables.js";
 
 const $ = (id) => document.getElementById(id);
 const CHOSEN = "voicepipe.place"; // in sessionStorage: the playground calls from there, too
@@ -24,6 +27,7 @@ let views = 0;
 let seen = null; // ids of calls that are on the map or were
 let last = ""; // the PoP that got the newest call
 let place = remembered();
+let order = { by: "pop", down: false }; // of the table
 
 const picture = new Picture($("world"), choose);
 const feed = new Feed({
@@ -68,9 +72,17 @@ async function show(view) {
   $("board").hidden = false;
   tell("state", summaryOf(rows));
   document.body.dataset.status = rows.some((row) => row.status === "ok") && !view.cut_off ? "ok" : "";
-  showPops($("pops"), rows, { demo: Boolean(demo), onOrder: order });
+  for (const [id, text] of Object.entries(fleetTilesOf(rows))) tell(`total-${id}`, text);
+  document.body.dataset.cost = rows.some(({ price }) => price > 0) ? "told" : "";
+  showTable($("pops").matches(":hover, :focus-within")); // no line goes from under a pointer
   showCalls(view.placed);
   picture.draw(rows, place, last);
+  showLegend($("legend"), statesOf(rows));
+}
+
+/** `stay`: whether lines stay where they are. */
+function showTable(stay) {
+  showPops($("pops"), sorted(rows, order), { demo: Boolean(demo), onOrder: give, stay });
 }
 
 /** Lines for the calls that are new; what was placed before the page was opened is in the table alone. */
@@ -85,6 +97,24 @@ function showCalls(placed) {
   showPlacements($("placed"), placed);
   $("placed").parentNode.hidden = !placed.length;
   $("placed-empty").hidden = placed.length > 0;
+}
+
+// The table.
+
+for (const button of document.querySelectorAll("#fleet .sort")) {
+  button.addEventListener("click", () => {
+    order = pressed(order, button.dataset.by);
+    document.querySelector("#fleet [aria-sort]").removeAttribute("aria-sort");
+    button.parentNode.setAttribute("aria-sort", order.down ? "descending" : "ascending");
+    showTable(false);
+  });
+}
+for (const [event, popOf] of [["pointerover", lineAt], ["focusin", lineAt], ["pointerleave", () => ""], ["focusout", () => ""]]) {
+  $("pops").addEventListener(event, ({ target }) => picture.point(popOf(target)));
+}
+
+function lineAt(element) {
+  return element.closest("tr")?.dataset.pop ?? "";
 }
 
 // Where the caller is.
@@ -158,7 +188,7 @@ $("call").addEventListener("click", async () => {
   feed.refresh();
 });
 
-async function order(what, pop) {
+async function give(what, pop) {
   if (what === "drain" && !demo && !confirm(`Drain ${pop}? It takes no new calls and ends with its last one.`)) return;
   const path = what === "drain" ? "/v1/pops" : "/v1/demo/pops";
   const { status, body } = await ask(`${path}/${encodeURIComponent(pop)}/${what}`, key, {});
