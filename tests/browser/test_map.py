@@ -207,7 +207,7 @@ def test_a_drained_pop_lets_its_call_end_and_can_be_started_again(open_map: Open
     with live_calls(fleet, VIRGINIA):
         expect(pop(page, "iad1").locator(".load")).to_have_text("1 of 4")
         pop(page, "iad1").get_by_role("button", name="Drain").click()
-        expect(pop(page, "iad1").locator(".status")).to_have_text("draining: no new calls")
+        expect(pop(page, "iad1").locator(".status")).to_have_text("draining")
         expect(pop(page, "iad1").locator(".load")).to_have_text("1 of 4")
     expect(pop(page, "iad1").locator(".status")).to_have_text("stopped", timeout=PATIENT_MS)
     button = pop(page, "iad1").get_by_role("button", name="Start")
