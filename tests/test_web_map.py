@@ -141,7 +141,7 @@ def test_the_totals_of_the_fleet_in_words(beside: Path) -> None:
     lost = {**FRA, "pop": "syd1", "status": "lost", "calls": 0, "slots": 0}
     rows = [{**FRA, "recent": SLOW, "price": 2, "coming": 1}, {**NRT, "recent": {**SLOW, "p95_ms": 290}}, lost]
     tiles = shown(beside, "figures.fleetTilesOf(rows)", rows=rows)
-    assert (tiles["calls"], tiles["calls-note"]) == ("5", "of 8 · 1 coming")
+    assert (tiles["calls"], tiles["calls-note"]) == ("5", "of 8, 1 coming")
     assert (tiles["free"], tiles["free-note"]) == ("2", "in 1 PoP"), "one that is full has no place"
     assert (tiles["worst"], tiles["worst-note"]) == ("412 ms", "fra1, of 300 ms")
     assert (tiles["late"], tiles["late-note"], tiles["cut-ins"]) == ("11 %", "8 of 76 turns", "2.5 %")
@@ -286,7 +286,7 @@ def test_labels_stand_where_there_is_room(beside: Path) -> None:
 
 
 def test_labels_that_matter_come_before_others(beside: Path) -> None:
-    first, second = label(0, 0), label(0, 17)
+    first, second = label(-160, 0), label(-160, 17)  # The map ends in the west.
     assert labels(beside, first, second) == [(1, "start"), (0, "start")]
     second["weight"] = 1
     assert labels(beside, first, second) == [(0, "start"), (1, "start")]

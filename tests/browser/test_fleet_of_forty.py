@@ -13,7 +13,7 @@ from tests.browser.looks import problems_in_every_look
 
 pytestmark = pytest.mark.e2e
 
-LAPTOP, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
+LAPTOP, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
 EAGER_MS = 30_000
 expect.set_options(timeout=EAGER_MS)
 Open = Callable[..., Page]

@@ -58,7 +58,7 @@ export function fleetTilesOf(rows) {
   const some = (count, all) => `${thousands(count)} of ${thousands(all)} ${all === 1 ? "turn" : "turns"}`;
   return {
     calls: thousands(calls),
-    "calls-note": `of ${thousands(slots)}${coming ? ` · ${coming} coming` : ""}`,
+    "calls-note": `of ${thousands(slots)}${coming ? `, ${coming} coming` : ""}`,
     free: thousands(free),
     "free-note": `in ${open} ${open === 1 ? "PoP" : "PoPs"}`,
     worst: worst ? `${Math.round(p95Of(worst))} ms` : "–",

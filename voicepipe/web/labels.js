@@ -2,7 +2,8 @@
 
 const CORNER = 0.75; // of a mark's radius: how far its corners are from its middle, in both directions
 /** On which side of the mark a label begins, ends or has its middle: -1, 0, 1; to the east, and to the south. */
-const SIDES = [[1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [1, -1], [-1, 1], [-1, -1]];
+const BESIDE = [[1, 0], [-1, 0]];
+const SIDES = [...BESIDE, [0, 1], [0, -1], [1, 1], [1, -1], [-1, 1], [-1, -1]];
 const ANCHORS = { "-1": "end", 0: "middle", 1: "start" };
 
 /** A place for each label where it touches no mark and no other label: {size, anchor, x, y}, or null where there is none.
@@ -20,7 +21,7 @@ export function labelled(marks, bounds) {
 
   function find(own, size) {
     const mark = marks[own];
-    for (const side of places[own] ? [places[own].side] : SIDES) {
+    for (const side of places[own] ? [places[own].side, ...BESIDE] : SIDES) {
       const box = boxAt(mark, mark.sizes[size], side);
       if (!within(box, bounds) || !(mark.always || isFree(box, own))) continue;
       const x = { "-1": box.east, 0: mark.x, 1: box.west }[side[0]];

@@ -164,14 +164,17 @@ export class Picture {
   }
 }
 
-/** What may stand beside a mark, the shortest first: its name, and load; below how late it answers, or why it does not. */
+/** What may stand beside a mark, the shortest first: its name, and load; below how late it answers, or what is the matter. */
 function linesOf(row) {
-  const { text, tone } = statusOf(row);
-  const p95 = p95Of(row);
-  const late = p95 === null ? latencyOf(row) : `p95 ${Math.round(p95)} of ${Math.round(row.budget_ms)} ms`;
-  const figure = { name: "figure", text: row.predicted_ms === null || tone === "soft" ? text : late };
-  const [bare, loaded] = [row.pop, `${row.pop} ${row.calls}/${row.slots}`].map((one) => ({ name: "name", text: one }));
+  const [bare, loaded] = [row.pop, `${row.pop} ${row.calls}/${row.slots}`].map((text) => ({ name: "name", text }));
+  const figure = { name: "figure", text: ["ok", "late"].includes(row.status) ? howLate(row) : statusOf(row).text };
   return row.slots ? [[bare], [loaded], [loaded, figure]] : [[bare], [bare, figure]];
+}
+
+/** Its p95, or what is predicted where that is not known or the reason for its state. */
+function howLate(row) {
+  const p95 = p95Of(row);
+  return p95 === null || row.status === "late" ? latencyOf(row) : `p95 ${Math.round(p95)} of ${Math.round(row.budget_ms)} ms`;
 }
 
 function titleOf(row) {
