@@ -14,8 +14,9 @@ from tests.browser.looks import problems_in_every_look
 pytestmark = pytest.mark.e2e
 
 LAPTOP, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
-EAGER_MS = 30_000
-expect.set_options(timeout=EAGER_MS)
+SHARP = {"width": 1336, "height": 836}
+"""There the map is 900 pixels wide, and its dots stand on whole pixels: pictures take a fifth less."""
+expect.set_options(timeout=30_000)
 Open = Callable[..., Page]
 Picture = Callable[[Page, str], None]
 
@@ -89,13 +90,18 @@ def test_forty_pops_are_legible(open_fleet: Open, picture: Picture, size: dict[s
     labels = page.locator("#world .pop text").all_text_contents()
     assert any(SLOW in label for label in labels), "those that are in trouble have theirs"
     assert has_no_horizontal_scroll(page)
-    picture(page, "-".join(["fleet", *(["narrow"] if size is PHONE else []), *(["dark"] if scheme == "dark" else [])]))
     if size is PHONE:
         table = page.locator("#fleet").locator("..")
         assert table.evaluate("element => element.scrollWidth > element.clientWidth"), "the table scrolls in its card"
         table.evaluate("element => element.scrollTo(400, 0)")
         box, name = table.bounding_box(), page.locator("#pops th").first.bounding_box()
         assert box and name and name["x"] >= box["x"], "names stay"
+        table.evaluate("element => element.scrollTo(0, 0)")
+    else:
+        page.set_viewport_size(SHARP)  # type: ignore[arg-type]
+    press(page, "state")
+    page.evaluate("document.activeElement.blur()")
+    picture(page, "-".join(["fleet", *(["narrow"] if size is PHONE else []), *(["dark"] if scheme == "dark" else [])]))
 
 
 def test_nothing_is_wrong_with_it_in_any_look(open_fleet: Open) -> None:
@@ -182,7 +188,7 @@ def test_the_totals(open_fleet: Open) -> None:
     assert (total("silent"), total("silent-note")) == ("1", LOST)
     assert total("cost") == f"{sum(row['price'] for row in pops):.2f}"
     turns = sum(row["recent"]["turns"] for row in pops if row["recent"])
-    assert total("cut-ins-note").endswith(f"of {turns:,} turns")
+    assert total("cut-ins-note") == f"of {turns:,} turns"
 
 
 def test_without_prices_nothing_is_said_of_cost(open_fleet: Open) -> None:

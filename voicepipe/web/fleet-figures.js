@@ -35,7 +35,6 @@ export function totalsOf(rows) {
   const priced = rows.map(costOf).filter(Boolean);
   return {
     calls: sum((row) => row.calls),
-    coming: sum((row) => row.coming),
     slots: sum((row) => row.slots),
     free: sum(({ slots, calls, coming }) => Math.max(0, slots - calls - coming), open),
     open: open.length,
@@ -52,23 +51,23 @@ export function totalsOf(rows) {
 
 /** The totals in words: id of the element -> its text. */
 export function fleetTilesOf(rows) {
-  const { calls, coming, slots, free, open, worst, silent, turns, judged, late, cut_ins, missed, cost } = totalsOf(rows);
+  const { calls, slots, free, open, worst, silent, turns, judged, late, cut_ins, missed, cost } = totalsOf(rows);
   const names = silent.slice(0, NAMED).map(({ pop }) => pop).join(", ");
   const of = (count, all) => percent(all ? count / all : null);
-  const some = (count, all) => `${thousands(count)} of ${thousands(all)} ${all === 1 ? "turn" : "turns"}`;
+  const ofTurns = (all) => `of ${thousands(all)} ${all === 1 ? "turn" : "turns"}`;
   return {
     calls: thousands(calls),
-    "calls-note": `of ${thousands(slots)}${coming ? `, ${coming} coming` : ""}`,
+    "calls-note": `of ${thousands(slots)} slots`,
     free: thousands(free),
     "free-note": `in ${open} ${open === 1 ? "PoP" : "PoPs"}`,
     worst: worst ? `${Math.round(p95Of(worst))} ms` : "–",
-    "worst-note": worst ? `${worst.pop}, of ${Math.round(worst.budget_ms)} ms` : `no PoP has ${FEWEST} turns yet`,
+    "worst-note": worst ? `${worst.pop}, of ${Math.round(worst.budget_ms)} ms` : "too few turns",
     late: of(late, judged),
-    "late-note": some(late, judged),
+    "late-note": ofTurns(judged),
     "cut-ins": of(cut_ins, turns),
-    "cut-ins-note": some(cut_ins, turns),
+    "cut-ins-note": ofTurns(turns),
     missed: of(missed, turns),
-    "missed-note": some(missed, turns),
+    "missed-note": ofTurns(turns),
     silent: `${silent.length}`,
     "silent-note": silent.length > NAMED ? `${names} and ${silent.length - NAMED} more` : names || "all report",
     cost: cost ? cost.price.toFixed(2) : "",
