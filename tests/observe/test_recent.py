@@ -1,5 +1,7 @@
 """What a PoP's reports say of its last 5 minutes."""
 
+from typing import Any
+
 import msgspec
 
 from tests.directory.reports import report
@@ -25,7 +27,7 @@ def told(clock: Clock) -> Recent:
     return Recent(lambda: 1.26, clock)
 
 
-def say(recent: Recent, latency_ms: float | None, status: ReplyStatus = "completed", **record: bool) -> None:
+def say(recent: Recent, latency_ms: float | None, status: ReplyStatus = "completed", **record: Any) -> None:
     """One turn, answered after so long; the budget is 300 ms."""
     done = ReplyDone("resp_1", status, record=TurnSummary(turn_latency=latency_ms, **record))
     recent.turn(CALL, full_turn(ASKED, done, 300))
