@@ -25,6 +25,12 @@ class FakeGpu:
     """None: it knows no MIG."""
     persistence: int = 1
     mode: int = 0
+    busy: int = 0
+    celsius: int = 40
+    milliwatts: int = 120_000
+    throttled: int = 0
+    ecc: tuple[int, int] | None = (0, 0)
+    """Corrected, uncorrected; None: it has no such memory."""
 
 
 @dataclass
@@ -58,7 +64,17 @@ class FakeDriver:
         nvml.nvmlDeviceGetHandleByUUID = lambda uuid: next(gpu for gpu in self.gpus if gpu.uuid == uuid)
         nvml.nvmlDeviceGetUUID = lambda gpu: gpu.uuid
         nvml.nvmlDeviceGetName = lambda gpu: gpu.name
-        nvml.nvmlDeviceGetMemoryInfo = lambda gpu: SimpleNamespace(total=gpu.total, free=gpu.free)
+        nvml.nvmlDeviceGetMemoryInfo = lambda gpu: SimpleNamespace(
+            total=gpu.total, free=gpu.free, used=gpu.total - gpu.free
+        )
+        nvml.NVML_TEMPERATURE_GPU, nvml.NVML_VOLATILE_ECC = 0, 0
+        nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED = 0, 1
+        nvml.nvmlDeviceGetUtilizationRates = lambda gpu: SimpleNamespace(gpu=gpu.busy, memory=0)
+        nvml.nvmlDeviceGetTemperature = lambda gpu, sensor: gpu.celsius
+        nvml.nvmlDeviceGetPowerUsage = lambda gpu: gpu.milliwatts
+        nvml.nvmlDeviceGetEnforcedPowerLimit = lambda gpu: 700_000
+        nvml.nvmlDeviceGetCurrentClocksThrottleReasons = lambda gpu: gpu.throttled
+        nvml.nvmlDeviceGetTotalEccErrors = self._ecc
         nvml.nvmlDeviceGetCudaComputeCapability = lambda gpu: gpu.capability
         nvml.nvmlDeviceGetMigMode = self._mig
         nvml.nvmlDeviceGetPersistenceMode = lambda gpu: gpu.persistence
@@ -75,6 +91,11 @@ class FakeDriver:
 
     def _shutdown(self) -> None:
         self.shut += 1
+
+    def _ecc(self, gpu: FakeGpu, kind: int, since: int) -> int:
+        if gpu.ecc is None:
+            raise NVMLError("Not Supported")
+        return gpu.ecc[kind]
 
     def _mig(self, gpu: FakeGpu) -> list[int]:
         if gpu.mig is None:

@@ -206,6 +206,11 @@ def test_the_language_model_is_asked_for_ends_only_where_it_can_tell(write: Any)
             "[turn]\nprepare_ms = -1",
             "turn.prepare_ms: cannot be -1; allowed: a whole number, at least 0, at most 600000",
         ),
+        ("[fleet]\nprice = 2", "fleet.price: there is no such key"),
+        (
+            "[pop]\nprice_per_hour = -1",
+            "pop.price_per_hour: cannot be -1; allowed: a number, at least 0, at most 1000000000",
+        ),
         ("[turn]\nprepare_ms = true", "turn.prepare_ms: cannot be true; allowed: a whole number"),
         ("[turn]\nduck_db = 3", "turn.duck_db: cannot be 3; allowed: a number, at least -96, at most 0"),
         ("[vad]\nstart_probability = 1", "vad.start_probability: cannot be 1; allowed: a number, above 0, below 1"),

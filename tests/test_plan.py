@@ -15,6 +15,11 @@ def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]
     return status, *capsys.readouterr()
 
 
+def unwrapped(out: str) -> str:
+    """One line, whatever the terminal's width."""
+    return " ".join(out.split())
+
+
 @pytest.fixture(autouse=True)
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
@@ -79,6 +84,96 @@ def test_for_other_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert facts["advice"]
 
 
+PRICED = ("--model", "qwen3-8b", "--gpus", "H100", "--price", "2.5")
+
+
+def test_what_a_minute_of_call_costs(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = said(capsys, *PRICED)
+    assert "What a minute of call costs, at 2.5 an hour for the host. 50 % used: half of its calls in time" in out
+    assert "awq4, one GPU             4     0.0104    0.0208    0.0417 \n" in out, "2.5 / 60 / 4, / 2, / 1"
+    assert "\nprice_per_hour = 2.5\n" in out
+    assert "break-even" not in out and "hosted" not in out, "nobody asked"
+    _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100")
+    assert "cost" not in out.lower() and "price_per_hour" not in out
+
+
+def test_from_how_many_calls_on_the_host_is_cheaper(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = said(capsys, *PRICED, "--hosted", "0.06")
+    assert "bf16, one GPU             2     0.0208    0.0417    0.0833       35 % \n" in out
+    assert "awq4, one GPU             4     0.0104    0.0208    0.0417       17 % \n" in out
+    assert (
+        "- Break-even with a hosted API at 0.06 a minute: 0.694 calls in progress on average, which is 1,000 minutes "
+        "of call a day, and 17 % of what the host answers in time (awq4, one GPU). With more calls this host is "
+        "cheaper, with fewer the hosted API."
+    ) in unwrapped(out)
+
+
+def test_a_hosted_api_that_is_always_cheaper(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = said(capsys, *PRICED, "--hosted", "0.01")
+    assert out.count(" never \n") == 3
+    assert (
+        "- A hosted API at 0.01 a minute is always cheaper than this host. The host would be as cheap with 4.17 calls "
+        "in progress on average (6,000 minutes of call a day), but it answers only 4 in time (awq4, one GPU)."
+    ) in unwrapped(out)
+
+
+@pytest.mark.parametrize("model", ["qwen3-8b", "llama-3.1-70b"], ids=["too late", "does not fit"])
+def test_a_host_that_answers_no_call_in_time_has_no_cost_a_minute(
+    capsys: pytest.CaptureFixture[str], model: str
+) -> None:
+    argv = ("--model", model, "--gpus", "L4", "--price", "0.8", "--hosted", "0.06")
+    _, out, _ = said(capsys, *argv)
+    assert (
+        "- No call is answered in time on this host, so there is no cost of a minute to tell, and no break-even."
+        in unwrapped(out)
+    )
+    assert "% used" not in out
+    _, out, _ = said(capsys, *argv, "--json")
+    costs = [option["cost"] for option in json.loads(out)["options"]]
+    assert costs and all(cost == {"minute_cost": None, "break_even_use": None} for cost in costs)
+
+
+def test_a_host_with_gpus_for_several_pops(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its price is shared among them: 10 an hour for 2 PoPs of 9 calls."""
+    argv = ("--model", "llama-3.2-1b", "--gpus", "H100:4", "--price", "10", "--hosted", "0.06")
+    _, out, _ = said(capsys, *argv, "--calls", "4")
+    assert "2 x 9: 2 PoPs on the host, 9 calls each." in unwrapped(out)
+    assert "bf16, one GPU         2 x 9    0.00926    0.0185    0.0370       15 % \n" in out
+    assert "\nprice_per_hour = 5.0\n" in out
+    assert (
+        "- pop.slots = 4 below is what --calls asks for; 9 calls would be answered in time. With 4 a minute of call "
+        "costs at least 0.0208, with 9 at least 0.00926."
+    ) in unwrapped(out)
+    _, out, _ = said(capsys, *argv, "--calls", "9")
+    assert "slots = 9  #" in out and "--calls asks for" not in out
+
+
+def test_costs_for_other_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = said(capsys, *PRICED, "--hosted", "0.06", "--json")
+    facts = json.loads(out)
+    assert facts["cost"]["price_per_hour"] == 2.5 and facts["cost"]["hosted_per_minute"] == 0.06
+    assert facts["cost"]["break_even_calls"] == pytest.approx(0.694, abs=0.001)
+    assert facts["cost"]["break_even_minutes_a_day"] == pytest.approx(1000)
+    one = facts["options"][0]
+    calls = one["calls_in_time"] * one["pops_a_host"]
+    assert one["cost"]["minute_cost"]["full"] == pytest.approx(2.5 / 60 / calls)
+    assert one["cost"]["minute_cost"]["quarter"] == pytest.approx(4 * 2.5 / 60 / calls)
+    assert one["cost"]["break_even_use"] == pytest.approx(facts["cost"]["break_even_calls"] / calls)
+    assert "Break-even with a hosted API" in facts["advice"][-1]
+    _, out, _ = said(capsys, "--model", "qwen3-8b", "--gpus", "H100", "--json")
+    assert json.loads(out)["cost"] is None
+
+
+def test_the_page_shows_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (config.data_directory().parent / "pops" / "gpu.md").read_text()
+    argv = ("--model", "qwen3-8b", "--gpus", "H100", "--price", "2.5", "--hosted", "0.06")
+    assert f"voicepipe plan {' '.join(argv)}\n" in page
+    _, out, _ = said(capsys, *argv)
+    for line in out.splitlines():
+        if line.startswith(("bf16, one GPU", "fp8, one GPU", "awq4, one GPU")) and line.endswith("% "):
+            assert line.rstrip() in page
+
+
 def test_a_models_own_config_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     config = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 500,
               "quantization_config": {"quant_method": "awq"}}  # fmt: skip
@@ -106,6 +201,10 @@ def test_what_does_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
         (("--model", "qwen3-8b", "--gpus", "TPU"), "--gpus: TPU: no data sheet of it; known: B200, H200, H100"),
         (("--model", "qwen3-8b", "--gpus", "L4", "--calls", "0"), "--calls: 0: give at least 1"),
         (("--model", __file__, "--gpus", "L4"), "cannot be read: "),
+        ((*PRICED[:-1], "-1"), "--price: -1: give what the host costs an hour, from 0.000001 to 1000000000"),
+        ((*PRICED[:-1], "nan"), "--price: nan: give what the host costs an hour"),
+        ((*PRICED, "--hosted", "0"), "--hosted: 0: give what a minute costs at the hosted API, from 0.000001"),
+        ((*PRICED[:-2], "--hosted", "0.06"), "--hosted: is compared with what the host costs an hour; give that as"),
     ],
 )
 def test_what_cannot_be_planned(capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], error: str) -> None:

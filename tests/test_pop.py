@@ -124,6 +124,17 @@ async def test_a_call_that_would_be_answered_late_is_refused(make) -> None:  # t
     assert pop.health().status == "late"
 
 
+@pytest.mark.virtual_time
+async def test_what_a_call_s_turns_were_like_is_held_against_what_was_predicted_for_it(make, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    pop, told = make(), list[float]()
+    monkeypatch.setattr(pop.metrics, "foretold", told.append)
+    agent = pop.agent(None)
+    with pop.admit(pop.tenant(None), agent) as seat:
+        line = ScenarioLine(load(SCENARIOS / "one_turn.toml"))
+        await seat.open(line, CallSettings.of(agent), lambda event: None).run()
+    assert told == [1.0], "quick engines, none of which was heard of before"
+
+
 class PickyLlm(ScriptedLlm):
     refusal: EngineError
 
@@ -242,6 +253,7 @@ async def test_calls_are_answered_while_the_agents_folder_is_gone(make, tmp_path
 
 class MortalLlm(ScriptedLlm):
     alive = True
+    restarts = 0
 
 
 async def test_while_an_engine_is_started_again_no_call_is_taken(make) -> None:  # type: ignore[no-untyped-def]
@@ -254,7 +266,8 @@ async def test_while_an_engine_is_started_again_no_call_is_taken(make) -> None: 
     assert pop.health().status == "engine_down"
     with pytest.raises(EngineDown, match="does not work at present"), pop.admit(pop.tenant(None), pop.agent(None)):
         pass
-    llm.alive = True
+    llm.alive, llm.restarts = True, 1
+    assert pop.health().restarts == {"llm": 1}
     with pop.admit(pop.tenant(None), pop.agent(None)):
         pass
 

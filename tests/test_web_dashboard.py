@@ -10,6 +10,8 @@ import pytest
 from tests.healthy import HEALTHY
 from tests.test_web import beside, needs_node, run
 from voicepipe.config import PopConfig
+from voicepipe.ingress.realtime.line import WebSocketLine
+from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.turn.events import Item, ItemAdded, ReplyDone, ReplyStarted
 from voicepipe.turn.timing import TurnSummary
@@ -18,6 +20,7 @@ __all__ = ["beside"]
 pytestmark = needs_node
 
 NOW = 1_800_000_000.0
+LINE = WebSocketLine(PcmFormat(), PcmFormat())
 
 
 def view(*records: dict[str, Any], tenants: tuple[str, ...] = ("local",)) -> str:
@@ -26,6 +29,7 @@ def view(*records: dict[str, Any], tenants: tuple[str, ...] = ("local",)) -> str
     for number, record in enumerate(records):
         at = NOW - 30 - 30 * (len(records) - number)
         with dashboard.watched(tenants[number % len(tenants)], "front-desk") as call:
+            call.answered(f"call_{number}", LINE, at)
             call.note(ItemAdded(Item("item_1", text="hello"), None, spoken=True), at)
             call.note(ReplyStarted("resp_1", f"turn_{number}"), at)
             call.note(ReplyDone("resp_1", "completed", record=TurnSummary(**record)), at)

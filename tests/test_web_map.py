@@ -12,7 +12,7 @@ __all__ = ["beside"]
 pytestmark = needs_node
 
 POP = {"region": "r", "calls": 1, "coming": 0, "slots": 4, "predicted_ms": 160.4, "budget_ms": 300.0, "age_s": 0.3,
-       "recent": None, "price": 0}  # fmt: skip
+       "recent": None, "price_per_hour": 0}  # fmt: skip
 SLOW = {"turns": 40, "timed": 40, "judged": 38, "p50_ms": 190.2, "p95_ms": 412.4, "late": 4, "cut_ins": 1, "missed": 0,
         "lag_ms": 3.1}  # fmt: skip
 FRA = {**POP, "pop": "fra1", "status": "ok", "place": {"latitude": 50.1, "longitude": 8.7}}
@@ -48,10 +48,10 @@ def test_a_pop_that_is_not_heard_of_any_more_stays_on_the_map(beside: Path) -> N
 
 
 def test_a_pop_that_fell_silent_is_shown_without_the_figures_that_it_told_last(beside: Path) -> None:
-    lost = {**NRT, "status": "silent", "age_s": 40.0, "recent": SLOW, "price": 2}
+    lost = {**NRT, "status": "silent", "age_s": 40.0, "recent": SLOW, "price_per_hour": 2}
     rows = shown(beside, "fleet.fleetOf([], {pops: [fra], lost: [lost]})", fra=FRA, lost=lost)
     assert [(row["pop"], row["status"], row["age_s"]) for row in rows] == [("fra1", "ok", 0.3), ("nrt1", "lost", 40)]
-    assert (rows[1]["recent"], rows[1]["slots"], rows[1]["price"]) == (None, 0, 0)
+    assert (rows[1]["recent"], rows[1]["slots"], rows[1]["price_per_hour"]) == (None, 0, 0)
     assert rows[1]["place"] == NRT["place"] and rows[1]["region"] == "r"
     back = shown(beside, "fleet.fleetOf(rows, {pops: [fra, nrt], lost: []})", rows=rows, fra=FRA, nrt=NRT)
     assert (back[1]["status"], back[1]["slots"]) == ("full", 4)
@@ -130,16 +130,20 @@ def test_figures_of_a_pop_where_there_are_any(beside: Path) -> None:
 
 @pytest.mark.parametrize(
     ("changes", "cost"),
-    [({}, None), ({"price": 2}, {"price": 2, "idle": 1.5}), ({"price": 2, "calls": 5}, {"price": 2, "idle": 0}),
-     ({"price": 2, "slots": 0}, None)],
-)  # fmt: skip
+    [
+        ({}, None),
+        ({"price_per_hour": 2}, {"price": 2, "idle": 1.5}),
+        ({"price_per_hour": 2, "calls": 5}, {"price": 2, "idle": 0}),
+        ({"price_per_hour": 2, "slots": 0}, None),
+    ],
+)
 def test_what_of_a_hosts_price_is_idle(beside: Path, changes: dict[str, int], cost: Any) -> None:
     assert shown(beside, "figures.costOf(row)", row={**FRA, **changes}) == cost
 
 
 def test_the_totals_of_the_fleet_in_words(beside: Path) -> None:
     lost = {**FRA, "pop": "syd1", "status": "lost", "calls": 0, "slots": 0}
-    rows = [{**FRA, "recent": SLOW, "price": 2, "coming": 1}, {**NRT, "recent": {**SLOW, "p95_ms": 290}}, lost]
+    rows = [{**FRA, "recent": SLOW, "price_per_hour": 2, "coming": 1}, {**NRT, "recent": {**SLOW, "p95_ms": 290}}, lost]
     tiles = shown(beside, "figures.fleetTilesOf(rows)", rows=rows)
     assert (tiles["calls"], tiles["calls-note"]) == ("5", "of 8 slots")
     assert (tiles["free"], tiles["free-note"]) == ("2", "in 1 PoP"), "one that is full has no place"

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from voicepipe.ranges import FUNCTION, LANGUAGE, Ms, Name, Speed, Wait
+from voicepipe.ranges import FUNCTION, LANGUAGE, Ms, Name, Speed, Variable, Wait, is_url
 from voicepipe.words import plain
 
 Part = Literal[
@@ -59,6 +59,23 @@ class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def spec(self) -> ToolSpec:
         return ToolSpec(self.name, self.description, self.parameters)
+
+
+class Hooks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who is told of calls by HTTP."""
+
+    after_call: str = ""
+    """URL to which the record of a call is posted once it has ended; empty: none."""
+    secret_env: Variable = ""
+    """Names the environment variable with the key that signs it ("whsec_..."), by standardwebhooks.com."""
+
+    def __post_init__(self) -> None:
+        if self.after_call and not is_url(self.after_call):
+            raise ValueError(
+                f"after_call: {self.after_call!r} is no address; give one such as https://example.com/after-call"
+            )
+        if bool(self.after_call) != bool(self.secret_env):
+            raise ValueError("after_call and secret_env go together: records are sent signed, or not at all")
 
 
 class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -133,6 +150,8 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     are."""
     locked: tuple[Part, ...] = ()
     """What no client can change, whatever its key."""
+    hooks: Hooks = Hooks()
+    """Who is told of its calls; without it, whom the call's tenant names."""
     not_understood: tuple[str, ...] = ("Sorry, I did not catch that. Could you say it again?",)
     """Said to a turn without words, by `frontdesk` also to words that it cannot place; rotated, so that a caller who
     is not understood twice does not hear the same words."""

@@ -224,6 +224,55 @@ class MetricsApi(Protocol):
         and says its content type: some milliseconds of Python, so not for the event loop."""
 
 
+class RecordQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which calls are asked for, the newest first."""
+
+    tenant: str | None = None
+    """None: everyone's."""
+    limit: int = 100
+    before: tuple[float, str] | None = None
+    """The list goes on after the call that began at this Unix second and has this id."""
+    since: float | None = None
+    """Calls that began at this Unix second or later, ..."""
+    until: float | None = None
+    """... and before this one."""
+    agent: str = ""
+    caller: str = ""
+    """A calling number, or the end of one."""
+    reason: str = ""
+
+
+class ListedCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that is kept. What else is known of it, its records say."""
+
+    id: str
+    began: float
+    """The Unix second at which it was answered."""
+
+
+class CostQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose calls, of which time (Unix seconds), told apart by what."""
+
+    tenant: str | None = None
+    """None: everyone's."""
+    since: float
+    until: float
+    by: Literal["agent", "tenant"] = "agent"
+
+
+class RecordsApi(Protocol):
+    """What is kept of a PoP's calls."""
+
+    async def listed(self, query: RecordQuery) -> Sequence[ListedCall]:
+        """The newest first, ready to be encoded."""
+
+    async def costs(self, query: CostQuery) -> msgspec.Struct:
+        """What calls have cost, ready to be encoded."""
+
+    async def found(self, call_id: str, tenant: str | None) -> msgspec.Struct | None:
+        """One call in full, ready to be encoded; None: there is none, it is not kept any more, or not `tenant`'s."""
+
+
 class PopApi(KeyHolders, Protocol):
     """One PoP, seen from its ingresses."""
 
@@ -242,6 +291,10 @@ class PopApi(KeyHolders, Protocol):
     @property
     def metrics(self) -> MetricsApi:
         """What Prometheus scrapes."""
+
+    @property
+    def records(self) -> RecordsApi | None:
+        """None: none are kept."""
 
     def agent(self, name: str | None) -> Agent:
         """The agent of this name, None: the default. Raises ConfigError, which names the agents there are."""

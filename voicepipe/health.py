@@ -35,6 +35,8 @@ class Health(Vitals, frozen=True, kw_only=True, omit_defaults=True):
     """The agents' folder cannot be used as it is."""
     down: dict[str, int] = {}
     """Engines that do not work, and for how many seconds."""
+    restarts: dict[str, int] = {}
+    """Engines that broke and were started again, and how often."""
     calls: int
     predicted_ms: int
     """Turn latency, 95th percentile, that one more call would bring."""

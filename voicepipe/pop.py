@@ -14,7 +14,7 @@ import msgspec
 
 from voicepipe import call_ids, descriptors, memory
 from voicepipe.admission import Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
-from voicepipe.agent import Agent, CallSettings
+from voicepipe.agent import Agent, CallSettings, Hooks
 from voicepipe.call.call import Call
 from voicepipe.call.control import Control
 from voicepipe.call.first_words import get_to_know
@@ -32,12 +32,17 @@ from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, Pop
 from voicepipe.health import Health, Status
 from voicepipe.line import Line
 from voicepipe.membership import Membership
-from voicepipe.observe.calls import LiveCall
+from voicepipe.observe.calls import CallFollower, LiveCall
+from voicepipe.observe.cost import CostMeter
 from voicepipe.observe.dashboard import Dashboard
+from voicepipe.observe.foretold import Foretold
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import Watch
 from voicepipe.observe.recent import Recent
 from voicepipe.places import place_of
+from voicepipe.records import signing
+from voicepipe.records.metrics import of_records
+from voicepipe.records.records import Records, kept
 from voicepipe.supervised import supervised
 from voicepipe.tasks import TaskGroup
 from voicepipe.tenants import Tenants, is_key, may_scrape
@@ -76,8 +81,12 @@ async def member(
 
     descriptors.raise_limit()
     agents = await asyncio.to_thread(open_agents, config)
-    async with warmed(shared, agents) if shared else engines_for(config, agents) as engines, ToolRunner() as tools:
-        pop = Pop(config, agents, engines, tools)
+    async with (
+        kept(config, partial(hooks_of, config, agents)) as records,
+        warmed(shared, agents) if shared else engines_for(config, agents) as engines,
+        ToolRunner() as tools,
+    ):
+        pop = Pop(config, agents, engines, tools, records)
         pop.tell_what_agents_lack()
         if bus:
             pop.tokens = Membership(bus, config, pop.condition)
@@ -90,6 +99,9 @@ async def member(
                 supervised("timing the recogniser", pop.time_recogniser),
             )
             jobs = [group.create_task(job) for job in (*beside, serve(pop, listener))]
+            if records:
+                jobs.append(group.create_task(supervised("forgetting old records", records.tidy)))
+                jobs.append(group.create_task(supervised("telling of calls that ended", records.deliveries.run)))
             if pop.tokens:
                 jobs.append(group.create_task(supervised("reporting to directories", pop.tokens.run)))
                 jobs.append(group.create_task(supervised("hearing directories", pop.tokens.listen)))
@@ -98,6 +110,8 @@ async def member(
                 yield pop
             finally:
                 await pop.drain()
+                if records:
+                    await records.deliveries.last()
                 for job in jobs:
                     job.cancel()
 
@@ -119,6 +133,14 @@ async def warmed(shared: Engines, agents: AgentStore) -> AsyncIterator[Engines]:
     yield shared
 
 
+def hooks_of(config: Config, agents: AgentStore, agent_name: str, tenant_name: str) -> Hooks:
+    """Who is told of this tenant's calls with this agent: whom the agent names, else whom the tenant names."""
+    agent = agents.get(agent_name)
+    if agent and agent.hooks.after_call:
+        return agent.hooks
+    return next((tenant.hooks for tenant in config.tenants if tenant.name == tenant_name), Hooks())
+
+
 def beginning(agent: Agent) -> Prompt:
     """What every prompt of the agent begins with."""
     system = (Message("system", agent.instructions),) if agent.instructions else ()
@@ -131,12 +153,13 @@ class _Seat:
     pop: "Pop"
     owner: str
     watched: LiveCall
+    foretold: Foretold
 
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         pop = self.pop
         call_id = call_ids.new(pop.config.pop.id)
         self.watched.answered(call_id, line, time.time(), settings.origin)
-        observers = partial(pop.note, self.owner, call_id), self._listed, observer
+        observers = partial(pop.note, self.owner, call_id), self.foretold.note, self._listed, observer
         begin_tool = partial(pop.tools.begin, tenant=self.watched.tenant)
         return Control(Call(call_id, line, settings, pop.engines, pop.config, begin_tool, _each(observers),
                             time.monotonic))  # fmt: skip
@@ -161,13 +184,22 @@ def _each(observers: Sequence[Observer]) -> Observer:
 class Pop:
     """Implements `call_api.PopApi`."""
 
-    def __init__(self, config: Config, agents: AgentStore, engines: Engines, tools: ToolRunner) -> None:
+    def __init__(
+        self, config: Config, agents: AgentStore, engines: Engines, tools: ToolRunner, records: Records | None = None
+    ) -> None:
         self.config = config
         self.tools = tools
         self.watch = Watch()
         self.metrics = Metrics(config.pop, self.health)
         self._recent = Recent(self.watch.lag_p99_ms)
-        self.dashboard = Dashboard(config.pop, self.health, followers=(self.metrics, self._recent))
+        self.records = records
+        cost = CostMeter(config.pop, time.monotonic)
+        self.metrics.others.append(cost.read)
+        followers: list[CallFollower] = [self.metrics, cost, self._recent]
+        if records:
+            followers.append(records)
+            self.metrics.others.append(partial(of_records, records))
+        self.dashboard = Dashboard(config.pop, self.health, followers=followers)
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""
         self.tokens: Membership | None = None
@@ -224,13 +256,13 @@ class Pop:
 
     @contextmanager
     def admit(self, tenant: Tenant, agent: Agent, leaving: Seat | None = None) -> Iterator[_Seat]:
-        self._check(tenant, leaving)
+        predicted_ms = self._check(tenant, leaving)
         self._admitted_at = time.monotonic()
         self._calls[tenant.name] = self._calls.get(tenant.name, 0) + 1
         self._empty.clear()
         try:
             with self.dashboard.watched(tenant.name, agent.name) as watched:
-                yield _Seat(self, tenant.name, watched)
+                yield _Seat(self, tenant.name, watched, Foretold(self.metrics, predicted_ms, self._failed_ms))
         finally:
             self._calls[tenant.name] -= 1
             if not self.calls:
@@ -240,8 +272,9 @@ class Pop:
         self.dashboard.refused(refusal)
         self.metrics.refused(refusal)
 
-    def _check(self, tenant: Tenant, leaving: Seat | None) -> None:
-        """Raises Refused: there is no place for one more call, even if that one leaves."""
+    def _check(self, tenant: Tenant, leaving: Seat | None) -> float:
+        """Turn latency in ms, 95th percentile, that one more call would bring. Raises Refused: there is no place for
+        it, even if that one leaves."""
         if self._draining:
             raise Draining("This PoP is being shut down and takes no new calls; try another one.")
         if not self.engines.alive:
@@ -266,6 +299,7 @@ class Pop:
             )
         if tenant.slots is not None and mine >= tenant.slots:
             raise TenantFull(f"All {tenant.slots} slots of tenant {tenant.name} are taken; end a call first.")
+        return predicted
 
     def _lags(self, calls: int) -> bool:
         """The event loop is late, and it is so many calls that make it late."""
@@ -294,10 +328,15 @@ class Pop:
     def note(self, tenant: str, call_id: str, event: CallEvent) -> None:
         """A call of this tenant's tells how it is going."""
         if isinstance(event, ReplyDone):
-            took_ms = engines_ms(event, max(self.config.ladder.fallback_ms, self.config.pop.budget_ms))
+            took_ms = engines_ms(event, self._failed_ms)
             if took_ms is not None:
                 turn = AnsweredTurn(time.monotonic(), tenant, call_id, took_ms, is_broken(event))
                 self._admission.note(turn, CallCounts(self.calls, self._calls.get(tenant, 0)))
+
+    @property
+    def _failed_ms(self) -> float:
+        """What engines took for an answer that did not come."""
+        return max(self.config.ladder.fallback_ms, self.config.pop.budget_ms)
 
     def health(self) -> Health:
         now = time.monotonic()
@@ -305,6 +344,7 @@ class Pop:
             status=self.status,
             warning=self._agents.warning,
             down={name: round(now - since) for name, since in self._look().items()},
+            restarts=self.engines.restarts(),
             calls=self.calls,
             predicted_ms=round(self.predicted_ms),
             decoders=sum(engine.lent for engine in self.engines.all() if isinstance(engine, Lends)),
@@ -328,7 +368,7 @@ class Pop:
             agents={agent.name: agent.language for agent in self._agents},
             model=self.config.engines.llm,
             weight=fleet.weight,
-            price=fleet.price,
+            price_per_hour=pop.price_per_hour,
             recent=self._recent.figures(),
         )
 
@@ -399,8 +439,15 @@ class Pop:
         """Log it: a language model, a voice."""
         voices = self.voices()
         for agent in self._agents:
-            for lacks in filter(None, (self.lacks(agent), no_voice(agent, voices))):
+            for lacks in filter(None, (self.lacks(agent), no_voice(agent, voices), self._lacks_hook(agent))):
                 log.warning("%s", lacks)
+
+    def _lacks_hook(self, agent: Agent) -> str:
+        """What keeps the receiver that the agent names from being told of its calls."""
+        if agent.hooks.after_call and not self.records:
+            return f"Agent {agent.name} names a hooks.after_call, and nothing is sent: set records.folder."
+        lacks = signing.lacks(agent.hooks)
+        return f"Agent {agent.name}: {lacks}." if lacks else ""
 
     async def _warm(self, *agents: Agent) -> None:
         for agent in agents:

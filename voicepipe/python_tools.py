@@ -21,6 +21,7 @@ from voicepipe.agent import Tool
 from voicepipe.engines.fair import Ring
 from voicepipe.errors import ConfigError, OutcomeUnknown, ToolError
 from voicepipe.parts import Parts
+from voicepipe.queues import QueueFigures, Waits, show
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -44,6 +45,11 @@ class _Share:
         self._busy = Parts(SHARE)
         """All threads, by call."""
         self._waiting: Ring[tuple[str, asyncio.Future[None]]] = Ring()
+
+    @property
+    def waiting(self) -> int:
+        """Calls that wait for a thread."""
+        return len(self._waiting)
 
     async def take(self, call: str, ends: float) -> None:
         """A thread for this call. Raises TimeoutError: it had none by the loop's second `ends`."""
@@ -81,6 +87,16 @@ class PythonTools:
         self._shares: dict[tuple[str, str], _Share] = {}
         self._hung: set[asyncio.Task[Any]] = set()
         """Async functions that were cancelled and go on."""
+        self._waits = Waits()
+        show(self)
+
+    def figures(self) -> QueueFigures:
+        """As `queues.Queue`, of functions that need a thread."""
+        waits, waiting = self._waits, sum(share.waiting for share in self._shares.values())
+        return QueueFigures(
+            name="tool-threads", waiting=waiting, running=self._of_tenants.busy, begun=waits.begun,
+            waited_s=waits.waited_s, refused=waits.refused,
+        )  # fmt: skip
 
     async def call(self, tool: Tool, arguments: dict[str, Any], about: Mapping[str, Any], tenant: str) -> str:
         """What the function returns, as the model reads it. Takes at most `tool.timeout_ms`. Raises ToolError."""
@@ -129,19 +145,24 @@ class PythonTools:
                 self._hung.add(task)
 
     async def _in_thread(self, tool: Tool, share: _Share, call: str, ends: float, job: Callable[[], T]) -> T:
+        asked = asyncio.get_running_loop().time()
         if not share.hung.may(call):  # Nor once all the others have ended.
+            self._waits.refused += 1
             log.error("%s: not begun for %s, %d threads of it hang", tool.name, call, share.hung.busy)
             raise ToolError(f"{tool.name} does not answer at the moment")
         try:
             await share.take(call, ends)
         except TimeoutError:
+            self._waits.refused += 1
             raise ToolError(f"{tool.name} has too much to do at the moment") from None
         try:
             ran = self._start(tool, share, call, job)
         except RuntimeError as error:  # The system has no thread for us, perhaps.
             share.give_back(call)
+            self._waits.refused += 1
             log.error("%s: not begun for %s: %s", tool.name, call, error)
             raise ToolError(f"{tool.name} has too much to do at the moment") from None
+        self._waits.began(asyncio.get_running_loop().time() - asked)
         try:
             return await within(tool, ends, ran)
         except OutcomeUnknown:

@@ -35,6 +35,7 @@ Variable = Annotated[str, Meta(pattern=VARIABLE)]
 """Names a variable of the environment; may be empty."""
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
+Price = Annotated[float, Meta(ge=0, le=1e9)]
 
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

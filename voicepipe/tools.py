@@ -18,6 +18,7 @@ from voicepipe.agent import Tool, Webhook
 from voicepipe.errors import OutcomeUnknown, ToolError
 from voicepipe.parts import Parts
 from voicepipe.python_tools import PythonTools, shorten, too_long
+from voicepipe.queues import QueueFigures, Waits, show
 from voicepipe.turn.prompt import ToolCall
 from voicepipe.web_answer import PLAIN, whole
 
@@ -51,6 +52,15 @@ class ToolRunner:
         """What runs, and its name for the log."""
         self._running = Parts(MOST)
         """By tenant."""
+        self._waits = Waits()
+        show(self)
+
+    def figures(self) -> QueueFigures:
+        """As `queues.Queue`. None waits: it begins, or is refused."""
+        return QueueFigures(
+            name="tools", waiting=0, running=self._running.busy, limit=MOST, begun=self._waits.begun, waited_s=0.0,
+            refused=self._waits.refused,
+        )  # fmt: skip
 
     async def __aenter__(self) -> Self:
         self._client = await asyncio.to_thread(self._connect)
@@ -88,10 +98,12 @@ class ToolRunner:
     def begin(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tenant: str) -> "asyncio.Task[str]":
         """Run it as a task of ours: `errands.BeginTool`. `tenant`: whose call it is for."""
         if not self._running.may(tenant):
+            self._waits.refused += 1
             return asyncio.create_task(self._refused(tool, tenant))
         task = asyncio.create_task(self._run(tool, call, about, key, tenant))
         self._begun[task] = f"{tool.name} of {about['id']}"
         self._running.take(tenant)
+        self._waits.began(0.0)
 
         def over(task: "asyncio.Task[str]") -> None:
             del self._begun[task]

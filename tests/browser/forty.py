@@ -51,7 +51,7 @@ def row(pop: str, region: str, latitude: float, longitude: float, lots: Random) 
         "url": f"https://{pop}.example", "status": status, "calls": calls, "coming": lots.choice((0, 0, 0, 1)),
         "slots": slots, "predicted_ms": 342.0 if status == "late" else round(lots.uniform(150, 280)),
         "budget_ms": 300.0, "age_s": round(lots.uniform(0.1, 1.1), 2), "agents": ["front-desk"], "model": "vllm",
-        "weight": 1.0, "price": {24: 1.2, 36: 2.1, 60: 3.9}[slots],
+        "weight": 1.0, "price_per_hour": {24: 1.2, 36: 2.1, 60: 3.9}[slots],
         "recent": None if pop == OLD else recent(pop, calls, lots),
     }  # fmt: skip
 

@@ -186,7 +186,7 @@ def test_the_totals(open_fleet: Open) -> None:
     assert total("free-note") == f"in {len(taking)} PoPs"
     assert (total("worst"), total("worst-note")) == ("412 ms", f"{SLOW}, of 300 ms")
     assert (total("silent"), total("silent-note")) == ("1", LOST)
-    assert total("cost") == f"{sum(row['price'] for row in pops):.2f}"
+    assert total("cost") == f"{sum(row['price_per_hour'] for row in pops):.2f}"
     turns = sum(row["recent"]["turns"] for row in pops if row["recent"])
     assert total("cut-ins-note") == f"of {turns:,} turns"
 
@@ -194,7 +194,7 @@ def test_the_totals(open_fleet: Open) -> None:
 def test_without_prices_nothing_is_said_of_cost(open_fleet: Open) -> None:
     told = view()
     for row in told["pops"]:
-        row["price"] = 0
+        row["price_per_hour"] = 0
     page = open_fleet(told=told)
     expect(page.locator("#total-cost")).to_be_hidden()
     expect(page.locator('#fleet .sort[data-by="cost"]')).to_be_hidden()

@@ -13,8 +13,9 @@ from starlette.datastructures import Headers
 from tests.directory.fleets import SIGNER, Served, served
 from tests.directory.reports import FRANKFURT, LONDON, report
 from voicepipe.directory.bus import BusMessage, MemoryBus
-from voicepipe.directory.directory import Directory
+from voicepipe.directory.directory import Directory, PlacedCall, WhyBounced
 from voicepipe.directory.report import encoded
+from voicepipe.errors import WhyNone
 
 Answer = Callable[[str, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 """Gets the head of a request, and the connection behind it."""
@@ -130,6 +131,23 @@ async def directory_of(*answers: Answer, **changes: Any) -> AsyncIterator[tuple[
         for name, place, pop in zip("abcdefgh", (FRANKFURT, *[LONDON] * 7), stubs, strict=False):
             tell(directory, name, url=pop.url, place=place, **changes)
         yield await stack.enter_async_context(served(directory, bus)), stubs
+
+
+class Bounced:
+    """What a directory has heard of calls that were not taken where they were sent."""
+
+    def __init__(self, directory: Directory) -> None:
+        self.by: list[tuple[str, WhyBounced]] = []
+        directory.followers.append(self)
+
+    def placed(self, call: PlacedCall) -> None:
+        """No matter."""
+
+    def not_placed(self, why: WhyNone) -> None:
+        """No matter."""
+
+    def bounced(self, pop: str, why: WhyBounced) -> None:
+        self.by.append((pop, why))
 
 
 def tell(directory: Directory, pop: str, seq: int = 0, **changes: Any) -> None:

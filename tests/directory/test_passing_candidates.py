@@ -10,7 +10,7 @@ import pytest
 
 from tests.directory.fleets import Served
 from tests.directory.reports import FRANKFURT, LONDON
-from tests.directory.stub_pops import Answer, directory_of, hangs_up, is_silent, resets, says, tell
+from tests.directory.stub_pops import Answer, Bounced, directory_of, hangs_up, is_silent, resets, says, tell
 from tests.waiting import until
 from voicepipe.directory.report import CALLS
 from voicepipe.directory_server import passing
@@ -52,6 +52,18 @@ async def test_an_offer_goes_on_to_pops_that_were_not_tried_once_three_have_refu
     async with directory_of(full, full, full, says(201, "v=0")) as (at, pops):
         assert (await offered(at)).status_code == 201
         assert [len(pop.heads) for pop in pops] == [1, 1, 1, 1]
+
+
+async def test_offers_that_pops_do_not_take_are_told_to_who_follows() -> None:
+    async with directory_of(says(503), says(201, "v=0")) as (at, _):
+        bounced = Bounced(at.directory)
+        assert (await offered(at)).status_code == 201
+        await asked(at, "/v1/voices")  # is no call
+    assert bounced.by == [("a", "refused")]
+    async with directory_of(hangs_up, says(201, "v=0")) as (at, _):
+        bounced = Bounced(at.directory)
+        await offered(at)
+    assert bounced.by == [("a", "no_answer")]
 
 
 async def test_a_header_that_is_not_ascii_is_passed_on_as_it_came() -> None:

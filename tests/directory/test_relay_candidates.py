@@ -6,7 +6,7 @@ import pytest
 import websockets
 
 from tests.directory.fleets import Served
-from tests.directory.stub_pops import Answer, directory_of, hangs_up, resets, says, stub, takes_calls
+from tests.directory.stub_pops import Answer, Bounced, directory_of, hangs_up, resets, says, stub, takes_calls
 
 pytestmark = pytest.mark.e2e
 
@@ -34,6 +34,19 @@ async def test_once_three_have_refused_those_are_asked_that_were_not_tried() -> 
     async with directory_of(full, full, full, takes_calls) as (at, pops), await called(at) as socket:
         assert await socket.recv() == "hello"
         assert [len(pop.heads) for pop in pops] == [1, 1, 1, 1]
+
+
+async def test_calls_that_pops_do_not_take_are_told_to_who_follows() -> None:
+    async with directory_of(says(503, REFUSAL), hangs_up, takes_calls) as (at, _):
+        bounced = Bounced(at.directory)
+        async with await called(at) as socket:
+            assert await socket.recv() == "hello"
+    assert bounced.by[0] == ("a", "refused") and set(bounced.by) <= {("a", "refused"), ("b", "no_answer")}
+    async with directory_of(says(404, REFUSAL), takes_calls) as (at, _):
+        bounced = Bounced(at.directory)
+        with pytest.raises(websockets.InvalidStatus):
+            await called(at)
+    assert not bounced.by, "that was the caller's own fault"
 
 
 async def test_six_are_tried_and_no_more() -> None:

@@ -43,7 +43,7 @@ async def through(tmp_path: Path) -> AsyncIterator[Fleet]:
     public = await asyncio.to_thread(public_key, tmp_path)
     bus = MemoryBus()
     configs = [
-        settings("fra", public, FRANKFURT, fleet={"zone": "eu"}, pop={"drain_ms": 60_000}),
+        settings("fra", public, FRANKFURT, fleet={"zone": "eu"}, pop={"drain_ms": 60_000, "price_per_hour": 2.5}),
         settings("lhr", public, LONDON, fleet={"zone": "uk"}),
     ]
     async with asyncio.timeout(LONG_S), fleet(*configs, bus=bus) as (directory, pops), served(directory, bus) as at:
@@ -246,6 +246,7 @@ async def test_an_operator_sees_the_fleet_and_drains_a_pop(through: Fleet) -> No
         seen = (await operator.get("/v1/pops")).json()
         assert [(row["pop"], row["status"]) for row in seen["pops"]] == [("fra", "ok"), ("lhr", "ok")]
         assert seen["pops"][0]["recent"]["turns"] == 0 and seen["lost"] == []
+        assert [row["price_per_hour"] for row in seen["pops"]] == [2.5, 0]
         assert [(placed["pop"], placed["why"], placed["tenant"]) for placed in seen["placed"]] == [
             ("fra", "nearest", "acme")]  # fmt: skip
         assert (await operator.post("/v1/pops/nowhere/drain")).status_code == 503

@@ -120,6 +120,8 @@ async def test_too_many_requests_are_refused_at_once(pool: ChildPool, tmp_path: 
     await asyncio.sleep(0)
     with pytest.raises(EngineBusy, match="1 requests waiting"):
         await asked(small, "echo")
+    figures = small.figures()
+    assert (figures.waiting, figures.running, figures.begun, figures.refused) == (1, 1, 1, 1)
     await small.close()
     assert all(isinstance(result, EngineDead) for result in await asyncio.gather(*waiting, return_exceptions=True))
 
@@ -150,6 +152,7 @@ async def test_death_is_noticed_and_another_is_started(pool: ChildPool, caplog: 
     assert "Another is started in" in caplog.text
     await until(lambda: pool.alive)
     assert await asked(pool, "count", to=1) and pool.about["pid"] != before
+    assert pool.restarts == 1
 
 
 async def test_who_waits_while_one_of_two_is_replaced_is_answered_by_the_new_one(tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ async def test_what_ends_is_cleared_away_and_started_again() -> None:
     assert not life.alive
     await until(lambda: life.alive)
     assert life.core is maker.made[1] and maker.made[0].closed == 1
+    assert life.restarts == 1
     await life.close()
 
 

@@ -271,6 +271,8 @@ async def test_who_waits_too_long_for_a_decoder_is_told(parking: Pcm, monkeypatc
     await asyncio.wait([waiting])
     assert waiting.cancelled()
     assert not asr._life.core._waiting
+    assert (figures := asr._life.core.figures())
+    assert (figures.waiting, figures.running, figures.begun, figures.refused) == (0, 1, 1, 3)
     first.feed(parking)
     assert (await first.finish()).text == SENTENCE
     last = asr.stream(ignore)

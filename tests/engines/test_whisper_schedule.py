@@ -10,6 +10,7 @@ import pytest
 from voicepipe.engines.whisper_model import Passage, WhisperReading
 from voicepipe.engines.whisper_schedule import PARTIALS_S, Passes, Schedule
 from voicepipe.errors import EngineError
+from voicepipe.queues import QueueFigures
 
 SETTLE_S, EACH_S = 0.02, 0.01
 
@@ -120,7 +121,7 @@ class Caller:
         self.errors.append(error)
 
 
-async def spoken(callers: int) -> tuple[list[Caller], FakeWorker]:
+async def spoken(callers: int) -> tuple[list[Caller], FakeWorker, QueueFigures]:
     worker = FakeWorker()
     clock = asyncio.get_running_loop().time
     passes = Passes(worker, lambda given: [WhisperReading(())] * len(given), 8, clock, Passage(np.zeros(0, np.int16)))  # type: ignore[arg-type]
@@ -131,18 +132,22 @@ async def spoken(callers: int) -> tuple[list[Caller], FakeWorker]:
         await call.speak(20)
 
     await asyncio.gather(*(join(number, call) for number, call in enumerate(calls)))
-    return calls, worker
+    figures = passes.figures()
+    assert figures
+    return calls, worker, figures
 
 
 @pytest.mark.virtual_time
 async def test_under_load_there_are_fewer_partials_and_final_words_are_as_soon_as_ever() -> None:
     """40 calls want 160 partials a second, and 40 times words, of a model that reads 66 to 80."""
-    (alone,), _ = await spoken(1)
-    many, worker = await spoken(40)
+    (alone,), _, waits = await spoken(1)
+    many, worker, long_waits = await spoken(40)
     assert alone.partials == 80 and max(alone.waits) < 0.07
     assert all(0 < call.partials < 60 for call in many), "fewer, and some for everyone"
     assert max(max(call.waits) for call in many) < 0.3
     assert 4 < max(worker.batches) <= 8
+    assert (waits.begun, long_waits.begun, long_waits.waiting) == (20, 800, 0), "those whose words were waited for"
+    assert waits.waited_s / 20 < 0.01 < long_waits.waited_s / 800 < 0.1
 
 
 @pytest.mark.virtual_time

@@ -12,6 +12,7 @@ from functools import partial
 import pytest
 
 from tests.waiting import until
+from voicepipe import queues
 from voicepipe.engines.fair import Fair, Ring, owned_by
 from voicepipe.engines.starved import Starved
 from voicepipe.engines.worker import EACH, Job, Worker
@@ -48,6 +49,26 @@ async def test_too_many_jobs_are_refused_at_once(worker: Worker) -> None:
     await asyncio.gather(*jobs)
     await asyncio.sleep(0.01)
     assert await worker.submit(free.is_set)
+
+
+async def test_it_tells_how_full_it_is_and_how_long_jobs_waited(worker: Worker) -> None:
+    free = threading.Event()
+    jobs = [worker.submit(free.wait, 5) for _ in range(8)]
+    with pytest.raises(EngineBusy):
+        worker.submit(free.wait)
+    await until(lambda: len(worker._running) == 2)
+    assert (figures := worker.figures())
+    assert (figures.name, figures.waiting, figures.running, figures.limit, figures.refused) == ("test", 6, 2, 8, 1)
+    assert figures.begun == 2
+    await asyncio.sleep(0.05)
+    free.set()
+    await asyncio.gather(*jobs)
+    assert (figures := worker.figures())
+    assert (figures.waiting, figures.begun) == (0, 8)
+    assert figures.waited_s > 6 * 0.05, "six of them waited for the first two"
+    assert figures in queues.shown()
+    worker.close()
+    assert worker.figures() is None
 
 
 async def test_after_close_there_is_a_clear_error(worker: Worker) -> None:

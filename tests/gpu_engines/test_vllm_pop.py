@@ -1,5 +1,8 @@
 """A whole PoP whose language model is the nano LLM in vLLM: a spoken question is answered out loud."""
 
+import asyncio
+import re
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from tests.waiting import PATIENT_POP
 
 pytestmark = pytest.mark.e2e
 NANO = Path(__file__).parent / "nano.toml"
+RULES = Path(__file__).parents[2] / "pops" / "alerts" / "voicepipe.rules.yml"
 
 
 @pytest.fixture(name="pop", params=["", "[endpoint]\nask_llm = true\n"], ids=["", "that is asked where turns end"])
@@ -24,6 +28,11 @@ def _pop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield url
 
 
+def scraped(pop: str) -> str:
+    with urllib.request.urlopen(f"{pop}/metrics") as answer:
+        return str(answer.read(), "utf-8")
+
+
 async def test_a_question_is_answered(pop: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("latency_probes.conversation.MISSED_S", 20.0)
     caller = RealtimeCaller(pop, "quiet", seed=1)
@@ -31,5 +40,9 @@ async def test_a_question_is_answered(pop: str, monkeypatch: pytest.MonkeyPatch)
     record = await converse(caller, plan, seed=1)
     assert not record.failure
     transcripts = caller.timeline.of_type("response.output_audio_transcript.done")
+    metrics = await asyncio.to_thread(scraped, pop)
+    labels = 'engine="0",model_name="[^"]+",pop="local",region="local"'
+    for name in set(re.findall(r"\bvllm:\w+", RULES.read_text())):
+        assert re.search(rf"^{name}{{{labels}}} \d", metrics, re.M), f"the alerts ask for {name}"
     said = " ".join(event.data["transcript"] for event in transcripts).lower()
     assert "noon" in said or "park" in said, said

@@ -12,7 +12,7 @@ import numpy as np
 
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.audio import BLOCK, Pcm, dbfs
-from voicepipe.call_api import CallControl, Observer, Refusal, ReplyRequest, Seat, Size, Tenant, Tokens
+from voicepipe.call_api import CallControl, Observer, RecordsApi, Refusal, ReplyRequest, Seat, Size, Tenant, Tokens
 from voicepipe.config import Config, HttpConfig
 from voicepipe.errors import (
     ConfigError,
@@ -265,6 +265,7 @@ class FakePop:
         self.calls: list[FakeCall] = []
         self.live = 0
         self.wrap: Callable[[FakeCall], CallControl] = lambda call: call
+        self.records: RecordsApi | None = None
         self.metrics = Metrics(config.pop, self.health)
         self.dashboard = Dashboard(config.pop, self.health, followers=(self.metrics,))
         self.refusals: list[Refusal] = []

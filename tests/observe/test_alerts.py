@@ -3,16 +3,27 @@
 import re
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from tests.fake_nvml import FakeDriver, FakeGpu
 from tests.observe.test_metrics import HEALTH, POP
 from voicepipe.observe.fleet_metrics import FleetMetrics
 from voicepipe.observe.metrics import Metrics
+from voicepipe.records.metrics import of_records
+from voicepipe.records.records import Records
+from voicepipe.records.store import Spool
 
 ALERTS = Path(__file__).parents[2] / "pops" / "alerts"
 RULES = (ALERTS / "voicepipe.rules.yml").read_text()
+RECORDS = SimpleNamespace(
+    writer=SimpleNamespace(failing=""), deliveries=SimpleNamespace(spool=Spool(0, None, None), failed=0)
+)
+SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "summary": ("_sum", "_count")}
 promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed (apt install prometheus)")
 
 
@@ -23,12 +34,15 @@ def test_promtool_agrees(asked: tuple[str, ...]) -> None:
     assert said.returncode == 0, said.stdout + said.stderr
 
 
-def test_they_ask_for_metrics_that_are_told() -> None:
-    text = Metrics(POP, lambda: HEALTH).read("")()[0] + FleetMetrics("d").read("", [], 0, False)()[0]
+def test_they_ask_for_metrics_that_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    FakeDriver([FakeGpu()]).install(monkeypatch)
+    metrics = Metrics(POP, lambda: HEALTH)
+    metrics.others.append(partial(of_records, cast(Records, RECORDS)))
+    text = metrics.read("")()[0] + FleetMetrics("d").read("", [], 0, False)()[0]
     told = {
         name + suffix
         for name, kind in re.findall(r"^# TYPE (\w+) (\w+)$", text.decode(), re.MULTILINE)
-        for suffix in (("_bucket", "_sum", "_count") if kind == "histogram" else ("",))
+        for suffix in SUFFIXES.get(kind, ("",))
     }
     asked = set(re.findall(r"(?<!:)\bvoicepipe_\w+\b(?!:)", RULES))
     assert asked and asked <= told, asked - told

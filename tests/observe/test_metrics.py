@@ -1,7 +1,11 @@
 """What Prometheus is told, read back by the parser of its own client."""
 
+from dataclasses import dataclass
+
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
+from voicepipe import queues
 from voicepipe.call_api import Refusal
 from voicepipe.config import PopConfig
 from voicepipe.health import Health
@@ -9,6 +13,7 @@ from voicepipe.line_quality import Network
 from voicepipe.observe.calls import CallFacts
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.turns import AskedTurn, full_turn
+from voicepipe.queues import QueueFigures
 from voicepipe.turn.events import ReplyDone
 from voicepipe.turn.timing import TurnSummary
 
@@ -16,6 +21,7 @@ POP = PopConfig(id="fra1", region="eu-central", slots=4, budget_ms=300)
 HEALTH = Health(
     tasks=3, threads=2, codecs=0, fds=20, rss_kb=2048, heap_kb=1, blocks=1, cpu_s=7.5, loop_lag_p99_ms=2.5,
     status="ok", calls=1, predicted_ms=180, decoders=1, down={"llm": 12},
+    restarts={"llm": 2},
 )  # fmt: skip
 ASKED = AskedTurn(1.0, "turn_1", "when are you open", "rtc_1", "acme", "front-desk")
 
@@ -93,14 +99,52 @@ def test_calls_refusals_and_what_is_true_now() -> None:
         seen["voicepipe_engine_down_seconds{engine=llm}"] == 12
         and seen["voicepipe_engine_down_seconds{engine=asr}"] == 0
     )
+    assert (
+        seen["voicepipe_engine_restarts_total{engine=llm}"] == 2
+        and seen["voicepipe_engine_restarts_total{engine=tts}"] == 0
+    )
     assert seen["voicepipe_slots{}"] == 4 and seen["voicepipe_slots_used{}"] == 1
     assert seen["voicepipe_event_loop_lag_seconds{}"] == 0.0025
     assert seen["process_resident_memory_bytes{}"] == 2 << 20 and seen["process_cpu_seconds_total{}"] == 7.5
 
 
+@dataclass(eq=False)
+class FakeQueue:
+    """One that nobody else has."""
+
+    def __post_init__(self) -> None:
+        queues.show(self)
+
+    def figures(self) -> QueueFigures:
+        return QueueFigures(name="fake", waiting=3, running=2, limit=8, begun=40, waited_s=1.5, refused=7)
+
+
+def test_queues_as_they_are_now() -> None:
+    queue = FakeQueue()
+    seen = read(Metrics(POP, lambda: HEALTH))
+    assert seen["voicepipe_queue_waiting{queue=fake}"] == 3
+    assert seen["voicepipe_queue_running{queue=fake}"] == 2
+    assert seen["voicepipe_queue_limit{queue=fake}"] == 8
+    assert seen["voicepipe_queue_wait_seconds_count{queue=fake}"] == 40
+    assert seen["voicepipe_queue_wait_seconds_sum{queue=fake}"] == 1.5
+    assert seen["voicepipe_queue_refused_total{queue=fake}"] == 7
+    del queue
+    assert "voicepipe_queue_waiting{queue=fake}" not in read(Metrics(POP, lambda: HEALTH))
+
+
+def test_how_good_predictions_were() -> None:
+    metrics = Metrics(POP, lambda: HEALTH)
+    for ratio in (0.8, 1.0, 2.4):
+        metrics.foretold(ratio)
+    seen = read(metrics)
+    assert seen["voicepipe_prediction_ratio_bucket{le=1.0}"] == 2
+    assert seen["voicepipe_prediction_ratio_count{}"] == 3
+
+
 def test_who_asks_for_openmetrics_gets_it() -> None:
     text, content_type = Metrics(POP, lambda: HEALTH).read("application/openmetrics-text; version=1.0.0")()
     assert content_type.startswith("application/openmetrics-text") and text.endswith(b"# EOF\n")
+    assert len(list(openmetrics(text.decode()))) > 30  # type: ignore[no-untyped-call]
 
 
 def test_every_series_of_every_door_is_there_before_its_first_event() -> None:

@@ -7,7 +7,7 @@ from msgspec.structs import asdict, astuple, replace
 
 from tests.scenario import Delays, Says, Scenario, play
 from voicepipe.observe.waits import Waits, waits
-from voicepipe.turn.events import ReplyDone
+from voicepipe.turn.events import ReplyDone, ToolUse
 from voicepipe.turn.timing import Hop, TurnRecord, TurnSummary
 
 NOTHING = dict.fromkeys(Waits.__struct_fields__, 0.0)
@@ -41,16 +41,35 @@ READY = {"settle": 60, "words": 70, "prepare": 70, "phrase": 100, "speech": 120,
             {"phrase": 500, "speech": 800, "audible": 803},
             {"endpointing": 140, "llm": 360, "tts": 300, "playout": 3},
         ),
-        ({"audible": 900}, {"endpointing": 140, "playout": 760}),  # behind an acknowledgement
+        ({"audible": 900}, {"endpointing": 140, "playout": 760}),
     ],
 )
 def test_each_wait_has_its_stage(happened: dict[str, float], waited: dict[str, float]) -> None:
     assert waits(record(**(READY | happened))) == Waits(**(NOTHING | waited))
 
 
-def test_a_tool_and_the_model_around_it_are_waited_for_as_tools() -> None:
+def test_behind_an_acknowledgement_it_is_that_which_is_waited_for() -> None:
+    turn = replace(record(**(READY | {"audible": 900})), ladder="acknowledge")
+    assert waits(turn) == Waits(**(NOTHING | {"endpointing": 140, "acknowledgement": 780 - 20}))
+
+
+@pytest.mark.parametrize(
+    ("tools", "waited_ms"),
+    [
+        ([ToolUse("book", took=1000, at=300)], 1000),
+        ([ToolUse("book", took=1000, at=300), ToolUse("check", took=100, at=400)], 1000),  # at the same time
+        ([ToolUse("check", took=100, at=400), ToolUse("book", took=1000, at=450)], 1050),
+        ([ToolUse("check", took=100, at=300), ToolUse("book", took=500, at=900)], 600),  # one after the other
+        ([ToolUse("book", took=1000, at=40)], 900),  # no caller waits before the turn is over
+        ([ToolUse("book", at=1800)], 200),  # it went on while the reply was said
+        ([ToolUse("book", took=1000, at=2500)], 0),  # after the first phrase
+        ([ToolUse("unknown", took=0, at=300), ToolUse("untimed", took=5)], 0),
+    ],
+)
+def test_tools_and_the_model_around_them_are_told_apart(tools: list[ToolUse], waited_ms: float) -> None:
     turn = replace(record(**(READY | {"phrase": 2000, "speech": 2020, "audible": 2021})), tool=True)
-    assert waits(turn) == Waits(**(NOTHING | {"endpointing": 140, "tools": 1860, "tts": 20, "playout": 1}))
+    parts = {"endpointing": 140, "tools": waited_ms, "llm": 1860 - waited_ms, "tts": 20, "playout": 1}
+    assert waits(turn, tools) == Waits(**(NOTHING | parts))
 
 
 def test_what_was_not_timed_is_not_told_apart() -> None:
@@ -58,10 +77,16 @@ def test_what_was_not_timed_is_not_told_apart() -> None:
     assert waits(TurnSummary()) is None
 
 
-@given(st.fixed_dictionaries({}, optional={hop: st.floats(0, 5000) for hop in HOPS}), st.floats(0, 9000))
-def test_the_parts_add_up_to_the_latency_and_none_is_negative(at: dict[str, float], audible: float) -> None:
+MS = st.floats(0, 9000)
+TOOLS = st.lists(st.builds(ToolUse, st.just("book"), took=st.none() | MS, at=st.none() | MS), max_size=4)
+
+
+@given(st.fixed_dictionaries({}, optional={hop: st.floats(0, 5000) for hop in HOPS}), MS, TOOLS)
+def test_the_parts_add_up_to_the_latency_and_none_is_negative(
+    at: dict[str, float], audible: float, tools: list[ToolUse]
+) -> None:
     turn = record(**at, audible=audible)
-    if (parts := waits(turn)) is not None:
+    if (parts := waits(turn, tools)) is not None:
         assert all(part >= 0 for part in astuple(parts))
         assert turn.turn_latency is not None and abs(sum(astuple(parts)) - turn.turn_latency) < 0.01
 

@@ -1,9 +1,12 @@
 """How loud our voice is: full, quieter while it is not sure that the caller speaks, or not at all."""
 
+from typing import Literal
+
 import numpy as np
 
 from voicepipe.audio import Pcm
 
+Lowered = Literal["", "ducked", "held"]
 RAMP_MS = 5
 """From one level to the next: a step would click."""
 
@@ -34,8 +37,11 @@ class Level:
     def hold(self) -> None:
         self.held = True
 
-    def resume(self) -> None:
+    def resume(self) -> Lowered:
+        """What it was before."""
+        was: Lowered = "held" if self.held else "" if self.full else "ducked"
         self._target, self.held = 1.0, False
+        return was
 
     def apply(self, pcm: Pcm) -> Pcm:
         """The next packet at this level, or on the way to it: int16[n]."""

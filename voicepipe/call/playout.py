@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from voicepipe.audio import BLOCK_MS, Pcm, dbfs
-from voicepipe.call.level import Level
+from voicepipe.call.level import Level, Lowered
 from voicepipe.call.own_sound import OwnSound
 from voicepipe.call.speech import Phrase
 from voicepipe.line import Line
@@ -105,10 +105,10 @@ class Playout:
         """Stop after the packet that is out."""
         self._level.hold()
 
-    def resume(self) -> None:
-        """Full level, on from where it stopped."""
-        self._level.resume()
+    def resume(self) -> Lowered:
+        """Full level, on from where it stopped. What it was before."""
         self._wake.set()
+        return self._level.resume()
 
     def cut(self) -> None:
         """Stop for good, also what the line still plays."""

@@ -8,6 +8,7 @@ outside what it says.
 import asyncio
 from collections.abc import Sequence
 
+from voicepipe.audio import samples_to_ms
 from voicepipe.call.draft import Draft
 from voicepipe.call.errands import Errand
 from voicepipe.call.said import Said
@@ -36,7 +37,7 @@ class Reply:
         self._voicing = Voicing(draft, self._writer)
         self._place: int | None = None
         """Where on the line it begins."""
-        self._playout, self._errands = studio.playout, studio.errands
+        self._playout, self._errands, self._speaker = studio.playout, studio.errands, studio.speaker
 
     @property
     def over(self) -> bool:
@@ -134,4 +135,7 @@ class Reply:
     def _finish(self, status: ReplyStatus, reason: str) -> None:
         if not self.over:
             self._draft.over = True
+            self.record.tokens, self.record.phrase_tokens = self._writer.tokens, self._voicing.phrase_tokens
+            self.record.sound_ms = samples_to_ms(self._voicing.sound, self._speaker.out_rate)
+            self.record.voicing_ms = 1000 * self._voicing.waited_s
             self.said.finish(status, reason, self._writer.tokens, self._writer.tools())

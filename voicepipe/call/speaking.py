@@ -139,8 +139,11 @@ class Speaking:
         self._studio.playout.hold()
 
     def resume(self) -> None:
-        """Full level, from where it stopped."""
-        self._studio.playout.resume()
+        """Full level, from where it stopped: what there was did not interrupt the reply."""
+        lowered = self._studio.playout.resume()
+        if self.reply:
+            self.reply.record.ducked += lowered == "ducked"
+            self.reply.record.held += lowered == "held"
 
     def stop(self, reason: str) -> None:
         """End what may be heard. A reply whose end is out, but not heard yet, is truncated to what was."""

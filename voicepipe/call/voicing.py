@@ -16,6 +16,8 @@ from voicepipe.shown import shown
 from voicepipe.turn.phrases import sentences
 
 EMPTY = np.empty(0, np.int16)
+AT_ONCE_S = 0.001
+"""A piece of sound that comes sooner was there already: made ahead, or while the reply was held up."""
 
 
 class Voicing:
@@ -24,6 +26,12 @@ class Voicing:
     def __init__(self, draft: Draft, writer: Writer) -> None:
         self.failure = ""
         """An engine failed, as its caller may read it: what is said instead is the fallback."""
+        self.phrase_tokens = 0
+        """Those that were there when the first phrase was cut."""
+        self.sound = 0
+        """Samples, at the line's rate, that the voice was waited for."""
+        self.waited_s = 0.0
+        """How long."""
         self._draft = draft
         self._studio, self._order, self._record = draft.studio, draft.order, draft.record
         self._ladder, self._pieces = draft.ladder, draft.pieces
@@ -55,13 +63,18 @@ class Voicing:
 
     async def _say(self, text: str, *, at_once: bool = False) -> None:
         self._draft.stamp("phrase")
+        self.phrase_tokens = self.phrase_tokens or self._writer.tokens
         first, self._writer.awaited = self._writer.awaited, False
         async with aclosing(self._voiced(text, first, at_once=at_once)) as phrases:
+            asked = self._studio.clock()
             while (phrase := await self._ladder.next(phrases)) is not None:
                 if self._draft.spoken:
                     self._draft.stamp("speech")
+                if (waited_s := self._studio.clock() - asked) > AT_ONCE_S:
+                    self.sound, self.waited_s = self.sound + phrase.pcm.size, self.waited_s + waited_s
                 self._ladder.answering = True
                 await self._pieces.put(replace(phrase, stand_in=at_once, answer=self._draft.telling.answer))
+                asked = self._studio.clock()
 
     async def _voiced(self, text: str, first: bool, *, at_once: bool = False) -> AsyncGenerator[Phrase, None]:
         """`at_once`: something is amiss. Another voice or speed, the agent's own, is better than to wait."""

@@ -62,6 +62,8 @@ def parser() -> argparse.ArgumentParser:
     bench = commands.add_parser("bench", help="measure a part of voicepipe on this machine")
     cli_bench.add(bench)
 
+    _add_records(commands.add_parser("records", help="calls that are kept, one of them in full, or what they cost"))
+
     new = commands.add_parser("new", help="write an agent of your own to begin with")
     new.add_argument("folder", type=Path, metavar="NAME", help="folder to make; its name is the agent's")
     new.set_defaults(run=_new)
@@ -118,6 +120,28 @@ def _add_fleet(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
     return command
 
 
+def _add_records(command: argparse.ArgumentParser) -> None:
+    command.add_argument("call", nargs="?", metavar="ID", help="one call, with all that was said in it")
+    command.add_argument("--url", metavar="URL", default="http://127.0.0.1:8080",
+                         help="where the PoP answers, or a directory (default %(default)s)")  # fmt: skip
+    command.add_argument(
+        "--key-env",
+        metavar="NAME",
+        default="VOICEPIPE_KEY",
+        help="environment variable with a tenant's key or the operator's (default %(default)s)",
+    )
+    command.add_argument("--since", metavar="TIME", default="", help="30m, 2h or 7d ago, or a date (2026-11-27)")
+    command.add_argument("--limit", type=int, metavar="N", default=50, help="calls at most (default %(default)s)")
+    command.add_argument("--agent", metavar="NAME", default="", help="calls of this agent alone")
+    command.add_argument("--caller", metavar="NUMBER", default="", help="calls from this number, or from its end")
+    command.add_argument(
+        "--reason", metavar="WORD", default="", help='calls that ended so: "caller", "error", "cut", ...'
+    )
+    command.add_argument("--costs", choices=("agent", "tenant"), help="what calls have cost, by agent or by tenant")
+    command.add_argument("--json", action="store_true", help="for other programs")
+    command.set_defaults(run=_records)
+
+
 def _add_address(command: argparse.ArgumentParser) -> None:
     command.add_argument("--host", metavar="HOST", help="address to listen on (default: 127.0.0.1, this machine only)")
     command.add_argument(
@@ -146,6 +170,15 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
         help="size of Whisper (default large-v3-turbo)",
     )  # fmt: skip
     plan.add_argument("--tts", choices=("kokoro", "coqui"), default="kokoro", help="default kokoro")
+    plan.add_argument(
+        "--price", type=float, metavar="N", help="price of the host an hour: what a minute of call costs there"
+    )
+    plan.add_argument(
+        "--hosted",
+        type=float,
+        metavar="N",
+        help="price of a minute of call at a hosted API: when the host is cheaper than that",
+    )
     plan.add_argument("--json", action="store_true", help="for other programs, in bytes and milliseconds")
     plan.set_defaults(run=_plan)
 
@@ -306,6 +339,18 @@ def _drain(args: argparse.Namespace) -> int:
     return fleet.drain(args.pop, args.directory, args.key_env)
 
 
+def _records(args: argparse.Namespace) -> int:
+    from voicepipe.commands import records
+
+    asked = records.Asked(url=args.url, key_env=args.key_env, as_json=args.json)
+    if args.call:
+        return records.one(asked, args.call)
+    if args.costs:
+        return records.costs(asked, since=args.since, by=args.costs)
+    return records.listed(asked, since=args.since, limit=args.limit, agent=args.agent, caller=args.caller,
+                          reason=args.reason)  # fmt: skip
+
+
 def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = False) -> "Config":
     """The configuration of a command that listens: what could keep it from that is said at once. `phones`: they may
     call, also where it names no port for them."""
@@ -331,11 +376,12 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _plan(args: argparse.Namespace) -> int:
-    from voicepipe.commands import plan
+    from voicepipe.commands import plan, plan_cost
 
     return plan.run(
         args.model, args.gpus, args.calls,
-        interconnect=args.interconnect, asr=args.asr, tts=args.tts, as_json=args.json,
+        interconnect=args.interconnect, asr=args.asr, tts=args.tts,
+        prices=plan_cost.given(args.price, args.hosted), as_json=args.json,
     )  # fmt: skip
 
 

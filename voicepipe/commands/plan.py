@@ -11,6 +11,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from voicepipe.commands import plan_cost
+from voicepipe.commands.plan_cost import Prices
 from voicepipe.config import PopConfig
 from voicepipe.engines import hub
 from voicepipe.errors import ConfigError, EngineMissing
@@ -31,9 +33,9 @@ NARROW_TIMES = "ASR", "LLM", "TTS", "all, p95", "turn p95"
 
 def run(
     model: str, gpus: str, calls: int, *, interconnect: str = "", asr: str = "large-v3-turbo", tts: str = "kokoro",
-    as_json: bool = False,
+    prices: Prices | None = None, as_json: bool = False,
 ) -> int:  # fmt: skip
-    """Print the plan. Exit status 1 if the model does not fit. Raises ConfigError."""
+    """Print the plan, with costs if there are prices. Exit status 1 if the model does not fit. Raises ConfigError."""
     if calls < 1:
         raise ConfigError(f"--calls: {calls}: give at least 1")
     source, name, shape, only = _model(model)
@@ -44,9 +46,9 @@ def run(
     found = [judged(host, calls, BUDGET_MS - BEFORE_COMPUTE_MS) for host in hosts]
     chosen = best(found, calls)
     if as_json:
-        print(json.dumps(_facts(name, found, chosen, calls), indent=2))
+        print(json.dumps(_facts(name, found, chosen, calls, prices), indent=2))
     else:
-        _print(name, source, found, chosen, calls, asr)
+        _print(name, source, found, chosen, calls, asr, prices)
     return 0 if chosen else 1
 
 
@@ -75,7 +77,9 @@ def _model(text: str) -> tuple[str, str, LlmShape, str]:
     return source, text, shapes.of_config(config), "" if dtype == "bf16" else dtype
 
 
-def _print(name: str, source: str, found: list[Option], chosen: Option | None, calls: int, asr: str) -> None:
+def _print(
+    name: str, source: str, found: list[Option], chosen: Option | None, calls: int, asr: str, prices: Prices | None
+) -> None:
     console = Console(highlight=False, markup=False)
     host, shape, traffic = found[0].host, found[0].group.shape, found[0].host.traffic
     dtypes = dict.fromkeys(option.group.dtype for option in found)
@@ -104,14 +108,21 @@ def _print(name: str, source: str, found: list[Option], chosen: Option | None, c
             f"They keep up with: recognition {most['asr']} calls with every partial, {most['finals']} with finals "
             f"only; synthesis {most['tts']}"
         )
+    if prices and chosen and chosen.calls:
+        console.print("\n" + plan_cost.title(prices, found) + "\n")
+        console.print(plan_cost.table(prices, found, chosen))
     console.print()
-    for line in advice(found, calls, BUDGET_MS):
+    for line in _advice(found, chosen, calls, prices):
         console.print(f"- {line}")
     if chosen:
-        console.print(
-            "\n" + _toml(source, chosen, calls, narrow=found[0].group.dtype == "bf16"), style="green", soft_wrap=True
-        )
-    console.print("\n" + _assumptions(traffic), style="dim")
+        toml = _toml(source, chosen, calls, prices, narrow=found[0].group.dtype == "bf16")
+        console.print("\n" + toml, style="green", soft_wrap=True)
+    console.print("\n" + _assumptions(traffic) + (plan_cost.COUNTED if prices else ""), style="dim")
+
+
+def _advice(found: list[Option], chosen: Option | None, calls: int, prices: Prices | None) -> list[str]:
+    money = plan_cost.advice(prices, chosen, calls) if prices else ()
+    return [*advice(found, calls, BUDGET_MS), *money]
 
 
 def _table(found: list[Option], chosen: Option | None, calls: int, width: int) -> Table:
@@ -152,7 +163,7 @@ def _ms(value: float) -> str:
     return f"{value:.1f}" if value < 20 else f"{value:.0f}"
 
 
-def _toml(source: str, chosen: Option, calls: int, *, narrow: bool) -> str:
+def _toml(source: str, chosen: Option, calls: int, prices: Prices | None, *, narrow: bool) -> str:
     """`narrow`: the model is 16-bit, and may have to be quantised for what was chosen."""
     group = chosen.group
     model = json.dumps(source)
@@ -163,6 +174,7 @@ def _toml(source: str, chosen: Option, calls: int, *, narrow: bool) -> str:
     lines = [
         "[pop]",
         f"slots = {max(1, min(calls, chosen.calls))}  # `voicepipe bench engines` tells what your GPU can do",
+        *([f"price_per_hour = {round(prices.host_hour / chosen.pops, 6)}"] if prices else []),
         "",
         "[vllm]",
         f"model = {model}",
@@ -189,7 +201,7 @@ def _assumptions(traffic: Traffic) -> str:
     )
 
 
-def _facts(name: str, found: list[Option], chosen: Option | None, calls: int) -> dict[str, Any]:
+def _facts(name: str, found: list[Option], chosen: Option | None, calls: int, prices: Prices | None) -> dict[str, Any]:
     """Everything for other programs. Bytes and milliseconds; what never comes is null."""
     shape, host = found[0].group.shape, found[0].host
     sizes = {"weights": shape.weights, "kv_bytes_a_token": gpu_memory.kv_token(shape)}
@@ -197,13 +209,14 @@ def _facts(name: str, found: list[Option], chosen: Option | None, calls: int) ->
         "model": {"name": name, "shape": asdict(shape), **sizes},
         "gpu": asdict(host.gpu), "gpus": host.gpus, "interconnect": asdict(host.group.link), "calls": calls,
         "traffic": asdict(host.traffic), "budget_ms": BUDGET_MS,
-        "options": [_option(option, calls) for option in found],
+        "options": [_option(option, calls, prices) for option in found],
         "best": chosen.name if chosen else None,
-        "advice": advice(found, calls, BUDGET_MS),
+        "advice": _advice(found, chosen, calls, prices),
+        "cost": plan_cost.facts(prices) if prices else None,
     }  # fmt: skip
 
 
-def _option(option: Option, calls: int) -> dict[str, Any]:
+def _option(option: Option, calls: int, prices: Prices | None) -> dict[str, Any]:
     host, at = option.host, option.turn
     times = {
         key: value if not isinstance(value, float) or math.isfinite(value) else None
@@ -217,7 +230,8 @@ def _option(option: Option, calls: int) -> dict[str, Any]:
         "kv_cache_memory_bytes": kv_cache_bytes(option, calls) if host.fits else None,
         "turn_ms": times, "compute_ms": _finite(at.compute), "compute_p95_ms": _finite(at.compute_p95),
         "keeps_up_with_calls": {stage: keeps_up(host, stage) for stage in ("asr", "finals", "tts")},
-        "calls_in_time": option.calls, "bound": option.bound,
+        "calls_in_time": option.calls, "pops_a_host": option.pops, "bound": option.bound,
+        "cost": plan_cost.option_facts(prices, option) if prices else None,
     }  # fmt: skip
 
 

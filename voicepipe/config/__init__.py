@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from voicepipe.agent import Hooks
 from voicepipe.config import toml_file
 from voicepipe.config.engine_config import (
     CoquiConfig,
@@ -28,9 +29,10 @@ from voicepipe.config.engine_config import (
 from voicepipe.config.file_kind import check_kind, located
 from voicepipe.config.fleet_config import BusConfig, FleetConfig
 from voicepipe.config.phone_config import RouteConfig, SipConfig, TelephonyConfig, TelnyxConfig, TwilioConfig
+from voicepipe.config.records_config import RecordsConfig
 from voicepipe.config.webrtc_config import WebRtcConfig
 from voicepipe.errors import ConfigError
-from voicepipe.ranges import Ms, Name, Port, Section, Variable, check_host
+from voicepipe.ranges import Ms, Name, Port, Price, Section, Variable, check_host
 from voicepipe.turn.endpoint import EndpointConfig
 from voicepipe.turn.known import TurnConfig
 from voicepipe.turn.vad import VadConfig
@@ -57,6 +59,10 @@ MODELS = (
 A name that is no path from here ("org/name" on the hub, "python3") stays as it is."""
 
 
+MADE = (("records", "folder"), ("records", "lines"))
+"""Tables and keys that name files which are made; "-" is standard output."""
+
+
 class PopConfig(Section, frozen=True):
     id: Name = "local"
     region: Name = "local"
@@ -72,6 +78,9 @@ class PopConfig(Section, frozen=True):
     drain_ms: Annotated[int, Meta(ge=0, le=86_400_000)] = 3_660_000
     """How long live calls may go on once the PoP takes no new ones: it is being stopped, or drained. The default is a
     minute more than the longest call (`limits.call_ms`), so that a rolling upgrade cuts none."""
+    price_per_hour: Price = 0.0
+    """Of the host, in the operator's currency, the same for all PoPs of a fleet; of its part where several PoPs share a
+    host. Calls cost by it (`sizing/price.py`); it changes no choice. 0: nobody knows."""
 
 
 class HttpConfig(Section, frozen=True):
@@ -132,6 +141,8 @@ class TenantConfig(Section, frozen=True):
     """Empty: all."""
     slots: Annotated[int, Meta(ge=1)] | None = None
     """Its calls at a time, within the PoP's; none: as many as the PoP has."""
+    hooks: Hooks = Hooks()
+    """Who is told of its calls, where their agent names nobody."""
 
 
 class LadderConfig(Section, frozen=True):
@@ -160,6 +171,7 @@ class Config(Section, frozen=True):
     fleet: FleetConfig = FleetConfig()
     bus: BusConfig = BusConfig()
     limits: LimitsConfig = LimitsConfig()
+    records: RecordsConfig = RecordsConfig()
     tenants: tuple[TenantConfig, ...] = ()
     routes: tuple[RouteConfig, ...] = ()
     vad: VadConfig = VadConfig()
@@ -195,6 +207,7 @@ class Manifest(Section, frozen=True):
     telnyx: TelnyxConfig = TelnyxConfig()
     fleet: FleetConfig = FleetConfig()
     bus: BusConfig = BusConfig()
+    records: RecordsConfig = RecordsConfig()
     tenants: tuple[TenantConfig, ...] = ()
     routes: tuple[RouteConfig, ...] = ()
     ladder: LadderConfig = LadderConfig()
@@ -258,6 +271,7 @@ def check_together(config: Config) -> None:
             if low > high and not (table == "ladder" and high == 0):
                 raise ConfigError(f"{table}.{less}: cannot be {low}, more than {table}.{more}, which is {high}")
     check_tenants(config.tenants)
+    _check_records(config)
     if config.telnyx.public_key and not config.telephony.public_url:
         raise ConfigError(
             "telephony.public_url: Telnyx is told where to stream calls to; say how it reaches this server"
@@ -285,6 +299,16 @@ def check_together(config: Config) -> None:
             raise ConfigError(f"routes[{index}].tenant: say whose calls these are; allowed: {', '.join(names)}")
 
 
+def _check_records(config: Config) -> None:
+    """Raises ConfigError: something is to be done with records, and none are kept."""
+    if config.records.folder:
+        return
+    wanted = ["records.lines"] if config.records.lines else []
+    wanted += [f"tenants[{index}].hooks" for index, tenant in enumerate(config.tenants) if tenant.hooks.after_call]
+    for key in wanted:
+        raise ConfigError(f"{key}: needs records of calls; say where they are kept (records.folder)")
+
+
 def data_directory() -> Path:
     """The shipped `configs/`: inside the package when installed, beside it in a checkout."""
     package = Path(__file__).resolve().parent.parent
@@ -303,6 +327,9 @@ def _checked(file: Path, shape: type[Section]) -> dict[str, Any]:
                               f"allowed: {', '.join(allowed)}")  # fmt: skip
     toml_file.convert(tables, shape, file)
     locate(tables, PATHS, file)
+    for table, key in MADE:
+        if (name := tables.get(table, {}).get(key)) and name != "-":
+            tables[table][key] = os.path.normpath(file.resolve().parent / Path(name).expanduser())
     for table, key in MODELS:
         if name := tables.get(table, {}).get(key):
             path = file.resolve().parent / Path(name).expanduser()

@@ -43,6 +43,7 @@ class Secret(NamedTuple):
 def needed(config: Config) -> Iterator[Secret]:
     """The secrets without which a PoP with this configuration does not start."""
     yield from (_key(index, tenant) for index, tenant in enumerate(config.tenants))
+    yield from (_hook_secret(index, tenant) for index, tenant in enumerate(config.tenants))
     yield from (_password(index, user) for index, user in enumerate(config.sip.users))
     yield _operator_key(config.http)
     yield _metrics_key(config.http)
@@ -57,6 +58,11 @@ def needed(config: Config) -> Iterator[Secret]:
 
 def _key(index: int, tenant: TenantConfig) -> Secret:
     return Secret(f"tenants[{index}].key_env", tenant.key_env, f"the key of {tenant.name}")
+
+
+def _hook_secret(index: int, tenant: TenantConfig) -> Secret:
+    what = 'a key that signs records: "whsec_" and what `openssl rand -base64 32` prints'
+    return Secret(f"tenants[{index}].hooks.secret_env", tenant.hooks.secret_env, what)
 
 
 def _password(index: int, user: SipUser) -> Secret:

@@ -28,8 +28,6 @@ class FleetConfig(Section, frozen=True):
     """Where the law says that its data are, such as "eu"."""
     weight: Annotated[float, Meta(gt=0)] = 1.0
     """How much of a crowd it is to have, beside others as near."""
-    price: Annotated[float, Meta(ge=0)] = 0.0
-    """Of an hour, in the operator's currency; it is shown and changes no choice."""
 
     def __post_init__(self) -> None:
         check_place(self.place)

@@ -343,4 +343,4 @@ def allowed(kind: inspect.Type) -> str:
 
 def _bounds(kind: inspect.IntType | inspect.FloatType) -> str:
     words = {"at least": kind.ge, "above": kind.gt, "at most": kind.le, "below": kind.lt}
-    return "".join(f", {word} {bound:g}" for word, bound in words.items() if bound is not None)
+    return "".join(f", {word} {bound:.12g}" for word, bound in words.items() if bound is not None)

@@ -3,7 +3,8 @@ demo_fleet.py has `--pops`: several of them, and a directory."""
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
+from tempfile import TemporaryDirectory
 
 import msgspec
 from rich.console import Console
@@ -49,7 +50,9 @@ async def run(config: Config, began: float, *, once: bool, own_agent: bool = Fal
     """
     console = Console(highlight=False)
     config = msgspec.structs.replace(config, pop=msgspec.structs.replace(config.pop, drain_ms=DRAIN_MS))
-    async with running(config) as pop:
+    async with AsyncExitStack() as stack:
+        config = stack.enter_context(keeping(config))
+        pop = await stack.enter_async_context(running(config))
         url = runtime.url(config.http)
         console.print(f"ready in {time.monotonic() - began:.1f} s at [bold]{url}[/]")
         for agent in pop.agents():
@@ -66,6 +69,16 @@ async def run(config: Config, began: float, *, once: bool, own_agent: bool = Fal
             return 0 if right else 1
         invite(config, console)
         return await runtime.forever()
+
+
+@contextmanager
+def keeping(config: Config) -> Iterator[Config]:
+    """The configuration with a place for records of calls, which goes with the demo unless it is the user's own."""
+    if config.records.folder:
+        yield config
+        return
+    with TemporaryDirectory(prefix="voicepipe-demo-") as folder:
+        yield msgspec.structs.replace(config, records=msgspec.structs.replace(config.records, folder=folder))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import httpx
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from msgspec.structs import replace
 from rich.console import Console
 
 from latency_probes.realtime import RealtimeCaller
@@ -81,6 +82,7 @@ async def standing(config: Config, pops: int) -> AsyncIterator[list[DemoHost]]:
     with tempfile.TemporaryDirectory(prefix="voicepipe-demo-") as folder:
         private, public = _keys(Path(folder))
         section = DirectorySection(key=str(private), place=CITIES[0].place)
+        config = replace(config, records=replace(config.records, folder=folder))
         async with engines_for(config, agents) as engines, asyncio.TaskGroup() as group:
             bus, serving = MemoryBus(), asyncio.Event()
             hosts = [DemoHost(city, configured(config, city, public), bus, engines) for city in CITIES[:pops]]

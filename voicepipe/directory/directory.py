@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -82,6 +82,10 @@ class PlacedCall(msgspec.Struct, frozen=True):
     """The other candidates."""
 
 
+WhyBounced = Literal["refused", "no_answer", "told"]
+"""A PoP said no; it said nothing; its caller came back and named it among those that they have tried."""
+
+
 class PlacementFollower(Protocol):
     """Who is told of each call that is asked for."""
 
@@ -90,6 +94,9 @@ class PlacementFollower(Protocol):
 
     def not_placed(self, why: WhyNone) -> None:
         """There is no PoP for it."""
+
+    def bounced(self, pop: str, why: WhyBounced) -> None:
+        """A call was sent to this PoP and was not taken."""
 
 
 class Directory:
@@ -136,6 +143,8 @@ class Directory:
     async def place(self, wanted: WantedCall, grant: Grant, session: bytes = b"") -> Placement:
         """Where this call may go. `grant` says what its tokens allow; the call's id is put into it. `session`: of the
         caller's `ek_` key; the PoPs get it by the bus. Raises NoPop."""
+        for pop in wanted.tried:
+            self.bounced(pop, "told")
         try:
             choice = choose(self.pops(), wanted, self._lots)
         except NoPop as error:
@@ -164,6 +173,12 @@ class Directory:
         for follower in self.followers:
             follower.placed(placed)
         return Placement(call, offers, choice.degraded)
+
+    def bounced(self, pop: str, why: WhyBounced) -> None:
+        """A call that was sent there came back. Who may have made its name up tells of nobody."""
+        if self.knows(pop):
+            for follower in self.followers:
+                follower.bounced(pop, why)
 
     def passing(self, grant: Grant, pop: str) -> Pass:
         """What lets one request in at this PoP, of which the URL is the base. Raises NoPop: it is not heard of."""

@@ -56,8 +56,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The language model, by its name."""
     weight: Annotated[float, Meta(gt=0)] = 1.0
     """How much of a crowd it is to have, beside others as near."""
-    price: float = 0.0
-    """Of an hour, in whatever currency its operator counts. It is shown, and changes no choice."""
+    price_per_hour: float = 0.0
+    """In whatever currency its operator counts; 0: nobody knows. It is shown, and changes no choice."""
     recent: RecentTurns | None = None
     """None: this PoP's version does not tell."""
 

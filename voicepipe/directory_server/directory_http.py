@@ -158,6 +158,7 @@ def app(
         Mount("/v1", nowhere),
         Route("/map", pages.page(WEB / "map.html")),
         Route("/dashboard", _to_map),
+        Route("/calls", pages.page(WEB / "calls.html")),
         *pages.routes(WEB),
     ]
     return Starlette(routes=routes, middleware=middleware, exception_handlers=doors.answers())

@@ -38,8 +38,7 @@ class PopRow(msgspec.Struct, frozen=True):
     agents: list[str]
     model: str
     weight: float
-    price: float
-    """Of an hour."""
+    price_per_hour: float
     recent: RecentTurns | None
     """None: its version does not tell."""
 
@@ -109,6 +108,6 @@ def _row(seen: SeenPop) -> PopRow:
         agents=sorted(its.agents),
         model=its.model,
         weight=its.weight,
-        price=its.price,
+        price_per_hour=its.price_per_hour,
         recent=its.recent,
     )

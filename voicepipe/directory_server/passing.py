@@ -7,10 +7,10 @@ comes by here: a WebRTC call's goes straight to the PoP that has answered the of
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlencode
 
 import httpx
@@ -21,13 +21,14 @@ from starlette.routing import BaseRoute, Route
 
 from voicepipe import call_ids
 from voicepipe.config import LimitsConfig
-from voicepipe.directory.directory import Directory, Pass
+from voicepipe.directory.directory import Directory, Pass, WhyBounced
 from voicepipe.directory.report import CALLS
 from voicepipe.directory_server.askable import askable
 from voicepipe.directory_server.placing import CallPlacing, CallRequest
 from voicepipe.errors import NoPop, Unauthorized, UnknownCall
 from voicepipe.ingress.doors import Doors, body
 from voicepipe.ingress.keys import Caller
+from voicepipe.ingress.records_http import COSTS, RECORDS, cursor, query
 from voicepipe.ingress.webrtc import offer
 
 logger = logging.getLogger(__name__)
@@ -44,12 +45,19 @@ PASSED_ON = ("content-type", "accept")
 HANDED_BACK = ("content-type", "location", "retry-after", "cache-control")
 """Headers."""
 EVENT_BYTES = LimitsConfig().event_bytes
+L = TypeVar("L", bound="_List")
 
 
 class _List(msgspec.Struct):
     """An answer of a PoP's."""
 
     data: list[dict[str, Any]]
+
+
+class _Records(_List):
+    """The same, of records."""
+
+    next: str | None = None
 
 
 class Passing:
@@ -70,6 +78,9 @@ class Passing:
             Route(f"{CALLS}/{{call_id}}", self.about_call, methods=["DELETE"]),
             *(Route(f"{CALLS}/{{call_id}}/{what}", self.about_call, methods=["POST"])
               for what in ("hangup", "refer", "dtmf")),
+            Route(RECORDS, self.records),
+            Route(f"{RECORDS}/{{call_id}}", self.about_call, methods=["GET"]),
+            Route(COSTS, self.costs),
             Route("/v1/models", self.models),
             *(Route(path, self.ask_any) for path in
               ("/v1/realtime/ice-servers", "/v1/models/{model_id}", "/v1/voices")),
@@ -86,7 +97,8 @@ class Passing:
         named = asked.session.get("model")
         model = named if isinstance(named, str) else request.query_params.get("model")
         placement = await self._placing.place_named(who, "webrtc", model)
-        return await self._first(request, [(candidate, candidate.url) for candidate in placement.offers], sent)
+        places = [(candidate, candidate.url) for candidate in placement.offers]
+        return await self._first(request, places, sent, self._directory.bounced)
 
     async def about_call(self, request: Request) -> Response:
         """What is asked of one call, at the PoP that has it."""
@@ -106,18 +118,51 @@ class Passing:
 
     async def calls(self, request: Request) -> Response:
         """GET: the tenant's calls at all PoPs; `missing` names PoPs that did not answer."""
-        who = self._doors.caller(request)
-        if who.secret:  # As at a PoP, which this directory does not ask then.
-            raise Unauthorized("An ek_ key cannot list calls: use the tenant's own.")
+        who = self._owner(request)
         return await self._doors.carry_out(who, self._listed(who, request))
 
     async def _listed(self, who: Caller, request: Request) -> Response:
+        lists = await self._lists(who, request, _List)
+        rows = sorted(chain(*(its.data for its in lists.values() if its)), key=lambda row: row["since"])
+        return JSONResponse({"object": "list", "data": rows, "missing": _missing(lists)})
+
+    def _owner(self, request: Request) -> Caller:
+        """Raises Unauthorized, as at a PoP, which this directory does not ask then."""
+        who = self._doors.caller(request)
+        if who.secret:
+            raise Unauthorized("An ek_ key cannot list calls: use the tenant's own.")
+        return who
+
+    async def _lists(self, who: Caller, request: Request, shape: type[L]) -> dict[str, L | None]:
+        """What each PoP answers; None: nothing, or no list."""
         passes = self._passes(who, (seen.pop for seen in self._directory.pops()))
         answers = await self._answers(request, passes)
-        lists = [(there.pop, _rows(answer)) for there, answer in zip(passes, answers, strict=True)]
-        rows = sorted((row for _, listed in lists for row in listed or ()), key=lambda row: row["since"])
-        missing = [pop for pop, listed in lists if listed is None]
-        return JSONResponse({"object": "list", "data": rows, "missing": missing})
+        return {there.pop: _read(answer, shape) for there, answer in zip(passes, answers, strict=True)}
+
+    async def records(self, request: Request) -> Response:
+        """GET: records of the tenant's calls at all PoPs, the newest first; `missing` as in `calls`."""
+        who = self._owner(request)
+        limit = query(request.query_params, None).limit - 1
+        return await self._doors.carry_out(who, self._recorded(who, request, limit))
+
+    async def _recorded(self, who: Caller, request: Request, limit: int) -> Response:
+        lists = await self._lists(who, request, _Records)
+        rows = sorted(chain(*(its.data for its in lists.values() if its)), key=_when, reverse=True)
+        shown = rows[:limit]
+        more = len(rows) > limit or any(its.next for its in lists.values() if its)
+        return JSONResponse({"object": "list", "data": shown,
+                             "next": cursor(shown[-1]["began"], shown[-1]["id"]) if shown and more else None,
+                             "missing": _missing(lists)})  # fmt: skip
+
+    async def costs(self, request: Request) -> Response:
+        """GET: what the tenant's calls have cost, at each PoP."""
+        who = self._owner(request)
+        return await self._doors.carry_out(who, self._paid(who, request))
+
+    async def _paid(self, who: Caller, request: Request) -> Response:
+        lists = await self._lists(who, request, _List)
+        rows = list(chain(*(its.data for its in lists.values() if its)))
+        return JSONResponse({"object": "list", "data": rows, "missing": _missing(lists)})
 
     async def models(self, request: Request) -> Response:
         """GET: the agents that the caller may call, at whichever PoP they are."""
@@ -126,7 +171,7 @@ class Passing:
 
     async def _models(self, who: Caller, request: Request) -> Response:
         answers = await self._answers(request, self._askable(who))
-        lists = [listed for listed in map(_rows, answers) if listed is not None]
+        lists = [its.data for its in (_read(answer, _List) for answer in answers) if its]
         if not lists:
             return last_word(next((answer for answer in reversed(answers) if answer), None))
         rows: dict[str, Any] = {}
@@ -157,16 +202,22 @@ class Passing:
     async def _first_of(self, request: Request, passes: Sequence[Pass], sent: bytes) -> Response:
         return await self._first(request, [(there, _address(there, request)) for there in passes], sent)
 
-    async def _first(self, request: Request, places: Sequence[tuple[Pass, str]], sent: bytes) -> Response:
-        """The answer of the first of them that does not leave the request to the next one. Raises NoPop."""
+    async def _first(
+        self, request: Request, places: Sequence[tuple[Pass, str]], sent: bytes,
+        bounced: Callable[[str, WhyBounced], None] = lambda pop, why: None,
+    ) -> Response:  # fmt: skip
+        """The answer of the first of them that does not leave the request to the next one; `bounced` is told of those
+        that do. Raises NoPop."""
         answer: Response | None = None
         for there, url in places:
             try:
                 answer = await self._sent(request, url, there, sent, PATIENCE_S)
             except NoPop:
+                bounced(there.pop, "no_answer")
                 continue
             if not is_for_next(answer.status_code):
                 return answer
+            bounced(there.pop, "refused")
             logger.info("%s answers with %d: the next PoP is tried", there.pop, answer.status_code)
         return last_word(answer)
 
@@ -230,14 +281,23 @@ def _address(there: Pass, request: Request) -> str:
     return f"{there.url}{request.url.path}"
 
 
-def _rows(answer: Response | None) -> list[dict[str, Any]] | None:
-    """Of the list that a PoP has sent; None: it has sent none."""
+def _read(answer: Response | None, shape: type[L]) -> L | None:
+    """The list that a PoP has sent; None: it has sent none."""
     if answer is None or answer.status_code != 200:
         return None
     try:
-        return msgspec.json.decode(bytes(answer.body), type=_List).data
+        return msgspec.json.decode(bytes(answer.body), type=shape)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return None
+
+
+def _missing(lists: Mapping[str, object]) -> list[str]:
+    return [pop for pop, listed in lists.items() if listed is None]
+
+
+def _when(row: Mapping[str, Any]) -> tuple[float, str]:
+    """As PoPs sort records."""
+    return row["began"], row["id"]
 
 
 def forwarded_for(request: Any) -> Mapping[str, str]:

@@ -48,6 +48,7 @@ class CallPlacing:
 
     def __init__(self, config: DirectoryConfig, directory: Directory, references: References) -> None:
         self.here = place_of(config.directory.place)
+        self.bounced = directory.bounced
         self._directory = directory
         self._references = references
         self._zones = {tenant.name: tenant.zone for tenant in config.tenants}

@@ -19,7 +19,7 @@ from websockets.http11 import Response as Said
 from websockets.typing import Subprotocol
 
 from voicepipe.config import LimitsConfig
-from voicepipe.directory.directory import Pass
+from voicepipe.directory.directory import Pass, WhyBounced
 from voicepipe.directory_server.leaving import Leaving
 from voicepipe.directory_server.passing import Passing, forwarded_for, is_for_next, last_word
 from voicepipe.directory_server.placing import CallPlacing
@@ -117,13 +117,19 @@ class Relay:
                     refused = _told(error.response)
                     if not is_for_next(status):
                         break
+                self._bounced(socket, there, "refused")
             except (OSError, TimeoutError, WebSocketException) as error:
+                self._bounced(socket, there, "no_answer")
                 logger.info("%s does not let a call in (%r): the next candidate is tried", there.pop, error)
             else:
                 async with pop:
                     yield pop
                 return
         raise _NotLetIn(last_word(refused))
+
+    def _bounced(self, socket: WebSocket, there: Pass, why: WhyBounced) -> None:
+        if "call_id" not in socket.query_params:  # Else it was placed before, and is there or nowhere.
+            self._placing.bounced(there.pop, why)
 
 
 def _told(said: Said) -> Response:

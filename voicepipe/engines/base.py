@@ -16,8 +16,8 @@ from voicepipe.turn.prompt import Message, Prompt, ToolCall
 
 __all__ = [
     "Agent", "Asr", "AsrStream", "Delta", "Engine", "Engines", "Hypothesis", "Lends", "Llm", "MadeAhead", "Message",
-    "Mortal", "OnPartial", "Prompt", "Reader", "Speech", "ToolCall", "ToolSpec", "Tts", "TurnModel", "TurnStream",
-    "Vad", "Word",
+    "Mortal", "OnPartial", "Prompt", "Reader", "Restarts", "Speech", "ToolCall", "ToolSpec", "Tts", "TurnModel",
+    "TurnStream", "Vad", "Word",
 ]  # fmt: skip
 
 
@@ -39,6 +39,15 @@ class Mortal(Protocol):
     @property
     def alive(self) -> bool:
         """False from when it broke until it is ready again."""
+
+
+@runtime_checkable
+class Restarts(Protocol):
+    """A mortal engine that is started again, by itself, when it broke."""
+
+    @property
+    def restarts(self) -> int:
+        """How often it has been, up to now."""
 
 
 @runtime_checkable
@@ -247,5 +256,13 @@ class Engines:
 
     def down(self) -> list[str]:
         """Those that cannot, as the configuration calls them: "asr", "llm", "tts"."""
-        named = {"vad": self.vad, "asr": self.asr, "llm": self.llm, "tts": self.tts}
-        return [name for name, engine in named.items() if isinstance(engine, Mortal) and not engine.alive]
+        return [name for name, engine in self._named.items() if isinstance(engine, Mortal) and not engine.alive]
+
+    def restarts(self) -> dict[str, int]:
+        """How often each of those was started again, where it was."""
+        counts = {name: engine.restarts for name, engine in self._named.items() if isinstance(engine, Restarts)}
+        return {name: count for name, count in counts.items() if count}
+
+    @property
+    def _named(self) -> dict[str, Engine]:
+        return {"vad": self.vad, "asr": self.asr, "llm": self.llm, "tts": self.tts}

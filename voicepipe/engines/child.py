@@ -60,6 +60,8 @@ class ChildRequest:
 
     head: dict[str, Any]
     data: bytes
+    asked: float = 0.0
+    """Monotonic second from which on it waits."""
     parts: "asyncio.Queue[tuple[dict[str, Any], bytes] | EngineError | None]" = field(default_factory=asyncio.Queue)
     """None: it is complete. Not bounded: an answer is as long as its question makes it."""
     given_up: bool = False
@@ -76,6 +78,8 @@ class EngineChild:
         self.about: dict[str, Any] = {}
         """What the engine says of itself, once it is loaded."""
         self.alive = False
+        self.restarts = 0
+        """How often a process has taken another's place."""
         self.pid = 0
         """Of the process that was started last; its group's, too."""
         self.why = f"{program.name} has not been started."
@@ -96,9 +100,14 @@ class EngineChild:
         self._life: asyncio.Task[None] | None = None
 
     @property
+    def busy(self) -> int:
+        """Requests that it works on."""
+        return len(self._open)
+
+    @property
     def free(self) -> bool:
         """It can be sent a request."""
-        return self.alive and len(self._open) < self._program.parallel
+        return self.alive and self.busy < self._program.parallel
 
     async def start(self) -> None:
         """Returns when the engine is loaded. Raises EngineMissing or EngineError: it could not be."""
@@ -168,6 +177,8 @@ class EngineChild:
             error, self.alive, self.why = EngineDead, True, f"{self._program.name}'s process has just ended."
             if not ready.done():
                 ready.set_result(None)
+            else:
+                self.restarts += 1
             await self._listen(process)
         except _Over as over:
             why = str(over)

@@ -2,6 +2,7 @@
 take turns."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -9,6 +10,7 @@ from voicepipe.engines.child import ChildRequest, EngineChild, Program
 from voicepipe.engines.fair import Fair, owner
 from voicepipe.engines.worker import EACH
 from voicepipe.errors import EngineBusy, EngineDead, EngineError, OverQueued
+from voicepipe.queues import QueueFigures, Waits, show
 
 
 class ChildPool:
@@ -19,11 +21,26 @@ class ChildPool:
         self._children = [EngineChild(program, self._hand_out) for _ in range(processes)]
         self._waiting: Fair[ChildRequest] = Fair()
         self._limit = limit
+        self._waits = Waits()
+        show(self)
+
+    def figures(self) -> QueueFigures:
+        """As `queues.Queue`."""
+        waits = self._waits
+        return QueueFigures(
+            name=self._name, waiting=len(self._waiting), running=sum(child.busy for child in self._children),
+            limit=self._limit, begun=waits.begun, waited_s=waits.waited_s, refused=waits.refused,
+        )  # fmt: skip
 
     @property
     def alive(self) -> bool:
         """A process is there to ask; those that died come back by themselves."""
         return any(child.alive for child in self._children)
+
+    @property
+    def restarts(self) -> int:
+        """How often a process has taken another's place."""
+        return sum(child.restarts for child in self._children)
 
     @property
     def about(self) -> dict[str, Any]:
@@ -50,10 +67,12 @@ class ChildPool:
         Raises EngineDead: no process is there, or the one that was asked ended; EngineBusy; EngineError: it failed.
         """
         if len(self._waiting) >= self._limit:
+            self._waits.refused += 1
             raise EngineBusy(f"{self._name} has {len(self._waiting)} requests waiting; admit fewer calls.")
         if self._waiting.of(owner()) >= EACH:
+            self._waits.refused += 1
             raise OverQueued(f"One call has {EACH} requests waiting at {self._name}; it must ask for less.")
-        request = ChildRequest(head, data)
+        request = ChildRequest(head, data, time.monotonic())
         self._waiting.put(request, owner(), urgent=first)
         self._hand_out()
         try:
@@ -72,6 +91,7 @@ class ChildPool:
         while self._waiting and (child := next((child for child in self._children if child.free), None)):
             request = self._waiting.pop()
             assert request
+            self._waits.began(time.monotonic() - request.asked)
             child.send(request)
         while not self.alive and (request := self._waiting.pop()):
             request.parts.put_nowait(EngineDead(self._children[0].why))

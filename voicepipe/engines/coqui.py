@@ -38,6 +38,10 @@ class CoquiTts:
         """A process is there that can speak. One that dies is replaced."""
         return self._pool is not None and self._pool.alive
 
+    @property
+    def restarts(self) -> int:
+        return self._pool.restarts if self._pool else 0
+
     async def start(self) -> None:
         """Load the model in each process and speak a little. Raises EngineMissing (environment, model), EngineError."""
         if self._pool is not None:

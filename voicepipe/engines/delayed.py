@@ -6,7 +6,19 @@ from contextlib import aclosing
 
 from voicepipe.audio import Pcm
 from voicepipe.config.engine_config import DelaysConfig
-from voicepipe.engines.base import Asr, Delta, Engines, Hypothesis, Llm, Mortal, OnPartial, Prompt, Speech, Tts
+from voicepipe.engines.base import (
+    Asr,
+    Delta,
+    Engines,
+    Hypothesis,
+    Llm,
+    Mortal,
+    OnPartial,
+    Prompt,
+    Restarts,
+    Speech,
+    Tts,
+)
 from voicepipe.engines.scripted import pause
 
 
@@ -63,6 +75,10 @@ class _Around:
     @property
     def alive(self) -> bool:
         return self._engine.alive if isinstance(self._engine, Mortal) else True
+
+    @property
+    def restarts(self) -> int:
+        return self._engine.restarts if isinstance(self._engine, Restarts) else 0
 
 
 class DelayedAsr(_Around):

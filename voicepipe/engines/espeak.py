@@ -210,6 +210,10 @@ class EspeakTts:
     def alive(self) -> bool:
         return self._life.alive
 
+    @property
+    def restarts(self) -> int:
+        return self._life.restarts
+
     async def start(self) -> None:
         """Load the library and the default voice (about 10 ms). Raises EngineMissing or EngineError."""
         if not self._voices:

@@ -1,4 +1,4 @@
-"""The GPUs of this machine, as NVIDIA's driver tells it (NVML). Nothing is loaded onto them by asking."""
+"""The GPUs of this machine and what they do, as NVIDIA's driver tells it (NVML). Asking loads nothing onto them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -61,6 +61,35 @@ class Machine:
     """Processes share the GPUs by MPS, rather than take turns."""
 
 
+@dataclass(frozen=True, slots=True)
+class GpuLoad:
+    """What one GPU does now. None: this kind of GPU does not say."""
+
+    index: int
+    """As `VisibleGpu.index`."""
+    name: str
+    uuid: str
+    memory_used: int
+    """Bytes."""
+    memory_size: int
+    """Bytes."""
+    busy: float | None
+    """Share of the last moments (up to a second) in which something ran on it, 0..1."""
+    celsius: int | None
+    watts: float | None
+    limit_watts: float | None
+    """At most so much, as it is set."""
+    slowed: frozenset[str] | None
+    """Why its clock is lower than it could be: keys of SLOWED."""
+    ecc_corrected: int | None
+    """Errors of its memory since the driver was loaded."""
+    ecc_uncorrected: int | None
+
+
+SLOWED = {"power_cap": 0x4, "hw_slowdown": 0x8, "sw_thermal": 0x20, "hw_thermal": 0x40, "hw_power_brake": 0x80}
+"""What keeps a GPU's clock down, but for its own idleness and what somebody has set: NVML's bits."""
+
+
 def read() -> Machine:
     """Ask the driver. Raises EngineMissing: there is one, and the package by which it is asked is not installed."""
     try:
@@ -85,6 +114,20 @@ def read() -> Machine:
             )
     except pynvml.NVMLError:  # no driver, or one that does not answer
         return Machine()
+
+
+def loads() -> list[GpuLoad]:
+    """Ask the driver what the GPUs that this process sees do now: 1 ms each, or much more of a driver that is in
+    trouble. None where no driver can be asked."""
+    try:
+        import pynvml
+    except ImportError:
+        return []
+    try:
+        with _library(pynvml):
+            return [_load(pynvml, index, handle) for index, handle in enumerate(_handles(pynvml))]
+    except pynvml.NVMLError:
+        return []
 
 
 @contextmanager
@@ -131,6 +174,32 @@ def _gpu(nvml: Any, index: int, handle: Any) -> VisibleGpu:
         exclusive=_asked(
             nvml, lambda: nvml.nvmlDeviceGetComputeMode(handle) == nvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS, False
         ),
+    )
+
+
+def _load(nvml: Any, index: int, gpu: Any) -> GpuLoad:
+    def asked(question: Callable[[], T]) -> T | None:
+        return _asked(nvml, question, None)
+
+    memory = nvml.nvmlDeviceGetMemoryInfo(gpu)
+    busy = asked(lambda: nvml.nvmlDeviceGetUtilizationRates(gpu).gpu)
+    watts = asked(lambda: nvml.nvmlDeviceGetPowerUsage(gpu))
+    limit = asked(lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(gpu))
+    slowed = asked(lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu))
+    corrected, uncorrected = nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED
+    return GpuLoad(
+        index=index,
+        name=nvml.nvmlDeviceGetName(gpu),
+        uuid=nvml.nvmlDeviceGetUUID(gpu),
+        memory_used=memory.used,
+        memory_size=memory.total,
+        busy=None if busy is None else busy / 100,
+        celsius=asked(lambda: nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)),
+        watts=None if watts is None else watts / 1000,
+        limit_watts=None if limit is None else limit / 1000,
+        slowed=None if slowed is None else frozenset(reason for reason, bit in SLOWED.items() if slowed & bit),
+        ecc_corrected=asked(lambda: nvml.nvmlDeviceGetTotalEccErrors(gpu, corrected, nvml.NVML_VOLATILE_ECC)),
+        ecc_uncorrected=asked(lambda: nvml.nvmlDeviceGetTotalEccErrors(gpu, uncorrected, nvml.NVML_VOLATILE_ECC)),
     )
 
 

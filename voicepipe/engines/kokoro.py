@@ -79,6 +79,10 @@ class KokoroTts:
     def alive(self) -> bool:
         return self._life.alive
 
+    @property
+    def restarts(self) -> int:
+        return self._life.restarts
+
     async def start(self) -> None:
         """Load the model and speak a little. Raises EngineMissing: the package or a file is not there; EngineError."""
         await self._life.start()

@@ -68,6 +68,8 @@ class Life(Generic[C]):
         self._watching: asyncio.Task[None] | None = None
         self._clearing: asyncio.Task[None] | None = None
         self._left_behind = 0
+        self.restarts = 0
+        """How often a core has taken another's place."""
 
     @property
     def alive(self) -> bool:
@@ -118,6 +120,7 @@ class Life(Generic[C]):
                 return
             core, pause_s = again
             self._core = core
+            self.restarts += 1
             log.warning("the %s is back", self._name)
 
     def _leave_behind(self) -> bool:

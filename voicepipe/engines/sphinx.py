@@ -9,6 +9,7 @@ The words of the first pass over all sound go out as a partial before: they ofte
 import asyncio
 import logging
 import os
+import time
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -26,6 +27,7 @@ from voicepipe.engines.sphinx_language import SphinxLanguage
 from voicepipe.engines.sphinx_recognition import PIECE, Recognition
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineBusy, EngineDead, EngineError
+from voicepipe.queues import QueueFigures, Waits, show
 from voicepipe.turn.answers import Wanted, wanted
 from voicepipe.turn.patience import Patience
 
@@ -73,6 +75,10 @@ class SphinxAsr:
     @property
     def alive(self) -> bool:
         return self._life.alive
+
+    @property
+    def restarts(self) -> int:
+        return self._life.restarts
 
     async def start(self) -> None:
         """Load the model. Raises EngineMissing, EngineError."""
@@ -132,10 +138,20 @@ class Decoders:
         self._loaded = 1
         self._loading = self._closed = self._left_behind = False
         self._waiting: Ring[SphinxStream] = Ring()
+        self.waits = Waits()
+        show(self)
         self._failures = Tried(self._try)
         self._lost = False
         """None is left, and none can be loaded."""
         self._grow()
+
+    def figures(self) -> QueueFigures | None:
+        """As `queues.Queue`, of utterances, which wait for a decoder."""
+        waits = self.waits
+        return None if self._closed else QueueFigures(
+            name="decoders", waiting=len(self._waiting), running=self.lent, begun=waits.begun,
+            waited_s=waits.waited_s, refused=waits.refused,
+        )  # fmt: skip
 
     @property
     def errored(self) -> bool:
@@ -207,6 +223,7 @@ class Decoders:
     def _hand_out(self) -> None:
         while self._free and (stream := self._waiting.pop(self._may)):
             self._in_use[stream.owner] += 1
+            self.waits.began(time.monotonic() - stream.asked)
             # The one used last: what it holds is in the processor's caches, and it has grown to what utterances need.
             stream.begin(self._free.pop())
 
@@ -258,6 +275,8 @@ class SphinxStream:
     def __init__(self, decoders: Decoders, on_partial: OnPartial, wants: Wanted) -> None:
         self.over = self._finishing = False
         self.owner = owner()
+        self.asked = time.monotonic()
+        """Since when it waits."""
         self._decoders = decoders
         self._on_partial = on_partial
         self._wants = wants
@@ -289,6 +308,7 @@ class SphinxStream:
             async with asyncio.timeout(WAIT_S):
                 recognition = await asyncio.shield(self._ready)
         except TimeoutError:
+            self._decoders.waits.refused += 1
             raise EngineBusy(f"No decoder became free within {WAIT_S:g} s; admit fewer calls.") from None
         within_s = partial(self._within_s, recognition)
         hearing = self._lane.post(recognition.hear_out, urgent=True, within_s=within_s)

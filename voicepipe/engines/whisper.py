@@ -73,6 +73,10 @@ class WhisperAsr:
     def alive(self) -> bool:
         return self._life.alive
 
+    @property
+    def restarts(self) -> int:
+        return self._life.restarts
+
     async def start(self) -> None:
         """Load the model and run every kind of pass once. Raises EngineMissing, EngineError."""
         await self._life.start()
@@ -89,7 +93,7 @@ class WhisperAsr:
         return WhisperStream(self._passes, on_partial, None if self._config.detect_language else language, every)
 
     async def _load(self) -> WhisperRecogniser:
-        worker = Worker("whisper")
+        worker = Worker("whisper", told=False)  # It runs one pass at a time: who waits for one is told (`Passes`).
         try:
             # On the worker's thread: CTranslate2's own are as nice as the one that makes them.
             model = await worker.submit(LoadedWhisper, self._config)

@@ -18,6 +18,7 @@ from voicepipe.engines.failures import Tried
 from voicepipe.engines.fair import Ring
 from voicepipe.engines.worker import Worker
 from voicepipe.errors import EngineDead, EngineError
+from voicepipe.queues import QueueFigures, Waits, show
 
 if TYPE_CHECKING:
     from voicepipe.engines.whisper_model import Passage, WhisperReading
@@ -116,14 +117,29 @@ class Passes:
         self._stall_s = stall_s
         self._running: list[tuple[Asking, Passage]] = []
         self._closed = False
+        self._since: dict[Asking, float] = {}
+        """Since when those wait who are waited for."""
+        self._waits = Waits()
+        show(self)
+
+    def figures(self) -> QueueFigures | None:
+        """As `queues.Queue`, of utterances whose words somebody waits for."""
+        waits = self._waits
+        return None if self._closed else QueueFigures(
+            name="whisper", waiting=len(self._since), running=len(self._running), begun=waits.begun,
+            waited_s=waits.waited_s,
+        )  # fmt: skip
 
     def ask(self, who: Asking, *, urgent: bool = False) -> None:
         """`who` wants to be read; told by its methods, on the event loop."""
+        if urgent:
+            self._since.setdefault(who, self._clock())
         self._schedule.ask(who, urgent=urgent, owner=who.owner)
         self._next()
 
     def withdraw(self, who: Asking) -> None:
         """It does not any more. A pass that runs ends by itself."""
+        self._since.pop(who, None)
         self._schedule.withdraw(who)
 
     def close(self) -> None:
@@ -140,6 +156,9 @@ class Passes:
                 for who in chosen:
                     who.failed(EngineDead(ENDED))
                 continue
+            for who in chosen:
+                if (since := self._since.pop(who, None)) is not None:
+                    self._waits.began(self._clock() - since)
             batch = self._running = [(who, who.given()) for who in chosen]
             # Those of a batch are read at the same time.
             within_s = self._stall_s + max(given.seconds for _, given in batch)

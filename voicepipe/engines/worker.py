@@ -28,6 +28,7 @@ from voicepipe.engines.fair import Fair, owner
 from voicepipe.engines.lived import Lived
 from voicepipe.engines.starved import Starved
 from voicepipe.errors import EngineBusy, EngineError, OverQueued
+from voicepipe.queues import QueueFigures, Waits, show
 
 Limit = float | Callable[[], float] | None
 """Seconds that a job may run; asked when it begins, if it is to be asked: by then there may be more to do."""
@@ -49,6 +50,8 @@ class Job:
     within_s: Limit = None
     """One that runs for longer hangs; None: it may take as long as it likes."""
     owner: str = field(default_factory=owner)
+    asked: float = 0.0
+    """Monotonic second from which on it waits."""
     due: float = math.inf
     """Second of the worker's clock by which it ends or hangs, once it runs. It is later where it was starved."""
     _limit: float = 0.0
@@ -100,7 +103,8 @@ class Worker:
     overload is seen and not queued.
     """
 
-    def __init__(self, name: str, threads: int = 1, *, nice: int = 5, limit: int = 1024) -> None:
+    def __init__(self, name: str, threads: int = 1, *, nice: int = 5, limit: int = 1024, told: bool = True) -> None:
+        """`told`: its queue is one of those that are shown."""
         self.name = name
         self._limit = limit
         self._nice = nice
@@ -114,7 +118,18 @@ class Worker:
         self._running: set[Job] = set()
         self._threads: list[threading.Thread] = []
         self._idle = 0
+        self._waits = Waits()
         _workers.add(self)
+        if told:
+            show(self)
+
+    def figures(self) -> QueueFigures | None:
+        """As `queues.Queue`."""
+        waits = self._waits
+        return None if self._closed else QueueFigures(
+            name=self.name, waiting=len(self._queue), running=len(self._running), limit=self._limit,
+            begun=waits.begun, waited_s=waits.waited_s, refused=waits.refused,
+        )  # fmt: skip
 
     def submit(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
         """Run `fn` on a thread; to be called on the event loop. Cancelling the future drops the job, or its result.
@@ -138,9 +153,12 @@ class Worker:
             if self._closed:
                 raise self._over()
             if (waiting := len(self._queue) + len(self._running)) >= self._limit:
+                self._waits.refused += 1
                 raise EngineBusy(f"The worker {self.name!r} has {waiting} jobs waiting; admit fewer calls.")
             if self._queue.of(job.owner) >= EACH:
+                self._waits.refused += 1
                 raise OverQueued(f"One call has {EACH} jobs waiting at the worker {self.name!r}; it must ask for less.")
+            job.asked = time.monotonic()
             self._queue.put(job, job.owner, urgent=job.urgent)
             # Threads that were woken, and do not run yet, still count as idle: each has a job that waits.
             if self._idle < len(self._queue) and len(self._threads) < self._most:
@@ -225,6 +243,7 @@ class Worker:
                 self._more.wait()
                 self._idle -= 1
             self._running.add(job)
+            self._waits.began(time.monotonic() - job.asked)
             return job
 
     def _drop(self, job: Job | None) -> None:

@@ -40,6 +40,7 @@ def routes(pop: PopApi, doors: Doors, web: Path) -> list[BaseRoute]:
 
     served: list[BaseRoute] = [
         Route("/dashboard", page(web / "dashboard.html")),
+        Route("/calls", page(web / "calls.html")),
         Route("/v1/dashboard", answering(pop, doors, view)),
         Route("/v1/dashboard/turns/{turn_id}", answering(pop, doors, turn)),
     ]

@@ -62,6 +62,10 @@ class UnknownTurn(Refused):
     """No turn that is kept has this id."""
 
 
+class UnknownRecord(Refused):
+    """No call of this id is kept."""
+
+
 class Gone(Refused):
     """Whoever sent the request has closed the connection: nobody reads the answer."""
 
@@ -77,6 +81,7 @@ _ANSWERS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     OverShare: (429, "rate_limit_exceeded", {"Retry-After": str(AGAIN_S)}),
     UnknownCall: (404, "call_id_not_found", {}),
     UnknownTurn: (404, "turn_not_found", {}),
+    UnknownRecord: (404, "record_not_found", {}),
     UnknownPath: (404, "not_found", {}),
     Gone: (400, "client_gone", {}),
     PopFull: (503, "pop_full", {"Retry-After": "2"}),

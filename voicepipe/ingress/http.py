@@ -36,6 +36,7 @@ from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.effective_session import effective_session
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.websocket import converse, listen_in, opened
+from voicepipe.ingress.records_http import RecordsHttp
 from voicepipe.ingress.sip import edge as sip
 from voicepipe.ingress.telephony import telephony_http as telephony
 from voicepipe.ingress.webrtc.webrtc_http import CallsApi, prepared
@@ -173,6 +174,7 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
         *(Route(path, endpoint) for path, endpoint in zip(HEALTH, (healthz, readyz), strict=True)),
         metrics_http.route(pop.may_scrape, pop.metrics.read),
         *dashboard_http.routes(pop, doors, WEB),
+        *RecordsHttp(pop, doors).routes(),
         Mount("/v1", nowhere),
         *pages.routes(WEB),
     ]

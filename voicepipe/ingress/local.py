@@ -86,7 +86,7 @@ BEHIND_A_PROXY = (
 )
 
 
-API = ("/v1/realtime", "/v1/models", "/v1/voices")
+API = ("/v1/realtime", "/v1/models", "/v1/voices", "/v1/records", "/v1/costs")
 """Paths whose endpoints all ask who calls."""
 
 

@@ -139,9 +139,8 @@ class LiveCall:
 
     def ended(self, reason: str, now: float) -> None:
         """Why, as its door says."""
-        network = self._line.network() if self._line else HIDDEN
         for follower in self._followers:
-            follower.ended(self._known, reason, network, now)
+            follower.ended(self._known, reason, self.network(), now)
 
     def _end(self, event: CallEnded, now: float) -> None:
         """What was being said was cut off; where the call failed, it was missed."""
@@ -194,14 +193,17 @@ class LiveCall:
         assert self.facts is not None
         return self.facts
 
+    def network(self) -> Network:
+        """How it fares now."""
+        return self._line.network() if self._line else HIDDEN
+
     def row(self) -> CallRow:
         """As it is now."""
-        assert self._line is not None
         latency_ms = self._last.turn.latency_ms if self._last else None
         known = self._known
         return CallRow(id=known.id, tenant=self.tenant, agent=self._agent, line=known.line, caller=known.caller,
                        since=known.since, turns=self._turn_count, latency_ms=latency_ms,
-                       network=_said(self._line.network()))  # fmt: skip
+                       network=_said(self.network()))  # fmt: skip
 
 
 class _Unanswered:
@@ -262,6 +264,10 @@ class LiveCalls:
     def rows(self, tenant: str | None = None) -> list[CallRow]:
         """`tenant`'s calls, None: everyone's; those that last longest first."""
         return [call.row() for call in self._calls.values() if call.facts and tenant in (None, call.tenant)]
+
+    def networks(self, tenant: str | None = None) -> list[Network]:
+        """To the callers of `tenant`'s calls, None: everyone's."""
+        return [call.network() for call in self._calls.values() if call.facts and tenant in (None, call.tenant)]
 
 
 def _said(network: Network) -> str | None:

@@ -11,10 +11,15 @@ from voicepipe.config import PopConfig
 from voicepipe.errors import Reason
 from voicepipe.health import Health
 from voicepipe.observe.calls import CallFollower, CallRow, LiveCall, LiveCalls
+from voicepipe.observe.culprits import Culprit, Seen, culprits
 from voicepipe.observe.figures import Figures, Stretch, axis, figures, over_time, share, upper_bound
+from voicepipe.observe.passed_on import kv_cache_use
 from voicepipe.observe.refusals import NOT_ADMITTED, Refusals
 from voicepipe.observe.turns import FullTurn, ListedTurn, Turns
+from voicepipe.observe.waits import waits
 
+JUDGED = 50
+"""Late turns by which the culprit is found, the newest ones."""
 LISTED = 300
 """Turns that are listed, the newest ones."""
 
@@ -54,6 +59,8 @@ class View(msgspec.Struct, kw_only=True):
     """Calls for which there was no place (`NOT_ADMITTED`), since the time axis begins."""
     refusals: dict[Reason, int]
     """All calls that were refused since then, by reason. Whose caller was not known is the operator's alone to see."""
+    culprits: list[Culprit]
+    """What makes callers wait, or hear badly; the worst first."""
     totals: Figures
     shares: Shares
     buckets: list[Stretch]
@@ -112,12 +119,25 @@ class Dashboard:
             since=start,
             refused=sum(refusals[reason] for reason in NOT_ADMITTED),
             refusals=dict(refusals.most_common()),
+            culprits=self._culprits(start, totals, tenant, health),
             totals=totals,
             shares=_shares(totals),
             buckets=over_time(kept, start, width_s),
             turns=sorted(turns, key=lambda turn: turn.at, reverse=True)[:LISTED],
             calls=self._calls.rows(tenant),
         )
+
+    def _culprits(self, start: float, totals: Figures, tenant: str | None, health: Health) -> list[Culprit]:
+        late = [waits(full.record, full.tools) for full in self._turns.late(start, JUDGED, tenant)]
+        seen = Seen(
+            timed=totals.timed - totals.by_request,
+            late=[waited for waited in late if waited],
+            late_count=totals.late,
+            networks=self._calls.networks(tenant),
+            health=health,
+            kv_cache=kv_cache_use(),
+        )
+        return culprits(seen, self._pop)
 
 
 def _shares(totals: Figures) -> Shares:

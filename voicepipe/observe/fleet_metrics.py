@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import get_args
 
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
-from voicepipe.directory.directory import PlacedCall
+from voicepipe.directory.directory import PlacedCall, WhyBounced
 from voicepipe.directory.view import SeenPop
 from voicepipe.errors import WhyNone
+from voicepipe.observe.families import Families
 from voicepipe.observe.scrapes import ReadNow, written
 
 OF_A_POP = ("directory", "pop", "region")
@@ -22,24 +23,31 @@ class FleetMetrics:
         self._registry = registry = CollectorRegistry()
         self._now = ReadNow()
         registry.register(self._now)
-        self._placements = Counter(
-            "voicepipe_placements", "Requests that got this PoP first, by why.", ("directory", "pop", "reason"),
-            registry=registry,
-        )  # fmt: skip
-        self._unplaced = Counter(
-            "voicepipe_placements_failed",
-            "Requests that got none, by why.",
-            ("directory", "reason"),
-            registry=registry,
+        families = Families(registry, {"directory": directory})
+        self._placements = families.counter(
+            "voicepipe_directory_placements", "Requests that got this PoP first, by why.", "pop", "reason"
         )
+        self._unplaced = families.counter(
+            "voicepipe_directory_placements_failed", "Requests that got none, by why.", "reason"
+        )
+        self._bounced = families.counter(
+            "voicepipe_directory_placements_bounced",
+            "Calls that a PoP to which they were sent did not take: it refused, it gave no answer, or the caller came "
+            "back and told so (those who went on to their next candidate are not known).", "pop", "reason",
+        )  # fmt: skip
         for why in get_args(WhyNone):
-            self._unplaced.labels(directory, why)
+            self._unplaced(why)
 
     def placed(self, call: PlacedCall) -> None:
-        self._placements.labels(self._directory, call.pop, call.why.replace(" ", "_")).inc()
+        self._placements(call.pop, call.why.replace(" ", "_")).inc()
+        for why in get_args(WhyBounced):
+            self._bounced(call.pop, why)  # At 0, before the first.
 
     def not_placed(self, why: WhyNone) -> None:
-        self._unplaced.labels(self._directory, why).inc()
+        self._unplaced(why).inc()
+
+    def bounced(self, pop: str, why: WhyBounced) -> None:
+        self._bounced(pop, why).inc()
 
     def read(
         self, accept: str, pops: Sequence[SeenPop], relayed: int, is_cut_off: bool
@@ -50,10 +58,10 @@ class FleetMetrics:
 
     def _of_itself(self, relayed: int, is_cut_off: bool) -> Iterator[Metric]:
         for name, told, value in (
-            ("voicepipe_directory_calls_relayed", "Calls that go through this directory now.", relayed),
-            ("voicepipe_directory_cut_off", "1: it hears no PoPs, and goes on with what it knew last.", is_cut_off),
+            ("calls_relayed", "Calls that go through this directory now.", relayed),
+            ("cut_off", "1: it hears no PoPs, and goes on with what it knew last.", is_cut_off),
         ):
-            gauge = GaugeMetricFamily(name, told, labels=("directory",))
+            gauge = GaugeMetricFamily(f"voicepipe_directory_{name}", told, labels=("directory",))
             gauge.add_metric((self._directory,), value)
             yield gauge
 
@@ -70,7 +78,7 @@ class FleetMetrics:
             ("budget_seconds", "The turn latency that it promises.", lambda seen: seen.condition.budget_ms / 1000),
         )  # fmt: skip
         for name, told, value in figures:
-            gauge = GaugeMetricFamily(f"voicepipe_fleet_pop_{name}", told, labels=OF_A_POP)
+            gauge = GaugeMetricFamily(f"voicepipe_directory_pop_{name}", told, labels=OF_A_POP)
             for seen in pops:
                 gauge.add_metric((self._directory, seen.pop, seen.condition.region), value(seen))
             yield gauge

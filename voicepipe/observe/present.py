@@ -1,13 +1,14 @@
 """What Prometheus reads of a PoP that does not grow: it is true at the moment."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
 
 from voicepipe import __version__
 from voicepipe.config import PopConfig
 from voicepipe.health import Health, Status
+from voicepipe.queues import QueueFigures
 
 HERE = ("pop", "region")
 """Labels of every figure, so that one look says which region is late."""
@@ -15,6 +16,12 @@ HERE = ("pop", "region")
 
 def present(here: tuple[str, str], pop: PopConfig, health: Health) -> Iterator[Metric]:
     """Of the PoP as a whole. `here`: its labels, as HERE names them."""
+
+    def counter(name: str, told: str, values: Mapping[str, float], label: str) -> Metric:
+        family = CounterMetricFamily(name, told, labels=(*HERE, label))
+        for value, number in values.items():
+            family.add_metric((*here, value), number)
+        return family
 
     def gauge(name: str, told: str, values: Mapping[str, float] | float, label: str = "") -> Metric:
         if not isinstance(values, Mapping):
@@ -29,8 +36,12 @@ def present(here: tuple[str, str], pop: PopConfig, health: Health) -> Iterator[M
     yield gauge("voicepipe_build_info", "Always 1.", {__version__: 1}, "version")
     status = {each: float(each == health.status) for each in get_args(Status)}
     yield gauge("voicepipe_status", "1 for what /readyz says, 0 for the others.", status, "status")
-    down = dict.fromkeys(("vad", "asr", "llm", "tts"), 0.0) | health.down
-    yield gauge("voicepipe_engine_down_seconds", "For how long an engine has not worked.", down, "engine")
+    none = dict.fromkeys(("vad", "asr", "llm", "tts"), 0.0)
+    yield gauge("voicepipe_engine_down_seconds", "For how long an engine has not worked.", none | health.down, "engine")
+    yield counter(
+        "voicepipe_engine_restarts", "How often an engine was started again after it broke.",
+        none | health.restarts, "engine",
+    )  # fmt: skip
     yield gauge("voicepipe_slots", "Calls that the PoP may have at a time (pop.slots).", pop.slots)
     yield gauge("voicepipe_slots_used", "Calls that hold one.", health.calls)
     yield gauge("voicepipe_budget_seconds", "The promised turn latency (pop.budget_ms).", pop.budget_ms / 1000)
@@ -41,7 +52,6 @@ def present(here: tuple[str, str], pop: PopConfig, health: Health) -> Iterator[M
     yield gauge(
         "voicepipe_event_loop_lag_seconds", "99th percentile of the last half minute.", health.loop_lag_p99_ms / 1000
     )
-    yield gauge("voicepipe_decoders_lent", "Decoders of recognisers, lent to utterances.", health.decoders)
     yield gauge(
         "process_resident_memory_bytes",
         "Memory of this process, without its children's.",
@@ -51,3 +61,22 @@ def present(here: tuple[str, str], pop: PopConfig, health: Health) -> Iterator[M
     cpu = CounterMetricFamily("process_cpu_seconds", "Processor time.", labels=HERE)
     cpu.add_metric(here, health.cpu_s)
     yield cpu
+
+
+def of_queues(here: tuple[str, str], queues: Sequence[QueueFigures]) -> Iterator[Metric]:
+    """Of those of the process. `here`: as `present`."""
+    labels = (*HERE, "queue")
+    waiting = GaugeMetricFamily("voicepipe_queue_waiting", "Jobs that wait now.", labels=labels)
+    running = GaugeMetricFamily("voicepipe_queue_running", "Jobs that have begun and are not done.", labels=labels)
+    limit = GaugeMetricFamily("voicepipe_queue_limit", "Jobs, in all, with which it is full.", labels=labels)
+    waits = SummaryMetricFamily("voicepipe_queue_wait_seconds", "How long jobs waited until they began.", labels=labels)
+    refused = CounterMetricFamily("voicepipe_queue_refused", "Jobs for which there was no room.", labels=labels)
+    for queue in queues:
+        which = (*here, queue.name)
+        waiting.add_metric(which, queue.waiting)
+        running.add_metric(which, queue.running)
+        if queue.limit is not None:
+            limit.add_metric(which, queue.limit)
+        waits.add_metric(which, queue.begun, queue.waited_s)
+        refused.add_metric(which, queue.refused)
+    yield from (waiting, running, limit, waits, refused)

@@ -132,6 +132,11 @@ class Turns:
         turns = map(_listed, self._packed.values())
         return (listed for listed in turns if listed.turn.at >= when and tenant in (None, listed.turn.tenant))
 
+    def late(self, when: float, most: int, tenant: str | None = None) -> list[FullTurn]:
+        """Of those that `since` gives, the late ones; the newest `most`, in full."""
+        ids = [listed.turn.id for listed in self.since(when, tenant) if listed.turn.late]
+        return [_full(self._packed[turn_id]) for turn_id in ids[-most:]]
+
     def find(self, turn_id: str, tenant: str | None = None) -> FullTurn | None:
         """None: there is none, it is not kept any more, or it is another tenant's."""
         full = _full(packed) if (packed := self._packed.get(turn_id)) else None

@@ -1,7 +1,10 @@
 """What a caller waited for: a turn's latency, told apart by stage. Pure."""
 
+from collections.abc import Iterable, Sequence
+
 import msgspec
 
+from voicepipe.turn.events import ToolUse
 from voicepipe.turn.timing import TurnSummary
 
 AT_ONCE_MS = 1.0
@@ -21,17 +24,19 @@ class Waits(msgspec.Struct, frozen=True):
     asr: float
     """For the recogniser's words, once they were asked for, where they came after that silence."""
     tools: float
-    """From *commit* to the first phrase, where tools ran before it; the model's own time is in it."""
+    """From *commit* to the first phrase, as long as tools ran."""
     llm: float
-    """From *commit* to the first phrase, where none ran."""
+    """From *commit* to the first phrase, as long as none ran."""
     tts: float
     """From there to its sound."""
+    acknowledgement: float
+    """From there to the first audible packet, where an acknowledgement was begun: it is heard to its end."""
     playout: float
-    """From there to the first audible packet: behind an acknowledgement that was still being said, for instance."""
+    """From there to the first audible packet, where none was."""
 
 
-def waits(record: TurnSummary) -> Waits | None:
-    """None: the turn was not timed."""
+def waits(record: TurnSummary, tools: Iterable[ToolUse] = ()) -> Waits | None:
+    """`tools`: those that the reply had run. None: the turn was not timed."""
     latency = record.turn_latency
     if latency is None or record.at_commit is None:
         return None
@@ -41,12 +46,25 @@ def waits(record: TurnSummary) -> Waits | None:
         asr = max(0.0, min(record.asr or 0.0, commit))
     phrase = min(latency, max(commit, record.at_phrase or 0.0))
     speech = min(latency, max(phrase, record.at_speech or 0.0))
-    thinking = phrase - commit
+    runs = [(use.at, phrase if use.took is None else use.at + use.took) for use in tools if use.at is not None]
+    running = _union(runs, commit, phrase)
     return Waits(
         endpointing=commit - asr,
         asr=asr,
-        tools=thinking if record.tool else 0.0,
-        llm=0.0 if record.tool else thinking,
+        tools=running,
+        llm=phrase - commit - running,
         tts=speech - phrase,
-        playout=latency - speech,
+        acknowledgement=latency - speech if record.ladder == "acknowledge" else 0.0,
+        playout=0.0 if record.ladder == "acknowledge" else latency - speech,
     )
+
+
+def _union(spans: Sequence[tuple[float, float]], begin: float, end: float) -> float:
+    """How much of the time from `begin` to `end` is in one of the spans, or in several."""
+    covered = 0.0
+    for start, stop in sorted(spans):
+        start = max(start, begin)
+        stop = min(stop, end)
+        if stop > start:
+            covered, begin = covered + stop - start, stop
+    return covered

@@ -37,6 +37,16 @@ class Option:
         ways += [f"PP {self.group.pipeline}"] if self.group.pipeline > 1 else []
         return f"{self.group.dtype}, {' x '.join(ways) or 'one GPU'}"
 
+    @property
+    def pops(self) -> int:
+        """For so many of these the host has GPUs."""
+        return self.host.gpus // (self.group.gpus + (not self.host.shared))
+
+    @property
+    def host_calls(self) -> int:
+        """That all of them answer in time."""
+        return self.pops * self.calls
+
 
 def options(
     shape: LlmShape, gpu: GpuModel, gpus: int, link: Link, *, dtypes: Sequence[str], speech: tuple[AsrShape, str]
@@ -178,9 +188,8 @@ def _capacity(chosen: Option, calls: int, budget_ms: int) -> Iterator[str]:
         yield (
             f"It answers {chosen.calls} calls within {budget_ms} ms 19 times of 20; then {chosen.bound} is the bound."
         )
-    used = chosen.group.gpus + (not chosen.host.shared)
-    if (pops := chosen.host.gpus // used) > 1:
-        yield f"The host has GPUs for {pops} such PoPs, each with its own by CUDA_VISIBLE_DEVICES."
+    if chosen.pops > 1:
+        yield f"The host has GPUs for {chosen.pops} such PoPs, each with its own by CUDA_VISIBLE_DEVICES."
 
 
 def _narrower(group: Group, more: str = "") -> str:

@@ -63,6 +63,18 @@ class TurnSummary(msgspec.Struct, frozen=True, omit_defaults=True):
     reopened: bool = False
     continues: bool = False
     discarded_ms: float | None = None
+    tokens: int = 0
+    """Of the reply, or pieces in which a model's server sends them."""
+    phrase_tokens: int = 0
+    """Those that were there when the first phrase was cut."""
+    sound_ms: float | None = None
+    """Of the reply's sound, what the voice was waited for."""
+    voicing_ms: float | None = None
+    """How long it was waited for."""
+    ducked: int = 0
+    """Times that the reply became quieter for a sound that did not interrupt it."""
+    held: int = 0
+    """Times that it stopped for such a sound, and went on."""
 
 
 @dataclass(slots=True)
@@ -100,6 +112,14 @@ class TurnRecord:
     """It was a cut-in: the caller went on, and the turn was reopened."""
     continues: bool = False
     """It goes on with the turn before, which was a cut-in, whether or not that one's record could still say so."""
+    tokens: int = 0
+    phrase_tokens: int = 0
+    sound_ms: float = 0.0
+    voicing_ms: float = 0.0
+    """These four once the reply is over: as `TurnSummary` has them."""
+    ducked: int = 0
+    held: int = 0
+    """Likewise, as they happen."""
 
     def stamp(self, hop: Hop, when: float) -> None:
         self.stamps.setdefault(hop, when)
@@ -154,4 +174,10 @@ class TurnRecord:
             reopened=self.reopened,
             continues=self.continues,
             discarded_ms=round(self.discarded_ms, 1) if self.discarded else None,
+            tokens=self.tokens,
+            phrase_tokens=self.phrase_tokens,
+            sound_ms=round(self.sound_ms, 1) or None,
+            voicing_ms=round(self.voicing_ms, 1) or None,
+            ducked=self.ducked,
+            held=self.held,
         )

@@ -2,9 +2,9 @@
 
 import { Charts } from "./charts.js";
 import { ask, Feed, LOST } from "./feed.js";
-import { agentOf, clock, milliseconds, showCalls, showTurns } from "./tables.js";
+import { clock, milliseconds, showCalls, showTurns } from "./tables.js";
 import { tilesOf } from "./tiles.js";
-import { showTurn } from "./turn-panel.js";
+import { TurnDialog } from "./turn-dialog.js";
 
 const $ = (id) => document.getElementById(id);
 const STATES = { ok: "Taking calls", draining: "Draining: no new calls", starting: "Starting",
@@ -13,6 +13,7 @@ const STATES = { ok: "Taking calls", draining: "Draining: no new calls", startin
 
 let key = ""; // kept here alone
 let view = null;
+const turnDialog = new TurnDialog();
 
 const charts = new Charts($, openTurn, (turn) => {
   $("chosen").textContent = `${clock(turn.at)}, ${milliseconds(turn.latency_ms)}; press Enter to show this turn`;
@@ -42,7 +43,6 @@ $("unlock").addEventListener("submit", (event) => {
   feed.refresh();
 });
 document.addEventListener("visibilitychange", () => !document.hidden && feed.refresh());
-$("turn").addEventListener("click", ({ target }) => target === $("turn") && $("turn").close()); // beside the card
 
 function show(fresh) {
   view = fresh;
@@ -65,20 +65,8 @@ function show(fresh) {
 
 async function openTurn(id) {
   const { status, body } = await ask(`/v1/dashboard/turns/${encodeURIComponent(id)}`, key);
-  const full = status === 200 ? body : null;
-  const problem = full ? "" : (body?.error?.message ?? LOST);
-  $("turn-problem").textContent = problem;
-  $("turn-problem").hidden = !problem;
-  $("turn-body").hidden = Boolean(problem);
-  $("turn-title").textContent = full ? `Turn at ${clock(full.turn.at)}, ${agentOf(full.turn)}` : "Turn";
-  if (full) {
-    $("heard").textContent = full.heard || "(no words)";
-    $("answered").textContent = full.answered || "(nothing)";
-    const record = { ...full.record, reopened: full.turn.cut_in };
-    if (!$("turn").open) $("turn").showModal(); // first: bars are laid out in what is seen
-    return showTurn($, record, { budget: view.budget_ms, who: "the caller", tools: full.tools });
-  }
-  if (!$("turn").open) $("turn").showModal();
+  if (status === 200) turnDialog.show(body, view.budget_ms);
+  else turnDialog.lacks(body?.error?.message ?? LOST);
 }
 
 feed.refresh();

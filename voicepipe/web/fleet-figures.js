@@ -21,7 +21,7 @@ export function rateOf({ recent }, what) {
 }
 
 /** {price, idle}, of an hour: what the host costs, and what of it its free slots do. null: nobody has told the price. */
-export function costOf({ price, calls, slots }) {
+export function costOf({ price_per_hour: price, calls, slots }) {
   return price > 0 && slots ? { price, idle: price * (1 - Math.min(1, calls / slots)) } : null;
 }
 

@@ -18,7 +18,9 @@ const STATUS = {
   ok: { text: "takes calls", note: "", shape: "circle", tone: "good" },
 };
 const CARES = Object.keys(STATUS).reverse();
-const UNKNOWN = { calls: 0, coming: 0, slots: 0, predicted_ms: null, budget_ms: null, age_s: null, recent: null, price: 0 };
+const UNKNOWN = {
+  calls: 0, coming: 0, slots: 0, predicted_ms: null, budget_ms: null, age_s: null, recent: null, price_per_hour: 0,
+};
 const WHY = {
   nearest: "the nearest in time",
   shares: "the nearest is filling, this one is nearly as near",

@@ -73,7 +73,7 @@ async function show(view) {
   tell("state", summaryOf(rows));
   document.body.dataset.status = rows.some((row) => row.status === "ok") && !view.cut_off ? "ok" : "";
   for (const [id, text] of Object.entries(fleetTilesOf(rows))) tell(`total-${id}`, text);
-  document.body.dataset.cost = rows.some(({ price }) => price > 0) ? "told" : "";
+  document.body.dataset.cost = rows.some(({ price_per_hour }) => price_per_hour > 0) ? "told" : "";
   showTable($("pops").matches(":hover, :focus-within")); // no line goes from under a pointer
   showCalls(view.placed);
   picture.draw(rows, place, last);

@@ -30,6 +30,11 @@ export function agentOf({ agent, tenant }) {
   return tenant === "local" ? agent : `${agent} (${tenant})`;
 }
 
+/** By which kind of line, for phones from which number. */
+export function partyOf({ line, caller }) {
+  return `${LINES[line] ?? line} ${caller}`.trim();
+}
+
 export function showCalls(body, calls, now) {
   const rows = calls.map((call) => {
     const row = made("tr");
@@ -46,7 +51,7 @@ export function showCalls(body, calls, now) {
 
 /** By which kind of line, for phones from which number; the agent, and how the network fares where the line knows it. */
 function whoOf(call) {
-  const cell = made("td", `${LINES[call.line] ?? call.line} ${call.caller}`.trim(), "who");
+  const cell = made("td", partyOf(call), "who");
   cell.append(made("small", [agentOf(call), call.network].filter(Boolean).join(" · ")));
   return cell;
 }

@@ -17,6 +17,7 @@ def test_what_the_table_and_its_args_say() -> None:
     config = VllmConfig("org/name", tensor_parallel_size=2, kv_cache_memory_bytes=10, args={"quantization": "fp8"})
     assert arguments(config, {"vllm.model": "/models/name"}, KNOWN) == {
         "model": "/models/name",
+        "served_model_name": "org/name",
         "tensor_parallel_size": 2,
         "max_model_len": 8192,
         "kv_cache_memory_bytes": 10,
@@ -70,6 +71,7 @@ def test_all_models_are_given_by_where_they_are() -> None:
     assert arguments(config, paths, {*KNOWN, *args}) == arguments(
         VllmConfig("", args={}), {"vllm.model": "/models/org/name"}, KNOWN
     ) | {
+        "served_model_name": "org/name",
         "tokenizer": "/models/org/other",
         "speculative_config": {"model": "/models/org/draft", "num_speculative_tokens": 3},
     }

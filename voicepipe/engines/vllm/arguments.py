@@ -49,6 +49,7 @@ def arguments(config: VllmConfig, paths: Mapping[str, str], known: Collection[st
         args["speculative_config"] = draft | {"model": paths[DRAFT]}
     return {
         "model": paths["vllm.model"],
+        "served_model_name": config.model,  # what its metrics call it
         "tensor_parallel_size": config.tensor_parallel_size,
         "max_model_len": config.max_model_len,
         "kv_cache_memory_bytes": config.kv_cache_memory_bytes or None,

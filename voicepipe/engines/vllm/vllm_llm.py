@@ -38,6 +38,10 @@ class VllmLlm:
         return self._life.alive
 
     @property
+    def restarts(self) -> int:
+        return self._life.restarts
+
+    @property
     def core(self) -> VllmCore:
         """What runs now. Raises EngineDead."""
         return self._life.core

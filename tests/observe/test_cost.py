@@ -1,0 +1,32 @@
+"""What a host has cost, and what of it calls paid."""
+
+from itertools import chain
+
+from voicepipe.config import PopConfig
+from voicepipe.observe.calls import CallFacts
+from voicepipe.observe.cost import CostMeter
+
+CALL = CallFacts(id="rtc_1", tenant="acme", agent="front-desk", line="sip", since=0.0)
+
+
+def read(meter: CostMeter) -> dict[str, float]:
+    samples = chain(*(family.samples for family in meter.read(("fra1", "eu"))))
+    return {sample.name: sample.value for sample in samples}
+
+
+def test_calls_pay_for_their_places_while_they_last() -> None:
+    now = 1000.0
+    meter = CostMeter(PopConfig(slots=10, price_per_hour=36.0), lambda: now)
+    meter.began(CALL)
+    now += 100
+    meter.began(CALL)
+    now += 100
+    meter.left(CALL)
+    now += 100
+    seen = read(meter)
+    assert seen["voicepipe_host_cost_total"] == 36 * 300 / 3600
+    assert seen["voicepipe_calls_cost_total"] == 36 * 400 / 3600 / 10, "a call that goes on has paid so far"
+
+
+def test_without_a_price_nothing_is_told() -> None:
+    assert not read(CostMeter(PopConfig(), lambda: 0.0))

@@ -1,0 +1,181 @@
+"""What is written of calls is found again, by who may see it."""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from tests.records.kept_calls import HOST, LONG_AGO, call, said
+from voicepipe.call_api import RecordQuery
+from voicepipe.line_quality import Network
+from voicepipe.observe.calls import CallFacts
+from voicepipe.observe.turns import FullTurn
+from voicepipe.records import store
+from voicepipe.records.record import CallRecord
+from voicepipe.records.store import Delivery, Store
+
+
+@pytest.fixture
+def its(tmp_path: Path) -> Iterator[Store]:
+    made = Store(tmp_path / "fra1.db", HOST)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def db(its: Store, tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    with store.reading(tmp_path / "fra1.db") as reads:
+        yield reads
+
+
+def kept(its: Store, of: CallFacts, turns: int = 1, reason: str = "caller") -> None:
+    its.began(of)
+    for number in range(turns):
+        its.said(of.id, said(of, number))
+    its.ended(of, reason, Network(loss_percent=0.5), of.since + 60)
+
+
+def full(record: CallRecord) -> list[FullTurn]:
+    return [msgspec.json.decode(raw, type=FullTurn) for raw in record.said]
+
+
+def test_a_call_in_full(its: Store, db: sqlite3.Connection) -> None:
+    one = call(1)
+    its.began(one)
+    first, second = said(one, 0), said(one, 1, 340.0, heard="on friday")
+    its.said(one.id, first)
+    its.said(one.id, second)
+    its.ended(one, "caller", Network(loss_percent=0.5, jitter_ms=2.0), one.since + 60)
+    record = store.found(db, one.id, None)
+    assert record
+    assert full(record) == [first, second], "tools and figures with them"
+    assert (record.pop, record.region, record.caller, record.called) == (
+        "fra1",
+        "eu-central",
+        "+4930123456",
+        "+49301000",
+    )
+    assert (record.began, record.ended, record.reason) == (one.since, one.since + 60, "caller")
+    assert (record.turns, record.late, record.p50_ms) == (2, 1, 260.0)
+    assert record.network == Network(loss_percent=0.5, jitter_ms=2.0)
+
+
+def test_a_call_is_there_while_it_goes_on(its: Store, db: sqlite3.Connection) -> None:
+    its.began(call(1))
+    its.said(call(1).id, said(call(1), 0))
+    record = store.found(db, call(1).id, None)
+    assert record and record.ended is None and len(record.said) == 1
+
+
+def test_a_turn_that_reads_differently_takes_the_place_of_what_it_was(its: Store, db: sqlite3.Connection) -> None:
+    its.began(call(1))
+    turn = said(call(1), 0)
+    its.said(call(1).id, turn)
+    amended = replace(turn, turn=replace(turn.turn, cut_in=True))
+    its.said(call(1).id, amended)
+    record = store.found(db, call(1).id, None)
+    assert record and full(record) == [amended]
+
+
+def test_tenants_find_their_own(its: Store, db: sqlite3.Connection) -> None:
+    kept(its, call(1, tenant="acme"))
+    kept(its, call(2, tenant="clinic"))
+    assert store.found(db, call(2).id, "acme") is None and store.found(db, call(1).id, "acme")
+    assert [row.id for row in store.listed(db, RecordQuery(tenant="acme"))] == [call(1).id]
+    assert len(store.listed(db, RecordQuery())) == 2
+
+
+def test_lists_are_the_newest_first_and_go_on_where_one_ended(its: Store, db: sqlite3.Connection) -> None:
+    for number in range(5):
+        kept(its, call(number))
+    first = store.listed(db, RecordQuery(limit=2))
+    assert [row.id for row in first] == [call(4).id, call(3).id]
+    assert [row.id for row in store.listed(db, RecordQuery(limit=2, before=(first[-1].began, first[-1].id)))] == [
+        call(2).id,
+        call(1).id,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "numbers"),
+    [
+        (RecordQuery(since=LONG_AGO + 2), [3, 2]),
+        (RecordQuery(until=LONG_AGO + 2), [1, 0]),
+        (RecordQuery(agent="night"), [3]),
+        (RecordQuery(caller="999"), [2]),
+        (RecordQuery(caller="%"), []),
+        (RecordQuery(reason="agent"), [1]),
+        (RecordQuery(reason="caller", agent="front-desk"), [2, 0]),
+    ],
+)
+def test_lists_by_what_is_asked(its: Store, db: sqlite3.Connection, query: RecordQuery, numbers: list[int]) -> None:
+    kept(its, call(0))
+    kept(its, call(1), reason="agent")
+    kept(its, call(2, caller="+49170999"))
+    kept(its, call(3, agent="night"))
+    assert [row.id for row in store.listed(db, query)] == [call(number).id for number in numbers]
+
+
+def test_calls_that_were_in_progress_when_the_pop_was_killed_are_marked(its: Store, db: sqlite3.Connection) -> None:
+    kept(its, call(1))
+    its.began(call(2))
+    its.said(call(2).id, said(call(2), 7))
+    its.began(call(3))
+    assert {record.id for record in its.cut()} == {call(2).id, call(3).id}
+    record = store.found(db, call(2).id, None)
+    assert record and (record.reason, record.turns, record.ended) == ("cut", 1, call(2).since + 7)
+    assert not its.cut()
+
+
+def test_old_calls_are_forgotten_with_all_that_was_said(its: Store, db: sqlite3.Connection) -> None:
+    for number in (1, 100):
+        kept(its, call(number), turns=3)
+    its.began(call(2))
+    assert its.forget(LONG_AGO + 90) == 1
+    assert [row.id for row in store.listed(db, RecordQuery())] == [call(100).id, call(2).id], "2 goes on"
+    assert db.execute("SELECT count(*) FROM said").fetchone() == (3,)
+
+
+def test_a_call_that_somebody_is_still_to_be_told_of_is_not_forgotten(its: Store, db: sqlite3.Connection) -> None:
+    kept(its, call(1))
+    delivery = Delivery(
+        id="msg_1", call=call(1).id, url="https://example.com/", secret_env="HOOK", since=LONG_AGO, due=0
+    )
+    its.spool(delivery)
+    assert its.forget(LONG_AGO + 90) == 0
+    its.delivered(delivery)
+    assert its.forget(LONG_AGO + 90) == 1
+
+
+def test_a_transaction_that_fails_leaves_nothing(its: Store, db: sqlite3.Connection) -> None:
+    with pytest.raises(ZeroDivisionError), its.transaction():
+        its.began(call(1))
+        raise ZeroDivisionError
+    assert not store.listed(db, RecordQuery())
+
+
+def test_only_their_owner_reads_the_file(its: Store, tmp_path: Path) -> None:
+    assert (tmp_path / "fra1.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_each_receiver_gets_its_share_of_what_is_due(its: Store, db: sqlite3.Connection) -> None:
+    for number in range(10):
+        its.spool(Delivery(id=f"a{number}", call="c", url="https://a.example/", secret_env="A", since=1, due=number))
+    its.spool(Delivery(id="b", call="c", url="https://b.example/", secret_env="B", since=2, due=9))
+    its.spool(Delivery(id="later", call="c", url="https://c.example/", secret_env="C", since=3, due=99))
+    assert [delivery.id for delivery in store.due(db, 50.0, 2, 10)] == ["a0", "a1", "b"]
+    assert store.spool(db) == (12, 0, 1)
+
+
+def test_who_answers_again_gets_the_rest_at_once(its: Store, db: sqlite3.Connection) -> None:
+    one, two, refused = (
+        Delivery(id=name, call="c", url="https://a.example/", secret_env="A", since=1, due=600.0, refused=name == "no")
+        for name in ("one", "two", "no")
+    )
+    for delivery in (one, two, refused):
+        its.spool(delivery)
+    its.delivered(one)
+    assert [delivery.id for delivery in store.due(db, 0.0, 9, 9)] == ["two"]

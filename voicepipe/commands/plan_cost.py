@@ -1,0 +1,146 @@
+"""The part of `voicepipe plan` about money: what a minute of call costs on the host, and when that is less than at a
+hosted API."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+
+from voicepipe.errors import ConfigError
+from voicepipe.sizing.options import Option
+from voicepipe.sizing.price import break_even_calls, minute_cost
+
+USES = {"full": 1.0, "half": 0.5, "quarter": 0.25}
+"""Shares of the host's calls that are in progress on average."""
+LEAST, MOST = 1e-6, 1e9
+"""Of a price."""
+MINUTES_A_DAY = 24 * 60
+COUNTED = " Costs: the host's price alone, which it costs with and without calls; no telephone lines, no people."
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """As they are given, in one currency. Raises ConfigError: one of them is no price."""
+
+    host_hour: float
+    hosted_minute: float | None = None
+    """Of a hosted API; None: nobody asked."""
+
+    def __post_init__(self) -> None:
+        for option, price, of in (
+            ("--price", self.host_hour, "the host costs an hour"),
+            ("--hosted", self.hosted_minute, "a minute costs at the hosted API"),
+        ):
+            if price is not None and not LEAST <= price <= MOST:
+                raise ConfigError(f"{option}: {price:g}: give what {of}, from {LEAST:f} to {MOST:.0f}")
+
+    @property
+    def break_even(self) -> float | None:
+        """Calls in progress on average with which the host costs as much as the hosted API."""
+        return break_even_calls(self.host_hour, self.hosted_minute) if self.hosted_minute else None
+
+    def break_even_use(self, option: Option) -> float | None:
+        """The same as a share of the calls that the host answers in time. None: it does not answer so many, or nobody
+        asked."""
+        if self.break_even is None or self.break_even > option.host_calls:
+            return None
+        return self.break_even / option.host_calls
+
+    def minute_costs(self, option: Option) -> dict[str, float] | None:
+        """Of a minute of call, for each of `USES`. None: no call is answered in time."""
+        if not option.calls:
+            return None
+        return {use: minute_cost(self.host_hour, share * option.host_calls) for use, share in USES.items()}
+
+
+def given(price: float | None, hosted: float | None) -> Prices | None:
+    """What the command line says; None: nothing. Raises ConfigError."""
+    if price is not None:
+        return Prices(price, hosted)
+    if hosted is not None:
+        raise ConfigError("--hosted: is compared with what the host costs an hour; give that as --price")
+    return None
+
+
+def table(prices: Prices, found: Sequence[Option], chosen: Option) -> Table:
+    """A row for each way to put the model on the host."""
+    made = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
+    made.add_column("", no_wrap=True)
+    ends = ["break-even"] if prices.hosted_minute else []
+    for column in ("calls in time", *(f"{100 * share:.0f} % used" for share in USES.values()), *ends):
+        made.add_column(column, justify="right")
+    for option in found:
+        costs = prices.minute_costs(option)
+        cells = [_money(cost) for cost in costs.values()] if costs else ["-"] * len(USES)
+        if ends:
+            use = prices.break_even_use(option)
+            cells.append("never" if use is None else f"{100 * use:.0f} %")
+        made.add_row(option.name, _host_calls(option), *cells, style="bold" if option is chosen else "")
+    return made
+
+
+def title(prices: Prices, found: Sequence[Option]) -> str:
+    """Above the table."""
+    several = next((option for option in found if option.pops > 1 and option.calls), None)
+    return (
+        f"What a minute of call costs, at {prices.host_hour:.12g} an hour for the host. 50 % used: half of its calls "
+        "in time are in progress on average."
+        + (" Above the break-even the host is cheaper than the hosted API." if prices.hosted_minute else "")
+        + (f" {_host_calls(several)}: {several.pops} PoPs on the host, {several.calls} calls each." if several else "")
+    )
+
+
+def advice(prices: Prices, chosen: Option | None, calls: int) -> Iterator[str]:
+    """Sentences on what it costs with `chosen`, and on the hosted API. `calls`: that were asked for."""
+    if chosen is None or not chosen.calls:
+        yield "No call is answered in time on this host, so there is no cost of a minute to tell, and no break-even."
+        return
+    if chosen.calls > calls:
+        own = prices.host_hour / chosen.pops
+        few, many = (_money(minute_cost(own, most)) for most in (calls, chosen.calls))
+        yield (
+            f"pop.slots = {calls} below is what --calls asks for; {chosen.calls} calls would be answered in time. With "
+            f"{calls} a minute of call costs at least {few}, with {chosen.calls} at least {many}."
+        )
+    if prices.break_even is None:
+        return
+    hosted, minutes = f"{prices.hosted_minute:.12g} a minute", _money(prices.break_even * MINUTES_A_DAY)
+    even, use = f"{_money(prices.break_even)} calls in progress on average", prices.break_even_use(chosen)
+    if use is None:
+        yield (
+            f"A hosted API at {hosted} is always cheaper than this host. The host would be as cheap with {even} "
+            f"({minutes} minutes of call a day), but it answers only {chosen.host_calls} in time ({chosen.name})."
+        )
+    else:
+        yield (
+            f"Break-even with a hosted API at {hosted}: {even}, which is {minutes} minutes of call a day, and "
+            f"{100 * use:.0f} % of what the host answers in time ({chosen.name}). With more calls this host is "
+            "cheaper, with fewer the hosted API."
+        )
+
+
+def facts(prices: Prices) -> dict[str, Any]:
+    """Everything for other programs; what was not asked for is null."""
+    even = prices.break_even
+    return {
+        "price_per_hour": prices.host_hour, "hosted_per_minute": prices.hosted_minute, "break_even_calls": even,
+        "break_even_minutes_a_day": None if even is None else even * MINUTES_A_DAY,
+    }  # fmt: skip
+
+
+def option_facts(prices: Prices, option: Option) -> dict[str, Any]:
+    """Of one way. Null: no call is answered in time; the host is never as cheap."""
+    return {"minute_cost": prices.minute_costs(option), "break_even_use": prices.break_even_use(option)}
+
+
+def _host_calls(option: Option) -> str:
+    """As "2 x 9" where the host has GPUs for two PoPs."""
+    return f"{option.pops} x {option.calls}" if option.calls and option.pops > 1 else str(option.calls)
+
+
+def _money(amount: float) -> str:
+    """With three digits that count, as 0.0104, 1.04 or 1,040."""
+    digits = max(0, 2 - math.floor(math.log10(amount)))
+    return f"{amount:,.{digits}f}"

@@ -1,0 +1,193 @@
+"""`voicepipe records`: the calls that a PoP keeps, or all PoPs of a directory; one of them in full; what they cost."""
+
+import re
+import sys
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import msgspec
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from voicepipe.environment import variable
+from voicepipe.errors import ConfigError
+
+TIMEOUT_S = 30.0
+WIDTH = 170
+AGO = re.compile(r"(\d+(?:\.\d+)?)([mhd])")
+SECONDS = {"m": 60, "h": 3600, "d": 86_400}
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of whom."""
+
+    url: str
+    key_env: str
+    as_json: bool
+
+    def of(self, path: str, parameters: Mapping[str, Any]) -> Any:
+        """The answer. Raises ConfigError: there is none, or it says what is wrong."""
+        key = variable(self.key_env)
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        sent = {name: value for name, value in parameters.items() if value not in (None, "")}
+        try:
+            answer = httpx.get(f"{self.url.rstrip('/')}{path}", params=sent, headers=headers, timeout=TIMEOUT_S)
+            said = answer.json()
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            raise ConfigError(f"{self.url} does not answer as a PoP does ({error}): is --url its address?") from None
+        if answer.status_code == 401:
+            raise ConfigError(f"{self.url}: {said['error']['message']} (here: the environment variable {self.key_env})")
+        if answer.status_code >= 400:
+            raise ConfigError(f"{self.url}: {said['error']['message']}")
+        return said
+
+
+def listed(asked: Asked, *, since: str, limit: int, agent: str, caller: str, reason: str) -> int:
+    """Print calls, the newest first. Raises ConfigError."""
+    query = {"since": when(since), "limit": limit, "agent": agent, "caller": caller, "reason": reason}
+    said = asked.of("/v1/records", query)
+    if asked.as_json:
+        return _json(said["data"])
+    console = _console()
+    console.print(_table(said["data"]))
+    if said["next"]:
+        console.print(f"These are the newest {limit}; --limit and --since show others.", style="dim")
+    return _told_missing(console, said)
+
+
+def one(asked: Asked, call_id: str) -> int:
+    """Print all that is kept of a call. Raises ConfigError."""
+    record = asked.of(f"/v1/records/{quote(call_id, safe='')}", {})
+    if asked.as_json:
+        return _json(record)
+    console = _console()
+    console.print(f"[bold]{escape(record['id'])}[/]  {_time(record['began'])}, {_lasted(record)}, "
+                  f"{escape(_parties(record))}, agent {escape(record['agent'])}, {_ended(record)}")  # fmt: skip
+    figures = (f"{record['turns']} turns", _ms("p50", record["p50_ms"]), _ms("p95", record["p95_ms"]),
+               f"{record['late']} late", f"{record['missed']} missed", f"{record['cut_ins']} cut in on",
+               f"cost {record['cost']:.4f}" if record["cost"] is not None else "")  # fmt: skip
+    console.print(", ".join(filter(None, figures)), style="dim")
+    for said in record["said"]:
+        console.print()
+        if said["heard"]:
+            console.print(f"[bold]caller[/]  {escape(said['heard'])}")
+        for tool in said["tools"]:
+            took = f"{tool['took']:.0f} ms" if tool.get("took") is not None else ""
+            outcome = "failed" if tool.get("failed") else escape(tool.get("result", "")[:100])
+            console.print(
+                f"[dim]tool    {escape(tool['name'])}({escape(tool.get('arguments', ''))}) {took} {outcome}[/]"
+            )
+        console.print(f"[bold]agent[/]   {escape(said['answered']) or '[dim](nothing)[/]'}")
+        console.print(f"        {_remarks(said)}", style="dim")
+    return 0
+
+
+def costs(asked: Asked, *, since: str, by: str) -> int:
+    """Print what calls have cost. Raises ConfigError."""
+    said = asked.of("/v1/costs", {"since": when(since), "by": by})
+    if asked.as_json:
+        return _json(said)
+    made = Table(box=None, header_style="dim", pad_edge=False)
+    for name in (by, "PoP", "region"):
+        made.add_column(name)
+    for name in ("calls", "minutes", "cost", "a minute", "1,000 tokens"):
+        made.add_column(name, justify="right")
+    for row in said["data"]:
+        made.add_row(row["name"], row["pop"], row["region"], str(row["calls"]), f"{row['minutes']:.1f}",
+                     *(_money(row[name]) for name in ("cost", "cost_per_minute", "cost_per_1000_tokens")))  # fmt: skip
+    console = _console()
+    console.print(made)
+    if said.get("host_cost") is not None:
+        console.print(f"The host cost {_money(said['host_cost'])} in this time; {_money(said['idle_cost'])} of it was "
+                      "for places that stood empty.")  # fmt: skip
+    elif any(row["cost"] is None for row in said["data"]):
+        console.print("No price is known where there is none: set pop.price_per_hour.", style="dim")
+    return _told_missing(console, said)
+
+
+def when(text: str) -> float | None:
+    """Unix seconds of "30m", "2h", "7d" ago, or of a date such as "2026-11-27 18:00" (this machine's time); empty:
+    None. Raises ConfigError."""
+    if not text:
+        return None
+    if ago := AGO.fullmatch(text):
+        return time.time() - float(ago[1]) * SECONDS[ago[2]]
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        raise ConfigError(f"--since {text}: give a time ago, as 30m, 2h or 7d, or a date, as 2026-11-27") from None
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    made = Table(box=None, header_style="dim", pad_edge=False)
+    for name in ("began", "lasted"):
+        made.add_column(name)
+    for name in ("caller", "agent", "ended"):
+        made.add_column(name)
+    for name in ("turns", "p95 ms", "late", "missed", "cut in", "cost"):
+        made.add_column(name, justify="right")
+    made.add_column("id")
+    for row in rows:
+        made.add_row(
+            _time(row["began"]), _lasted(row), escape(_parties(row)), escape(row["agent"]), _ended(row),
+            str(row["turns"]), "" if row["p95_ms"] is None else f"{row['p95_ms']:.0f}",
+            *(str(row[name] or "") for name in ("late", "missed", "cut_ins")), _money(row["cost"]), escape(row["id"]),
+        )  # fmt: skip
+    return made
+
+
+def _told_missing(console: Console, said: Mapping[str, Any]) -> int:
+    if missing := said.get("missing"):
+        console.print(f"[yellow]These PoPs did not answer, and what they keep is not here: {', '.join(missing)}[/]")
+    return 1 if missing else 0
+
+
+def _remarks(said: Mapping[str, Any]) -> str:
+    turn = said["turn"]
+    remarks = ["greeting" if not said["spoken"] and not said["heard"] else "" if said["spoken"] else "typed",
+               f"{turn['latency_ms']:.0f} ms" if turn["latency_ms"] is not None and said["spoken"] else "",
+               *(word for key, word in (("late", "late"), ("missed", "missed"), ("cut_in", "cut in on"))
+                 if turn[key]),
+               "interrupted" if said["status"] == "cancelled" else ""]  # fmt: skip
+    return ", ".join(filter(None, remarks))
+
+
+def _parties(row: Mapping[str, Any]) -> str:
+    return f"{row['line']} {row['caller']}".strip()
+
+
+def _ended(row: Mapping[str, Any]) -> str:
+    colour = {"": "green", "error": "red", "cut": "red"}.get(row["reason"], "default")
+    return f"[{colour}]{row['reason'] or 'goes on'}[/]"
+
+
+def _lasted(row: Mapping[str, Any]) -> str:
+    seconds = (row["ended"] or time.time()) - row["began"]
+    return f"{int(seconds // 60)}:{int(seconds % 60):02d}"
+
+
+def _time(unix: float) -> str:
+    return datetime.fromtimestamp(unix).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _ms(name: str, value: float | None) -> str:
+    return "" if value is None else f"{name} {value:.0f} ms"
+
+
+def _money(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def _json(said: Any) -> int:
+    print(msgspec.json.format(msgspec.json.encode(said)).decode())
+    return 0
+
+
+def _console() -> Console:
+    # A file or a pipe has no width of its own, and 80 columns would break every line in two.
+    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)

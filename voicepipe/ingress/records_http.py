@@ -1,0 +1,174 @@
+"""What is kept of calls, for their tenant's programs and for the operator."""
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from voicepipe.call_api import CostQuery, ListedCall, PopApi, RecordQuery, RecordsApi, Tenant
+from voicepipe.errors import Unauthorized
+from voicepipe.ingress.doors import Doors, UnknownRecord
+from voicepipe.ingress.keys import Caller, brings_token, key_of
+from voicepipe.ingress.mistakes import WireError
+from voicepipe.ingress.scope import pays
+
+RECORDS, COSTS = "/v1/records", "/v1/costs"
+MOST, USUAL = 1000, 100
+"""Calls in one answer: at most, and where nobody says how many."""
+OPERATOR = "(operator)"
+"""On whose account those ask who may see everything."""
+QUERY = ("limit", "before", "since", "until", "agent", "caller", "reason")
+COST_QUERY = ("since", "until", "by")
+BY: dict[str, Literal["agent", "tenant"]] = {"agent": "agent", "tenant": "tenant"}
+DAY_S = 86_400.0
+
+
+class RecordList(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /v1/records."""
+
+    object: str = "list"
+    data: Sequence[ListedCall]
+    next: str | None
+    """With `before=` this the list goes on; None: there is nothing more."""
+
+
+class RecordsHttp:
+    """The endpoints."""
+
+    def __init__(self, pop: PopApi, doors: Doors) -> None:
+        self._pop = pop
+        self._doors = doors
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route(RECORDS, self.list),
+            Route(f"{RECORDS}/{{call_id}}", self.one),
+            Route(COSTS, self.costs),
+        ]
+
+    async def list(self, request: Request) -> Response:
+        """GET: calls, the newest first."""
+        viewer = self._viewer(request)
+        asked = query(request.query_params, viewer)
+        return await self._doors.carry_out(_account(viewer), self._listed(asked))
+
+    async def one(self, request: Request) -> Response:
+        """GET: all that is kept of a call; while it goes on, so far."""
+        viewer = self._viewer(request)
+        return await self._doors.carry_out(_account(viewer), self._found(request.path_params["call_id"], viewer))
+
+    async def costs(self, request: Request) -> Response:
+        """GET: what calls have cost, by agent or by tenant; of the last day, if nobody says of which time."""
+        viewer = self._viewer(request)
+        asked = cost_query(request.query_params, viewer, time.time())
+        return await self._doors.carry_out(_account(viewer), self._costs(asked))
+
+    async def _costs(self, asked: CostQuery) -> Response:
+        return _json(await self._records().costs(asked))
+
+    async def _listed(self, asked: RecordQuery) -> Response:
+        rows = await self._records().listed(asked)
+        shown = rows[: asked.limit - 1]
+        more = cursor(shown[-1].began, shown[-1].id) if len(rows) == asked.limit else None
+        return _json(RecordList(data=shown, next=more))
+
+    async def _found(self, call_id: str, viewer: str | None) -> Response:
+        record = await self._records().found(call_id, viewer)
+        if record is None:
+            raise UnknownRecord(f"No record of a call {call_id[:200]!r} is kept here.")
+        return _json(record)
+
+    def _viewer(self, request: Request) -> str | None:
+        """Whose records may be seen; None: everyone's. Raises Unauthorized."""
+        if not brings_token(request):
+            viewer = self._pop.viewer(key_of(request.headers.get("authorization"), []))
+            pays(request)
+            return viewer
+        who = self._doors.caller(request)
+        if who.secret:
+            raise Unauthorized("An ek_ key or a call's token cannot read records: use the tenant's own.")
+        return who.tenant.name
+
+    def _records(self) -> RecordsApi:
+        if self._pop.records is None:
+            raise UnknownRecord("This PoP keeps no records of calls: its operator has set no records.folder.")
+        return self._pop.records
+
+
+def cursor(began: float, call_id: str) -> str:
+    """Of a list that goes on after this call."""
+    return f"{began!r}_{call_id}"
+
+
+def _place(cursor: str) -> tuple[float, str] | None:
+    """Raises WireError."""
+    if not cursor:
+        return None
+    began, _, call_id = cursor.partition("_")
+    try:
+        return float(began), call_id
+    except ValueError:
+        raise WireError("invalid_value", "before must be what a list gave as next.", "before") from None
+
+
+def query(asked: QueryParams, tenant: str | None) -> RecordQuery:
+    """One more call than `limit`, by which it is known whether there are more. Raises WireError."""
+    _check_names(asked, QUERY)
+    try:
+        limit = int(asked.get("limit", USUAL))
+    except ValueError:
+        limit = 0
+    if not 1 <= limit <= MOST:
+        raise WireError("invalid_value", f"limit must be a whole number from 1 to {MOST}.", "limit")
+    return RecordQuery(
+        tenant=tenant, limit=limit + 1, before=_place(asked.get("before", "")), since=_time(asked, "since"),
+        until=_time(asked, "until"), agent=asked.get("agent", ""), caller=asked.get("caller", ""),
+        reason=asked.get("reason", ""),
+    )  # fmt: skip
+
+
+def cost_query(asked: QueryParams, tenant: str | None, now: float) -> CostQuery:
+    """Raises WireError."""
+    _check_names(asked, COST_QUERY)
+    since, until = _time(asked, "since"), _time(asked, "until")
+    by: Literal["agent", "tenant"] | None = BY.get(asked.get("by", "agent"))
+    if by is None:
+        raise WireError("invalid_value", 'by must be "agent" or "tenant".', "by")
+    until = now if until is None else until
+    since = until - DAY_S if since is None else since
+    if since >= until:
+        raise WireError("invalid_value", "since must be before until.", "since")
+    return CostQuery(tenant=tenant, since=since, until=until, by=by)
+
+
+def _check_names(asked: QueryParams, allowed: Sequence[str]) -> None:
+    for name in asked:
+        if name not in allowed and name != "token":
+            said = f"Unknown parameter {name[:100]!r}: expected one of {', '.join(allowed)}."
+            raise WireError("unknown_parameter", said, name[:100])
+
+
+def _time(asked: QueryParams, name: str) -> float | None:
+    if name not in asked:
+        return None
+    try:
+        when = float(asked[name])
+    except ValueError:
+        when = math.nan
+    if not math.isfinite(when):
+        raise WireError("invalid_value", f"{name} must be a Unix time in seconds.", name)
+    return when
+
+
+def _account(viewer: str | None) -> Caller:
+    return Caller(Tenant(OPERATOR if viewer is None else viewer))
+
+
+def _json(answer: msgspec.Struct) -> Response:
+    return Response(msgspec.json.encode(answer), media_type="application/json", headers={"Cache-Control": "no-store"})

@@ -1,0 +1,96 @@
+"""What makes callers wait, or hear badly, by its name. Pure.
+
+The alerts of `pops/alerts/` name the same things from Prometheus' series; this is for who opens the dashboard.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from voicepipe.config import PopConfig
+from voicepipe.health import Health
+from voicepipe.line_quality import Network
+from voicepipe.observe.waits import Waits
+
+FEWEST, FEWEST_SHARE = 3, 0.05
+"""Late turns, in all and of the timed ones, that are worth a name. One in twenty is what p95 allows."""
+LONG_MS = 100.0
+"""A stage for which late turns waited so long on average is to blame."""
+LOSSY_PERCENT, LOSSY_SHARE = 2.0, 0.1
+"""Packets from which on a call suffers; and the share of such calls that is worth a name."""
+FULL = 0.9
+"""Of a KV cache."""
+
+What = Literal[
+    "endpointing", "asr", "tools", "llm", "tts", "acknowledgement", "playout", "loss", "loop", "kv_cache", "engine",
+]  # fmt: skip
+STAGES: dict[What, str] = {
+    "asr": "the recogniser's words come late; look at its load, and whether its GPU is shared",
+    "tools": "tools are slow: a webhook, or a Python function",
+    "llm": "the language model is slow; look at its load, and at its KV cache",
+    "tts": "the voice is slow; look at its load, and whether its GPU is shared",
+    "acknowledgement": "answers wait for the end of an acknowledgement; raise ladder.acknowledge_ms",
+    "playout": "finished sound goes out late: the event loop, or the processor",
+}
+UNSURE = "the silence after callers' words: what they said left it open whether they had finished"
+
+
+class Culprit(msgspec.Struct, frozen=True):
+    what: What
+    says: str
+    """For the operator: what was seen, and where to look."""
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a PoP."""
+
+    timed: int
+    """Turns with a latency."""
+    late: Sequence[Waits]
+    """Of those that were late, or of the newest of them, what they waited for."""
+    late_count: int
+    networks: Sequence[Network]
+    """Of the calls in progress."""
+    health: Health
+    kv_cache: float | None = None
+    """How full it is, from 0 to 1; None: there is no vLLM here."""
+
+
+def culprits(seen: Seen, pop: PopConfig) -> list[Culprit]:
+    """The worst first; empty: all is well."""
+    return [*_of_process(seen, pop), *_of_turns(seen, pop), *_of_network(seen)]
+
+
+def _of_process(seen: Seen, pop: PopConfig) -> Iterator[Culprit]:
+    for engine, seconds in seen.health.down.items():
+        yield Culprit("engine", f"The engine {engine} has not worked for {seconds} s; the log says why.")
+    if (lag := seen.health.loop_lag_p99_ms) > pop.loop_lag_ms:
+        says = (
+            f"The event loop is {lag:.0f} ms late (p99): something blocks it, such as a Python tool, or there are more"
+        )
+        yield Culprit("loop", f"{says} calls than the processor serves.")
+    if seen.kv_cache is not None and seen.kv_cache > FULL:
+        says = f"vLLM's KV cache is {seen.kv_cache:.0%} full: replies wait, or are begun anew."
+        yield Culprit("kv_cache", f"{says} Lower pop.slots, or give it more memory.")
+
+
+def _of_turns(seen: Seen, pop: PopConfig) -> Iterator[Culprit]:
+    if seen.late_count < max(FEWEST, FEWEST_SHARE * seen.timed) or not seen.late:
+        return
+    means = {name: sum(getattr(waited, name) for waited in seen.late) / len(seen.late) for name in STAGES}
+    late = f"{seen.late_count} of {seen.timed} turns were answered later than {pop.budget_ms} ms"
+    named = sorted((name for name in STAGES if means[name] > LONG_MS), key=lambda name: -means[name])
+    for name in named:
+        yield Culprit(name, f"{late}. On average they waited {means[name]:.0f} ms for {name}: {STAGES[name]}.")
+    if not named:
+        yield Culprit("endpointing", f"{late}. They waited for {UNSURE}.")
+
+
+def _of_network(seen: Seen) -> Iterator[Culprit]:
+    known = [network.loss_percent for network in seen.networks if network.loss_percent is not None]
+    lossy = [loss for loss in known if loss >= LOSSY_PERCENT]
+    if lossy and len(lossy) >= LOSSY_SHARE * len(known):
+        says = f"{len(lossy)} of {len(known)} calls lose {LOSSY_PERCENT:g} % or more of their packets"
+        where = "look at the network between this PoP and its callers."
+        yield Culprit("loss", f"{says} (the worst {max(lossy):.1f} %): {where}")

@@ -1,0 +1,99 @@
+"""What others know, passed on to Prometheus with our labels: vLLM's own metrics, and the GPUs by NVIDIA's driver.
+
+It is read in the thread that writes a scrape: the driver may take its time, and vLLM has hundreds of series.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+from prometheus_client import REGISTRY, CollectorRegistry
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from voicepipe.engines.gpus import SLOWED, GpuLoad, loads
+from voicepipe.observe.present import HERE
+
+KV_CACHE = "vllm:kv_cache_usage_perc"
+VLLM = "vllm:"
+"""What its metrics' names begin with."""
+
+
+class OfVllm(Collector):
+    """Those of the vLLM in this process, under its names; none without one. It counts from anew when it was started
+    again."""
+
+    def __init__(self, here: tuple[str, str], theirs: CollectorRegistry = REGISTRY) -> None:
+        """`theirs`: where vLLM registers them."""
+        self._here = dict(zip(HERE, here, strict=True))
+        self._theirs = theirs
+
+    def collect(self) -> Iterator[Metric]:
+        for family in self._theirs.collect():
+            if family.name.startswith(VLLM):
+                passed = Metric(family.name, family.documentation, family.type, family.unit)
+                for sample in family.samples:
+                    passed.samples.append(sample._replace(labels=self._here | sample.labels))
+                yield passed
+
+
+def kv_cache_use(theirs: CollectorRegistry = REGISTRY) -> float | None:
+    """How full vLLM's KV cache is, from 0 to 1: the fullest, where there are several; None: there is no vLLM here."""
+    families = theirs.restricted_registry([KV_CACHE]).collect()
+    return max([sample.value for family in families for sample in family.samples], default=None)
+
+
+class OfGpus(Collector):
+    """Those that this process sees; none without a driver. While the driver does not come back from one scrape, the
+    next ones go without: only one thread is lost to it."""
+
+    def __init__(self, here: tuple[str, str], read: Callable[[], Sequence[GpuLoad]] = loads) -> None:
+        self._here = here
+        self._read = read
+        self._asking = threading.Lock()
+
+    def collect(self) -> Iterator[Metric]:
+        if not self._asking.acquire(blocking=False):
+            return
+        try:
+            gpus = self._read()
+        finally:
+            self._asking.release()
+        if gpus:
+            yield from self._told(gpus)
+
+    def _told(self, gpus: Sequence[GpuLoad]) -> Iterator[Metric]:
+        figures: tuple[tuple[str, str, Callable[[GpuLoad], float | None]], ...] = (
+            ("utilization_ratio", "Share of the last moments in which something ran on it.", lambda gpu: gpu.busy),
+            ("memory_used_bytes", "Memory in use, by all processes.", lambda gpu: gpu.memory_used),
+            ("memory_size_bytes", "Memory that it has.", lambda gpu: gpu.memory_size),
+            ("temperature_celsius", "Of the chip.", lambda gpu: gpu.celsius),
+            ("power_watts", "What it draws.", lambda gpu: gpu.watts),
+            ("power_limit_watts", "What it may draw.", lambda gpu: gpu.limit_watts),
+        )
+        info = GaugeMetricFamily("voicepipe_gpu_info", "Always 1.", labels=(*HERE, "gpu", "name", "uuid"))
+        for gpu in gpus:
+            info.add_metric((*self._here, str(gpu.index), gpu.name, gpu.uuid), 1)
+        yield info
+        for name, told, value in figures:
+            family = GaugeMetricFamily(f"voicepipe_gpu_{name}", told, labels=(*HERE, "gpu"))
+            for gpu in gpus:
+                if (number := value(gpu)) is not None:
+                    family.add_metric((*self._here, str(gpu.index)), number)
+            yield family
+        throttled = GaugeMetricFamily(
+            "voicepipe_gpu_throttled", "1: for this reason its clock is lower than it could be.",
+            labels=(*HERE, "gpu", "reason"),
+        )  # fmt: skip
+        errors = CounterMetricFamily(
+            "voicepipe_gpu_ecc_errors", "Errors of its memory since its driver was loaded.",
+            labels=(*HERE, "gpu", "kind"),
+        )  # fmt: skip
+        for gpu in gpus:
+            if (slowed := gpu.slowed) is not None:
+                for reason in SLOWED:
+                    throttled.add_metric((*self._here, str(gpu.index), reason), float(reason in slowed))
+            for kind, count in (("corrected", gpu.ecc_corrected), ("uncorrected", gpu.ecc_uncorrected)):
+                if count is not None:
+                    errors.add_metric((*self._here, str(gpu.index), kind), count)
+        yield throttled
+        yield errors

@@ -1,0 +1,78 @@
+"""The queues and pools of this process at which an operator can do something: how full they are, what became of those
+who came. Kept by those who have them, and read by who looks on."""
+
+import weakref
+from collections.abc import Iterable
+from typing import Protocol
+
+import msgspec
+
+
+class QueueFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """One queue's, or those of several with the same name."""
+
+    name: str
+    waiting: int
+    """Jobs that wait now."""
+    running: int
+    """Jobs that wait no more and are not done."""
+    limit: int | None = None
+    """With so many, waiting and running, it is full; None: their number alone does not say so."""
+    begun: int
+    """Jobs that have begun, up to now."""
+    waited_s: float
+    """Seconds that they have waited, all together."""
+    refused: int = 0
+    """Jobs for which there was no room, up to now."""
+
+
+class Queue(Protocol):
+    def figures(self) -> QueueFigures | None:
+        """None: it is closed."""
+
+
+class Waits:
+    """What became of those who came to one queue."""
+
+    def __init__(self) -> None:
+        self.begun = self.refused = 0
+        self.waited_s = 0.0
+
+    def began(self, waited_s: float) -> None:
+        """A job, which has waited so long."""
+        self.begun += 1
+        self.waited_s += waited_s
+
+
+_queues: "weakref.WeakSet[Queue]" = weakref.WeakSet()
+
+
+def show(queue: Queue) -> None:
+    """It is among `shown`, as long as somebody has it."""
+    _queues.add(queue)
+
+
+def shown() -> list[QueueFigures]:
+    """All that are open, by name. To be called on the event loop."""
+    found: dict[str, QueueFigures] = {}
+    for figures in filter(None, [queue.figures() for queue in _queues]):
+        same = found.get(figures.name)
+        found[figures.name] = together((same, figures)) if same else figures
+    return [found[name] for name in sorted(found)]
+
+
+def together(several: Iterable[QueueFigures]) -> QueueFigures:
+    """Those of queues of one kind."""
+    first, *others = several
+    for other in others:
+        bounded = first.limit is not None and other.limit is not None
+        first = QueueFigures(
+            name=first.name,
+            waiting=first.waiting + other.waiting,
+            running=first.running + other.running,
+            limit=(first.limit or 0) + (other.limit or 0) if bounded else None,
+            begun=first.begun + other.begun,
+            waited_s=first.waited_s + other.waited_s,
+            refused=first.refused + other.refused,
+        )
+    return first

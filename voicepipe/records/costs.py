@@ -1,0 +1,68 @@
+"""What calls of a time have cost, by agent or tenant, and what the host's empty places did."""
+
+import sqlite3
+
+import msgspec
+
+from voicepipe.call_api import CostQuery
+from voicepipe.records.record import Host
+from voicepipe.sizing.price import host_cost, idle_cost, thousand_tokens_cost
+
+
+class Cost(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one agent's or one tenant's calls at one PoP. Money is in the operator's currency; None: no price is known."""
+
+    name: str
+    pop: str
+    region: str
+    calls: int
+    minutes: float
+    """Of them, in this time."""
+    cost: float | None
+    cost_per_minute: float | None
+    output_tokens: int
+    """Of the calls that ended in this time."""
+    cost_per_1000_tokens: float | None
+
+
+class Costs(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /v1/costs."""
+
+    object: str = "list"
+    data: list[Cost]
+    since: float
+    until: float
+    host_cost: float | None
+    """Of the whole host in this time, whether or not anyone called. The operator's to see alone."""
+    idle_cost: float | None
+    """Of it, what no call paid."""
+
+
+def costs(db: sqlite3.Connection, query: CostQuery, host: Host, now: float) -> Costs:
+    """Calls count with the part of them that lies in this time. One that goes on has lasted until `now`."""
+    since, until = query.since, min(query.until, now)
+    column = {"agent": "agent", "tenant": "tenant"}[query.by]
+    mine = "" if query.tenant is None else "AND tenant = ?"
+    rows = db.execute(
+        f"SELECT {column}, count(*), sum(min(coalesce(ended, ?), ?) - max(began, ?)),"
+        " sum(CASE WHEN ended < ? THEN output_tokens ELSE 0 END)"
+        f" FROM calls WHERE began < ? AND coalesce(ended, ?) > ? {mine} GROUP BY 1 ORDER BY 3 DESC",
+        (now, until, since, until, until, now, since, *([] if query.tenant is None else [query.tenant])),
+    ).fetchall()
+    data = [_cost(host, name, calls, seconds, tokens) for name, calls, seconds, tokens in rows]
+    everything = host.price_per_hour and query.tenant is None
+    return Costs(
+        data=data, since=since, until=until,
+        host_cost=host_cost(host.price_per_hour, until - since) if everything else None,
+        idle_cost=idle_cost(host.price_per_hour, host.slots, until - since, sum(row[2] for row in rows))
+        if everything else None,
+    )  # fmt: skip
+
+
+def _cost(host: Host, name: str, calls: int, seconds: float, tokens: int) -> Cost:
+    cost = host.cost(seconds)
+    return Cost(
+        name=name, pop=host.pop, region=host.region, calls=calls, minutes=seconds / 60, cost=cost,
+        cost_per_minute=host.cost(60), output_tokens=tokens,
+        cost_per_1000_tokens=None if cost is None else thousand_tokens_cost(cost, tokens),
+    )  # fmt: skip

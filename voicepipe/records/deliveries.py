@@ -1,0 +1,143 @@
+"""Tells receivers of calls that have ended: at least once, also when a receiver or the PoP was down meanwhile."""
+
+import asyncio
+import logging
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import msgspec
+from msgspec.structs import replace
+
+from voicepipe.environment import variable
+from voicepipe.records import signing, store
+from voicepipe.records.store import Delivery, Spool
+from voicepipe.records.writer import Writer
+from voicepipe.web_answer import PLAIN
+
+logger = logging.getLogger(__name__)
+
+OF_EACH, AT_ONCE = 4, 16
+"""Requests under way, to one receiver and in all."""
+TIMEOUT_S = 15.0
+FIRST_S, LONGEST_S = 2.0, 600.0
+"""Between tries: the first pause, and the longest; each is twice the one before."""
+GIVE_UP_S = 3 * 86_400
+IDLE_S = 60.0
+LAST_S = 5.0
+"""So long a PoP that ends tries on; what is left is for its next start."""
+TRY_LATER = (408, 425, 429)
+"""Statuses below 500 that say nothing about what was sent."""
+EVENT = "call.ended"
+
+
+class Deliveries:
+    """One PoP's. `path`: its records."""
+
+    def __init__(
+        self, path: Path, writer: Writer, loop: asyncio.AbstractEventLoop,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:  # fmt: skip
+        self.spool = Spool(0, None, None)
+        """As it was when last looked at."""
+        self.failed = 0
+        """Tries that failed, since the start."""
+        self._path = path
+        self._writer = writer
+        self._transport = transport
+        self._woken = asyncio.Event()
+        self._idle = asyncio.Event()
+        """Nothing is left that can be delivered now."""
+        self._loop = loop
+
+    def wake(self) -> None:
+        """There is one more. From any thread."""
+        self._loop.call_soon_threadsafe(self._woken.set)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with await asyncio.to_thread(self._client) as client:
+            while True:
+                self._woken.clear()
+                self._idle.clear()
+                if due := await asyncio.to_thread(self._due):
+                    await asyncio.gather(*(self._deliver(client, delivery) for delivery in due))
+                    continue
+                self._idle.set()
+                wait_s = IDLE_S if self.spool.next_due is None else self.spool.next_due - time.time()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(max(0.05, min(IDLE_S, wait_s))):
+                        await self._woken.wait()
+
+    async def last(self) -> None:
+        """Wait until nothing is left that can be delivered now, for `LAST_S` at most."""
+        await self._writer.carried_out(lambda its: None)  # What is written meanwhile is the last.
+        self._idle.clear()
+        self._woken.set()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_S):
+                await self._idle.wait()
+
+    def _client(self) -> httpx.AsyncClient:
+        # In a thread: reading the certificate store takes 20-50 ms. Redirects could lead to hosts nobody configured.
+        headers = {**PLAIN, "Content-Type": "application/json", "User-Agent": "voicepipe"}
+        return httpx.AsyncClient(transport=self._transport, follow_redirects=False, timeout=TIMEOUT_S, headers=headers)
+
+    def _due(self) -> list[Delivery]:
+        with store.reading(self._path) as db:
+            self.spool = store.spool(db)
+            return store.due(db, time.time(), OF_EACH, AT_ONCE) if self.spool.waiting else []
+
+    async def _deliver(self, client: httpx.AsyncClient, delivery: Delivery) -> None:
+        body = await asyncio.to_thread(self._body, delivery)
+        if body is None:
+            return await self._writer.carried_out(lambda its: its.given_up(delivery))
+        problem, refused = await self._sent(client, delivery, body)
+        if not problem:
+            return await self._writer.carried_out(lambda its: its.delivered(delivery))
+        self.failed += 1
+        age_s = time.time() - delivery.since
+        if age_s > GIVE_UP_S:
+            logger.error("%s: %s was not told of it in %d h and never will be: %s", delivery.call, _host(delivery.url),
+                         age_s // 3600, problem)  # fmt: skip
+            return await self._writer.carried_out(lambda its: its.given_up(delivery))
+        pause_s = min(LONGEST_S, FIRST_S * 2 ** min(delivery.tries, 16))
+        level = logging.INFO if delivery.tries else logging.WARNING
+        logger.log(level, "%s: %s was not told of it: %s; again in %g s", delivery.call, _host(delivery.url), problem,
+                   pause_s)  # fmt: skip
+        later = replace(delivery, due=time.time() + pause_s, tries=delivery.tries + 1, refused=refused)
+        return await self._writer.carried_out(lambda its: its.spool(later))
+
+    def _body(self, delivery: Delivery) -> bytes | None:
+        with store.reading(self._path) as db:
+            record = store.found(db, delivery.call, None)
+        if record is None:
+            return None
+        at = datetime.fromtimestamp(delivery.since, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return msgspec.json.encode({"type": EVENT, "timestamp": at, "data": record})
+
+    async def _sent(self, client: httpx.AsyncClient, delivery: Delivery, body: bytes) -> tuple[str, bool]:
+        """What went wrong (empty: nothing), and whether it is what was sent that the receiver does not want."""
+        try:
+            key = signing.secret(variable(delivery.secret_env))
+        except ValueError as error:
+            return f"the environment variable {delivery.secret_env} cannot sign: {error}", False
+        signed = signing.headers(key, delivery.id, time.time(), body)
+        try:
+            async with (
+                asyncio.timeout(TIMEOUT_S),
+                client.stream("POST", delivery.url, content=body, headers=signed) as answer,
+            ):
+                status = answer.status_code
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+            return f"it does not answer ({type(error).__name__})", False
+        if answer.is_success:
+            return "", False
+        return f"it answers with HTTP status {status}", 400 <= status < 500 and status not in TRY_LATER
+
+
+def _host(url: str) -> str:
+    """The rest of an address may be secret."""
+    return httpx.URL(url).host

@@ -1,0 +1,91 @@
+"""What is kept of one call. Pure."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from voicepipe.call_api import ListedCall
+from voicepipe.line_quality import Network
+from voicepipe.observe.calls import CallFacts
+from voicepipe.observe.figures import percentile
+from voicepipe.observe.turns import FullTurn
+from voicepipe.sizing.price import call_cost
+
+CUT = "cut"
+"""Why a call ended whose PoP ended first: killed, or its host was."""
+
+
+class Host(msgspec.Struct, frozen=True):
+    """The PoP that had the call."""
+
+    pop: str
+    region: str
+    slots: int = 1
+    price_per_hour: float = 0.0
+    """0: nobody knows."""
+
+    def cost(self, seconds: float) -> float | None:
+        """Of a call that lasted so long; None: no price is known."""
+        return call_cost(self.price_per_hour, self.slots, seconds) if self.price_per_hour else None
+
+
+class CallSummary(ListedCall, frozen=True, kw_only=True):
+    """A call as it is listed. Times are Unix seconds."""
+
+    pop: str
+    region: str
+    tenant: str
+    agent: str
+    line: str
+    """Kind of line: "websocket", "webrtc", "sip", "twilio", "telnyx"."""
+    caller: str = ""
+    """The calling number of a phone call."""
+    called: str = ""
+    """What was dialled."""
+    ended: float | None = None
+    """None: it goes on. Of a call that was cut: when the last thing of it was written."""
+    reason: str = ""
+    """Why it ended, as `CallEnded.reason`, or "cut"; empty: it goes on."""
+    turns: int = 0
+    late: int = 0
+    missed: int = 0
+    cut_ins: int = 0
+    p50_ms: float | None = None
+    """Turn latency."""
+    p95_ms: float | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    """Its share of the host's price while it lasted, in the operator's currency (`sizing/price.py`); None: it goes on,
+    or no price is known."""
+    network: Network | None = None
+
+
+class CallRecord(CallSummary, frozen=True, kw_only=True):
+    """One call in full."""
+
+    said: tuple[msgspec.Raw, ...]
+    """In order, each a `FullTurn`: a turn, a greeting, the answer to a typed message."""
+
+
+def summary(
+    call: CallFacts, host: Host, said: Sequence[FullTurn] = (), *, ended: float | None = None, reason: str = "",
+    network: Network | None = None,
+) -> CallSummary:  # fmt: skip
+    """What a call comes to, by what was said in it."""
+    turns = [full.turn for full in said if full.spoken]
+    latencies = sorted([turn.latency_ms for turn in turns if turn.latency_ms is not None])
+    return CallSummary(
+        id=call.id, pop=host.pop, region=host.region, tenant=call.tenant, agent=call.agent, line=call.line,
+        caller=call.caller, called=call.called, began=call.since, ended=ended, reason=reason,
+        turns=len(turns),
+        late=sum(turn.late for turn in turns),
+        missed=sum(turn.missed for turn in turns),
+        cut_ins=sum(turn.cut_in for turn in turns),
+        p50_ms=percentile(latencies, 50),
+        p95_ms=percentile(latencies, 95),
+        input_tokens=sum(full.input_tokens for full in said),
+        output_tokens=sum(full.output_tokens for full in said),
+        cost=None if ended is None else host.cost(ended - call.since),
+        network=network,
+    )  # fmt: skip

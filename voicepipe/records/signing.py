@@ -1,0 +1,43 @@
+"""Signed webhooks, by the convention of standardwebhooks.com, for which there are libraries in most languages."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+
+from voicepipe.agent import Hooks
+from voicepipe.environment import variable
+
+PREFIX = "whsec_"
+
+
+def secret(text: str) -> bytes:
+    """The key in "whsec_" + base64. Raises ValueError: it is none, or shorter than 24 bytes."""
+    try:
+        key = base64.b64decode(text.removeprefix(PREFIX), validate=True)
+    except binascii.Error:
+        key = b""
+    if not text.startswith(PREFIX) or len(key) < 24:
+        raise ValueError('it must be "whsec_" and at least 24 random bytes in base64: whsec_$(openssl rand -base64 32)')
+    return key
+
+
+def lacks(hooks: Hooks) -> str:
+    """What keeps us from signing for it, with what helps; empty: nothing, or nobody is to be told."""
+    try:
+        if hooks.after_call:
+            secret(variable(hooks.secret_env))
+    except ValueError as error:
+        return f"hooks.secret_env: the environment variable {hooks.secret_env} cannot sign: {error}"
+    return ""
+
+
+def headers(key: bytes, message_id: str, now: float, body: bytes) -> dict[str, str]:
+    """Of one try. `now`: Unix seconds; receivers refuse what is older than a few minutes."""
+    at = str(int(now))
+    digest = hmac.digest(key, b".".join((message_id.encode(), at.encode(), body)), hashlib.sha256)
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": at,
+        "webhook-signature": f"v1,{base64.b64encode(digest).decode()}",
+    }

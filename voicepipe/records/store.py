@@ -1,0 +1,231 @@
+"""One PoP's records in one SQLite file. Blocking: a thread's work, never the event loop's.
+
+One connection writes (`Store`); who reads has a short-lived one of its own (`reading`), which write-ahead logging lets
+go on beside it.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import asdict, astuple
+
+from voicepipe.call_api import RecordQuery
+from voicepipe.line_quality import Network
+from voicepipe.observe.calls import CallFacts
+from voicepipe.observe.turns import FullTurn
+from voicepipe.records.record import CUT, CallRecord, CallSummary, Host, summary
+
+VERSION = 1
+"""Of the tables; `user_version` of the file."""
+TABLES = """
+CREATE TABLE calls (
+    id TEXT PRIMARY KEY, tenant TEXT NOT NULL, agent TEXT NOT NULL, caller TEXT NOT NULL, began REAL NOT NULL,
+    ended REAL, reason TEXT NOT NULL, output_tokens INTEGER NOT NULL, cost REAL, facts BLOB NOT NULL,
+    summary BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX calls_by_time ON calls (began, id);
+CREATE INDEX calls_of_tenant ON calls (tenant, began, id);
+CREATE INDEX calls_in_progress ON calls (id) WHERE ended IS NULL;
+CREATE TABLE said (call TEXT NOT NULL, number INTEGER NOT NULL, full BLOB NOT NULL, PRIMARY KEY (call, number))
+    WITHOUT ROWID;
+CREATE TABLE deliveries (
+    id TEXT PRIMARY KEY, call TEXT NOT NULL, url TEXT NOT NULL, secret_env TEXT NOT NULL, since REAL NOT NULL,
+    due REAL NOT NULL, tries INTEGER NOT NULL, refused INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX deliveries_due ON deliveries (url, due);
+CREATE INDEX deliveries_of_call ON deliveries (call);
+"""
+BUSY_S = 10.0
+"""So long a connection waits for another one's lock."""
+AT_A_TIME = 200
+"""Calls that are forgotten in one transaction: others do not wait long for it."""
+
+_encode = msgspec.json.Encoder().encode
+_facts = msgspec.json.Decoder(CallFacts)
+_full = msgspec.json.Decoder(FullTurn)
+_summary = msgspec.json.Decoder(CallSummary)
+
+
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody who is to be told of a call that has ended. The fields stand as the columns do."""
+
+    id: str
+    """The same at each try, so that a receiver can tell doubles."""
+    call: str
+    url: str
+    secret_env: str
+    since: float
+    """Unix seconds at which the call ended."""
+    due: float
+    """Not to be tried before."""
+    tries: int = 0
+    refused: bool = False
+    """By the last answer: the receiver is there and does not want it."""
+
+
+class Store:
+    """The connection that writes. Raises sqlite3.Error: the file cannot be opened or written."""
+
+    def __init__(self, path: Path, host: Host) -> None:
+        self._host = host
+        self._db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+        path.chmod(0o600)
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute("PRAGMA secure_delete = ON")  # What is forgotten, or was a card number after all, is gone.
+        if self._db.execute("PRAGMA user_version").fetchone() == (0,):
+            self._db.executescript(f"BEGIN; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+
+    def close(self) -> None:
+        self._db.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is written until the context ends, or none of it."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def began(self, call: CallFacts) -> None:
+        self._put(call, summary(call, self._host))
+
+    def said(self, call_id: str, full: FullTurn) -> None:
+        """In place of what had the same number."""
+        self._db.execute("INSERT OR REPLACE INTO said VALUES (?, ?, ?)", (call_id, full.number, _encode(full)))
+
+    def ended(self, call: CallFacts, reason: str, network: Network, at: float) -> CallRecord:
+        """What is kept of it from now on."""
+        ends = summary(call, self._host, self._said(call.id), ended=at, reason=reason, network=network)
+        self._put(call, ends)
+        return self.record(ends)
+
+    def cut(self) -> list[CallRecord]:
+        """Mark calls that were in progress when the PoP ended; those are returned."""
+        rows = self._db.execute("SELECT facts FROM calls WHERE ended IS NULL").fetchall()
+        return [self._cut(_facts.decode(facts)) for (facts,) in rows]
+
+    def _cut(self, call: CallFacts) -> CallRecord:
+        said = self._said(call.id)
+        last = max([call.since, *(full.turn.at for full in said)])
+        ends = summary(call, self._host, said, ended=last, reason=CUT)
+        self._put(call, ends)
+        return self.record(ends)
+
+    def forget(self, before: float) -> int:
+        """Some of the calls that ended before this Unix second, and that nobody is still to be told of; how many."""
+        gone = self._db.execute(
+            "SELECT id FROM calls WHERE began < ? AND ended < ? AND id NOT IN (SELECT call FROM deliveries) LIMIT ?",
+            (before, before, AT_A_TIME),
+        ).fetchall()
+        self._db.executemany("DELETE FROM said WHERE call = ?", gone)
+        self._db.executemany("DELETE FROM calls WHERE id = ?", gone)
+        return len(gone)
+
+    def spool(self, delivery: Delivery) -> None:
+        """Somebody is to be told of a call."""
+        self._db.execute("INSERT OR REPLACE INTO deliveries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", astuple(delivery))
+
+    def delivered(self, delivery: Delivery) -> None:
+        """They know; what else waits for the same receiver, which was out of reach, is due at once."""
+        self.given_up(delivery)
+        self._db.execute("UPDATE deliveries SET due = 0 WHERE url = ? AND NOT refused", (delivery.url,))
+
+    def given_up(self, delivery: Delivery) -> None:
+        """They are not told any more."""
+        self._db.execute("DELETE FROM deliveries WHERE id = ?", (delivery.id,))
+
+    def record(self, ends: CallSummary) -> CallRecord:
+        return _record(self._db, ends)
+
+    def _put(self, call: CallFacts, its: CallSummary) -> None:
+        row = (call.id, call.tenant, call.agent, call.caller, call.since, its.ended, its.reason, its.output_tokens,
+               its.cost, _encode(call), _encode(its))  # fmt: skip
+        self._db.execute("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def _said(self, call_id: str) -> list[FullTurn]:
+        rows = self._db.execute("SELECT full FROM said WHERE call = ? ORDER BY number", (call_id,))
+        return [_full.decode(full) for (full,) in rows]
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """For one question. Raises sqlite3.Error."""
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_S)) as db:
+        yield db
+
+
+def listed(db: sqlite3.Connection, query: RecordQuery) -> list[CallSummary]:
+    """The newest first, at most `query.limit`."""
+    began, before_id = query.before or (None, None)
+    conditions = (
+        ("tenant = ?", query.tenant),
+        ("began <= ?", began),
+        ("(began < ? OR id < ?)", None if began is None else (began, before_id)),
+        ("began >= ?", query.since),
+        ("began < ?", query.until),
+        ("agent = ?", query.agent or None),
+        ("caller LIKE ? ESCAPE '\\'", f"%{_literal(query.caller)}" if query.caller else None),
+        ("reason = ?", query.reason or None),
+    )
+    asked = [(condition, value) for condition, value in conditions if value is not None]
+    where = f"WHERE {' AND '.join(condition for condition, _ in asked)}" if asked else ""
+    values = [each for _, value in asked for each in (value if isinstance(value, tuple) else (value,))]
+    rows = db.execute(f"SELECT summary FROM calls {where} ORDER BY began DESC, id DESC LIMIT ?", (*values, query.limit))
+    return [_summary.decode(its) for (its,) in rows]
+
+
+def found(db: sqlite3.Connection, call_id: str, tenant: str | None) -> CallRecord | None:
+    """None: there is none, it was forgotten, or it is another tenant's (`tenant` None: everyone's are asked for)."""
+    row = db.execute("SELECT summary, tenant FROM calls WHERE id = ?", (call_id,)).fetchone()
+    if row is None or tenant not in (None, row[1]):
+        return None
+    return _record(db, _summary.decode(row[0]))
+
+
+def due(db: sqlite3.Connection, now: float, of_each: int, most: int) -> list[Delivery]:
+    """Those to be tried at this Unix second, so many of each receiver at most."""
+    rows = db.execute(
+        "SELECT id, call, url, secret_env, since, due, tries, refused FROM"
+        " (SELECT *, row_number() OVER (PARTITION BY url ORDER BY due) AS place FROM deliveries WHERE due <= ?)"
+        " WHERE place <= ? ORDER BY due LIMIT ?",
+        (now, of_each, most),
+    )
+    return [
+        Delivery(id=id_, call=call, url=url, secret_env=secret_env, since=since, due=due_, tries=tries,
+                 refused=bool(refused))
+        for id_, call, url, secret_env, since, due_, tries, refused in rows
+    ]  # fmt: skip
+
+
+class Spool(NamedTuple):
+    """What is still to be delivered."""
+
+    waiting: int
+    next_due: float | None
+    """Unix seconds."""
+    since: float | None
+    """When the call ended that waits longest."""
+
+
+def spool(db: sqlite3.Connection) -> Spool:
+    return Spool(*db.execute("SELECT count(*), min(due), min(since) FROM deliveries").fetchone())
+
+
+def _record(db: sqlite3.Connection, its: CallSummary) -> CallRecord:
+    rows: Sequence[tuple[bytes]] = db.execute(
+        "SELECT full FROM said WHERE call = ? ORDER BY number", (its.id,)
+    ).fetchall()
+    return CallRecord(**asdict(its), said=tuple(msgspec.Raw(full) for (full,) in rows))
+
+
+def _literal(text: str) -> str:
+    """For LIKE."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

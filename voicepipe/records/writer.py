@@ -1,0 +1,137 @@
+"""A thread that writes a PoP's records, so that the event loop never touches the file."""
+
+import asyncio
+import logging
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
+
+from voicepipe import queues
+from voicepipe.queues import QueueFigures, Waits
+from voicepipe.records.store import Store
+
+logger = logging.getLogger(__name__)
+
+MOST = 4096
+"""Jobs that wait, of 2 kB each or so."""
+AT_ONCE = 256
+"""Jobs of one transaction."""
+AGAIN_S = 1.0
+"""After which a file is tried again that could not be written: the disk is full, for instance."""
+LAST_S = 5.0
+"""So long a PoP that ends tries on."""
+
+T = TypeVar("T")
+Then = Callable[[], object]
+Job = Callable[[Store], Then | None]
+"""Writes something; it may be carried out twice. What it returns is called, in the thread, once that is on the disk."""
+
+
+class Writer:
+    """Carries out jobs in their order. What cannot be written waits until it can; beyond `MOST` jobs are dropped."""
+
+    def __init__(self, store: Store) -> None:
+        self.failing = ""
+        """Why nothing can be written at the moment; empty: all is well."""
+        self._store = store
+        self._jobs = queue.SimpleQueue[tuple[float, Job] | None]()
+        """With the monotonic second at which each was put."""
+        self._waits = Waits()
+        self._in_hand = 0
+        """Jobs of the transaction that is tried."""
+        self._until: float | None = None
+        """The monotonic second at which it gives up; None: it goes on."""
+        self._thread = threading.Thread(target=self._run, name="records", daemon=True)
+        self._thread.start()
+        queues.show(self)
+
+    def figures(self) -> QueueFigures | None:
+        """As `queues.Queue.figures`."""
+        return QueueFigures(name="records", waiting=self._jobs.qsize(), running=self._in_hand, limit=MOST,
+                            begun=self._waits.begun, waited_s=self._waits.waited_s,
+                            refused=self._waits.refused)  # fmt: skip
+
+    @property
+    def waiting(self) -> int:
+        """Jobs."""
+        return self._jobs.qsize() + self._in_hand
+
+    def put(self, job: Job) -> None:
+        """Never waits."""
+        if self.waiting < MOST:
+            return self._jobs.put((time.monotonic(), job))
+        if not self._waits.refused:
+            logger.error("records are lost: %d wait to be written, and no more are kept (%s)", MOST,
+                         self.failing or "the disk is too slow")  # fmt: skip
+        self._waits.refused += 1
+
+    async def carried_out(self, work: Callable[[Store], T]) -> T:
+        """What `work` returns, once that is on the disk."""
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
+        results: list[T] = []
+
+        def job(store: Store) -> Then:
+            results.append(work(store))
+            return partial(loop.call_soon_threadsafe, done.set)
+
+        self._jobs.put((time.monotonic(), job))
+        await done.wait()
+        return results[-1]
+
+    def close(self) -> None:
+        """Write what waits, for `LAST_S` at most. Blocks."""
+        self._until = time.monotonic() + LAST_S
+        self._jobs.put(None)  # It may wait for a job.
+        self._thread.join(LAST_S + AGAIN_S)
+        if left := self.waiting:
+            logger.error("%d records could not be written: %s", left, self.failing or "the disk is too slow")
+        self._store.close()
+
+    def _run(self) -> None:
+        while self._until is None or not self._jobs.empty():
+            jobs = self._taken()
+            while jobs and not self._done(jobs):
+                if self._until is not None and time.monotonic() > self._until:
+                    return
+                time.sleep(AGAIN_S)
+            self._in_hand = 0
+
+    def _taken(self) -> list[Job]:
+        """All that wait, `AT_ONCE` at most; blocks until there is one."""
+        waited = [self._jobs.get()]
+        with suppress(queue.Empty):
+            while len(waited) < AT_ONCE:
+                waited.append(self._jobs.get_nowait())
+        jobs, now = [], time.monotonic()
+        for since, job in filter(None, waited):
+            self._waits.began(now - since)
+            jobs.append(job)
+        self._in_hand = len(jobs)
+        return jobs
+
+    def _done(self, jobs: list[Job]) -> bool:
+        """All together, or each alone where one of them fails. False: the file cannot be written at present."""
+        try:
+            with self._store.transaction():
+                then = [job(self._store) for job in jobs]
+        except sqlite3.OperationalError as error:
+            if not self.failing:
+                logger.error("records cannot be written: %s; they wait", error)
+            self.failing = str(error)
+            return False
+        except Exception as error:
+            if len(jobs) > 1:
+                return min([self._done([job]) for job in jobs])  # each of them
+            logger.error("a record was not written: %r", error, exc_info=error)
+        else:
+            for call in filter(None, then):
+                call()
+        if self.failing:
+            logger.warning("records are written again")
+        self.failing = ""
+        return True

@@ -1,0 +1,121 @@
+// Kept calls as rows and words: the list, the facts of one call, what was said in it. Pure but for the elements it makes.
+
+import { made } from "./elements.js";
+import { remarksOf } from "./figures.js";
+import { agentOf, clock, lasting, milliseconds, partyOf } from "./tables.js";
+import { toolRows } from "./tools-used.js";
+
+const ENDS = {
+  caller: "by the caller", agent: "by the agent", no_input: "nobody spoke", transferred: "transferred",
+  max_length: "too long", idle: "nothing was sent", shutdown: "server stopped", error: "by a fault", cut: "cut off",
+  closed: "closed", not_begun: "before it began", "": "goes on",
+};
+
+/** How a call ended, in words. */
+export function endOf(reason) {
+  return ENDS[reason] ?? reason;
+}
+
+/** "27 Nov, 14:03:09", by the viewer's clock. */
+export function moment(seconds) {
+  const day = new Date(seconds * 1000).toLocaleDateString([], { day: "numeric", month: "short" });
+  return `${day}, ${clock(seconds)}`;
+}
+
+/** `onCall(id)`: a row was clicked, or its button pressed. `more`: after those that are there. */
+export function showKept(body, calls, onCall, more) {
+  const rows = calls.map((call) => row(call, onCall));
+  if (more) body.append(...rows);
+  else body.replaceChildren(...rows);
+}
+
+function row(call, onCall) {
+  const made_ = made("tr", "");
+  made_.dataset.call = call.id;
+  made_.addEventListener("click", () => onCall(call.id));
+  const began = Object.assign(made("button", "link", moment(call.began)), { type: "button", title: "Show this call" });
+  const head = made("td", "");
+  head.append(began);
+  const who = made("td", "who", partyOf(call));
+  who.append(made("small", "", [agentOf(call), call.pop].join(" · ")));
+  const bad = call.reason === "error" || call.reason === "cut";
+  const remarks = made("td", "remarks");
+  remarks.append(...remarksOfCall(call).map(({ text, tone }) => made("span", tone, text)));
+  made_.append(
+    head, who, made("td", bad ? "late" : "", endOf(call.reason)), made("td", "number", lasted(call)),
+    made("td", "number", String(call.turns)), made("td", "number", milliseconds(call.p95_ms)), remarks,
+  );
+  return made_;
+}
+
+/** What an operator looks for: [{text, tone}]. */
+export function remarksOfCall({ late, missed, cut_ins: cutIns }) {
+  return [
+    late && { text: `${late} late`, tone: "late" },
+    missed && { text: `${missed} missed`, tone: "late" },
+    cutIns && { text: `${cutIns} cut in on`, tone: "cut" },
+  ].filter(Boolean);
+}
+
+function lasted(call) {
+  return lasting((call.ended ?? Date.now() / 1000) - call.began);
+}
+
+/** <dt>s and <dd>s. */
+export function factsOf(record) {
+  const network = record.network ?? {};
+  const facts = [
+    ["Began", moment(record.began)],
+    ["Lasted", lasted(record)],
+    ["Ended", endOf(record.reason)],
+    ["Caller", [partyOf(record), record.called && `called ${record.called}`].filter(Boolean).join(", ")],
+    ["Agent", `${agentOf(record)}, at ${record.pop} (${record.region})`],
+    ["Turns", [`${record.turns}`, record.p50_ms !== null && `p50 ${milliseconds(record.p50_ms)}`,
+      record.p95_ms !== null && `p95 ${milliseconds(record.p95_ms)}`,
+      ...remarksOfCall(record).map(({ text }) => text)].filter(Boolean).join(", ")],
+    ["Network", [Number.isFinite(network.loss_percent) && `${network.loss_percent.toFixed(1)} % lost`,
+      Number.isFinite(network.jitter_ms) && `${Math.round(network.jitter_ms)} ms jitter`].filter(Boolean).join(", ")],
+    ["Cost", record.cost === null ? "" : `${record.cost.toFixed(4)}`],
+  ];
+  return facts.filter(([, text]) => text).flatMap(([name, text]) => [made("dt", "", name), made("dd", "", text)]);
+}
+
+/** <li>s, what was said in its order. `onTurn(full)`: somebody wants to see where a turn's time went. */
+export function saidRows(record, onTurn) {
+  return record.said.map((full) => {
+    const item = made("li", "exchange");
+    if (full.spoken) item.append(words("Caller", full.heard ? "heard" : "heard none", full.heard || "(no words)"));
+    else if (full.heard) item.append(words("Typed", "heard", full.heard));
+    item.append(...toolList(full.tools));
+    item.append(words("Agent", full.answered ? "answered" : "answered none", full.answered || "(nothing)"));
+    item.append(remarksLine(full, onTurn));
+    return item;
+  });
+}
+
+function toolList(tools) {
+  if (!tools.length) return [];
+  const list = made("ul", "tools");
+  list.append(...toolRows(tools));
+  return [list];
+}
+
+function words(who, className, text) {
+  const line = made("p", className);
+  line.append(made("b", "", who), " ", text);
+  return line;
+}
+
+function remarksLine(full, onTurn) {
+  const line = made("p", "remarks");
+  if (full.spoken && full.turn.latency_ms !== null) {
+    const shows = Object.assign(made("button", full.turn.late ? "link late" : "link", milliseconds(full.turn.latency_ms)),
+      { type: "button", title: "Where this turn's time went" });
+    shows.addEventListener("click", () => onTurn(full));
+    line.append(shows, " ");
+  }
+  const shown = full.spoken ? remarksOf(full.turn) : [{ text: full.heard ? "typed" : "greeting or notice", tone: "" }];
+  line.append(...shown.map(({ text, tone }) => made("span", tone ?? "", text)));
+  if (full.status === "cancelled") line.append(made("span", "", "interrupted"));
+  return line;
+}
