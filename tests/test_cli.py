@@ -13,8 +13,10 @@ import pytest
 
 from voicepipe import __version__, config
 from voicepipe.commands import cli
+from voicepipe.doctor import observed
 from voicepipe.engines import local_servers, packages
 from voicepipe.engines.local_servers import LocalServer
+from voicepipe.observe import traces
 
 ROOT = Path(__file__).parent.parent
 
@@ -258,6 +260,25 @@ def test_check_warns_of_what_engines_lack(
     file.write_text(tables)
     assert cli.main(["check", str(file)]) == 0
     assert f"{file}: warning: {said}" in capsys.readouterr().out
+
+
+def test_check_and_doctor_say_what_traces_lack(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text('[traces]\nendpoint = "http://127.0.0.1:4318"')
+    assert traces.problem(config.load(file)) == "" and cli.main(["check", str(file)]) == 0
+    assert "OpenTelemetry" not in capsys.readouterr().out
+    [row] = observed.findings(config.load(file))
+    assert (row.state, row.detail) == ("ok", "they go to http://127.0.0.1:4318")
+    for missing in ("no_such_package", "no_such_package.sdk"):
+        monkeypatch.setattr(traces, "NEEDED", (missing,))
+        assert cli.main(["check", str(file)]) == 0
+        said = "traces: OpenTelemetry is not installed; pip install 'voicepipe[traces]'"
+        assert f"{file}: warning: {said}" in capsys.readouterr().out
+    [row] = observed.findings(config.load(file))
+    assert row.state == "broken" and row.way_out.startswith("pip install 'voicepipe[traces]'")
+    assert not list(observed.findings(config.Config()))
 
 
 @pytest.mark.parametrize(

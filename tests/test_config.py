@@ -14,6 +14,7 @@ from voicepipe.config import Config, TenantConfig, credentials, toml_file
 from voicepipe.config.agent_store import open_agents
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.config.phone_config import RouteConfig, SipTrunk, SipUser
+from voicepipe.config.traces_config import TracesConfig
 from voicepipe.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent
@@ -416,3 +417,31 @@ def test_the_metrics_have_a_key_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
         credentials.check(Config(http=http, tenants=(A,)))
     monkeypatch.setenv("VOICEPIPE_TEST_A", "two")
     assert credentials.operator_keys(Config(http=http, tenants=(A,))).metrics == "one"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('endpoint = "collector:4318"', "endpoint: 'collector:4318' is none; give one such as http://127.0.0.1:4318"),
+        ('endpoint = "http://h:4318/v1/traces"', "is not the base address; leave out what follows it: /v1/traces"),
+        ('headers_env = "A"', "headers_env: there is no endpoint that would get them"),
+        ("sample = 1.5", "traces.sample: "),
+    ],
+)
+def test_what_a_table_of_traces_cannot_say(write: Any, text: str, said: str) -> None:
+    assert said in problem(write(f"[traces]\n{text}"))
+
+
+def test_headers_for_traces_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Config(traces=TracesConfig(endpoint="https://h/otlp", headers_env="VOICEPIPE_TEST_H"))
+    assert credentials.trace_headers(Config()) == {}
+    monkeypatch.delenv("VOICEPIPE_TEST_H", raising=False)
+    with pytest.raises(ConfigError, match=r"^traces\.headers_env: set the environment variable VOICEPIPE_TEST_H"):
+        credentials.check(settings)
+    monkeypatch.setenv("VOICEPIPE_TEST_H", "Authorization=Bearer%20a=b, team = voice")
+    assert credentials.trace_headers(settings) == {"authorization": "Bearer a=b", "team": "voice"}
+    for wrong in ("sesame", "=sesame", "a b=sesame", "a=", "a=sesame%0d%0ab:c", "a=s\u00e9same"):
+        monkeypatch.setenv("VOICEPIPE_TEST_H", wrong)
+        with pytest.raises(ConfigError, match="VOICEPIPE_TEST_H does not hold headers") as told:
+            credentials.check(settings)
+        assert "same" not in str(told.value)

@@ -187,8 +187,18 @@ class SemanticVad(msgspec.Struct, frozen=True):
     interrupt_response: bool = True
 
 
+class TraceContext(msgspec.Struct, frozen=True):
+    """The trace that a call belongs to, by W3C Trace Context: two headers of the request that began it, as they came.
+    Empty: it brought none."""
+
+    parent: str = ""
+    """traceparent"""
+    state: str = ""
+    """tracestate"""
+
+
 class Origin(msgspec.Struct, frozen=True):
-    """Where a phone call comes from, by the word of the network that brought it. Empty: it said nothing."""
+    """Where a call comes from, by the word of the network that brought it. Empty: it said nothing."""
 
     caller: str = ""
     """The calling number, or a SIP user."""
@@ -196,6 +206,7 @@ class Origin(msgspec.Struct, frozen=True):
     """What was dialled."""
     headers: dict[str, str] = {}
     """X- headers of a SIP call, parameters of a Twilio or Telnyx stream."""
+    trace: TraceContext = TraceContext()
 
 
 class CallSettings(msgspec.Struct, frozen=True):

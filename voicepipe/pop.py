@@ -39,6 +39,7 @@ from voicepipe.observe.foretold import Foretold
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import Watch
 from voicepipe.observe.recent import Recent
+from voicepipe.observe.traces import UNTRACED, Traces, traced
 from voicepipe.places import place_of
 from voicepipe.records import signing
 from voicepipe.records.metrics import of_records
@@ -83,10 +84,11 @@ async def member(
     agents = await asyncio.to_thread(open_agents, config)
     async with (
         kept(config, partial(hooks_of, config, agents)) as records,
+        traced(config) as traces,
         warmed(shared, agents) if shared else engines_for(config, agents) as engines,
         ToolRunner() as tools,
     ):
-        pop = Pop(config, agents, engines, tools, records)
+        pop = Pop(config, agents, engines, tools, records, traces)
         pop.tell_what_agents_lack()
         if bus:
             pop.tokens = Membership(bus, config, pop.condition)
@@ -185,17 +187,23 @@ class Pop:
     """Implements `call_api.PopApi`."""
 
     def __init__(
-        self, config: Config, agents: AgentStore, engines: Engines, tools: ToolRunner, records: Records | None = None
+        self,
+        config: Config,
+        agents: AgentStore,
+        engines: Engines,
+        tools: ToolRunner,
+        records: Records | None = None,
+        traces: Traces = UNTRACED,
     ) -> None:
         self.config = config
         self.tools = tools
         self.watch = Watch()
-        self.metrics = Metrics(config.pop, self.health)
+        self.metrics = Metrics(config.pop, self.health, traces)
         self._recent = Recent(self.watch.lag_p99_ms)
         self.records = records
         cost = CostMeter(config.pop, time.monotonic)
         self.metrics.others.append(cost.read)
-        followers: list[CallFollower] = [self.metrics, cost, self._recent]
+        followers: list[CallFollower] = [self.metrics, cost, traces, self._recent]
         if records:
             followers.append(records)
             self.metrics.others.append(partial(of_records, records))

@@ -66,6 +66,14 @@ async def test_offers_that_pops_do_not_take_are_told_to_who_follows() -> None:
     assert bounced.by == [("a", "no_answer")]
 
 
+async def test_the_trace_of_a_caller_is_passed_on() -> None:
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    async with directory_of(says(201, "v=0"), says(503)) as (at, (near, _)), at.client() as client:
+        said = {"Content-Type": "application/sdp", "traceparent": trace}
+        assert (await client.post(CALLS, content=b"v=0", headers=said)).status_code == 201
+        assert f"\r\ntraceparent: {trace}\r\n" in near.heads[0].lower()
+
+
 async def test_a_header_that_is_not_ascii_is_passed_on_as_it_came() -> None:
     async with directory_of(listed({"id": "ada"}), says(503)) as (at, (near, _)), at.client() as client:
         answer = await client.get("/v1/voices", headers={b"Accept": b"caf\xe9"})

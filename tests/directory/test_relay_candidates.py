@@ -13,10 +13,10 @@ pytestmark = pytest.mark.e2e
 REFUSAL = '{"error": {"code": "pop_full"}}'
 
 
-async def called(at: Served, **options: Any) -> Any:
+async def called(at: Served, trace: dict[str, str] | None = None, **options: Any) -> Any:
     """A WebSocket through the directory."""
-    url, headers = f"ws{at.url.removeprefix('http')}/v1/realtime", {"Authorization": "Bearer k-acme"}
-    return await websockets.connect(url, additional_headers=headers, **options)
+    url, said = f"ws{at.url.removeprefix('http')}/v1/realtime", {"Authorization": "Bearer k-acme", **(trace or {})}
+    return await websockets.connect(url, additional_headers=said, **options)
 
 
 @pytest.mark.parametrize("first", [
@@ -92,3 +92,11 @@ async def test_no_redirect_is_followed(status: int) -> None:
         async with directory_of(moved, takes_calls) as (at, (near, far)), await called(at) as socket:
             assert await socket.recv() == "hello"
     assert (len(near.heads), len(far.heads), stranger.heads) == (1, 1, [])
+
+
+async def test_the_trace_of_a_caller_is_passed_on() -> None:
+    trace = {"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "tracestate": "a=1"}
+    async with directory_of(takes_calls, takes_calls) as (at, (near, _)), await called(at, trace) as socket:
+        assert await socket.recv() == "hello"
+        for name, value in trace.items():
+            assert f"\r\n{name}: {value}\r\n" in near.heads[0]

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from voicepipe import call_ids
 from voicepipe.agent import CallSettings, Origin
 from voicepipe.call.errands import BeginTool, Errands, called
@@ -78,7 +76,7 @@ class Studio:
 
     def about(self, origin: Origin) -> dict[str, Any]:
         """What tools are told of the phone call: {"id", "caller", "called", "headers"}."""
-        return {"id": self.call_id, **msgspec.structs.asdict(origin)}
+        return {"id": self.call_id, "caller": origin.caller, "called": origin.called, "headers": origin.headers}
 
     def named(self, calls: Iterable[ToolCall], prompt: Prompt) -> list[ToolCall]:
         """The model's calls, each with an id that no other call has: results are known by them, and some servers number

@@ -15,6 +15,7 @@ from voicepipe.engines import hub, local_servers, needed_models, packages
 from voicepipe.engines.auto import lacking
 from voicepipe.engines.frontdesk import FrontdeskLlm
 from voicepipe.errors import ConfigError, EngineError
+from voicepipe.observe import traces
 
 Names = dict[tuple[Path, str], Path]
 """The folder and the name of each agent that was read, and in which file it stood first."""
@@ -166,7 +167,8 @@ def _warn(file: Path, settings: config.Config) -> None:
             check(settings)
         except ConfigError as error:
             print(f"{file}: warning: by itself this is refused: {error}")
-    for problem in (*packages.problems(settings), *needed_models.problems(settings), *_no_default_voice(settings)):
+    engines = *packages.problems(settings), *needed_models.problems(settings), *_no_default_voice(settings)
+    for problem in filter(None, (*engines, traces.problem(settings))):
         print(f"{file}: warning: {hub.copyable(problem, file)}")
     slots, sip, webrtc = settings.pop.slots, settings.sip, settings.webrtc
     pairs = (sip.last_port + 1) // 2 - (sip.first_port + 1) // 2  # an even port and the next

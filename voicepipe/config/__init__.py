@@ -30,6 +30,7 @@ from voicepipe.config.file_kind import check_kind, located
 from voicepipe.config.fleet_config import BusConfig, FleetConfig
 from voicepipe.config.phone_config import RouteConfig, SipConfig, TelephonyConfig, TelnyxConfig, TwilioConfig
 from voicepipe.config.records_config import RecordsConfig
+from voicepipe.config.traces_config import TracesConfig
 from voicepipe.config.webrtc_config import WebRtcConfig
 from voicepipe.errors import ConfigError
 from voicepipe.ranges import Ms, Name, Port, Price, Section, Variable, check_host
@@ -170,6 +171,7 @@ class Config(Section, frozen=True):
     telnyx: TelnyxConfig = TelnyxConfig()
     fleet: FleetConfig = FleetConfig()
     bus: BusConfig = BusConfig()
+    traces: TracesConfig = TracesConfig()
     limits: LimitsConfig = LimitsConfig()
     records: RecordsConfig = RecordsConfig()
     tenants: tuple[TenantConfig, ...] = ()
@@ -208,6 +210,7 @@ class Manifest(Section, frozen=True):
     fleet: FleetConfig = FleetConfig()
     bus: BusConfig = BusConfig()
     records: RecordsConfig = RecordsConfig()
+    traces: TracesConfig = TracesConfig()
     tenants: tuple[TenantConfig, ...] = ()
     routes: tuple[RouteConfig, ...] = ()
     ladder: LadderConfig = LadderConfig()

@@ -1,7 +1,9 @@
 """Keys and passwords, which are in no file: a configuration names the environment variable that holds each."""
 
+import re
 from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple, TypeVar
+from urllib.parse import unquote
 
 import msgspec
 
@@ -12,6 +14,8 @@ from voicepipe.environment import made_up, variable
 from voicepipe.errors import ConfigError
 
 Owner = TypeVar("Owner", bound=TenantConfig)
+HEADER = r"[A-Za-z0-9!#$&'*+.^_`|~-]+"
+"""The name of a header."""
 
 
 def keyed(config: Config, name: str, key_env: str) -> Config:
@@ -54,6 +58,7 @@ def needed(config: Config) -> Iterator[Secret]:
         yield Secret("openai.api_key_env", config.openai.api_key_env, "the server's key")
     if config.bus.servers:
         yield _bus_password(config.bus)
+    yield Secret("traces.headers_env", config.traces.headers_env, "headers, as authorization=Bearer%20KEY,team=voice")
 
 
 def _key(index: int, tenant: TenantConfig) -> Secret:
@@ -91,6 +96,7 @@ def check(config: Config) -> None:
     for secret in needed(config):
         secret.value()
     operator_keys(config)
+    trace_headers(config)
 
 
 def missing_secrets(config: Config) -> dict[str, str]:
@@ -171,6 +177,20 @@ def telnyx_key(config: Config) -> str:
 def openai_key(config: Config) -> str:
     """By which the language model's server lets us in; empty: it asks for none. Raises ConfigError."""
     return _value(config, "openai.api_key_env")
+
+
+def trace_headers(config: Config) -> dict[str, str]:
+    """By which the collector of traces lets us in. Raises ConfigError: they are missing, or not written as headers."""
+    headers = {}
+    for pair in filter(None, _value(config, "traces.headers_env").split(",")):
+        name, _, value = (part.strip() for part in pair.partition("="))
+        headers[name.lower()] = value = unquote(value)
+        if not (re.fullmatch(HEADER, name) and value and value.isascii() and value.isprintable()):
+            raise ConfigError(
+                f"traces.headers_env: {config.traces.headers_env} does not hold headers; write them as "
+                "authorization=Bearer%20KEY,team=voice"
+            )
+    return headers
 
 
 def bus_password(bus: BusConfig) -> str:

@@ -29,6 +29,7 @@ from voicepipe.errors import NoPop, Unauthorized, UnknownCall
 from voicepipe.ingress.doors import Doors, body
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.records_http import COSTS, RECORDS, cursor, query
+from voicepipe.ingress.trace_context import HEADERS
 from voicepipe.ingress.webrtc import offer
 
 logger = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ TIMEOUT = httpx.Timeout(ALONE_S, connect=PATIENCE_S)
 MOST_AT_ONE = 64
 """Requests under way at one PoP. What is over counts as not answered, so that a PoP that was stopped keeps no more of a
 directory's connections than these."""
-PASSED_ON = ("content-type", "accept")
+PASSED_ON = ("content-type", "accept", *HEADERS)
 HANDED_BACK = ("content-type", "location", "retry-after", "cache-control")
 """Headers."""
 EVENT_BYTES = LimitsConfig().event_bytes

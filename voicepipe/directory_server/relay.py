@@ -26,6 +26,7 @@ from voicepipe.directory_server.placing import CallPlacing
 from voicepipe.errors import Refused
 from voicepipe.ingress.doors import Doors
 from voicepipe.ingress.keys import Caller
+from voicepipe.ingress.trace_context import HEADERS
 from voicepipe.tasks import TaskGroup
 
 logger = logging.getLogger(__name__)
@@ -101,9 +102,10 @@ class Relay:
     async def _let_in(self, socket: WebSocket, candidates: list[Pass]) -> AsyncIterator[ClientConnection]:
         """The connection to the first candidate that lets the caller in. Raises _NotLetIn."""
         query = urlencode(_query(socket))
+        trace = {name: value for name in HEADERS if (value := socket.headers.get(name))}
         refused: Response | None = None
         for there in candidates:
-            headers = {"Authorization": f"Bearer {there.token}", **forwarded_for(socket)}
+            headers = {"Authorization": f"Bearer {there.token}", **forwarded_for(socket), **trace}
             try:
                 pop = await _Direct(
                     f"{there.url}?{query}" if query else there.url, additional_headers=headers,

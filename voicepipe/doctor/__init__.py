@@ -8,7 +8,7 @@ import msgspec
 from rich.console import Console
 
 from voicepipe import config
-from voicepipe.doctor import chosen_engines, demo_needs, gpu, node
+from voicepipe.doctor import chosen_engines, demo_needs, gpu, node, observed
 from voicepipe.doctor.finding import Finding, show
 from voicepipe.errors import ConfigError
 
@@ -24,6 +24,7 @@ def run(config_file: Path | None = None, console: Console | None = None) -> int:
     findings += gpu.findings(settings)
     if settings and config_file:
         findings += chosen_engines.findings(settings, config_file)
+        findings += observed.findings(settings)
     broken = show(findings, console)
     well = f"A PoP can run: voicepipe pop --config {config_file}" if config_file else "The demo can run: make demo"
     console.print(f"\nbroken: {', '.join(broken)}" if broken else f"\n{well}")

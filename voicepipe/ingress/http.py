@@ -39,6 +39,7 @@ from voicepipe.ingress.realtime.websocket import converse, listen_in, opened
 from voicepipe.ingress.records_http import RecordsHttp
 from voicepipe.ingress.sip import edge as sip
 from voicepipe.ingress.telephony import telephony_http as telephony
+from voicepipe.ingress.trace_context import in_trace
 from voicepipe.ingress.webrtc.webrtc_http import CallsApi, prepared
 from voicepipe.rtp.transport import UdpNetwork
 from voicepipe.supervised import supervised
@@ -80,7 +81,7 @@ class Realtime:
                 with attempt(self._pop, "websocket") as asked:
                     who = self._doors.caller(socket)
                     asked.by(who.tenant)
-                    begun = self._begun(who, socket.query_params.get("model"), place, asked)
+                    begun = self._begun(who, socket, place, asked)
                     clients = await self._doors.carry_out(who, begun)
             except Refused as error:
                 return await socket.send_denial_response(self._doors.refuse(socket, error))
@@ -90,16 +91,16 @@ class Realtime:
             await socket.accept(_subprotocol(socket))
             await converse(socket, clients, partial(self._calls.known, who), Rights.of(who, clients.call.agent))
 
-    async def _begun(self, who: Caller, model: str | None, place: ExitStack, asked: Attempt) -> RealtimeClients:
+    async def _begun(self, who: Caller, socket: WebSocket, place: ExitStack, asked: Attempt) -> RealtimeClients:
         """A call whose place and end are `place`'s. Raises Refused, WireError."""
         limits = self._pop.config.limits
         who = await self._doors.briefed(who)
-        agent = find_agent(self._pop, who.tenant, who.agent or model)
+        agent = find_agent(self._pop, who.tenant, who.agent or socket.query_params.get("model"))
         asked.by(who.tenant, agent)
         session, settings = effective_session(agent, who, int(time.time() + limits.call_ms / 1000))
         seat = place.enter_context(self._pop.admit(who.tenant, agent))
         self._doors.begins(who, "websocket")
-        clients = opened(seat, session, settings, limits, Rights.of(who, agent))
+        clients = opened(seat, session, in_trace(settings, socket), limits, Rights.of(who, agent))
         place.callback(clients.call.close)
         return clients
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import msgspec
 from msgspec.structs import replace
 
-from voicepipe.agent import Origin
+from voicepipe.agent import Origin, TraceContext
 from voicepipe.line import Line
 from voicepipe.line_quality import HIDDEN, Network
 from voicepipe.observe.turns import AskedTurn, FullTurn, Turns, full_turn
@@ -39,6 +39,8 @@ class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The calling number of a phone call; else empty."""
     called: str = ""
     """What was dialled."""
+    trace: TraceContext = TraceContext()
+    """In which its caller wants it."""
 
 
 class CallFollower:
@@ -115,7 +117,7 @@ class LiveCall:
         """It has a line now."""
         self._line = line
         self.facts = CallFacts(id=call_id, tenant=self.tenant, agent=self._agent, line=line.kind, since=now,
-                               caller=origin.caller, called=origin.called)  # fmt: skip
+                               caller=origin.caller, called=origin.called, trace=origin.trace)  # fmt: skip
         for follower in self._followers:
             follower.began(self.facts)
 

@@ -23,6 +23,7 @@ from voicepipe.observe.mos import mos
 from voicepipe.observe.passed_on import OfGpus, OfVllm
 from voicepipe.observe.present import HERE, of_queues, present
 from voicepipe.observe.scrapes import ReadNow, written
+from voicepipe.observe.traces import UNTRACED, Traces
 from voicepipe.observe.turn_metrics import TurnMetrics
 from voicepipe.observe.turns import FullTurn
 
@@ -41,14 +42,16 @@ Others = Callable[[tuple[str, str]], Iterable[Metric]]
 
 
 class Metrics(CallFollower):
-    """One PoP's. Implements `foretold.PredictionFollower` and `call_api.MetricsApi`. `health` is `Pop.health`."""
+    """One PoP's. Implements `foretold.PredictionFollower` and `call_api.MetricsApi`. `health` is `Pop.health`; turns
+    name their calls' `traces`."""
 
-    def __init__(self, pop: PopConfig, health: Callable[[], Health]) -> None:
+    def __init__(self, pop: PopConfig, health: Callable[[], Health], traces: Traces = UNTRACED) -> None:
         self._here = (pop.id, pop.region)
         self._pop = pop
         self._health = health
         self.others: list[Others] = []
         """What else is true of the PoP at the moment."""
+        self._traces = traces
         self._registry = registry = CollectorRegistry()
         self._now = ReadNow()
         for read_at_once in (self._now, OfVllm(self._here), OfGpus(self._here)):
@@ -94,7 +97,7 @@ class Metrics(CallFollower):
         self._in_progress(call.line).dec()
 
     def turn(self, call: CallFacts, full: FullTurn) -> None:
-        self._turns.turn(call.line, full)
+        self._turns.turn(call.line, full, self._traces.trace_id(call.id))
 
     def barged_in(self, call: CallFacts) -> None:
         self._turns.barged_in(call.line)
@@ -123,6 +126,7 @@ class Metrics(CallFollower):
     def read(self, accept: str) -> Callable[[], tuple[bytes, str]]:
         """As `call_api.MetricsApi.read`."""
         here = self._here
+        now = present(here, self._pop, self._health(), self._traces.dropped)
         others = (metric for other in self.others for metric in other(here))
-        self._now.metrics = [*present(here, self._pop, self._health()), *of_queues(here, queues.shown()), *others]
+        self._now.metrics = [*now, *of_queues(here, queues.shown()), *others]
         return written(self._registry, accept)

@@ -14,7 +14,7 @@ HERE = ("pop", "region")
 """Labels of every figure, so that one look says which region is late."""
 
 
-def present(here: tuple[str, str], pop: PopConfig, health: Health) -> Iterator[Metric]:
+def present(here: tuple[str, str], pop: PopConfig, health: Health, spans_dropped: int) -> Iterator[Metric]:
     """Of the PoP as a whole. `here`: its labels, as HERE names them."""
 
     def counter(name: str, told: str, values: Mapping[str, float], label: str) -> Metric:
@@ -58,9 +58,13 @@ def present(here: tuple[str, str], pop: PopConfig, health: Health) -> Iterator[M
         health.rss_kb * 1024,
     )
     yield gauge("process_open_fds", "File descriptors.", health.fds)
-    cpu = CounterMetricFamily("process_cpu_seconds", "Processor time.", labels=HERE)
-    cpu.add_metric(here, health.cpu_s)
-    yield cpu
+    for name, told, total in (
+        ("process_cpu_seconds", "Processor time.", health.cpu_s),
+        ("voicepipe_trace_spans_dropped", "Spans of traces that never reached their collector.", spans_dropped),
+    ):
+        family = CounterMetricFamily(name, told, labels=HERE)
+        family.add_metric(here, total)
+        yield family
 
 
 def of_queues(here: tuple[str, str], queues: Sequence[QueueFigures]) -> Iterator[Metric]:

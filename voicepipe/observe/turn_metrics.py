@@ -94,14 +94,15 @@ class TurnMetrics:
 
     # Told as it happens.
 
-    def turn(self, kind: str, full: FullTurn) -> None:
+    def turn(self, kind: str, full: FullTurn, trace_id: str = "") -> None:
+        """`trace_id`: of the call's trace; empty: it has none."""
         turn, record = full.turn, full.record
         self._turns(kind).inc()
         for happened, counter in ((turn.late, self._late), (turn.missed, self._missed), (turn.cut_in, self._cut_ins)):
             if happened:
                 counter(kind).inc()
         if turn.latency_ms is not None and not turn.by_request:
-            self._latency(kind).observe(turn.latency_ms / 1000)
+            self._latency(kind).observe(turn.latency_ms / 1000, {"trace_id": trace_id} if trace_id else None)
         if not turn.by_request and (waited := waits(record, full.tools)):
             for stage, ms in msgspec.structs.asdict(waited).items():
                 self._waits(kind, stage).observe(ms / 1000)

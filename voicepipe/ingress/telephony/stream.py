@@ -24,6 +24,7 @@ from voicepipe.ingress.telephony.reorder import Reorder
 from voicepipe.ingress.telephony.signatures import Forbidden
 from voicepipe.ingress.telephony.stream_line import StreamLine
 from voicepipe.ingress.telephony.wire import StreamWire
+from voicepipe.ingress.trace_context import in_trace
 from voicepipe.ingress.visits import Visit
 from voicepipe.tasks import TaskGroup
 
@@ -93,7 +94,7 @@ class Streams:
                 return await wire.refuse(REFUSED)
             arrival = self._provider.admit(start, expected)
             call_id = start.call_id
-            reason = await self._converse(wire, start, arrival, visit, asked)
+            reason = await self._converse(socket, wire, start, arrival, visit, asked)
         except Forbidden as error:
             self._door.forbid(socket, "a stream", error, REFUSED)
             await wire.refuse(REFUSED)
@@ -108,7 +109,13 @@ class Streams:
             await self._provider.ended(call_id, reason)
 
     async def _converse(
-        self, wire: StreamWire, start: StreamStart, arrival: Arrival, visit: Visit | None, asked: Attempt
+        self,
+        socket: WebSocket,
+        wire: StreamWire,
+        start: StreamStart,
+        arrival: Arrival,
+        visit: Visit | None,
+        asked: Attempt,
     ) -> str:
         """Have the call answered; why it ended. Programs find it by the provider's own id. Raises Refused."""
         provider, limits = self._provider, self._pop.config.limits
@@ -120,7 +127,7 @@ class Streams:
             seat = place.enter_context(self._pop.admit(tenant, agent))
             if visit:
                 visit.accepted()  # Not earlier: Twilio's signature of a stream is always the same.
-            settings = msgspec.structs.replace(CallSettings.of(agent), origin=arrival.origin)
+            settings = in_trace(msgspec.structs.replace(CallSettings.of(agent), origin=arrival.origin), socket)
             ring_s = max(LEAST_RING_S, agent.transfer_ms // 1000 - OVERTIME_S)
             line = StreamLine(
                 provider.dialect,

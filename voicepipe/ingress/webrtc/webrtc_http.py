@@ -24,6 +24,7 @@ from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.realtime.bounds import check_session
 from voicepipe.ingress.realtime.effective_session import effective_session, permitted
 from voicepipe.ingress.realtime.rights import Rights
+from voicepipe.ingress.trace_context import in_trace
 from voicepipe.ingress.webrtc import offer
 from voicepipe.ingress.webrtc.ice_servers import ice_servers
 from voicepipe.ingress.webrtc.peer import WebRtcCall
@@ -113,7 +114,7 @@ class CallsApi:
             waits.enter_context(self._waiting.place(who))
             seat = place.enter_context(self._pop.admit(who.tenant, agent))
             self._doors.begins(who, "webrtc")
-            settings = session.settings(settings)
+            settings = in_trace(session.settings(settings), request)
             call = WebRtcCall(sdp.read(sent_sdp), self._network, seat, session, settings, self._pop.config, rights)
             try:
                 answer = await call.answer()

@@ -1,0 +1,56 @@
+"""Traces of calls, where a collector of OpenTelemetry is configured. Only then its library is imported."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+
+from voicepipe.config import Config
+from voicepipe.errors import ConfigError
+from voicepipe.observe.calls import CallFollower
+
+NEEDED = "opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"
+
+
+class Traces(CallFollower):
+    """Of one PoP. These are made of no call."""
+
+    @property
+    def dropped(self) -> int:
+        """Spans that never reached the collector."""
+        return 0
+
+    def trace_id(self, call_id: str) -> str:
+        """Of a call in progress, in hexadecimal; empty: it is not traced."""
+        return ""
+
+
+UNTRACED = Traces()
+
+
+def problem(config: Config) -> str:
+    """What the configured traces lack here, and what to do about it; empty if nothing."""
+    if not config.traces.endpoint or all(map(_is_there, NEEDED)):
+        return ""
+    return "traces: OpenTelemetry is not installed; pip install 'voicepipe[traces]', or leave traces.endpoint out"
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # Nor is what it is in.
+        return False
+
+
+@asynccontextmanager
+async def traced(config: Config) -> AsyncIterator[Traces]:
+    """What follows calls; when the context ends, what has not been sent yet is. Raises ConfigError."""
+    if lacks := problem(config):
+        raise ConfigError(lacks)
+    if not config.traces.endpoint:
+        yield UNTRACED
+        return
+    from voicepipe.observe.otel import CallTraces
+    from voicepipe.observe.otlp import sending
+
+    async with sending(config) as sender:
+        yield CallTraces(config, sender)
