@@ -210,6 +210,7 @@ async def test_an_engine_that_is_killed_comes_back(engine: VllmLlm) -> None:
     with pytest.raises(EngineDead):
         await texts(engine, HOURS)
     await until(lambda: engine.alive, 300)
+    assert engine.restarts == 1
     assert "".join(await texts(engine, HOURS)) == before
     hits = metric("prefix_cache_hits_total")
     await texts(engine, Prompt((SYSTEM, *HOURS.messages)))

@@ -101,7 +101,7 @@ class SphinxAsr:
 
     async def _load(self) -> "Decoders":
         # Loading has a thread of its own, which yields to all others: it takes as long as three seconds of sound.
-        loader = Worker("sphinx-load", nice=15)
+        loader = Worker("sphinx-load", nice=15, told=False)  # Nobody waits for it.
         try:
             if unheard := await loader.submit(never_heard, self._phrases):
                 log.warning("%s", unheard)

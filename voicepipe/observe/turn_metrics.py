@@ -81,8 +81,6 @@ class TurnMetrics:
             self._latency(kind)
             for stage in Waits.__struct_fields__:
                 self._waits(kind, stage)
-            for stage in STAGES:
-                self._stages(kind, stage)
             for effect in LOWERED:
                 self._false(kind, effect)
         for result in ("hit", "miss"):

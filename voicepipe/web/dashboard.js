@@ -2,7 +2,7 @@
 
 import { Charts } from "./charts.js";
 import { ask, Feed, LOST } from "./feed.js";
-import { clock, milliseconds, showCalls, showTurns } from "./tables.js";
+import { clock, milliseconds, showCalls, showCulprits, showTurns } from "./tables.js";
 import { tilesOf } from "./tiles.js";
 import { TurnDialog } from "./turn-dialog.js";
 
@@ -54,6 +54,7 @@ function show(fresh) {
     const text = plain.replaceAll(" · ", "\u00a0· "); // no line begins with a dot
     if ($(id).textContent !== text) $(id).textContent = text;
   }
+  showCulprits($("culprits"), view.culprits);
   showCalls($("calls"), view.calls, view.now);
   showTurns($("turns"), view.turns, openTurn);
   for (const id of ["calls", "turns"]) {

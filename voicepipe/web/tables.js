@@ -30,6 +30,14 @@ export function agentOf({ agent, tenant }) {
   return tenant === "local" ? agent : `${agent} (${tenant})`;
 }
 
+/** What makes callers wait, in the server's words; an element that stays as it is is not read out again. */
+export function showCulprits(list, culprits) {
+  const said = culprits.map(({ says }) => says);
+  list.hidden = !said.length;
+  if (said.join() === [...list.children].map((item) => item.textContent).join()) return;
+  list.replaceChildren(...said.map((says) => made("li", says)));
+}
+
 /** By which kind of line, for phones from which number. */
 export function partyOf({ line, caller }) {
   return `${LINES[line] ?? line} ${caller}`.trim();
