@@ -1,44 +1,18 @@
 // The map as a picture: land as a grid of dots, PoPs with their load, the caller, and calls as they are placed.
 
-import { latencyOf, loadOf, shareOf, statusOf } from "./fleet.js";
-import { p95Of } from "./fleet-figures.js";
+import { statusOf } from "./fleet.js";
 import { arcBetween, NORTH, placeAt, pointOf, SOUTH, spread } from "./geography.js";
 import { labelled } from "./labels.js";
+import { LINE, linesOf, made, markOf, titleOf } from "./map-marks.js";
 import { landGrid } from "./world.js";
 
-const SVG = document.querySelector("svg").namespaceURI;
 const STEP = 2; // degrees between dots
 const SHOWN_MS = 6000; // a call's line
 const NARROW = 560; // pixels: below, marks and labels are smaller
 const MARK = 13; // pixels from the middle of a mark to its edge
 const ROOM = 45; // pixels of the map's width for each mark, where they are as large as they can be
-const LINE = 15; // pixels of a label's line
 const GAP = 3;
 const FONTS = { name: "650 13px", figure: "400 12px" };
-const SHAPES = {
-  circle: "M0-5a5 5 0 1 0 .01 0Z",
-  square: "M-4.5-4.5h9v9h-9Z",
-  triangle: "M0-5.5L5.5 4.5h-11Z",
-  diamond: "M0-6L6 0L0 6L-6 0Z",
-  drop: "M0 5.5L5.5-4.5h-11Z",
-  bar: "M-5.5-1.9h11v3.8h-11Z",
-  bolt: "M1.8-6L-4.6 1.2H-.4L-1.8 6L4.6-1.2H.4Z",
-  cross: "M-5-3.2L-3.2-5L0-1.8L3.2-5L5-3.2L1.8 0L5 3.2L3.2 5L0 1.8L-3.2 5L-5 3.2L-1.8 0Z",
-};
-
-function made(name, attributes, ...children) {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.append(...children);
-  return element;
-}
-
-/** A state's shape on its own, for tables. */
-export function glyph({ shape, tone }) {
-  return made("svg", { class: `glyph ${tone}`, viewBox: "-7 -7 14 14", "aria-hidden": "true" },
-    made("path", { d: SHAPES[shape] }));
-}
-
 export class Picture {
   #rows = [];
   #place = null;
@@ -97,7 +71,8 @@ export class Picture {
     const labels = this.#labels(shown, points, unit, size, width < NARROW ? 0.85 : 1);
     const marks = shown.map((row, at) => {
       const { x, y } = points[at];
-      return this.#kept(row, { ...labels[at], size, transform: `translate(${x} ${y}) scale(${unit})` });
+      const names = `${row.pop === this.#chosen ? "chosen" : ""} ${row.pop === this.#pointed ? "pointed" : ""}`.trim();
+      return this.#kept(row, { transform: `translate(${x} ${y}) scale(${unit})`, size, names, label: labels[at] });
     });
     const pointed = shown.findIndex((row) => row.pop === this.#pointed);
     if (pointed >= 0) marks.push(...marks.splice(pointed, 1)); // above all others
@@ -137,57 +112,15 @@ export class Picture {
     return Math.max(...wide) + 2;
   }
 
-  #kept(row, label) {
+  #kept(row, looks) {
     const { status, calls, coming, slots } = row;
-    const stands = [row.pop === this.#chosen, row.pop === this.#pointed];
-    const key = JSON.stringify([status, calls, coming, slots, titleOf(row), stands, label]);
+    const key = JSON.stringify([status, calls, coming, slots, titleOf(row), looks]);
     const before = this.#marks.get(row.pop);
     if (before?.key === key) return before.mark;
-    const mark = this.#mark(row, label);
+    const mark = markOf(row, looks);
     this.#marks.set(row.pop, { key, mark });
     return mark;
   }
-
-  #mark(row, { transform, size, ...label }) {
-    const { shape, tone } = statusOf(row);
-    const chosen = `${row.pop === this.#chosen ? " chosen" : ""}${row.pop === this.#pointed ? " pointed" : ""}`;
-    const mark = made("g", { class: `pop ${tone}${chosen}`, transform, "data-pop": row.pop, "data-status": row.status },
-      made("title", {}, titleOf(row)),
-      made("g", { transform: `scale(${size})` },
-        made("circle", { class: "halo", r: 17 }),
-        made("circle", { class: "ring", r: 11 }),
-        made("circle", { class: "load", r: 11, pathLength: 1, "stroke-dasharray": `${shareOf(row)} 1`,
-          transform: "rotate(-90)" }),
-        made("path", { class: "shape", d: SHAPES[shape] })));
-    if (label.lines.length) mark.append(labelOf(label));
-    return mark;
-  }
-}
-
-/** What may stand beside a mark, the shortest first: its name, and load; below how late it answers, or what is the matter. */
-function linesOf(row) {
-  const [bare, loaded] = [row.pop, `${row.pop} ${row.calls}/${row.slots}`].map((text) => ({ name: "name", text }));
-  const figure = { name: "figure", text: ["ok", "late"].includes(row.status) ? howLate(row) : statusOf(row).text };
-  return row.slots ? [[bare], [loaded], [loaded, figure]] : [[bare], [bare, figure]];
-}
-
-/** Its p95, or what is predicted where that is not known or the reason for its state. */
-function howLate(row) {
-  const p95 = p95Of(row);
-  return p95 === null || row.status === "late" ? latencyOf(row) : `p95 ${Math.round(p95)} of ${Math.round(row.budget_ms)} ms`;
-}
-
-function titleOf(row) {
-  const { text, note } = statusOf(row);
-  const p95 = p95Of(row);
-  const told = [`${text}${note && `: ${note}`}`, `calls: ${loadOf(row)}`, `next call predicted: ${latencyOf(row)}`];
-  if (p95 !== null) told.push(`p95: ${Math.round(p95)} ms`);
-  return `${row.pop}: ${told.join("; ")}`;
-}
-
-function labelOf({ lines, text, anchor, x, y }) {
-  return made("text", { class: anchor, transform: `translate(${x} ${y}) scale(${text})` },
-    ...lines.map(({ name, text }, at) => made("tspan", { x: 0, y: LINE * at + 11.5, class: name }, text)));
 }
 
 /** One path for all dots. */

@@ -2,7 +2,7 @@
 
 import { answers, loadOf, placementOf, shareOf, statusOf } from "./fleet.js";
 import { costOf, p50Of, p95Of, rateOf, thousands } from "./fleet-figures.js";
-import { glyph } from "./map-picture.js";
+import { glyph } from "./map-marks.js";
 import { clock, lasting } from "./tables.js";
 import { counted, percent } from "./tiles.js";
 
