@@ -33,9 +33,11 @@ from voicepipe.errors import (
     TenantFull,
     Unauthorized,
 )
+from voicepipe.ingress.realtime.line import WebSocketLine
+from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.pop import FEWEST_LATE, LOADS_S, Pop, running
 from voicepipe.tools import ToolRunner
-from voicepipe.turn.events import CallEvent, ReplyDone
+from voicepipe.turn.events import CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted
 from voicepipe.turn.prompt import Prompt
 from voicepipe.turn.timing import TurnSummary
 
@@ -70,6 +72,17 @@ async def test_slots_are_taken_and_given_back(make) -> None:  # type: ignore[no-
         assert pop.health().calls == 1 and pop.health().status == "ok"
         with pop.admit(local, agent):
             assert pop.health().status == "full"
+
+
+async def test_directories_are_told_of_the_last_turns(make) -> None:  # type: ignore[no-untyped-def]
+    pop = make()
+    with pop.dashboard.watched("local", "front-desk") as call:
+        call.answered("call_1", WebSocketLine(PcmFormat(), PcmFormat()), 1.0)
+        call.note(ItemAdded(Item("item_1", text="hello"), None, spoken=True), 2.0)
+        call.note(ReplyStarted("resp_1", "turn_1"), 2.0)
+        call.note(ReplyDone("resp_1", "completed", record=TurnSummary(turn_latency=180.0)), 3.0)
+    recent = pop.condition().recent
+    assert (recent.turns, recent.judged, recent.p50_ms, recent.late) == (1, 1, 180.0, 0)
 
 
 async def test_no_more_calls_are_taken_while_calls_make_the_event_loop_late(make, monkeypatch) -> None:  # type: ignore[no-untyped-def]

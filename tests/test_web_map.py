@@ -11,7 +11,10 @@ from tests.test_web import WEB, beside, needs_node, run
 __all__ = ["beside"]
 pytestmark = needs_node
 
-POP = {"region": "r", "calls": 1, "coming": 0, "slots": 4, "predicted_ms": 160.4, "budget_ms": 300.0, "age_s": 0.3}
+POP = {"region": "r", "calls": 1, "coming": 0, "slots": 4, "predicted_ms": 160.4, "budget_ms": 300.0, "age_s": 0.3,
+       "recent": None, "price_per_hour": 0}  # fmt: skip
+SLOW = {"turns": 40, "timed": 40, "judged": 38, "p50_ms": 190.2, "p95_ms": 412.4, "late": 4, "cut_ins": 1, "missed": 0,
+        "lag_ms": 3.1}  # fmt: skip
 FRA = {**POP, "pop": "fra1", "status": "ok", "place": {"latitude": 50.1, "longitude": 8.7}}
 NRT = {**POP, "pop": "nrt1", "status": "full", "calls": 4, "place": {"latitude": 35.7, "longitude": 139.7}}
 
@@ -23,7 +26,10 @@ def shown(beside: Path, script: str, **given: Any) -> Any:
         beside,
         f"""
         import * as fleet from "./fleet.js";
+        import * as columns from "./fleet-columns.js";
+        import * as figures from "./fleet-figures.js";
         import * as geography from "./geography.js";
+        import {{ labelled }} from "./labels.js";
         import {{ landGrid }} from "./world.js";
         {named}
         console.log(JSON.stringify({script}));
@@ -35,9 +41,20 @@ def shown(beside: Path, script: str, **given: Any) -> Any:
 
 
 def test_a_pop_that_is_not_heard_of_any_more_stays_on_the_map(beside: Path) -> None:
-    rows = shown(beside, "fleet.fleetOf(fleet.fleetOf([], {pops: [fra, nrt]}), {pops: [fra]})", fra=FRA, nrt=NRT)
+    script = "fleet.fleetOf(fleet.fleetOf([], {pops: [fra, nrt], lost: []}), {pops: [fra], lost: []})"
+    rows = shown(beside, script, fra=FRA, nrt=NRT)
     assert [(row["pop"], row["status"], row["slots"]) for row in rows] == [("fra1", "ok", 4), ("nrt1", "gone", 0)]
     assert rows[1]["place"] == NRT["place"]
+
+
+def test_a_pop_that_fell_silent_is_shown_without_the_figures_that_it_told_last(beside: Path) -> None:
+    lost = {**NRT, "status": "silent", "age_s": 40.0, "recent": SLOW, "price_per_hour": 2}
+    rows = shown(beside, "fleet.fleetOf([], {pops: [fra], lost: [lost]})", fra=FRA, lost=lost)
+    assert [(row["pop"], row["status"], row["age_s"]) for row in rows] == [("fra1", "ok", 0.3), ("nrt1", "lost", 40)]
+    assert (rows[1]["recent"], rows[1]["slots"], rows[1]["price_per_hour"]) == (None, 0, 0)
+    assert rows[1]["place"] == NRT["place"] and rows[1]["region"] == "r"
+    back = shown(beside, "fleet.fleetOf(rows, {pops: [fra, nrt], lost: []})", rows=rows, fra=FRA, nrt=NRT)
+    assert (back[1]["status"], back[1]["slots"]) == ("full", 4)
 
 
 def test_the_demo_knows_that_a_pop_was_stopped_before_the_directory_does(beside: Path) -> None:
@@ -45,7 +62,7 @@ def test_the_demo_knows_that_a_pop_was_stopped_before_the_directory_does(beside:
         {"pop": "fra1", "city": "Frankfurt", "place": FRA["place"], "state": "stopped"},
         {"pop": "syd1", "city": "Sydney", "place": {"latitude": -34, "longitude": 151}, "state": "starting"},
     ]
-    rows = shown(beside, "fleet.fleetOf([], {pops: [fra, nrt]}, demo)", fra=FRA, nrt=NRT, demo=demo)
+    rows = shown(beside, "fleet.fleetOf([], {pops: [fra, nrt], lost: []}, demo)", fra=FRA, nrt=NRT, demo=demo)
     assert [(row["pop"], row["status"]) for row in rows] == [
         ("fra1", "stopped"),
         ("nrt1", "full"),
@@ -53,12 +70,24 @@ def test_the_demo_knows_that_a_pop_was_stopped_before_the_directory_does(beside:
     ]
     assert rows[0]["city"] == "Frankfurt" and rows[0]["age_s"] == 0.3
     back = [{**demo[0], "state": "up"}]
-    rows = shown(beside, "fleet.fleetOf(before, {pops: [fra]}, demo)", before=rows, fra=FRA, demo=back)
+    rows = shown(beside, "fleet.fleetOf(before, {pops: [fra], lost: []}, demo)", before=rows, fra=FRA, demo=back)
     assert rows[0]["status"] == "ok"
 
 
 def test_every_status_has_words_and_statuses_of_one_colour_have_shapes(beside: Path) -> None:
-    names = ["ok", "late", "full", "draining", "stopped", "gone", "engine_down", "silent", "starting", "new one"]
+    names = [
+        "ok",
+        "late",
+        "full",
+        "draining",
+        "stopped",
+        "gone",
+        "lost",
+        "engine_down",
+        "silent",
+        "starting",
+        "new one",
+    ]
     said = shown(beside, "names.map((status) => fleet.statusOf({status}))", names=names)
     assert len({one["text"] for one in said}) == len(names)
     by_tone: dict[str, set[str]] = {}
@@ -77,6 +106,68 @@ def test_load_in_words_and_as_a_share(beside: Path, changes: dict[str, int], loa
     assert shown(beside, "[fleet.loadOf(row), fleet.shareOf(row), fleet.latencyOf(row)]", row=row) == [
         load, share, "160 of 300 ms",
     ]  # fmt: skip
+
+
+def test_a_pop_that_takes_calls_and_answers_too_late_is_none_that_is_well(beside: Path) -> None:
+    slow = {**FRA, "recent": SLOW}
+    few, quick = {**FRA, "recent": {**SLOW, "timed": 19}}, {**FRA, "recent": {**SLOW, "p95_ms": 299.0}}
+    said = shown(beside, "rows.map((row) => fleet.statusOf(row).text)", rows=[slow, few, quick, {**slow, **NRT}])
+    assert said == ["over budget", "takes calls", "takes calls", "full"]
+    found = shown(beside, "fleet.statesOf(rows).map(({text}) => text)", rows=[quick, NRT, slow, few])
+    assert found == ["over budget", "full", "takes calls"], "the worst first, each once"
+
+
+def test_figures_of_a_pop_where_there_are_any(beside: Path) -> None:
+    def said(**changes: Any) -> Any:
+        script = "[figures.p50Of(row), figures.p95Of(row), figures.rateOf(row, 'late'), figures.rateOf(row, 'missed')]"
+        return shown(beside, script, row={**FRA, **changes})
+
+    assert said(recent=SLOW) == [190.2, 412.4, 4 / 38, 0]
+    assert said() == [None, None, None, None], "its version does not tell"
+    idle = dict.fromkeys(SLOW, 0) | {"p50_ms": None, "p95_ms": None}
+    assert said(recent=idle) == [None, None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("changes", "cost"),
+    [
+        ({}, None),
+        ({"price_per_hour": 2}, {"price": 2, "idle": 1.5}),
+        ({"price_per_hour": 2, "calls": 5}, {"price": 2, "idle": 0}),
+        ({"price_per_hour": 2, "slots": 0}, None),
+    ],
+)
+def test_what_of_a_hosts_price_is_idle(beside: Path, changes: dict[str, int], cost: Any) -> None:
+    assert shown(beside, "figures.costOf(row)", row={**FRA, **changes}) == cost
+
+
+def test_the_totals_of_the_fleet_in_words(beside: Path) -> None:
+    lost = {**FRA, "pop": "syd1", "status": "lost", "calls": 0, "slots": 0}
+    rows = [{**FRA, "recent": SLOW, "price_per_hour": 2, "coming": 1}, {**NRT, "recent": {**SLOW, "p95_ms": 290}}, lost]
+    tiles = shown(beside, "figures.fleetTilesOf(rows)", rows=rows)
+    assert (tiles["calls"], tiles["calls-note"]) == ("5", "of 8 slots")
+    assert (tiles["free"], tiles["free-note"]) == ("2", "in 1 PoP"), "one that is full has no place"
+    assert (tiles["worst"], tiles["worst-note"]) == ("412 ms", "fra1, of 300 ms")
+    assert (tiles["late"], tiles["late-note"], tiles["cut-ins"]) == ("11 %", "of 76 turns", "2.5 %")
+    assert (tiles["silent"], tiles["silent-note"]) == ("1", "syd1")
+    assert (tiles["cost"], tiles["cost-note"]) == ("2.00", "1.50 of it idle")
+    none = shown(beside, "figures.fleetTilesOf([])")
+    assert (none["worst"], none["late"], none["silent-note"], none["cost"]) == ("–", "–", "all report", "")
+    many = shown(beside, "figures.fleetTilesOf([lost, lost, lost, lost, lost])['silent-note']", lost=lost)
+    assert many == "syd1, syd1, syd1 and 2 more"
+
+
+def test_the_table_sorts_and_what_has_no_figure_comes_last(beside: Path) -> None:
+    rows = [{**FRA, "pop": name, "recent": p50 and {**SLOW, "p50_ms": p50}} for name, p50 in
+            (("a", 200), ("b", None), ("c", 300), ("d", 200))]  # fmt: skip
+
+    def by(column: str, down: bool) -> str:
+        script = "columns.sorted(rows, {by, down}).map(({pop}) => pop).join('')"
+        return str(shown(beside, script, rows=rows, by=column, down=down))
+
+    assert (by("p50", True), by("p50", False), by("pop", True)) == ("cadb", "adcb", "dcba")
+    pressed = "[columns.pressed({by: 'pop', down: false}, 'pop'), columns.pressed({by: 'pop', down: true}, 'p95')]"
+    assert shown(beside, pressed) == [{"by": "pop", "down": True}, {"by": "p95", "down": True}]
 
 
 def test_the_fleet_in_a_few_words(beside: Path) -> None:
@@ -177,10 +268,32 @@ def test_marks_do_not_cover_each_other(beside: Path) -> None:
     assert moved[3] == points[3]
 
 
+def label(x: float, y: float, weight: int = 0, always: bool = False) -> dict[str, Any]:
+    sizes = [{"wide": 30, "tall": 10}, {"wide": 60, "tall": 20}]
+    return {"x": x, "y": y, "r": 8, "sizes": sizes, "weight": weight, "always": always}
+
+
+def labels(beside: Path, *marks: dict[str, Any]) -> list[tuple[int, str] | None]:
+    """Size and anchor of each."""
+    script = "labelled(marks, {west: -180, east: 180, north: -80, south: 57})"
+    return [one and (one["size"], one["anchor"]) for one in shown(beside, script, marks=marks)]
+
+
 def test_labels_stand_where_there_is_room(beside: Path) -> None:
-    points = [{"x": 8.7, "y": -50}, {"x": -4, "y": -51}, {"x": 140, "y": -36}, {"x": -77, "y": -39}]
-    sides = shown(beside, "geography.labelSides(points, {wide: 45, tall: 13, end: 180})", points=points)
-    assert sides == ["right", "left", "left", "right"]
+    assert labels(beside, label(0, 0), label(170, 0)) == [(1, "start"), (1, "end")], "the map ends there"
+    assert labels(beside, label(0, 0), label(45, 0)) == [(1, "end"), (1, "start")]
+    crowd = [label(17 * (at % 5), 17 * (at // 5)) for at in range(25)]
+    found = labels(beside, *crowd)
+    assert found[12] is None and found[0] is not None, "in the middle of a crowd there is no room"
+    crowd[12]["always"] = True
+    assert labels(beside, *crowd)[12] == (1, "start")
+
+
+def test_labels_that_matter_come_before_others(beside: Path) -> None:
+    first, second = label(-160, 0), label(-160, 17)  # The map ends in the west.
+    assert labels(beside, first, second) == [(1, "start"), (0, "start")]
+    second["weight"] = 1
+    assert labels(beside, first, second) == [(0, "start"), (1, "start")]
 
 
 LAND = ((50, 10), (39, -99), (-15, -55), (15, 20), (-25, 135), (60, 100), (23, 79), (36, 138), (53, -1), (-3, 114))
@@ -199,7 +312,8 @@ def test_land_is_land_and_water_is_water(beside: Path) -> None:
 
 
 def test_the_map_asks_nobody_but_its_own_directory() -> None:
-    for name in ("map.html", "map.js", "map-picture.js", "map-tables.js", "fleet.js", "geography.js", "world.js"):
+    modules = [path.name for pattern in ("map*.js", "fleet*.js") for path in WEB.glob(pattern)]
+    for name in ("map.html", *modules, "geography.js", "labels.js", "world.js"):
         text = (WEB / name).read_text()
         assert "default-src 'self'" in text or name != "map.html"
         assert "fetch(" not in text and "import(" not in text

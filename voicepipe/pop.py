@@ -38,6 +38,7 @@ from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.foretold import Foretold
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import Watch
+from voicepipe.observe.recent import Recent
 from voicepipe.observe.traces import UNTRACED, Traces, traced
 from voicepipe.places import place_of
 from voicepipe.records import signing
@@ -198,10 +199,11 @@ class Pop:
         self.tools = tools
         self.watch = Watch()
         self.metrics = Metrics(config.pop, self.health, traces)
+        self._recent = Recent(self.watch.lag_p99_ms)
         self.records = records
         cost = CostMeter(config.pop, time.monotonic)
         self.metrics.others.append(cost.read)
-        followers: list[CallFollower] = [self.metrics, cost, traces]
+        followers: list[CallFollower] = [self.metrics, cost, traces, self._recent]
         if records:
             followers.append(records)
             self.metrics.others.append(partial(of_records, records))
@@ -375,6 +377,7 @@ class Pop:
             model=self.config.engines.llm,
             weight=fleet.weight,
             price_per_hour=pop.price_per_hour,
+            recent=self._recent.figures(),
         )
 
     def _look(self) -> dict[str, float]:

@@ -17,7 +17,7 @@ from voicepipe.config.directory_config import DirectoryConfig, DirectorySection,
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.references import References
-from voicepipe.directory.report import encoded
+from voicepipe.directory.report import RecentTurns, encoded
 from voicepipe.directory.tokens import Signer, TokenGate, audience
 from voicepipe.directory_server.directory_http import app
 from voicepipe.tenants import Tenants
@@ -158,6 +158,53 @@ async def test_a_directory_without_pops_or_without_its_bus_is_not_ready(client: 
     directory._bus.is_connected = lambda: False  # type: ignore[method-assign]
     assert (await client.get("/readyz")).json()["status"] == "cut_off"
     assert (await client.get("/healthz")).status_code == 200
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def test_an_operator_is_told_of_pops_that_fell_silent_for_a_day() -> None:
+    clock = Clock()
+    directory = Directory(MemoryBus(), Signer("k", KEY), Random(0), clock)
+    for pop in ("fra", "lhr", "iad", "nrt"):
+        directory.take(told(pop, place=FRANKFURT, recent=RecentTurns(turns=3, p50_ms=180.5)))
+    clock.now += 30
+    for pop in ("fra", "lhr", "iad"):
+        directory.take(BusMessage(f"vp.pop.{pop}.report", encoded(report(30))))
+    references = References(MemoryBus(), Signer("k", KEY), {"k": KEY.public_key()})
+    application = await asyncio.to_thread(
+        app,
+        CONFIG,
+        directory,
+        references,
+        Tenants({}, "directory"),
+        OperatorKeys("k-operator", ""),
+        httpx.AsyncClient(),
+    )
+    headers = {"Authorization": "Bearer k-operator"}
+
+    async def listed() -> tuple[list[str], list[dict[str, Any]]]:
+        transport = httpx.ASGITransport(application)
+        async with httpx.AsyncClient(transport=transport, base_url="http://directory", headers=headers) as operator:
+            seen = (await operator.get("/v1/pops")).json()
+        return [row["pop"] for row in seen["pops"]], seen["lost"]
+
+    pops, lost = await listed()
+    assert pops == ["fra", "iad", "lhr"]
+    assert [(row["pop"], row["status"], row["age_s"]) for row in lost] == [("nrt", "silent", 30)]
+    assert lost[0]["recent"]["turns"] == 3 and lost[0]["recent"]["p50_ms"] == 180.5
+    clock.now += 24 * 3600
+    assert await listed() == ([], [])
+
+
+async def test_who_looks_for_a_dashboard_finds_the_fleets(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/dashboard")
+    assert (answer.status_code, answer.headers["location"]) == (307, "map")
+    assert "fleet" in (await client.get("/dashboard", follow_redirects=True)).text
 
 
 async def test_there_is_nothing_else(client: httpx.AsyncClient) -> None:

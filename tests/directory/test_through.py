@@ -245,6 +245,7 @@ async def test_an_operator_sees_the_fleet_and_drains_a_pop(through: Fleet) -> No
     async with through.at.client("k-operator") as operator:
         seen = (await operator.get("/v1/pops")).json()
         assert [(row["pop"], row["status"]) for row in seen["pops"]] == [("fra", "ok"), ("lhr", "ok")]
+        assert seen["pops"][0]["recent"]["turns"] == 0 and seen["lost"] == []
         assert [row["price_per_hour"] for row in seen["pops"]] == [2.5, 0]
         assert [(placed["pop"], placed["why"], placed["tenant"]) for placed in seen["placed"]] == [
             ("fra", "nearest", "acme")]  # fmt: skip

@@ -12,6 +12,26 @@ Epoch = int
 CALLS = "/v1/realtime/calls"
 
 
+class RecentTurns(msgspec.Struct, frozen=True, kw_only=True):
+    """What the turns of a PoP's last 5 minutes add up to, of all tenants. Operators see it; it changes no choice."""
+
+    turns: int = 0
+    timed: int = 0
+    """Those with a latency."""
+    judged: int = 0
+    """Of the timed ones, those that could be late: the client had not said how long to wait."""
+    p50_ms: float | None = None
+    """Turn latency; None: no turn was timed."""
+    p95_ms: float | None = None
+    late: int = 0
+    cut_ins: int = 0
+    """Replies that began before the caller had finished."""
+    missed: int = 0
+    """Turns whose reply failed, or was the fallback."""
+    lag_ms: float = 0.0
+    """How late the event loop is: 99th percentile of the last half minute."""
+
+
 class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a PoP is at a moment, and what it can do."""
 
@@ -38,6 +58,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How much of a crowd it is to have, beside others as near."""
     price_per_hour: float = 0.0
     """In whatever currency its operator counts; 0: nobody knows. It is shown, and changes no choice."""
+    recent: RecentTurns | None = None
+    """None: this PoP's version does not tell."""
 
     def call_url(self, kind: str) -> str:
         """Where a call of this kind begins."""
@@ -45,7 +67,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PopReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One moment of one run of a PoP. It is about 600 bytes of JSON, and 40 more for each agent."""
+    """One moment of one run of a PoP. It is about 750 bytes of JSON, and 40 more for each agent."""
 
     epoch: Epoch
     seq: int

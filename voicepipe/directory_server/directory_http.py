@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 
 from voicepipe.config.credentials import OperatorKeys
@@ -110,6 +110,11 @@ class DirectoryApi:
         return DirectoryHealth(status, len(pops), self._leaving.calls)
 
 
+async def _to_map(request: Request) -> Response:
+    """Who knows where a PoP's dashboard is finds the fleet's there, too."""
+    return RedirectResponse("map")
+
+
 def _told(health: DirectoryHealth, status: int) -> Response:
     return Response(msgspec.json.encode(health), status, media_type="application/json")
 
@@ -152,6 +157,7 @@ def app(
         *beside,
         Mount("/v1", nowhere),
         Route("/map", pages.page(WEB / "map.html")),
+        Route("/dashboard", _to_map),
         Route("/calls", pages.page(WEB / "calls.html")),
         *pages.routes(WEB),
     ]

@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.directory.directory import Directory
+from voicepipe.directory.report import RecentTurns
 from voicepipe.directory.view import SeenPop
 from voicepipe.errors import Unauthorized
 from voicepipe.ingress.keys import offered
@@ -25,7 +26,7 @@ class PopRow(msgspec.Struct, frozen=True):
     place: Place | None
     url: str
     status: str
-    """As its /healthz has it, or "silent": its lease is over, and it is here because the directory may be cut off."""
+    """As its /healthz has it, or "silent": its lease is over."""
     calls: int
     coming: int
     """Calls that were assigned to it and have not begun."""
@@ -38,6 +39,8 @@ class PopRow(msgspec.Struct, frozen=True):
     model: str
     weight: float
     price_per_hour: float
+    recent: RecentTurns | None
+    """None: its version does not tell."""
 
 
 class OperatorApi:
@@ -56,12 +59,17 @@ class OperatorApi:
         ]
 
     async def pops(self, request: Request) -> Response:
-        """GET: all that are heard of, and the calls that this directory placed lately, the newest first."""
+        """GET: the PoPs, and the calls that this directory placed lately, the newest first."""
         self._check(request)
+        pops = self._directory.pops()
+        kept = {seen.pop for seen in pops}
         answer: dict[str, Any] = {
             "now": time.time(),
             "cut_off": self._directory.is_cut_off,
-            "pops": [_row(seen) for seen in self._directory.pops()],
+            # Those that take part in choices; one of them is silent only where the directory may be cut off.
+            "pops": [_row(seen) for seen in pops],
+            # Those that fell silent within the last day, without having said that they end.
+            "lost": [_row(seen) for seen in self._directory.heard() if seen.pop not in kept],
             "placed": list(reversed(self._directory.placed)),
         }
         return Response(msgspec.json.encode(answer), media_type="application/json",
@@ -101,4 +109,5 @@ def _row(seen: SeenPop) -> PopRow:
         model=its.model,
         weight=its.weight,
         price_per_hour=its.price_per_hour,
+        recent=its.recent,
     )

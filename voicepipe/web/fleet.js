@@ -1,17 +1,25 @@
 // What a directory says of its PoPs and of the calls that it has placed, in words. Pure.
 
+import { p95Of } from "./fleet-figures.js";
 import { placeName } from "./geography.js";
 
+/** What each status is called, and what that means. Those come first that an operator should look at first. */
 const STATUS = {
-  ok: { text: "takes calls", shape: "circle", tone: "good" },
-  late: { text: "answers late: a last resort", shape: "triangle", tone: "late" },
-  full: { text: "full", shape: "square", tone: "late" },
-  engine_down: { text: "an engine is down", shape: "triangle", tone: "late" },
-  silent: { text: "silent; the directory may be cut off", shape: "triangle", tone: "late" },
-  draining: { text: "draining: no new calls", shape: "diamond", tone: "soft" },
-  starting: { text: "starting", shape: "diamond", tone: "soft" },
-  stopped: { text: "stopped", shape: "cross", tone: "soft" },
-  gone: { text: "not heard of any more", shape: "cross", tone: "soft" },
+  lost: { text: "lost", note: "it reports no more, and has not said that it ends", shape: "bar", tone: "late" },
+  silent: { text: "silent", note: "it reports no more, or the directory is cut off", shape: "bar", tone: "late" },
+  engine_down: { text: "engine down", note: "an engine does not work", shape: "bolt", tone: "late" },
+  late: { text: "answers late", note: "a last resort: one more call is predicted over the budget", shape: "triangle", tone: "late" },
+  over: { text: "over budget", note: "it takes calls, but its p95 is over the budget", shape: "drop", tone: "late" },
+  full: { text: "full", note: "every slot is taken", shape: "square", tone: "late" },
+  stopped: { text: "stopped", note: "by the demo", shape: "cross", tone: "soft" },
+  gone: { text: "gone", note: "it is not heard of any more", shape: "cross", tone: "soft" },
+  draining: { text: "draining", note: "it takes no new calls", shape: "diamond", tone: "soft" },
+  starting: { text: "starting", note: "it takes no calls yet", shape: "diamond", tone: "soft" },
+  ok: { text: "takes calls", note: "", shape: "circle", tone: "good" },
+};
+const CARES = Object.keys(STATUS).reverse();
+const UNKNOWN = {
+  calls: 0, coming: 0, slots: 0, predicted_ms: null, budget_ms: null, age_s: null, recent: null, price_per_hour: 0,
 };
 const WHY = {
   nearest: "the nearest in time",
@@ -20,24 +28,44 @@ const WHY = {
 };
 const TAKES = ["ok", "late"];
 
-/** {text, shape, tone}: a status is told by words and by a shape, and by a colour only besides. */
+/** {text, note, shape, tone}: a status is told by words and by a shape, and by a colour only besides. */
 export function statusOf(row) {
-  return STATUS[row.status] ?? { text: row.status, shape: "triangle", tone: "late" };
+  const name = statusName(row);
+  return CARES.includes(name) ? STATUS[name] : { text: name, note: "", shape: "triangle", tone: "late" };
+}
+
+function statusName(row) {
+  return row.status === "ok" && p95Of(row) > row.budget_ms ? "over" : row.status;
+}
+
+/** As `statusOf`: of each state that one of the rows has, those that want to be looked at first. */
+export function statesOf(rows) {
+  const most = [...rows].sort((one, other) => caresOf(other) - caresOf(one)).map(statusOf);
+  return most.filter(({ text }, at) => most.findIndex((other) => other.text === text) === at);
+}
+
+/** How much a PoP wants to be looked at: the more, the greater. */
+export function caresOf(row) {
+  const name = statusName(row);
+  return CARES.includes(name) ? CARES.indexOf(name) : CARES.length;
 }
 
 /** Whether a caller who is sent there now finds somebody. */
 export function answers(row) {
-  return !["stopped", "gone", "starting"].includes(row.status);
+  return !["stopped", "gone", "lost", "starting"].includes(row.status);
 }
 
-/** A row for each PoP that is heard of, and for each that was: its status is "gone". `before`: what this gave last.
- *  `demo`: the PoPs of GET /v1/demo, where the directory is the demo's; it knows which of them were stopped. */
-export function fleetOf(before, view, demo = []) {
-  const heard = new Map(view.pops.map((pop) => [pop.pop, pop]));
-  const silent = { status: "gone", calls: 0, coming: 0, slots: 0, predicted_ms: null, budget_ms: null, age_s: null };
+/** A row for each PoP that is heard of, and for each that was. Of those that are not, the status is "lost" where the
+ *  directory says so, else "gone". `before`: what this gave last. `demo`: the PoPs of GET /v1/demo, where the directory is
+ *  the demo's; it knows which of them were stopped. */
+export function fleetOf(before, { pops, lost }, demo = []) {
+  const now = new Map([
+    ...lost.map(({ pop, age_s }) => [pop, { ...UNKNOWN, status: "lost", age_s }]),
+    ...pops.map((row) => [row.pop, row]),
+  ]);
   const rows = new Map();
-  for (const row of [...before, ...demo, ...view.pops]) {
-    rows.set(row.pop, { ...rows.get(row.pop), ...row, ...(heard.get(row.pop) ?? silent) });
+  for (const row of [...before, ...demo, ...lost, ...pops]) {
+    rows.set(row.pop, { ...rows.get(row.pop), ...row, ...(now.get(row.pop) ?? { ...UNKNOWN, status: "gone" }) });
   }
   for (const { pop, state } of demo) {
     if (state === "stopped" || state === "starting") rows.get(pop).status = state;
@@ -56,6 +84,7 @@ export function shareOf({ calls, coming, slots }) {
   return slots ? Math.min(1, (calls + coming) / slots) : 0;
 }
 
+/** What the next call is predicted to bring. */
 export function latencyOf({ predicted_ms, budget_ms }) {
   return predicted_ms === null ? "–" : `${Math.round(predicted_ms)} of ${Math.round(budget_ms)} ms`;
 }

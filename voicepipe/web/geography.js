@@ -70,7 +70,7 @@ function bent(start, end) {
 /** Points moved apart where they are closer than `least`: each {x, y}, in the order in which they came. */
 export function spread(points, least) {
   const moved = points.map(({ x, y }) => ({ x, y }));
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < 60; round++) {
     moved.forEach((one, at) => {
       for (const other of moved.slice(0, at)) {
         const [dx, dy] = [one.x - other.x, one.y - other.y];
@@ -84,15 +84,4 @@ export function spread(points, least) {
     });
   }
   return moved;
-}
-
-/** On which side of each point its label has room: "left" or "right". `wide`, `tall`: a label's size; `end`: where the
- *  map ends in the east. */
-export function labelSides(points, { wide, tall, end }) {
-  return points.map((one) => {
-    const beside = (way) => points.some((other) => other !== one && Math.abs(other.y - one.y) < tall &&
-      way * (other.x - one.x) > 0 && way * (other.x - one.x) < wide * (way > 0 ? 1.6 : 1));
-    const right = one.x + wide < end && !beside(1);
-    return right || beside(-1) && one.x + wide < end ? "right" : "left";
-  });
 }

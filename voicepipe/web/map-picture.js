@@ -1,40 +1,25 @@
 // The map as a picture: land as a grid of dots, PoPs with their load, the caller, and calls as they are placed.
 
-import { loadOf, latencyOf, shareOf, statusOf } from "./fleet.js";
-import { arcBetween, labelSides, NORTH, placeAt, pointOf, SOUTH, spread } from "./geography.js";
+import { statusOf } from "./fleet.js";
+import { arcBetween, NORTH, placeAt, pointOf, SOUTH, spread } from "./geography.js";
+import { labelled } from "./labels.js";
+import { LINE, linesOf, made, markOf, titleOf } from "./map-marks.js";
 import { landGrid } from "./world.js";
 
-const SVG = document.querySelector("svg").namespaceURI;
 const STEP = 2; // degrees between dots
 const SHOWN_MS = 6000; // a call's line
-const NARROW = 560; // pixels: below, labels are short
-const SHAPES = {
-  circle: "M0-5a5 5 0 1 0 .01 0Z",
-  square: "M-4.5-4.5h9v9h-9Z",
-  triangle: "M0-5.5L5.5 4.5h-11Z",
-  diamond: "M0-6L6 0L0 6L-6 0Z",
-  cross: "M-5-3.2L-3.2-5L0-1.8L3.2-5L5-3.2L1.8 0L5 3.2L3.2 5L0 1.8L-3.2 5L-5 3.2L-1.8 0Z",
-};
-
-function made(name, attributes, ...children) {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.append(...children);
-  return element;
-}
-
-/** A status's shape on its own, for tables. */
-export function glyph(row) {
-  const { shape, tone } = statusOf(row);
-  return made("svg", { class: `glyph ${tone}`, viewBox: "-7 -7 14 14", "aria-hidden": "true" },
-    made("path", { d: SHAPES[shape] }));
-}
-
+const NARROW = 560; // pixels: below, marks and labels are smaller
+const MARK = 13; // pixels from the middle of a mark to its edge
+const ROOM = 45; // pixels of the map's width for each mark, where they are as large as they can be
+const GAP = 3;
+const FONTS = { name: "650 13px", figure: "400 12px" };
 export class Picture {
   #rows = [];
   #place = null;
   #chosen = "";
+  #pointed = "";
   #marks = new Map(); // PoP -> {key, mark}: one that stays as it is keeps its place, and with it the title that is shown
+  #pen = document.createElement("canvas").getContext("2d"); // measures labels
 
   /** `root`: the <svg>. `onPlace({latitude, longitude})`: somebody clicked there. */
   constructor(root, onPlace) {
@@ -51,6 +36,13 @@ export class Picture {
   /** `chosen`: the PoP that got the last call. */
   draw(rows, place, chosen) {
     [this.#rows, this.#place, this.#chosen] = [rows, place, chosen];
+    this.#redraw();
+  }
+
+  /** A PoP stands out, and has its label; "": none does. */
+  point(pop) {
+    if (pop === this.#pointed) return;
+    this.#pointed = pop;
     this.#redraw();
   }
 
@@ -73,52 +65,60 @@ export class Picture {
     if (!width) return;
     const unit = 360 / width; // degrees that a pixel is
     this.root.style.setProperty("--unit", unit);
-    const narrow = width < NARROW;
     const shown = this.#rows.filter((row) => row.place);
-    const points = spread(shown.map((row) => pointOf(row.place)), (narrow ? 17 : 27) * unit);
-    const label = { wide: (narrow ? 58 : 104) * unit, tall: (narrow ? 15 : 30) * unit, end: 180 };
-    const sides = labelSides(points, label);
+    const size = Math.min(width < NARROW ? 0.75 : 1, Math.max(0.4, Math.sqrt(width / (ROOM * shown.length))));
+    const points = spread(shown.map((row) => pointOf(row.place)), 2 * MARK * size * unit);
+    const labels = this.#labels(shown, points, unit, size, width < NARROW ? 0.85 : 1);
     const marks = shown.map((row, at) => {
       const { x, y } = points[at];
-      const transform = `translate(${x} ${y}) scale(${unit * (narrow ? 0.75 : 1)})`;
-      return this.#kept(row, sides[at], narrow, transform);
+      const names = `${row.pop === this.#chosen ? "chosen" : ""} ${row.pop === this.#pointed ? "pointed" : ""}`.trim();
+      return this.#kept(row, { transform: `translate(${x} ${y}) scale(${unit})`, size, names, label: labels[at] });
     });
+    const pointed = shown.findIndex((row) => row.pop === this.#pointed);
+    if (pointed >= 0) marks.push(...marks.splice(pointed, 1)); // above all others
     if (marks.length !== this.pops.children.length || marks.some((mark, at) => mark !== this.pops.children[at])) {
       this.pops.replaceChildren(...marks);
     }
     this.caller.replaceChildren(...(this.#place ? [pin(pointOf(this.#place), unit)] : []));
   }
 
-  #kept(row, side, narrow, transform) {
-    const { status, calls, coming, slots } = row;
-    const looks = [status, calls, coming, slots, latencyOf(row), row.pop === this.#chosen, side, narrow, transform];
-    const key = JSON.stringify(looks);
-    const before = this.#marks.get(row.pop);
-    if (before?.key === key) return before.mark;
-    const mark = this.#mark(row, side, narrow);
-    mark.setAttribute("transform", transform);
-    this.#marks.set(row.pop, { key, mark });
-    return mark;
+  /** For each row {lines, text, anchor, x, y}: as many lines as have room, and where they stand, in pixels from its mark;
+   *  `text`: how large they are. */
+  #labels(rows, points, unit, size, text) {
+    const words = rows.map(linesOf); // of each, by size
+    const marks = rows.map((row, at) => {
+      const sizes = words[at].map((lines) => ({
+        wide: this.#wide(lines) * text * unit,
+        tall: LINE * lines.length * text * unit,
+      }));
+      const always = row.pop === this.#pointed;
+      const weight = always ? 3 : row.pop === this.#chosen ? 2 : statusOf(row).tone === "late" ? 1 : 0;
+      return { ...points[at], r: (MARK * size + GAP) * unit, sizes, weight, always };
+    });
+    const bounds = { west: -180, east: 180, north: -NORTH, south: -SOUTH };
+    return labelled(marks, bounds).map((found, at) => {
+      if (!found) return { lines: [] };
+      const [x, y] = [found.x - points[at].x, found.y - points[at].y].map((degrees) => degrees / unit);
+      return { lines: words[at][found.size], text, anchor: found.anchor, x, y };
+    });
   }
 
-  #mark(row, side, narrow) {
-    const { text, shape, tone } = statusOf(row);
-    const chosen = row.pop === this.#chosen ? " chosen" : "";
-    const mark = made("g", { class: `pop ${tone}${chosen}`, "data-pop": row.pop, "data-status": row.status });
-    mark.append(
-      made("title", {}, `${row.pop}: ${text}; calls: ${loadOf(row)}; turn latency: ${latencyOf(row)}`),
-      made("circle", { class: "halo", r: 17 }),
-      made("circle", { class: "ring", r: 11 }),
-      made("circle", { class: "load", r: 11, pathLength: 1, "stroke-dasharray": `${shareOf(row)} 1`,
-        transform: "rotate(-90)" }),
-      made("path", { class: "shape", d: SHAPES[shape] }),
-    );
-    const x = side === "right" ? 17 : -17;
-    const words = made("text", { class: side });
-    const line = (text, y, name) => words.append(made("tspan", { x, y, class: name }, text));
-    line(narrow ? row.pop : `${row.pop} ${row.slots ? `${row.calls}/${row.slots}` : ""}`, narrow ? 5 : -2, "name");
-    if (!narrow) line(row.predicted_ms === null || tone === "soft" ? text.split(/[:;]/)[0] : latencyOf(row), 12, "figure");
-    mark.append(words);
+  #wide(lines) {
+    const family = getComputedStyle(this.root).fontFamily;
+    const wide = lines.map(({ name, text }) => {
+      this.#pen.font = `${FONTS[name]} ${family}`;
+      return this.#pen.measureText(text.replace(/\d/g, "0")).width; // so that no label moves with every figure
+    });
+    return Math.max(...wide) + 2;
+  }
+
+  #kept(row, looks) {
+    const { status, calls, coming, slots } = row;
+    const key = JSON.stringify([status, calls, coming, slots, titleOf(row), looks]);
+    const before = this.#marks.get(row.pop);
+    if (before?.key === key) return before.mark;
+    const mark = markOf(row, looks);
+    this.#marks.set(row.pop, { key, mark });
     return mark;
   }
 }

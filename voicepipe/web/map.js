@@ -1,13 +1,14 @@
-// Wires the map: what the directory hears of PoPs and places, to the picture and the tables; where the caller is.
+// Wires the fleet's dashboard: what the directory hears of PoPs and places, to the totals, the picture and the tables.
 
 import { ask, Feed, LOST } from "./feed.js";
-import { answerOf, fleetOf, reachedOf, summaryOf } from "./fleet.js";
-import { cities, placeName, placeOf } from "./geography.js";
+import { answerOf, fleetOf, reachedOf, statesOf, summaryOf } from "./fleet.js";
+import { pressed, sorted } from "./fleet-columns.js";
+import { fleetTilesOf } from "./fleet-figures.js";
+import { Caller } from "./map-caller.js";
 import { Picture } from "./map-picture.js";
-import { showPlacements, showPops } from "./map-tables.js";
+import { showLegend, showPlacements, showPops } from "./map-tables.js";
 
 const $ = (id) => document.getElementById(id);
-const CHOSEN = "voicepipe.place"; // in sessionStorage: the playground calls from there, too
 const CUT_OFF = "This directory seems to be cut off from its PoPs. It goes on with what it heard last.";
 const KEYLESS = "Only a tenant’s key lets a call in, and this page has none: the playground asks for it.";
 const DONE = {
@@ -23,9 +24,10 @@ let isDemo; // undefined: not known yet
 let views = 0;
 let seen = null; // ids of calls that are on the map or were
 let last = ""; // the PoP that got the newest call
-let place = remembered();
+let order = { by: "pop", down: false }; // of the table
 
-const picture = new Picture($("world"), choose);
+const picture = new Picture($("world"), (place) => caller.choose(place));
+const caller = new Caller(draw);
 const feed = new Feed({
   asks: () => ({ path: "/v1/pops", key }),
   everyMs: 1000,
@@ -68,9 +70,21 @@ async function show(view) {
   $("board").hidden = false;
   tell("state", summaryOf(rows));
   document.body.dataset.status = rows.some((row) => row.status === "ok") && !view.cut_off ? "ok" : "";
-  showPops($("pops"), rows, { demo: Boolean(demo), onOrder: order });
+  for (const [id, text] of Object.entries(fleetTilesOf(rows))) tell(`total-${id}`, text);
+  document.body.dataset.cost = rows.some(({ price_per_hour }) => price_per_hour > 0) ? "told" : "";
+  showTable($("pops").matches(":hover, :focus-within")); // no line goes from under a pointer
   showCalls(view.placed);
-  picture.draw(rows, place, last);
+  draw();
+  showLegend($("legend"), statesOf(rows));
+}
+
+function draw() {
+  picture.draw(rows, caller.place, last);
+}
+
+/** `stay`: whether lines stay where they are. */
+function showTable(stay) {
+  showPops($("pops"), sorted(rows, order), { demo: Boolean(demo), onOrder: give, stay });
 }
 
 /** Lines for the calls that are new; what was placed before the page was opened is in the table alone. */
@@ -87,63 +101,25 @@ function showCalls(placed) {
   $("placed-empty").hidden = placed.length > 0;
 }
 
-// Where the caller is.
+// The table.
 
-function remembered() {
-  try {
-    return placeOf(JSON.parse(sessionStorage.getItem(CHOSEN)));
-  } catch {
-    return null;
-  }
-}
-
-function choose(chosen) {
-  place = chosen;
-  if (place) sessionStorage.setItem(CHOSEN, JSON.stringify(place));
-  else sessionStorage.removeItem(CHOSEN);
-  showPlace();
-  picture.draw(rows, place, last);
-}
-
-function showPlace() {
-  $("where").textContent = place ? `The caller is ${atPlace(place)}.`
-    : "No place chosen: the directory assumes that the caller is where it stands itself.";
-  $("talk").textContent = `Talk in the playground${place ? " from this place" : ""}`;
-  $("latitude").value = place?.latitude ?? "";
-  $("longitude").value = place?.longitude ?? "";
-  $("city").value = cities.find((city) => place && same(city, place))?.name ?? "";
-  $("forget").hidden = !place;
-}
-
-function atPlace(where) {
-  const name = placeName(where);
-  return name.startsWith("near") ? name : /^\d/.test(name) ? `at ${name}` : `in ${name}`;
-}
-
-function same(one, other) {
-  return one.latitude === other.latitude && one.longitude === other.longitude;
-}
-
-$("city").append(new Option("A place on the map", ""), ...cities.map(({ name }) => new Option(name, name)));
-$("city").addEventListener("change", () => {
-  const city = cities.find(({ name }) => name === $("city").value);
-  if (city) choose({ latitude: city.latitude, longitude: city.longitude });
-});
-for (const id of ["latitude", "longitude"]) {
-  $(id).addEventListener("change", () => {
-    const given = [$("latitude"), $("longitude")];
-    if (given.every((field) => field.value !== "" && field.reportValidity())) {
-      choose(placeOf({ latitude: $("latitude").value, longitude: $("longitude").value }));
-    }
+for (const button of document.querySelectorAll("#fleet .sort")) {
+  button.addEventListener("click", () => {
+    order = pressed(order, button.dataset.by);
+    document.querySelector("#fleet [aria-sort]").removeAttribute("aria-sort");
+    button.parentNode.setAttribute("aria-sort", order.down ? "descending" : "ascending");
+    showTable(false);
   });
 }
-$("forget").addEventListener("click", () => choose(null));
-$("where-form").addEventListener("submit", (event) => event.preventDefault());
+for (const event of ["pointerover", "focusin"]) {
+  $("pops").addEventListener(event, ({ target }) => picture.point(target.closest("tr")?.dataset.pop ?? ""));
+}
+for (const event of ["pointerleave", "focusout"]) $("pops").addEventListener(event, () => picture.point(""));
 
 // What is asked of the directory.
 
 $("call").addEventListener("click", async () => {
-  const { status, body } = await ask("/v1/calls", key, { kind: "webrtc", ...(place && { place }) });
+  const { status, body } = await ask("/v1/calls", key, { kind: "webrtc", ...(caller.place && { place: caller.place }) });
   if (status !== 200) {
     $("named").textContent = status === 401 ? KEYLESS : (body?.error?.message ?? LOST);
     if (status === 401) {
@@ -158,7 +134,7 @@ $("call").addEventListener("click", async () => {
   feed.refresh();
 });
 
-async function order(what, pop) {
+async function give(what, pop) {
   if (what === "drain" && !demo && !confirm(`Drain ${pop}? It takes no new calls and ends with its last one.`)) return;
   const path = what === "drain" ? "/v1/pops" : "/v1/demo/pops";
   const { status, body } = await ask(`${path}/${encodeURIComponent(pop)}/${what}`, key, {});
@@ -174,5 +150,4 @@ $("unlock").addEventListener("submit", (event) => {
 });
 document.addEventListener("visibilitychange", () => !document.hidden && feed.refresh());
 
-showPlace();
 feed.refresh();

@@ -7,7 +7,7 @@ export function percent(share) {
   return `${value && value < 9.95 ? value.toFixed(1) : Math.round(value)} %`;
 }
 
-function counted(number, one, many = `${one}s`) {
+export function counted(number, one, many = `${one}s`) {
   return `${number} ${number === 1 ? one : many}`;
 }
 

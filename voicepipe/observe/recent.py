@@ -1,0 +1,88 @@
+"""What the last 5 minutes' turns of a PoP add up to, for its reports to directories. A report goes out every second, so
+turns are counted as they end, and the figures are worked out every few seconds only."""
+
+import time
+from array import array
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import chain
+
+from voicepipe.directory.report import RecentTurns
+from voicepipe.observe.calls import CallFacts, CallFollower
+from voicepipe.observe.figures import percentile
+from voicepipe.observe.turns import FullTurn
+
+STEP_S = 10.0
+STEPS = 30
+"""Together the 5 minutes that are told of."""
+KEPT_S = 5.0
+"""So long the figures stay as they are."""
+
+
+@dataclass(slots=True)
+class _Step:
+    """The turns whose replies ended within ten seconds."""
+
+    number: int
+    turns: int = 0
+    judged: int = 0
+    late: int = 0
+    cut_ins: int = 0
+    missed: int = 0
+    latencies_ms: "array[float]" = field(default_factory=lambda: array("f"))
+
+
+class Recent(CallFollower):
+    """All tenants together. `lag_ms` gives how late the event loop is; `clock` monotonic seconds."""
+
+    def __init__(self, lag_ms: Callable[[], float], clock: Callable[[], float] = time.monotonic) -> None:
+        self._lag_ms = lag_ms
+        self._clock = clock
+        self._steps: deque[_Step] = deque(maxlen=STEPS)
+        self._figures = RecentTurns()
+        self._until = clock()
+        """The figures are worked out again after this moment."""
+
+    def turn(self, call: CallFacts, full: FullTurn) -> None:
+        step, turn = self._step(), full.turn
+        step.turns += 1
+        step.late += turn.late
+        step.cut_ins += turn.cut_in
+        step.missed += turn.missed
+        if turn.latency_ms is not None:
+            step.latencies_ms.append(turn.latency_ms)
+            step.judged += not turn.by_request
+
+    def cut_in(self, call: CallFacts) -> None:
+        self._step().cut_ins += 1
+
+    def figures(self) -> RecentTurns:
+        """At most `KEPT_S` old."""
+        now = self._clock()
+        if now >= self._until:
+            self._until = now + KEPT_S
+            self._figures = self._added_up(int(now // STEP_S))
+        return self._figures
+
+    def _step(self) -> _Step:
+        """The one of this moment."""
+        number = int(self._clock() // STEP_S)
+        if not self._steps or self._steps[-1].number != number:
+            self._steps.append(_Step(number))
+        return self._steps[-1]
+
+    def _added_up(self, number: int) -> RecentTurns:
+        steps = [step for step in self._steps if step.number > number - STEPS]
+        latencies = sorted(chain.from_iterable(step.latencies_ms for step in steps))
+        return RecentTurns(
+            turns=sum(step.turns for step in steps),
+            timed=len(latencies),
+            judged=sum(step.judged for step in steps),
+            p50_ms=percentile(latencies, 50),
+            p95_ms=percentile(latencies, 95),
+            late=sum(step.late for step in steps),
+            cut_ins=sum(step.cut_ins for step in steps),
+            missed=sum(step.missed for step in steps),
+            lag_ms=round(self._lag_ms(), 1),
+        )
