@@ -4,7 +4,7 @@ import hmac
 from collections.abc import Mapping
 
 from voicepipe.call_api import Tenant
-from voicepipe.config import TenantConfig
+from voicepipe.config import KeyOwner
 from voicepipe.config.credentials import OperatorKeys
 from voicepipe.errors import Unauthorized
 
@@ -12,7 +12,7 @@ from voicepipe.errors import Unauthorized
 class Tenants:
     """By their keys. Without any, everybody is the tenant "local". `here` is the server, as callers know it."""
 
-    def __init__(self, owners: Mapping[str, TenantConfig], here: str) -> None:
+    def __init__(self, owners: Mapping[str, KeyOwner], here: str) -> None:
         self._owners = owners
         self._here = here
 

@@ -133,8 +133,8 @@ class LimitsConfig(Section, frozen=True):
     """Sent and not taken by the client; a client that reads so slowly is hung up."""
 
 
-class TenantConfig(Section, frozen=True):
-    """A key's owner. Keys are read from the environment variable `key_env`, never from the file."""
+class KeyOwner(Section, frozen=True):
+    """Whose key opens a server. Keys are read from the environment variable `key_env`, never from the file."""
 
     name: str
     key_env: Annotated[Variable, Meta(min_length=1)]
@@ -142,6 +142,11 @@ class TenantConfig(Section, frozen=True):
     """Empty: all."""
     slots: Annotated[int, Meta(ge=1)] | None = None
     """Its calls at a time, within the PoP's; none: as many as the PoP has."""
+
+
+class TenantConfig(KeyOwner, frozen=True):
+    """A PoP's."""
+
     hooks: Hooks = Hooks()
     """Who is told of its calls, where their agent names nobody."""
 
@@ -255,7 +260,7 @@ def load(config_file: Path | None = None, pop_file: Path | None = None) -> Confi
     return config
 
 
-def check_tenants(tenants: Iterable[TenantConfig]) -> None:
+def check_tenants(tenants: Iterable[KeyOwner]) -> None:
     """Raises ConfigError: nobody could tell two of them apart. The same tenant may have several keys."""
     owners: dict[str, str] = {}
     for index, tenant in enumerate(tenants):

@@ -7,13 +7,13 @@ from urllib.parse import unquote
 
 import msgspec
 
-from voicepipe.config import Config, HttpConfig, TenantConfig
+from voicepipe.config import Config, HttpConfig, KeyOwner, TenantConfig
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.config.phone_config import SipUser
 from voicepipe.environment import made_up, variable
 from voicepipe.errors import ConfigError
 
-Owner = TypeVar("Owner", bound=TenantConfig)
+Owner = TypeVar("Owner", bound=KeyOwner)
 HEADER = r"[A-Za-z0-9!#$&'*+.^_`|~-]+"
 """The name of a header."""
 
@@ -61,7 +61,7 @@ def needed(config: Config) -> Iterator[Secret]:
     yield Secret("traces.headers_env", config.traces.headers_env, "headers, as authorization=Bearer%20KEY,team=voice")
 
 
-def _key(index: int, tenant: TenantConfig) -> Secret:
+def _key(index: int, tenant: KeyOwner) -> Secret:
     return Secret(f"tenants[{index}].key_env", tenant.key_env, f"the key of {tenant.name}")
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from voicepipe.config import HttpConfig, TenantConfig, check_tenants, locate, toml_file
+from voicepipe.config import HttpConfig, KeyOwner, check_tenants, locate, toml_file
 from voicepipe.config.file_kind import check_kind, located
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.errors import ConfigError
@@ -35,7 +35,7 @@ class DirectorySection(Section, frozen=True):
         check_place(self.place)
 
 
-class DirectoryTenant(TenantConfig, frozen=True):
+class DirectoryTenant(KeyOwner, frozen=True):
     """A key's owner."""
 
     zone: str = ""

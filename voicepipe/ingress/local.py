@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from voicepipe.config import Config, HttpConfig, TenantConfig
+from voicepipe.config import Config, HttpConfig, KeyOwner
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.keys import brings_token
 
@@ -29,7 +29,7 @@ def check_exposure(config: Config) -> None:
         check_who_may_call(config.http, config.tenants)
 
 
-def check_who_may_call(http: HttpConfig, tenants: Sequence[TenantConfig]) -> None:
+def check_who_may_call(http: HttpConfig, tenants: Sequence[KeyOwner]) -> None:
     """Raises ConfigError: others could call, and nobody needs a key."""
     if not tenants and not is_loopback(http.host):
         raise ConfigError(

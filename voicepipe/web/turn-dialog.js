@@ -1,37 +1,43 @@
 // The card of one turn, over the page: its words, its waterfall, its tools. For the dashboard and for kept calls.
 
-import { made } from "./elements.js";
 import { agentOf, clock } from "./tables.js";
 import { showTurn } from "./turn-panel.js";
 
-const CARD = `
-<div class="turn-head">
-  <h2 id="turn-title"></h2>
-  <form method="dialog"><button class="secondary">Close</button></form>
-</div>
-<p id="turn-problem" hidden></p>
-<div id="turn-body">
-  <div class="headline"><p title="From the caller's last sound to the first sound of the answer"><span id="latency"></span>
-    <span class="unit">ms</span> <span class="label">turn latency</span></p></div>
-  <ul id="chips" aria-label="About this turn"></ul>
-  <dl class="words"><dt>Heard</dt><dd id="heard"></dd><dt>Answered</dt><dd id="answered"></dd></dl>
-  <div id="waterfall"></div>
-  <ul id="tools" class="tools" aria-label="Tools that ran"></ul>
-  <p id="why"></p>
-  <details>
-    <summary>The same as a table</summary>
-    <table>
-      <thead><tr><th scope="col">Stage</th><th scope="col">From</th><th scope="col">To</th>
-        <th scope="col">Took</th><th scope="col">Hidden</th></tr></thead>
-      <tbody id="stages"></tbody>
-    </table>
-  </details>
-</div>`;
+/** An element with an id, some attributes, and what is in it: texts and elements. */
+function part(name, id, attributes, ...inside) {
+  const element = document.createElement(name);
+  if (id) element.id = id;
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...inside);
+  return element;
+}
+
+/** What stands in the card; its ids are those that `showTurn` fills. */
+function card() {
+  const close = part("form", "", { method: "dialog" }, part("button", "", { class: "secondary" }, "Close"));
+  const latency = part("p", "", { title: "From the caller's last sound to the first sound of the answer" },
+    part("span", "latency", {}), " ", part("span", "", { class: "unit" }, "ms"), " ",
+    part("span", "", { class: "label" }, "turn latency"));
+  const heads = ["Stage", "From", "To", "Took", "Hidden"].map((name) => part("th", "", { scope: "col" }, name));
+  const table = part("table", "", {}, part("thead", "", {}, part("tr", "", {}, ...heads)), part("tbody", "stages", {}));
+  return [
+    part("div", "", { class: "turn-head" }, part("h2", "turn-title", {}), close),
+    part("p", "turn-problem", { hidden: "" }),
+    part("div", "turn-body", {},
+      part("div", "", { class: "headline" }, latency),
+      part("ul", "chips", { "aria-label": "About this turn" }),
+      part("dl", "", { class: "words" }, part("dt", "", {}, "Heard"), part("dd", "heard", {}),
+        part("dt", "", {}, "Answered"), part("dd", "answered", {})),
+      part("div", "waterfall", {}),
+      part("ul", "tools", { class: "tools", "aria-label": "Tools that ran" }),
+      part("p", "why", {}),
+      part("details", "", {}, part("summary", "", {}, "The same as a table"), table)),
+  ];
+}
 
 export class TurnDialog {
   constructor() {
-    this.dialog = Object.assign(made("dialog", "card turn"), { id: "turn", innerHTML: CARD });
-    this.dialog.setAttribute("aria-labelledby", "turn-title");
+    this.dialog = part("dialog", "turn", { class: "card turn", "aria-labelledby": "turn-title" }, ...card());
     document.body.append(this.dialog);
     this.dialog.addEventListener("click", ({ target }) => target === this.dialog && this.dialog.close()); // beside the card
   }
