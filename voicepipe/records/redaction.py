@@ -1,0 +1,338 @@
+"""What may be kept of a call's words: card numbers and pressed keys are taken out before anything is kept. Pure.
+
+A number may go on in the speaker's next utterance. What may be the beginning of a card number is therefore masked at
+once, and told as it was when it turns out to be harmless: a crash leaves the mask.
+"""
+
+import re
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from voicepipe.config.redaction_config import RedactionConfig
+from voicepipe.records import card_numbers
+from voicepipe.records.card_numbers import SHORTEST, count, is_right, joined
+from voicepipe.records.kept_text import Digits, Leaf, Text, json_or_plain, plain, split
+from voicepipe.records.number_words import ASKED
+from voicepipe.records.numbers_read import Gap, Number, read
+from voicepipe.turn.events import TOOL_CHARS
+from voicepipe.turn.keypad import PRESSED
+
+CARD, OPEN, KEYS, OWN = "[card]", "[digits]", "[keys]", "[redacted]"
+"""What is read in place of card numbers and their codes; of digits that may become one; of keys; of patterns' matches."""
+KEYS_TOLD = f"The caller pressed keys on their telephone: {KEYS}."
+STRENGTH = {"": 0, OPEN: 1, KEYS: 2, CARD: 2}
+
+OPEN_FROM = 3
+"""Digits that are masked while they may become more."""
+PART = 7
+"""Digits that are not shown, where there was talk of a card, even if no more of them come."""
+PATIENCE, PATIENCE_IN_TALK = 2, 4
+"""Utterances of other words after which a number does not go on; while there is talk of cards."""
+TALK_LASTS = 8
+"""Texts after which talk of cards is forgotten."""
+CODES_IN = 2
+"""Utterances behind a card number's in which short numbers are its expiry date and its code."""
+CODE = (3, 9)
+"""Digits of these: a code, a date with a code."""
+CARD_GRAM, KEYS_GRAM = 5, 4
+"""Digits in a row in which a card number, or keys, are recognised when they come again. A card's last four are not."""
+MOST_OPEN = 60
+"""Numbers that may become one."""
+REMEMBERED = 200
+"""Texts with numbers; an older one stays as it is."""
+
+CODE_NAMES = re.compile(r"(?i)cv[cvn]\d?$|csc$|security.?code|card.?code|expir|\bexp\b|exp_|valid.?(?:to|thru|until)")
+CARD_NAMES = re.compile(r"(?i)card(?:.?n(?:um|r|o)|$|\.)|\bpan$|cc.?n(?:um|r|o)")
+KNOWN_NAMES = re.compile(
+    r"(?i)phone|mobile|fax|booking|reserv|order|ticket|zip|postal|postcode|date|time|birth|guest|people|price|amount|total"
+)
+"""Of a tool's JSON: what stands under these names is a card's expiry date or code; a card number; something else."""
+NO_CARD = re.compile(r"1\d{12}|-.*|(?!\d{13,}\.0+$).*[.eE].*")
+"""Numbers of JSON: a time in ms, and what is no whole number."""
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(slots=True)
+class _Speaker:
+    chain: list[Digits] = field(default_factory=list)
+    """What was said that may be parts of one number, and may go on."""
+    gap: Gap = Gap.CLOSE
+    """What came since."""
+    idle: int = 0
+    """Utterances since."""
+    codes: int = -1
+    """Utterances that may still tell the codes of a card; negative: none may."""
+    last: str = ""
+    """The digits of the last utterance that had any."""
+
+
+class _Secrets:
+    """What is taken out wherever it comes again."""
+
+    def __init__(self) -> None:
+        self._whole: dict[str, str] = {}
+        """Masks, by numbers that show a secret only where nothing stands beside them."""
+        self._grams: dict[str, str] = {}
+        """Masks, by digits that show it anywhere."""
+
+    def card(self, digits: str) -> None:
+        groups = {digits[at : at + 4] for at in (0, 4, 8)} - {digits[-4:]}
+        self._whole |= dict.fromkeys(groups, CARD)
+        self._learn(digits, CARD, CARD_GRAM)
+
+    def code(self, digits: str) -> None:
+        self._whole[digits] = CARD
+
+    def keys(self, digits: str) -> None:
+        self._whole.setdefault(digits, KEYS)
+        self._learn(digits, KEYS, KEYS_GRAM)
+
+    def _learn(self, digits: str, mask: str, size: int) -> None:
+        for at in range(len(digits) - size + 1):
+            self._grams.setdefault(digits[at : at + size], mask)
+
+    def masks(self, run: Sequence[Digits]) -> list[str]:
+        """Of numbers that are close to each other; empty where a number shows none."""
+        if not self._whole and not self._grams:
+            return [""] * len(run)
+        digits = "".join([number.at.digits for number in run])
+        shown = [""] * len(digits)
+        for size in (CARD_GRAM, KEYS_GRAM):
+            for at in range(len(digits) - size + 1):
+                if mask := self._grams.get(digits[at : at + size]):
+                    shown[at : at + size] = [mask] * size
+        masks, at = [], 0
+        for number in run:
+            end = at + len(number.at.digits)
+            masks.append(self._whole.get(number.at.digits) or max(shown[at:end]))
+            at = end
+        return masks
+
+
+class Redactor(Generic[K]):
+    """One call's. Texts come in the order in which they were said, each once, with a key by which to find it again.
+
+    Each method returns how texts must be kept from now on, by their keys: the one that was given, and those of before
+    that must read differently. A text is cut at 2,000 characters here, since a number may stand there; JSON is not.
+    """
+
+    def __init__(self, config: RedactionConfig) -> None:
+        self._config = config
+        self._patterns = [re.compile(pattern) for pattern in config.patterns]
+        self._caller, self._agent = _Speaker(), _Speaker()
+        self._talk = 0
+        """Texts for which there still is talk of cards."""
+        self._languages: set[str] = set()
+        """That were spoken, besides English."""
+        self._secrets = _Secrets()
+        self._has_card = False
+        self._texts: dict[K, Text] = {}
+        """Those with numbers."""
+        self._touched: dict[Hashable, None] = {}
+        """Keys of texts that may read differently now."""
+
+    def heard(self, key: K, text: str) -> dict[K, str]:
+        """What the caller said or wrote."""
+        return self._uttered(key, text, self._caller)
+
+    def said(self, key: K, text: str) -> dict[K, str]:
+        """What the agent answered. After "For how many people?" no card number of the caller's goes on."""
+        return self._uttered(key, text, self._agent)
+
+    def tool(self, key: K, text: str) -> dict[K, str]:
+        """The arguments or the result of a tool."""
+        if not self._config.transcripts:
+            return {key: ""}
+        its = json_or_plain(key, text)
+        for leaf in its.leaves:
+            self._read_leaf(its, leaf)
+        if self._config.cards:
+            for chain in split(its.numbers(), Gap.APART):
+                self._judge(chain, written=True)
+        its.cut = its.cut or (not its.is_json and len(text) >= TOOL_CHARS)
+        return self._told(key, its)
+
+    def close(self) -> dict[K, str]:
+        """The call is over: what is open becomes no card number any more."""
+        self._end(self._caller)
+        self._end(self._agent)
+        return self._revised()
+
+    # --- utterances
+
+    def _uttered(self, key: K, text: str, speaker: _Speaker) -> dict[K, str]:
+        if not self._config.transcripts:
+            return {key: ""}
+        its = plain(key, text)
+        leaf = its.leaves[0]
+        self._find_patterns(leaf)
+        words = self._without_keys(its, leaf) if speaker is self._caller and self._config.keys else leaf.text
+        reading = read(words, self._languages)
+        leaf.numbers += [Digits(number, its) for number in reading.numbers]
+        leaf.numbers.sort(key=lambda number: number.at.start)
+        if self._config.cards:
+            self._talk = TALK_LASTS if reading.card else max(0, self._talk - 1)
+            if speaker is self._agent:
+                self._asked(words, reading.card, reading.wordy)
+            self._go_on(speaker, leaf.numbers, reading.tail, reading.wordy)
+        return self._told(key, its)
+
+    def _without_keys(self, its: Text, leaf: Leaf) -> str:
+        """What is left to read. The keys are masked for good, and their digits count."""
+        for told in PRESSED.finditer(leaf.text):
+            leaf.replaced.append((told.start(), told.end(), KEYS_TOLD))
+            digits = "".join(filter(str.isdigit, told[1]))
+            if digits:
+                number = Number(told.start(), told.end(), digits, Gap.CLOSE)
+                leaf.numbers.append(Digits(number, its, final=True))
+            if len(digits) >= OPEN_FROM:
+                self._secrets.keys(digits)
+                self._recognise_all()
+        return PRESSED.sub(lambda told: " " * len(told[0]), leaf.text)
+
+    def _asked(self, text: str, card: bool, wordy: bool) -> None:
+        """The agent has spoken between two utterances of the caller's."""
+        if card:
+            if self._has_card:
+                self._caller.codes = max(self._caller.codes, 1)
+        elif not ASKED.isdisjoint(re.findall(r"\w+", text.lower())):
+            self._end(self._caller)
+        elif wordy:
+            self._caller.gap = max(self._caller.gap, Gap.LOOSE)
+
+    def _go_on(self, speaker: _Speaker, numbers: Sequence[Digits], tail: Gap, wordy: bool) -> None:
+        if not numbers:
+            speaker.gap = max(speaker.gap, tail)
+            speaker.idle += wordy
+            speaker.codes -= wordy
+            if tail is Gap.APART or speaker.idle >= (PATIENCE_IN_TALK if self._talk else PATIENCE):
+                self._end(speaker)
+            return
+        speaker.codes -= 1
+        self._mark_again(speaker, numbers)
+        numbers[0].at.gap = max(numbers[0].at.gap, speaker.gap)
+        for number in numbers:
+            if number.at.gap is Gap.APART:
+                self._judge(speaker.chain)
+                self._end(speaker)
+            if speaker.chain or not number.at.soft:
+                speaker.chain.append(number)
+        self._judge(speaker.chain)
+        speaker.chain = speaker.chain[-MOST_OPEN:]
+        speaker.gap, speaker.idle, speaker.last = tail, 0, joined(numbers)
+        self._find_codes(speaker, numbers)
+        if tail is Gap.APART:
+            self._end(speaker)
+        elif count(speaker.chain) >= OPEN_FROM:
+            for number in speaker.chain:
+                self._mask(number, OPEN)
+
+    def _mark_again(self, speaker: _Speaker, numbers: Sequence[Digits]) -> None:
+        """Who was not understood says the number again."""
+        before, digits = joined(speaker.chain), joined(numbers)
+        if len(digits) >= CARD_GRAM and digits in (before, speaker.last) and not is_right(before + digits):
+            for number in numbers if speaker.chain else ():
+                number.again = True
+
+    def _end(self, speaker: _Speaker) -> None:
+        """What was begun does not go on."""
+        is_part = self._talk and count(speaker.chain) >= PART and not any(number.at.known for number in speaker.chain)
+        for number in speaker.chain:
+            if number.mask == OPEN and not number.final and not is_part:
+                number.mask = ""
+                self._touched[number.text.key] = None
+        speaker.chain, speaker.gap, speaker.idle = [], Gap.CLOSE, 0
+
+    def _find_codes(self, speaker: _Speaker, numbers: Sequence[Digits]) -> None:
+        """Behind a card number."""
+        for number in numbers:
+            digits = number.at.digits
+            if number.mask == CARD and len(digits) >= OPEN_FROM:
+                speaker.codes = CODES_IN
+            elif speaker.codes >= 0 and CODE[0] <= len(digits) <= CODE[1] and not (number.at.known or number.at.soft):
+                self._mask(number, CARD)
+                self._secrets.code(digits)
+                self._recognise_all()
+
+    # --- numbers
+
+    def _judge(self, chain: Sequence[Digits], written: bool = False) -> None:
+        for numbers in card_numbers.found(chain, bool(self._talk), written):
+            if all(number.mask == CARD for number in numbers):
+                continue
+            for number in numbers:
+                self._mask(number, CARD)
+            self._secrets.card(joined(numbers))
+            self._has_card = True
+            self._recognise_all()
+
+    def _mask(self, number: Digits, mask: str) -> None:
+        if not number.final and STRENGTH[mask] > STRENGTH[number.mask]:
+            number.mask = mask
+            self._touched[number.text.key] = None
+
+    def _recognise_all(self) -> None:
+        """There is a new secret: it may stand in what was kept before."""
+        for text in self._texts.values():
+            self._recognise(text)
+
+    def _recognise(self, text: Text) -> None:
+        for run in split(text.numbers(), Gap.LOOSE):
+            for number, mask in zip(run, self._secrets.masks(run), strict=True):
+                self._mask(number, mask)
+
+    # --- texts
+
+    def _read_leaf(self, its: Text, leaf: Leaf) -> None:
+        """Of a tool's text."""
+        self._find_patterns(leaf)
+        reading = read(leaf.text, set(self._languages))
+        numbers = [Digits(number, its) for number in reading.numbers]
+        if leaf.raw and not leaf.raw.startswith('"') and NO_CARD.fullmatch(leaf.raw):
+            numbers = []
+        is_code, is_card = bool(CODE_NAMES.search(leaf.name)), bool(CARD_NAMES.search(leaf.name))
+        is_known = not (is_code or is_card) and bool(KNOWN_NAMES.search(leaf.name))
+        for number in numbers:
+            number.at.known = number.at.known or is_known
+            number.at.gap = max(number.at.gap, Gap.APART if is_known else Gap.CLOSE)
+        if numbers and leaf.raw and not leaf.follows:
+            numbers[0].at.gap = max(numbers[0].at.gap, Gap.LOOSE)
+        leaf.numbers = numbers
+        if self._config.cards and (is_code or (is_card and count(numbers) >= PART)):
+            for number in numbers:
+                self._mask(number, CARD)
+            if is_card:
+                self._secrets.card(joined(numbers))
+                self._recognise_all()
+
+    def _find_patterns(self, leaf: Leaf) -> None:
+        for pattern in self._patterns:
+            leaf.replaced += [(*found.span(), OWN) for found in pattern.finditer(leaf.text) if found[0]]
+
+    def _told(self, key: K, its: Text) -> dict[K, str]:
+        if its.cut and self._config.cards:
+            self._seal(its.leaves[-1])
+        self._recognise(its)
+        if any(leaf.numbers for leaf in its.leaves):
+            self._texts[key] = its
+            if len(self._texts) > REMEMBERED:
+                del self._texts[next(iter(self._texts))]
+        its.kept = its.reads()
+        self._touched.pop(key, None)
+        return self._revised() | {key: its.kept}
+
+    def _seal(self, leaf: Leaf) -> None:
+        """It was cut: digits at its end may have gone on, which nobody will ever learn."""
+        if leaf.numbers and not any(map(str.isalnum, leaf.text[leaf.numbers[-1].at.end :])):
+            self._mask(leaf.numbers[-1], OPEN)
+            leaf.numbers[-1].final = True
+
+    def _revised(self) -> dict[K, str]:
+        revised: dict[K, str] = {}
+        touched, self._touched = self._touched, {}
+        for key, text in [(key, self._texts[key]) for key in touched if key in self._texts]:  # type: ignore[index]
+            if (reads := text.reads()) != text.kept:
+                revised[key] = text.kept = reads  # type: ignore[index]
+        return revised
