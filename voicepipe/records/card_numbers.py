@@ -32,7 +32,7 @@ def found(numbers: Sequence[Digits], talk: bool, written: bool = False) -> Itera
     for number in numbers:
         if len(number.at.digits) >= SHORTEST and not (written and number.at.known and not is_right(number.at.digits)):
             yield [number]
-    for close in (numbers,) if talk and not written else split(numbers, Gap.LOOSE):
+    for close in (numbers,) if talk else split(numbers, Gap.LOOSE):
         for run in _runs(close, talk):
             if count(run) >= SHORTEST:
                 yield run
@@ -86,8 +86,9 @@ def _right_ones(numbers: Sequence[Digits]) -> Iterator[list[Digits]]:
     for first in range(len(numbers)):
         digits = ""
         for last in range(first, len(numbers)):
-            digits += numbers[last].at.digits
-            if len(digits) > LONGEST:
+            more = numbers[last].at.digits
+            digits += more
+            if len(digits) > LONGEST or not (len(more) < PHONE or len(more) == THREE_QUARTERS):
                 break
             if len(digits) >= SHORTEST and last > first and is_right(digits):
                 yield list(numbers[first : last + 1])

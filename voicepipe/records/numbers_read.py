@@ -109,9 +109,7 @@ class _Reader:
         words = [
             (found.lastgroup, found[0].lower(), found.start(), found.end()) for found in TOKEN.finditer(self._text)
         ]
-        for _, word, _, _ in words:
-            if word in EVIDENCE:
-                self._languages |= EVIDENCE[word]
+        self._languages |= _languages([word for _, word, _, _ in words])
         for group, word, start, end in words:
             if group == "word":
                 self._word(word.replace("’", "'"), start, end)
@@ -125,7 +123,7 @@ class _Reader:
 
     def _word(self, word: str, start: int, end: int) -> None:
         kind, digits = self._meaning(word)
-        if kind in NUMERIC and not (digits == "0" and word in ("oh", "o") and self._text[end : end + 1] == ","):
+        if kind in NUMERIC and (self._parts or word != "oh" or self._text[end : end + 1] != ","):
             self._parts.append(Part(kind, digits, word, start, end))
             return
         if self._parts and word in JOINS and self._parts[-1].kind in JOINS[word]:
@@ -190,6 +188,19 @@ class _Reader:
                 self._named = False
 
 
+def _languages(words: Sequence[str]) -> set[str]:
+    """Those that are certainly spoken: by one word that is a digit in them alone, or by two that may also be others."""
+    sure: set[str] = set()
+    doubtful: dict[str, set[int]] = {}
+    for at, word in enumerate(words):
+        if word in EVIDENCE:
+            sure |= EVIDENCE[word]
+        elif word in ABROAD and word not in WORDS:
+            for language in ABROAD[word]:
+                doubtful.setdefault(language, set()).add(at)
+    return sure | {language for language, at in doubtful.items() if any(each + 1 in at or each + 2 in at for each in at)}
+
+
 def _ascii(digits: str) -> str:
     return digits if digits.isascii() else "".join(str(digit_of(each)) for each in digits)
 
@@ -241,21 +252,27 @@ def _cardinal(parts: Sequence[Part], at: int) -> tuple[str, int]:
     """The number that begins there, as far as it goes: "four thousand one hundred eleven" is 4111."""
     value, at = _hundreds(parts, at)
     if at < len(parts) and parts[at].kind is Kind.THOUSAND:
-        rest, at = _hundreds(parts, _past_join(parts, at + 1), 0)
+        rest, at = _hundreds(parts, _rest(parts, at + 1))
         value = (value or 1) * 1000 + rest
     return str(value), at
 
 
-def _hundreds(parts: Sequence[Part], at: int, nothing: int = 0) -> tuple[int, int]:
+def _hundreds(parts: Sequence[Part], at: int) -> tuple[int, int]:
     value, at = _below_hundred(parts, at)
     if at < len(parts) and parts[at].kind is Kind.HUNDRED:
-        rest, at = _below_hundred(parts, _past_join(parts, at + 1))
+        rest, at = _below_hundred(parts, _rest(parts, at + 1))
         value = (value or 1) * 100 + rest
     return value, at
 
 
 def _past_join(parts: Sequence[Part], at: int) -> int:
     return at + 1 if at < len(parts) and parts[at].kind is None and not parts[at].digits else at
+
+
+def _rest(parts: Sequence[Part], at: int) -> int:
+    """Where what follows "hundred" goes on: behind an "and", or an "oh" ("four hundred oh five")."""
+    at = _past_join(parts, at)
+    return at + 1 if at < len(parts) and parts[at].kind is Kind.PERHAPS and parts[at].digits == "0" else at
 
 
 def _below_hundred(parts: Sequence[Part], at: int) -> tuple[int, int]:

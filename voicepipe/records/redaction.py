@@ -29,8 +29,8 @@ PART = 7
 """Digits that are not shown, where there was talk of a card, even if no more of them come."""
 PATIENCE, PATIENCE_IN_TALK = 2, 4
 """Utterances of other words after which a number does not go on; while there is talk of cards."""
-TALK_LASTS = 8
-"""Texts after which talk of cards is forgotten."""
+TALK_LASTS, DIGITS_LAST = 12, 6
+"""Texts after which talk of cards is forgotten: of other words; of digits that the caller says meanwhile."""
 CODES_IN = 2
 """Utterances behind a card number's in which short numbers are its expiry date and its code."""
 CODE = (3, 9)
@@ -78,7 +78,7 @@ class _Secrets:
         """Masks, by digits that show it anywhere."""
 
     def card(self, digits: str) -> None:
-        groups = {digits[at : at + 4] for at in (0, 4, 8)} - {digits[-4:]}
+        groups = {digits[at : at + 4] for at in range(len(digits) - 4)} - {digits[-4:]}
         self._whole |= dict.fromkeys(groups, CARD)
         self._learn(digits, CARD, CARD_GRAM)
 
@@ -176,6 +176,8 @@ class Redactor(Generic[K]):
             self._talk = TALK_LASTS if reading.card else max(0, self._talk - 1)
             if speaker is self._agent:
                 self._asked(words, reading.card, reading.wordy)
+            elif self._talk and leaf.numbers:
+                self._talk = max(self._talk, DIGITS_LAST)
             self._go_on(speaker, leaf.numbers, reading.tail, reading.wordy)
         return self._told(key, its)
 
@@ -212,22 +214,32 @@ class Redactor(Generic[K]):
             return
         speaker.codes -= 1
         self._mark_again(speaker, numbers)
-        numbers[0].at.gap = max(numbers[0].at.gap, speaker.gap)
+        numbers[0].at.gap = max(numbers[0].at.gap, speaker.gap, self._least(speaker))
         for number in numbers:
             if number.at.gap is Gap.APART:
-                self._judge(speaker.chain)
+                self._judge(speaker.chain, self._hears_talk(speaker))
                 self._end(speaker)
             if speaker.chain or not number.at.soft:
                 speaker.chain.append(number)
-        self._judge(speaker.chain)
+        self._judge(speaker.chain, self._hears_talk(speaker))
         speaker.chain = speaker.chain[-MOST_OPEN:]
         speaker.gap, speaker.idle, speaker.last = tail, 0, joined(numbers)
+        self._recognise(speaker.chain, Gap.APART)
         self._find_codes(speaker, numbers)
         if tail is Gap.APART:
             self._end(speaker)
         elif count(speaker.chain) >= OPEN_FROM:
             for number in speaker.chain:
                 self._mask(number, OPEN)
+
+    def _least(self, speaker: _Speaker) -> Gap:
+        """Between two utterances. The agent's numbers were not misheard, so in them a card's is known by its check
+        digit, or by the caller's."""
+        apart = speaker is self._agent or (speaker.chain and speaker.chain[-1].at.known)
+        return Gap.LOOSE if apart else Gap.CLOSE
+
+    def _hears_talk(self, speaker: _Speaker) -> bool:
+        return speaker is self._caller and self._talk > 0
 
     def _mark_again(self, speaker: _Speaker, numbers: Sequence[Digits]) -> None:
         """Who was not understood says the number again."""
@@ -258,8 +270,8 @@ class Redactor(Generic[K]):
 
     # --- numbers
 
-    def _judge(self, chain: Sequence[Digits], written: bool = False) -> None:
-        for numbers in card_numbers.found(chain, bool(self._talk), written):
+    def _judge(self, chain: Sequence[Digits], talk: bool = False, written: bool = False) -> None:
+        for numbers in card_numbers.found(chain, talk, written):
             if all(number.mask == CARD for number in numbers):
                 continue
             for number in numbers:
@@ -276,10 +288,12 @@ class Redactor(Generic[K]):
     def _recognise_all(self) -> None:
         """There is a new secret: it may stand in what was kept before."""
         for text in self._texts.values():
-            self._recognise(text)
+            self._recognise(text.numbers())
+        for speaker in (self._caller, self._agent):
+            self._recognise(speaker.chain, Gap.APART)
 
-    def _recognise(self, text: Text) -> None:
-        for run in split(text.numbers(), Gap.LOOSE):
+    def _recognise(self, numbers: Sequence[Digits], at: Gap = Gap.LOOSE) -> None:
+        for run in split(numbers, at):
             for number, mask in zip(run, self._secrets.masks(run), strict=True):
                 self._mask(number, mask)
 
@@ -314,7 +328,7 @@ class Redactor(Generic[K]):
     def _told(self, key: K, its: Text) -> dict[K, str]:
         if its.cut and self._config.cards:
             self._seal(its.leaves[-1])
-        self._recognise(its)
+        self._recognise(its.numbers())
         if any(leaf.numbers for leaf in its.leaves):
             self._texts[key] = its
             if len(self._texts) > REMEMBERED:
