@@ -1,10 +1,10 @@
 """The words in which people say digits, and those that stand between them. English in full; of six other languages the
 digits and the numbers below a hundred."""
 
-from enum import Enum, auto
+from enum import IntEnum, auto
 
 
-class Kind(Enum):
+class Kind(IntEnum):
     """What a word is to whoever looks for digits."""
 
     UNIT = auto()
@@ -33,6 +33,8 @@ class Kind(Enum):
     """ "or": what follows is another number."""
 
 
+LETTER_APOSTROPHE = "ʼ"
+"""Stands for the apostrophe of "it's" here, since it is a letter."""
 Word = tuple[Kind, str]
 """Its kind, and its digits."""
 
@@ -174,7 +176,7 @@ def _learn() -> None:
         (Kind.HUNDRED, "hundred"),
         (Kind.THOUSAND, "thousand"),
     ):
-        WORDS.update({word: (kind, "") for word in words.split()})
+        WORDS.update(dict.fromkeys(words.replace("'", LETTER_APOSTROPHE).split(), (kind, "")))
     WORDS.update({word: (Kind.PERHAPS, digit) for word, digit in PERHAPS.items()})
     WORDS.update({word: (Kind.TIMES, times) for word, times in TIMES.items()})
     for language in UNITS:

@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import NamedTuple
 from unicodedata import digit as digit_of
 
-from voicepipe.records.number_words import ABROAD, CARD, EVIDENCE, WORDS, Kind
+from voicepipe.records.number_words import ABROAD, CARD, EVIDENCE, LETTER_APOSTROPHE, PERHAPS, WORDS, Kind
 
 
 class Gap(IntEnum):
@@ -54,8 +54,9 @@ class Reading:
 
 TOKEN = re.compile(
     r"""
-    (?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)
-    | (?P<apart>
+    (?P<word>[^\W\d_]+)
+    | (?=[\d€$£]) (?:
+      (?P<apart>
         (?<![\d./-])(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?![\d./-])(?:T[\d:.]+)?  # 2026-11-27
         | (?<![\d./-])[0-3]?\d(?P<mark>[./-])[0-3]?\d(?P=mark)(?:19|20)\d\d(?![./-]?\d)  # 27.11.2026
         | [€$£]\ ?\d{1,3}(?:[.,]?\d{2,3}){0,3}(?![.,]?\d)
@@ -64,16 +65,29 @@ TOKEN = re.compile(
     | (?P<time>(?<![\d:])(?:[01]?\d|2[0-3])[:h][0-5]\d(?::[0-5]\d)?(?![\d:]))
     | (?P<other>\d+(?:st|nd|rd|th)\b)
     | (?P<digits>\d+)
+    )
     """,
     re.VERBOSE,
 )
 UUID = re.compile(r"(?i)\b(?=[\d-]*[a-f])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")
 JOINS = {"and": (Kind.HUNDRED, Kind.THOUSAND), "y": (Kind.TEN,), "e": (Kind.TEN,), "et": (Kind.TEN,)}
 """Inside a number: "one hundred and eleven", "treinta y uno"."""
+WORD = re.compile(r"[^\W\d_]+")
+APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
+DIGIT = re.compile(r"\d")
 SPOKEN = (Kind.UNIT, Kind.PERHAPS, Kind.TIMES, Kind.PLURAL)
 NUMERIC = frozenset(
     (Kind.UNIT, Kind.TEEN, Kind.TEN, Kind.HUNDRED, Kind.THOUSAND, Kind.TIMES, Kind.PLURAL, Kind.PERHAPS)
 )
+
+NUMBER_WORDS = frozenset(
+    [word for word, (kind, _) in WORDS.items() if kind in NUMERIC - {Kind.PERHAPS, Kind.TIMES}] + list(ABROAD)
+)
+FILLERS = frozenset(word for word, (kind, _) in WORDS.items() if kind in (Kind.FILLER, Kind.PERHAPS, Kind.COUNTED))
+APART = frozenset(word for word, (kind, _) in WORDS.items() if kind is Kind.APART)
+SPECIAL = (WORDS.keys() - FILLERS) | ABROAD.keys() | PERHAPS.keys() | CARD
+"""What must be looked at also where no number is near."""
+SOUNDS_LIKE_DIGITS = re.compile(r"(?i)\b(?:{0})\W+(?:{0})\b".format("|".join(PERHAPS)))
 
 
 class Part(NamedTuple):
@@ -89,7 +103,14 @@ class Part(NamedTuple):
 def read(text: str, languages: set[str]) -> Reading:
     """The numbers of a text. `languages` are those that the call is known to be in, besides English; the text may add
     to them."""
-    return _Reader(text, languages).read()
+    if "'" in text or "’" in text:
+        text = APOSTROPHE.sub(LETTER_APOSTROPHE, text)
+    words = WORD.findall(text.lower())
+    languages |= _languages(words)
+    if DIGIT.search(text) or not NUMBER_WORDS.isdisjoint(words) or SOUNDS_LIKE_DIGITS.search(text):
+        return _Reader(text, languages).read()
+    apart, wordy = not APART.isdisjoint(words), not FILLERS.issuperset(words)
+    return Reading([], Gap.APART if apart else Gap(wordy), wordy, not CARD.isdisjoint(words))
 
 
 class _Reader:
@@ -106,17 +127,19 @@ class _Reader:
         """Directly behind a number."""
 
     def read(self) -> Reading:
-        words = [
-            (found.lastgroup, found[0].lower(), found.start(), found.end()) for found in TOKEN.finditer(self._text)
-        ]
-        self._languages |= _languages([word for _, word, _, _ in words])
-        for group, word, start, end in words:
+        for found in TOKEN.finditer(self._text):
+            group = found.lastgroup
             if group == "word":
-                self._word(word.replace("’", "'"), start, end)
+                word = found[0].lower()
+                if self._parts or self._after or word in SPECIAL:
+                    self._word(word, *found.span())
+                elif word not in FILLERS:
+                    self._gap = self._gap or Gap.LOOSE
+                    self._named, self._reading.wordy = False, True
             elif group == "digits":
-                self._parts.append(Part(None, _ascii(word), word, start, end))
+                self._parts.append(Part(None, _ascii(found[0]), found[0], *found.span()))
             else:
-                self._written(group, word, start, end)
+                self._written(group, *found.span())
         self._flush()
         self._reading.tail = self._gap
         return _without_loners(self._reading)
@@ -160,10 +183,10 @@ class _Reader:
         self._named = kind is Kind.NAMED
         self._reading.wordy = True
 
-    def _written(self, group: str | None, word: str, start: int, end: int) -> None:
+    def _written(self, group: str | None, start: int, end: int) -> None:
         self._flush()
         if group == "time":
-            self._add(start, end, _ascii("".join(filter(str.isdigit, word))), soft=True)
+            self._add(start, end, _ascii("".join(filter(str.isdigit, self._text[start:end]))), soft=True)
         self._gap = max(self._gap, Gap.APART if group == "apart" else Gap.LOOSE)
         self._after = False
 
@@ -207,6 +230,8 @@ def _ascii(digits: str) -> str:
 
 def _runs(parts: list[Part]) -> list[tuple[list[Part], bool]]:
     """Parts in order, those that are digits together, and those that only sound like digits apart."""
+    if len(parts) == 1:
+        return [(parts, parts[0].kind is not Kind.PERHAPS)]
     if all(part.kind is Kind.PERHAPS for part in parts):
         oh = all(part.digits == "0" for part in parts)
         return [(parts, len(parts) >= (2 if oh else 3))]

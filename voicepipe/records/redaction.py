@@ -5,7 +5,7 @@ once, and told as it was when it turns out to be harmless: a crash leaves the ma
 """
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -39,8 +39,8 @@ CARD_GRAM, KEYS_GRAM = 5, 4
 """Digits in a row in which a card number, or keys, are recognised when they come again. A card's last four are not."""
 MOST_OPEN = 60
 """Numbers that may become one."""
-REMEMBERED = 200
-"""Texts with numbers; an older one stays as it is."""
+REMEMBERED = 4000
+"""Digits of texts that may still read differently; what is older stays as it is."""
 
 CODE_NAMES = re.compile(r"(?i)cv[cvn]\d?$|csc$|security.?code|card.?code|expir|\bexp\b|exp_|valid.?(?:to|thru|until)")
 CARD_NAMES = re.compile(r"(?i)card(?:.?n(?:um|r|o)|$|\.)|\bpan$|cc.?n(?:um|r|o)")
@@ -76,26 +76,33 @@ class _Secrets:
         """Masks, by numbers that show a secret only where nothing stands beside them."""
         self._grams: dict[str, str] = {}
         """Masks, by digits that show it anywhere."""
+        self.has_card = False
+        self.are_new = False
+        """What was kept before has not been looked through for them."""
 
     def card(self, digits: str) -> None:
-        groups = {digits[at : at + 4] for at in range(len(digits) - 4)} - {digits[-4:]}
-        self._whole |= dict.fromkeys(groups, CARD)
-        self._learn(digits, CARD, CARD_GRAM)
+        self.has_card = True
+        last = digits[-4:]
+        fours = [digits[at : at + 4] for at in range(len(digits) - 4)]
+        self._learn(self._whole, [four for four in fours if four != last], CARD)
+        self._learn(self._grams, _grams(digits, CARD_GRAM), CARD)
 
     def code(self, digits: str) -> None:
-        self._whole[digits] = CARD
+        self._learn(self._whole, [digits], CARD)
 
     def keys(self, digits: str) -> None:
-        self._whole.setdefault(digits, KEYS)
-        self._learn(digits, KEYS, KEYS_GRAM)
+        self._learn(self._whole, [digits], KEYS)
+        self._learn(self._grams, _grams(digits, KEYS_GRAM), KEYS)
 
-    def _learn(self, digits: str, mask: str, size: int) -> None:
-        for at in range(len(digits) - size + 1):
-            self._grams.setdefault(digits[at : at + size], mask)
+    def _learn(self, known: dict[str, str], digits: Iterable[str], mask: str) -> None:
+        before = len(known)
+        for each in digits:
+            known.setdefault(each, mask)
+        self.are_new |= len(known) > before
 
     def masks(self, run: Sequence[Digits]) -> list[str]:
-        """Of numbers that are close to each other; empty where a number shows none."""
-        if not self._whole and not self._grams:
+        """Of numbers one after the other; empty where a number shows none."""
+        if not self._whole:
             return [""] * len(run)
         digits = "".join([number.at.digits for number in run])
         shown = [""] * len(digits)
@@ -109,6 +116,10 @@ class _Secrets:
             masks.append(self._whole.get(number.at.digits) or max(shown[at:end]))
             at = end
         return masks
+
+
+def _grams(digits: str, size: int) -> list[str]:
+    return [digits[at : at + size] for at in range(len(digits) - size + 1)]
 
 
 class Redactor(Generic[K]):
@@ -127,9 +138,10 @@ class Redactor(Generic[K]):
         self._languages: set[str] = set()
         """That were spoken, besides English."""
         self._secrets = _Secrets()
-        self._has_card = False
         self._texts: dict[K, Text] = {}
         """Those with numbers."""
+        self._digits = 0
+        """In them."""
         self._touched: dict[Hashable, None] = {}
         """Keys of texts that may read differently now."""
 
@@ -191,13 +203,12 @@ class Redactor(Generic[K]):
                 leaf.numbers.append(Digits(number, its, final=True))
             if len(digits) >= OPEN_FROM:
                 self._secrets.keys(digits)
-                self._recognise_all()
         return PRESSED.sub(lambda told: " " * len(told[0]), leaf.text)
 
     def _asked(self, text: str, card: bool, wordy: bool) -> None:
         """The agent has spoken between two utterances of the caller's."""
         if card:
-            if self._has_card:
+            if self._secrets.has_card:
                 self._caller.codes = max(self._caller.codes, 1)
         elif not ASKED.isdisjoint(re.findall(r"\w+", text.lower())):
             self._end(self._caller)
@@ -224,7 +235,6 @@ class Redactor(Generic[K]):
         self._judge(speaker.chain, self._hears_talk(speaker))
         speaker.chain = speaker.chain[-MOST_OPEN:]
         speaker.gap, speaker.idle, speaker.last = tail, 0, joined(numbers)
-        self._recognise(speaker.chain, Gap.APART)
         self._find_codes(speaker, numbers)
         if tail is Gap.APART:
             self._end(speaker)
@@ -250,6 +260,7 @@ class Redactor(Generic[K]):
 
     def _end(self, speaker: _Speaker) -> None:
         """What was begun does not go on."""
+        self._recognise(speaker.chain, Gap.APART)
         is_part = self._talk and count(speaker.chain) >= PART and not any(number.at.known for number in speaker.chain)
         for number in speaker.chain:
             if number.mask == OPEN and not number.final and not is_part:
@@ -266,7 +277,6 @@ class Redactor(Generic[K]):
             elif speaker.codes >= 0 and CODE[0] <= len(digits) <= CODE[1] and not (number.at.known or number.at.soft):
                 self._mask(number, CARD)
                 self._secrets.code(digits)
-                self._recognise_all()
 
     # --- numbers
 
@@ -277,20 +287,11 @@ class Redactor(Generic[K]):
             for number in numbers:
                 self._mask(number, CARD)
             self._secrets.card(joined(numbers))
-            self._has_card = True
-            self._recognise_all()
 
     def _mask(self, number: Digits, mask: str) -> None:
         if not number.final and STRENGTH[mask] > STRENGTH[number.mask]:
             number.mask = mask
             self._touched[number.text.key] = None
-
-    def _recognise_all(self) -> None:
-        """There is a new secret: it may stand in what was kept before."""
-        for text in self._texts.values():
-            self._recognise(text.numbers())
-        for speaker in (self._caller, self._agent):
-            self._recognise(speaker.chain, Gap.APART)
 
     def _recognise(self, numbers: Sequence[Digits], at: Gap = Gap.LOOSE) -> None:
         for run in split(numbers, at):
@@ -319,7 +320,6 @@ class Redactor(Generic[K]):
                 self._mask(number, CARD)
             if is_card:
                 self._secrets.card(joined(numbers))
-                self._recognise_all()
 
     def _find_patterns(self, leaf: Leaf) -> None:
         for pattern in self._patterns:
@@ -328,11 +328,17 @@ class Redactor(Generic[K]):
     def _told(self, key: K, its: Text) -> dict[K, str]:
         if its.cut and self._config.cards:
             self._seal(its.leaves[-1])
-        self._recognise(its.numbers())
-        if any(leaf.numbers for leaf in its.leaves):
+        if numbers := its.numbers():
             self._texts[key] = its
-            if len(self._texts) > REMEMBERED:
-                del self._texts[next(iter(self._texts))]
+            self._digits += sum([len(number.at.digits) for number in numbers])
+            while self._digits > REMEMBERED and len(self._texts) > 1:
+                oldest = self._texts.pop(next(iter(self._texts)))
+                self._digits -= sum([len(number.at.digits) for number in oldest.numbers()])
+        for text in self._texts.values() if self._secrets.are_new else (its,):
+            self._recognise(text.numbers())
+        for speaker in (self._caller, self._agent):
+            self._recognise(speaker.chain, Gap.APART)
+        self._secrets.are_new = False
         its.kept = its.reads()
         self._touched.pop(key, None)
         return self._revised() | {key: its.kept}
