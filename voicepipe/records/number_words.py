@@ -1,6 +1,7 @@
 """The words in which people say digits, and those that stand between them. English in full; of six other languages the
 digits and the numbers below a hundred."""
 
+import re
 from enum import IntEnum, auto
 
 
@@ -26,9 +27,11 @@ class Kind(IntEnum):
     COUNTED = auto()
     """ "digits", "moment": a single digit before it belongs to no number."""
     NAMED = auto()
-    """ "phone", "booking": the number behind it begins there and is known."""
+    """ "phone", "booking": the number behind it is mostly such a one."""
     MEASURED = auto()
     """ "people", "euros": the number before it ends there and is known."""
+    PLAIN = auto()
+    """ "at", "until": no digit that was misheard, and no filler."""
     APART = auto()
     """ "or": what follows is another number."""
 
@@ -85,7 +88,7 @@ TIMES = {"double": "2", "triple": "3", "treble": "3", "quadruple": "4", "doppel"
 FILLERS = """
     uh um uhm er erm ah eh hm hmm mm mhm huh and then plus dash hyphen minus space blank comma dot point period full stop
     slash let me us see look check hold on go ahead wait a sec just is are was it's its it the that that's this there here
-    these those so ok okay yes yeah yep yup right alright sure correct exactly good great fine perfect well now next
+    these those they they're there's so ok okay yes yeah yep yup right alright sure correct exactly good great fine perfect well now next
     please thanks thank you sorry pardon again no i i'm i've got have had with by my your our rest remaining last first
     final starts starting begins beginning ends ending middle third group block part half others other another followed
     following continue continues goes comes coming after finally number numbers digit digits figure figures listening
@@ -113,15 +116,22 @@ MEASURED = """
     personnes heures nuits jours personas horas noches días persone ore notti giorni uur nachten dagen
     pessoas noites dias
 """
-ASKED = set("""
-    phone telephone mobile name many when time date day birthday birth long postcode zip booking reservation reference
-    address table guests people
-    telefonnummer viele wann datum téléphone combien quand teléfono cuántas cuándo telefono quante quando telefoon hoeveel
-    wanneer telefone quantas
-""".split())  # fmt: skip
+PLAIN = """
+    at until till from before around about today tonight tomorrow costs name call called address street an
+    bis von vom à de du las hasta alle fino om tot van às até
+"""
+ASKED = re.compile(
+    r"""(?ix)\b(?:
+    how\ many\ (?!digits|numbers) | (?:what|which)\ (?:\w+\ )?(?:time|date|day|year) | when\b(?!\ you)
+    | (?:tele)?phone | mobile | date\ of\ birth | birthday | postcode | zip | booking | reservation
+    | telefonnummer | wie\ viele | wann | um\ wie\ viel | téléphone | combien | quand | quelle\ heure | teléfono | cuánt[ao]s
+    | cuándo | qué\ hora | telefono | quant[ei] | quando | che\ ora | telefoon | hoeveel | wanneer | hoe\ laat | telefone
+    | quant[ao]s | que\ horas
+    )\b"""
+)
 """In what the agent says: the numbers that come next are no part of a card's."""
 CARD = set("""
-    card cards credit debit visa mastercard amex maestro cvc cvv expiry expires expiration
+    card cards credit debit visa mastercard amex maestro digits cvc cvv expiry expires expiration
     karte kreditkarte kartennummer bancaire bleue crédit crédito credito tarjeta kaart creditcard kaartnummer cartão cartao
 """.split())  # fmt: skip
 """Who says these is about to say a card number, or has said one."""
@@ -168,6 +178,7 @@ def _learn_digits(language: str) -> None:
 
 def _learn() -> None:
     for kind, words in (
+        (Kind.PLAIN, PLAIN),
         (Kind.FILLER, FILLERS),
         (Kind.MEASURED, MEASURED),
         (Kind.NAMED, NAMED),

@@ -59,11 +59,11 @@ TOKEN = re.compile(
       (?P<apart>
         (?<![\d./-])(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?![\d./-])(?:T[\d:.]+)?  # 2026-11-27
         | (?<![\d./-])[0-3]?\d(?P<mark>[./-])[0-3]?\d(?P=mark)(?:19|20)\d\d(?![./-]?\d)  # 27.11.2026
-        | [€$£]\ ?\d{1,3}(?:[.,]?\d{2,3}){0,3}(?![.,]?\d)
-        | (?<![\d.,])\d{1,3}(?:[.,]?\d{2,3}){0,3}\ ?[€$£%]
+        | [€$£]\ ?\d{1,3}(?:[.,]?\d{2,3}){0,3}(?![\s.,-]{0,2}\d)
+        | (?<![\d.,])(?<!\d[\s.,-])\d{1,3}(?:[.,]?\d{2,3}){0,3}\ ?[€$£%]
       )
     | (?P<time>(?<![\d:])(?:[01]?\d|2[0-3])[:h][0-5]\d(?::[0-5]\d)?(?![\d:]))
-    | (?P<other>\d+(?:st|nd|rd|th)\b)
+    | (?P<other>\d{1,3}(?:st|nd|rd|th)\b)
     | (?P<digits>\d+)
     )
     """,
@@ -75,6 +75,8 @@ JOINS = {"and": (Kind.HUNDRED, Kind.THOUSAND), "y": (Kind.TEN,), "e": (Kind.TEN,
 WORD = re.compile(r"[^\W\d_]+")
 APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
 DIGIT = re.compile(r"\d")
+MISHEARD_AMID = 3
+"""Digits before and behind a single other word: it is mostly one more digit, which was misheard."""
 SPOKEN = (Kind.UNIT, Kind.PERHAPS, Kind.TIMES, Kind.PLURAL)
 NUMERIC = frozenset(
     (Kind.UNIT, Kind.TEEN, Kind.TEN, Kind.HUNDRED, Kind.THOUSAND, Kind.TIMES, Kind.PLURAL, Kind.PERHAPS)
@@ -125,6 +127,8 @@ class _Reader:
         """The last word that is no filler says what kind of number comes."""
         self._after = False
         """Directly behind a number."""
+        self._others = 0
+        """Words since then that are no fillers."""
 
     def read(self) -> Reading:
         for found in TOKEN.finditer(self._text):
@@ -136,6 +140,7 @@ class _Reader:
                 elif word not in FILLERS:
                     self._gap = self._gap or Gap.LOOSE
                     self._named, self._reading.wordy = False, True
+                    self._others += 1
             elif group == "digits":
                 self._parts.append(Part(None, _ascii(found[0]), found[0], *found.span()))
             else:
@@ -182,6 +187,7 @@ class _Reader:
                 self._gap = max(self._gap, Gap.LOOSE)
         self._named = kind is Kind.NAMED
         self._reading.wordy = True
+        self._others += 2 if kind else 1
 
     def _written(self, group: str | None, start: int, end: int) -> None:
         self._flush()
@@ -189,11 +195,15 @@ class _Reader:
             self._add(start, end, _ascii("".join(filter(str.isdigit, self._text[start:end]))), soft=True)
         self._gap = max(self._gap, Gap.APART if group == "apart" else Gap.LOOSE)
         self._after = False
+        self._others += 2
 
     def _add(self, start: int, end: int, digits: str, soft: bool = False) -> None:
-        gap = Gap.APART if self._named else max(self._gap, Gap.LOOSE) if soft else self._gap
-        self._reading.numbers.append(Number(start, end, digits, gap, self._named, soft))
-        self._gap, self._named, self._after = Gap.CLOSE, False, True
+        numbers, gap = self._reading.numbers, max(self._gap, Gap.LOOSE) if soft or self._named else self._gap
+        if gap is Gap.LOOSE and self._others == 1 and not (soft or self._named) and numbers:
+            if min(len(digits), len(numbers[-1].digits)) >= MISHEARD_AMID and not numbers[-1].known:
+                gap = Gap.CLOSE
+        numbers.append(Number(start, end, digits, gap, self._named, soft))
+        self._gap, self._named, self._after, self._others = Gap.CLOSE, False, True, 0
 
     def _flush(self) -> None:
         """The number has ended, if there is one."""
@@ -209,6 +219,7 @@ class _Reader:
             if any(part.word not in ("oh", "o", "and", "y", "e", "et", "ones", "ohs") for part in run):
                 self._gap = max(self._gap, Gap.LOOSE)
                 self._named = False
+                self._others += len(run)
 
 
 def _languages(words: Sequence[str]) -> set[str]:

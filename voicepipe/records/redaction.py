@@ -210,7 +210,7 @@ class Redactor(Generic[K]):
         if card:
             if self._secrets.has_card:
                 self._caller.codes = max(self._caller.codes, 1)
-        elif not ASKED.isdisjoint(re.findall(r"\w+", text.lower())):
+        elif ASKED.search(text):
             self._end(self._caller)
         elif wordy:
             self._caller.gap = max(self._caller.gap, Gap.LOOSE)
