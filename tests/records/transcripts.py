@@ -126,7 +126,16 @@ def groups(chance: random.Random, digits: str) -> list[str]:
 
 BETWEEN_WRITTEN = (" ", "-", ".", ", ", " - ", " / ", " – ")
 FILLERS = (" uh ", " um, ", " then ", " and ", ", ", ". ", " dash ", " let me see ", " hold on ", "... ", " okay so ")
-GO_ON = ("go on", "Yes?", "mm-hm", "Okay, and then?", "Please continue.", "got it, go ahead", "And the rest?", "I'm listening.")
+GO_ON = (
+    "go on",
+    "Yes?",
+    "mm-hm",
+    "Okay, and then?",
+    "Please continue.",
+    "got it, go ahead",
+    "And the rest?",
+    "I'm listening.",
+)
 BEGINS = ("my card is ", "it's ", "sure, the card number is ", "", "Okay: ", "yes it's ", "my visa card number is ")
 
 
@@ -204,13 +213,17 @@ def with_card(chance: random.Random) -> Transcript:
 
 
 def with_keys(chance: random.Random) -> Transcript:
-    keys = card(chance) if chance.random() < 0.3 else "".join(chance.choices("0123456789", k=chance.choice([4, 6, 8, 12])))
+    keys = (
+        card(chance) if chance.random() < 0.3 else "".join(chance.choices("0123456789", k=chance.choice([4, 6, 8, 12])))
+    )
     told = f"The caller pressed the keys {' '.join(keys)} on their telephone."
     words = chance.choice(["", "here it comes ", "my pin is "])
     lines = [Line("said", "Please type your number."), Line("heard", words + told)]
     fragments: list[str] = [" ".join(keys)]
     if chance.random() < 0.6:
-        lines.append(Line("tool", json.dumps(chance.choice([{"pin": keys}, {"account": int(keys)}, {"note": f"it is {keys}"}]))))
+        lines.append(
+            Line("tool", json.dumps(chance.choice([{"pin": keys}, {"account": int(keys)}, {"note": f"it is {keys}"}])))
+        )
     if chance.random() < 0.6:
         lines.append(Line("said", f"You typed {utterance(chance, [keys], fragments)}."))
     return Transcript(tuple(lines), (keys,), tuple(fragments))
@@ -274,7 +287,9 @@ def without_secrets(seed: int = 1, count: int = 200) -> list[Transcript]:
 
 _VALUES = {word: str(value) for words in UNITS.values() for value, word in enumerate(words.split())}
 _VALUES |= {"oh": "0", "o": "0", "nought": "0"}
-_VALUES |= {word: str(value) for value, word in enumerate(TEENS, 10)} | {word: str(value) for value, word in enumerate(TENS, 2)}
+_VALUES |= {word: str(value) for value, word in enumerate(TEENS, 10)} | {
+    word: str(value) for value, word in enumerate(TENS, 2)
+}
 
 
 def readable(text: str) -> str:

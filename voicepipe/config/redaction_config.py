@@ -1,5 +1,6 @@
 """What is taken out of calls before anything of them is kept, and the check of one's own patterns."""
 
+import math
 import re
 from collections.abc import Iterable
 from re import _constants as codes  # type: ignore[attr-defined]
@@ -13,6 +14,8 @@ LONGEST = 2000
 MOST_WAYS = 10_000
 """In which a pattern may be tried from one place of a text of that length: then the worst text takes it some 0.2 s, and
 most take it microseconds."""
+MOST_DIGITS = 12
+"""Of numbers of ways: larger ones are not told apart."""
 
 
 class RedactionConfig(Section, frozen=True):
@@ -47,8 +50,8 @@ def ways(pattern: str) -> float:
 def _of_all(items: Iterable[Any]) -> float:
     product = 1.0
     for code, what in items:
-        product = min(product * _of_one(code, what), 1e12)
-    return product
+        product *= _of_one(code, what)
+    return min(product, 10.0**MOST_DIGITS)
 
 
 def _of_one(code: object, what: Any) -> float:
@@ -66,7 +69,6 @@ def _of_one(code: object, what: Any) -> float:
         case codes.MAX_REPEAT | codes.MIN_REPEAT | codes.POSSESSIVE_REPEAT:
             least, most, inner = what
             each, most = _of_all(inner), min(int(most), LONGEST)
-            if each == 1:
-                return most - min(int(least), most) + 1
-            return min(each ** min(most, 100) * (most - min(int(least), most) + 1), 1e12)
+            lengths = most - min(int(least), most) + 1
+            return lengths * 10 ** min(math.log10(each) * most, MOST_DIGITS)
     return 1

@@ -6,7 +6,6 @@ check digit decides where numbers stand apart.
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from voicepipe.records.kept_text import Digits, split
 from voicepipe.records.numbers_read import Gap
@@ -34,9 +33,10 @@ def found(numbers: Sequence[Digits], talk: bool, written: bool = False) -> Itera
             yield [number]
     for close in (numbers,) if talk else split(numbers, Gap.LOOSE):
         for run in _runs(close, talk):
-            if count(run) >= SHORTEST:
+            if count(run) >= SHORTEST and not (written and count(run) > LONGEST):
                 yield run
-    yield from _right_ones([number for number in numbers if not number.again])
+    if written or any(number.at.gap is not Gap.CLOSE for number in numbers[1:]):
+        yield from _right_ones([number for number in numbers if not number.again])
 
 
 def count(numbers: Sequence[Digits]) -> int:
@@ -83,8 +83,6 @@ def _goes_on(run: Sequence[Digits], number: Digits, talk: bool) -> bool:
 
 def _right_ones(numbers: Sequence[Digits]) -> Iterator[list[Digits]]:
     """Numbers that are a card's together, whatever is between them."""
-    if len(numbers) < 2 or all(number.at.gap is Gap.CLOSE for _, number in pairwise(numbers)):
-        return
     for first in range(len(numbers)):
         digits = ""
         for last in range(first, len(numbers)):

@@ -77,6 +77,8 @@ APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
 DIGIT = re.compile(r"\d")
 MISHEARD_AMID = 3
 """Digits before and behind a single other word: it is mostly one more digit, which was misheard."""
+ALONE = 9
+"""Digits of a number with a time of day behind it, which is no part of it."""
 SPOKEN = (Kind.UNIT, Kind.PERHAPS, Kind.TIMES, Kind.PLURAL)
 NUMERIC = frozenset(
     (Kind.UNIT, Kind.TEEN, Kind.TEN, Kind.HUNDRED, Kind.THOUSAND, Kind.TIMES, Kind.PLURAL, Kind.PERHAPS)
@@ -192,13 +194,18 @@ class _Reader:
     def _written(self, group: str | None, start: int, end: int) -> None:
         self._flush()
         if group == "time":
-            self._add(start, end, _ascii("".join(filter(str.isdigit, self._text[start:end]))), soft=True)
+            digits = _ascii("".join(filter(str.isdigit, self._text[start:end])))
+            self._add(start, end, digits, soft=True)
+            if self._reading.numbers[-1].gap is Gap.CLOSE:
+                return
         self._gap = max(self._gap, Gap.APART if group == "apart" else Gap.LOOSE)
         self._after = False
         self._others += 2
 
     def _add(self, start: int, end: int, digits: str, soft: bool = False) -> None:
-        numbers, gap = self._reading.numbers, max(self._gap, Gap.LOOSE) if soft or self._named else self._gap
+        numbers, gap = self._reading.numbers, self._gap
+        if self._named or (soft and not (self._after and len(numbers[-1].digits) < ALONE)):
+            gap = max(gap, Gap.LOOSE)
         if gap is Gap.LOOSE and self._others == 1 and not (soft or self._named) and numbers:
             if min(len(digits), len(numbers[-1].digits)) >= MISHEARD_AMID and not numbers[-1].known:
                 gap = Gap.CLOSE
@@ -232,7 +239,9 @@ def _languages(words: Sequence[str]) -> set[str]:
         elif word in ABROAD and word not in WORDS:
             for language in ABROAD[word]:
                 doubtful.setdefault(language, set()).add(at)
-    return sure | {language for language, at in doubtful.items() if any(each + 1 in at or each + 2 in at for each in at)}
+    return sure | {
+        language for language, at in doubtful.items() if any(each + 1 in at or each + 2 in at for each in at)
+    }
 
 
 def _ascii(digits: str) -> str:
