@@ -259,22 +259,45 @@ def innocent(chance: random.Random) -> Transcript:
     day = chance.choice(["Friday", "the 21st", "2026-11-27", "27.11.2026", "November 27", "tomorrow"])
     phone = _phone(chance)
     visits = [
-        [Line("heard", f"a table for {people} at {time} on {day} please"), Line("said", "And your phone number?"),
-         Line("heard", f"{chance.choice(['', 'it is ', 'my number is '])}{phone}"),
-         Line("tool", json.dumps({"people": people, "phone": phone, "time": time, "date": "2026-11-27"})),
-         Line("tool", json.dumps({"booking": int(booking), "created": 1764265907000, "total": float(price)})),
-         Line("said", f"That is a table for {people} at {time}. Your booking number is {booking}.")],
-        [Line("heard", f"my number is {phone}"), Line("said", "Sorry, could you say that again?"),
-         Line("heard", phone), Line("said", "For how many people?"), Line("heard", people),
-         Line("said", "What time?"), Line("heard", time), Line("said", f"Done, {time} on {day}.")],
-        [Line("heard", f"I have a booking, {booking}"), Line("said", f"Is it {booking}, for {people} people?"),
-         Line("heard", "yes"), Line("said", f"It costs {price} euros, in room {chance.randrange(100, 500)}."),
-         Line("heard", f"and how do I reach you, is it {phone}"), Line("said", f"Yes, {phone}, until {time}.")],
-        [Line("heard", "The caller would like to hear the opening hours."), Line("said", f"From 9 to 5, on {day} from 10 to 6."),
-         Line("heard", f"there will be {people} of us, no one is late"), Line("said", f"Fine, {people} people.")],
-        [Line("heard", f"flight LH {chance.randrange(100, 3000)} at {time}"), Line("said", f"Gate {people}, seat 14C."),
-         Line("heard", f"one moment. For one or two people? Call me back at {phone}"), Line("said", "Of course.")],
-    ]  # fmt: skip
+        [
+            Line("heard", f"a table for {people} at {time} on {day} please"),
+            Line("said", "And your phone number?"),
+            Line("heard", f"{chance.choice(['', 'it is ', 'my number is '])}{phone}"),
+            Line("tool", json.dumps({"people": people, "phone": phone, "time": time, "date": "2026-11-27"})),
+            Line("tool", json.dumps({"booking": int(booking), "created": 1764265907000, "total": float(price)})),
+            Line("said", f"That is a table for {people} at {time}. Your booking number is {booking}."),
+        ],
+        [
+            Line("heard", f"my number is {phone}"),
+            Line("said", "Sorry, could you say that again?"),
+            Line("heard", phone),
+            Line("said", "For how many people?"),
+            Line("heard", people),
+            Line("said", "What time?"),
+            Line("heard", time),
+            Line("said", f"Done, {time} on {day}."),
+        ],
+        [
+            Line("heard", f"I have a booking, {booking}"),
+            Line("said", f"Is it {booking}, for {people} people?"),
+            Line("heard", "yes"),
+            Line("said", f"It costs {price} euros, in room {chance.randrange(100, 500)}."),
+            Line("heard", f"and how do I reach you, is it {phone}"),
+            Line("said", f"Yes, {phone}, until {time}."),
+        ],
+        [
+            Line("heard", "The caller would like to hear the opening hours."),
+            Line("said", f"From 9 to 5, on {day} from 10 to 6."),
+            Line("heard", f"there will be {people} of us, no one is late"),
+            Line("said", f"Fine, {people} people."),
+        ],
+        [
+            Line("heard", f"flight LH {chance.randrange(100, 3000)} at {time}"),
+            Line("said", f"Gate {people}, seat 14C."),
+            Line("heard", f"one moment. For one or two people? Call me back at {phone}"),
+            Line("said", "Of course."),
+        ],
+    ]
     return Transcript(tuple(chance.choice(visits)))
 
 
@@ -297,7 +320,7 @@ def readable(text: str) -> str:
     digits, times = [], 1
     for word in re.findall(r"\d|[^\W\d_]+", text.lower()):
         times = {"double": 2, "triple": 3}.get(word, times)
-        value = str(unicodedata.digit(word)) if word.isdigit() else _VALUES.get(word, "")
+        value = str(unicodedata.digit(word)) if word.isdecimal() else _VALUES.get(word, "")
         if value:
             digits.append(value * times)
             times = 1

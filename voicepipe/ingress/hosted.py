@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from voicepipe.agent import CallSettings, Origin
-from voicepipe.caller_number import last_three
 from voicepipe.bucket import Bucket, Rate
 from voicepipe.call_api import CallControl, Seat
+from voicepipe.caller_number import last_three
 from voicepipe.config import LimitsConfig
 from voicepipe.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.scope import LINGER

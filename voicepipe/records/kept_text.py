@@ -98,7 +98,7 @@ def plain(key: Hashable, text: str) -> Text:
 
 
 def json_or_plain(key: Hashable, text: str) -> Text:
-    if text.lstrip()[:1] in '{["-0123456789':
+    if len(text) <= LONGEST and text.lstrip()[:1] in '{["-0123456789':
         try:
             json.loads(text)
             return _json(key, text)

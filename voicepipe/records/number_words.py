@@ -31,7 +31,7 @@ class Kind(IntEnum):
     MEASURED = auto()
     """ "people", "euros": the number before it ends there and is known."""
     PLAIN = auto()
-    """ "at", "until": no digit that was misheard, and no filler."""
+    """ "at", "until": neither a filler nor a digit that was misheard."""
     APART = auto()
     """ "or": what follows is another number."""
 
@@ -86,53 +86,51 @@ PERHAPS = {"oh": "0", "o": "0", "for": "4", "to": "2", "too": "2", "won": "1", "
 TIMES = {"double": "2", "triple": "3", "treble": "3", "quadruple": "4", "doppel": "2", "dupla": "2", "doble": "2"}
 
 FILLERS = """
-    uh um uhm er erm ah eh hm hmm mm mhm huh and then plus dash hyphen minus space blank comma dot point period full stop
-    slash let me us see look check hold on go ahead wait a sec just is are was it's its it the that that's this there here
-    these those they they're there's so ok okay yes yeah yep yup right alright sure correct exactly good great fine perfect well now next
-    please thanks thank you sorry pardon again no i i'm i've got have had with by my your our rest remaining last first
-    final starts starting begins beginning ends ending middle third group block part half others other another followed
-    following continue continues goes comes coming after finally number numbers digit digits figure figures listening
-    ready get said say saying repeat could would can will do did what keep reading of in as card
-    und dann ähm äh also ja nein moment bitte weiter danke ist die der das strich
-    et alors euh oui voilà ensuite puis merci tiret
-    y luego pues sí entonces gracias guion
-    e poi allora sì ecco dunque grazie
-    en dan ja dus streepje
-    depois então sim agora né espera
+    uh um uhm er erm ah eh hm hmm mm mhm huh and then plus dash hyphen minus space blank comma dot point
+    period full stop slash let me us see look check hold on go ahead wait a sec just is are was it's its it
+    the that that's this there here these those they they're there's so ok okay yes yeah yep yup right alright
+    sure correct exactly good great fine perfect well now next please thanks thank you sorry pardon again no i
+    i'm i've got have had with by my your our rest remaining last first final starts starting begins beginning
+    ends ending middle third group block part half others other another followed following continue continues
+    goes comes coming after finally number numbers digit digits figure figures listening ready get said say
+    saying repeat could would can will do did what keep reading of in as card und dann ähm äh also ja nein
+    moment bitte weiter danke ist die der das strich et alors euh oui voilà ensuite puis merci tiret y luego
+    pues sí entonces gracias guion e poi allora sì ecco dunque grazie en dan ja dus streepje depois então sim
+    agora né espera
 """
 COUNTED = "digit digits figure figures number numbers moment second seconds minute more times group groups time thing"
 NAMED = """
-    phone telephone mobile cell cellphone landline extension ext fax booking reservation order confirmation reference ref
-    invoice ticket customer account tracking room table flight gate platform zip postcode postal suite birthday birth born
-    total price
-    telefon telefonnummer handynummer buchung bestellung zimmer tisch rechnung postleitzahl kundennummer
-    téléphone commande réservation chambre teléfono móvil pedido reserva habitación
-    telefono cellulare ordine prenotazione camera telefoon boeking kamer telefone celular quarto
+    phone telephone mobile cell cellphone landline extension ext fax booking reservation order confirmation
+    reference ref invoice ticket customer account tracking room table flight gate platform zip postcode postal
+    suite birthday birth born total price telefon telefonnummer handynummer buchung bestellung zimmer tisch
+    rechnung postleitzahl kundennummer téléphone commande réservation chambre teléfono móvil pedido reserva
+    habitación telefono cellulare ordine prenotazione camera telefoon boeking kamer telefone celular quarto
 """
 MEASURED = """
-    people person persons guests adults children kids seats tickets rooms tables nights night days weeks months years year
-    hours hour minutes o'clock oclock am pm euros euro dollars pounds cents bucks percent degrees km miles kg metres meters
-    uhr personen leute gäste erwachsene kinder nächte tage prozent grad
-    personnes heures nuits jours personas horas noches días persone ore notti giorni uur nachten dagen
-    pessoas noites dias
+    people person persons guests adults children kids seats tickets rooms tables nights night days weeks
+    months years year hours hour minutes o'clock oclock am pm euros euro dollars pounds cents bucks percent
+    degrees km miles kg metres meters uhr personen leute gäste erwachsene kinder nächte tage prozent grad
+    personnes heures nuits jours personas horas noches días persone ore notti giorni uur nachten dagen pessoas
+    noites dias
 """
 PLAIN = """
-    at until till from before around about today tonight tomorrow costs name call called address street an
-    bis von vom à de du las hasta alle fino om tot van às até
+    at until till from before around about today tonight tomorrow costs name call called address street an bis
+    von vom à de du las hasta alle fino om tot van às até
 """
 ASKED = re.compile(
     r"""(?ix)\b(?:
     how\ many\ (?!digits|numbers) | (?:what|which)\ (?:\w+\ )?(?:time|date|day|year) | when\b(?!\ you)
     | (?:tele)?phone | mobile | date\ of\ birth | birthday | postcode | zip | booking | reservation
-    | telefonnummer | wie\ viele | wann | um\ wie\ viel | téléphone | combien | quand | quelle\ heure | teléfono | cuánt[ao]s
-    | cuándo | qué\ hora | telefono | quant[ei] | quando | che\ ora | telefoon | hoeveel | wanneer | hoe\ laat | telefone
-    | quant[ao]s | que\ horas
+    | telefonnummer | wie\ viele | wann | um\ wie\ viel | téléphone | combien | quand | quelle\ heure | teléfono
+    | cuánt[ao]s | cuándo | qué\ hora | telefono | quant[ei] | quando | che\ ora | telefoon | hoeveel | wanneer | hoe\ laat
+    | telefone | quant[ao]s | que\ horas
     )\b"""
 )
 """In what the agent says: the numbers that come next are no part of a card's."""
 CARD = set("""
-    card cards credit debit visa mastercard amex maestro digits cvc cvv expiry expires expiration
-    karte kreditkarte kartennummer bancaire bleue crédit crédito credito tarjeta kaart creditcard kaartnummer cartão cartao
+    card cards credit debit visa mastercard amex maestro digits cvc cvv expiry expires expiration karte
+    kreditkarte kartennummer bancaire bleue crédit crédito credito tarjeta kaart creditcard kaartnummer cartão
+    cartao
 """.split())  # fmt: skip
 """Who says these is about to say a card number, or has said one."""
 

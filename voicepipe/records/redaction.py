@@ -7,19 +7,20 @@ once, and told as it was when it turns out to be harmless: a crash leaves the ma
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from voicepipe.config.redaction_config import RedactionConfig
 from voicepipe.records import card_numbers
-from voicepipe.records.card_numbers import SHORTEST, count, is_right, joined
+from voicepipe.records.card_numbers import count, is_right, joined
 from voicepipe.records.kept_text import Digits, Leaf, Text, json_or_plain, plain, split
 from voicepipe.records.number_words import ASKED
 from voicepipe.records.numbers_read import Gap, Number, read
 from voicepipe.turn.events import TOOL_CHARS
+from voicepipe.turn.keypad import MOST as MOST_KEYS
 from voicepipe.turn.keypad import PRESSED
 
 CARD, OPEN, KEYS, OWN = "[card]", "[digits]", "[keys]", "[redacted]"
-"""What is read in place of card numbers and their codes; of digits that may become one; of keys; of patterns' matches."""
+"""What is read in place of card numbers and their codes; of what may become one; of keys; of what patterns match."""
 KEYS_TOLD = f"The caller pressed keys on their telephone: {KEYS}."
 STRENGTH = {"": 0, OPEN: 1, KEYS: 2, CARD: 2}
 
@@ -39,10 +40,12 @@ CARD_GRAM, KEYS_GRAM = 5, 4
 """Digits in a row in which a card number, or keys, are recognised when they come again. A card's last four are not."""
 MOST_OPEN = 60
 """Numbers that may become one."""
-REMEMBERED = 4000
-"""Digits of texts that may still read differently; what is older stays as it is."""
+REMEMBERED, REMEMBERED_DIGITS = 300, 4000
+"""Texts with numbers that may still read differently, and digits in them; what is older stays as it is."""
 
 CODE_NAMES = re.compile(r"(?i)cv[cvn]\d?$|csc$|security.?code|card.?code|expir|\bexp\b|exp_|valid.?(?:to|thru|until)")
+CODES = re.compile(r"(?i)\b(?:cv[cvn]2?|csc|security code|expir\w*|expiry)\b")
+"""Who says these tells a code next, or is told one."""
 CARD_NAMES = re.compile(r"(?i)card(?:.?n(?:um|r|o)|$|\.)|\bpan$|cc.?n(?:um|r|o)")
 KNOWN_NAMES = re.compile(
     r"(?i)phone|mobile|fax|booking|reserv|order|ticket|zip|postal|postcode|date|time|birth|guest|people|price|amount|total"
@@ -90,9 +93,11 @@ class _Secrets:
     def code(self, digits: str) -> None:
         self._learn(self._whole, [digits], CARD)
 
-    def keys(self, digits: str) -> None:
-        self._learn(self._whole, [digits], KEYS)
-        self._learn(self._grams, _grams(digits, KEYS_GRAM), KEYS)
+    def keys(self, digits: str, pressed: str) -> None:
+        """Of one turn, and with those of the turns before."""
+        if len(digits) >= OPEN_FROM:
+            self._learn(self._whole, [digits], KEYS)
+        self._learn(self._grams, _grams(pressed, KEYS_GRAM), KEYS)
 
     def _learn(self, known: dict[str, str], digits: Iterable[str], mask: str) -> None:
         before = len(known)
@@ -102,7 +107,7 @@ class _Secrets:
 
     def masks(self, run: Sequence[Digits]) -> list[str]:
         """Of numbers one after the other; empty where a number shows none."""
-        if not self._whole:
+        if not self._whole and not self._grams:
             return [""] * len(run)
         digits = "".join([number.at.digits for number in run])
         shown = [""] * len(digits)
@@ -126,7 +131,8 @@ class Redactor(Generic[K]):
     """One call's. Texts come in the order in which they were said, each once, with a key by which to find it again.
 
     Each method returns how texts must be kept from now on, by their keys: the one that was given, and those of before
-    that must read differently. A text is cut at 2,000 characters here, since a number may stand there; JSON is not.
+    that must read differently. Texts are cut at `LONGEST` characters; who cuts them before may cut a number that is then
+    not known as one. JSON that is no longer stays JSON.
     """
 
     def __init__(self, config: RedactionConfig) -> None:
@@ -138,11 +144,13 @@ class Redactor(Generic[K]):
         self._languages: set[str] = set()
         """That were spoken, besides English."""
         self._secrets = _Secrets()
+        self._pressed = ""
+        """Digits among the keys that were pressed last."""
         self._texts: dict[K, Text] = {}
         """Those with numbers."""
         self._digits = 0
         """In them."""
-        self._touched: dict[Hashable, None] = {}
+        self._touched: dict[Any, None] = {}
         """Keys of texts that may read differently now."""
 
     def heard(self, key: K, text: str) -> dict[K, str]:
@@ -186,6 +194,8 @@ class Redactor(Generic[K]):
         leaf.numbers.sort(key=lambda number: number.at.start)
         if self._config.cards:
             self._talk = TALK_LASTS if reading.card else max(0, self._talk - 1)
+            if CODES.search(words) or (reading.card and self._secrets.has_card):
+                self._caller.codes = max(self._caller.codes, 1)
             if speaker is self._agent:
                 self._asked(words, reading.card, reading.wordy)
             elif self._talk and leaf.numbers:
@@ -201,16 +211,15 @@ class Redactor(Generic[K]):
             if digits:
                 number = Number(told.start(), told.end(), digits, Gap.CLOSE)
                 leaf.numbers.append(Digits(number, its, final=True))
-            if len(digits) >= OPEN_FROM:
-                self._secrets.keys(digits)
+            self._pressed = (self._pressed + digits)[-MOST_KEYS:]
+            self._secrets.keys(digits, self._pressed)
         return PRESSED.sub(lambda told: " " * len(told[0]), leaf.text)
 
     def _asked(self, text: str, card: bool, wordy: bool) -> None:
         """The agent has spoken between two utterances of the caller's."""
         if card:
-            if self._secrets.has_card:
-                self._caller.codes = max(self._caller.codes, 1)
-        elif ASKED.search(text):
+            return
+        if ASKED.search(text):
             self._end(self._caller)
         elif wordy:
             self._caller.gap = max(self._caller.gap, Gap.LOOSE)
@@ -331,7 +340,7 @@ class Redactor(Generic[K]):
         if numbers := its.numbers():
             self._texts[key] = its
             self._digits += sum([len(number.at.digits) for number in numbers])
-            while self._digits > REMEMBERED and len(self._texts) > 1:
+            while len(self._texts) > REMEMBERED or (self._digits > REMEMBERED_DIGITS and len(self._texts) > 1):
                 oldest = self._texts.pop(next(iter(self._texts)))
                 self._digits -= sum([len(number.at.digits) for number in oldest.numbers()])
         for text in self._texts.values() if self._secrets.are_new else (its,):
@@ -350,9 +359,10 @@ class Redactor(Generic[K]):
             leaf.numbers[-1].final = True
 
     def _revised(self) -> dict[K, str]:
-        revised: dict[K, str] = {}
         touched, self._touched = self._touched, {}
-        for key, text in [(key, self._texts[key]) for key in touched if key in self._texts]:  # type: ignore[index]
-            if (reads := text.reads()) != text.kept:
-                revised[key] = text.kept = reads  # type: ignore[index]
+        revised = {}
+        for key in touched:
+            text = self._texts.get(key)
+            if text and (reads := text.reads()) != text.kept:
+                revised[key] = text.kept = reads
         return revised
