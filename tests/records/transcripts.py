@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 Who = Literal["heard", "said", "tool"]
@@ -229,9 +230,35 @@ def with_keys(chance: random.Random) -> Transcript:
     return Transcript(tuple(lines), (keys,), tuple(fragments))
 
 
+WRONG = "wine sick heaven tent fire hive mine line eighth the tree night an full door him near they're".split()
+PATIENT = (
+    "take your time",
+    "I see, what comes next?",
+    "right, and after that?",
+    "the system is slow today, one moment",
+)
+HESITANT = ("hold on I need my glasses", "it is a bit hard to read", "sorry the kids are loud", "where was I")
+
+
+def misheard(chance: random.Random) -> Transcript:
+    """By a recogniser that writes words alone, and some of them wrong."""
+    digits = card(chance, right=False)
+    words = one_by_one(chance, digits).split()
+    for at in chance.sample(range(len(words)), chance.choice([0, 1, 2])):
+        words[at] = chance.choice(WRONG)
+    lines = [Line("said", "Can I have your card number, please?")]
+    cuts = [0, *sorted(chance.sample(range(1, len(words)), chance.choice([0, 1, 2, 3]))), len(words)]
+    for begin, end in pairwise(cuts):
+        if begin and chance.random() < 0.3:
+            lines += [Line("heard", chance.choice(HESITANT)), Line("said", chance.choice(PATIENT))]
+        said = [word + chance.choice(["", "", "", "", " uh", " and", " sorry"]) for word in words[begin:end]]
+        lines += [Line("heard", " ".join(said)), Line("said", chance.choice(PATIENT + GO_ON))]
+    return Transcript(tuple(lines), (digits,))
+
+
 def with_secrets(seed: int = 1, count: int = 200) -> list[Transcript]:
     chance = random.Random(seed)
-    return [with_card(chance) if chance.random() < 0.8 else with_keys(chance) for _ in range(count)]
+    return [chance.choices((with_card, misheard, with_keys), (6, 2, 2))[0](chance) for _ in range(count)]
 
 
 # --- calls without

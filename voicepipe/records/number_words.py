@@ -107,22 +107,25 @@ NAMED = """
     habitación telefono cellulare ordine prenotazione camera telefoon boeking kamer telefone celular quarto
 """
 MEASURED = """
-    people person persons guests adults children kids seats tickets rooms tables nights night days weeks
+    people person persons guests adults children kids seats tickets rooms tables nights days weeks
     months years year hours hour minutes o'clock oclock am pm euros euro dollars pounds cents bucks percent
     degrees km miles kg metres meters uhr personen leute gäste erwachsene kinder nächte tage prozent grad
     personnes heures nuits jours personas horas noches días persone ore notti giorni uur nachten dagen pessoas
     noites dias
 """
 PLAIN = """
-    at until till from before around about today tonight tomorrow costs name call called address street an bis
+    at until till from before around about today tonight tomorrow costs name call called address street bis
     von vom à de du las hasta alle fino om tot van às até
 """
 ASKED = re.compile(
     r"""(?ix)\b(?:
     how\ many\ (?!digits|numbers) | (?:what|which)\ (?:\w+\ )?(?:time|date|day|year) | when\b(?!\ you)
     | (?:tele)?phone | mobile | date\ of\ birth | birthday | postcode | zip | booking | reservation
-    | telefonnummer | wie\ viele | wann | um\ wie\ viel | téléphone | combien | quand | quelle\ heure | teléfono
-    | cuánt[ao]s | cuándo | qué\ hora | telefono | quant[ei] | quando | che\ ora | telefoon | hoeveel | wanneer | hoe\ laat
+    | telefonnummer | wie\ viele | wann | um\ wie\ viel
+    | téléphone | combien | quand | quelle\ heure
+    | teléfono | cuánt[ao]s | cuándo | qué\ hora
+    | telefono | quant[ei] | quando | che\ ora
+    | telefoon | hoeveel | wanneer | hoe\ laat
     | telefone | quant[ao]s | que\ horas
     )\b"""
 )

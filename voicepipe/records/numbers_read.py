@@ -75,10 +75,8 @@ JOINS = {"and": (Kind.HUNDRED, Kind.THOUSAND), "y": (Kind.TEN,), "e": (Kind.TEN,
 WORD = re.compile(r"[^\W\d_]+")
 APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
 DIGIT = re.compile(r"\d")
-MISHEARD_AMID = 3
-"""Digits before and behind a single other word: it is mostly one more digit, which was misheard."""
 ALONE = 9
-"""Digits of a number with a time of day behind it, which is no part of it."""
+"""Digits of a number that may be whole, such as a telephone number: a time of day behind it is no part of it."""
 SPOKEN = (Kind.UNIT, Kind.PERHAPS, Kind.TIMES, Kind.PLURAL)
 NUMERIC = frozenset(
     (Kind.UNIT, Kind.TEEN, Kind.TEN, Kind.HUNDRED, Kind.THOUSAND, Kind.TIMES, Kind.PLURAL, Kind.PERHAPS)
@@ -131,6 +129,10 @@ class _Reader:
         """Directly behind a number."""
         self._others = 0
         """Words since then that are no fillers."""
+        self._close = 0
+        """Digits of the numbers of which the next one may be a part."""
+        self._spoken = False
+        """The last number was, in part."""
 
     def read(self) -> Reading:
         for found in TOKEN.finditer(self._text):
@@ -202,15 +204,16 @@ class _Reader:
         self._after = False
         self._others += 2
 
-    def _add(self, start: int, end: int, digits: str, soft: bool = False) -> None:
+    def _add(self, start: int, end: int, digits: str, spoken: bool = False, soft: bool = False) -> None:
         numbers, gap = self._reading.numbers, self._gap
         if self._named or (soft and not (self._after and len(numbers[-1].digits) < ALONE)):
             gap = max(gap, Gap.LOOSE)
-        if gap is Gap.LOOSE and self._others == 1 and not (soft or self._named) and numbers:
-            if min(len(digits), len(numbers[-1].digits)) >= MISHEARD_AMID and not numbers[-1].known:
-                gap = Gap.CLOSE
+        elif gap is Gap.LOOSE and self._others == 1 and self._close and (spoken or self._spoken):
+            # Amid digits that were said, a single other word is mostly a digit, too, which was misheard.
+            gap = Gap.CLOSE if self._close + len(digits) > 2 and not (soft or numbers[-1].known) else gap
+        self._close = len(digits) + (self._close if gap is Gap.CLOSE else 0)
         numbers.append(Number(start, end, digits, gap, self._named, soft))
-        self._gap, self._named, self._after, self._others = Gap.CLOSE, False, True, 0
+        self._gap, self._named, self._after, self._others, self._spoken = Gap.CLOSE, False, True, 0, spoken
 
     def _flush(self) -> None:
         """The number has ended, if there is one."""
@@ -220,7 +223,7 @@ class _Reader:
         for run, is_number in _runs(parts):
             digits = _spelled(run) if is_number else ""
             if digits:
-                self._add(run[0].start, run[-1].end, digits)
+                self._add(run[0].start, run[-1].end, digits, any(part.kind for part in run))
                 continue
             self._after = False
             if any(part.word not in ("oh", "o", "and", "y", "e", "et", "ones", "ohs") for part in run):

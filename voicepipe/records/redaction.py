@@ -131,8 +131,8 @@ class Redactor(Generic[K]):
     """One call's. Texts come in the order in which they were said, each once, with a key by which to find it again.
 
     Each method returns how texts must be kept from now on, by their keys: the one that was given, and those of before
-    that must read differently. Texts are cut at `LONGEST` characters; who cuts them before may cut a number that is then
-    not known as one. JSON that is no longer stays JSON.
+    that must read differently. Texts are cut at `LONGEST` characters; who cuts them before may cut a number, which is
+    then not known as one. JSON that is no longer stays JSON.
     """
 
     def __init__(self, config: RedactionConfig) -> None:
@@ -196,9 +196,9 @@ class Redactor(Generic[K]):
             self._talk = TALK_LASTS if reading.card else max(0, self._talk - 1)
             if CODES.search(words) or (reading.card and self._secrets.has_card):
                 self._caller.codes = max(self._caller.codes, 1)
-            if speaker is self._agent:
-                self._asked(words, reading.card, reading.wordy)
-            elif self._talk and leaf.numbers:
+            if speaker is self._agent and not reading.card and ASKED.search(words):
+                self._end(self._caller)
+            elif speaker is self._caller and self._talk and leaf.numbers:
                 self._talk = max(self._talk, DIGITS_LAST)
             self._go_on(speaker, leaf.numbers, reading.tail, reading.wordy)
         return self._told(key, its)
@@ -215,18 +215,8 @@ class Redactor(Generic[K]):
             self._secrets.keys(digits, self._pressed)
         return PRESSED.sub(lambda told: " " * len(told[0]), leaf.text)
 
-    def _asked(self, text: str, card: bool, wordy: bool) -> None:
-        """The agent has spoken between two utterances of the caller's."""
-        if card:
-            return
-        if ASKED.search(text):
-            self._end(self._caller)
-        elif wordy:
-            self._caller.gap = max(self._caller.gap, Gap.LOOSE)
-
     def _go_on(self, speaker: _Speaker, numbers: Sequence[Digits], tail: Gap, wordy: bool) -> None:
         if not numbers:
-            speaker.gap = max(speaker.gap, tail)
             speaker.idle += wordy
             speaker.codes -= wordy
             if tail is Gap.APART or speaker.idle >= (PATIENCE_IN_TALK if self._talk else PATIENCE):
