@@ -95,7 +95,7 @@ FILLERS = """
     goes comes coming after finally number numbers digit digits figure figures listening ready get said say
     saying repeat could would can will do did what keep reading of in as card und dann ähm äh also ja nein
     moment bitte weiter danke ist die der das strich et alors euh oui voilà ensuite puis merci tiret y luego
-    pues sí entonces gracias guion e poi allora sì ecco dunque grazie en dan ja dus streepje depois então sim
+    pues sí entonces gracias guion e poi allora sì ecco dunque grazie en dan ja dus streepje ー depois então sim
     agora né espera
 """
 COUNTED = "digit digits figure figures number numbers moment second seconds minute more times group groups time thing"

@@ -300,17 +300,26 @@ def _cardinal(parts: Sequence[Part], at: int) -> tuple[str, int]:
     """The number that begins there, as far as it goes: "four thousand one hundred eleven" is 4111."""
     value, at = _hundreds(parts, at)
     if at < len(parts) and parts[at].kind is Kind.THOUSAND:
-        rest, at = _hundreds(parts, _rest(parts, at + 1))
+        rest, at = _hundreds(parts, _rest(parts, at + 1), (Kind.THOUSAND,))
         value = (value or 1) * 1000 + rest
     return str(value), at
 
 
-def _hundreds(parts: Sequence[Part], at: int) -> tuple[int, int]:
-    value, at = _below_hundred(parts, at)
+def _hundreds(parts: Sequence[Part], at: int, before: Sequence[Kind] = ()) -> tuple[int, int]:
+    value, at = _last_two(parts, at, before)
     if at < len(parts) and parts[at].kind is Kind.HUNDRED:
-        rest, at = _below_hundred(parts, _rest(parts, at + 1))
+        rest, at = _last_two(parts, _rest(parts, at + 1), (Kind.HUNDRED, Kind.THOUSAND))
         value = (value or 1) * 100 + rest
     return value, at
+
+
+def _last_two(parts: Sequence[Part], at: int, before: Sequence[Kind]) -> tuple[int, int]:
+    """As `_below_hundred`, but what stands before such a word begins another number: "one hundred ninety, seven
+    thousand"."""
+    value, end = _below_hundred(parts, at)
+    if end == len(parts) or parts[end].kind not in before:
+        return value, end
+    return (value // 10 * 10, end - 1) if end > at + 1 else (0, at)
 
 
 def _past_join(parts: Sequence[Part], at: int) -> int:
