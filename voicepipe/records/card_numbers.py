@@ -72,6 +72,8 @@ def _goes_on(run: Sequence[Digits], number: Digits, talk: bool) -> bool:
     digits, more = joined(run), number.at.digits
     if number.at.known and (run[-1].at.known or len(digits) >= PHONE):
         return False
+    if run[-1].at.known and number.at.gap is Gap.LOOSE:
+        return False
     if len(digits) >= SHORTEST:
         return len(more) < PHONE and len(digits) + len(more) <= WITH_CODES
     if min(len(digits), len(more)) < PHONE or len(digits) + len(more) <= LONGEST:

@@ -14,7 +14,7 @@ from voicepipe.records import card_numbers
 from voicepipe.records.card_numbers import count, is_right, joined
 from voicepipe.records.kept_text import Digits, Leaf, Text, json_or_plain, plain, split
 from voicepipe.records.number_words import ASKED
-from voicepipe.records.numbers_read import Gap, Number, read
+from voicepipe.records.numbers_read import Gap, Number, Reading, read
 from voicepipe.turn.events import TOOL_CHARS
 from voicepipe.turn.keypad import MOST as MOST_KEYS
 from voicepipe.turn.keypad import PRESSED
@@ -32,6 +32,8 @@ PATIENCE, PATIENCE_IN_TALK = 2, 4
 """Utterances of other words after which a number does not go on; while there is talk of cards."""
 TALK_LASTS, DIGITS_LAST = 12, 6
 """Texts after which talk of cards is forgotten: of other words; of digits that the caller says meanwhile."""
+TALK_IS_NEAR = 4
+"""Texts, beginning with one that speaks of cards."""
 CODES_IN = 2
 """Utterances behind a card number's in which short numbers are its expiry date and its code."""
 CODE = (3, 9)
@@ -67,6 +69,10 @@ class _Speaker:
     """Utterances since."""
     codes: int = -1
     """Utterances that may still tell the codes of a card; negative: none may."""
+    asked: bool = False
+    """For a number that is no card's."""
+    card: bool = False
+    """It has just been spoken of where the chain was said."""
     last: str = ""
     """The digits of the last utterance that had any."""
 
@@ -198,9 +204,11 @@ class Redactor(Generic[K]):
                 self._caller.codes = max(self._caller.codes, 1)
             if speaker is self._agent and not reading.card and ASKED.search(words):
                 self._end(self._caller)
+                self._talk, self._caller.asked = 0, True
             elif speaker is self._caller and self._talk and leaf.numbers:
                 self._talk = max(self._talk, DIGITS_LAST)
-            self._go_on(speaker, leaf.numbers, reading.tail, reading.wordy)
+            self._go_on(speaker, leaf.numbers, reading)
+            speaker.card |= self._talk > TALK_LASTS - TALK_IS_NEAR and bool(speaker.chain)
         return self._told(key, its)
 
     def _without_keys(self, its: Text, leaf: Leaf) -> str:
@@ -215,7 +223,8 @@ class Redactor(Generic[K]):
             self._secrets.keys(digits, self._pressed)
         return PRESSED.sub(lambda told: " " * len(told[0]), leaf.text)
 
-    def _go_on(self, speaker: _Speaker, numbers: Sequence[Digits], tail: Gap, wordy: bool) -> None:
+    def _go_on(self, speaker: _Speaker, numbers: Sequence[Digits], reading: Reading) -> None:
+        tail, wordy = reading.tail, reading.wordy
         if not numbers:
             speaker.idle += wordy
             speaker.codes -= wordy
@@ -223,6 +232,9 @@ class Redactor(Generic[K]):
                 self._end(speaker)
             return
         speaker.codes -= 1
+        for number in numbers if speaker.asked else ():
+            number.at.known = True
+        speaker.asked = False
         self._mark_again(speaker, numbers)
         numbers[0].at.gap = max(numbers[0].at.gap, speaker.gap, self._least(speaker))
         for number in numbers:
@@ -260,12 +272,13 @@ class Redactor(Generic[K]):
     def _end(self, speaker: _Speaker) -> None:
         """What was begun does not go on."""
         self._recognise(speaker.chain, Gap.APART)
-        is_part = self._talk and count(speaker.chain) >= PART and not any(number.at.known for number in speaker.chain)
+        numbers = [number for number in speaker.chain if not number.at.soft]
+        is_part = speaker.card and count(numbers) >= PART and not any(number.at.known for number in numbers)
         for number in speaker.chain:
             if number.mask == OPEN and not number.final and not is_part:
                 number.mask = ""
                 self._touched[number.text.key] = None
-        speaker.chain, speaker.gap, speaker.idle = [], Gap.CLOSE, 0
+        speaker.chain, speaker.gap, speaker.idle, speaker.card = [], Gap.CLOSE, 0, False
 
     def _find_codes(self, speaker: _Speaker, numbers: Sequence[Digits]) -> None:
         """Behind a card number."""
