@@ -85,6 +85,8 @@ def pair(digits: str) -> str:
 
 
 def in_pairs(chance: random.Random, digits: str) -> str:
+    if len(digits) % 2 and digits[-2:-1] in ("", "0"):  # "fifty two" would be 52.
+        return one_by_one(chance, digits)
     even = digits[: len(digits) // 2 * 2]
     said = [pair(even[at : at + 2]) for at in range(0, len(even), 2)]
     return " ".join([*said, *([one_by_one(chance, digits[-1])] if len(digits) % 2 else [])])

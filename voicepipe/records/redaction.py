@@ -32,8 +32,9 @@ PATIENCE, PATIENCE_IN_TALK = 2, 4
 """Utterances of other words after which a number does not go on; while there is talk of cards."""
 TALK_LASTS, DIGITS_LAST = 12, 6
 """Texts after which talk of cards is forgotten: of other words; of digits that the caller says meanwhile."""
-TALK_IS_NEAR = 4
-"""Texts, beginning with one that speaks of cards."""
+NEAR, NEAR_NUMBER = 2, 6
+"""Texts in which what is broken off may be a card number: the one that speaks of cards and the next; more where it
+speaks of a card's number."""
 CODES_IN = 2
 """Utterances behind a card number's in which short numbers are its expiry date and its code."""
 CODE = (3, 9)
@@ -48,6 +49,8 @@ REMEMBERED, REMEMBERED_DIGITS = 300, 4000
 CODE_NAMES = re.compile(r"(?i)cv[cvn]\d?$|csc$|security.?code|card.?code|expir|\bexp\b|exp_|valid.?(?:to|thru|until)")
 CODES = re.compile(r"(?i)\b(?:cv[cvn]2?|csc|security code|expir\w*|expiry)\b")
 """Who says these tells a code next, or is told one."""
+CARD_NUMBER = re.compile(r"(?i)n[uú]m(?:b?er|éro)|nummer|digits|ziffern")
+"""Beside talk of cards: of their numbers."""
 CARD_NAMES = re.compile(r"(?i)card(?:.?n(?:um|r|o)|$|\.)|\bpan$|cc.?n(?:um|r|o)")
 KNOWN_NAMES = re.compile(
     r"(?i)phone|mobile|fax|booking|reserv|order|ticket|zip|postal|postcode|date|time|birth|guest|people|price|amount|total"
@@ -147,6 +150,8 @@ class Redactor(Generic[K]):
         self._caller, self._agent = _Speaker(), _Speaker()
         self._talk = 0
         """Texts for which there still is talk of cards."""
+        self._near = 0
+        """Texts for which a card has just been spoken of."""
         self._languages: set[str] = set()
         """That were spoken, besides English."""
         self._secrets = _Secrets()
@@ -199,16 +204,18 @@ class Redactor(Generic[K]):
         leaf.numbers += [Digits(number, its) for number in reading.numbers]
         leaf.numbers.sort(key=lambda number: number.at.start)
         if self._config.cards:
-            self._talk = TALK_LASTS if reading.card else max(0, self._talk - 1)
+            self._talk, self._near = max(0, self._talk - 1), max(0, self._near - 1)
+            if reading.card:
+                self._talk, self._near = TALK_LASTS, NEAR_NUMBER if CARD_NUMBER.search(words) else NEAR
             if CODES.search(words) or (reading.card and self._secrets.has_card):
                 self._caller.codes = max(self._caller.codes, 1)
             if speaker is self._agent and not reading.card and ASKED.search(words):
                 self._end(self._caller)
-                self._talk, self._caller.asked = 0, True
+                self._talk, self._near, self._caller.asked = 0, 0, True
             elif speaker is self._caller and self._talk and leaf.numbers:
                 self._talk = max(self._talk, DIGITS_LAST)
             self._go_on(speaker, leaf.numbers, reading)
-            speaker.card |= self._talk > TALK_LASTS - TALK_IS_NEAR and bool(speaker.chain)
+            speaker.card |= self._near > 0 and bool(speaker.chain)
         return self._told(key, its)
 
     def _without_keys(self, its: Text, leaf: Leaf) -> str:
