@@ -33,9 +33,10 @@ class RedactionConfig(Section, frozen=True):
         for pattern in self.patterns:
             try:
                 re.compile(pattern)
+                tried = ways(pattern)
             except (re.error, OverflowError, RecursionError) as error:
                 raise ValueError(f"patterns: {pattern!r} is no regular expression: {error}") from None
-            if ways(pattern) > MOST_WAYS:
+            if tried > MOST_WAYS:
                 raise ValueError(
                     f"patterns: {pattern!r} could keep the server busy for long with an unlucky text; limit its "
                     r"repetitions (\d{1,30} in place of \d+), and put none inside another"

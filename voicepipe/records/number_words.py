@@ -120,7 +120,8 @@ PLAIN = """
 ASKED = re.compile(
     r"""(?ix)\b(?:
     how\ many\ (?!digits|numbers) | (?:what|which)\ (?:\w+\ )?(?:time|date|day|year) | when\b(?!\ you)
-    | (?:tele)?phone | mobile | date\ of\ birth | birthday | postcode | zip | booking | reservation
+    | (?:your|which|what)\ (?:\w+\ ){0,2}(?:phone|telephone|mobile|birthday|postcode|zip|booking|reservation)
+    | date\ of\ birth
     | telefonnummer | wie\ viele | wann | um\ wie\ viel
     | téléphone | combien | quand | quelle\ heure
     | teléfono | cuánt[ao]s | cuándo | qué\ hora
@@ -131,7 +132,7 @@ ASKED = re.compile(
 )
 """In what the agent says: the numbers that come next are no part of a card's."""
 CARD = set("""
-    card cards credit debit visa mastercard amex maestro digits cvc cvv expiry expires expiration karte
+    card cards credit debit visa mastercard amex maestro digits cvc cvv expiry expire expires expiration karte
     kreditkarte kartennummer bancaire bleue crédit crédito credito tarjeta kaart creditcard kaartnummer cartão
     cartao
 """.split())  # fmt: skip

@@ -51,7 +51,7 @@ CODES = re.compile(r"(?i)\b(?:cv[cvn]2?|csc|security code|expir\w*|expiry)\b")
 """Who says these tells a code next, or is told one."""
 CARD_NUMBER = re.compile(r"(?i)n[uú]m(?:b?er|éro)|nummer|digits|ziffern")
 """Beside talk of cards: of their numbers."""
-CARD_NAMES = re.compile(r"(?i)card(?:.?n(?:um|r|o)|$|\.)|\bpan$|cc.?n(?:um|r|o)")
+CARD_NAMES = re.compile(r"(?i)card(?:.?n(?:um|r|o)|$|\.)|\bpan$|\bcc.?n(?:um|r|o)")
 KNOWN_NAMES = re.compile(
     r"(?i)phone|mobile|fax|booking|reserv|order|ticket|zip|postal|postcode|date|time|birth|guest|people|price|amount|total"
 )
@@ -209,11 +209,11 @@ class Redactor(Generic[K]):
                 self._talk, self._near = TALK_LASTS, NEAR_NUMBER if CARD_NUMBER.search(words) else NEAR
             if CODES.search(words) or (reading.card and self._secrets.has_card):
                 self._caller.codes = max(self._caller.codes, 1)
-            if speaker is self._agent and not reading.card and ASKED.search(words):
+            if speaker is self._caller:
+                self._talk = max(self._talk, DIGITS_LAST) if self._talk and leaf.numbers else self._talk
+            elif not reading.card and ASKED.search(words):
                 self._end(self._caller)
                 self._talk, self._near, self._caller.asked = 0, 0, True
-            elif speaker is self._caller and self._talk and leaf.numbers:
-                self._talk = max(self._talk, DIGITS_LAST)
             self._go_on(speaker, leaf.numbers, reading)
             speaker.card |= self._near > 0 and bool(speaker.chain)
         return self._told(key, its)
@@ -235,6 +235,7 @@ class Redactor(Generic[K]):
         if not numbers:
             speaker.idle += wordy
             speaker.codes -= wordy
+            speaker.asked &= not wordy
             if tail is Gap.APART or speaker.idle >= (PATIENCE_IN_TALK if self._talk else PATIENCE):
                 self._end(speaker)
             return
