@@ -196,6 +196,7 @@ def _learn() -> None:
         _learn_digits(language)
     for digit, word in enumerate(UNITS["en"].split()):
         WORDS[f"{word}es" if word == "six" else f"{word}s"] = (Kind.PLURAL, str(digit))
+    CARD.update([f"{word}{LETTER_APOSTROPHE}s" for word in CARD])
     WORDS.update({"ohs": (Kind.PLURAL, "0"), "zeroes": (Kind.PLURAL, "0")})
 
 

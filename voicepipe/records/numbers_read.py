@@ -208,9 +208,12 @@ class _Reader:
         numbers, gap = self._reading.numbers, self._gap
         if self._named or (soft and not (self._after and len(numbers[-1].digits) < ALONE)):
             gap = max(gap, Gap.LOOSE)
-        elif gap is Gap.LOOSE and self._others == 1 and self._close and (spoken or self._spoken):
-            # Amid digits that were said, a single other word is mostly a digit, too, which was misheard.
-            gap = Gap.CLOSE if self._close + len(digits) > 2 and not (soft or numbers[-1].known) else gap
+        elif gap is Gap.LOOSE and self._others == 1 and numbers and not (soft or numbers[-1].known):
+            # Amid digits a single other word is mostly one of them, which was misheard.
+            if spoken or self._spoken:
+                gap = Gap.CLOSE if self._close + len(digits) > 2 else gap
+            elif min(self._close, len(digits)) > 2 and self._text[start - 1].isspace():
+                gap = Gap.CLOSE
         self._close = len(digits) + (self._close if gap is Gap.CLOSE else 0)
         numbers.append(Number(start, end, digits, gap, self._named, soft))
         self._gap, self._named, self._after, self._others, self._spoken = Gap.CLOSE, False, True, 0, spoken
@@ -269,8 +272,11 @@ def _runs(parts: list[Part]) -> list[tuple[list[Part], bool]]:
 
 
 def _is_amid(parts: Sequence[Part], index: int) -> bool:
-    """Between words that are digits: "one for one one"."""
-    return 0 < index < len(parts) - 1 and parts[index - 1].kind in SPOKEN and parts[index + 1].kind in SPOKEN
+    """Between single digits: "one for one one"."""
+    return 0 < index < len(parts) - 1 and all(
+        part.kind in SPOKEN or (part.kind is None and len(part.digits) == 1)
+        for part in (parts[index - 1], parts[index + 1])
+    )
 
 
 def _spelled(parts: Sequence[Part]) -> str:
