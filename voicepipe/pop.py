@@ -207,7 +207,7 @@ class Pop:
         if records:
             followers.append(records)
             self.metrics.others.append(partial(of_records, records))
-        self.dashboard = Dashboard(config.pop, self.health, followers=followers)
+        self.dashboard = Dashboard(config.pop, self.health, followers=followers, redaction=config.records)
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""
         self.tokens: Membership | None = None

@@ -8,8 +8,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from voicepipe.config.redaction_config import LONGEST
 from voicepipe.observe import turns
-from voicepipe.observe.turns import KEPT, LONGEST_TEXT, AskedTurn, FullTurn, Stages, Turns, full_turn
+from voicepipe.observe.turns import KEPT, AskedTurn, FullTurn, Stages, Turns, full_turn
 from voicepipe.turn.events import Item, ReplyDone, ToolUse
 from voicepipe.turn.timing import Hop, TurnRecord, TurnSummary
 
@@ -120,13 +121,13 @@ def filled(count: int, tenant: str = "local", heard: str = "") -> Turns:
 
 
 def test_memory_is_bounded() -> None:
-    store = filled(KEPT + 10, heard="x" * 3 * LONGEST_TEXT)
+    store = filled(KEPT + 10, heard="x" * LONGEST)
     entries = list(store.since(0))
     assert len(entries) == KEPT and entries[0].turn.id == "turn_10"
     assert store.forgotten_at == 9.0
     assert store.find("turn_9") is None
     newest = store.find(f"turn_{KEPT + 9}")
-    assert newest and len(newest.heard) == LONGEST_TEXT
+    assert newest and len(newest.heard) == LONGEST
 
 
 def test_nothing_was_forgotten_while_all_are_kept() -> None:

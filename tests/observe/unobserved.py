@@ -10,10 +10,10 @@ from voicepipe.observe import calls, dashboard
 class Alone(calls.LiveCalls):
     """Without metrics, records, traces and costs."""
 
-    def __init__(self, turns: Any, budget_ms: float, followers: Any = ()) -> None:
-        super().__init__(turns, budget_ms)
+    def __init__(self, turns: Any, budget_ms: float, followers: Any, redaction: Any) -> None:
+        super().__init__(turns, budget_ms, redaction=redaction)
 
 
 if __name__ == "__main__":
-    dashboard.LiveCalls = Alone  # type: ignore[attr-defined]
+    dashboard.LiveCalls = Alone  # type: ignore[assignment,attr-defined]
     sys.exit(cli.main())

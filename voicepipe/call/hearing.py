@@ -240,7 +240,7 @@ class Hearing:
         except EngineError as error:
             utterance.end = self._ear.last_voiced
             heard, failed = Evidence(utterance.stands_in(error)), True
-            log.error("%s: the words are %r: %s", self._call_id, heard.text, error)
+            log.error("%s: the last words may be missing: %s", self._call_id, error)
         if self.utterance is not utterance or utterance.settling is not asyncio.current_task():
             return  # The voice came back, or the client was faster.
         utterance.record.stamp("words", self._clock())

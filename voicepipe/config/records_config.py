@@ -4,10 +4,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from voicepipe.ranges import Section
+from voicepipe.config.redaction_config import RedactionConfig
 
 
-class RecordsConfig(Section, frozen=True):
+class RecordsConfig(RedactionConfig, frozen=True):
     folder: str = ""
     """Where a PoP keeps its records, in a file of its own (POP.db); it is made if it is not there. Empty: none are
     kept."""

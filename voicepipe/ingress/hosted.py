@@ -12,6 +12,7 @@ from typing import Protocol
 from voicepipe.agent import CallSettings, Origin
 from voicepipe.bucket import Bucket, Rate
 from voicepipe.call_api import CallControl, Seat
+from voicepipe.caller_number import last_three
 from voicepipe.config import LimitsConfig
 from voicepipe.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.scope import LINGER
@@ -255,8 +256,9 @@ class _Underway:
 
 
 def _parties(origin: Origin) -> str:
-    """Both as the network said them: `%r` keeps what a stranger writes on its line of the log."""
-    return f" from {origin.caller!r} to {origin.called!r}" if origin.caller or origin.called else ""
+    """Both as the network said them, but the caller's number only by its end: `%r` keeps what a stranger writes on its
+    line of the log."""
+    return f" from {last_three(origin.caller)!r} to {origin.called!r}" if origin.caller or origin.called else ""
 
 
 def _unheard(data: bytes, ms: float) -> None:

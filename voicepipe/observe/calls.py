@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
-from msgspec.structs import replace
 
 from voicepipe.agent import Origin, TraceContext
+from voicepipe.config.redaction_config import USUAL, RedactionConfig
 from voicepipe.line import Line
 from voicepipe.line_quality import HIDDEN, Network
+from voicepipe.observe.kept_words import KeptWords
 from voicepipe.observe.turns import AskedTurn, FullTurn, Turns, full_turn
 from voicepipe.turn.events import (
     TOOL_CHARS,
@@ -94,8 +95,9 @@ class LiveCall:
     """One call, from its admission on."""
 
     def __init__(
-        self, turns: Turns, budget_ms: float, tenant: str, agent: str, followers: Sequence[CallFollower] = ()
-    ) -> None:
+        self, turns: Turns, budget_ms: float, tenant: str, agent: str, followers: Sequence[CallFollower] = (),
+        redaction: RedactionConfig = USUAL,
+    ) -> None:  # fmt: skip
         self.tenant = tenant
         self.facts: CallFacts | None = None
         """None until it is answered."""
@@ -103,6 +105,7 @@ class LiveCall:
         self._followers = followers
         self._budget_ms = budget_ms
         self._agent = agent
+        self._kept = KeptWords(redaction)
         self._line: Line | None = None
         self._turn_count = 0
         self._told = 0
@@ -141,6 +144,7 @@ class LiveCall:
 
     def ended(self, reason: str, now: float) -> None:
         """Why, as its door says."""
+        self._amend(self._kept.close())
         for follower in self._followers:
             follower.ended(self._known, reason, self.network(), now)
 
@@ -165,7 +169,7 @@ class LiveCall:
             return self._add_untimed(asked, reply)
         if self._last and reply.record.continues:
             self._was_cut_in(self._last)
-        full = full_turn(asked, reply, self._budget_ms)
+        full, earlier = self._kept.of(full_turn(asked, reply, self._budget_ms))
         self._turns.add(full)
         interrupted = reply.status == "cancelled" and reply.reason == "turn_detected" and not full.turn.cut_in
         for follower in self._followers:
@@ -174,21 +178,30 @@ class LiveCall:
                 follower.barged_in(self._known)
         self._last = full
         self._turn_count += 1
+        self._amend(earlier)
 
     def _add_untimed(self, asked: AskedTurn, reply: ReplyDone) -> None:
         """It is part of the conversation, and no turn that figures are made of."""
-        full = full_turn(asked, reply, self._budget_ms)
-        for follower in self._followers if full.heard or full.answered or full.tools else ():
+        full, earlier = self._kept.of(full_turn(asked, reply, self._budget_ms))
+        for follower in self._followers if reply.items or asked.heard or asked.results or reply.tools else ():
             follower.replied(self._known, full)
+        self._amend(earlier)
 
     def _was_cut_in(self, last: FullTurn) -> None:
         if last.turn.cut_in:
             return
-        amended = replace(last, turn=replace(last.turn, cut_in=True))
-        self._turns.amend(amended)
+        self._amend([self._kept.cut_in(last.number)])
         for follower in self._followers:
             follower.cut_in(self._known)
-            follower.amended(self._known, amended)
+
+    def _amend(self, changed: Iterable[FullTurn]) -> None:
+        """What was told reads differently now."""
+        for full in changed:
+            if self._last and full.number == self._last.number:
+                self._last = full
+            self._turns.amend(full)
+            for follower in self._followers:
+                follower.amended(self._known, full)
 
     @property
     def _known(self) -> CallFacts:
@@ -246,7 +259,11 @@ class _Unanswered:
 class LiveCalls:
     """All calls in progress."""
 
-    def __init__(self, turns: Turns, budget_ms: float, followers: Sequence[CallFollower] = ()) -> None:
+    def __init__(
+        self, turns: Turns, budget_ms: float, followers: Sequence[CallFollower] = (),
+        redaction: RedactionConfig = USUAL,
+    ) -> None:  # fmt: skip
+        self._redaction = redaction
         self._turns = turns
         self._budget_ms = budget_ms
         self._followers = followers
@@ -255,7 +272,7 @@ class LiveCalls:
     @contextmanager
     def watched(self, tenant: str, agent: str) -> Iterator[LiveCall]:
         """A call that was admitted; it is listed from its answer until this context ends, however it ends."""
-        call = LiveCall(self._turns, self._budget_ms, tenant, agent, self._followers)
+        call = LiveCall(self._turns, self._budget_ms, tenant, agent, self._followers, self._redaction)
         self._calls[id(call)] = call
         try:
             yield call

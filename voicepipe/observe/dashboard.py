@@ -8,6 +8,7 @@ import msgspec
 
 from voicepipe.call_api import Refusal
 from voicepipe.config import PopConfig
+from voicepipe.config.redaction_config import USUAL, RedactionConfig
 from voicepipe.errors import Reason
 from voicepipe.health import Health
 from voicepipe.observe.calls import CallFollower, CallRow, LiveCall, LiveCalls
@@ -75,13 +76,13 @@ class Dashboard:
 
     def __init__(
         self, pop: PopConfig, health: Callable[[], Health], clock: Callable[[], float] = time.time,
-        followers: Sequence[CallFollower] = (),
+        followers: Sequence[CallFollower] = (), redaction: RedactionConfig = USUAL,
     ) -> None:  # fmt: skip
         self._pop = pop
         self._health = health
         self._clock = clock
         self._turns = Turns()
-        self._calls = LiveCalls(self._turns, pop.budget_ms, followers)
+        self._calls = LiveCalls(self._turns, pop.budget_ms, followers, redaction)
         self._refused = Refusals()
 
     def watched(self, tenant: str, agent: str) -> AbstractContextManager[LiveCall]:

@@ -17,8 +17,6 @@ KEPT = 2000
 """Turns at a time; beyond that the oldest goes."""
 MOST_TOOLS = 8
 """Of a turn."""
-LONGEST_TEXT = 2000
-"""Characters of what was heard, and of what was answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +168,8 @@ _decode = msgspec.msgpack.Decoder().decode
 
 
 def full_turn(asked: AskedTurn, reply: ReplyDone, budget_ms: float) -> FullTurn:
-    """What is kept of a turn whose reply is over. `budget_ms`: answered later than this is late."""
+    """A turn whose reply is over, with all its words: `KeptWords` says which may be kept. `budget_ms`: answered later
+    than this is late."""
     record = reply.record
     latency = record.turn_latency
     turn = ListedTurn(
@@ -190,8 +189,8 @@ def full_turn(asked: AskedTurn, reply: ReplyDone, budget_ms: float) -> FullTurn:
     said = [item.text or f"[{item.name}]" for item in reply.items if item.text or item.name]
     return FullTurn(
         turn=turn,
-        heard=asked.heard[:LONGEST_TEXT],
-        answered=" ".join(said)[:LONGEST_TEXT],
+        heard=asked.heard,
+        answered=" ".join(said),
         record=record,
         tools=(*asked.results, *reply.tools)[:MOST_TOOLS],
         spoken=asked.spoken,

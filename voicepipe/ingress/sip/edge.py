@@ -14,6 +14,7 @@ import msgspec
 
 from voicepipe.agent import Agent, CallSettings, Origin
 from voicepipe.call_api import PopApi, Seat, Tenant
+from voicepipe.caller_number import last_three
 from voicepipe.errors import PopFull, Refused, TenantFull
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.doors import Attempt, UnknownModel, retry_after
@@ -209,7 +210,9 @@ class SipEdge:
         tenant, agent = placed(self._pop, "sip", uri.user, domain=uri.host, trunk=who.trunk)
         # Who knows one password is not to pass for somebody else.
         origin = Origin(who.user or _caller(invite, trusted=bool(who.trunk)), uri.user, invite.extra())
-        logger.debug("a call from %r to %r, by %s at %s", origin.caller, origin.called, who, invite.source[0])
+        logger.debug(
+            "a call from %r to %r, by %s at %s", last_three(origin.caller), origin.called, who, invite.source[0]
+        )
         return _Wanted(who, tenant, agent, origin)
 
     def _prepared(self, invite: IncomingRequest, wanted: _Wanted, place: ExitStack) -> tuple[SipCall, str]:

@@ -1,0 +1,19 @@
+"""How a log shows who calls. Pure."""
+
+import re
+
+NUMBER = re.compile(r"(?:(?:\+|%2B)[\s().-]*)?\d(?:[\s().-]*\d){3,}", re.IGNORECASE)
+"""Of four digits or more; what is shorter is an extension."""
+
+
+def last_three(caller: str) -> str:
+    """A caller's number by its last three digits: "...567" for "+49 30 1234567", "sip:...567@host" for
+    "sip:+49301234567@host". What has no number ("alice", "anonymous") and an extension ("201") stay as they are."""
+    user, at, host = caller.rpartition("@")
+    if not at:
+        user, host = caller, ""
+    return NUMBER.sub(_shortened, user) + at + host
+
+
+def _shortened(number: re.Match[str]) -> str:
+    return "..." + "".join(filter(str.isdigit, number[0].lower().removeprefix("%2b")))[-3:]

@@ -1,0 +1,75 @@
+"""The words of one call as they may be kept. What was told may have to read differently later: a number turns out to be
+a card's, or to be none."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from voicepipe.config.redaction_config import RedactionConfig
+from voicepipe.observe.turns import FullTurn
+from voicepipe.redaction.redactor import Redactor
+
+MOST = 200
+"""Turns whose words may still change, as many texts as the redactor remembers at least."""
+
+
+class _Place(NamedTuple):
+    """A text of a call."""
+
+    number: int
+    """Of the turn."""
+    part: str
+    """ "heard", "answered", "arguments" or "result"."""
+    tool: int = 0
+
+
+class KeptWords:
+    """Every turn and reply of the call comes by here, in order, before anybody is told."""
+
+    def __init__(self, redaction: RedactionConfig) -> None:
+        self._redactor = Redactor[_Place](redaction)
+        self._fulls: dict[int, FullTurn] = {}
+        """By their number, as they are kept."""
+
+    def of(self, full: FullTurn) -> tuple[FullTurn, list[FullTurn]]:
+        """As it may be kept now, and earlier ones that must read differently from now on."""
+        number = full.number
+        texts = self._redactor.heard(_Place(number, "heard"), full.heard)
+        for index, use in enumerate(full.tools):
+            texts |= self._redactor.tool(_Place(number, "arguments", index), use.arguments)
+            texts |= self._redactor.tool(_Place(number, "result", index), use.result)
+        texts |= self._redactor.said(_Place(number, "answered"), full.answered)
+        self._fulls[number] = full
+        changed = {its.number: its for its in self._changed(texts)}
+        if len(self._fulls) > MOST:
+            del self._fulls[next(iter(self._fulls))]
+        return changed.pop(number), list(changed.values())
+
+    def cut_in(self, number: int) -> FullTurn:
+        """It turned out that the caller had not finished."""
+        full = self._fulls[number]
+        self._fulls[number] = replace(full, turn=replace(full.turn, cut_in=True))
+        return self._fulls[number]
+
+    def close(self) -> list[FullTurn]:
+        """The call is over: earlier ones that must read differently."""
+        return self._changed(self._redactor.close())
+
+    def _changed(self, texts: dict[_Place, str]) -> list[FullTurn]:
+        for place, text in texts.items():
+            if full := self._fulls.get(place.number):
+                self._fulls[place.number] = _with(full, place, text)
+        numbers: Iterable[int] = dict.fromkeys(place.number for place in texts)
+        return [self._fulls[number] for number in numbers if number in self._fulls]
+
+
+def _with(full: FullTurn, place: _Place, text: str) -> FullTurn:
+    if place.part == "heard":
+        return replace(full, heard=text)
+    if place.part == "answered":
+        return replace(full, answered=text)
+    tools = list(full.tools)
+    use = tools[place.tool]
+    tools[place.tool] = replace(use, arguments=text) if place.part == "arguments" else replace(use, result=text)
+    return replace(full, tools=tuple(tools))

@@ -1,0 +1,1 @@
+"""What of a call's words may be kept."""

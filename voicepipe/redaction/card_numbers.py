@@ -1,0 +1,96 @@
+"""Which numbers, said one after the other, are parts of a card's. Pure.
+
+A card number has 13 to 19 digits. Nobody asks whether its check digit is right, since a recogniser mishears digits; the
+check digit decides where numbers stand apart.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from voicepipe.redaction.kept_text import Digits, split
+from voicepipe.redaction.numbers_read import Gap
+
+SHORTEST, LONGEST = 13, 19
+"""Digits."""
+WITH_CODES = LONGEST + 8
+"""Digits of a card number with its expiry date and its code behind it."""
+PHONE = 9
+"""Digits. Two such numbers after each other are two telephone numbers, unless something speaks for a card."""
+THREE_QUARTERS = 12
+"""Digits of a card number in groups of four of which one is missing."""
+ISSUED = re.compile(
+    r"4(?:\d{12}|\d{15}|\d{18})|5[0-8]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3[0689]\d{12}|35\d{14}|6\d{15,18}"
+)
+"""Card numbers by what they begin with."""
+DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
+
+
+def found(numbers: Sequence[Digits], talk: bool, written: bool = False) -> Iterator[list[Digits]]:
+    """Parts of card numbers, among numbers of which none is apart. `talk`: there is talk of cards, so that other words
+    may stand between the parts. `written`: by a program, which says what a number is where it is another one."""
+    for number in numbers:
+        if len(number.at.digits) >= SHORTEST and not (written and number.at.known and not is_right(number.at.digits)):
+            yield [number]
+    for close in (numbers,) if talk else split(numbers, Gap.LOOSE):
+        for run in _runs(close, talk):
+            if count(run) >= SHORTEST and not (written and count(run) > LONGEST):
+                yield run
+    if written or any(number.at.gap is not Gap.CLOSE for number in numbers[1:]):
+        yield from _right_ones([number for number in numbers if not number.again])
+
+
+def count(numbers: Sequence[Digits]) -> int:
+    """Digits that were said in all, without those that were said again."""
+    return sum([len(number.at.digits) for number in numbers if not number.again])
+
+
+def joined(numbers: Sequence[Digits]) -> str:
+    return "".join([number.at.digits for number in numbers if not number.again])
+
+
+def is_right(digits: str) -> bool:
+    """A card may have this number: its beginning, its length and its check digit are right."""
+    if not ISSUED.fullmatch(digits):
+        return False
+    values = list(map(int, reversed(digits)))
+    return (sum(values[::2]) + sum([DOUBLED[value] for value in values[1::2]])) % 10 == 0
+
+
+def _runs(numbers: Sequence[Digits], talk: bool) -> Iterator[list[Digits]]:
+    """What may be one number."""
+    run: list[Digits] = []
+    for number in numbers:
+        if run and not number.again and not _goes_on(run, number, talk):
+            yield run
+            run = []
+        run.append(number)
+    if run:
+        yield run
+
+
+def _goes_on(run: Sequence[Digits], number: Digits, talk: bool) -> bool:
+    digits, more = joined(run), number.at.digits
+    if number.at.known and (run[-1].at.known or len(digits) >= PHONE):
+        return False
+    if run[-1].at.known and number.at.gap is Gap.LOOSE:
+        return False
+    if len(digits) >= SHORTEST:
+        return len(more) < PHONE and len(digits) + len(more) <= WITH_CODES
+    if min(len(digits), len(more)) < PHONE or len(digits) + len(more) <= LONGEST:
+        return True
+    if any(is_right((digits + more)[:size]) for size in range(SHORTEST, LONGEST + 1)):
+        return True
+    return digits[:3] != more[:3] and (talk or len(digits) == THREE_QUARTERS)
+
+
+def _right_ones(numbers: Sequence[Digits]) -> Iterator[list[Digits]]:
+    """Numbers that are a card's together, whatever is between them."""
+    for first in range(len(numbers)):
+        digits = ""
+        for last in range(first, len(numbers)):
+            more = numbers[last].at.digits
+            digits += more
+            if len(digits) > LONGEST or not (len(more) < PHONE or len(more) == THREE_QUARTERS):
+                break
+            if len(digits) >= SHORTEST and last > first and is_right(digits):
+                yield list(numbers[first : last + 1])

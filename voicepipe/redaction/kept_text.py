@@ -1,0 +1,153 @@
+"""One text that is kept: the numbers in it, and how it reads with some of them masked. JSON stays JSON. Pure."""
+
+import json
+import re
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from voicepipe.config.redaction_config import LONGEST
+from voicepipe.redaction.numbers_read import Gap, Number
+
+TOKEN = re.compile(
+    r'(?P<text>"(?:[^"\\]|\\.)*")(?P<is_key>\s*:)?|(?P<number>-?\d[\d.eE+-]*)|(?P<mark>[\[\]{},])', re.DOTALL
+)
+
+
+@dataclass(slots=True, eq=False)
+class Digits:
+    """A number of a text."""
+
+    at: Number
+    text: "Text"
+    mask: str = ""
+    """What is read in its place; empty: the number itself."""
+    final: bool = False
+    """That stays so."""
+    again: bool = False
+    """It was said before, and adds nothing to what it stands beside."""
+
+
+@dataclass(slots=True, eq=False)
+class Leaf:
+    """A stretch in which numbers are read: a whole text, or one string or number of its JSON."""
+
+    text: str
+    before: str = ""
+    """What stands between the leaf before and this one."""
+    raw: str = ""
+    """As it stands in JSON; empty: in none."""
+    name: str = ""
+    """The names that it stands under in JSON, a dot between them."""
+    follows: bool = False
+    """It stands in the same list of JSON as the leaf before."""
+    numbers: list[Digits] = field(default_factory=list)
+    replaced: list[tuple[int, int, str]] = field(default_factory=list)
+    """What else is not shown: begin, end, and what is read there."""
+
+    def reads(self) -> str:
+        spans = [*self.replaced, *_masked(self.numbers)]
+        if not spans:
+            return self.before + (self.raw or self.text)
+        pieces: list[str] = []
+        at = 0
+        for begin, end, instead in sorted(spans):
+            if begin >= at:
+                pieces += [self.text[at:begin], instead]
+            elif end > at and instead != pieces[-1]:
+                pieces.append(instead)
+            at = max(at, end)
+        said = "".join([*pieces, self.text[at:]])
+        return self.before + (json.dumps(said, ensure_ascii=False) if self.raw else said)
+
+
+@dataclass(slots=True, eq=False)
+class Text:
+    key: Hashable
+    leaves: list[Leaf]
+    after: str = ""
+    """What stands behind the last leaf."""
+    cut: bool = False
+    kept: str = ""
+    """As it was last told."""
+
+    @property
+    def is_json(self) -> bool:
+        return not self.leaves or bool(self.leaves[0].raw)
+
+    def reads(self) -> str:
+        return "".join([leaf.reads() for leaf in self.leaves]) + self.after
+
+    def numbers(self) -> list[Digits]:
+        return [number for leaf in self.leaves for number in leaf.numbers]
+
+
+def split(numbers: Iterable[Digits], at: Gap) -> Iterator[list[Digits]]:
+    """Stretches of numbers with smaller gaps inside."""
+    stretch: list[Digits] = []
+    for number in numbers:
+        if stretch and number.at.gap >= at:
+            yield stretch
+            stretch = []
+        stretch.append(number)
+    if stretch:
+        yield stretch
+
+
+def plain(key: Hashable, text: str) -> Text:
+    return Text(key, [Leaf(text[:LONGEST])], cut=len(text) > LONGEST)
+
+
+def json_or_plain(key: Hashable, text: str) -> Text:
+    if len(text) <= LONGEST and text.lstrip()[:1] in '{["-0123456789':
+        try:
+            json.loads(text)
+            return _json(key, text)
+        except (ValueError, RecursionError):
+            pass
+    return plain(key, text)
+
+
+def _json(key: Hashable, text: str) -> Text:
+    leaves: list[Leaf] = []
+    path: list[str] = []
+    """The name at each depth."""
+    firsts: list[bool | None] = []
+    """At each depth: the list has had no leaf yet; None: this is no list."""
+    at = 0
+    for found in TOKEN.finditer(text):
+        mark = found["mark"]
+        if mark in ("{", "["):
+            path.append("")
+            firsts.append(True if mark == "[" else None)
+        elif mark in ("}", "]"):
+            path.pop()
+            firsts.pop()
+        elif not mark:
+            raw = found["text"] or found["number"]
+            said = json.loads(raw) if found["text"] else raw
+            if found["is_key"]:
+                path[-1] = said
+                if sum(map(str.isdigit, said)) < 7:  # "line2" is no number; one that is a name is seldom.
+                    continue
+            begin, end = found.start(), found.start() + len(raw)
+            follows = bool(firsts) and firsts[-1] is False
+            leaves.append(Leaf(said, text[at:begin], raw, ".".join(filter(None, path[-3:])), follows))
+            if firsts and firsts[-1]:
+                firsts[-1] = False
+            at = end
+    return Text(key, leaves, text[at:])
+
+
+def _masked(numbers: Sequence[Digits]) -> Iterator[tuple[int, int, str]]:
+    """Masks; the parts of one number have one."""
+    begin = end = 0
+    mask = ""
+    for number in numbers:
+        if mask and not (number.mask == mask and number.at.gap is Gap.CLOSE):
+            yield begin, end, mask
+            mask = ""
+        if number.mask:
+            begin = begin if mask else number.at.start
+            mask, end = number.mask, number.at.end
+    if mask:
+        yield begin, end, mask

@@ -1,0 +1,379 @@
+"""What may be kept of a call's words: card numbers and pressed keys are taken out before anything is kept. Pure.
+
+A number may go on in the speaker's next utterance. What may be the beginning of a card number is therefore masked at
+once, and told as it was when it turns out to be harmless: a crash leaves the mask.
+"""
+
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from voicepipe.config.redaction_config import RedactionConfig
+from voicepipe.redaction import card_numbers
+from voicepipe.redaction.card_numbers import count, is_right, joined
+from voicepipe.redaction.kept_text import Digits, Leaf, Text, json_or_plain, plain, split
+from voicepipe.redaction.number_words import ASKED
+from voicepipe.redaction.numbers_read import Gap, Number, Reading, read
+from voicepipe.turn.events import TOOL_CHARS
+from voicepipe.turn.keypad import MOST as MOST_KEYS
+from voicepipe.turn.keypad import PRESSED
+
+CARD, OPEN, KEYS, OWN = "[card]", "[digits]", "[keys]", "[redacted]"
+"""What is read in place of card numbers and their codes; of what may become one; of keys; of what patterns match."""
+KEYS_TOLD = f"The caller pressed keys on their telephone: {KEYS}."
+STRENGTH = {"": 0, OPEN: 1, KEYS: 2, CARD: 2}
+
+OPEN_FROM = 3
+"""Digits that are masked while they may become more."""
+PART = 7
+"""Digits that are not shown, where there was talk of a card, even if no more of them come."""
+PATIENCE, PATIENCE_IN_TALK = 2, 4
+"""Utterances of other words after which a number does not go on; while there is talk of cards."""
+TALK_LASTS, DIGITS_LAST = 12, 6
+"""Texts after which talk of cards is forgotten: of other words; of digits that the caller says meanwhile."""
+NEAR, NEAR_NUMBER = 2, 6
+"""Texts in which what is broken off may be a card number: the one that speaks of cards and the next; more where it
+speaks of a card's number."""
+CODES_IN = 2
+"""Utterances behind a card number's in which short numbers are its expiry date and its code."""
+CODE = (3, 9)
+"""Digits of these: a code, a date with a code."""
+CARD_GRAM, KEYS_GRAM = 5, 4
+"""Digits in a row in which a card number, or keys, are recognised when they come again. A card's last four are not."""
+MOST_OPEN = 60
+"""Numbers that may become one."""
+REMEMBERED, REMEMBERED_DIGITS = 300, 4000
+"""Texts with numbers that may still read differently, and digits in them; what is older stays as it is."""
+
+CODE_NAMES = re.compile(r"(?i)cv[cvn]\d?$|csc$|security.?code|card.?code|expir|\bexp\b|exp_|valid.?(?:to|thru|until)")
+CODES = re.compile(r"(?i)\b(?:cv[cvn]2?|csc|security code|expir\w*|expiry)\b")
+"""Who says these tells a code next, or is told one."""
+CARD_NUMBER = re.compile(r"(?i)n[uú]m(?:b?er|éro)|nummer|digits|ziffern")
+"""Beside talk of cards: of their numbers."""
+CARD_NAMES = re.compile(r"(?i)card(?:.?n(?:um|r|o)|$|\.)|\bpan$|\bcc.?n(?:um|r|o)")
+KNOWN_NAMES = re.compile(
+    r"(?i)phone|mobile|fax|booking|reserv|order|ticket|zip|postal|postcode|date|time|birth|guest|people|price|amount|total"
+)
+"""Of a tool's JSON: what stands under these names is a card's expiry date or code; a card number; something else."""
+NO_CARD = re.compile(r"1\d{12}|-.*|(?!\d{13,}\.0+$).*[.eE].*")
+"""Numbers of JSON: a time in ms, and what is no whole number."""
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(slots=True)
+class _Speaker:
+    chain: list[Digits] = field(default_factory=list)
+    """What was said that may be parts of one number, and may go on."""
+    gap: Gap = Gap.CLOSE
+    """What came since."""
+    idle: int = 0
+    """Utterances since."""
+    codes: int = -1
+    """Utterances that may still tell the codes of a card; negative: none may."""
+    asked: bool = False
+    """For a number that is no card's."""
+    card: bool = False
+    """It has just been spoken of where the chain was said."""
+    last: str = ""
+    """The digits of the last utterance that had any."""
+
+
+class _Secrets:
+    """What is taken out wherever it comes again."""
+
+    def __init__(self) -> None:
+        self._whole: dict[str, str] = {}
+        """Masks, by numbers that show a secret only where nothing stands beside them."""
+        self._grams: dict[str, str] = {}
+        """Masks, by digits that show it anywhere."""
+        self.has_card = False
+        self.are_new = False
+        """What was kept before has not been looked through for them."""
+
+    def card(self, digits: str) -> None:
+        self.has_card = True
+        last = digits[-4:]
+        fours = [digits[at : at + 4] for at in range(len(digits) - 4)]
+        self._learn(self._whole, [four for four in fours if four != last], CARD)
+        self._learn(self._grams, _grams(digits, CARD_GRAM), CARD)
+
+    def code(self, digits: str) -> None:
+        self._learn(self._whole, [digits], CARD)
+
+    def keys(self, digits: str, pressed: str) -> None:
+        """Of one turn, and with those of the turns before."""
+        if len(digits) >= OPEN_FROM:
+            self._learn(self._whole, [digits], KEYS)
+        self._learn(self._grams, _grams(pressed, KEYS_GRAM), KEYS)
+
+    def _learn(self, known: dict[str, str], digits: Iterable[str], mask: str) -> None:
+        before = len(known)
+        for each in digits:
+            known.setdefault(each, mask)
+        self.are_new |= len(known) > before
+
+    def masks(self, run: Sequence[Digits]) -> list[str]:
+        """Of numbers one after the other; empty where a number shows none."""
+        if not self._whole and not self._grams:
+            return [""] * len(run)
+        digits = "".join([number.at.digits for number in run])
+        shown = [""] * len(digits)
+        for size in (CARD_GRAM, KEYS_GRAM):
+            for at in range(len(digits) - size + 1):
+                if mask := self._grams.get(digits[at : at + size]):
+                    shown[at : at + size] = [mask] * size
+        masks, at = [], 0
+        for number in run:
+            end = at + len(number.at.digits)
+            masks.append(self._whole.get(number.at.digits) or max(shown[at:end]))
+            at = end
+        return masks
+
+
+def _grams(digits: str, size: int) -> list[str]:
+    return [digits[at : at + size] for at in range(len(digits) - size + 1)]
+
+
+class Redactor(Generic[K]):
+    """One call's. Texts come in the order in which they were said, each once, with a key by which to find it again.
+
+    Each method returns how texts must be kept from now on, by their keys: the one that was given, and those of before
+    that must read differently. Texts are cut at `LONGEST` characters; who cuts them before may cut a number, which is
+    then not known as one. JSON that is no longer stays JSON.
+    """
+
+    def __init__(self, config: RedactionConfig) -> None:
+        self._config = config
+        self._patterns = [re.compile(pattern) for pattern in config.patterns]
+        self._caller, self._agent = _Speaker(), _Speaker()
+        self._talk = 0
+        """Texts for which there still is talk of cards."""
+        self._near = 0
+        """Texts for which a card has just been spoken of."""
+        self._languages: set[str] = set()
+        """That were spoken, besides English."""
+        self._secrets = _Secrets()
+        self._pressed = ""
+        """Digits among the keys that were pressed last."""
+        self._texts: dict[K, Text] = {}
+        """Those with numbers."""
+        self._digits = 0
+        """In them."""
+        self._touched: dict[Any, None] = {}
+        """Keys of texts that may read differently now."""
+
+    def heard(self, key: K, text: str) -> dict[K, str]:
+        """What the caller said or wrote."""
+        return self._uttered(key, text, self._caller)
+
+    def said(self, key: K, text: str) -> dict[K, str]:
+        """What the agent answered. After "For how many people?" no card number of the caller's goes on."""
+        return self._uttered(key, text, self._agent)
+
+    def tool(self, key: K, text: str) -> dict[K, str]:
+        """The arguments or the result of a tool."""
+        if not self._config.transcripts:
+            return {key: ""}
+        its = json_or_plain(key, text)
+        for leaf in its.leaves:
+            self._read_leaf(its, leaf)
+        if self._config.cards:
+            for chain in split(its.numbers(), Gap.APART):
+                self._judge(chain, written=True)
+        its.cut = its.cut or (not its.is_json and len(text) >= TOOL_CHARS)
+        return self._told(key, its)
+
+    def close(self) -> dict[K, str]:
+        """The call is over: what is open becomes no card number any more."""
+        self._end(self._caller)
+        self._end(self._agent)
+        return self._revised()
+
+    # --- utterances
+
+    def _uttered(self, key: K, text: str, speaker: _Speaker) -> dict[K, str]:
+        if not self._config.transcripts:
+            return {key: ""}
+        its = plain(key, text)
+        leaf = its.leaves[0]
+        self._find_patterns(leaf)
+        words = self._without_keys(its, leaf) if speaker is self._caller and self._config.keys else leaf.text
+        reading = read(words, self._languages)
+        leaf.numbers += [Digits(number, its) for number in reading.numbers]
+        leaf.numbers.sort(key=lambda number: number.at.start)
+        if self._config.cards:
+            self._talk, self._near = max(0, self._talk - 1), max(0, self._near - 1)
+            if reading.card:
+                self._talk, self._near = TALK_LASTS, NEAR_NUMBER if CARD_NUMBER.search(words) else NEAR
+            if CODES.search(words) or (reading.card and self._secrets.has_card):
+                self._caller.codes = max(self._caller.codes, 1)
+            if speaker is self._caller:
+                self._talk = max(self._talk, DIGITS_LAST) if self._talk and leaf.numbers else self._talk
+            elif not reading.card and ASKED.search(words):
+                self._end(self._caller)
+                self._talk, self._near, self._caller.asked = 0, 0, True
+            self._go_on(speaker, leaf.numbers, reading)
+            speaker.card |= self._near > 0 and bool(speaker.chain)
+        return self._told(key, its)
+
+    def _without_keys(self, its: Text, leaf: Leaf) -> str:
+        """What is left to read. The keys are masked for good, and their digits count."""
+        for told in PRESSED.finditer(leaf.text):
+            leaf.replaced.append((told.start(), told.end(), KEYS_TOLD))
+            digits = "".join(filter(str.isdigit, told[1]))
+            if digits:
+                number = Number(told.start(), told.end(), digits, Gap.CLOSE)
+                leaf.numbers.append(Digits(number, its, final=True))
+            self._pressed = (self._pressed + digits)[-MOST_KEYS:]
+            self._secrets.keys(digits, self._pressed)
+        return PRESSED.sub(lambda told: " " * len(told[0]), leaf.text)
+
+    def _go_on(self, speaker: _Speaker, numbers: Sequence[Digits], reading: Reading) -> None:
+        tail, wordy = reading.tail, reading.wordy
+        if not numbers:
+            speaker.idle += wordy
+            speaker.codes -= wordy
+            speaker.asked &= not wordy
+            if tail is Gap.APART or speaker.idle >= (PATIENCE_IN_TALK if self._talk else PATIENCE):
+                self._end(speaker)
+            return
+        speaker.codes -= 1
+        for number in numbers if speaker.asked else ():
+            number.at.known = True
+        speaker.asked = False
+        self._mark_again(speaker, numbers)
+        numbers[0].at.gap = max(numbers[0].at.gap, speaker.gap, self._least(speaker))
+        for number in numbers:
+            if number.at.gap is Gap.APART:
+                self._judge(speaker.chain, self._hears_talk(speaker))
+                self._end(speaker)
+            if speaker.chain or not number.at.soft:
+                speaker.chain.append(number)
+        self._judge(speaker.chain, self._hears_talk(speaker))
+        speaker.chain = speaker.chain[-MOST_OPEN:]
+        speaker.gap, speaker.idle, speaker.last = tail, 0, joined(numbers)
+        self._find_codes(speaker, numbers)
+        if tail is Gap.APART:
+            self._end(speaker)
+        elif count(speaker.chain) >= OPEN_FROM:
+            for number in speaker.chain:
+                self._mask(number, OPEN)
+
+    def _least(self, speaker: _Speaker) -> Gap:
+        """Between two utterances. The agent's numbers were not misheard, so in them a card's is known by its check
+        digit, or by the caller's."""
+        apart = speaker is self._agent or (speaker.chain and speaker.chain[-1].at.known)
+        return Gap.LOOSE if apart else Gap.CLOSE
+
+    def _hears_talk(self, speaker: _Speaker) -> bool:
+        return speaker is self._caller and self._talk > 0
+
+    def _mark_again(self, speaker: _Speaker, numbers: Sequence[Digits]) -> None:
+        """Who was not understood says the number again."""
+        before, digits = joined(speaker.chain), joined(numbers)
+        if len(digits) >= CARD_GRAM and digits in (before, speaker.last) and not is_right(before + digits):
+            for number in numbers if speaker.chain else ():
+                number.again = True
+
+    def _end(self, speaker: _Speaker) -> None:
+        """What was begun does not go on."""
+        self._recognise(speaker.chain, Gap.APART)
+        numbers = [number for number in speaker.chain if not number.at.soft]
+        is_part = speaker.card and count(numbers) >= PART and not any(number.at.known for number in numbers)
+        for number in speaker.chain:
+            if number.mask == OPEN and not number.final and not is_part:
+                number.mask = ""
+                self._touched[number.text.key] = None
+        speaker.chain, speaker.gap, speaker.idle, speaker.card = [], Gap.CLOSE, 0, False
+
+    def _find_codes(self, speaker: _Speaker, numbers: Sequence[Digits]) -> None:
+        """Behind a card number."""
+        for number in numbers:
+            digits = number.at.digits
+            if number.mask == CARD and len(digits) >= OPEN_FROM:
+                speaker.codes = CODES_IN
+            elif speaker.codes >= 0 and CODE[0] <= len(digits) <= CODE[1] and not (number.at.known or number.at.soft):
+                self._mask(number, CARD)
+                self._secrets.code(digits)
+
+    # --- numbers
+
+    def _judge(self, chain: Sequence[Digits], talk: bool = False, written: bool = False) -> None:
+        for numbers in card_numbers.found(chain, talk, written):
+            if all(number.mask == CARD for number in numbers):
+                continue
+            for number in numbers:
+                self._mask(number, CARD)
+            self._secrets.card(joined(numbers))
+
+    def _mask(self, number: Digits, mask: str) -> None:
+        if not number.final and STRENGTH[mask] > STRENGTH[number.mask]:
+            number.mask = mask
+            self._touched[number.text.key] = None
+
+    def _recognise(self, numbers: Sequence[Digits], at: Gap = Gap.LOOSE) -> None:
+        for run in split(numbers, at):
+            for number, mask in zip(run, self._secrets.masks(run), strict=True):
+                self._mask(number, mask)
+
+    # --- texts
+
+    def _read_leaf(self, its: Text, leaf: Leaf) -> None:
+        """Of a tool's text."""
+        self._find_patterns(leaf)
+        reading = read(leaf.text, set(self._languages))
+        numbers = [Digits(number, its) for number in reading.numbers]
+        if leaf.raw and not leaf.raw.startswith('"') and NO_CARD.fullmatch(leaf.raw):
+            numbers = []
+        is_code, is_card = bool(CODE_NAMES.search(leaf.name)), bool(CARD_NAMES.search(leaf.name))
+        is_known = not (is_code or is_card) and bool(KNOWN_NAMES.search(leaf.name))
+        for number in numbers:
+            number.at.known = number.at.known or is_known
+            number.at.gap = max(number.at.gap, Gap.APART if is_known else Gap.CLOSE)
+        if numbers and leaf.raw and not leaf.follows:
+            numbers[0].at.gap = max(numbers[0].at.gap, Gap.LOOSE)
+        leaf.numbers = numbers
+        if self._config.cards and (is_code or (is_card and count(numbers) >= PART)):
+            for number in numbers:
+                self._mask(number, CARD)
+            if is_card:
+                self._secrets.card(joined(numbers))
+
+    def _find_patterns(self, leaf: Leaf) -> None:
+        for pattern in self._patterns:
+            leaf.replaced += [(*found.span(), OWN) for found in pattern.finditer(leaf.text) if found[0]]
+
+    def _told(self, key: K, its: Text) -> dict[K, str]:
+        if its.cut and self._config.cards:
+            self._seal(its.leaves[-1])
+        if numbers := its.numbers():
+            self._texts[key] = its
+            self._digits += sum([len(number.at.digits) for number in numbers])
+            while len(self._texts) > REMEMBERED or (self._digits > REMEMBERED_DIGITS and len(self._texts) > 1):
+                oldest = self._texts.pop(next(iter(self._texts)))
+                self._digits -= sum([len(number.at.digits) for number in oldest.numbers()])
+        for text in self._texts.values() if self._secrets.are_new else (its,):
+            self._recognise(text.numbers())
+        for speaker in (self._caller, self._agent):
+            self._recognise(speaker.chain, Gap.APART)
+        self._secrets.are_new = False
+        its.kept = its.reads()
+        self._touched.pop(key, None)
+        return self._revised() | {key: its.kept}
+
+    def _seal(self, leaf: Leaf) -> None:
+        """It was cut: digits at its end may have gone on, which nobody will ever learn."""
+        if leaf.numbers and not any(map(str.isalnum, leaf.text[leaf.numbers[-1].at.end :])):
+            self._mask(leaf.numbers[-1], OPEN)
+            leaf.numbers[-1].final = True
+
+    def _revised(self) -> dict[K, str]:
+        touched, self._touched = self._touched, {}
+        revised = {}
+        for key in touched:
+            text = self._texts.get(key)
+            if text and (reads := text.reads()) != text.kept:
+                revised[key] = text.kept = reads
+        return revised
