@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from voicepipe.agent import Tool
 from voicepipe.errors import ItemUnknown, OutcomeUnknown, ToolError
 from voicepipe.python_tools import within
+from voicepipe.redaction.redactor import logged
 from voicepipe.turn.events import Item
 from voicepipe.turn.history import History, Ids
 from voicepipe.turn.prompt import Prompt, ToolCall
@@ -202,7 +203,9 @@ class Errands:
         self._left, self._on_over = True, _nobody
         for errand in self._errands:
             if errand.due and not errand.item and errand.output is not None:
-                log.warning("no reply has read what came of a tool: %s: %r", errand.tool.name, errand.output[:200])
+                log.warning(
+                    "no reply has read what came of a tool: %s: %r", errand.tool.name, logged(errand.output)[:200]
+                )
 
     def _try(self, tool: Tool, wish: Wish) -> "asyncio.Task[str]":
         """An earlier try that is not over is waited for, and not begun again."""
@@ -255,7 +258,9 @@ class Errands:
         self._take(known, later.result())
         self._tell(known)
         if not known.item and not self._left:
-            log.warning("a tool is over that no reply waits for: %s: %r", known.tool.name, str(known.output)[:200])
+            log.warning(
+                "a tool is over that no reply waits for: %s: %r", known.tool.name, logged(str(known.output))[:200]
+            )
 
     def _take(self, errand: Errand, outcome: Callable[[], str]) -> None:
         """Put down what came of it."""
@@ -295,7 +300,9 @@ class Errands:
     def _tell(self, errand: Errand) -> None:
         self._forget()
         if self._left:
-            log.warning("a tool of a call that has ended is over: %s: %r", errand.tool.name, str(errand.output)[:200])
+            log.warning(
+                "a tool of a call that has ended is over: %s: %r", errand.tool.name, logged(str(errand.output))[:200]
+            )
         self._on_over()
 
     def _record(self, errand: Errand, item: Item, result: str) -> None:
