@@ -3,12 +3,12 @@ who came. Kept by those who have them, and read by who looks on."""
 
 import weakref
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Protocol
 
-import msgspec
 
-
-class QueueFigures(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueFigures:
     """One queue's, or those of several with the same name."""
 
     name: str
