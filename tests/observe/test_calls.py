@@ -10,7 +10,7 @@ from voicepipe.agent import Origin
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.line_quality import Network
-from voicepipe.observe.calls import CallFacts, CallFollower, LiveCall, LiveCalls
+from voicepipe.observe.calls import CallEnd, CallFacts, CallFollower, LiveCall, LiveCalls
 from voicepipe.observe.turns import FullTurn, Turns
 from voicepipe.turn.events import CallEnded, CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted, ToolUse
 from voicepipe.turn.timing import TurnSummary
@@ -194,3 +194,20 @@ def test_results_of_the_clients_tools_belong_to_the_reply_that_goes_on_from_them
     follower = told(spoken("the weather?"), *first, result, *answer(2))
     assert follower.said[1] == (1, "completed", "", "From noon.")
     assert follower.tools == [ToolUse("weather", arguments='{"city": "Ulm"}', result="rain")]
+
+
+@pytest.mark.virtual_time
+async def test_whom_a_caller_was_put_through_to_is_told() -> None:
+    ends: list[CallEnd] = []
+
+    class Follower(CallFollower):
+        def ended(self, call: CallFacts, end: CallEnd) -> None:
+            ends.append(end)
+
+    recording = await play(load(SCENARIOS / "transfer.toml"))
+    call = LiveCall(Turns(), 300, "acme", "front-desk", (Follower(),))
+    call.answered("call_1", LINE, 1000.0)
+    for _, event in recording.events:
+        call.note(event, 1001.0)
+    call.ended("transferred", 1002.0)
+    assert [(end.reason, end.transferred_to) for end in ends] == [("transferred", "sip:ann@example.com")]

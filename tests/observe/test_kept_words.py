@@ -4,8 +4,7 @@ import json
 
 from tests.observe.test_calls import LINE, answer, spoken
 from voicepipe.config.redaction_config import LONGEST, USUAL, RedactionConfig
-from voicepipe.line_quality import Network
-from voicepipe.observe.calls import CallFacts, CallFollower, LiveCall
+from voicepipe.observe.calls import CallEnd, CallFacts, CallFollower, LiveCall
 from voicepipe.observe.turns import FullTurn, Turns
 from voicepipe.turn.events import CallEnded, CallEvent, Item, ReplyDone, ReplyStarted, ToolUse
 
@@ -25,7 +24,7 @@ class Told(CallFollower):
 
     replied = amended = turn
 
-    def ended(self, call: CallFacts, reason: str, network: Network, now: float) -> None:
+    def ended(self, call: CallFacts, end: CallEnd) -> None:
         self.has_ended = True
 
 

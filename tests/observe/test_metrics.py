@@ -10,7 +10,7 @@ from voicepipe.call_api import Refusal
 from voicepipe.config import PopConfig
 from voicepipe.health import Health
 from voicepipe.line_quality import Network
-from voicepipe.observe.calls import CallFacts
+from voicepipe.observe.calls import CallEnd, CallFacts
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.turns import AskedTurn, full_turn
 from voicepipe.queues import QueueFigures
@@ -82,7 +82,7 @@ def test_calls_refusals_and_what_is_true_now() -> None:
     metrics = Metrics(POP, lambda: HEALTH)
     for _ in range(2):
         metrics.began(of("webrtc"))
-    metrics.ended(of("webrtc"), "caller", Network(loss_percent=1.5, jitter_ms=3.0), 61.0)
+    metrics.ended(of("webrtc"), CallEnd(reason="caller", at=61.0, network=Network(loss_percent=1.5, jitter_ms=3.0)))
     metrics.left(of("webrtc"))
     metrics.barged_in(of("webrtc"))
     metrics.refused(Refusal("full", "sip", "acme", "front-desk", 486))

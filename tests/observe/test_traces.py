@@ -21,7 +21,7 @@ from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.line_quality import Network
 from voicepipe.observe import otlp
-from voicepipe.observe.calls import CallFacts, LiveCall
+from voicepipe.observe.calls import CallEnd, CallFacts, LiveCall
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.otel import CallTraces
 from voicepipe.observe.otlp import Sender
@@ -228,7 +228,7 @@ def test_a_latency_in_prometheus_leads_to_the_trace_of_its_call(traced: Traced) 
 
 def test_a_call_shows_its_network_and_an_error(traced: Traced) -> None:
     traced.traces.began(FACTS)
-    traced.traces.ended(FACTS, "error", Network(loss_percent=1.234, rtt_ms=31.0), 1060.0)
+    traced.traces.ended(FACTS, CallEnd(reason="error", at=1060.0, network=Network(loss_percent=1.234, rtt_ms=31.0)))
     traced.traces.left(FACTS)
     [call] = traced.spans()
     about = call.attributes or {}
@@ -261,7 +261,7 @@ def many(sender: Sender, calls: int) -> CallTraces:
     traces = CallTraces(Config(), sender)
     for _ in range(calls):
         traces.began(FACTS)
-        traces.ended(FACTS, "caller", Network(), 1001.0)
+        traces.ended(FACTS, CallEnd(reason="caller", at=1001.0))
         traces.left(FACTS)
     return traces
 

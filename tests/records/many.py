@@ -13,7 +13,7 @@ import httpx
 
 from latency_probes.own_server import COMMAND, started
 from tests.records.kept_calls import HOST, call, said
-from voicepipe.line_quality import HIDDEN
+from voicepipe.observe.calls import CallEnd
 from voicepipe.records.store import Store
 
 TURNS = 6
@@ -38,7 +38,7 @@ def fill(path: Path, calls: int) -> None:
             store.began(one)
             for turn in range(TURNS):
                 store.said(one.id, said(one, turn, 120.0 + number % 300, heard=f"question {turn} of call {number}"))
-            store.ended(one, "caller", HIDDEN, one.since + 60)
+            store.ended(one, CallEnd(reason="caller", at=one.since + 60))
     store.close()
 
 

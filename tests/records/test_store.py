@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.records.kept_calls import HOST, LONG_AGO, call, said
 from voicepipe.call_api import RecordQuery
 from voicepipe.line_quality import Network
-from voicepipe.observe.calls import CallFacts
+from voicepipe.observe.calls import CallEnd, CallFacts
 from voicepipe.observe.turns import FullTurn
 from voicepipe.records import store
 from voicepipe.records.record import CallRecord
@@ -35,7 +35,7 @@ def kept(its: Store, of: CallFacts, turns: int = 1, reason: str = "caller") -> N
     its.began(of)
     for number in range(turns):
         its.said(of.id, said(of, number))
-    its.ended(of, reason, Network(loss_percent=0.5), of.since + 60)
+    its.ended(of, CallEnd(reason=reason, at=of.since + 60, network=Network(loss_percent=0.5)))
 
 
 def full(record: CallRecord) -> list[FullTurn]:
@@ -48,7 +48,7 @@ def test_a_call_in_full(its: Store, db: sqlite3.Connection) -> None:
     first, second = said(one, 0), said(one, 1, 340.0, heard="on friday")
     its.said(one.id, first)
     its.said(one.id, second)
-    its.ended(one, "caller", Network(loss_percent=0.5, jitter_ms=2.0), one.since + 60)
+    its.ended(one, CallEnd(reason="caller", at=one.since + 60, network=Network(loss_percent=0.5, jitter_ms=2.0)))
     record = store.found(db, one.id, None)
     assert record
     assert full(record) == [first, second], "tools and figures with them"

@@ -64,8 +64,8 @@ class Call:
         self._rehearsal = Rehearsal(speaker, self.jobs)
         self.greeting: Reply | None = None
         """The greeting, which a client's own reply may replace."""
-        self._ending = ""
-        """Why we hang up."""
+        self._ending, self._ending_detail = "", ""
+        """Why we hang up, as `CallEnded` tells it."""
 
     async def run(self) -> None:
         """Answer, and go on until either side hangs up. CallEnded is the last event, whatever happens."""
@@ -76,7 +76,7 @@ class Call:
                     jobs.spawn(job)
                 self._rehearsal.begin(self.speaking.settings)
                 await self.line.listen(self.hearing.hear)
-                reason, jobs.over = self._ending or "caller", True
+                reason, detail, jobs.over = self._ending or "caller", self._ending_detail, True
                 self._errands.leave()  # A tool that is over now begins no reply: it would never end.
                 self.speaking.stop("client_cancelled")
                 self.speaking.discard()
@@ -113,9 +113,9 @@ class Call:
         else:
             self.jobs.spawn(when_heard(self.hearing, self.speaking, self.owed, self.conversation, self.hang_up))
 
-    async def hang_up(self, reason: str) -> None:
-        """End the call from our side."""
-        self._ending = reason
+    async def hang_up(self, reason: str, detail: str = "") -> None:
+        """End the call from our side; both as `CallEnded` tells them."""
+        self._ending, self._ending_detail = reason, detail
         await self.line.hang_up()
 
     def let_go(self) -> None:

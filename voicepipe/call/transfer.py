@@ -26,7 +26,7 @@ WHAT = "transfer"
 class HangsUp(Protocol):
     """The call."""
 
-    async def hang_up(self, reason: str) -> None: ...
+    async def hang_up(self, reason: str, detail: str = "") -> None: ...
 
 
 class Transfer:
@@ -69,7 +69,7 @@ class Transfer:
             self._owed.go_on(WHAT)
         else:
             log.info("%s: transferred to %s", self._call_id, to)
-            await self._call.hang_up("transferred")
+            await self._call.hang_up("transferred", to)
 
     async def _attempt(self, to: str) -> str:
         """Why it failed; "": somebody has taken the call."""

@@ -67,7 +67,8 @@ def one(asked: Asked, call_id: str) -> int:
         return _json(record)
     console = _console()
     console.print(f"[bold]{escape(record['id'])}[/]  {_time(record['began'])}, {_lasted(record)}, "
-                  f"{escape(_parties(record))}, agent {escape(record['agent'])}, {_ended(record)}")  # fmt: skip
+                  f"{escape(_parties(record))}, agent {escape(record['agent'])}, {_ended(record)} "
+                  f"{escape(record['transferred_to'])}".rstrip())  # fmt: skip
     figures = (f"{record['turns']} turns", _ms("p50", record["p50_ms"]), _ms("p95", record["p95_ms"]),
                f"{record['late']} late", f"{record['missed']} missed", f"{record['cut_ins']} cut in on",
                f"cost {record['cost']:.4f}" if record["cost"] is not None else "")  # fmt: skip

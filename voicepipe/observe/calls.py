@@ -44,6 +44,19 @@ class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
     """In which its caller wants it."""
 
 
+class CallEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """How a call ended."""
+
+    reason: str
+    """As its door says: `CallEnded.reason`, or "max_length", "not_begun"."""
+    at: float
+    """Unix seconds."""
+    network: Network = HIDDEN
+    """How it fared."""
+    transferred_to: str = ""
+    """Whom the caller was put through to."""
+
+
 class CallFollower:
     """Who is told of all calls as they go on; subclasses hear what they override."""
 
@@ -65,8 +78,8 @@ class CallFollower:
     def barged_in(self, call: CallFacts) -> None:
         """A caller interrupted a reply that they had heard something of."""
 
-    def ended(self, call: CallFacts, reason: str, network: Network, now: float) -> None:
-        """Why, how its network fared, and the Unix second."""
+    def ended(self, call: CallFacts, end: CallEnd) -> None:
+        """Nothing more is told of it but that it `left`."""
 
     def left(self, call: CallFacts) -> None:
         """It is in progress no more, however it ended."""
@@ -112,6 +125,7 @@ class LiveCall:
         """Turns and other replies."""
         self._last: FullTurn | None = None
         """The last turn."""
+        self._transferred_to = ""
         self._unanswered = _Unanswered()
         self._asked: dict[str, AskedTurn] = {}
         """By the reply that is being made."""
@@ -145,11 +159,14 @@ class LiveCall:
     def ended(self, reason: str, now: float) -> None:
         """Why, as its door says."""
         self._amend(self._kept.close())
+        to = self._transferred_to if reason == "transferred" else ""
+        end = CallEnd(reason=reason, at=now, network=self.network(), transferred_to=to)
         for follower in self._followers:
-            follower.ended(self._known, reason, self.network(), now)
+            follower.ended(self._known, end)
 
     def _end(self, event: CallEnded, now: float) -> None:
         """What was being said was cut off; where the call failed, it was missed."""
+        self._transferred_to = event.detail if event.reason == "transferred" else ""
         for response_id, asked in self._asked.items():
             if event.reason == "error":
                 self._add(asked, ReplyDone(response_id, "failed", event.detail))

@@ -16,8 +16,7 @@ from voicepipe.call_api import DoorKind, Refusal
 from voicepipe.config import PopConfig
 from voicepipe.errors import Reason
 from voicepipe.health import Health
-from voicepipe.line_quality import Network
-from voicepipe.observe.calls import CallFacts, CallFollower
+from voicepipe.observe.calls import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.families import Families
 from voicepipe.observe.mos import mos
 from voicepipe.observe.passed_on import OfGpus, OfVllm
@@ -105,9 +104,9 @@ class Metrics(CallFollower):
     def cut_in(self, call: CallFacts) -> None:
         self._turns.cut_in(call.line)
 
-    def ended(self, call: CallFacts, reason: str, network: Network, now: float) -> None:
-        kind = call.line
-        self._calls(kind, reason).inc()
+    def ended(self, call: CallFacts, end: CallEnd) -> None:
+        kind, network = call.line, end.network
+        self._calls(kind, end.reason).inc()
         if network.loss_percent is not None:
             self._loss(kind).observe(network.loss_percent / 100)
         if network.jitter_ms is not None:

@@ -13,8 +13,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from voicepipe import __version__
 from voicepipe.agent import TraceContext
 from voicepipe.config import Config
-from voicepipe.line_quality import Network
-from voicepipe.observe.calls import CallFacts
+from voicepipe.observe.calls import CallEnd, CallFacts
 from voicepipe.observe.otlp import Sender
 from voicepipe.observe.spans import Attributes, Model, Stage, about_turn, stages
 from voicepipe.observe.traces import Traces
@@ -81,17 +80,18 @@ class CallTraces(Traces):
     def barged_in(self, call: CallFacts) -> None:
         self._happened(call, "barge_in", {})
 
-    def ended(self, call: CallFacts, reason: str, network: Network, now: float) -> None:
+    def ended(self, call: CallFacts, end: CallEnd) -> None:
         if not (span := self._calls.get(call.id)):
             return
-        span.set_attribute("voicepipe.call.end", reason)
-        if reason == "error":
+        span.set_attribute("voicepipe.call.end", end.reason)
+        network = end.network
+        if end.reason == "error":
             span.set_status(StatusCode.ERROR)
         for figure, value in (("loss_percent", network.loss_percent), ("jitter_ms", network.jitter_ms),
                               ("rtt_ms", network.rtt_ms)):  # fmt: skip
             if value is not None:
                 span.set_attribute(f"voicepipe.network.{figure}", round(value, 2))
-        span.end(_ns(now))
+        span.end(_ns(end.at))
 
     def left(self, call: CallFacts) -> None:
         self._calls.pop(call.id, None)

@@ -6,7 +6,7 @@ import msgspec
 
 from voicepipe.call_api import ListedCall
 from voicepipe.line_quality import Network
-from voicepipe.observe.calls import CallFacts
+from voicepipe.observe.calls import CallEnd, CallFacts
 from voicepipe.observe.figures import percentile
 from voicepipe.observe.turns import FullTurn
 from voicepipe.sizing.price import call_cost
@@ -59,6 +59,8 @@ class CallSummary(ListedCall, frozen=True, kw_only=True):
     """Its share of the host's price while it lasted, in the operator's currency (`sizing/price.py`); None: it goes on,
     or no price is known."""
     network: Network | None = None
+    transferred_to: str = ""
+    """Whom the caller was put through to; empty: to nobody."""
 
 
 class CallRecord(CallSummary, frozen=True, kw_only=True):
@@ -68,16 +70,14 @@ class CallRecord(CallSummary, frozen=True, kw_only=True):
     """In order, each a `FullTurn`: a turn, a greeting, the answer to a typed message."""
 
 
-def summary(
-    call: CallFacts, host: Host, said: Sequence[FullTurn] = (), *, ended: float | None = None, reason: str = "",
-    network: Network | None = None,
-) -> CallSummary:  # fmt: skip
-    """What a call comes to, by what was said in it."""
+def summary(call: CallFacts, host: Host, said: Sequence[FullTurn] = (), end: CallEnd | None = None) -> CallSummary:
+    """What a call comes to, by what was said in it. `end`: None while it goes on."""
     turns = [full.turn for full in said if full.spoken]
     latencies = sorted([turn.latency_ms for turn in turns if turn.latency_ms is not None])
     return CallSummary(
         id=call.id, pop=host.pop, region=host.region, tenant=call.tenant, agent=call.agent, line=call.line,
-        caller=call.caller, called=call.called, began=call.since, ended=ended, reason=reason,
+        caller=call.caller, called=call.called, began=call.since,
+        ended=end.at if end else None, reason=end.reason if end else "",
         turns=len(turns),
         late=sum(turn.late for turn in turns),
         missed=sum(turn.missed for turn in turns),
@@ -86,6 +86,7 @@ def summary(
         p95_ms=percentile(latencies, 95),
         input_tokens=sum(full.input_tokens for full in said),
         output_tokens=sum(full.output_tokens for full in said),
-        cost=None if ended is None else host.cost(ended - call.since),
-        network=network,
+        cost=host.cost(end.at - call.since) if end else None,
+        network=end.network if end else None,
+        transferred_to=end.transferred_to if end else "",
     )  # fmt: skip

@@ -14,8 +14,7 @@ from voicepipe.agent import Hooks
 from voicepipe.call_api import CostQuery, RecordQuery
 from voicepipe.config import Config
 from voicepipe.errors import ConfigError
-from voicepipe.line_quality import Network
-from voicepipe.observe.calls import CallFacts, CallFollower
+from voicepipe.observe.calls import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.turns import FullTurn
 from voicepipe.records import signing, store
 from voicepipe.records.costs import Costs, costs
@@ -56,9 +55,9 @@ class Records(CallFollower):
 
     replied = amended = turn
 
-    def ended(self, call: CallFacts, reason: str, network: Network, now: float) -> None:
+    def ended(self, call: CallFacts, end: CallEnd) -> None:
         hooks = self._hooks(call.agent, call.tenant)
-        self.writer.put(lambda its: self._over(its, its.ended(call, reason, network, now), hooks, now))
+        self.writer.put(lambda its: self._over(its, its.ended(call, end), hooks, end.at))
 
     def mark_cut(self, its: Store) -> Then:
         """Calls that were in progress when the PoP ended without a word have ended, too."""

@@ -14,8 +14,7 @@ import msgspec
 from msgspec.structs import asdict, astuple
 
 from voicepipe.call_api import RecordQuery
-from voicepipe.line_quality import Network
-from voicepipe.observe.calls import CallFacts
+from voicepipe.observe.calls import CallEnd, CallFacts
 from voicepipe.observe.turns import FullTurn
 from voicepipe.records.record import CUT, CallRecord, CallSummary, Host, summary
 
@@ -101,9 +100,9 @@ class Store:
         """In place of what had the same number."""
         self._db.execute("INSERT OR REPLACE INTO said VALUES (?, ?, ?)", (call_id, full.number, _encode(full)))
 
-    def ended(self, call: CallFacts, reason: str, network: Network, at: float) -> CallRecord:
+    def ended(self, call: CallFacts, end: CallEnd) -> CallRecord:
         """What is kept of it from now on."""
-        ends = summary(call, self._host, self._said(call.id), ended=at, reason=reason, network=network)
+        ends = summary(call, self._host, self._said(call.id), end)
         self._put(call, ends)
         return self.record(ends)
 
@@ -115,7 +114,7 @@ class Store:
     def _cut(self, call: CallFacts) -> CallRecord:
         said = self._said(call.id)
         last = max([call.since, *(full.turn.at for full in said)])
-        ends = summary(call, self._host, said, ended=last, reason=CUT)
+        ends = summary(call, self._host, said, CallEnd(reason=CUT, at=last))
         self._put(call, ends)
         return self.record(ends)
 

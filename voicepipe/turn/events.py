@@ -179,6 +179,7 @@ class CallEnded:
 
     reason: str
     detail: str = ""
+    """transferred: to whom; error: in words."""
 
 
 CallEvent = (

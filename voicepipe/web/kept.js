@@ -67,7 +67,7 @@ export function factsOf(record) {
   const facts = [
     ["Began", moment(record.began)],
     ["Lasted", lasted(record)],
-    ["Ended", endOf(record.reason)],
+    ["Ended", [endOf(record.reason), record.transferred_to && `to ${record.transferred_to}`].filter(Boolean).join(" ")],
     ["Caller", [partyOf(record), record.called && `called ${record.called}`].filter(Boolean).join(", ")],
     ["Agent", `${agentOf(record)}, at ${record.pop} (${record.region})`],
     ["Turns", [`${record.turns}`, record.p50_ms !== null && `p50 ${milliseconds(record.p50_ms)}`,
