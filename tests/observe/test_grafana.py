@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from itertools import combinations
+from itertools import combinations, count
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pytest
 import websockets
 from prometheus_client import REGISTRY, Counter, Gauge, Histogram
 
+from latency_probes.caller import Caller
 from latency_probes.conversation import converse
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
@@ -54,9 +55,7 @@ BUILT_IN = {"__rate_interval", "__range", "__url_time_range", "__value", "__all"
 PANELS = [
     (dashboard, panel) for dashboard in build.DASHBOARDS.values() for row in dashboard.rows for panel in row.panels
 ]
-QUERIES = [
-    (f"{uid}, {panel.title}: {query}", panel, query) for uid, panel in PANELS for query in panel.queries.values()
-]
+QUERIES = [(dashboard, panel, query) for dashboard, panel in PANELS for query in panel.queries.values()]
 
 
 # What Grafana reads.
@@ -235,16 +234,19 @@ async def everything(folder: Path) -> AsyncIterator[tuple[Prometheus, str, str, 
         yield stack.enter_context(scraped), at.url, fra.fleet.url, phone
 
 
-async def load(directory: str, pop: str, phone: int) -> None:
-    """Three calls with a spoken question, by the directory and by telephone; then one more than there are places."""
+async def load(prometheus: Prometheus, directory: str, pop: str, phone: int) -> None:
+    """Calls with a spoken question: one, and once Prometheus knows of it, which is before all series have grown, others
+    by the directory and by telephone; then one call more than there are places."""
     question = CallPlan(0, "quiet", (Turn("e2e", spoken("hours")[0]),))
-    callers = [
-        RealtimeCaller(directory, "quiet", 1, key="k-acme"),
-        RealtimeCaller(directory, "quiet", 2, key="k-acme"),
-        SipCaller(pop, "quiet", 3, phone=f"127.0.0.1:{phone}"),
-    ]
-    for record in await asyncio.gather(*(converse(caller, question, seed=1) for caller in callers)):
-        assert not record.failure, record.failure
+
+    async def call(*callers: Caller) -> None:
+        for record in await asyncio.gather(*(converse(caller, question, seed=1) for caller in callers)):
+            assert not record.failure, record.failure
+
+    by_directory = (RealtimeCaller(directory, "quiet", seed, key="k-acme") for seed in count())
+    await call(next(by_directory))
+    await holds(lambda: sum(prometheus.asked("voicepipe_calls_total").values()) == 1)
+    await call(next(by_directory), next(by_directory), SipCaller(pop, "quiet", 1, phone=f"127.0.0.1:{phone}"))
     async with AsyncExitStack() as held:
         with pytest.raises(websockets.InvalidStatus):
             for _ in range(5):
@@ -259,7 +261,7 @@ async def test_each_query_of_each_panel_has_an_answer(monkeypatch: pytest.Monkey
     with standing_in_for_vllm() as work:
         async with everything(tmp_path) as (prometheus, directory, pop, phone):
             await holds(lambda: sum(prometheus.asked("up").values()) == 3)
-            await load(directory, pop, phone)
+            await load(prometheus, directory, pop, phone)
             work()
             unanswered = [
                 (panel, filled_in(query, "fra" if dashboard is build.POP else ".*"))
