@@ -7,8 +7,17 @@ import json
 from pathlib import Path
 
 from pops.dashboards.grafana.model import (
-    Dashboard, Json, Panel, Row, beside, choice, datasource, page, steps, values,
-)  # fmt: skip
+    Dashboard,
+    Json,
+    Panel,
+    Row,
+    beside,
+    choice,
+    datasource,
+    page,
+    steps,
+    values,
+)
 from pops.dashboards.grafana.queries import RANGE, SCRAPES, here, increase, latest, line, percentile, rate, share, total
 
 LATENCY = line("voicepipe_turn_latency_seconds_bucket")
@@ -38,7 +47,8 @@ LEFT = f"({here('voicepipe_slots')} - voicepipe_slots_used) * on (pop, region, i
 """Places at PoPs that take calls."""
 BUSY = f"avg_over_time({here('voicepipe_calls_in_progress')}[$window])"
 IDLE_COST = "({} - {}) * 3600"
-LATELY = "In the last window."
+LATELY = "Within the time that is chosen as Over."
+DOTS = "A dot is a turn with a trace."
 IN_TIME = "In the time that is shown."
 MONEY = "In the currency of pop.price_per_hour."
 
@@ -83,8 +93,8 @@ FLEET = Dashboard(
                   kind="stat", width=4, height=4, red=1),
             Panel("Calls in progress", {"": total(CALLS)}, kind="stat", width=4, height=4),
             Panel("Places left", {"": total(LEFT)}, about="At PoPs that take calls.", kind="stat", width=4, height=4),
-            Panel("Late turns", {"": share(LATE, TIMED)}, "percentunit",
-                  about="Of the turns that are timed, those over pop.budget_ms.", kind="stat", width=4, height=4, red=0.05),
+            Panel("Late turns", {"": share(LATE, TIMED)}, "percentunit", about="Over pop.budget_ms.",
+                  kind="stat", width=4, height=4, red=0.05),
             Panel("A minute of call costs", {"": f"60 * {rate(HOST_COST)} / sum ({BUSY})"}, needs="price",
                   about=f"With the places that stand empty. {MONEY}", kind="stat", width=4, height=4),
             Panel("PoPs", {
@@ -138,10 +148,10 @@ FLEET = Dashboard(
         Row("Directories", (
             Panel("Placements by PoP", {"{{pop}}": rate(PLACED, "pop")}, "cps"),
             Panel("Placements by reason", {"{{reason}}": rate(PLACED, "reason")}, "cps",
-                  about="nearest: the nearest PoP has room. shares: it fills, and this one is nearly as near. least_late: "
-                        "none is in time."),
-            Panel("Requests without a PoP", {"{{reason}}": rate("voicepipe_directory_placements_failed_total", "reason")},
-                  "cps"),
+                  about="nearest: the nearest PoP has room. shares: it fills, and this one is nearly as near. "
+                        "least_late: none is in time."),
+            Panel("Requests without a PoP",
+                  {"{{reason}}": rate("voicepipe_directory_placements_failed_total", "reason")}, "cps"),
             Panel("Bounced calls", {"{{pop}}: {{reason}}": rate(BOUNCED, "pop, reason")}, "cps",
                   about="They were sent to a PoP that did not take them."),
             Panel("Age of reports", {"{{pop}}": latest(here("voicepipe_directory_pop_report_age_seconds"))}, "s",
@@ -161,7 +171,7 @@ FLEET = Dashboard(
             Panel("Hosts, an hour", {
                 "{{region}}: calls": f"{rate(CALLS_COST, 'region')} * 3600",
                 "{{region}}: idle": IDLE_COST.format(rate(HOST_COST, "region"), rate(CALLS_COST, "region")),
-            }, about=f"What calls paid for their places; places that stood empty. {MONEY}", needs="price", stacked=True),
+            }, about=f"What calls paid for their places; empty places. {MONEY}", needs="price", stacked=True),
             Panel("A minute of call", {"{{pop}}": f"60 * {rate(HOST_COST, 'pop')} / sum by (pop) ({BUSY})"},
                   about=f"With the places that stand empty. {MONEY}", needs="price"),
             Panel("Empty places", {"{{pop}}": f"1 - {share(CALLS_COST, HOST_COST, 'pop')}"}, "percentunit",
@@ -182,15 +192,16 @@ POP = Dashboard(
     ),
     rows=(
         Row("How long callers wait", (
-            Panel("p95 of the budget", {"": OF_BUDGET}, "percentunit", about="The budget is the PoP's own, pop.budget_ms.",
+            Panel("p95 of the budget", {"": OF_BUDGET}, "percentunit", about="Of the PoP's own, pop.budget_ms.",
                   kind="stat", width=4, red=1),
             Panel("Turn latency", {
                 **{f"p{100 * part:g}": percentile(part, LATENCY) for part in (0.5, 0.95, 0.99)}, **BUDGET,
             }, "s", width=10, exemplars=True),
-            Panel("Turns by latency", {"{{le}}": increase(LATENCY, "le", SCRAPES)}, "s", about="A dot is a turn with a trace.",
+            Panel("Turns by latency", {"{{le}}": increase(LATENCY, "le", SCRAPES)}, "s", about=DOTS,
                   kind="heatmap", width=10, exemplars=True, per_bucket=True),
             Panel("What turns wait for", {
-                "{{stage}}": share(line("voicepipe_turn_wait_seconds_sum"), line("voicepipe_turn_wait_seconds_count"), "stage"),
+                "{{stage}}": share(line("voicepipe_turn_wait_seconds_sum"), line("voicepipe_turn_wait_seconds_count"),
+                                   "stage"),
                 **BUDGET,
             }, "s", about="The mean of each stage's part. Together they are the mean latency: work that is done in the "
                           "caller's silence is in no part.", width=12, stacked=True),
@@ -217,7 +228,8 @@ POP = Dashboard(
                   {"dropped": share(here("voicepipe_speculations_discarded_total"), SPECULATIONS)}),
         )),
         Row("Calls", (
-            Panel("Calls in progress", {"{{ingress}}": total(CALLS, "ingress"), "places": latest(here("voicepipe_slots"))}),
+            Panel("Calls in progress",
+                  {"{{ingress}}": total(CALLS, "ingress"), "places": latest(here("voicepipe_slots"))}),
             Panel("Calls by end", {"{{reason}}": f"{increase(ENDED, 'reason')} > 0"}, about=LATELY),
             Panel("Refused calls", {"{{reason}}": f"{increase(REFUSED, 'reason')} > 0"}, about=LATELY),
             Panel("Placements by directories", {
@@ -235,26 +247,27 @@ POP = Dashboard(
                   about="Of its first phrase, which alone is read at the model's own pace."),
             Panel("Tokens a second of all replies", {"all": rate(here("voicepipe_llm_tokens_total"))}),
             Panel("Seconds that the voice takes for a second of sound", {
-                f"p{100 * part:g}": percentile(part, here("voicepipe_tts_realtime_factor_bucket")) for part in (0.5, 0.95)
+                f"p{100 * part:g}": percentile(part, here("voicepipe_tts_realtime_factor_bucket"))
+                for part in (0.5, 0.95)
             }, about="Over 1 callers hear gaps.", red=1),
             Panel("Jobs that wait", {"{{queue}}": latest(here("voicepipe_queue_waiting"), "queue")}),
             Panel("How long jobs wait", {"{{queue}}": share(here("voicepipe_queue_wait_seconds_sum"),
                                                            here("voicepipe_queue_wait_seconds_count"), "queue")}, "s",
                   about="Mean."),
             Panel("How full queues are", {
-                "{{queue}}": latest(f"({here('voicepipe_queue_waiting')} + voicepipe_queue_running) / voicepipe_queue_limit",
-                                    "queue"),
+                "{{queue}}": latest(
+                    f"({here('voicepipe_queue_waiting')} + voicepipe_queue_running) / voicepipe_queue_limit", "queue"),
             }, "percentunit", red=0.9),
             Panel("Jobs without room", {"{{queue}}": rate(here("voicepipe_queue_refused_total"), "queue")}, "cps"),
-            Panel("Engines that do not work", {"{{engine}}": latest(here("voicepipe_engine_down_seconds"), "engine")}, "s",
-                  red=5),
+            Panel("Engines that do not work", {"{{engine}}": latest(here("voicepipe_engine_down_seconds"), "engine")},
+                  "s", red=5),
             Panel("Restarts of engines", {"{{engine}}": increase(here("voicepipe_engine_restarts_total"), "engine")},
                   about=LATELY),
         )),
         Row("Host", (
             Panel("Event loop lag, p99", {"lag": latest(here("voicepipe_event_loop_lag_seconds"))}, "s", red=0.02),
-            Panel("Processor", {"{{instance}}": rate(here("process_cpu_seconds_total"), "instance", SCRAPES)}, "percentunit",
-                  about="Of one core."),
+            Panel("Processor", {"{{instance}}": rate(here("process_cpu_seconds_total"), "instance", SCRAPES)},
+                  "percentunit", about="Of one core."),
             Panel("Memory", {"{{instance}}": latest(here("process_resident_memory_bytes"), "instance")}, "bytes"),
             Panel("File descriptors", {"{{instance}}": latest(here("process_open_fds"), "instance")}),
             Panel("Records that wait", {
@@ -263,7 +276,8 @@ POP = Dashboard(
             }, about="Those that receivers are still to be sent; 1: records cannot be written.", needs="records"),
             Panel("Oldest record that waits", {"oldest": latest(here("voicepipe_deliveries_oldest_seconds"))}, "s",
                   needs="records", red=600),
-            Panel("Failed deliveries", {"failed": rate(here("voicepipe_deliveries_failed_total"))}, "cps", needs="records"),
+            Panel("Failed deliveries", {"failed": rate(here("voicepipe_deliveries_failed_total"))}, "cps",
+                  needs="records"),
             Panel("Dropped spans of traces", {"dropped": rate(here("voicepipe_trace_spans_dropped_total"))}, "cps"),
             Panel("Cost, an hour", {
                 "calls": f"{rate(CALLS_COST)} * 3600",
@@ -291,9 +305,11 @@ POP = Dashboard(
                   needs="vllm"),
         )),
         Row("GPUs", (
-            Panel("Use", {"{{gpu}}": latest(here("voicepipe_gpu_utilization_ratio"), "gpu")}, "percentunit", needs="gpu"),
+            Panel("Use", {"{{gpu}}": latest(here("voicepipe_gpu_utilization_ratio"), "gpu")}, "percentunit",
+                  needs="gpu"),
             Panel("Memory of GPUs", {
-                "{{gpu}}": latest(f"{here('voicepipe_gpu_memory_used_bytes')} / voicepipe_gpu_memory_size_bytes", "gpu"),
+                "{{gpu}}": latest(
+                    f"{here('voicepipe_gpu_memory_used_bytes')} / voicepipe_gpu_memory_size_bytes", "gpu"),
             }, "percentunit", about="By all processes.", needs="gpu", red=0.97),
             Panel("Power", {
                 "{{gpu}}": latest(here("voicepipe_gpu_power_watts"), "gpu"),
@@ -312,9 +328,10 @@ POP = Dashboard(
 HOW_TO_FIND = """\
 Metrics do not tell single calls. Two ways lead to one:
 
-- **By its trace.** In *Turns by latency* a dot is a turn with a trace. The trace has the call's id (`voicepipe.call.id`) and all stages.
-- **By its time.** Choose the line and the minutes in which something went wrong. Then click on a PoP's address here, and look at those \
-minutes in its records: they have the words, each turn's figures, the tools, and how the call ended.
+- **By its trace.** In *Turns by latency* a dot is a turn with a trace. The trace has the call's id
+  (`voicepipe.call.id`) and all stages.
+- **By its time.** Choose the line and the minutes in which something went wrong. Then click on a PoP's address here,
+  and look for those minutes in its records: they have the words, each turn's figures, the tools, and the end.
 """
 EACH = "{{pop}}, {{ingress}}"
 
@@ -332,7 +349,7 @@ CALL = Dashboard(
                   link=("instance", TO_CALLS), columns={"calls": {"decimals": 0}}),
         )),
         Row("Turns", (
-            Panel("Turns by latency", {"{{le}}": increase(LATENCY, "le", SCRAPES)}, "s", about="A dot is a turn with a trace.",
+            Panel("Turns by latency", {"{{le}}": increase(LATENCY, "le", SCRAPES)}, "s", about=DOTS,
                   kind="heatmap", width=12, exemplars=True, per_bucket=True),
             Panel("Turn latency, p95", {EACH: percentile(0.95, LATENCY, "pop, ingress"), **BUDGET}, "s", width=12,
                   exemplars=True),
@@ -344,8 +361,8 @@ CALL = Dashboard(
             Panel("Calls by end", {"{{reason}}": f"{increase(ENDED, 'reason')} > 0"}, about=LATELY),
             Panel("Calls by line", {"{{ingress}}": f"{increase(ENDED, 'ingress')} > 0"}, about=LATELY),
             Panel("How long calls last",
-                  {"{{ingress}}": f"sum by (ingress) (avg_over_time({CALLS}[$window])) / {rate(ENDED, 'ingress')}"}, "s",
-                  about="Mean: how many are in progress, by how many end a second."),
+                  {"{{ingress}}": f"sum by (ingress) (avg_over_time({CALLS}[$window])) / {rate(ENDED, 'ingress')}"},
+                  "s", about="Mean: how many are in progress, by how many end a second."),
         )),
         Row("Networks", (
             Panel("Calls by loss", {"{{le}}": increase(line(LOSS), "le", RANGE)},

@@ -23,8 +23,6 @@ NEEDED: Mapping[Needs, str] = {
     "vllm": 'With llm = "vllm".',
     "gpu": "With a GPU and nvidia-ml-py.",
 }
-
-
 REFS = "ABCDEFGHIJKLMNOP"
 """Names of a panel's queries."""
 
@@ -71,22 +69,24 @@ class Panel:
             return shown
         shown |= {"datasource": SOURCE, "targets": [*self._targets()], "fieldConfig": _fields(self)}
         if self.kind == "table":
-            several = len(self.queries) > 1
-            names = {
-                f"Value #{ref}" if several else "Value": name for ref, name in zip(REFS, self.queries, strict=False)
-            }
-            kept = {old: new for old, new in names.items() if new}
-            dropped = dict.fromkeys(["Time", *(old for old, new in names.items() if not new)], True)
-            shown["transformations"] = [
-                {"id": "merge", "options": {}},
-                {"id": "organize", "options": {"excludeByName": dropped, "indexByName": {}, "renameByName": kept}},
-            ]
+            shown["transformations"] = self._as_one_table()
         return shown
+
+    def _as_one_table(self) -> list[Json]:
+        """Rows of several queries become one where their labels are the same; columns get their names."""
+        several = len(self.queries) > 1
+        columns = {f"Value #{ref}" if several else "Value": name for ref, name in zip(REFS, self.queries, strict=False)}
+        named = {column: name for column, name in columns.items() if name}
+        dropped = dict.fromkeys(["Time", *(columns.keys() - named.keys())], True)
+        return [
+            {"id": "merge", "options": {}},
+            {"id": "organize", "options": {"excludeByName": dropped, "indexByName": {}, "renameByName": named}},
+        ]
 
     def _targets(self) -> Iterator[Json]:
         form = "heatmap" if self.per_bucket else "table" if self.kind == "table" else "time_series"
         for ref, (name, query) in zip(REFS, self.queries.items(), strict=False):
-            target = {"datasource": SOURCE, "editorMode": "code", "expr": query, "format": form, "refId": ref}
+            target: Json = {"datasource": SOURCE, "editorMode": "code", "expr": query, "format": form, "refId": ref}
             if self.kind != "table":
                 target["legendFormat"] = name
             if self.exemplars:
@@ -132,15 +132,8 @@ def _placed(rows: tuple[Row, ...]) -> Iterator[Json]:
     """Rows one below the other; their panels from left to right, then in a new line."""
     number, top = count(1), 0
     for row in rows:
-        place = {"h": 1, "w": WIDTH, "x": 0, "y": top}
-        yield {
-            "id": next(number),
-            "type": "row",
-            "title": row.title,
-            "collapsed": False,
-            "panels": [],
-            "gridPos": place,
-        }
+        heading = {"type": "row", "title": row.title, "collapsed": False, "panels": []}
+        yield {"id": next(number), "gridPos": {"h": 1, "w": WIDTH, "x": 0, "y": top}} | heading
         top, left, tall = top + 1, 0, 0
         for panel in row.panels:
             if left + panel.width > WIDTH:
@@ -189,6 +182,8 @@ def _fields(panel: Panel) -> Json:
     overrides = [_override(column, properties) for column, properties in panel.columns.items()]
     if panel.red is not None:
         defaults["thresholds"] = steps((None, "green"), (panel.red, "red"))
+    elif panel.kind in ("stat", "bargauge"):
+        defaults["thresholds"] = steps((None, "green"))  # Grafana's own have red from 80 on.
     if panel.kind == "timeseries" and panel.red is not None:
         defaults["custom"] = {"thresholdsStyle": {"mode": "dashed"}}
     if panel.stacked:

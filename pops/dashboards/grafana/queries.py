@@ -1,7 +1,7 @@
 """PromQL, as the dashboards' panels need it. Names in `$...` are variables of a dashboard.
 
-Shares and percentiles are over `$window`, ten minutes unless another is chosen, as in the alerts: a shorter time has too
-few calls. `by`: the labels in which the series of an answer differ.
+Shares and percentiles are over `$window`, ten minutes unless another is chosen, as in the alerts: a shorter time has
+too few calls. `by`: the labels in which the series of an answer differ.
 """
 
 WINDOW, RANGE = "$window", "$__range"
