@@ -36,7 +36,6 @@ from voicepipe.directory import report as reports
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.observe.cost import CostMeter
-from voicepipe.observe.present import HERE
 
 VLLM: dict[str, type[Counter] | type[Gauge] | type[Histogram]] = {
     "vllm:num_requests_running": Gauge,
@@ -134,7 +133,7 @@ def test_links_to_dashboards_lead_to_ours() -> None:
 
 
 def test_they_ask_for_metrics_that_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    priced = CostMeter(PopConfig(price_per_hour=1.0), time.monotonic).read(tuple(HERE))
+    priced = CostMeter(PopConfig(price_per_hour=1.0), time.monotonic).read(("fra1", "eu"))
     known = told(monkeypatch) | {f"{family.name}_total" for family in priced}
     of_vllm = {
         name + suffix
