@@ -22,7 +22,7 @@ from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
 from latency_probes.sip import SipCaller
 from pops.dashboards.grafana import build
-from pops.dashboards.grafana.model import Panel
+from pops.dashboards.grafana.model import Needs, Panel
 from tests.directory.fleets import FRANKFURT, LONDON, OPERATOR, fleet, public_key, served, settings
 from tests.directory.reports import report
 from tests.fake_nvml import FakeDriver, FakeGpu
@@ -49,6 +49,13 @@ VLLM: dict[str, type[Counter] | type[Gauge] | type[Histogram]] = {
     "vllm:time_to_first_token_seconds": Histogram,
 }
 """As vLLM 0.32 registers them (`v1/metrics/loggers.py`)."""
+SIGNS: dict[Needs, str] = {
+    "price": "_cost_total",
+    "records": "voicepipe_(records|deliveries)_",
+    "vllm": "vllm:",
+    "gpu": "voicepipe_gpu_",
+}
+"""Of metrics that not every PoP has."""
 BUILT_IN = {"__rate_interval", "__range", "__url_time_range", "__value", "__all"}
 """Variables that every dashboard has."""
 PANELS = [
@@ -145,8 +152,11 @@ def test_they_ask_for_metrics_that_are_told(monkeypatch: pytest.MonkeyPatch) -> 
     ]
     asked = {name for text in texts for name in re.findall(r"\b(?:voicepipe_|vllm:|process_)\w+", text)}
     assert asked <= known | of_vllm, asked - known - of_vllm
-    needy = {name for _, panel, query in QUERIES if panel.needs == "vllm" for name in re.findall(r"vllm:\w+", query)}
-    assert {name for name in asked if name.startswith("vllm:")} == needy
+
+
+def test_panels_say_what_a_pop_must_have_for_them() -> None:
+    for _, panel, query in QUERIES:
+        assert panel.needs == next((needs for needs, sign in SIGNS.items() if re.search(sign, query)), ""), query
 
 
 # What a Prometheus answers.

@@ -46,7 +46,6 @@ TAKES_CALLS = 'voicepipe_status{status="ok"}'
 LEFT = f"({here('voicepipe_slots')} - voicepipe_slots_used) * on (pop, region, instance) {TAKES_CALLS}"
 """Places at PoPs that take calls."""
 BUSY = f"avg_over_time({here('voicepipe_calls_in_progress')}[$window])"
-IDLE_COST = "({} - {}) * 3600"
 LATELY = "Within the time that is chosen as Over."
 DOTS = "A dot is a turn with a trace."
 IN_TIME = "In the time that is shown."
@@ -63,6 +62,12 @@ INGRESS = values("ingress", "Line", 'voicepipe_calls_in_progress{pop=~"$pop"}')
 WINDOW = choice("window", "Over", "5m", "10m", "30m", "1h", "6h", first="10m")
 SCHEME = choice("scheme", "PoPs answer by", "https", "http", first="https")
 INSTANCE = values("address", "Address", 'voicepipe_slots{pop=~"$pop"}', several=False, of="instance")
+
+
+def hourly_cost(by: str = "", of: str = "") -> dict[str, str]:
+    """What calls cost, and places that stand empty. `of`: what stands before that in a series' name."""
+    calls, idle = rate(CALLS_COST, by), f"({rate(HOST_COST, by)} - {rate(CALLS_COST, by)})"
+    return {f"{of}calls": f"{calls} * 3600", f"{of}idle": f"{idle} * 3600"}
 
 
 def coloured(unit: str, *colours: tuple[float, str]) -> Json:
@@ -168,10 +173,8 @@ FLEET = Dashboard(
                   about="By their networks (ITU-T G.107): 1 to 4.4.", width=12),
         )),
         Row("Cost", (
-            Panel("Hosts, an hour", {
-                "{{region}}: calls": f"{rate(CALLS_COST, 'region')} * 3600",
-                "{{region}}: idle": IDLE_COST.format(rate(HOST_COST, "region"), rate(CALLS_COST, "region")),
-            }, about=f"What calls paid for their places; empty places. {MONEY}", needs="price", stacked=True),
+            Panel("Hosts, an hour", hourly_cost("region", "{{region}}: "),
+                  about=f"What calls paid for their places; empty places. {MONEY}", needs="price", stacked=True),
             Panel("A minute of call", {"{{pop}}": f"60 * {rate(HOST_COST, 'pop')} / sum by (pop) ({BUSY})"},
                   about=f"With the places that stand empty. {MONEY}", needs="price"),
             Panel("Empty places", {"{{pop}}": f"1 - {share(CALLS_COST, HOST_COST, 'pop')}"}, "percentunit",
@@ -279,10 +282,8 @@ POP = Dashboard(
             Panel("Failed deliveries", {"failed": rate(here("voicepipe_deliveries_failed_total"))}, "cps",
                   needs="records"),
             Panel("Dropped spans of traces", {"dropped": rate(here("voicepipe_trace_spans_dropped_total"))}, "cps"),
-            Panel("Cost, an hour", {
-                "calls": f"{rate(CALLS_COST)} * 3600",
-                "idle": IDLE_COST.format(rate(HOST_COST), rate(CALLS_COST)),
-            }, about=MONEY, needs="price", stacked=True),
+            Panel("Cost, an hour", hourly_cost(), about=MONEY, needs="price",
+                  stacked=True),
         )),
         Row("vLLM", (
             Panel("KV cache", {"{{engine}}": latest(here("vllm:kv_cache_usage_perc"), "engine")}, "percentunit",
