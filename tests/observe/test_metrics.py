@@ -153,6 +153,8 @@ def test_every_series_of_every_door_is_there_before_its_first_event() -> None:
         for name in ("turns_late_total", "turns_missed_total", "cut_ins_total", "calls_in_progress"):
             assert seen[f"voicepipe_{name}{{ingress={kind}}}"] == 0
         assert seen[f"voicepipe_refusals_total{{ingress={kind},reason=full}}"] == 0
+        for name in ("loss_ratio", "jitter_seconds", "mos"):
+            assert seen[f"voicepipe_call_{name}_count{{ingress={kind}}}"] == 0
     assert not any("_created" in name for name in seen)
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import time
@@ -20,6 +19,7 @@ from latency_probes.own_server import started
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
 from tests.observe.otlp_receiver import Receiver, attributes, receiver
+from tests.observe.prometheus import Prometheus, installed, scraping
 from tests.ports import free_port
 from tests.spoken import spoken
 from tests.waiting import PATIENT_POP, until
@@ -104,40 +104,20 @@ async def test_a_call_joins_the_trace_that_its_request_names(pop: str, collector
 
 
 @pytest.fixture
-def prometheus(pop: str, tmp_path: Path) -> Iterator[str]:
-    """The address of one that scrapes the PoP, and keeps exemplars."""
-    scrape = {"static_configs": [{"targets": [pop.removeprefix("http://")]}], "job_name": "pop"}
-    written = {"global": {"scrape_interval": "500ms"}, "scrape_configs": [scrape]}
-    (tmp_path / "prometheus.yml").write_text(json.dumps(written))  # which is YAML, too
-    address = f"127.0.0.1:{free_port()}"
-    flags = "--config.file=prometheus.yml", "--storage.tsdb.path=data", f"--web.listen-address={address}"
-    running = subprocess.Popen(
-        ("prometheus", "--enable-feature=exemplar-storage", *flags), cwd=tmp_path, stderr=subprocess.DEVNULL
-    )
-    try:
-        yield f"http://{address}"
-    finally:
-        running.terminate()
-        running.wait(30)
+def prometheus(pop: str, tmp_path: Path) -> Iterator[Prometheus]:
+    """One that scrapes the PoP."""
+    with scraping(tmp_path, "500ms", {"voicepipe": [pop.removeprefix("http://")]}) as running:
+        yield running
 
 
-def exemplars(prometheus: str) -> set[str]:
-    """The traces that latencies of the last minutes lead to."""
-    now = time.time()
-    asked = {"query": "voicepipe_turn_latency_seconds_bucket", "start": now - 600, "end": now + 600}
-    try:
-        with urllib.request.urlopen(f"{prometheus}/api/v1/query_exemplars?{urllib.parse.urlencode(asked)}") as answer:
-            found = json.load(answer)["data"]
-    except OSError:  # It is still starting.
-        return set()
-    return {each["labels"]["trace_id"] for series in found for each in series["exemplars"]}
-
-
-@pytest.mark.skipif(not shutil.which("prometheus"), reason="Prometheus is not installed (apt install prometheus)")
-async def test_a_prometheus_leads_from_a_latency_to_its_trace(pop: str, collector: Receiver, prometheus: str) -> None:
+@installed
+async def test_a_prometheus_leads_from_a_latency_to_its_trace(
+    pop: str, collector: Receiver, prometheus: Prometheus
+) -> None:
     await asked_aloud(pop)
-    await until(lambda: exemplars(prometheus))
-    await until(lambda: exemplars(prometheus) <= {span.trace_id.hex() for span in collector.named("turn")})
+    latency = "voicepipe_turn_latency_seconds_bucket"
+    await until(lambda: prometheus.exemplars(latency))
+    await until(lambda: prometheus.exemplars(latency) <= {span.trace_id.hex() for span in collector.named("turn")})
 
 
 @pytest.fixture

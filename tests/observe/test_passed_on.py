@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
 from tests.fake_nvml import GIB, FakeDriver, FakeGpu
 from tests.observe.test_metrics import HEALTH, POP, read
@@ -28,6 +28,18 @@ def test_what_vllm_counts_is_passed_on_under_its_names_and_with_our_labels() -> 
     [preempted] = families["vllm:num_preemptions"].samples
     assert (preempted.name, preempted.value) == ("vllm:num_preemptions_total", 3)
     assert families["vllm:num_preemptions"].type == "counter" and families["vllm:kv_cache_usage_perc"].type == "gauge"
+
+
+@pytest.mark.parametrize("accept", ["text/plain", "application/openmetrics-text;version=1.0.0"])
+def test_their_names_keep_the_colon_in_every_format(accept: str) -> None:
+    """Alerts and dashboards ask for them so."""
+    gauge = Gauge("vllm:kv_cache_usage_perc", "KV-cache usage.")
+    gauge.set(0.9)
+    try:
+        text, _ = Metrics(POP, lambda: HEALTH).read(accept)()
+    finally:
+        REGISTRY.unregister(gauge)
+    assert b'\nvllm:kv_cache_usage_perc{pop="fra1",region="eu-central"} 0.9\n' in text
 
 
 def test_without_vllm_and_without_a_driver_there_is_nothing_of_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ class Metrics(CallFollower):
         )  # fmt: skip
         self._foretold()
         for kind in get_args(DoorKind):  # At 0, as `TurnMetrics`.
-            for of_kind in (self._in_progress, self._loss):
+            for of_kind in (self._in_progress, self._loss, self._jitter, self._mos):
                 of_kind(kind)
             for reason in ENDS:
                 self._calls(kind, reason)

@@ -1,10 +1,13 @@
 """What one scrape of Prometheus gets, and in which format."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from prometheus_client import CollectorRegistry, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, choose_encoder, generate_latest
 from prometheus_client.metrics_core import Metric
+from prometheus_client.openmetrics.exposition import ALLOWUTF8
+from prometheus_client.openmetrics.exposition import generate_latest as in_openmetrics
 from prometheus_client.registry import Collector
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -27,4 +30,7 @@ def written(registry: CollectorRegistry, accept: str) -> Callable[[], tuple[byte
         encode, content_type = choose_encoder(accept)
     except (TypeError, ValueError):  # A version that is no number.
         encode, content_type = generate_latest, CONTENT_TYPE_LATEST
+    if content_type.startswith("application/openmetrics-text"):
+        # No name needs escaping. By default the library takes the colon out of vLLM's.
+        encode = partial(in_openmetrics, escaping=ALLOWUTF8)
     return lambda: (encode(registry), content_type)
