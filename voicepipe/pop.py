@@ -100,7 +100,8 @@ async def member(
                 supervised("rehearsing", pop.rehearsed.run),
                 supervised("timing the recogniser", pop.time_recogniser),
             )
-            jobs = [group.create_task(job) for job in (*beside, serve(pop, listener))]
+            serves = group.create_task(serve(pop, listener))
+            jobs = [group.create_task(job) for job in beside]
             if records:
                 jobs.append(group.create_task(supervised("forgetting old records", records.tidy)))
                 jobs.append(group.create_task(supervised("telling of calls that ended", records.deliveries.run)))
@@ -112,7 +113,9 @@ async def member(
                 yield pop
             finally:
                 await pop.drain()
-                if records:
+                serves.cancel()
+                if records:  # Calls that did not end by themselves have ended now.
+                    await asyncio.wait({serves})
                     await records.deliveries.last()
                 for job in jobs:
                     job.cancel()

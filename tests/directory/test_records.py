@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,17 +79,33 @@ async def test_a_call_is_asked_of_the_pop_that_has_it(through: Served) -> None:
 
 
 async def test_a_dead_pop_is_named(through: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when its lease is over, and when the directory has forgotten what it said of itself."""
     ids = await two_calls(through)
-    passing = type(through.directory).passing
-
-    def elsewhere(directory: Any, grant: Any, pop: str) -> Any:
-        there = passing(directory, grant, pop)
-        return replace(there, url="http://127.0.0.1:1") if pop == "fra" else there
-
-    monkeypatch.setattr(type(through.directory), "passing", elsewhere)
-    said = await listed(through)
     (dead,) = (call_id for call_id in ids if call_ids.pop_of(call_id) == "fra")
-    assert said["missing"] == ["fra"] and [row["id"] for row in said["data"]] == [each for each in ids if each != dead]
+    view = through.directory._view
+    hear = view.heard
+    monkeypatch.setattr(view, "heard", lambda pop, *rest: pop != "fra" and hear(pop, *rest))
+    for silent_s in (10, 600):
+        view._known["fra"].sent_at -= silent_s
+        said = await listed(through)
+        assert said["missing"] == ["fra"] and [row["id"] for row in said["data"]] == [
+            each for each in ids if each != dead
+        ]
+        async with through.client() as client:
+            answer = await client.get(f"/v1/records/{dead}")
+            assert answer.status_code == 503 and "'fra' does not answer" in answer.json()["error"]["message"]
+            assert (await client.get("/v1/costs")).json()["missing"] == ["fra"]
+
+
+async def test_who_asks_wrongly_is_told_how(through: Served) -> None:
     async with through.client() as client:
-        answer = await client.get(f"/v1/records/{dead}")
-        assert answer.status_code == 503 and "'fra' does not answer" in answer.json()["error"]["message"]
+        for asked in ("records?limit=0", "records?before=x", "costs?by=line", "costs?since=x"):
+            assert (await client.get(f"/v1/{asked}")).status_code == 400
+
+
+async def test_a_pop_that_keeps_none_is_not_missing(tmp_path: Path) -> None:
+    public = await asyncio.to_thread(public_key, tmp_path)
+    bus = MemoryBus()
+    async with asyncio.timeout(LONG_S), fleet(settings("fra", public, FRANKFURT), bus=bus) as (directory, _):
+        async with served(directory, bus) as at:
+            assert await listed(at) == {"object": "list", "data": [], "next": None, "missing": []}

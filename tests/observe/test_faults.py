@@ -107,7 +107,7 @@ def test_a_slow_stage_is_named(stage: str, tmp_path: Path) -> None:
                 caller = RealtimeCaller(pop.url, "quiet", seed=number)
                 calls.create_task(talk(caller, number, "hours", "parking"))
         named = await pop.culprits()
-        assert next(iter(named)) == stage and "ms for " + stage in named[stage]
+        assert next(what for what in named if what != "loop") == stage and "ms for " + stage in named[stage]
         alerts = [f'TurnsWaitForStage{{stage="{each}"}}' for each in STAGES]
         assert await pop.fire("TurnsLate", *alerts) == [True, *(each == stage for each in STAGES)]
 

@@ -46,7 +46,7 @@ def test_turns_add_up() -> None:
     say(recent, 900.0, by_request=True)
     say(recent, None, "failed")
     say(recent, 150.0, reopened=True)
-    recent.cut_in(CALL)
+    recent.cut_in(CALL, full_turn(ASKED, ReplyDone("resp_1", "completed"), 300))
     assert recent.figures() == RecentTurns(turns=6, timed=5, judged=4, p50_ms=200.0, p95_ms=800.0, late=1, cut_ins=2,
                                            missed=1, lag_ms=1.3)  # fmt: skip
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import httpx
 import msgspec
 from rich.console import Console
-from rich.markup import escape
+from rich.markup import escape as unmarked
 from rich.table import Table
 
 from voicepipe.environment import variable
@@ -41,10 +41,17 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             raise ConfigError(f"{self.url} does not answer as a PoP does ({error}): is --url its address?") from None
         if answer.status_code == 401:
-            raise ConfigError(f"{self.url}: {said['error']['message']} (here: the environment variable {self.key_env})")
-        if answer.status_code >= 400:
-            raise ConfigError(f"{self.url}: {said['error']['message']}")
+            raise ConfigError(f"{self.url}: {_problem(said)} (here: the environment variable {self.key_env})")
+        if answer.status_code >= 400 or not isinstance(said, dict):
+            raise ConfigError(f"{self.url}: {_problem(said)}")
         return said
+
+
+def _problem(said: Any) -> str:
+    try:
+        return str(said["error"]["message"])
+    except (KeyError, TypeError):
+        return "this is no PoP and no directory: give --url its address"
 
 
 def listed(asked: Asked, *, since: str, limit: int, agent: str, caller: str, reason: str) -> int:
@@ -52,7 +59,7 @@ def listed(asked: Asked, *, since: str, limit: int, agent: str, caller: str, rea
     query = {"since": when(since), "limit": limit, "agent": agent, "caller": caller, "reason": reason}
     said = asked.of("/v1/records", query)
     if asked.as_json:
-        return _json(said["data"])
+        return _json(said)
     console = _console()
     console.print(_table(said["data"]))
     if said["next"]:
@@ -109,6 +116,11 @@ def costs(asked: Asked, *, since: str, by: str) -> int:
     elif any(row["cost"] is None for row in said["data"]):
         console.print("No price is known where there is none: set pop.price_per_hour.", style="dim")
     return _told_missing(console, said)
+
+
+def escape(text: str) -> str:
+    """For a terminal: no markup, and no control characters, which strangers may have said."""
+    return unmarked("".join(char if char.isprintable() else " " for char in text))
 
 
 def when(text: str) -> float | None:
@@ -186,7 +198,7 @@ def _money(value: float | None) -> str:
 
 def _json(said: Any) -> int:
     print(msgspec.json.format(msgspec.json.encode(said)).decode())
-    return 0
+    return 1 if said.get("missing") else 0
 
 
 def _console() -> Console:

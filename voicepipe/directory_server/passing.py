@@ -6,6 +6,7 @@ comes by here: a WebRTC call's goes straight to the PoP that has answered the of
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,9 +27,9 @@ from voicepipe.directory.report import CALLS
 from voicepipe.directory_server.askable import askable
 from voicepipe.directory_server.placing import CallPlacing, CallRequest
 from voicepipe.errors import NoPop, Unauthorized, UnknownCall
-from voicepipe.ingress.doors import Doors, body
+from voicepipe.ingress.doors import Doors, UnknownRecord, body
 from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.records_http import COSTS, RECORDS, cursor, query
+from voicepipe.ingress.records_http import COSTS, RECORDS, cost_query, cursor, query
 from voicepipe.ingress.trace_context import HEADERS
 from voicepipe.ingress.webrtc import offer
 
@@ -80,7 +81,7 @@ class Passing:
             *(Route(f"{CALLS}/{{call_id}}/{what}", self.about_call, methods=["POST"])
               for what in ("hangup", "refer", "dtmf")),
             Route(RECORDS, self.records),
-            Route(f"{RECORDS}/{{call_id}}", self.about_call, methods=["GET"]),
+            Route(f"{RECORDS}/{{call_id}}", self.record),
             Route(COSTS, self.costs),
             Route("/v1/models", self.models),
             *(Route(path, self.ask_any) for path in
@@ -134,11 +135,18 @@ class Passing:
             raise Unauthorized("An ek_ key cannot list calls: use the tenant's own.")
         return who
 
-    async def _lists(self, who: Caller, request: Request, shape: type[L]) -> dict[str, L | None]:
-        """What each PoP answers; None: nothing, or no list."""
+    def _missing(self, lists: Mapping[str, object]) -> list[str]:
+        """PoPs whose records are not in these lists: they did not answer, or are silent, be it for a day."""
+        silent = {seen.pop for seen in self._directory.heard()} - lists.keys()
+        return sorted(silent | set(_missing(lists)))
+
+    async def _lists(
+        self, who: Caller, request: Request, shape: type[L], none_is_empty: bool = False
+    ) -> dict[str, L | None]:
+        """What each PoP answers; None: nothing, or no list. `none_is_empty`: one without such a thing has none."""
         passes = self._passes(who, (seen.pop for seen in self._directory.pops()))
         answers = await self._answers(request, passes)
-        return {there.pop: _read(answer, shape) for there, answer in zip(passes, answers, strict=True)}
+        return {there.pop: _read(answer, shape, none_is_empty) for there, answer in zip(passes, answers, strict=True)}
 
     async def records(self, request: Request) -> Response:
         """GET: records of the tenant's calls at all PoPs, the newest first; `missing` as in `calls`."""
@@ -147,23 +155,36 @@ class Passing:
         return await self._doors.carry_out(who, self._recorded(who, request, limit))
 
     async def _recorded(self, who: Caller, request: Request, limit: int) -> Response:
-        lists = await self._lists(who, request, _Records)
+        lists = await self._lists(who, request, _Records, none_is_empty=True)
         rows = sorted(chain(*(its.data for its in lists.values() if its)), key=_when, reverse=True)
         shown = rows[:limit]
         more = len(rows) > limit or any(its.next for its in lists.values() if its)
-        return JSONResponse({"object": "list", "data": shown,
-                             "next": cursor(shown[-1]["began"], shown[-1]["id"]) if shown and more else None,
-                             "missing": _missing(lists)})  # fmt: skip
+        following = cursor(shown[-1]["began"], shown[-1]["id"]) if shown and more else None
+        missing = self._missing(lists)
+        return JSONResponse({"object": "list", "data": shown, "next": following, "missing": missing})
+
+    async def record(self, request: Request) -> Response:
+        """GET: one call, at the PoP that keeps it. Raises NoPop: that one is silent, and may have been for a day."""
+        who = self._owner(request)
+        pop = call_ids.pop_of(request.path_params["call_id"])
+        there = None
+        if pop in {seen.pop for seen in self._directory.heard()}:
+            there = self._directory.passing(self._placing.grant(who), pop)
+        if there is None:
+            raise UnknownRecord("No record of such a call is kept by a PoP that this directory has heard of.")
+        sent = self._sent(request, _address(there, request), there, b"", ALONE_S)
+        return last_word(await self._doors.carry_out(who, sent))
 
     async def costs(self, request: Request) -> Response:
         """GET: what the tenant's calls have cost, at each PoP."""
         who = self._owner(request)
+        cost_query(request.query_params, None, time.time())
         return await self._doors.carry_out(who, self._paid(who, request))
 
     async def _paid(self, who: Caller, request: Request) -> Response:
-        lists = await self._lists(who, request, _List)
+        lists = await self._lists(who, request, _List, none_is_empty=True)
         rows = list(chain(*(its.data for its in lists.values() if its)))
-        return JSONResponse({"object": "list", "data": rows, "missing": _missing(lists)})
+        return JSONResponse({"object": "list", "data": rows, "missing": self._missing(lists)})
 
     async def models(self, request: Request) -> Response:
         """GET: the agents that the caller may call, at whichever PoP they are."""
@@ -282,8 +303,10 @@ def _address(there: Pass, request: Request) -> str:
     return f"{there.url}{request.url.path}"
 
 
-def _read(answer: Response | None, shape: type[L]) -> L | None:
+def _read(answer: Response | None, shape: type[L], none_is_empty: bool = False) -> L | None:
     """The list that a PoP has sent; None: it has sent none."""
+    if answer is not None and answer.status_code == 404 and none_is_empty:
+        return shape([])
     if answer is None or answer.status_code != 200:
         return None
     try:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import msgspec
 
 from voicepipe.agent import Origin, TraceContext
-from voicepipe.config.redaction_config import USUAL, RedactionConfig
+from voicepipe.config.redaction_config import LONGEST, USUAL, RedactionConfig
 from voicepipe.line import Line
 from voicepipe.line_quality import HIDDEN, Network
 from voicepipe.observe.kept_words import KeptWords
@@ -72,8 +72,8 @@ class CallFollower:
     def amended(self, call: CallFacts, full: FullTurn) -> None:
         """What was told before, with the same `number`, reads differently now."""
 
-    def cut_in(self, call: CallFacts) -> None:
-        """It turned out that a reply came before its caller had finished; its turn was told without that."""
+    def cut_in(self, call: CallFacts, full: FullTurn) -> None:
+        """It turned out that this turn's reply came before its caller had finished; it was told without that."""
 
     def barged_in(self, call: CallFacts) -> None:
         """A caller interrupted a reply that they had heard something of."""
@@ -160,7 +160,7 @@ class LiveCall:
         """Why, as its door says."""
         self._amend(self._kept.close())
         to = self._transferred_to if reason == "transferred" else ""
-        end = CallEnd(reason=reason, at=now, network=self.network(), transferred_to=to)
+        end = CallEnd(reason=reason, at=max(now, self._known.since), network=self.network(), transferred_to=to)
         for follower in self._followers:
             follower.ended(self._known, end)
 
@@ -207,9 +207,10 @@ class LiveCall:
     def _was_cut_in(self, last: FullTurn) -> None:
         if last.turn.cut_in:
             return
-        self._amend([self._kept.cut_in(last.number)])
+        full = self._kept.cut_in(last)
+        self._amend([full])
         for follower in self._followers:
-            follower.cut_in(self._known)
+            follower.cut_in(self._known, full)
 
     def _amend(self, changed: Iterable[FullTurn]) -> None:
         """What was told reads differently now."""
@@ -239,11 +240,12 @@ class LiveCall:
 
 
 class _Unanswered:
-    """What came since the last reply was begun."""
+    """What came since the last reply was begun. A client can add and delete items for ever, so it is bounded."""
 
     def __init__(self) -> None:
         self._spoken: list[str] = []
         self._typed: list[str] = []
+        self._typed_chars = 0
         self._results: list[ToolUse] = []
         self._called: dict[str, Item] = {}
         """The client's tools whose results are awaited, by the id of that."""
@@ -256,20 +258,22 @@ class _Unanswered:
         item = event.item
         if event.spoken:
             self._spoken.append(item.text)
-        elif item.kind == "message" and item.role == "user":
+        elif item.kind == "message" and item.role == "user" and self._typed_chars < LONGEST:
             self._typed.append(item.text)
+            self._typed_chars += len(item.text) + 1
         elif item.kind == "function_call_output" and (called := self._called.pop(item.call_id, None)):
             arguments, result = called.arguments[:TOOL_CHARS], item.output[:TOOL_CHARS]
             self._results.append(ToolUse(called.name[:TOOL_NAME_CHARS], arguments=arguments, result=result))
 
     def called(self, items: Iterable[Item]) -> None:
-        """A reply that is over may have asked for the client's tools."""
-        self._called.update({item.call_id: item for item in items if item.kind == "function_call"})
+        """A reply that is over may have asked for the client's tools; those of replies before are awaited no more."""
+        if called := {item.call_id: item for item in items if item.kind == "function_call"}:
+            self._called = called
 
     def take(self) -> tuple[str, bool, tuple[ToolUse, ...]]:
         """The words, whether some were spoken, and results of the client's tools; then none are left."""
         taken = " ".join(self._spoken + self._typed), bool(self._spoken), tuple(self._results)
-        self._spoken, self._typed, self._results = [], [], []
+        self._spoken, self._typed, self._results, self._typed_chars = [], [], [], 0
         return taken
 
 

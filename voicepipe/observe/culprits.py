@@ -58,7 +58,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def culprits(seen: Seen, pop: PopConfig) -> list[Culprit]:
-    """The worst first; empty: all is well."""
+    """What ails the process first, then stages, the slowest first; empty: all is well."""
     return [*_of_process(seen, pop), *_of_turns(seen, pop), *_of_network(seen)]
 
 

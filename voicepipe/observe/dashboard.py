@@ -61,7 +61,7 @@ class View(msgspec.Struct, kw_only=True):
     refusals: dict[Reason, int]
     """All calls that were refused since then, by reason. Whose caller was not known is the operator's alone to see."""
     culprits: list[Culprit]
-    """What makes callers wait, or hear badly; the worst first."""
+    """What makes callers wait, or hear badly."""
     totals: Figures
     shares: Shares
     buckets: list[Stretch]

@@ -10,8 +10,8 @@ from voicepipe.config.redaction_config import RedactionConfig
 from voicepipe.observe.turns import FullTurn
 from voicepipe.redaction.redactor import Redactor
 
-MOST = 200
-"""Turns whose words may still change, as many texts as the redactor remembers at least."""
+NEWEST = 8
+"""Turns that are at hand whether or not their words may still change: the last one may yet be a cut-in."""
 
 
 class _Place(NamedTuple):
@@ -42,19 +42,25 @@ class KeptWords:
         texts |= self._redactor.said(_Place(number, "answered"), full.answered)
         self._fulls[number] = full
         changed = {its.number: its for its in self._changed(texts)}
-        if len(self._fulls) > MOST:
-            del self._fulls[next(iter(self._fulls))]
+        self._forget()
         return changed.pop(number), list(changed.values())
 
-    def cut_in(self, number: int) -> FullTurn:
-        """It turned out that the caller had not finished."""
-        full = self._fulls[number]
-        self._fulls[number] = replace(full, turn=replace(full.turn, cut_in=True))
-        return self._fulls[number]
+    def cut_in(self, full: FullTurn) -> FullTurn:
+        """It turned out that the caller had not finished. `full`: as it was last told."""
+        full = replace(full, turn=replace(full.turn, cut_in=True))
+        if full.number in self._fulls:
+            self._fulls[full.number] = full
+        return full
 
     def close(self) -> list[FullTurn]:
         """The call is over: earlier ones that must read differently."""
         return self._changed(self._redactor.close())
+
+    def _forget(self) -> None:
+        """Turns whose words stay as they are."""
+        may_change = {place.number for place in self._redactor.remembered()} | set(list(self._fulls)[-NEWEST:])
+        if len(may_change) < len(self._fulls):
+            self._fulls = {number: full for number, full in self._fulls.items() if number in may_change}
 
     def _changed(self, texts: dict[_Place, str]) -> list[FullTurn]:
         for place, text in texts.items():

@@ -101,7 +101,7 @@ class Metrics(CallFollower):
     def barged_in(self, call: CallFacts) -> None:
         self._turns.barged_in(call.line)
 
-    def cut_in(self, call: CallFacts) -> None:
+    def cut_in(self, call: CallFacts, full: FullTurn) -> None:
         self._turns.cut_in(call.line)
 
     def ended(self, call: CallFacts, end: CallEnd) -> None:

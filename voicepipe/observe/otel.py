@@ -73,7 +73,7 @@ class CallTraces(Traces):
 
     replied = turn
 
-    def amended(self, call: CallFacts, full: FullTurn) -> None:
+    def cut_in(self, call: CallFacts, full: FullTurn) -> None:
         # The turn's own span has been sent.
         self._happened(call, "cut_in", {"voicepipe.turn.number": full.number})
 

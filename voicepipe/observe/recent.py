@@ -54,7 +54,7 @@ class Recent(CallFollower):
             step.latencies_ms.append(turn.latency_ms)
             step.judged += not turn.by_request
 
-    def cut_in(self, call: CallFacts) -> None:
+    def cut_in(self, call: CallFacts, full: FullTurn) -> None:
         self._step().cut_ins += 1
 
     def figures(self) -> RecentTurns:

@@ -31,6 +31,7 @@ class Costs(msgspec.Struct, frozen=True, kw_only=True):
     object: str = "list"
     data: list[Cost]
     since: float
+    """Not before the first call that is kept."""
     until: float
     host_cost: float | None
     """Of the whole host in this time, whether or not anyone called. The operator's to see alone."""
@@ -39,8 +40,11 @@ class Costs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def costs(db: sqlite3.Connection, query: CostQuery, host: Host, now: float) -> Costs:
-    """Calls count with the part of them that lies in this time. One that goes on has lasted until `now`."""
-    since, until = query.since, min(query.until, now)
+    """Calls count with the part of them that lies in this time. One that goes on has lasted until `now`. Of the time
+    before the first call that is kept nothing is said."""
+    (kept_from,) = db.execute("SELECT min(began) FROM calls").fetchone()
+    until = min(query.until, now)
+    since = min(until, max(query.since, now if kept_from is None else kept_from))
     column = {"agent": "agent", "tenant": "tenant"}[query.by]
     mine = "" if query.tenant is None else "AND tenant = ?"
     rows = db.execute(

@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import msgspec
@@ -15,12 +16,13 @@ from voicepipe.environment import variable
 from voicepipe.records import signing, store
 from voicepipe.records.store import Delivery, Spool
 from voicepipe.records.writer import Writer
+from voicepipe.tasks import TaskGroup
 from voicepipe.web_answer import PLAIN
 
 logger = logging.getLogger(__name__)
 
-OF_EACH, AT_ONCE = 4, 16
-"""Requests under way, to one receiver and in all."""
+OF_EACH, AT_ONCE = 4, 256
+"""Requests under way, to one receiver and in all: one that hangs keeps no other waiting."""
 TIMEOUT_S = 15.0
 FIRST_S, LONGEST_S = 2.0, 600.0
 """Between tries: the first pause, and the longest; each is twice the one before."""
@@ -47,6 +49,8 @@ class Deliveries:
         self._path = path
         self._writer = writer
         self._transport = transport
+        self._under_way = set[str]()
+        """Ids."""
         self._woken = asyncio.Event()
         self._idle = asyncio.Event()
         """Nothing is left that can be delivered now."""
@@ -58,27 +62,41 @@ class Deliveries:
 
     async def run(self) -> None:
         """Until cancelled."""
-        async with await asyncio.to_thread(self._client) as client:
+        async with await asyncio.to_thread(self._client) as client, TaskGroup() as tasks:
             while True:
                 self._woken.clear()
-                self._idle.clear()
-                if due := await asyncio.to_thread(self._due):
-                    await asyncio.gather(*(self._deliver(client, delivery) for delivery in due))
-                    continue
-                self._idle.set()
-                wait_s = IDLE_S if self.spool.next_due is None else self.spool.next_due - time.time()
+                for delivery in await asyncio.to_thread(self._due):
+                    if delivery.id not in self._under_way and len(self._under_way) < AT_ONCE:
+                        self._under_way.add(delivery.id)
+                        self._idle.clear()
+                        tasks.create_task(self._try(client, delivery))
+                if not self._under_way and not self._woken.is_set():
+                    self._idle.set()
+                wait_s = IDLE_S
+                if self.spool.next_due is not None and not self._under_way:
+                    wait_s = self.spool.next_due - time.time()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(max(0.05, min(IDLE_S, wait_s))):
                         await self._woken.wait()
 
     async def last(self) -> None:
         """Wait until nothing is left that can be delivered now, for `LAST_S` at most."""
-        await self._writer.carried_out(lambda its: None)  # What is written meanwhile is the last.
-        self._idle.clear()
-        self._woken.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_S):
+                await self._writer.carried_out(lambda its: None)  # What is written meanwhile is the last.
+                self._idle.clear()
+                self._woken.set()
                 await self._idle.wait()
+
+    async def _try(self, client: httpx.AsyncClient, delivery: Delivery) -> None:
+        try:
+            await self._deliver(client, delivery)
+        except Exception as error:  # The others are delivered.
+            logger.error("%s: nobody can be told of it: %r", delivery.call, error, exc_info=error)
+            await self._later(delivery, f"{type(error).__name__}", refused=True)
+        finally:
+            self._under_way.discard(delivery.id)
+            self._woken.set()
 
     def _client(self) -> httpx.AsyncClient:
         # In a thread: reading the certificate store takes 20-50 ms. Redirects could lead to hosts nobody configured.
@@ -88,7 +106,7 @@ class Deliveries:
     def _due(self) -> list[Delivery]:
         with store.reading(self._path) as db:
             self.spool = store.spool(db)
-            return store.due(db, time.time(), OF_EACH, AT_ONCE) if self.spool.waiting else []
+            return store.due(db, time.time(), OF_EACH) if self.spool.waiting else []
 
     async def _deliver(self, client: httpx.AsyncClient, delivery: Delivery) -> None:
         body = await asyncio.to_thread(self._body, delivery)
@@ -97,6 +115,10 @@ class Deliveries:
         problem, refused = await self._sent(client, delivery, body)
         if not problem:
             return await self._writer.carried_out(lambda its: its.delivered(delivery))
+        await self._later(delivery, problem, refused)
+
+    async def _later(self, delivery: Delivery, problem: str, refused: bool) -> None:
+        """It is tried again, unless that was tried for long enough."""
         self.failed += 1
         age_s = time.time() - delivery.since
         if age_s > GIVE_UP_S:
@@ -131,7 +153,7 @@ class Deliveries:
                 client.stream("POST", delivery.url, content=body, headers=signed) as answer,
             ):
                 status = answer.status_code
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, TimeoutError) as error:
             return f"it does not answer ({type(error).__name__})", False
         if answer.is_success:
             return "", False
@@ -140,4 +162,4 @@ class Deliveries:
 
 def _host(url: str) -> str:
     """The rest of an address may be secret."""
-    return httpx.URL(url).host
+    return urlsplit(url).hostname or "its receiver"

@@ -1,8 +1,8 @@
 """Records as JSON lines, for who ships logs: to a file, or to standard output. Blocking."""
 
 import logging
+import os
 import sys
-from pathlib import Path
 
 import msgspec
 
@@ -10,6 +10,10 @@ from voicepipe.records.record import CallRecord
 
 logger = logging.getLogger(__name__)
 STDOUT = "-"
+
+
+def _for_its_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 class Lines:
@@ -28,7 +32,7 @@ class Lines:
                 sys.stdout.buffer.write(line)
                 sys.stdout.buffer.flush()
             else:
-                with Path(self._place).open("ab") as file:
+                with open(self._place, "ab", opener=_for_its_owner) as file:
                     file.write(line)
         except OSError as error:
             logger.error("%s: not written to records.lines: %s", record.id, error)

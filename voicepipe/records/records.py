@@ -6,9 +6,11 @@ import secrets
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from voicepipe.agent import Hooks
 from voicepipe.call_api import CostQuery, RecordQuery
@@ -25,9 +27,16 @@ from voicepipe.records.store import AT_A_TIME, Delivery, Store
 from voicepipe.records.writer import Then, Writer
 
 TIDY_S = 3600.0
+READERS = 2
+"""Questions that are answered at a time."""
 T = TypeVar("T")
 HooksOf = Callable[[str, str], Hooks]
 """Of an agent and a tenant, by their names: who is told of a call when it has ended."""
+
+
+class _Telling(NamedTuple):
+    hooks: Hooks
+    message_id: str
 
 
 class Records(CallFollower):
@@ -41,14 +50,20 @@ class Records(CallFollower):
         self.deliveries = Deliveries(path, writer, loop)
         self._path = path
         self._host = host
+        self._readers = ThreadPoolExecutor(READERS, "records-read")
         self._lines = lines
         self._keep_s = keep_s
         self._hooks = hooks
 
+    def close(self) -> None:
+        """What waits is written. Blocks."""
+        self.writer.close()
+        self._readers.shutdown(wait=False)
+
     # --- written
 
     def began(self, call: CallFacts) -> None:
-        self.writer.put(lambda its: its.began(call))
+        self.writer.put(lambda its: its.began(call), always=True)
 
     def turn(self, call: CallFacts, full: FullTurn) -> None:
         self.writer.put(lambda its: its.said(call.id, full))
@@ -56,22 +71,40 @@ class Records(CallFollower):
     replied = amended = turn
 
     def ended(self, call: CallFacts, end: CallEnd) -> None:
-        hooks = self._hooks(call.agent, call.tenant)
-        self.writer.put(lambda its: self._over(its, its.ended(call, end), hooks, end.at))
+        told = self._telling(call.agent, call.tenant)
+        self.writer.put(lambda its: self._over(its, its.ended(call, end), told), always=True)
 
-    def mark_cut(self, its: Store) -> Then:
+    def left(self, call: CallFacts) -> None:
+        told, now = self._telling(call.agent, call.tenant), time.time()
+        self.writer.put(lambda its: self._over(its, its.left(call, now), told), always=True)
+
+    def mark_cut(self, its: Store) -> None:
         """Calls that were in progress when the PoP ended without a word have ended, too."""
-        for record in its.cut():
-            self._over(its, record, self._hooks(record.agent, record.tenant), time.time())
-        return self.deliveries.wake
+        for call_id in its.in_progress():
+            self.writer.put(partial(self._cut, call_id), always=True)
 
-    def _over(self, its: Store, record: CallRecord, hooks: Hooks, now: float) -> Then | None:
-        self._lines.write(record)
-        if not hooks.after_call:
+    def _cut(self, call_id: str, its: Store) -> Then | None:
+        record = its.cut(call_id)
+        return self._over(its, record, self._telling(record.agent, record.tenant)) if record else None
+
+    def _telling(self, agent: str, tenant: str) -> _Telling:
+        """Whom of a call; made before it is written, which may be tried twice."""
+        return _Telling(self._hooks(agent, tenant), f"msg_{secrets.token_hex(12)}")
+
+    def _over(self, its: Store, record: CallRecord | None, told: _Telling) -> Then | None:
+        """A call has ended. None: nothing has."""
+        if record is None:
             return None
-        its.spool(Delivery(id=f"msg_{secrets.token_hex(12)}", call=record.id, url=hooks.after_call,
-                           secret_env=hooks.secret_env, since=now, due=now))  # fmt: skip
-        return self.deliveries.wake
+        if told.hooks.after_call:
+            now = time.time()
+            its.spool(Delivery(id=told.message_id, call=record.id, url=told.hooks.after_call,
+                               secret_env=told.hooks.secret_env, since=record.ended or now, due=now))  # fmt: skip
+
+        def then() -> None:
+            self._lines.write(record)
+            self.deliveries.wake()
+
+        return then
 
     async def tidy(self) -> None:
         """Forget what is old, until cancelled."""
@@ -79,21 +112,26 @@ class Records(CallFollower):
             before = time.time() - self._keep_s
             while await self.writer.carried_out(lambda its: its.forget(before)) == AT_A_TIME:  # noqa: B023
                 pass
+            await asyncio.to_thread(store.checkpoint, self._path)
             await asyncio.sleep(TIDY_S)
 
     # --- read
 
     async def listed(self, query: RecordQuery) -> list[CallSummary]:
         """The newest first."""
-        return await asyncio.to_thread(self._read, lambda db: store.listed(db, query))
+        return await self._asked(lambda db: store.listed(db, query))
 
     async def found(self, call_id: str, tenant: str | None) -> CallRecord | None:
         """As `store.found`."""
-        return await asyncio.to_thread(self._read, lambda db: store.found(db, call_id, tenant))
+        return await self._asked(lambda db: store.found(db, call_id, tenant))
 
     async def costs(self, query: CostQuery) -> Costs:
         """As `costs.costs`."""
-        return await asyncio.to_thread(self._read, lambda db: costs(db, query, self._host, time.time()))
+        return await self._asked(lambda db: costs(db, query, self._host, time.time()))
+
+    async def _asked(self, question: Callable[[sqlite3.Connection], T]) -> T:
+        """In one of few threads: long questions do not take those of the engines."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, question)
 
     def _read(self, question: Callable[[sqlite3.Connection], T]) -> T:
         with store.reading(self._path) as db:
@@ -111,7 +149,7 @@ async def kept(config: Config, hooks: HooksOf) -> AsyncIterator[Records | None]:
         try:
             yield records
         finally:
-            await asyncio.to_thread(records.writer.close)
+            await asyncio.to_thread(records.close)
 
 
 def _open(config: Config, hooks: HooksOf, loop: asyncio.AbstractEventLoop, stack: ExitStack) -> Records:

@@ -76,7 +76,11 @@ class Store:
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute("PRAGMA secure_delete = ON")  # What is forgotten, or was a card number after all, is gone.
-        if self._db.execute("PRAGMA user_version").fetchone() == (0,):
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        if version not in (0, VERSION):
+            self._db.close()
+            raise sqlite3.DatabaseError(f"{path.name} was written by another version of voicepipe: use another folder")
+        if not version:
             self._db.executescript(f"BEGIN; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
 
     def close(self) -> None:
@@ -89,7 +93,8 @@ class Store:
         try:
             yield
         except BaseException:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:  # SQLite ends it by itself where the disk is full.
+                self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
 
@@ -106,17 +111,28 @@ class Store:
         self._put(call, ends)
         return self.record(ends)
 
-    def cut(self) -> list[CallRecord]:
-        """Mark calls that were in progress when the PoP ended; those are returned."""
-        rows = self._db.execute("SELECT facts FROM calls WHERE ended IS NULL").fetchall()
-        return [self._cut(_facts.decode(facts)) for (facts,) in rows]
+    def in_progress(self) -> list[str]:
+        """Ids of calls that have not ended. When a PoP starts, they were in progress as its last run ended."""
+        return [call_id for (call_id,) in self._db.execute("SELECT id FROM calls WHERE ended IS NULL")]
 
-    def _cut(self, call: CallFacts) -> CallRecord:
-        said = self._said(call.id)
+    def cut(self, call_id: str) -> CallRecord | None:
+        """Mark a call that was in progress when the PoP ended; None: it cannot be read any more."""
+        (facts,) = self._db.execute("SELECT facts FROM calls WHERE id = ?", (call_id,)).fetchone()
+        try:
+            call = _facts.decode(facts)
+            said = self._said(call.id)
+        except msgspec.DecodeError:
+            self._db.execute("UPDATE calls SET ended = began, reason = ? WHERE id = ?", (CUT, call_id))
+            return None
         last = max([call.since, *(full.turn.at for full in said)])
         ends = summary(call, self._host, said, CallEnd(reason=CUT, at=last))
         self._put(call, ends)
         return self.record(ends)
+
+    def left(self, call: CallFacts, at: float) -> CallRecord | None:
+        """It is in progress no more. If nobody has said how it ended, that was a fault of ours; else None."""
+        open_ = self._db.execute("SELECT 1 FROM calls WHERE id = ? AND ended IS NULL", (call.id,)).fetchone()
+        return self.ended(call, CallEnd(reason="error", at=at)) if open_ else None
 
     def forget(self, before: float) -> int:
         """Some of the calls that ended before this Unix second, and that nobody is still to be told of; how many."""
@@ -135,7 +151,7 @@ class Store:
     def delivered(self, delivery: Delivery) -> None:
         """They know; what else waits for the same receiver, which was out of reach, is due at once."""
         self.given_up(delivery)
-        self._db.execute("UPDATE deliveries SET due = 0 WHERE url = ? AND NOT refused", (delivery.url,))
+        self._db.execute("UPDATE deliveries SET due = 0 WHERE url = ? AND due > 0 AND NOT refused", (delivery.url,))
 
     def given_up(self, delivery: Delivery) -> None:
         """They are not told any more."""
@@ -152,6 +168,12 @@ class Store:
     def _said(self, call_id: str) -> list[FullTurn]:
         rows = self._db.execute("SELECT full FROM said WHERE call = ? ORDER BY number", (call_id,))
         return [_full.decode(full) for (full,) in rows]
+
+
+def checkpoint(path: Path) -> None:
+    """What was written over is gone from the write-ahead log, too, once nobody reads it."""
+    with closing(sqlite3.connect(path, timeout=BUSY_S)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 @contextmanager
@@ -189,13 +211,13 @@ def found(db: sqlite3.Connection, call_id: str, tenant: str | None) -> CallRecor
     return _record(db, _summary.decode(row[0]))
 
 
-def due(db: sqlite3.Connection, now: float, of_each: int, most: int) -> list[Delivery]:
+def due(db: sqlite3.Connection, now: float, of_each: int) -> list[Delivery]:
     """Those to be tried at this Unix second, so many of each receiver at most."""
     rows = db.execute(
         "SELECT id, call, url, secret_env, since, due, tries, refused FROM"
         " (SELECT *, row_number() OVER (PARTITION BY url ORDER BY due) AS place FROM deliveries WHERE due <= ?)"
-        " WHERE place <= ? ORDER BY due LIMIT ?",
-        (now, of_each, most),
+        " WHERE place <= ? ORDER BY due",
+        (now, of_each),
     )
     return [
         Delivery(id=id_, call=call, url=url, secret_env=secret_env, since=since, due=due_, tries=tries,

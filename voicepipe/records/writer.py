@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from voicepipe import queues
 from voicepipe.queues import QueueFigures, Waits
-from voicepipe.records.store import Store
+from voicepipe.records.store import BUSY_S, Store
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +44,11 @@ class Writer:
         self._waits = Waits()
         self._in_hand = 0
         """Jobs of the transaction that is tried."""
+        self._ends = False
+        """The last entry of the queue has been taken."""
+        self._left = 0
+        """Jobs that were given up at the end."""
+        self._tells_loss = False
         self._until: float | None = None
         """The monotonic second at which it gives up; None: it goes on."""
         self._thread = threading.Thread(target=self._run, name="records", daemon=True)
@@ -61,42 +66,51 @@ class Writer:
         """Jobs."""
         return self._jobs.qsize() + self._in_hand
 
-    def put(self, job: Job) -> None:
-        """Never waits."""
-        if self.waiting < MOST:
+    def put(self, job: Job, *, always: bool = False) -> None:
+        """Never waits. `always`: also where too many wait, since there are few of its kind."""
+        if always or self.waiting < MOST:
             return self._jobs.put((time.monotonic(), job))
-        if not self._waits.refused:
-            logger.error("records are lost: %d wait to be written, and no more are kept (%s)", MOST,
-                         self.failing or "the disk is too slow")  # fmt: skip
+        if not self._tells_loss:
+            why = self.failing or "the disk is too slow"
+            logger.error("records are lost: %d wait to be written, and no more are kept (%s)", MOST, why)
+        self._tells_loss = True
         self._waits.refused += 1
 
     async def carried_out(self, work: Callable[[Store], T]) -> T:
-        """What `work` returns, once that is on the disk."""
-        loop, done = asyncio.get_running_loop(), asyncio.Event()
-        results: list[T] = []
+        """What `work` returns, once that is on the disk. Raises what `work` raises."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
 
         def job(store: Store) -> Then:
-            results.append(work(store))
-            return partial(loop.call_soon_threadsafe, done.set)
+            try:
+                result = work(store)
+            except sqlite3.OperationalError:  # It is tried again.
+                raise
+            except Exception as error:
+                loop.call_soon_threadsafe(_settle, done, None, error)
+                raise
+            return partial(loop.call_soon_threadsafe, _settle, done, result, None)
 
-        self._jobs.put((time.monotonic(), job))
-        await done.wait()
-        return results[-1]
+        self.put(job, always=True)
+        return await done
 
     def close(self) -> None:
         """Write what waits, for `LAST_S` at most. Blocks."""
         self._until = time.monotonic() + LAST_S
         self._jobs.put(None)  # It may wait for a job.
-        self._thread.join(LAST_S + AGAIN_S)
-        if left := self.waiting:
-            logger.error("%d records could not be written: %s", left, self.failing or "the disk is too slow")
-        self._store.close()
+        self._thread.join(LAST_S + BUSY_S + AGAIN_S)
+        if self._left:
+            why = self.failing or "the disk is too slow"
+            logger.error("%d records could not be written: %s", self._left, why)
+        if not self._thread.is_alive():
+            self._store.close()
 
     def _run(self) -> None:
         while self._until is None or not self._jobs.empty():
             jobs = self._taken()
             while jobs and not self._done(jobs):
                 if self._until is not None and time.monotonic() > self._until:
+                    self._left = len(jobs) + self._jobs.qsize() - (not self._ends)
                     return
                 time.sleep(AGAIN_S)
             self._in_hand = 0
@@ -108,6 +122,7 @@ class Writer:
             while len(waited) < AT_ONCE:
                 waited.append(self._jobs.get_nowait())
         jobs, now = [], time.monotonic()
+        self._ends = None in waited
         for since, job in filter(None, waited):
             self._waits.began(now - since)
             jobs.append(job)
@@ -128,10 +143,27 @@ class Writer:
             if len(jobs) > 1:
                 return min([self._done([job]) for job in jobs])  # each of them
             logger.error("a record was not written: %r", error, exc_info=error)
-        else:
-            for call in filter(None, then):
-                call()
+            self._waits.refused += 1
+            return True
+        for call in filter(None, then):
+            _called(call)
         if self.failing:
             logger.warning("records are written again")
-        self.failing = ""
+        self.failing, self._tells_loss = "", False
         return True
+
+
+def _called(then: Then) -> None:
+    try:
+        then()
+    except Exception as error:  # Such as an event loop that is closed: the thread goes on.
+        logger.error("what follows a record failed: %r", error)
+
+
+def _settle(done: "asyncio.Future[Any]", result: object, error: Exception | None) -> None:
+    if done.done():  # Its owner was cancelled, or it was carried out twice.
+        return
+    if error:
+        done.set_exception(error)
+    else:
+        done.set_result(result)

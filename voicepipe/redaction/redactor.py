@@ -185,6 +185,10 @@ class Redactor(Generic[K]):
         its.cut = its.cut or (not its.is_json and len(text) >= TOOL_CHARS)
         return self._told(key, its)
 
+    def remembered(self) -> Iterable[K]:
+        """The keys of texts that may have to read differently later."""
+        return self._texts
+
     def close(self) -> dict[K, str]:
         """The call is over: what is open becomes no card number any more."""
         self._end(self._caller)

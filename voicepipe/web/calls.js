@@ -1,16 +1,18 @@
 // Wires the page of kept calls: the list, by what is asked for; one call with all that was said; one turn of it.
 
 import { factsOf, saidRows, showKept } from "./kept.js";
-import { ask, judged, LOST } from "./feed.js";
+import { ask, judged } from "./feed.js";
 import { TurnDialog } from "./turn-dialog.js";
 
 const $ = (id) => document.getElementById(id);
+const LOST = "The server does not answer; try again.";
 const BUDGET_MS = 300; // where the server does not say which it promises
 const KEPT_NONE = "Nothing is kept that fits. Calls are listed from their answer on; a PoP keeps them for records.keep_days.";
 
 const turnDialog = new TurnDialog();
 let key = ""; // kept here alone
 let next = null; // where the list goes on
+let round = 0; // answers to earlier questions are not shown over later ones
 let budget = BUDGET_MS;
 
 async function list(from = null) {
@@ -21,7 +23,9 @@ async function list(from = null) {
     if ($(name).value.trim()) asked.set(name, $(name).value.trim());
   }
   if (from) asked.set("before", from);
+  const mine = ++round;
   const { status, body } = await ask(`/v1/records?${asked}`, key);
+  if (mine !== round) return;
   tell(status, body);
   if (status !== 200) return;
   $("board").hidden = false;
@@ -39,7 +43,7 @@ async function list(from = null) {
 }
 
 function tell(status, body) {
-  const { state, sentence } = judged(status, Boolean(key), body?.error?.message);
+  const { state, sentence } = judged(status, Boolean(key), body?.error?.message ?? LOST);
   $("notice").textContent = sentence;
   $("notice").hidden = !sentence;
   $("unlock").hidden = state !== "locked";
@@ -49,7 +53,9 @@ function tell(status, body) {
 
 async function open(id) {
   history.replaceState(null, "", `#${id}`);
+  const mine = ++round;
   const { status, body } = await ask(`/v1/records/${encodeURIComponent(id)}`, key);
+  if (mine !== round) return;
   if (status === 401) return tell(status, body);
   const record = status === 200 ? body : null;
   const problem = record ? "" : (body?.error?.message ?? LOST);

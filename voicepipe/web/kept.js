@@ -108,14 +108,15 @@ function words(who, className, text) {
 
 function remarksLine(full, onTurn) {
   const line = made("p", "remarks");
-  if (full.spoken && full.turn.latency_ms !== null) {
-    const shows = Object.assign(made("button", full.turn.late ? "link late" : "link", milliseconds(full.turn.latency_ms)),
+  if (full.spoken) {
+    const took = full.turn.latency_ms === null ? "not timed" : milliseconds(full.turn.latency_ms);
+    const shows = Object.assign(made("button", full.turn.late ? "link late" : "link", took),
       { type: "button", title: "Where this turn's time went" });
     shows.addEventListener("click", () => onTurn(full));
     line.append(shows, " ");
   }
-  const shown = full.spoken ? remarksOf(full.turn) : [{ text: full.heard ? "typed" : "greeting or notice", tone: "" }];
-  line.append(...shown.map(({ text, tone }) => made("span", tone ?? "", text)));
+  const shown = full.spoken ? remarksOf(full.turn) : [{ text: full.heard ? "" : "greeting", tone: "" }];
+  line.append(...shown.filter(({ text }) => text).map(({ text, tone }) => made("span", tone ?? "", text)));
   if (full.status === "cancelled") line.append(made("span", "", "interrupted"));
   return line;
 }

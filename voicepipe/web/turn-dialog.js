@@ -65,6 +65,6 @@ export class TurnDialog {
   }
 
   #find(id) {
-    return this.dialog.querySelector(`#${id}`);
+    return id === this.dialog.id ? this.dialog : this.dialog.querySelector(`#${id}`);
   }
 }
