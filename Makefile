@@ -30,7 +30,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   prometheus:prometheus:what_a_Prometheus_reads \
   /usr/lib/*/kamailio/modules/tls.so:kamailio-tls-modules:calls_by_TLS_through_Kamailio
 
-.PHONY: help demo test test-system test-clients test-engines lint types bench bench-attacks bench-vllm soak fuzz chaos chaos-pop docs screenshots venv system clean
+.PHONY: help demo test test-system test-clients test-engines lint types bench bench-attacks bench-observe bench-records bench-vllm soak fuzz chaos chaos-pop docs screenshots venv system clean
 .DEFAULT_GOAL := help
 SHELL := bash
 
@@ -92,6 +92,14 @@ chaos: venv system  ## PoPs, directories and NATS servers of a fleet fail under 
 
 chaos-pop: venv  ## Engines, the disk, the clock and the network fail in the middle of turns (ARGS: which)
 	@$(BIN)/python -m tests.chaos $(ARGS)
+
+bench-observe: venv  ## What metrics, records and traces cost a PoP, on and off in turn: 20 minutes (ARGS="--minutes N")
+	@$(BIN)/python -m tests.observe.upkeep $(ARGS)
+
+bench-records: venv  ## Records against what probes heard; 10,000 kept calls; a receiver that is down for 10 minutes
+	@$(BIN)/python -m tests.records.agree
+	@$(BIN)/python -m tests.records.many
+	@$(BIN)/python -m tests.records.outage
 
 docs: venv  ## Commands, paths and links in *.md hold
 	@$(BIN)/python -m pytest tests/test_docs.py

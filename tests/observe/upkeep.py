@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +18,7 @@ import httpx
 
 from latency_probes.conversation import converse
 from latency_probes.measure import judge_call
-from latency_probes.own_server import own_server
+from latency_probes.own_server import started
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
 from tests.spoken import spoken
@@ -50,6 +50,10 @@ class Cost(NamedTuple):
     p50_ms: float
     """Of the heard gap."""
     turns: int
+    followers: float = 0.0
+    """Processor seconds, in a second, of the event loop for those who follow calls."""
+    threads: float = 0.0
+    """The same, of all threads beside it, the engines' among them."""
 
 
 @contextmanager
@@ -117,11 +121,25 @@ def stretch(observed: bool, seconds: float) -> Cost:
         if observed:
             tables += OBSERVED.format(collector=stack.enter_context(collector()))
         (folder / "pop.toml").write_text(tables)
-        module = "voicepipe" if observed else "tests.observe.unobserved"
-        command = (sys.executable, "-m", module, "pop", "--port", "0", "--config", str(folder / "pop.toml"))
-        url = stack.enter_context(own_server(command))
-        asyncio.run(calls(url, 5, False))  # The first calls warm it up.
-        return asyncio.run(calls(url, seconds, observed))
+        options = ("pop", "--port", "0", "--config", str(folder / "pop.toml"))
+        which = ("tests.observe.timed", str(folder / "took")) if observed else ("tests.observe.unobserved",)
+        with started((sys.executable, "-m", *which, *options)) as pop:
+            asyncio.run(calls(pop.url, 5, False))  # The first calls warm it up.
+            before = threads(pop.pid)
+            cost = asyncio.run(calls(pop.url, seconds, observed))
+            beside = threads(pop.pid) - before
+        took = float((folder / "took").read_text()) if observed else 0.0
+        return cost._replace(followers=took / seconds, threads=beside / seconds)
+
+
+def threads(pid: int) -> float:
+    """Processor seconds so far of all threads of this process but the first."""
+    total = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        if task.name != str(pid):
+            with suppress(OSError):  # It has ended.
+                total += int((task / "schedstat").read_text().split()[0])
+    return total / 1e9
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -137,9 +155,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             found[observed].append(cost)
             print(f"{'on ' if observed else 'off'}: {100 * cost.busy:.2f} % of a core with {CALLERS} calls, p50 "
                   f"{cost.p50_ms:.1f} ms of {cost.turns} turns", flush=True)  # fmt: skip
-    on, off = ([statistics.fmean(cost.busy for cost in found[way])] for way in (True, False))
-    p50 = [statistics.median(cost.p50_ms for cost in found[way]) for way in (True, False)]
-    print(f"on - off: {100 * (on[0] - off[0]) / CALLERS:.3f} % of a core a call; p50 {p50[0] - p50[1]:+.1f} ms")
+    on, off = (found[True], found[False])
+    busy = statistics.fmean([cost.busy for cost in on]) - statistics.fmean([cost.busy for cost in off])
+    spread = max(max(cost.busy for cost in way) - min(cost.busy for cost in way) for way in (on, off))
+    beside = statistics.fmean([cost.threads for cost in on]) - statistics.fmean([cost.threads for cost in off])
+    followers = statistics.fmean([cost.followers for cost in on])
+    p50 = statistics.median([cost.p50_ms for cost in on]) - statistics.median([cost.p50_ms for cost in off])
+    print(f"on - off: {100 * busy / CALLERS:+.3f} % of a core a call, where stretches of one kind differ by up to "
+          f"{100 * spread / CALLERS:.3f} %; p50 {p50:+.1f} ms")  # fmt: skip
+    print(f"counted: {100 * followers / CALLERS:.4f} % on the event loop, {100 * beside / CALLERS:+.4f} % in threads")
     return 0
 
 
