@@ -23,7 +23,7 @@ VERSION = 1
 TABLES = """
 CREATE TABLE calls (
     id TEXT PRIMARY KEY, tenant TEXT NOT NULL, agent TEXT NOT NULL, caller TEXT NOT NULL, began REAL NOT NULL,
-    ended REAL, reason TEXT NOT NULL, output_tokens INTEGER NOT NULL, cost REAL, facts BLOB NOT NULL,
+    ended REAL, reason TEXT NOT NULL, output_tokens INTEGER NOT NULL, facts BLOB NOT NULL,
     summary BLOB NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX calls_by_time ON calls (began, id);
@@ -162,8 +162,8 @@ class Store:
 
     def _put(self, call: CallFacts, its: CallSummary) -> None:
         row = (call.id, call.tenant, call.agent, call.caller, call.since, its.ended, its.reason, its.output_tokens,
-               its.cost, _encode(call), _encode(its))  # fmt: skip
-        self._db.execute("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+               _encode(call), _encode(its))  # fmt: skip
+        self._db.execute("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def _said(self, call_id: str) -> list[FullTurn]:
         rows = self._db.execute("SELECT full FROM said WHERE call = ? ORDER BY number", (call_id,))
