@@ -374,3 +374,16 @@ def test_ctrl_c_while_starting_ends_without_a_traceback() -> None:
     _, err = pop.communicate(timeout=120)
     assert pop.returncode in (0, 130)
     assert "Traceback" not in err
+
+
+def test_check_tells_of_a_hook_that_cannot_be_signed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("NO_SUCH_HOOK", raising=False)
+    file = tmp_path / "clinic.toml"
+    hooks = '[hooks]\nafter_call = "https://example.com/"\nsecret_env = "NO_SUCH_HOOK"\n'
+    file.write_text(f'name = "clinic"\n{hooks}')
+    assert cli.main(["check", str(file)]) == 0
+    assert "note: Agent clinic: hooks.secret_env: the environment variable NO_SUCH_HOOK cannot sign" in (
+        capsys.readouterr().out
+    )

@@ -16,6 +16,7 @@ from voicepipe.engines.auto import lacking
 from voicepipe.engines.frontdesk import FrontdeskLlm
 from voicepipe.errors import ConfigError, EngineError
 from voicepipe.observe import traces
+from voicepipe.records import signing
 
 Names = dict[tuple[Path, str], Path]
 """The folder and the name of each agent that was read, and in which file it stood first."""
@@ -77,7 +78,13 @@ def _of_agent(file: Path, names: Names) -> Iterable[str]:
 def _notes(agents: Iterable[Agent], settings: config.Config) -> Iterable[str]:
     """What agents do without, as these engines are."""
     agents = tuple(agents)
-    return (*_needing_a_model(agents, settings), *_without_voice(agents, settings), *_unheard(agents, settings))
+    untold = [f"Agent {agent.name}: {lacks}" for agent in agents if (lacks := signing.lacks(agent.hooks))]
+    return (
+        *_needing_a_model(agents, settings),
+        *_without_voice(agents, settings),
+        *_unheard(agents, settings),
+        *untold,
+    )
 
 
 def _needing_a_model(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:

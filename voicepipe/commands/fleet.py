@@ -16,11 +16,13 @@ WIDTH = 170
 
 
 def pops(directory: str, key_env: str) -> int:
-    """Print a table of the PoPs. Exit status 1 if none takes calls. Raises ConfigError: the directory does not say."""
+    """Print a table of the PoPs, with those that fell silent within a day. Exit status 1 if none takes calls. Raises
+    ConfigError: the directory does not say."""
     answer = _asked("GET", directory, "/v1/pops", key_env)
     # A file or a pipe has no width of its own, and 80 columns would break every line in two.
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
-    console.print(table(answer["pops"]))
+    lost = [pop | {"status": "lost"} for pop in answer.get("lost", ())]
+    console.print(table([*answer["pops"], *lost]))
     if answer["cut_off"]:
         console.print("[yellow]This directory is cut off: it goes on with what it heard last.[/]")
     return 0 if any(pop["status"] in ("ok", "late") for pop in answer["pops"]) else 1
