@@ -82,7 +82,8 @@ async def test_nothing_of_them_is_kept_anywhere(
         for number, transcript in enumerate(secrets):
             texts = await in_record(records, number)
             assert len(texts) >= 3 and not leaks(transcript, texts), transcript
-    files = await asyncio.to_thread(lambda: [path.read_bytes() for path in tmp_path.iterdir() if path.is_file()])
+        files = await asyncio.to_thread(lambda: [path.read_bytes() for path in tmp_path.iterdir() if path.is_file()])
+        assert len(files) >= 4, "the database, its write-ahead log, lines"
     memory = b"".join(turns._packed.values())
     spans = repr([(span.name, dict(span.attributes or {})) for span in traced.spans()]).encode()
     for transcript in secrets:
