@@ -32,9 +32,10 @@ from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, Pop
 from voicepipe.health import Health, Status
 from voicepipe.line import Line
 from voicepipe.membership import Membership
-from voicepipe.observe.calls import CallFollower, LiveCall
+from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.cost import CostMeter
 from voicepipe.observe.dashboard import Dashboard
+from voicepipe.observe.following import CallFollower
 from voicepipe.observe.foretold import Foretold
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import Watch

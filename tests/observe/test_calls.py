@@ -10,7 +10,8 @@ from voicepipe.agent import Origin
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.line_quality import Network
-from voicepipe.observe.calls import CallEnd, CallFacts, CallFollower, LiveCall, LiveCalls
+from voicepipe.observe.calls import LiveCall, LiveCalls
+from voicepipe.observe.following import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.turns import FullTurn, Turns
 from voicepipe.turn.events import CallEnded, CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted, ToolUse
 from voicepipe.turn.timing import TurnSummary

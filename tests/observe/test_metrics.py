@@ -10,7 +10,7 @@ from voicepipe.call_api import Refusal
 from voicepipe.config import PopConfig
 from voicepipe.health import Health
 from voicepipe.line_quality import Network
-from voicepipe.observe.calls import CallEnd, CallFacts
+from voicepipe.observe.following import CallEnd, CallFacts
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.turns import AskedTurn, full_turn
 from voicepipe.queues import QueueFigures

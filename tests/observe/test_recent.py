@@ -6,7 +6,7 @@ import msgspec
 
 from tests.directory.reports import report
 from voicepipe.directory.report import RecentTurns, decoded, encoded
-from voicepipe.observe.calls import CallFacts
+from voicepipe.observe.following import CallFacts
 from voicepipe.observe.recent import KEPT_S, STEP_S, STEPS, Recent
 from voicepipe.observe.turns import AskedTurn, full_turn
 from voicepipe.turn.events import ReplyDone, ReplyStatus

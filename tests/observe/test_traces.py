@@ -21,7 +21,8 @@ from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.line_quality import Network
 from voicepipe.observe import otlp
-from voicepipe.observe.calls import CallEnd, CallFacts, LiveCall
+from voicepipe.observe.calls import LiveCall
+from voicepipe.observe.following import CallEnd, CallFacts
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.otel import CallTraces
 from voicepipe.observe.otlp import Sender

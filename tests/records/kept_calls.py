@@ -1,6 +1,6 @@
 """Calls as records keep them."""
 
-from voicepipe.observe.calls import CallFacts
+from voicepipe.observe.following import CallFacts
 from voicepipe.observe.turns import AskedTurn, FullTurn, full_turn
 from voicepipe.records.record import Host
 from voicepipe.turn.events import Item, ReplyDone, ToolUse

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.records.kept_calls import HOST, LONG_AGO, call, said
 from voicepipe.call_api import RecordQuery
 from voicepipe.line_quality import Network
-from voicepipe.observe.calls import CallEnd, CallFacts
+from voicepipe.observe.following import CallEnd, CallFacts
 from voicepipe.observe.turns import FullTurn
 from voicepipe.records import store
 from voicepipe.records.record import CallRecord

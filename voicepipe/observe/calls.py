@@ -5,84 +5,23 @@ from contextlib import contextmanager
 
 import msgspec
 
-from voicepipe.agent import Origin, TraceContext
-from voicepipe.config.redaction_config import LONGEST, USUAL, RedactionConfig
+from voicepipe.agent import Origin
+from voicepipe.config.redaction_config import USUAL, RedactionConfig
 from voicepipe.line import Line
 from voicepipe.line_quality import HIDDEN, Network
+from voicepipe.observe.following import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.kept_words import KeptWords
 from voicepipe.observe.turns import AskedTurn, FullTurn, Turns, full_turn
+from voicepipe.observe.unanswered import Unanswered
 from voicepipe.turn.events import (
-    TOOL_CHARS,
-    TOOL_NAME_CHARS,
     CallEnded,
     CallEvent,
-    Item,
     ItemAdded,
     ReplyDone,
     ReplyStarted,
-    ToolUse,
 )
 
 NOWHERE = Origin()
-
-
-class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a call from its answer on."""
-
-    id: str
-    tenant: str
-    agent: str
-    line: str
-    """Kind of line: "websocket", "webrtc", ..."""
-    since: float
-    """Unix seconds at which it was answered."""
-    caller: str = ""
-    """The calling number of a phone call; else empty."""
-    called: str = ""
-    """What was dialled."""
-    trace: TraceContext = TraceContext()
-    """In which its caller wants it."""
-
-
-class CallEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """How a call ended."""
-
-    reason: str
-    """As its door says: `CallEnded.reason`, or "max_length", "not_begun"."""
-    at: float
-    """Unix seconds."""
-    network: Network = HIDDEN
-    """How it fared."""
-    transferred_to: str = ""
-    """Whom the caller was put through to."""
-
-
-class CallFollower:
-    """Who is told of all calls as they go on; subclasses hear what they override."""
-
-    def began(self, call: CallFacts) -> None:
-        """It was answered."""
-
-    def turn(self, call: CallFacts, full: FullTurn) -> None:
-        """A turn's reply is over."""
-
-    def replied(self, call: CallFacts, full: FullTurn) -> None:
-        """What was said outside of turns: a greeting, the answer to a typed message; words that nobody answered."""
-
-    def amended(self, call: CallFacts, full: FullTurn) -> None:
-        """What was told before, with the same `number`, reads differently now."""
-
-    def cut_in(self, call: CallFacts, full: FullTurn) -> None:
-        """It turned out that this turn's reply came before its caller had finished; it was told without that."""
-
-    def barged_in(self, call: CallFacts) -> None:
-        """A caller interrupted a reply that they had heard something of."""
-
-    def ended(self, call: CallFacts, end: CallEnd) -> None:
-        """Nothing more is told of it but that it `left`."""
-
-    def left(self, call: CallFacts) -> None:
-        """It is in progress no more, however it ended."""
 
 
 class CallRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,7 +65,7 @@ class LiveCall:
         self._last: FullTurn | None = None
         """The last turn."""
         self._transferred_to = ""
-        self._unanswered = _Unanswered()
+        self._unanswered = Unanswered()
         self._asked: dict[str, AskedTurn] = {}
         """By the reply that is being made."""
 
@@ -237,44 +176,6 @@ class LiveCall:
         return CallRow(id=known.id, tenant=self.tenant, agent=self._agent, line=known.line, caller=known.caller,
                        since=known.since, turns=self._turn_count, latency_ms=latency_ms,
                        network=_said(self.network()))  # fmt: skip
-
-
-class _Unanswered:
-    """What came since the last reply was begun. A client can add and delete items for ever, so it is bounded."""
-
-    def __init__(self) -> None:
-        self._spoken: list[str] = []
-        self._typed: list[str] = []
-        self._typed_chars = 0
-        self._results: list[ToolUse] = []
-        self._called: dict[str, Item] = {}
-        """The client's tools whose results are awaited, by the id of that."""
-
-    def __bool__(self) -> bool:
-        return bool(self._spoken or self._typed or self._results)
-
-    def add(self, event: ItemAdded) -> None:
-        """An item joined the conversation."""
-        item = event.item
-        if event.spoken:
-            self._spoken.append(item.text)
-        elif item.kind == "message" and item.role == "user" and self._typed_chars < LONGEST:
-            self._typed.append(item.text)
-            self._typed_chars += len(item.text) + 1
-        elif item.kind == "function_call_output" and (called := self._called.pop(item.call_id, None)):
-            arguments, result = called.arguments[:TOOL_CHARS], item.output[:TOOL_CHARS]
-            self._results.append(ToolUse(called.name[:TOOL_NAME_CHARS], arguments=arguments, result=result))
-
-    def called(self, items: Iterable[Item]) -> None:
-        """A reply that is over may have asked for the client's tools; those of replies before are awaited no more."""
-        if called := {item.call_id: item for item in items if item.kind == "function_call"}:
-            self._called = called
-
-    def take(self) -> tuple[str, bool, tuple[ToolUse, ...]]:
-        """The words, whether some were spoken, and results of the client's tools; then none are left."""
-        taken = " ".join(self._spoken + self._typed), bool(self._spoken), tuple(self._results)
-        self._spoken, self._typed, self._results, self._typed_chars = [], [], [], 0
-        return taken
 
 
 class LiveCalls:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from prometheus_client.metrics_core import CounterMetricFamily, Metric
 
 from voicepipe.config import PopConfig
-from voicepipe.observe.calls import CallFacts, CallFollower
+from voicepipe.observe.following import CallFacts, CallFollower
 from voicepipe.observe.present import HERE
 from voicepipe.sizing.price import call_cost, host_cost
 

@@ -11,9 +11,10 @@ from voicepipe.config import PopConfig
 from voicepipe.config.redaction_config import USUAL, RedactionConfig
 from voicepipe.errors import Reason
 from voicepipe.health import Health
-from voicepipe.observe.calls import CallFollower, CallRow, LiveCall, LiveCalls
+from voicepipe.observe.calls import CallRow, LiveCall, LiveCalls
 from voicepipe.observe.culprits import Culprit, Seen, culprits
 from voicepipe.observe.figures import Figures, Stretch, axis, figures, over_time, share, upper_bound
+from voicepipe.observe.following import CallFollower
 from voicepipe.observe.passed_on import kv_cache_use
 from voicepipe.observe.refusals import NOT_ADMITTED, Refusals
 from voicepipe.observe.turns import FullTurn, ListedTurn, Turns

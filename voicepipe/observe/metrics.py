@@ -16,8 +16,8 @@ from voicepipe.call_api import DoorKind, Refusal
 from voicepipe.config import PopConfig
 from voicepipe.errors import Reason
 from voicepipe.health import Health
-from voicepipe.observe.calls import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.families import Families
+from voicepipe.observe.following import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.mos import mos
 from voicepipe.observe.passed_on import OfGpus, OfVllm
 from voicepipe.observe.present import HERE, of_queues, present

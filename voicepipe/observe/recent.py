@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from voicepipe.directory.report import RecentTurns
-from voicepipe.observe.calls import CallFacts, CallFollower
 from voicepipe.observe.figures import percentile
+from voicepipe.observe.following import CallFacts, CallFollower
 from voicepipe.observe.turns import FullTurn
 
 STEP_S = 10.0

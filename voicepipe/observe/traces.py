@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from voicepipe.config import Config
 from voicepipe.errors import ConfigError
-from voicepipe.observe.calls import CallFollower
+from voicepipe.observe.following import CallFollower
 
 NEEDED = "opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"
 

@@ -6,8 +6,8 @@ import msgspec
 
 from voicepipe.call_api import ListedCall
 from voicepipe.line_quality import Network
-from voicepipe.observe.calls import CallEnd, CallFacts
 from voicepipe.observe.figures import percentile
+from voicepipe.observe.following import CallEnd, CallFacts
 from voicepipe.observe.turns import FullTurn
 from voicepipe.sizing.price import call_cost
 

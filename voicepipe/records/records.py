@@ -16,7 +16,7 @@ from voicepipe.agent import Hooks
 from voicepipe.call_api import CostQuery, RecordQuery
 from voicepipe.config import Config
 from voicepipe.errors import ConfigError
-from voicepipe.observe.calls import CallEnd, CallFacts, CallFollower
+from voicepipe.observe.following import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.turns import FullTurn
 from voicepipe.records import signing, store
 from voicepipe.records.costs import Costs, costs

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import asdict, astuple
 
 from voicepipe.call_api import RecordQuery
-from voicepipe.observe.calls import CallEnd, CallFacts
+from voicepipe.observe.following import CallEnd, CallFacts
 from voicepipe.observe.turns import FullTurn
 from voicepipe.records.record import CUT, CallRecord, CallSummary, Host, summary
 
