@@ -13,7 +13,7 @@ from tests.waiting import until
 from voicepipe.call_api import RecordQuery
 from voicepipe.records import store, writer
 from voicepipe.records.store import Store
-from voicepipe.records.writer import Writer
+from voicepipe.records.writer import Then, Writer
 
 
 @pytest.fixture
@@ -58,6 +58,28 @@ async def test_a_job_that_fails_does_not_take_others_along(
     await writes.carried_out(lambda its: None)
     assert await ids(tmp_path) == [call(2).id, call(1).id]
     assert "a record was not written" in caplog.text
+
+
+async def test_what_is_on_the_disk_is_not_carried_out_again(writes: Writer) -> None:
+    """Where one job of several is of no use, and the disk is full for another: each then runs alone."""
+    hold, told, full = threading.Event(), list[str](), [True]
+
+    def later(its: Store) -> None:
+        if full.pop() if full else False:
+            raise sqlite3.OperationalError("database or disk is full")
+
+    def ends(its: Store) -> Then:
+        return lambda: told.append("a line")
+
+    writes.put(lambda its: None if hold.wait() else None)
+    await until(lambda: (figures := writes.figures()) and figures.running == 1)
+    writes.put(ends)
+    writes.put(lambda its: its.began(None))  # type: ignore[arg-type]
+    writes.put(later)
+    hold.set()
+    await until(lambda: not full and not writes.failing)
+    await writes.carried_out(lambda its: None)
+    assert told == ["a line"]
 
 
 async def test_a_full_disk_is_waited_for(writes: Writer, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -108,7 +108,7 @@ class Writer:
     def _run(self) -> None:
         while self._until is None or not self._jobs.empty():
             jobs = self._taken()
-            while jobs and not self._done(jobs):
+            while jobs := self._unwritten(jobs):
                 if self._until is not None and time.monotonic() > self._until:
                     self._left = len(jobs) + self._jobs.qsize() - (not self._ends)
                     return
@@ -129,8 +129,9 @@ class Writer:
         self._in_hand = len(jobs)
         return jobs
 
-    def _done(self, jobs: list[Job]) -> bool:
-        """All together, or each alone where one of them fails. False: the file cannot be written at present."""
+    def _unwritten(self, jobs: list[Job]) -> list[Job]:
+        """Carries them out together, or each alone where one of them fails. Returns those that must be tried again: the
+        file cannot be written at present."""
         try:
             with self._store.transaction():
                 then = [job(self._store) for job in jobs]
@@ -138,19 +139,19 @@ class Writer:
             if not self.failing:
                 logger.error("records cannot be written: %s; they wait", error)
             self.failing = str(error)
-            return False
+            return jobs
         except Exception as error:
-            if len(jobs) > 1:
-                return min([self._done([job]) for job in jobs])  # each of them
+            if len(jobs) > 1:  # Those before one that must be tried again are not carried out twice.
+                return next((jobs[at:] for at, job in enumerate(jobs) if self._unwritten([job])), [])
             logger.error("a record was not written: %r", error, exc_info=error)
             self._waits.refused += 1
-            return True
+            return []
         for call in filter(None, then):
             _called(call)
         if self.failing:
             logger.warning("records are written again")
         self.failing, self._tells_loss = "", False
-        return True
+        return []
 
 
 def _called(then: Then) -> None:
