@@ -219,31 +219,24 @@ def test_patterns_of_ones_own() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("pattern", "why"),
-    [
-        ("(", "is no regular expression"),
-        ("(a+)+b", "busy"),
-        (r"\S+@\S+", "busy"),
-        ("(a|b|ab){30}c", "busy"),
-        ("(a?){30}a{30}", "busy"),
-        ("(?=(a+)+)b", "busy"),
-    ],
-)
-def test_a_pattern_that_cannot_be_used_is_named(pattern: str, why: str) -> None:
-    with pytest.raises(ConfigError, match=why) as told:
-        toml_file.convert({"patterns": [pattern]}, RedactionConfig, "redaction")
-    assert repr(pattern) in str(told.value)
+def test_a_pattern_that_cannot_be_used_is_named() -> None:
+    with pytest.raises(ConfigError, match="is no regular expression") as told:
+        toml_file.convert({"patterns": ["("]}, RedactionConfig, "redaction")
+    assert repr("(") in str(told.value)
 
 
-@pytest.mark.parametrize(
-    "pattern", [r"\d+", r"[A-Z]{2}\d{6}", r"(?i)password is \w+", r"(foo|bar)\d{1,30}", r"\b\d{3}-\d{2}\b"]
-)
-def test_a_pattern_is_quick_on_the_worst_of_texts(pattern: str) -> None:
-    redactor: Redactor[int] = Redactor(RedactionConfig(cards=False, patterns=(pattern,)))
+@pytest.mark.parametrize("pattern", ["(a+)+b", "(a|b|ab)*c", "(?=(a+)+)b"])
+def test_no_pattern_keeps_the_server_busy(pattern: str) -> None:
+    config = RedactionConfig(patterns=(pattern,))
     began = time.process_time()
-    redactor.heard(1, "1" * LONGEST)
-    assert time.process_time() - began < 0.5
+    assert keep("caller: " + "a" * LONGEST, "agent: hello", config=config)[-1] == "hello"
+    assert time.process_time() - began < 2
+
+
+def test_a_text_that_keeps_one_busy_is_taken_out_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("voicepipe.redaction.redactor.PATTERN_S", 1e-9)
+    config = RedactionConfig(cards=False, patterns=(r"(\w+\s?)+\d$",))
+    assert keep("caller: " + "word " * 300, config=config) == ["[redacted]"]
 
 
 def test_without_transcripts_no_words_are_kept() -> None:

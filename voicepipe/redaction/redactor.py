@@ -9,6 +9,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+import regex
+
 from voicepipe.config.redaction_config import USUAL, RedactionConfig
 from voicepipe.redaction import card_numbers
 from voicepipe.redaction.card_numbers import count, is_right, joined
@@ -24,6 +26,8 @@ CARD, OPEN, KEYS, OWN = "[card]", "[digits]", "[keys]", "[redacted]"
 KEYS_TOLD = f"The caller pressed keys on their telephone: {KEYS}."
 STRENGTH = {"": 0, OPEN: 1, KEYS: 2, CARD: 2}
 
+PATTERN_S = 0.05
+"""So long, on the event loop, a pattern of somebody's own may take for a text."""
 OPEN_FROM = 3
 """Digits that are masked while they may become more."""
 PART = 7
@@ -146,7 +150,7 @@ class Redactor(Generic[K]):
 
     def __init__(self, config: RedactionConfig) -> None:
         self._config = config
-        self._patterns = [re.compile(pattern) for pattern in config.patterns]
+        self._patterns = [regex.compile(pattern) for pattern in config.patterns]
         self._caller, self._agent = _Speaker(), _Speaker()
         self._talk = 0
         """Texts for which there still is talk of cards."""
@@ -347,7 +351,11 @@ class Redactor(Generic[K]):
 
     def _find_patterns(self, leaf: Leaf) -> None:
         for pattern in self._patterns:
-            leaf.replaced += [(*found.span(), OWN) for found in pattern.finditer(leaf.text) if found[0]]
+            try:
+                found = [match.span() for match in pattern.finditer(leaf.text, timeout=PATTERN_S) if match[0]]
+            except TimeoutError:  # What is not known to be harmless is not kept.
+                found = [(0, len(leaf.text))]
+            leaf.replaced += [(*span, OWN) for span in found]
 
     def _told(self, key: K, its: Text) -> dict[K, str]:
         if its.cut and self._config.cards:
