@@ -28,7 +28,7 @@ from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import PlacedCall
 from voicepipe.engines.base import Engines, Prompt
 from voicepipe.engines.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.pop import member
+from voicepipe.running import member
 
 SCRIPTED = EnginesConfig(vad="scripted", asr="scripted", llm="scripted", tts="scripted")
 

@@ -19,7 +19,7 @@ from voicepipe.commands import cli, lan, runtime
 from voicepipe.config import Config, credentials
 from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.errors import ConfigError, ProbeError
-from voicepipe.pop import running
+from voicepipe.running import running
 
 NAMES = ("192.168.7.20", "127.0.0.1", "localhost", "desk")
 SCRIPTED = EnginesConfig(vad="scripted", asr="scripted", llm="scripted", tts="scripted")

@@ -35,7 +35,8 @@ from voicepipe.errors import (
 )
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
-from voicepipe.pop import FEWEST_LATE, LOADS_S, Pop, running
+from voicepipe.pop import FEWEST_LATE, LOADS_S, Pop
+from voicepipe.running import running
 from voicepipe.tools import ToolRunner
 from voicepipe.turn.events import CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted
 from voicepipe.turn.prompt import Prompt

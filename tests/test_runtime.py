@@ -86,7 +86,7 @@ def test_a_pop_that_drains_by_order_is_cut_by_a_second_signal_only(
     signals: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pop = Dismissed()
-    monkeypatch.setattr("voicepipe.pop.running", pop.running)
+    monkeypatch.setattr("voicepipe.running.running", pop.running)
 
     async def command() -> int:
         for number in range(signals):

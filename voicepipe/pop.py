@@ -1,33 +1,29 @@
-"""ONE PoP: load, warm up, admit, answer, drain."""
+"""ONE PoP: whom it admits, what answers them, how it drains. `running.py` has its life."""
 
 import asyncio
 import logging
 import math
-import socket
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
 import msgspec
 
-from voicepipe import call_ids, descriptors, memory
+from voicepipe import call_ids
 from voicepipe.admission import Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
-from voicepipe.agent import Agent, CallSettings, Hooks
+from voicepipe.agent import Agent, CallSettings
 from voicepipe.call.call import Call
 from voicepipe.call.control import Control
 from voicepipe.call.first_words import get_to_know
 from voicepipe.call.rehearsed import Rehearsed
 from voicepipe.call_api import CallControl, Observer, Refusal, Seat, Tenant
 from voicepipe.config import Config
-from voicepipe.config.agent_store import AgentStore, no_voice, open_agents
+from voicepipe.config.agent_store import AgentStore, no_voice
 from voicepipe.config.credentials import keys, operator_keys
-from voicepipe.configured_bus import on_bus
-from voicepipe.directory.bus import Bus
 from voicepipe.directory.report import Condition
 from voicepipe.engines.base import Answering, Choosy, Engines, Lends
-from voicepipe.engines.loader import loaded
 from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, PopFull, PopLate, TenantFull
 from voicepipe.health import Health, Status
 from voicepipe.line import Line
@@ -40,12 +36,11 @@ from voicepipe.observe.foretold import Foretold
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import Watch
 from voicepipe.observe.recent import Recent
-from voicepipe.observe.traces import UNTRACED, Traces, traced
+from voicepipe.observe.traces import UNTRACED, Traces
 from voicepipe.places import place_of
 from voicepipe.records import signing
 from voicepipe.records.metrics import of_records
-from voicepipe.records.records import Records, kept
-from voicepipe.supervised import supervised
+from voicepipe.records.records import Records
 from voicepipe.tasks import TaskGroup
 from voicepipe.tenants import Tenants, is_key, may_scrape
 from voicepipe.tools import ToolRunner
@@ -63,88 +58,6 @@ LOADS_S = 5.0
 AGENTS_EVERY_S = 1.0
 WARM_S = 120.0
 """An edited agent's prompt is read ahead within this, or not: its calls come behind others'."""
-
-
-@asynccontextmanager
-async def running(config: Config) -> AsyncIterator["Pop"]:
-    """A PoP that answers at `config.http`; drained when the context ends. Raises ConfigError, EngineError."""
-    async with AsyncExitStack() as stack:
-        bus = await stack.enter_async_context(on_bus(config.bus)) if config.bus.servers else None
-        yield await stack.enter_async_context(member(config, bus))
-
-
-@asynccontextmanager
-async def member(
-    config: Config, bus: Bus | None, shared: Engines | None = None, listener: socket.socket | None = None
-) -> AsyncIterator["Pop"]:
-    """The same, heard of on `bus`; None: by nobody. `shared`: engines of `engines_for`, which several PoPs have.
-    `listener`: where it answers, from `server.bind`; None: it sees to that itself."""
-    from voicepipe.ingress.http import serve
-
-    descriptors.raise_limit()
-    agents = await asyncio.to_thread(open_agents, config)
-    async with (
-        kept(config, partial(hooks_of, config, agents)) as records,
-        traced(config) as traces,
-        warmed(shared, agents) if shared else engines_for(config, agents) as engines,
-        ToolRunner() as tools,
-    ):
-        pop = Pop(config, agents, engines, tools, records, traces)
-        pop.tell_what_agents_lack()
-        if bus:
-            pop.tokens = Membership(bus, config, pop.condition)
-        async with asyncio.TaskGroup() as group:
-            beside = (
-                supervised("measuring the process", pop.watch.run),
-                supervised("giving back memory", memory.trimmed),
-                supervised("rereading agents", pop.reread_agents),
-                supervised("rehearsing", pop.rehearsed.run),
-                supervised("timing the recogniser", pop.time_recogniser),
-            )
-            serves = group.create_task(serve(pop, listener))
-            jobs = [group.create_task(job) for job in beside]
-            if records:
-                jobs.append(group.create_task(supervised("forgetting old records", records.tidy)))
-                jobs.append(group.create_task(supervised("telling of calls that ended", records.deliveries.run)))
-            if pop.tokens:
-                jobs.append(group.create_task(supervised("reporting to directories", pop.tokens.run)))
-                jobs.append(group.create_task(supervised("hearing directories", pop.tokens.listen)))
-            await pop.serving.wait()
-            try:
-                yield pop
-            finally:
-                await pop.drain()
-                serves.cancel()
-                if records:  # Calls that did not end by themselves have ended now.
-                    await asyncio.wait({serves})
-                    await records.deliveries.last()
-                for job in jobs:
-                    job.cancel()
-
-
-@asynccontextmanager
-async def engines_for(config: Config, agents: AgentStore) -> AsyncIterator[Engines]:
-    """The configured engines, prepared for these agents. Raises EngineError."""
-    phrases = [phrase for agent in agents for phrase in agent.expected]
-    async with loaded(config, phrases, [beginning(agent) for agent in agents]) as engines:
-        memory.give_back()  # Only now: how the memory of models is laid out is left to glibc.
-        yield engines
-
-
-@asynccontextmanager
-async def warmed(shared: Engines, agents: AgentStore) -> AsyncIterator[Engines]:
-    """Engines that are loaded, knowing these agents, too: each PoP has read its own. Raises EngineError."""
-    for agent in agents:
-        await shared.llm.warm(beginning(agent))
-    yield shared
-
-
-def hooks_of(config: Config, agents: AgentStore, agent_name: str, tenant_name: str) -> Hooks:
-    """Who is told of this tenant's calls with this agent: whom the agent names, else whom the tenant names."""
-    agent = agents.get(agent_name)
-    if agent and agent.hooks.after_call:
-        return agent.hooks
-    return next((tenant.hooks for tenant in config.tenants if tenant.name == tenant_name), Hooks())
 
 
 def beginning(agent: Agent) -> Prompt:

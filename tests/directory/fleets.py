@@ -25,7 +25,8 @@ from voicepipe.directory_server.directory_http import app, reaching_pops
 from voicepipe.directory_server.relay import MESSAGE_BYTES
 from voicepipe.fleet_keys import key_id
 from voicepipe.ingress import server
-from voicepipe.pop import Pop, member
+from voicepipe.pop import Pop
+from voicepipe.running import member
 from voicepipe.tenants import Tenants
 
 KEY = Ed25519PrivateKey.generate()

@@ -25,7 +25,8 @@ from tests.observe.recorded import Scrape, firing, scrape
 from tests.spoken import spoken
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.ingress import http  # noqa: F401 - a PoP imports it when it starts, which reads files
-from voicepipe.pop import Pop, running
+from voicepipe.pop import Pop
+from voicepipe.running import running
 
 pytestmark = [
     pytest.mark.e2e,

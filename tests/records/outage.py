@@ -9,15 +9,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
+import websockets
 
 from latency_probes.own_server import COMMAND, Started, started
 from tests.ports import free_port
 from tests.records.receiver import SECRET, Receiver, receiving
-from tests.records.test_killed import Caller
+from tests.records.typist import Typist
 
 CONFIG = """
 [pop]
@@ -36,6 +37,7 @@ tts = "scripted"
 """
 AGENT = 'name = "front-desk"\ngreeting = "Good day."\n[hooks]\nafter_call = "{url}"\nsecret_env = "HOOK"\n'
 EVERY_S = 3.0
+"""How long a call lasts, and a bit more."""
 
 
 def start(stack: ExitStack, folder: Path) -> Started:
@@ -43,14 +45,18 @@ def start(stack: ExitStack, folder: Path) -> Started:
     return stack.enter_context(started(command, os.environ | {"HOOK": SECRET}))
 
 
+async def call(url: str) -> None:
+    with suppress(OSError, websockets.WebSocketException):
+        async with Typist(url) as typist:
+            await typist.asks("when are you open")
+            await asyncio.sleep(EVERY_S)
+
+
 async def talk(url: str, until: float) -> None:
-    """Short calls, one after the other; the last ones may be cut."""
-    number = 0
-    while time.monotonic() < until:
-        talking = asyncio.create_task(Caller(url, number).talk())
-        await asyncio.sleep(EVERY_S)
-        talking.cancel()
-        number += 1
+    """Short calls, one after the other; the last one may be cut."""
+    while (left_s := until - time.monotonic()) > 0:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(call(url), left_s)
 
 
 def kept(url: str) -> set[str]:

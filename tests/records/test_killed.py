@@ -1,13 +1,12 @@
 """A PoP is killed under twenty calls: every call that began is in its records, with all that was said to its end."""
 
 import asyncio
-import json
 import os
 import signal
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 import websockets
 
 from latency_probes.own_server import COMMAND, started
+from tests.records.typist import Typist
 from tests.waiting import until
 
 pytestmark = pytest.mark.e2e
@@ -38,37 +38,13 @@ loop_lag_ms = 60000
 """
 
 
-class Caller:
-    """Who types questions one after the other; `heard` are those whose answers were over."""
-
-    def __init__(self, url: str, number: int) -> None:
-        self._url, self._number = f"ws{url.removeprefix('http')}/v1/realtime", number
-        self.begun = False
-        self.heard: dict[str, float] = {}
-        """With the monotonic second at which each answer was over."""
-
-    async def talk(self) -> None:
-        """Until the PoP is gone."""
-        try:
-            async with websockets.connect(self._url, max_queue=None) as socket:
-                await self._until_done(socket)
-                self.begun = True
-                for question in range(10_000):
-                    text = f"question {letters(question)} of caller {letters(self._number)}"
-                    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
-                    await socket.send(json.dumps({"type": "conversation.item.create", "item": said}))
-                    await socket.send(json.dumps({"type": "response.create"}))
-                    await self._until_done(socket)
-                    self.heard[text] = time.monotonic()
-                    await asyncio.sleep(EVERY_S)
-        except (OSError, websockets.WebSocketException):
-            return
-
-    async def _until_done(self, socket: websockets.ClientConnection) -> None:
-        async for message in socket:
-            if json.loads(message)["type"] == "response.done":
-                return
-        raise OSError("the PoP is gone")
+async def talk(typist: Typist, number: int) -> None:
+    """One question after the other, until the PoP is gone."""
+    with suppress(OSError, websockets.WebSocketException):
+        async with typist:
+            for question in range(10_000):
+                await typist.asks(f"question {letters(question)} of caller {letters(number)}")
+                await asyncio.sleep(EVERY_S)
 
 
 def letters(number: int) -> str:
@@ -95,9 +71,9 @@ async def pop(folder: Path) -> AsyncIterator[Any]:
 
 async def test_a_pop_that_is_killed_keeps_all_but_what_was_being_said(tmp_path: Path) -> None:
     async with pop(tmp_path) as killed:
-        callers = [Caller(killed.url, number) for number in range(CALLS)]
-        talking = [asyncio.create_task(caller.talk()) for caller in callers]
-        await until(lambda: all(len(caller.heard) >= 2 for caller in callers))
+        callers = [Typist(killed.url) for _ in range(CALLS)]
+        talking = [asyncio.create_task(talk(caller, number)) for number, caller in enumerate(callers)]
+        await until(lambda: all(len(caller.told) >= 2 for caller in callers))
         await asyncio.sleep(WRITTEN_S)
         os.kill(killed.pid, signal.SIGKILL)
         killed_at = time.monotonic()
@@ -107,5 +83,5 @@ async def test_a_pop_that_is_killed_keeps_all_but_what_was_being_said(tmp_path: 
     assert len(kept) == CALLS and all(record["reason"] == "cut" for record in kept)
     in_records = {said["heard"] for record in kept for said in record["said"]}
     for caller in callers:
-        missing = [text for text, at in caller.heard.items() if text not in in_records and killed_at - at > WRITTEN_S]
+        missing = [text for text, at in caller.told.items() if text not in in_records and killed_at - at > WRITTEN_S]
         assert not missing, "only what was being said may be missing"

@@ -10,17 +10,18 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
-import websockets
 
 from tests.ports import free_port
 from tests.records.receiver import SECRET, receiving
+from tests.records.typist import Typist
 from tests.waiting import until
 from voicepipe import config as configuration
 from voicepipe.config import Config
 from voicepipe.errors import ConfigError
 from voicepipe.ingress import http  # noqa: F401 - a PoP imports it when it starts, which reads files
-from voicepipe.pop import Pop, running
+from voicepipe.pop import Pop
 from voicepipe.records import deliveries
+from voicepipe.running import running
 
 SCRIPTED = dict.fromkeys(("vad", "asr", "llm", "tts"), "scripted")
 HOOKS = '\n[hooks]\nafter_call = "{url}"\nsecret_env = "HOOK"\n'
@@ -52,34 +53,8 @@ def settings(folder: Path, hook: str = "", **changes: Any) -> Config:
     return msgspec.convert(tables, Config)
 
 
-class Caller:
-    """Who types, and is answered."""
-
-    def __init__(self, pop: Pop, key: str = "k-acme") -> None:
-        self._url = f"ws://127.0.0.1:{pop.config.http.port}/v1/realtime"
-        self._key = key
-        self.socket: websockets.ClientConnection
-
-    async def __aenter__(self) -> "Caller":
-        self.socket = await websockets.connect(
-            self._url, additional_headers={"Authorization": f"Bearer {self._key}"}, max_queue=None
-        )
-        await self.until("response.done")  # the greeting
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.socket.close()
-
-    async def asks(self, text: str) -> None:
-        said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
-        await self.socket.send(json.dumps({"type": "conversation.item.create", "item": said}))
-        await self.socket.send(json.dumps({"type": "response.create"}))
-        await self.until("response.done")
-
-    async def until(self, kind: str) -> None:
-        async for message in self.socket:
-            if json.loads(message)["type"] == kind:
-                return
+def caller(pop: Pop, key: str = "k-acme") -> Typist:
+    return Typist(f"http://127.0.0.1:{pop.config.http.port}", key)
 
 
 async def got(pop: Pop, path: str, key: str = "k-acme") -> httpx.Response:
@@ -100,8 +75,8 @@ async def over(pop: Pop, calls: int = 1) -> list[dict[str, Any]]:
 
 async def test_a_call_is_kept_and_found_by_its_tenant(tmp_path: Path) -> None:
     async with running(settings(tmp_path)) as pop:
-        async with Caller(pop) as caller:
-            await caller.asks("when are you open")
+        async with caller(pop) as typist:
+            await typist.asks("when are you open")
             (row,) = (await got(pop, "/v1/records")).json()["data"]
             assert row["ended"] is None and row["reason"] == "", "it goes on"
         (row,) = await over(pop)
@@ -117,7 +92,7 @@ async def test_a_call_is_kept_and_found_by_its_tenant(tmp_path: Path) -> None:
 
 async def test_records_outlive_the_pop(tmp_path: Path) -> None:
     config = settings(tmp_path)
-    async with running(config) as pop, Caller(pop):
+    async with running(config) as pop, caller(pop):
         pass
     async with running(config) as pop:
         (row,) = await over(pop)
@@ -127,7 +102,7 @@ async def test_records_outlive_the_pop(tmp_path: Path) -> None:
 async def test_lists_in_pages_and_by_what_is_asked(tmp_path: Path) -> None:
     async with running(settings(tmp_path)) as pop:
         for key in ("k-acme", "k-clinic", "k-acme"):
-            async with Caller(pop, key):
+            async with caller(pop, key):
                 pass
         rows = await over(pop, 3)
         first = (await got(pop, "/v1/records?limit=2", "k-operator")).json()
@@ -162,8 +137,8 @@ async def test_a_pop_that_keeps_none_says_so(tmp_path: Path) -> None:
 
 async def test_what_calls_and_empty_places_cost(tmp_path: Path) -> None:
     async with running(settings(tmp_path)) as pop:
-        async with Caller(pop) as caller:
-            await caller.asks("when are you open")
+        async with caller(pop) as typist:
+            await typist.asks("when are you open")
         await over(pop)
         mine = (await got(pop, "/v1/costs")).json()
         (cost,) = mine["data"]
@@ -180,7 +155,7 @@ async def test_what_calls_and_empty_places_cost(tmp_path: Path) -> None:
 
 async def test_lines_for_who_ships_logs(tmp_path: Path) -> None:
     async with running(settings(tmp_path, records={"lines": str(tmp_path / "calls.jsonl")})) as pop:
-        async with Caller(pop):
+        async with caller(pop):
             pass
         await over(pop)
     (line,) = [json.loads(line) for line in (tmp_path / "calls.jsonl").read_text().splitlines()]
@@ -205,8 +180,8 @@ async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 async def test_a_receiver_is_told_of_a_call_that_has_ended(tmp_path: Path) -> None:
     with receiving() as receiver:
         async with running(settings(tmp_path, receiver.url)) as pop:
-            async with Caller(pop) as caller:
-                await caller.asks("when are you open")
+            async with caller(pop) as typist:
+                await typist.asks("when are you open")
             await until(lambda: receiver.told)
         (event,) = receiver.told
         assert event["type"] == "call.ended" and event["timestamp"].endswith("Z")
@@ -223,7 +198,7 @@ async def test_a_receiver_that_was_down_is_told_by_the_pops_next_life(
     config = settings(tmp_path, f"http://127.0.0.1:{port}/after-call")
     async with running(config) as pop:
         for _ in range(3):
-            async with Caller(pop):
+            async with caller(pop):
                 pass
         await over(pop, 3)
         assert pop.records
@@ -246,11 +221,11 @@ async def test_a_receiver_that_does_not_want_one_record_gets_the_others(
     with receiving() as receiver:
         receiver.status = 400
         async with running(settings(tmp_path, receiver.url)) as pop:
-            async with Caller(pop):
+            async with caller(pop):
                 pass
             await until(lambda: receiver.ids)
             receiver.status = 200
-            async with Caller(pop):
+            async with caller(pop):
                 pass
             await until(lambda: len(set(receiver.ids)) == 2)
             second = next(row["id"] for row in await over(pop, 2))
@@ -259,7 +234,7 @@ async def test_a_receiver_that_does_not_want_one_record_gets_the_others(
 
 async def test_what_was_in_progress_when_a_pop_was_killed_is_marked_at_its_next_start(tmp_path: Path) -> None:
     config = settings(tmp_path)
-    async with running(config) as pop, Caller(pop):
+    async with running(config) as pop, caller(pop):
         await asyncio.sleep(0)
     path = tmp_path / "kept" / "fra1.db"
     with sqlite3.connect(path) as db:
@@ -296,7 +271,7 @@ async def test_a_tenants_receiver_is_told_where_the_agent_names_none(tmp_path: P
         ]
         async with running(msgspec.convert(tables, Config)) as pop:
             for key in ("k-clinic", "k-acme"):
-                async with Caller(pop, key):
+                async with caller(pop, key):
                     pass
             await until(lambda: receiver.told)
         assert [event["data"]["tenant"] for event in receiver.told] == ["acme"]

@@ -93,7 +93,7 @@ async def _until_signal(command: Coroutine[Any, Any, int]) -> int:
 async def serve(config: Config) -> int:
     """Run a PoP until a signal."""
     # Here, not above: the engines' libraries take a second to import, and `doctor` needs only the port.
-    from voicepipe.pop import running
+    from voicepipe.running import running
 
     async with running(config) as pop:
         where = f"{url(config.http)}{'' if is_loopback(config.http.host) else ', also from other machines'}"

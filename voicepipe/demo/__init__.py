@@ -21,7 +21,7 @@ from voicepipe.commands import lan, runtime
 from voicepipe.config import Config
 from voicepipe.config.credentials import keys
 from voicepipe.errors import ProbeError
-from voicepipe.pop import running
+from voicepipe.running import running
 
 INTENT = "hours"
 """What the demo's caller wants to know."""

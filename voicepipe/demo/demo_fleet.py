@@ -30,7 +30,7 @@ from voicepipe.directory.directory import PlacedCall
 from voicepipe.directory.router import Why
 from voicepipe.directory_server.directory_http import DirectoryHealth
 from voicepipe.directory_server.run import serve
-from voicepipe.pop import engines_for
+from voicepipe.running import engines_for
 
 PARIS = (48.9, 2.4)
 """Where the demo's caller is."""

@@ -14,7 +14,7 @@ from voicepipe.directory.bus import Bus, BusMessage
 from voicepipe.engines.base import Engines
 from voicepipe.errors import VoicepipeError, cause
 from voicepipe.ingress import server
-from voicepipe.pop import member
+from voicepipe.running import member
 
 logger = logging.getLogger(__name__)
 

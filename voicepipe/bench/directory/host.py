@@ -19,7 +19,7 @@ from voicepipe.config.fleet_config import BusConfig
 from voicepipe.configured_bus import on_bus
 from voicepipe.directory.bus import Bus, MemoryBus
 from voicepipe.directory_server.run import serve
-from voicepipe.pop import member
+from voicepipe.running import member
 
 
 class Hosted(msgspec.Struct, frozen=True):

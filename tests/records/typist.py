@@ -1,0 +1,38 @@
+"""A client that types to a PoP by WebSocket, and waits for each answer."""
+
+import json
+import time
+
+import websockets
+
+
+class Typist:
+    """One call, from `async with` on; `told` are the texts whose answers were over, with their monotonic second."""
+
+    def __init__(self, url: str, key: str = "none") -> None:
+        self._url, self._key = f"ws{url.removeprefix('http')}/v1/realtime", key
+        self._socket: websockets.ClientConnection
+        self.told: dict[str, float] = {}
+
+    async def __aenter__(self) -> "Typist":
+        headers = {"Authorization": f"Bearer {self._key}"}
+        self._socket = await websockets.connect(self._url, additional_headers=headers, max_queue=None)
+        await self._answered()  # the greeting
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._socket.close()
+
+    async def asks(self, text: str) -> None:
+        """Raises OSError, websockets.WebSocketException: the PoP is gone."""
+        said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+        await self._socket.send(json.dumps({"type": "conversation.item.create", "item": said}))
+        await self._socket.send(json.dumps({"type": "response.create"}))
+        await self._answered()
+        self.told[text] = time.monotonic()
+
+    async def _answered(self) -> None:
+        async for message in self._socket:
+            if json.loads(message)["type"] == "response.done":
+                return
+        raise OSError("the PoP is gone")

@@ -1,0 +1,104 @@
+"""A PoP's life: load the engines, warm them up, serve, keep records, drain."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+
+from voicepipe import descriptors, memory
+from voicepipe.agent import Hooks
+from voicepipe.config import Config
+from voicepipe.config.agent_store import AgentStore, open_agents
+from voicepipe.configured_bus import on_bus
+from voicepipe.directory.bus import Bus
+from voicepipe.engines.base import Engines
+from voicepipe.engines.loader import loaded
+from voicepipe.membership import Membership
+from voicepipe.observe.traces import traced
+from voicepipe.pop import Pop, beginning
+from voicepipe.records.records import kept
+from voicepipe.supervised import supervised
+from voicepipe.tools import ToolRunner
+
+
+@asynccontextmanager
+async def running(config: Config) -> AsyncIterator["Pop"]:
+    """A PoP that answers at `config.http`; drained when the context ends. Raises ConfigError, EngineError."""
+    async with AsyncExitStack() as stack:
+        bus = await stack.enter_async_context(on_bus(config.bus)) if config.bus.servers else None
+        yield await stack.enter_async_context(member(config, bus))
+
+
+@asynccontextmanager
+async def member(
+    config: Config, bus: Bus | None, shared: Engines | None = None, listener: socket.socket | None = None
+) -> AsyncIterator["Pop"]:
+    """The same, heard of on `bus`; None: by nobody. `shared`: engines of `engines_for`, which several PoPs have.
+    `listener`: where it answers, from `server.bind`; None: it sees to that itself."""
+    from voicepipe.ingress.http import serve
+
+    descriptors.raise_limit()
+    agents = await asyncio.to_thread(open_agents, config)
+    async with (
+        kept(config, partial(hooks_of, config, agents)) as records,
+        traced(config) as traces,
+        warmed(shared, agents) if shared else engines_for(config, agents) as engines,
+        ToolRunner() as tools,
+    ):
+        pop = Pop(config, agents, engines, tools, records, traces)
+        pop.tell_what_agents_lack()
+        if bus:
+            pop.tokens = Membership(bus, config, pop.condition)
+        async with asyncio.TaskGroup() as group:
+            beside = (
+                supervised("measuring the process", pop.watch.run),
+                supervised("giving back memory", memory.trimmed),
+                supervised("rereading agents", pop.reread_agents),
+                supervised("rehearsing", pop.rehearsed.run),
+                supervised("timing the recogniser", pop.time_recogniser),
+            )
+            serves = group.create_task(serve(pop, listener))
+            jobs = [group.create_task(job) for job in beside]
+            if records:
+                jobs.append(group.create_task(supervised("forgetting old records", records.tidy)))
+                jobs.append(group.create_task(supervised("telling of calls that ended", records.deliveries.run)))
+            if pop.tokens:
+                jobs.append(group.create_task(supervised("reporting to directories", pop.tokens.run)))
+                jobs.append(group.create_task(supervised("hearing directories", pop.tokens.listen)))
+            await pop.serving.wait()
+            try:
+                yield pop
+            finally:
+                await pop.drain()
+                serves.cancel()
+                if records:  # Calls that did not end by themselves have ended now.
+                    await asyncio.wait({serves})
+                    await records.deliveries.last()
+                for job in jobs:
+                    job.cancel()
+
+
+@asynccontextmanager
+async def engines_for(config: Config, agents: AgentStore) -> AsyncIterator[Engines]:
+    """The configured engines, prepared for these agents. Raises EngineError."""
+    phrases = [phrase for agent in agents for phrase in agent.expected]
+    async with loaded(config, phrases, [beginning(agent) for agent in agents]) as engines:
+        memory.give_back()  # Only now: how the memory of models is laid out is left to glibc.
+        yield engines
+
+
+@asynccontextmanager
+async def warmed(shared: Engines, agents: AgentStore) -> AsyncIterator[Engines]:
+    """Engines that are loaded, knowing these agents, too: each PoP has read its own. Raises EngineError."""
+    for agent in agents:
+        await shared.llm.warm(beginning(agent))
+    yield shared
+
+
+def hooks_of(config: Config, agents: AgentStore, agent_name: str, tenant_name: str) -> Hooks:
+    """Who is told of this tenant's calls with this agent: whom the agent names, else whom the tenant names."""
+    agent = agents.get(agent_name)
+    if agent and agent.hooks.after_call:
+        return agent.hooks
+    return next((tenant.hooks for tenant in config.tenants if tenant.name == tenant_name), Hooks())
