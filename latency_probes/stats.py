@@ -86,6 +86,16 @@ def ratio(pairs: Sequence[tuple[float, float]]) -> Interval | None:
     return Interval(math.exp(middle), math.exp(middle - wide), math.exp(middle + wide))
 
 
+def difference(pairs: Sequence[tuple[float, float]]) -> Interval | None:
+    """Of the first of each pair less the second: mean; None for fewer than three pairs."""
+    if len(pairs) < 3:
+        return None
+    found = np.array([one - other for one, other in pairs])
+    middle = float(found.mean())
+    wide = student(len(pairs) - 1) * float(found.std(ddof=1)) / math.sqrt(len(pairs))
+    return Interval(middle, middle - wide, middle + wide)
+
+
 def student(freedom: float) -> float:
     """97.5 % quantile of Student's t (Abramowitz and Stegun, 26.7.5): within 1 % from two degrees of freedom on."""
     z = NormalDist().inv_cdf(0.975)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from latency_probes.stats import growth, mean, percentile, ratio, student, upper_bound
+from latency_probes.stats import difference, growth, mean, percentile, ratio, student, upper_bound
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,14 @@ def test_an_interval_holds_the_true_growth_as_often_as_it_says(leaning: float, w
         assert found
         held += found.low <= 3 <= found.high
     assert 0.90 <= held / 300 <= 0.99
+
+
+def test_a_difference_is_of_pairs() -> None:
+    assert difference([(1, 1), (2, 2)]) is None
+    found = difference([(103, 101), (201, 198), (52, 50), (401, 400)])
+    assert found
+    assert found.value == pytest.approx(2)
+    assert found.low < 1 < 3 < found.high  # As a paired t-test has it: 2 -+ 1.3.
 
 
 def test_a_ratio_is_of_pairs() -> None:

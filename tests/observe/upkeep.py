@@ -1,15 +1,20 @@
-"""`python -m tests.observe.upkeep`: what metrics, records, webhooks' spool and traces cost a PoP, on and off in turn:
-processor seconds of its process, and turn latency, under the same calls."""
+"""`python -m tests.observe.upkeep`: what metrics, records, webhooks' spool and traces cost a PoP: processor seconds of
+its process, and turn latency.
+
+Two PoPs answer the same calls at the same time, one with all of it and one without. What else the machine does then
+slows both; two stretches of the same PoP, one after the other, differ by more than what is measured here.
+"""
 
 import argparse
 import asyncio
+import os
 import statistics
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
@@ -18,12 +23,17 @@ import httpx
 
 from latency_probes.conversation import converse
 from latency_probes.measure import judge_call
-from latency_probes.own_server import started
+from latency_probes.own_server import Started, started
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
+from latency_probes.stats import difference
 from tests.spoken import spoken
 
-CALLERS = 6
+CALLERS = 8
+"""Of each PoP: two PoPs and their callers leave a third of two cores idle."""
+WARM_S = 8.0
+CALLERS_CORE, POPS_CORE = 0, 1
+"""Both PoPs on one core: on a shared machine one core may be a tenth slower than the other for a minute."""
 SCRAPE_S = 15.0
 BASE = """
 [pop]
@@ -100,36 +110,59 @@ async def scrape(url: str) -> None:
             await client.get(f"{url}/metrics")
 
 
-async def calls(url: str, seconds: float, scraped: bool) -> Cost:
+@contextmanager
+def observed(folder: Path) -> Iterator[Started]:
+    """A PoP with all of it. At its end it writes into the file `took` what its followers took."""
+    with collector() as at:
+        (folder / "pop.toml").write_text(BASE + OBSERVED.format(collector=at))
+        with pop(folder, "tests.observe.timed", str(folder / "took")) as running:
+            yield running
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[Started]:
+    """A PoP without."""
+    (folder / "pop.toml").write_text(BASE)
+    with pop(folder, "tests.observe.unobserved") as running:
+        yield running
+
+
+def pop(folder: Path, *module: str) -> AbstractContextManager[Started]:
+    return started(("taskset", "--cpu-list", str(POPS_CORE), sys.executable, "-m", *module, "pop", "--port", "0", "--config", str(folder / "pop.toml")))
+
+
+async def calls(running: Started, seconds: float, scraped: bool) -> Cost:
     until = time.monotonic() + seconds
     async with httpx.AsyncClient(timeout=30) as client:
-        scraping = asyncio.create_task(scrape(url)) if scraped else None
-        before, began = (await client.get(f"{url}/healthz")).json()["cpu_s"], time.monotonic()
-        gaps = await asyncio.gather(*(talk(url, number, until) for number in range(CALLERS)))
-        after, took_s = (await client.get(f"{url}/healthz")).json()["cpu_s"], time.monotonic() - began
+        scraping = asyncio.create_task(scrape(running.url)) if scraped else None
+        before, beside, began = await busy_s(client, running), threads(running.pid), time.monotonic()
+        gaps = await asyncio.gather(*(talk(running.url, number, until) for number in range(CALLERS)))
+        took_s = time.monotonic() - began
+        after, besides = await busy_s(client, running), threads(running.pid)
         if scraping:
             scraping.cancel()
     flat = [gap for each in gaps for gap in each]
-    return Cost((after - before) / took_s, statistics.median(flat), len(flat))
+    return Cost((after - before) / took_s, statistics.median(flat), len(flat), threads=(besides - beside) / took_s)
 
 
-def stretch(observed: bool, seconds: float) -> Cost:
-    """Calls to a fresh PoP."""
+async def busy_s(client: httpx.AsyncClient, running: Started) -> float:
+    return float((await client.get(f"{running.url}/healthz")).json()["cpu_s"])
+
+
+async def both(on: Started, off: Started, seconds: float) -> tuple[Cost, Cost]:
+    found = await asyncio.gather(calls(on, seconds, True), calls(off, seconds, False))
+    return found[0], found[1]
+
+
+def pair(seconds: float) -> tuple[Cost, Cost]:
+    """The same calls to two fresh PoPs at once: with all of it, and without."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        tables = BASE
-        if observed:
-            tables += OBSERVED.format(collector=stack.enter_context(collector()))
-        (folder / "pop.toml").write_text(tables)
-        options = ("pop", "--port", "0", "--config", str(folder / "pop.toml"))
-        which = ("tests.observe.timed", str(folder / "took")) if observed else ("tests.observe.unobserved",)
-        with started((sys.executable, "-m", *which, *options)) as pop:
-            asyncio.run(calls(pop.url, 5, False))  # The first calls warm it up.
-            before = threads(pop.pid)
-            cost = asyncio.run(calls(pop.url, seconds, observed))
-            beside = threads(pop.pid) - before
-        took = float((folder / "took").read_text()) if observed else 0.0
-        return cost._replace(followers=took / seconds, threads=beside / seconds)
+        on_folder, off_folder = (Path(stack.enter_context(tempfile.TemporaryDirectory())) for _ in range(2))
+        with observed(on_folder) as on, alone(off_folder) as off:
+            asyncio.run(both(on, off, WARM_S))
+            cost, without = asyncio.run(both(on, off, seconds))
+        took = float((on_folder / "took").read_text())
+    return cost._replace(followers=took / (seconds + WARM_S)), without
 
 
 def threads(pid: int) -> float:
@@ -144,27 +177,32 @@ def threads(pid: int) -> float:
 
 def main(argv: Sequence[str] | None = None) -> int:
     options = argparse.ArgumentParser("python -m tests.observe.upkeep", description=__doc__)
-    options.add_argument("--minutes", type=float, default=10.0, metavar="N", help="of calls, each way (default 10)")
-    options.add_argument("--rounds", type=int, default=4, metavar="N", help="stretches, each way (default 4)")
+    options.add_argument("--minutes", type=float, default=10.0, metavar="N", help="of calls to each PoP (default 10)")
+    options.add_argument("--rounds", type=int, default=20, metavar="N", help="pairs of fresh PoPs (default 20)")
     asked = options.parse_args(argv)
-    seconds = asked.minutes * 60 / asked.rounds
-    found: dict[bool, list[Cost]] = {True: [], False: []}
+    os.sched_setaffinity(0, {CALLERS_CORE})
+    pairs: list[tuple[Cost, Cost]] = []
     for number in range(asked.rounds):
-        for observed in ((False, True), (True, False))[number % 2]:
-            cost = stretch(observed, seconds)
-            found[observed].append(cost)
-            print(f"{'on ' if observed else 'off'}: {100 * cost.busy:.2f} % of a core with {CALLERS} calls, p50 "
-                  f"{cost.p50_ms:.1f} ms of {cost.turns} turns", flush=True)  # fmt: skip
-    on, off = (found[True], found[False])
-    busy = statistics.fmean([cost.busy for cost in on]) - statistics.fmean([cost.busy for cost in off])
-    spread = max(max(cost.busy for cost in way) - min(cost.busy for cost in way) for way in (on, off))
-    beside = statistics.fmean([cost.threads for cost in on]) - statistics.fmean([cost.threads for cost in off])
-    followers = statistics.fmean([cost.followers for cost in on])
-    p50 = statistics.median([cost.p50_ms for cost in on]) - statistics.median([cost.p50_ms for cost in off])
-    print(f"on - off: {100 * busy / CALLERS:+.3f} % of a core a call, where stretches of one kind differ by up to "
-          f"{100 * spread / CALLERS:.3f} %; p50 {p50:+.1f} ms")  # fmt: skip
-    print(f"counted: {100 * followers / CALLERS:.4f} % on the event loop, {100 * beside / CALLERS:+.4f} % in threads")
+        on, off = pair(asked.minutes * 60 / asked.rounds)
+        pairs.append((on, off))
+        busy = f"{100 * on.busy:.2f} % of a core with, {100 * off.busy:.2f} % without"
+        heard = f"p50 {on.p50_ms:.1f} and {off.p50_ms:.1f} ms of {on.turns} and {off.turns} turns"
+        print(f"{number + 1}: {busy}, {CALLERS} calls each; {heard}", flush=True)
+    report(pairs)
     return 0
+
+
+def report(pairs: Sequence[tuple[Cost, Cost]]) -> None:
+    share = 100 / CALLERS
+    for what, per_call, unit in (
+        ("processor", [(on.busy * share, off.busy * share) for on, off in pairs], "% of a core a call"),
+        ("of it in threads", [(on.threads * share, off.threads * share) for on, off in pairs], "% of a core a call"),
+        ("heard gap p50", [(on.p50_ms, off.p50_ms) for on, off in pairs], "ms"),
+    ):
+        if found := difference(per_call):
+            print(f"{what}: {found.value:+.3f} {unit} (95 % interval {found.low:+.3f} to {found.high:+.3f})")
+    followers = statistics.fmean([on.followers for on, _ in pairs])
+    print(f"those who follow calls, on the event loop, counted: {share * followers:.4f} % of a core a call")
 
 
 if __name__ == "__main__":
