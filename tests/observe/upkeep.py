@@ -128,7 +128,8 @@ def alone(folder: Path) -> Iterator[Started]:
 
 
 def pop(folder: Path, *module: str) -> AbstractContextManager[Started]:
-    return started(("taskset", "--cpu-list", str(POPS_CORE), sys.executable, "-m", *module, "pop", "--port", "0", "--config", str(folder / "pop.toml")))
+    python = ("taskset", "--cpu-list", str(POPS_CORE), sys.executable)
+    return started((*python, "-m", *module, "pop", "--port", "0", "--config", str(folder / "pop.toml")))
 
 
 async def calls(running: Started, seconds: float, scraped: bool) -> Cost:
