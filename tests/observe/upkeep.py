@@ -132,38 +132,55 @@ def pop(folder: Path, *module: str) -> AbstractContextManager[Started]:
     return started((*python, "-m", *module, "pop", "--port", "0", "--config", str(folder / "pop.toml")))
 
 
-async def calls(running: Started, seconds: float, scraped: bool) -> Cost:
-    until = time.monotonic() + seconds
+class Used(NamedTuple):
+    """Processor seconds so far."""
+
+    all: float
+    threads: float
+
+
+async def used(running: Started) -> Used:
     async with httpx.AsyncClient(timeout=30) as client:
-        scraping = asyncio.create_task(scrape(running.url)) if scraped else None
-        before, beside, began = await busy_s(client, running), threads(running.pid), time.monotonic()
-        gaps = await asyncio.gather(*(talk(running.url, number, until) for number in range(CALLERS)))
-        took_s = time.monotonic() - began
-        after, besides = await busy_s(client, running), threads(running.pid)
-        if scraping:
-            scraping.cancel()
-    flat = [gap for each in gaps for gap in each]
-    return Cost((after - before) / took_s, statistics.median(flat), len(flat), threads=(besides - beside) / took_s)
+        health = (await client.get(f"{running.url}/healthz")).json()
+    return Used(float(health["cpu_s"]), threads(running.pid))
 
 
-async def busy_s(client: httpx.AsyncClient, running: Started) -> float:
-    return float((await client.get(f"{running.url}/healthz")).json()["cpu_s"])
+async def calls(pops: Sequence[Started], scraped: Started, seconds: float) -> list[Cost]:
+    """The same calls to all of them at once. What each takes is counted over the same time, whose callers end a little
+    later than the others'."""
+    until, began = time.monotonic() + seconds, time.monotonic()
+    before = [await used(running) for running in pops]
+    scraping = asyncio.create_task(scrape(scraped.url))
+    gaps = await asyncio.gather(*(talks(running.url, until) for running in pops))
+    scraping.cancel()
+    after = [await used(running) for running in pops]
+    took_s = time.monotonic() - began
+    return [
+        Cost((end.all - begin.all) / took_s, statistics.median(heard), len(heard),
+             threads=(end.threads - begin.threads) / took_s)
+        for begin, end, heard in zip(before, after, gaps, strict=True)
+    ]  # fmt: skip
 
 
-async def both(on: Started, off: Started, seconds: float) -> tuple[Cost, Cost]:
-    found = await asyncio.gather(calls(on, seconds, True), calls(off, seconds, False))
-    return found[0], found[1]
+async def talks(url: str, until: float) -> list[float]:
+    """As `talk`, of all callers of a PoP."""
+    gaps = await asyncio.gather(*(talk(url, number, until) for number in range(CALLERS)))
+    return [gap for each in gaps for gap in each]
 
 
-def pair(seconds: float) -> tuple[Cost, Cost]:
+def pair(seconds: float, on_first: bool) -> tuple[Cost, Cost]:
     """The same calls to two fresh PoPs at once: with all of it, and without."""
     with ExitStack() as stack:
         on_folder, off_folder = (Path(stack.enter_context(tempfile.TemporaryDirectory())) for _ in range(2))
-        with observed(on_folder) as on, alone(off_folder) as off:
-            asyncio.run(both(on, off, WARM_S))
-            cost, without = asyncio.run(both(on, off, seconds))
+        starting = [observed(on_folder), alone(off_folder)]
+        first, second = starting if on_first else reversed(starting)
+        with first as one, second as other:
+            on = one if on_first else other
+            asyncio.run(calls((one, other), on, WARM_S))
+            found = asyncio.run(calls((one, other), on, seconds))
         took = float((on_folder / "took").read_text())
-    return cost._replace(followers=took / (seconds + WARM_S)), without
+    on_cost, off_cost = found if on_first else reversed(found)
+    return on_cost._replace(followers=took / (seconds + WARM_S)), off_cost
 
 
 def threads(pid: int) -> float:
@@ -184,7 +201,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     os.sched_setaffinity(0, {CALLERS_CORE})
     pairs: list[tuple[Cost, Cost]] = []
     for number in range(asked.rounds):
-        on, off = pair(asked.minutes * 60 / asked.rounds)
+        on, off = pair(asked.minutes * 60 / asked.rounds, on_first=number % 2 == 0)
         pairs.append((on, off))
         busy = f"{100 * on.busy:.2f} % of a core with, {100 * off.busy:.2f} % without"
         heard = f"p50 {on.p50_ms:.1f} and {off.p50_ms:.1f} ms of {on.turns} and {off.turns} turns"
