@@ -57,8 +57,8 @@ class Cost(NamedTuple):
 
     busy: float
     """Processor seconds of the PoP's process in a second."""
-    p50_ms: float
-    """Of the heard gap."""
+    p50_ms: float | None
+    """Of the heard gap; None: nothing was answered, so busy was the machine."""
     turns: int
     followers: float = 0.0
     """Processor seconds, in a second, of the event loop for those who follow calls."""
@@ -146,8 +146,8 @@ async def used(running: Started) -> Used:
 
 
 async def calls(pops: Sequence[Started], scraped: Started, seconds: float) -> list[Cost]:
-    """The same calls to all of them at once. What each takes is counted over the same time, whose callers end a little
-    later than the others'."""
+    """The same calls to all of them at once. What each takes is counted over the same time, though its callers may end
+    a little before the others'."""
     until, began = time.monotonic() + seconds, time.monotonic()
     before = [await used(running) for running in pops]
     scraping = asyncio.create_task(scrape(scraped.url))
@@ -156,7 +156,7 @@ async def calls(pops: Sequence[Started], scraped: Started, seconds: float) -> li
     after = [await used(running) for running in pops]
     took_s = time.monotonic() - began
     return [
-        Cost((end.all - begin.all) / took_s, statistics.median(heard), len(heard),
+        Cost((end.all - begin.all) / took_s, statistics.median(heard) if heard else None, len(heard),
              threads=(end.threads - begin.threads) / took_s)
         for begin, end, heard in zip(before, after, gaps, strict=True)
     ]  # fmt: skip
@@ -204,7 +204,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         on, off = pair(asked.minutes * 60 / asked.rounds, on_first=number % 2 == 0)
         pairs.append((on, off))
         busy = f"{100 * on.busy:.2f} % of a core with, {100 * off.busy:.2f} % without"
-        heard = f"p50 {on.p50_ms:.1f} and {off.p50_ms:.1f} ms of {on.turns} and {off.turns} turns"
+        heard = f"p50 {on.p50_ms or 0:.1f} and {off.p50_ms or 0:.1f} ms of {on.turns} and {off.turns} turns"
         print(f"{number + 1}: {busy}, {CALLERS} calls each; {heard}", flush=True)
     report(pairs)
     return 0
@@ -215,7 +215,7 @@ def report(pairs: Sequence[tuple[Cost, Cost]]) -> None:
     for what, per_call, unit in (
         ("processor", [(on.busy * share, off.busy * share) for on, off in pairs], "% of a core a call"),
         ("of it in threads", [(on.threads * share, off.threads * share) for on, off in pairs], "% of a core a call"),
-        ("heard gap p50", [(on.p50_ms, off.p50_ms) for on, off in pairs], "ms"),
+        ("heard gap p50", [(on.p50_ms, off.p50_ms) for on, off in pairs if on.p50_ms and off.p50_ms], "ms"),
     ):
         if found := difference(per_call):
             print(f"{what}: {found.value:+.3f} {unit} (95 % interval {found.low:+.3f} to {found.high:+.3f})")
