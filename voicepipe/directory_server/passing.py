@@ -15,7 +15,6 @@ from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlencode
 
 import httpx
-import msgspec
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -26,10 +25,11 @@ from voicepipe.directory.directory import Directory, Pass, WhyBounced
 from voicepipe.directory.report import CALLS
 from voicepipe.directory_server.askable import askable
 from voicepipe.directory_server.placing import CallPlacing, CallRequest
+from voicepipe.directory_server.pop_lists import PopList, PopRecords, merged, not_answered, read
 from voicepipe.errors import NoPop, Unauthorized, UnknownCall
 from voicepipe.ingress.doors import Doors, UnknownRecord, body
 from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.records_http import COSTS, RECORDS, cost_query, cursor, query
+from voicepipe.ingress.records_http import COSTS, RECORDS, cost_query, query
 from voicepipe.ingress.trace_context import HEADERS
 from voicepipe.ingress.webrtc import offer
 
@@ -47,19 +47,7 @@ PASSED_ON = ("content-type", "accept", *HEADERS)
 HANDED_BACK = ("content-type", "location", "retry-after", "cache-control")
 """Headers."""
 EVENT_BYTES = LimitsConfig().event_bytes
-L = TypeVar("L", bound="_List")
-
-
-class _List(msgspec.Struct):
-    """An answer of a PoP's."""
-
-    data: list[dict[str, Any]]
-
-
-class _Records(_List):
-    """The same, of records."""
-
-    next: str | None = None
+T = TypeVar("T")
 
 
 class Passing:
@@ -124,9 +112,9 @@ class Passing:
         return await self._doors.carry_out(who, self._listed(who, request))
 
     async def _listed(self, who: Caller, request: Request) -> Response:
-        lists = await self._lists(who, request, _List)
+        lists = await self._everyones(who, request, PopList)
         rows = sorted(chain(*(its.data for its in lists.values() if its)), key=lambda row: row["since"])
-        return JSONResponse({"object": "list", "data": rows, "missing": _missing(lists)})
+        return JSONResponse({"object": "list", "data": rows, "missing": not_answered(lists)})
 
     def _owner(self, request: Request) -> Caller:
         """Raises Unauthorized, as at a PoP, which this directory does not ask then."""
@@ -135,18 +123,20 @@ class Passing:
             raise Unauthorized("An ek_ key cannot list calls: use the tenant's own.")
         return who
 
-    def _missing(self, lists: Mapping[str, object]) -> list[str]:
-        """PoPs whose records are not in these lists: they did not answer, or are silent, be it for a day."""
-        silent = {seen.pop for seen in self._directory.heard()} - lists.keys()
-        return sorted(silent | set(_missing(lists)))
+    def _missing(self, answers: Mapping[str, object]) -> list[str]:
+        """PoPs whose records are not in these answers: they gave none, or are silent, be it for a day."""
+        silent = {seen.pop for seen in self._directory.heard()} - answers.keys()
+        return sorted(silent | set(not_answered(answers)))
 
-    async def _lists(
-        self, who: Caller, request: Request, shape: type[L], none_is_empty: bool = False
-    ) -> dict[str, L | None]:
-        """What each PoP answers; None: nothing, or no list. `none_is_empty`: one without such a thing has none."""
+    async def _everyones(
+        self, who: Caller, request: Request, shape: type[T], none: T | None = None
+    ) -> dict[str, T | None]:
+        """What each PoP answers, as `pop_lists.read`."""
         passes = self._passes(who, (seen.pop for seen in self._directory.pops()))
         answers = await self._answers(request, passes)
-        return {there.pop: _read(answer, shape, none_is_empty) for there, answer in zip(passes, answers, strict=True)}
+        return await asyncio.to_thread(
+            lambda: {there.pop: read(answer, shape, none) for there, answer in zip(passes, answers, strict=True)}
+        )
 
     async def records(self, request: Request) -> Response:
         """GET: records of the tenant's calls at all PoPs, the newest first; `missing` as in `calls`."""
@@ -155,13 +145,10 @@ class Passing:
         return await self._doors.carry_out(who, self._recorded(who, request, limit))
 
     async def _recorded(self, who: Caller, request: Request, limit: int) -> Response:
-        lists = await self._lists(who, request, _Records, none_is_empty=True)
-        rows = sorted(chain(*(its.data for its in lists.values() if its)), key=_when, reverse=True)
-        shown = rows[:limit]
-        more = len(rows) > limit or any(its.next for its in lists.values() if its)
-        following = cursor(shown[-1]["began"], shown[-1]["id"]) if shown and more else None
-        missing = self._missing(lists)
-        return JSONResponse({"object": "list", "data": shown, "next": following, "missing": missing})
+        lists = await self._everyones(who, request, PopRecords, none=PopRecords())
+        return Response(
+            await asyncio.to_thread(merged, lists, limit, self._missing(lists)), media_type="application/json"
+        )
 
     async def record(self, request: Request) -> Response:
         """GET: one call, at the PoP that keeps it. Raises NoPop: that one is silent, and may have been for a day."""
@@ -182,7 +169,7 @@ class Passing:
         return await self._doors.carry_out(who, self._paid(who, request))
 
     async def _paid(self, who: Caller, request: Request) -> Response:
-        lists = await self._lists(who, request, _List, none_is_empty=True)
+        lists = await self._everyones(who, request, PopList, none=PopList([]))
         rows = list(chain(*(its.data for its in lists.values() if its)))
         return JSONResponse({"object": "list", "data": rows, "missing": self._missing(lists)})
 
@@ -193,7 +180,7 @@ class Passing:
 
     async def _models(self, who: Caller, request: Request) -> Response:
         answers = await self._answers(request, self._askable(who))
-        lists = [its.data for its in (_read(answer, _List) for answer in answers) if its]
+        lists = [its.data for its in (read(answer, PopList) for answer in answers) if its]
         if not lists:
             return last_word(next((answer for answer in reversed(answers) if answer), None))
         rows: dict[str, Any] = {}
@@ -301,27 +288,6 @@ def last_word(answer: Response | None) -> Response:
 
 def _address(there: Pass, request: Request) -> str:
     return f"{there.url}{request.url.path}"
-
-
-def _read(answer: Response | None, shape: type[L], none_is_empty: bool = False) -> L | None:
-    """The list that a PoP has sent; None: it has sent none."""
-    if answer is not None and answer.status_code == 404 and none_is_empty:
-        return shape([])
-    if answer is None or answer.status_code != 200:
-        return None
-    try:
-        return msgspec.json.decode(bytes(answer.body), type=shape)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return None
-
-
-def _missing(lists: Mapping[str, object]) -> list[str]:
-    return [pop for pop, listed in lists.items() if listed is None]
-
-
-def _when(row: Mapping[str, Any]) -> tuple[float, str]:
-    """As PoPs sort records."""
-    return row["began"], row["id"]
 
 
 def forwarded_for(request: Any) -> Mapping[str, str]:
