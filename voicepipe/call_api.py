@@ -1,7 +1,7 @@
 """What an ingress may ask of a call and of a PoP. Protocols only, so that neither side imports the other."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
@@ -168,6 +168,9 @@ class DashboardApi(Protocol):
     def turn(self, tenant: str | None, turn_id: str) -> msgspec.Struct | None:
         """One turn in full, ready to be encoded; None if it is not kept any more, or not `tenant`'s."""
 
+    def forget(self, calls: Collection[str]) -> None:
+        """All turns of these calls, by their ids."""
+
 
 DoorKind = Literal["websocket", "webrtc", "sip", "twilio", "telnyx"]
 
@@ -260,8 +263,17 @@ class CostQuery(msgspec.Struct, frozen=True, kw_only=True):
     by: Literal["agent", "tenant"] = "agent"
 
 
+class Deleted(NamedTuple):
+    """What has become of calls that were to be deleted."""
+
+    ids: Sequence[str] = ()
+    """Of those of which nothing is kept any more."""
+    in_progress: int = 0
+    """Those that are kept, since they go on."""
+
+
 class RecordsApi(Protocol):
-    """What is kept of a PoP's calls."""
+    """What is kept of a PoP's calls. `tenant`: whose; None: everyone's."""
 
     async def listed(self, query: RecordQuery) -> Sequence[ListedCall]:
         """The newest first, ready to be encoded."""
@@ -271,6 +283,12 @@ class RecordsApi(Protocol):
 
     async def found(self, call_id: str, tenant: str | None) -> msgspec.Struct | None:
         """One call in full, ready to be encoded; None: there is none, it is not kept any more, or not `tenant`'s."""
+
+    async def delete(self, call_id: str, tenant: str | None) -> Deleted:
+        """One call, unless it goes on. Raises RecordsFailing."""
+
+    async def delete_caller(self, caller: str, tenant: str | None) -> Deleted:
+        """All calls from exactly this number that have ended. Raises RecordsFailing."""
 
 
 class PopApi(KeyHolders, Protocol):

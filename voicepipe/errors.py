@@ -23,6 +23,7 @@ VoicepipeError
  |    +-- NotBriefed       what a caller's ek_ key was made for has not come from the directory
  |    +-- NoPop            no PoP can take the call that a directory is asked to place
  |    +-- UnknownCall       no call has this id, or it is somebody else's
+ |    +-- RecordsFailing    records of calls cannot be written at present
  +-- CallError               a request about a call that it cannot carry out
  |    +-- InputEmpty         nothing to commit
  |    +-- ItemExists         an item with this id is there already
@@ -191,6 +192,10 @@ class NoPop(Refused):
 
 class UnknownCall(Refused):
     """No call of this tenant's has this id."""
+
+
+class RecordsFailing(Refused):
+    """The file of records cannot be written at present; what was asked of it may still be done later."""
 
 
 class CallError(VoicepipeError):

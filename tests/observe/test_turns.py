@@ -1,5 +1,6 @@
 """What is kept of a turn, and what it is called: late, missed, a cut-in."""
 
+import dataclasses
 import gc
 import tracemalloc
 from typing import Any
@@ -132,6 +133,16 @@ def test_memory_is_bounded() -> None:
 
 def test_nothing_was_forgotten_while_all_are_kept() -> None:
     assert filled(KEPT).forgotten_at == 0
+
+
+def test_turns_of_calls_that_were_deleted_are_gone() -> None:
+    turns = Turns()
+    for number, call in enumerate(("call_1", "call_2", "call_1")):
+        its = dataclasses.replace(asked(f"turn_{number}"), call_id=call)
+        turns.add(full_turn(its, ReplyDone("resp_1", "completed", items=SAID), 300))
+    turns.forget({"call_1", "call_3"})
+    assert [listed.turn.id for listed in turns.since(0)] == ["turn_1"]
+    assert turns.find("turn_0") is None and turns.forgotten_at == 0
 
 
 def test_tenants_see_their_own_turns() -> None:

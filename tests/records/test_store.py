@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -150,6 +151,87 @@ def test_a_call_that_somebody_is_still_to_be_told_of_is_not_forgotten(its: Store
     assert its.forget(LONG_AGO + 90) == 0
     its.delivered(delivery)
     assert its.forget(LONG_AGO + 90) == 1
+
+
+def told_of(of: CallFacts) -> Delivery:
+    """Somebody is to be told of this call."""
+    return Delivery(id=f"msg_{of.id}", call=of.id, url="https://example.com/", secret_env="HOOK", since=LONG_AGO, due=0)
+
+
+def test_of_a_call_that_is_deleted_nothing_is_left(its: Store, db: sqlite3.Connection) -> None:
+    for number in (1, 2):
+        kept(its, call(number), turns=3)
+        its.spool(told_of(call(number)))
+    assert its.delete([call(1).id, "rtc_fra1.none"], None) == ([call(1).id], 0)
+    assert [row.id for row in store.listed(db, RecordQuery())] == [call(2).id]
+    assert db.execute("SELECT DISTINCT call FROM said").fetchall() == [(call(2).id,)]
+    assert [delivery.call for delivery in store.due(db, 0, 9)] == [call(2).id]
+    assert its.delete([call(1).id], None) == ([], 0)
+
+
+def test_a_call_that_goes_on_or_is_anothers_is_not_deleted(its: Store, db: sqlite3.Connection) -> None:
+    its.began(call(1))
+    kept(its, call(2, tenant="clinic"))
+    assert its.delete([call(1).id, call(2).id], "acme") == ([], 1)
+    assert its.delete([call(2).id], "acme") == ([], 0)
+    assert len(store.listed(db, RecordQuery())) == 2
+
+
+def test_who_is_to_be_told_later_of_a_deleted_call_is_not_told(its: Store, db: sqlite3.Connection) -> None:
+    """It was deleted while a request was under way, which then failed."""
+    kept(its, call(1))
+    its.spool(told_of(call(1)))
+    its.delete([call(1).id], None)
+    its.put_off(replace(told_of(call(1)), due=5, tries=1))
+    assert store.spool(db).waiting == 0
+
+
+def test_a_callers_calls_are_those_of_exactly_that_number(its: Store, db: sqlite3.Connection) -> None:
+    for number, caller in enumerate(("+4930123456", "30123456", "+4930123456", "", "%")):
+        kept(its, call(number, caller=caller, tenant="clinic" if number == 2 else "acme"))
+    its.began(call(9))
+    assert store.of_caller(db, "+4930123456", None) == [call(0).id, call(2).id, call(9).id]
+    assert store.of_caller(db, "+4930123456", "acme") == [call(0).id, call(9).id]
+    assert store.of_caller(db, "%", None) == [call(4).id]
+
+
+def test_what_is_deleted_is_gone_from_the_file_and_its_log(its: Store, tmp_path: Path) -> None:
+    one = call(1)
+    its.began(one)
+    for number in range(50):
+        its.said(one.id, said(one, number, heard="my name is Rumpelstiltskin " * 40))
+    its.ended(one, CallEnd(reason="caller", at=one.since + 60))
+    kept(its, call(2))
+
+    def held() -> bool:
+        files = [path.read_bytes() for path in tmp_path.iterdir()]
+        return any(b"Rumpel" in file or one.id.encode() in file for file in files)
+
+    assert held()
+    its.delete([one.id], None)
+    assert store.checkpoint(tmp_path / "fra1.db")
+    assert not held()
+
+
+def test_a_log_that_somebody_reads_is_emptied_once_they_have_read(
+    its: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "BUSY_S", 0.1)
+    with store.reading(tmp_path / "fra1.db") as reads:
+        reads.execute("BEGIN")
+        reads.execute("SELECT count(*) FROM calls").fetchone()
+        kept(its, call(1))
+        assert not store.checkpoint(tmp_path / "fra1.db")
+    assert store.checkpoint(tmp_path / "fra1.db")
+
+
+def test_two_empty_the_log_at_once(its: Store, tmp_path: Path) -> None:
+    """One of them finds it being emptied, and waits."""
+    path = tmp_path / "fra1.db"
+    with ThreadPoolExecutor(4) as threads:
+        for number in range(20):
+            kept(its, call(number))
+            assert all(threads.map(store.checkpoint, [path] * 4))
 
 
 def test_a_transaction_that_fails_leaves_nothing(its: Store, db: sqlite3.Connection) -> None:

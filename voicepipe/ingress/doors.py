@@ -27,6 +27,7 @@ from voicepipe.errors import (
     PopFull,
     PopLate,
     Reason,
+    RecordsFailing,
     Refused,
     TenantFull,
     TooManySecrets,
@@ -66,6 +67,10 @@ class UnknownRecord(Refused):
     """No call of this id is kept."""
 
 
+class CallGoesOn(Refused):
+    """What is kept of a call cannot be deleted before its end."""
+
+
 class Gone(Refused):
     """Whoever sent the request has closed the connection: nobody reads the answer."""
 
@@ -82,6 +87,7 @@ _ANSWERS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     UnknownCall: (404, "call_id_not_found", {}),
     UnknownTurn: (404, "turn_not_found", {}),
     UnknownRecord: (404, "record_not_found", {}),
+    CallGoesOn: (409, "call_in_progress", {}),
     UnknownPath: (404, "not_found", {}),
     Gone: (400, "client_gone", {}),
     PopFull: (503, "pop_full", {"Retry-After": "2"}),
@@ -92,6 +98,7 @@ _ANSWERS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     NotBriefed: (503, "not_briefed", {"Retry-After": "2"}),
     NoPort: (503, "no_port", {"Retry-After": "2"}),
     Draining: (503, "draining", {"Retry-After": "30"}),
+    RecordsFailing: (503, "records_failing", {"Retry-After": "10"}),
     EngineDown: (503, "engine_down", {"Retry-After": "10"}),
 }
 """HTTP status, code and headers."""

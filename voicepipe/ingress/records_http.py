@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from voicepipe.call_api import CostQuery, ListedCall, PopApi, RecordQuery, RecordsApi, Tenant
 from voicepipe.errors import Unauthorized
-from voicepipe.ingress.doors import Doors, UnknownRecord
+from voicepipe.ingress.doors import CallGoesOn, Doors, UnknownRecord
 from voicepipe.ingress.keys import Caller, brings_token, key_of
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.scope import pays
@@ -24,6 +24,7 @@ MOST, USUAL = 1000, 100
 OPERATOR = "(operator)"
 """On whose account those ask who may see everything."""
 QUERY = ("limit", "before", "since", "until", "agent", "caller", "reason")
+DELETION = ("caller",)
 COST_QUERY = ("since", "until", "by")
 BY: dict[str, Literal["agent", "tenant"]] = {"agent": "agent", "tenant": "tenant"}
 DAY_S = 86_400.0
@@ -38,6 +39,26 @@ class RecordList(msgspec.Struct, frozen=True, kw_only=True):
     """With `before=` this the list goes on; None: there is nothing more."""
 
 
+class RecordDeleted(msgspec.Struct, frozen=True, kw_only=True):
+    """DELETE /v1/records/{id}."""
+
+    id: str
+    object: str = "record.deleted"
+    deleted: bool = True
+
+
+class RecordsDeleted(msgspec.Struct, frozen=True, kw_only=True):
+    """DELETE /v1/records."""
+
+    object: str = "records.deleted"
+    caller: str
+    """As it was understood."""
+    deleted: int = 0
+    """Calls."""
+    in_progress: int = 0
+    """Calls from this number that are still kept, since they go on."""
+
+
 class RecordsHttp:
     """The endpoints."""
 
@@ -47,8 +68,10 @@ class RecordsHttp:
 
     def routes(self) -> list[BaseRoute]:
         return [
-            Route(RECORDS, self.list),
-            Route(f"{RECORDS}/{{call_id}}", self.one),
+            Route(RECORDS, self.list, methods=["GET"]),
+            Route(RECORDS, self.delete_caller, methods=["DELETE"]),
+            Route(f"{RECORDS}/{{call_id}}", self.one, methods=["GET"]),
+            Route(f"{RECORDS}/{{call_id}}", self.delete, methods=["DELETE"]),
             Route(COSTS, self.costs),
         ]
 
@@ -62,6 +85,17 @@ class RecordsHttp:
         """GET: all that is kept of a call; while it goes on, so far."""
         viewer = self._viewer(request)
         return await self._doors.carry_out(_account(viewer), self._found(request.path_params["call_id"], viewer))
+
+    async def delete(self, request: Request) -> Response:
+        """DELETE: all that is kept of a call; 409 while it goes on."""
+        viewer = self._viewer(request)
+        return await self._doors.carry_out(_account(viewer), self._deleted(request.path_params["call_id"], viewer))
+
+    async def delete_caller(self, request: Request) -> Response:
+        """DELETE: all that is kept of calls from one number, but of those that go on."""
+        viewer = self._viewer(request)
+        number = deletion(request.query_params)
+        return await self._doors.carry_out(_account(viewer), self._deleted_caller(number, viewer))
 
     async def costs(self, request: Request) -> Response:
         """GET: what calls have cost, by agent or by tenant; of the last day, if nobody says of which time."""
@@ -81,8 +115,24 @@ class RecordsHttp:
     async def _found(self, call_id: str, viewer: str | None) -> Response:
         record = await self._records().found(call_id, viewer)
         if record is None:
-            raise UnknownRecord(f"No record of a call {call_id[:200]!r} is kept here.")
+            raise _unknown(call_id)
         return _json(record)
+
+    async def _deleted(self, call_id: str, viewer: str | None) -> Response:
+        deleted = await self._records().delete(call_id, viewer)
+        if deleted.in_progress:
+            raise CallGoesOn(
+                f"The call {call_id[:200]!r} goes on: wait for its end or hang up, then delete its record."
+            )
+        if not deleted.ids:
+            raise _unknown(call_id)
+        self._pop.dashboard.forget(deleted.ids)
+        return _json(RecordDeleted(id=call_id))
+
+    async def _deleted_caller(self, number: str, viewer: str | None) -> Response:
+        deleted = await self._records().delete_caller(number, viewer)
+        self._pop.dashboard.forget(frozenset(deleted.ids))
+        return _json(RecordsDeleted(caller=number, deleted=len(deleted.ids), in_progress=deleted.in_progress))
 
     def _viewer(self, request: Request) -> str | None:
         """Whose records may be seen; None: everyone's. Raises Unauthorized."""
@@ -99,6 +149,10 @@ class RecordsHttp:
         if self._pop.records is None:
             raise UnknownRecord("This PoP keeps no records of calls: its operator has set no records.folder.")
         return self._pop.records
+
+
+def _unknown(call_id: str) -> UnknownRecord:
+    return UnknownRecord(f"No record of a call {call_id[:200]!r} is kept here.")
 
 
 def cursor(began: float, call_id: str) -> str:
@@ -128,9 +182,19 @@ def query(asked: QueryParams, tenant: str | None) -> RecordQuery:
         raise WireError("invalid_value", f"limit must be a whole number from 1 to {MOST}.", "limit")
     return RecordQuery(
         tenant=tenant, limit=limit + 1, before=_place(asked.get("before", "")), since=_time(asked, "since"),
-        until=_time(asked, "until"), agent=asked.get("agent", ""), caller=asked.get("caller", ""),
+        until=_time(asked, "until"), agent=asked.get("agent", ""), caller=_number(asked),
         reason=asked.get("reason", ""),
     )  # fmt: skip
+
+
+def deletion(asked: QueryParams) -> str:
+    """The number whose calls are to be deleted. Raises WireError: none is given, and nobody means all calls."""
+    _check_names(asked, DELETION)
+    if not (number := _number(asked)):
+        raise WireError("missing_required_parameter", "Say whose calls are to be deleted: DELETE "
+                        f"{RECORDS}?caller=%2B4930123456, the whole number. One call: DELETE {RECORDS}/ID.",
+                        "caller")  # fmt: skip
+    return number
 
 
 def cost_query(asked: QueryParams, tenant: str | None, now: float) -> CostQuery:
@@ -152,6 +216,12 @@ def _check_names(asked: QueryParams, allowed: Sequence[str]) -> None:
         if name not in allowed and name != "token":
             said = f"Unknown parameter {name[:100]!r}: expected one of {', '.join(allowed)}."
             raise WireError("unknown_parameter", said, name[:100])
+
+
+def _number(asked: QueryParams) -> str:
+    """A calling number. Who writes "+" as it is, where it stands for a space, means no space."""
+    number = asked.get("caller", "")
+    return f"+{number[1:]}" if number.startswith(" ") else number
 
 
 def _time(asked: QueryParams, name: str) -> float | None:

@@ -1,7 +1,7 @@
 """What the operator's dashboard shows of one PoP, kept while calls go on and put together when somebody looks."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 
 import msgspec
@@ -97,6 +97,10 @@ class Dashboard:
     def turn(self, tenant: str | None, turn_id: str) -> FullTurn | None:
         """One turn in full; None if it is not kept any more, or not `tenant`'s."""
         return self._turns.find(turn_id, tenant)
+
+    def forget(self, calls: Collection[str]) -> None:
+        """All turns of these calls: they were deleted."""
+        self._turns.forget(calls)
 
     def view(self, tenant: str | None, minutes: int) -> View:
         """All that `tenant` may see of the last `minutes`; None: the operator, who sees everything."""

@@ -3,7 +3,7 @@
 A turn is something that a caller said and that a reply was begun for: no greeting, no typed message.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -124,6 +124,12 @@ class Turns:
         """A turn that was added reads differently, if it is still kept."""
         if full.turn.id in self._packed:
             self._packed[full.turn.id] = _pack(full)
+
+    def forget(self, calls: Collection[str]) -> None:
+        """All turns of these calls."""
+        self._packed = {
+            turn_id: packed for turn_id, packed in self._packed.items() if _listed(packed).turn.call not in calls
+        }
 
     def since(self, when: float, tenant: str | None = None) -> Iterator[Listed]:
         """Those confirmed at `when` or later, in the order in which they ended; `tenant`'s, None: everyone's."""

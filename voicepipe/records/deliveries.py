@@ -130,7 +130,7 @@ class Deliveries:
         logger.log(level, "%s: %s was not told of it: %s; again in %g s", delivery.call, _host(delivery.url), problem,
                    pause_s)  # fmt: skip
         later = replace(delivery, due=time.time() + pause_s, tries=delivery.tries + 1, refused=refused)
-        return await self._writer.carried_out(lambda its: its.spool(later))
+        return await self._writer.carried_out(lambda its: its.put_off(later))
 
     def _body(self, delivery: Delivery) -> bytes | None:
         with store.reading(self._path) as db:

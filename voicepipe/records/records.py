@@ -2,10 +2,11 @@
 
 import asyncio
 import fcntl
+import logging
 import secrets
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
@@ -13,9 +14,9 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from voicepipe.agent import Hooks
-from voicepipe.call_api import CostQuery, RecordQuery
+from voicepipe.call_api import CostQuery, Deleted, RecordQuery
 from voicepipe.config import Config
-from voicepipe.errors import ConfigError
+from voicepipe.errors import ConfigError, RecordsFailing
 from voicepipe.observe.following import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.turns import FullTurn
 from voicepipe.records import signing, store
@@ -26,7 +27,11 @@ from voicepipe.records.record import CallRecord, CallSummary, Host
 from voicepipe.records.store import AT_A_TIME, Delivery, Store
 from voicepipe.records.writer import Then, Writer
 
+logger = logging.getLogger(__name__)
+
 TIDY_S = 3600.0
+SOON_S = 10.0
+"""So long who has something deleted waits for the file."""
 READERS = 2
 """Questions that are answered at a time."""
 T = TypeVar("T")
@@ -114,6 +119,39 @@ class Records(CallFollower):
                 pass
             await asyncio.to_thread(store.checkpoint, self._path)
             await asyncio.sleep(TIDY_S)
+
+    # --- deleted
+
+    async def delete(self, call_id: str, tenant: str | None) -> Deleted:
+        """As `Store.delete`. Raises RecordsFailing."""
+        return await self._deleted([call_id], tenant)
+
+    async def delete_caller(self, caller: str, tenant: str | None) -> Deleted:
+        """All of this number's. Raises RecordsFailing."""
+        await self._written(lambda its: None)  # What was told of calls until now is read, too.
+        return await self._deleted(await self._asked(lambda db: store.of_caller(db, caller, tenant)), tenant)
+
+    async def _deleted(self, ids: Sequence[str], tenant: str | None) -> Deleted:
+        gone, in_progress = list[str](), 0
+        for at in range(0, len(ids), AT_A_TIME):
+            some = await self._written(lambda its: its.delete(ids[at : at + AT_A_TIME], tenant))  # noqa: B023
+            gone += some.ids
+            in_progress += some.in_progress
+        if gone:
+            self.deliveries.wake()
+            if not await asyncio.get_running_loop().run_in_executor(self._readers, store.checkpoint, self._path):
+                logger.warning("what was deleted is still in %s-wal, since another program reads the records; it is "
+                               "taken out within an hour after that", self._path.name)  # fmt: skip
+        return Deleted(gone, in_progress)
+
+    async def _written(self, work: Callable[[Store], T]) -> T:
+        """As `Writer.carried_out`, if it is soon. Raises RecordsFailing."""
+        try:
+            async with asyncio.timeout(SOON_S):
+                return await self.writer.carried_out(work)
+        except TimeoutError:
+            why = self.writer.failing or "the disk is too slow"
+            raise RecordsFailing(f"Records cannot be written at present ({why}): try again later.") from None
 
     # --- read
 

@@ -5,6 +5,7 @@ go on beside it.
 """
 
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import asdict, astuple
 
-from voicepipe.call_api import RecordQuery
+from voicepipe.call_api import Deleted, RecordQuery
 from voicepipe.observe.following import CallEnd, CallFacts
 from voicepipe.observe.turns import FullTurn
 from voicepipe.records.record import CUT, CallRecord, CallSummary, Host, summary
@@ -41,7 +42,7 @@ CREATE INDEX deliveries_of_call ON deliveries (call);
 BUSY_S = 10.0
 """So long a connection waits for another one's lock."""
 AT_A_TIME = 200
-"""Calls that are forgotten in one transaction: others do not wait long for it."""
+"""Calls that are deleted in one transaction: others do not wait long for it."""
 
 _encode = msgspec.json.Encoder().encode
 _facts = msgspec.json.Decoder(CallFacts)
@@ -140,13 +141,35 @@ class Store:
             "SELECT id FROM calls WHERE began < ? AND ended < ? AND id NOT IN (SELECT call FROM deliveries) LIMIT ?",
             (before, before, AT_A_TIME),
         ).fetchall()
-        self._db.executemany("DELETE FROM said WHERE call = ?", gone)
-        self._db.executemany("DELETE FROM calls WHERE id = ?", gone)
+        self._delete(gone)
         return len(gone)
+
+    def delete(self, ids: Sequence[str], tenant: str | None) -> Deleted:
+        """Those of these calls that have ended and are `tenant`'s (None: whoever's), also if somebody is still to be
+        told of them."""
+        goes_on = dict[str, bool]()
+        for call_id in ids:
+            goes_on |= self._db.execute(
+                "SELECT id, ended IS NULL FROM calls WHERE id = ? AND tenant = coalesce(?, tenant)", (call_id, tenant)
+            )
+        gone = [call_id for call_id, still in goes_on.items() if not still]
+        self._delete([(call_id,) for call_id in gone])
+        return Deleted(gone, len(goes_on) - len(gone))
+
+    def _delete(self, ids: Sequence[tuple[str]]) -> None:
+        """With all that hangs on them."""
+        self._db.executemany("DELETE FROM said WHERE call = ?", ids)
+        self._db.executemany("DELETE FROM deliveries WHERE call = ?", ids)
+        self._db.executemany("DELETE FROM calls WHERE id = ?", ids)
 
     def spool(self, delivery: Delivery) -> None:
         """Somebody is to be told of a call."""
         self._db.execute("INSERT OR REPLACE INTO deliveries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", astuple(delivery))
+
+    def put_off(self, delivery: Delivery) -> None:
+        """They are told later, unless the call has been deleted meanwhile."""
+        self._db.execute("UPDATE deliveries SET due = ?, tries = ?, refused = ? WHERE id = ?",
+                         (delivery.due, delivery.tries, delivery.refused, delivery.id))  # fmt: skip
 
     def delivered(self, delivery: Delivery) -> None:
         """They know; what else waits for the same receiver, which was out of reach, is due at once."""
@@ -170,10 +193,16 @@ class Store:
         return [_full.decode(full) for (full,) in rows]
 
 
-def checkpoint(path: Path) -> None:
-    """What was written over is gone from the write-ahead log, too, once nobody reads it."""
+def checkpoint(path: Path) -> bool:
+    """What was written over is gone from the write-ahead log, too. False: not yet, since somebody reads the file, or
+    empties that log themselves, for longer than `BUSY_S`."""
+    until = time.monotonic() + BUSY_S
     with closing(sqlite3.connect(path, timeout=BUSY_S)) as db:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        while True:
+            (busy, *_) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if not busy or time.monotonic() > until:
+                return not busy
+            time.sleep(0.02)  # It waits for readers by itself, and not for who else does the same.
 
 
 @contextmanager
@@ -209,6 +238,12 @@ def found(db: sqlite3.Connection, call_id: str, tenant: str | None) -> CallRecor
     if row is None or tenant not in (None, row[1]):
         return None
     return _record(db, _summary.decode(row[0]))
+
+
+def of_caller(db: sqlite3.Connection, caller: str, tenant: str | None) -> list[str]:
+    """Ids of all calls from exactly this number, also of those that go on."""
+    rows = db.execute("SELECT id FROM calls WHERE caller = ? AND tenant = coalesce(?, tenant)", (caller, tenant))
+    return [call_id for (call_id,) in rows]
 
 
 def due(db: sqlite3.Connection, now: float, of_each: int) -> list[Delivery]:

@@ -1,0 +1,179 @@
+"""A tenant or the operator deletes what is kept of a call, or of a caller: over a PoP's own HTTP server."""
+
+import asyncio
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.ports import free_port
+from tests.records.phoning import NUMBER, phoning
+from tests.records.receiver import receiving
+from tests.records.test_pop import got, over, secrets, settings
+from tests.waiting import until
+from voicepipe.pop import Pop
+from voicepipe.records import deliveries, records, store
+from voicepipe.running import running
+
+__all__ = ["secrets"]
+
+
+async def deleted(pop: Pop, path: str, key: str = "k-acme") -> httpx.Response:
+    address = f"http://127.0.0.1:{pop.config.http.port}{path}"
+    async with httpx.AsyncClient(timeout=60) as client:
+        return await client.delete(address, headers={"Authorization": f"Bearer {key}"})
+
+
+async def phoned(pop: Pop, *calls: dict[str, Any]) -> list[str]:
+    """Ids of such calls, which have ended and are kept."""
+    ids = []
+    for number, its in enumerate(calls):
+        with phoning(pop, number, **its) as call_id:
+            ids.append(call_id)
+    await over(pop, len(calls))
+    return ids
+
+
+def held(folder: Path, text: str) -> bool:
+    """In the database or its write-ahead log."""
+    return any(text.encode() in path.read_bytes() for path in folder.glob("fra1.db*"))
+
+
+async def test_a_call_is_deleted_by_its_tenant(tmp_path: Path) -> None:
+    async with running(settings(tmp_path)) as pop:
+        one, other = await phoned(pop, {}, {})
+        assert (await deleted(pop, f"/v1/records/{one}", "k-clinic")).status_code == 404
+        assert (await deleted(pop, f"/v1/records/{one}", "wrong")).status_code == 401
+        said = await deleted(pop, f"/v1/records/{one}")
+        assert (said.status_code, said.json()) == (200, {"id": one, "object": "record.deleted", "deleted": True})
+        assert said.headers["cache-control"] == "no-store"
+        assert (await got(pop, f"/v1/records/{one}")).status_code == 404
+        assert [row["id"] for row in (await got(pop, "/v1/records")).json()["data"]] == [other]
+        again = await deleted(pop, f"/v1/records/{one}")
+        assert (again.status_code, again.json()["error"]["code"]) == (404, "record_not_found")
+
+
+async def test_its_words_are_gone_at_once_from_the_file_its_log_and_the_dashboard(tmp_path: Path) -> None:
+    async with running(settings(tmp_path)) as pop:
+        one, _ = await phoned(pop, {}, {})
+        kept, words = tmp_path / "kept", "Rumpelstiltskin, number 0"
+        assert await asyncio.to_thread(held, kept, words)
+        assert (await got(pop, "/v1/dashboard/turns/turn_0")).status_code == 200
+        await deleted(pop, f"/v1/records/{one}")
+        assert not await asyncio.to_thread(held, kept, words) and not await asyncio.to_thread(held, kept, one)
+        assert await asyncio.to_thread(held, kept, "Rumpelstiltskin, number 1")
+        assert (await got(pop, "/v1/dashboard/turns/turn_0")).status_code == 404
+        assert (await got(pop, "/v1/dashboard/turns/turn_1")).status_code == 200
+
+
+async def test_a_call_that_goes_on_is_not_deleted(tmp_path: Path) -> None:
+    async with running(settings(tmp_path)) as pop:
+        with phoning(pop, 0) as call_id:
+            said = await deleted(pop, f"/v1/records/{call_id}")
+            assert (said.status_code, said.json()["error"]["code"]) == (409, "call_in_progress")
+            assert "wait for its end or hang up" in said.json()["error"]["message"]
+        assert (await deleted(pop, f"/v1/records/{call_id}")).status_code == 200, "as soon as it has ended"
+
+
+async def test_a_callers_calls_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "AT_A_TIME", 2)
+    async with running(settings(tmp_path)) as pop:
+        others = [{"caller": "30123456"}, {"caller": NUMBER, "tenant": "clinic"}, {"caller": ""}]
+        ids = await phoned(pop, *[{}] * 5, *others)
+        with phoning(pop, 99) as goes_on:
+            said = await deleted(pop, "/v1/records?caller=%2B4930123456")
+        assert said.status_code == 200
+        assert said.json() == {"object": "records.deleted", "caller": NUMBER, "deleted": 5, "in_progress": 1}
+        left = {row["id"] for row in (await got(pop, "/v1/records", "k-operator")).json()["data"]}
+        assert left == {goes_on, *ids[5:]}
+        assert [(await got(pop, f"/v1/dashboard/turns/turn_{n}", "k-operator")).status_code for n in (0, 5, 6)] == [
+            404, 200, 200]  # fmt: skip
+        assert not await asyncio.to_thread(held, tmp_path / "kept", "Rumpelstiltskin, number 4")
+
+
+async def test_the_operator_deletes_everyones(tmp_path: Path) -> None:
+    async with running(settings(tmp_path)) as pop:
+        ids = await phoned(pop, {}, {"tenant": "clinic"}, {"tenant": "clinic", "caller": "+1"})
+        assert (await deleted(pop, f"/v1/records/{ids[2]}", "k-operator")).status_code == 200
+        said = await deleted(pop, "/v1/records?caller=%2B4930123456", "k-operator")
+        assert said.json()["deleted"] == 2
+        assert (await got(pop, "/v1/records", "k-operator")).json()["data"] == []
+
+
+async def test_a_number_that_nobody_called_from_and_a_plus_as_it_is(tmp_path: Path) -> None:
+    async with running(settings(tmp_path)) as pop:
+        await phoned(pop, {})
+        assert (await deleted(pop, "/v1/records?caller=3456")).json()["deleted"] == 0, (
+            "the end of one is not the number"
+        )
+        assert len((await got(pop, f"/v1/records?caller={NUMBER}")).json()["data"]) == 1
+        said = (await deleted(pop, f"/v1/records?caller={NUMBER}")).json()
+        assert (said["caller"], said["deleted"]) == (NUMBER, 1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("", "Say whose calls are to be deleted: DELETE /v1/records?caller=%2B4930123456, the whole number"),
+        ("?caller=", "Say whose calls are to be deleted"),
+        ("?caller=1&since=0", "Unknown parameter 'since': expected one of caller"),
+        ("?callers=1", "Unknown parameter 'callers': expected one of caller"),
+    ],
+)
+async def test_who_does_not_say_whose_is_told_how(tmp_path: Path, asked: str, said: str) -> None:
+    async with running(settings(tmp_path)) as pop:
+        await phoned(pop, {"caller": ""}, {"caller": "1"})
+        answered = await deleted(pop, f"/v1/records{asked}")
+        assert answered.status_code == 400 and said in answered.json()["error"]["message"]
+        assert len((await got(pop, "/v1/records")).json()["data"]) == 2
+
+
+async def test_a_pop_that_keeps_none_says_so(tmp_path: Path) -> None:
+    async with running(settings(tmp_path, records={"folder": ""})) as pop:
+        for path in ("/v1/records?caller=1", "/v1/records/rtc_fra1.000000000000"):
+            said = await deleted(pop, path)
+            assert said.status_code == 404 and "records.folder" in said.json()["error"]["message"]
+
+
+async def test_a_receiver_is_not_sent_what_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deliveries, "FIRST_S", 0.1)
+    port = free_port()
+    async with running(settings(tmp_path, f"http://127.0.0.1:{port}/after-call")) as pop:
+        gone, stays = await phoned(pop, {}, {})
+        await until(lambda: pop.records and pop.records.deliveries.failed >= 2)
+        assert (await deleted(pop, f"/v1/records/{gone}")).status_code == 200
+        with receiving(port) as receiver:
+            await until(lambda: receiver.told)
+            await until(lambda: pop.records and not pop.records.deliveries.spool.waiting)
+            assert [event["data"]["id"] for event in receiver.told] == [stays]
+
+
+async def test_a_file_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "SOON_S", 0.1)
+    async with running(settings(tmp_path)) as pop:
+        (one,) = await phoned(pop, {})
+        assert pop.records
+        hold = threading.Event()
+        pop.records.writer.put(lambda its: None if hold.wait() else None)
+        for path in (f"/v1/records/{one}", "/v1/records?caller=1"):
+            said = await deleted(pop, path)
+            assert (said.status_code, said.json()["error"]["code"]) == (503, "records_failing")
+            assert "the disk is too slow" in said.json()["error"]["message"]
+        hold.set()
+
+
+async def test_who_reads_the_file_for_long_is_told_of_in_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(store, "BUSY_S", 0.1)
+    async with running(settings(tmp_path)) as pop:
+        (one,) = await phoned(pop, {})
+        with sqlite3.connect(tmp_path / "kept" / "fra1.db") as db:
+            db.execute("BEGIN")
+            db.execute("SELECT count(*) FROM calls").fetchone()
+            assert (await deleted(pop, f"/v1/records/{one}")).status_code == 200
+        db.close()
+        assert "what was deleted is still in fra1.db-wal" in caplog.text
