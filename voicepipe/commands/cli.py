@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from voicepipe import __version__
-from voicepipe.commands import cli_bench
+from voicepipe.commands import cli_bench, cli_records
 from voicepipe.commands.log import LOG_LEVELS, log_from
 from voicepipe.errors import ConfigError, EngineMissing, VoicepipeError
 
@@ -62,7 +62,9 @@ def parser() -> argparse.ArgumentParser:
     bench = commands.add_parser("bench", help="measure a part of voicepipe on this machine")
     cli_bench.add(bench)
 
-    _add_records(commands.add_parser("records", help="calls that are kept, one of them in full, or what they cost"))
+    cli_records.add(
+        commands.add_parser("records", help="calls that are kept, one in full, what they cost; to delete them")
+    )
 
     new = commands.add_parser("new", help="write an agent of your own to begin with")
     new.add_argument("folder", type=Path, metavar="NAME", help="folder to make; its name is the agent's")
@@ -118,28 +120,6 @@ def _add_fleet(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
     command.add_argument("--key-env", metavar="NAME", default="VOICEPIPE_OPERATOR_KEY",
                          help="environment variable with the operator's key (default %(default)s)")  # fmt: skip
     return command
-
-
-def _add_records(command: argparse.ArgumentParser) -> None:
-    command.add_argument("call", nargs="?", metavar="ID", help="one call, with all that was said in it")
-    command.add_argument("--url", metavar="URL", default="http://127.0.0.1:8080",
-                         help="where the PoP answers, or a directory (default %(default)s)")  # fmt: skip
-    command.add_argument(
-        "--key-env",
-        metavar="NAME",
-        default="VOICEPIPE_KEY",
-        help="environment variable with a tenant's key or the operator's (default %(default)s)",
-    )
-    command.add_argument("--since", metavar="TIME", default="", help="30m, 2h or 7d ago, or a date (2026-11-27)")
-    command.add_argument("--limit", type=int, metavar="N", default=50, help="calls at most (default %(default)s)")
-    command.add_argument("--agent", metavar="NAME", default="", help="calls of this agent alone")
-    command.add_argument("--caller", metavar="NUMBER", default="", help="calls from this number, or from its end")
-    command.add_argument(
-        "--reason", metavar="WORD", default="", help='calls that ended so: "caller", "error", "cut", ...'
-    )
-    command.add_argument("--costs", choices=("agent", "tenant"), help="what calls have cost, by agent or by tenant")
-    command.add_argument("--json", action="store_true", help="for other programs")
-    command.set_defaults(run=_records)
 
 
 def _add_address(command: argparse.ArgumentParser) -> None:
@@ -337,18 +317,6 @@ def _drain(args: argparse.Namespace) -> int:
     from voicepipe.commands import fleet
 
     return fleet.drain(args.pop, args.directory, args.key_env)
-
-
-def _records(args: argparse.Namespace) -> int:
-    from voicepipe.commands import records
-
-    asked = records.Asked(url=args.url, key_env=args.key_env, as_json=args.json)
-    if args.call:
-        return records.one(asked, args.call)
-    if args.costs:
-        return records.costs(asked, since=args.since, by=args.costs)
-    return records.listed(asked, since=args.since, limit=args.limit, agent=args.agent, caller=args.caller,
-                          reason=args.reason)  # fmt: skip
 
 
 def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = False) -> "Config":

@@ -1,11 +1,12 @@
-"""`voicepipe records`: the calls that a PoP keeps, or all PoPs of a directory; one of them in full; what they cost."""
+"""`voicepipe records`: the calls that a PoP keeps, or all PoPs of a directory; one of them in full; what they cost; to
+delete them."""
 
 import re
 import sys
 import time
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 import httpx
@@ -17,7 +18,9 @@ from rich.table import Table
 from voicepipe.environment import variable
 from voicepipe.errors import ConfigError
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0
+"""Longer than a directory waits for its PoPs."""
+RECORDS = "/v1/records"
 WIDTH = 170
 AGO = re.compile(r"(\d+(?:\.\d+)?)([mhd])")
 SECONDS = {"m": 60, "h": 3600, "d": 86_400}
@@ -30,13 +33,14 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     key_env: str
     as_json: bool
 
-    def of(self, path: str, parameters: Mapping[str, Any]) -> Any:
+    def of(self, path: str, parameters: Mapping[str, Any], method: Literal["GET", "DELETE"] = "GET") -> Any:
         """The answer. Raises ConfigError: there is none, or it says what is wrong."""
         key = variable(self.key_env)
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         sent = {name: value for name, value in parameters.items() if value not in (None, "")}
         try:
-            answer = httpx.get(f"{self.url.rstrip('/')}{path}", params=sent, headers=headers, timeout=TIMEOUT_S)
+            address = f"{self.url.rstrip('/')}{path}"
+            answer = httpx.request(method, address, params=sent, headers=headers, timeout=TIMEOUT_S)
             said = answer.json()
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             raise ConfigError(f"{self.url} does not answer as a PoP does ({error}): is --url its address?") from None
@@ -54,22 +58,22 @@ def _problem(said: Any) -> str:
         return "this is no PoP and no directory: give --url its address"
 
 
-def listed(asked: Asked, *, since: str, limit: int, agent: str, caller: str, reason: str) -> int:
+def listed(asked: Asked, *, since: str, until: str, limit: int, agent: str, caller: str, reason: str) -> int:
     """Print calls, the newest first. Raises ConfigError."""
-    query = {"since": when(since), "limit": limit, "agent": agent, "caller": caller, "reason": reason}
-    said = asked.of("/v1/records", query)
+    query = {"limit": limit, "agent": agent, "caller": caller, "reason": reason}
+    said = asked.of(RECORDS, _time_of(since, until) | query)
     if asked.as_json:
         return _json(said)
     console = _console()
     console.print(_table(said["data"]))
     if said["next"]:
-        console.print(f"These are the newest {limit}; --limit and --since show others.", style="dim")
+        console.print(f"These are the newest {limit}; --limit, --since and --until show others.", style="dim")
     return _told_missing(console, said)
 
 
 def one(asked: Asked, call_id: str) -> int:
     """Print all that is kept of a call. Raises ConfigError."""
-    record = asked.of(f"/v1/records/{quote(call_id, safe='')}", {})
+    record = asked.of(_address(call_id), {})
     if asked.as_json:
         return _json(record)
     console = _console()
@@ -95,9 +99,35 @@ def one(asked: Asked, call_id: str) -> int:
     return 0
 
 
-def costs(asked: Asked, *, since: str, by: str) -> int:
+def delete(asked: Asked, call_id: str) -> int:
+    """Delete all that is kept of a call. Raises ConfigError: it goes on, or there is none."""
+    said = asked.of(_address(call_id), {}, "DELETE")
+    if asked.as_json:
+        return _json(said)
+    _console().print(f"Deleted: {escape(said['id'])}")
+    return 0
+
+
+def delete_caller(asked: Asked, number: str) -> int:
+    """Delete all that is kept of calls from exactly this number; exit status 1: not all of it. Raises ConfigError."""
+    said = asked.of(RECORDS, {"caller": number}, "DELETE")
+    left = bool(said["in_progress"])
+    if asked.as_json:
+        return _json(said, left)
+    console = _console()
+    console.print(f"Deleted: {_calls(said['deleted'])} from {escape(said['caller'])}")
+    if not said["deleted"]:
+        console.print("Only the whole number counts, as the list writes it: --caller and its last digits show that.",
+                      style="dim")  # fmt: skip
+    if said["in_progress"]:
+        console.print(f"[yellow]Kept, since still in progress: {_calls(said['in_progress'])}. Delete again after "
+                      "that.[/]")  # fmt: skip
+    return max(left, _told_missing(console, said, "and what they keep of this caller is not deleted"))
+
+
+def costs(asked: Asked, *, since: str, until: str, by: str) -> int:
     """Print what calls have cost. Raises ConfigError."""
-    said = asked.of("/v1/costs", {"since": when(since), "by": by})
+    said = asked.of("/v1/costs", _time_of(since, until) | {"by": by})
     if asked.as_json:
         return _json(said)
     made = Table(box=None, header_style="dim", pad_edge=False)
@@ -123,9 +153,9 @@ def escape(text: str) -> str:
     return unmarked("".join(char if char.isprintable() else " " for char in text))
 
 
-def when(text: str) -> float | None:
+def when(text: str, option: str = "--since") -> float | None:
     """Unix seconds of "30m", "2h", "7d" ago, or of a date such as "2026-11-27 18:00" (this machine's time); empty:
-    None. Raises ConfigError."""
+    None. Raises ConfigError, which names the option."""
     if not text:
         return None
     if ago := AGO.fullmatch(text):
@@ -133,7 +163,20 @@ def when(text: str) -> float | None:
     try:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
-        raise ConfigError(f"--since {text}: give a time ago, as 30m, 2h or 7d, or a date, as 2026-11-27") from None
+        raise ConfigError(f"{option} {text}: give a time ago, as 30m, 2h or 7d, or a date, as 2026-11-27") from None
+
+
+def _time_of(since: str, until: str) -> dict[str, Any]:
+    """Raises ConfigError."""
+    return {"since": when(since), "until": when(until, "--until")}
+
+
+def _address(call_id: str) -> str:
+    return f"{RECORDS}/{quote(call_id, safe='')}"
+
+
+def _calls(number: int) -> str:
+    return "1 call" if number == 1 else f"{number} calls"
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
@@ -154,9 +197,9 @@ def _table(rows: list[dict[str, Any]]) -> Table:
     return made
 
 
-def _told_missing(console: Console, said: Mapping[str, Any]) -> int:
+def _told_missing(console: Console, said: Mapping[str, Any], so: str = "and what they keep is not here") -> int:
     if missing := said.get("missing"):
-        console.print(f"[yellow]These PoPs did not answer, and what they keep is not here: {', '.join(missing)}[/]")
+        console.print(f"[yellow]These PoPs did not answer, {so}: {', '.join(missing)}[/]")
     return 1 if missing else 0
 
 
@@ -196,9 +239,10 @@ def _money(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
 
 
-def _json(said: Any) -> int:
+def _json(said: Any, left: bool = False) -> int:
+    """`left`: this is not all, though no PoP is missing."""
     print(msgspec.json.format(msgspec.json.encode(said)).decode())
-    return 1 if said.get("missing") else 0
+    return 1 if left or said.get("missing") else 0
 
 
 def _console() -> Console:
