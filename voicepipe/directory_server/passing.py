@@ -15,6 +15,7 @@ from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlencode
 
 import httpx
+from msgspec.structs import asdict, replace
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -29,7 +30,7 @@ from voicepipe.directory_server.pop_lists import PopList, PopRecords, merged, no
 from voicepipe.errors import NoPop, Unauthorized, UnknownCall
 from voicepipe.ingress.doors import Doors, UnknownRecord, body
 from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.records_http import COSTS, RECORDS, cost_query, query
+from voicepipe.ingress.records_http import COSTS, RECORDS, RecordsDeleted, cost_query, deletion, query
 from voicepipe.ingress.trace_context import HEADERS
 from voicepipe.ingress.webrtc import offer
 
@@ -68,8 +69,9 @@ class Passing:
             Route(f"{CALLS}/{{call_id}}", self.about_call, methods=["DELETE"]),
             *(Route(f"{CALLS}/{{call_id}}/{what}", self.about_call, methods=["POST"])
               for what in ("hangup", "refer", "dtmf")),
-            Route(RECORDS, self.records),
-            Route(f"{RECORDS}/{{call_id}}", self.record),
+            Route(RECORDS, self.records, methods=["GET"]),
+            Route(RECORDS, self.delete_caller, methods=["DELETE"]),
+            Route(f"{RECORDS}/{{call_id}}", self.record, methods=["GET", "DELETE"]),
             Route(COSTS, self.costs),
             Route("/v1/models", self.models),
             *(Route(path, self.ask_any) for path in
@@ -129,11 +131,11 @@ class Passing:
         return sorted(silent | set(not_answered(answers)))
 
     async def _everyones(
-        self, who: Caller, request: Request, shape: type[T], none: T | None = None
+        self, who: Caller, request: Request, shape: type[T], none: T | None = None, within_s: float = PATIENCE_S
     ) -> dict[str, T | None]:
         """What each PoP answers, as `pop_lists.read`."""
         passes = self._passes(who, (seen.pop for seen in self._directory.pops()))
-        answers = await self._answers(request, passes)
+        answers = await self._answers(request, passes, within_s)
         return await asyncio.to_thread(
             lambda: {there.pop: read(answer, shape, none) for there, answer in zip(passes, answers, strict=True)}
         )
@@ -151,7 +153,8 @@ class Passing:
         )
 
     async def record(self, request: Request) -> Response:
-        """GET: one call, at the PoP that keeps it. Raises NoPop: that one is silent, and may have been for a day."""
+        """GET, DELETE: one call, at the PoP that keeps it. Raises NoPop: that one is silent, and may have been for a
+        day."""
         who = self._owner(request)
         pop = call_ids.pop_of(request.path_params["call_id"])
         there = None
@@ -161,6 +164,21 @@ class Passing:
             raise UnknownRecord("No record of such a call is kept by a PoP that this directory has heard of.")
         sent = self._sent(request, _address(there, request), there, b"", ALONE_S)
         return last_word(await self._doors.carry_out(who, sent))
+
+    async def delete_caller(self, request: Request) -> Response:
+        """DELETE: records of all calls from one number, at all PoPs; `missing` as in `records`: what these keep of the
+        caller is still there."""
+        who = self._owner(request)
+        number = deletion(request.query_params)
+        return await self._doors.carry_out(who, self._deleted(who, request, number))
+
+    async def _deleted(self, who: Caller, request: Request, number: str) -> Response:
+        nothing = RecordsDeleted(caller=number)
+        answers = await self._everyones(who, request, RecordsDeleted, none=nothing, within_s=ALONE_S)
+        there = [its for its in answers.values() if its]
+        deleted, in_progress = sum(its.deleted for its in there), sum(its.in_progress for its in there)
+        total = replace(nothing, deleted=deleted, in_progress=in_progress)
+        return JSONResponse({**asdict(total), "missing": self._missing(answers)})
 
     async def costs(self, request: Request) -> Response:
         """GET: what the tenant's calls have cost, at each PoP."""
@@ -230,12 +248,14 @@ class Passing:
             logger.info("%s answers with %d: the next PoP is tried", there.pop, answer.status_code)
         return last_word(answer)
 
-    async def _answers(self, request: Request, passes: Sequence[Pass]) -> list[Response | None]:
+    async def _answers(
+        self, request: Request, passes: Sequence[Pass], within_s: float = PATIENCE_S
+    ) -> list[Response | None]:
         """Of all of them, asked at once. None: there is none."""
 
         async def of(there: Pass) -> Response | None:
             try:
-                return await self._sent(request, _address(there, request), there, b"", PATIENCE_S)
+                return await self._sent(request, _address(there, request), there, b"", within_s)
             except NoPop:
                 return None
 

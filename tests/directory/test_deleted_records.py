@@ -1,0 +1,111 @@
+"""Records are deleted through a directory: of one call at the PoP that has it, of a caller at all PoPs."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.directory.fleets import FRANKFURT, LONDON, LONG_S, Served, fleet, public_key, served, settings
+from tests.records.phoning import NUMBER, phoning
+from voicepipe.commands import cli
+from voicepipe.directory.bus import MemoryBus
+from voicepipe.pop import Pop
+
+pytestmark = pytest.mark.e2e
+Fleet = tuple[Served, list[Pop]]
+
+
+@pytest_asyncio.fixture
+async def of_two(tmp_path: Path) -> AsyncIterator[Fleet]:
+    """A directory, and two PoPs that keep records."""
+    public = await asyncio.to_thread(public_key, tmp_path)
+    bus, keeps = MemoryBus(), {"folder": str(tmp_path / "kept")}
+    configs = [settings("fra", public, FRANKFURT, records=keeps), settings("lhr", public, LONDON, records=keeps)]
+    async with asyncio.timeout(LONG_S), fleet(*configs, bus=bus) as (directory, pops), served(directory, bus) as at:
+        yield at, pops
+
+
+def phoned(pop: Pop, number: int, **its: Any) -> str:
+    """The id of a call that has ended."""
+    with phoning(pop, number, **its) as call_id:
+        return call_id
+
+
+def is_silent(at: Served, pop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The directory hears no more of it."""
+    view = at.directory._view
+    hear = view.heard
+    monkeypatch.setattr(view, "heard", lambda name, *rest: name != pop and hear(name, *rest))
+    view._known[pop].sent_at -= 600
+
+
+async def kept(at: Served, key: str = "k-acme") -> list[str]:
+    """Ids."""
+    async with at.client(key) as client:
+        return [row["id"] for row in (await client.get("/v1/records")).json()["data"]]
+
+
+async def test_one_call_at_the_pop_that_has_it(of_two: Fleet) -> None:
+    at, (fra, lhr) = of_two
+    one, other = phoned(fra, 1), phoned(lhr, 2)
+    async with at.client("k-clinic") as client:
+        assert (await client.delete(f"/v1/records/{one}")).status_code == 404
+    async with at.client() as client:
+        with phoning(fra, 3) as goes_on:
+            assert (await client.delete(f"/v1/records/{goes_on}")).status_code == 409
+        said = await client.delete(f"/v1/records/{one}")
+        assert (said.status_code, said.json()["deleted"]) == (200, True)
+        assert (await client.delete(f"/v1/records/{one}")).status_code == 404
+        assert (await client.delete("/v1/records/rtc_ber.000000000000")).status_code == 404
+        assert sorted(await kept(at)) == sorted([goes_on, other])
+
+
+async def test_a_caller_at_all_pops(of_two: Fleet) -> None:
+    at, (fra, lhr) = of_two
+    for number, pop in enumerate((fra, fra, lhr)):
+        phoned(pop, number)
+    theirs, other = phoned(lhr, 7, tenant="clinic"), phoned(fra, 8, caller="+1")
+    async with at.client() as client:
+        with phoning(lhr, 9) as goes_on:
+            said = await client.delete("/v1/records?caller=%2B4930123456")
+        assert (said.status_code, said.json()) == (200, {
+            "object": "records.deleted", "caller": NUMBER, "deleted": 3, "in_progress": 1, "missing": []})  # fmt: skip
+        for asked in ("", "?caller=", "?caller=1&since=0"):
+            assert (await client.delete(f"/v1/records{asked}")).status_code == 400
+    assert sorted(await kept(at)) == sorted([other, goes_on]) and await kept(at, "k-clinic") == [theirs]
+
+
+async def test_pops_that_do_not_answer_are_named(of_two: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    at, (fra, lhr) = of_two
+    there, _ = phoned(fra, 1), phoned(lhr, 2)
+    is_silent(at, "fra", monkeypatch)
+    async with at.client() as client:
+        said = (await client.delete("/v1/records?caller=%2B4930123456")).json()
+        assert (said["deleted"], said["missing"]) == (1, ["fra"])
+        one = await client.delete(f"/v1/records/{there}")
+        assert one.status_code == 503 and "'fra' does not answer" in one.json()["error"]["message"]
+
+
+async def test_a_pop_that_keeps_none_is_not_missing(tmp_path: Path) -> None:
+    public = await asyncio.to_thread(public_key, tmp_path)
+    bus = MemoryBus()
+    async with asyncio.timeout(LONG_S), fleet(settings("fra", public, FRANKFURT), bus=bus) as (directory, _):
+        async with served(directory, bus) as at, at.client() as client:
+            said = (await client.delete("/v1/records?caller=1")).json()
+            assert (said["deleted"], said["missing"]) == (0, [])
+
+
+async def test_a_terminal_says_what_is_left(
+    of_two: Fleet, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at, (fra, lhr) = of_two
+    phoned(fra, 1), phoned(lhr, 2), phoned(lhr, 3)
+    is_silent(at, "fra", monkeypatch)
+    monkeypatch.setenv("VOICEPIPE_KEY", "k-acme")
+    status = await asyncio.to_thread(cli.main, ["records", "--url", at.url, "--delete-caller", NUMBER])
+    assert (status, capsys.readouterr().out) == (1, (
+        "Deleted: 2 calls from +4930123456\n"
+        "These PoPs did not answer, and what they keep of this caller is not deleted: fra\n"))  # fmt: skip
