@@ -120,11 +120,12 @@ class Pop:
         self.records = records
         cost = CostMeter(config.pop, time.monotonic)
         self.metrics.others.append(cost.read)
-        followers: list[CallFollower] = [self.metrics, cost, traces, self._recent]
+        followers: list[CallFollower] = [self.metrics, cost, self._recent]
         if records:
             followers.append(records)
             self.metrics.others.append(partial(of_records, records))
-        self.dashboard = Dashboard(config.pop, self.health, followers=followers, redaction=config.records)
+        self.dashboard = Dashboard(config.pop, self.health, followers=followers, redaction=config.records,
+                                   traces=traces)  # fmt: skip
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""
         self.tokens: Membership | None = None

@@ -42,6 +42,8 @@ class Traced:
 
     def __init__(self, **tables: Any) -> None:
         self.now = BEGAN
+        self.facts: CallFacts | None = None
+        """What the last call's followers were told of it."""
         self.exporter = InMemorySpanExporter()
         config = {"traces": {"endpoint": "http://127.0.0.1:4318"}, "pop": {"id": "fra1", "region": "eu"}}
         self.sender = Sender(self.exporter)
@@ -49,8 +51,9 @@ class Traced:
 
     def call(self, events: Sequence[tuple[float, CallEvent]], origin: Origin = CALLED) -> list[ReadableSpan]:
         """What is told of a call with these events, each with its milliseconds; spans in the order of their begin."""
-        call = LiveCall(Turns(), 300, "acme", "front-desk", (self.traces,))
+        call = LiveCall(Turns(), 300, "acme", "front-desk", traces=self.traces)
         call.answered("rtc_1", WebSocketLine(PcmFormat(), PcmFormat()), BEGAN, origin)
+        self.facts = call.facts
         for at_ms, event in events:
             self.now = BEGAN + at_ms / 1000
             call.note(event, self.now)
@@ -211,24 +214,35 @@ def test_a_header_that_makes_no_sense_begins_a_trace_of_our_own(traced: Traced, 
     assert call.parent is None and format_trace_id(call.context.trace_id) != TRACE
 
 
+@pytest.mark.parametrize("parent", ["", f"00-{TRACE}-{PARENT}-01"])
+def test_who_is_told_of_a_call_knows_its_trace(traced: Traced, parent: str) -> None:
+    [call] = traced.call((), Origin(trace=TraceContext(parent)))
+    assert traced.facts and traced.facts.trace_id == format_trace_id(call.context.trace_id)
+
+
+@pytest.mark.parametrize("parent", ["", f"00-{TRACE}-{PARENT}-00"])
+def test_a_call_that_is_not_sampled_names_no_trace(parent: str) -> None:
+    made = Traced(traces={"endpoint": "http://127.0.0.1:4318", "sample": 0.0})
+    made.call((), Origin(trace=TraceContext(parent)))
+    assert made.facts and made.facts.trace_id == ""
+    made.close()
+
+
 def test_a_latency_in_prometheus_leads_to_the_trace_of_its_call(traced: Traced) -> None:
     metrics = Metrics(Config().pop, lambda: HEALTHY, traced.traces)
-    call = LiveCall(Turns(), 300, "acme", "front-desk", (metrics, traced.traces))
+    call = LiveCall(Turns(), 300, "acme", "front-desk", (metrics,), traces=traced.traces)
     call.answered("rtc_1", WebSocketLine(PcmFormat(), PcmFormat()), BEGAN)
-    trace = traced.traces.trace_id("rtc_1")
+    assert call.facts
     for _, event in virtual_time.run(events_of("one_turn")):
         call.note(event, BEGAN)
     text, _ = metrics.read("application/openmetrics-text; version=1.0.0")()
     lines = [line for line in text.decode().splitlines() if "# {" in line]
     assert len(lines) == 1 and lines[0].startswith("voicepipe_turn_latency_seconds_bucket")
-    assert f'# {{trace_id="{trace}"}}' in lines[0]
-    call.ended("caller", BEGAN)
-    call.left()
-    assert traced.traces.trace_id("rtc_1") == "", "nothing is kept of a call that is over"
+    assert f'# {{trace_id="{call.facts.trace_id}"}}' in lines[0]
 
 
 def test_a_call_shows_its_network_and_an_error(traced: Traced) -> None:
-    traced.traces.began(FACTS)
+    traced.traces.begin(FACTS)
     traced.traces.ended(FACTS, CallEnd(reason="error", at=1060.0, network=Network(loss_percent=1.234, rtt_ms=31.0)))
     traced.traces.left(FACTS)
     [call] = traced.spans()
@@ -261,7 +275,7 @@ class Stuck(SpanExporter):
 def many(sender: Sender, calls: int) -> CallTraces:
     traces = CallTraces(Config(), sender)
     for _ in range(calls):
-        traces.began(FACTS)
+        traces.begin(FACTS)
         traces.ended(FACTS, CallEnd(reason="caller", at=1001.0))
         traces.left(FACTS)
     return traces

@@ -10,7 +10,7 @@ from voicepipe.observe import calls, dashboard
 class Alone(calls.LiveCalls):
     """Without metrics, records, traces and costs."""
 
-    def __init__(self, turns: Any, budget_ms: float, followers: Any, redaction: Any) -> None:
+    def __init__(self, turns: Any, budget_ms: float, followers: Any, redaction: Any, traces: Any) -> None:
         super().__init__(turns, budget_ms, redaction=redaction)
 
 

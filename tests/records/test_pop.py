@@ -16,6 +16,7 @@ from tests.records.receiver import SECRET, receiving
 from tests.records.typist import Typist
 from tests.waiting import until
 from voicepipe import config as configuration
+from voicepipe.commands import records
 from voicepipe.config import Config
 from voicepipe.errors import ConfigError
 from voicepipe.ingress import http  # noqa: F401 - a PoP imports it when it starts, which reads files
@@ -24,6 +25,7 @@ from voicepipe.records import deliveries
 from voicepipe.running import running
 
 SCRIPTED = dict.fromkeys(("vad", "asr", "llm", "tts"), "scripted")
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 HOOKS = '\n[hooks]\nafter_call = "{url}"\nsecret_env = "HOOK"\n'
 
 
@@ -53,8 +55,8 @@ def settings(folder: Path, hook: str = "", **changes: Any) -> Config:
     return msgspec.convert(tables, Config)
 
 
-def caller(pop: Pop, key: str = "k-acme") -> Typist:
-    return Typist(f"http://127.0.0.1:{pop.config.http.port}", key)
+def caller(pop: Pop, key: str = "k-acme", **headers: str) -> Typist:
+    return Typist(f"http://127.0.0.1:{pop.config.http.port}", key, **headers)
 
 
 async def got(pop: Pop, path: str, key: str = "k-acme") -> httpx.Response:
@@ -88,6 +90,40 @@ async def test_a_call_is_kept_and_found_by_its_tenant(tmp_path: Path) -> None:
         assert (await got(pop, f"/v1/records/{row['id']}", "k-clinic")).status_code == 404
         assert (await got(pop, "/v1/records", "k-clinic")).json()["data"] == []
         assert (await got(pop, "/v1/records", "wrong")).status_code == 401
+
+
+async def test_a_record_names_the_trace_of_its_call(tmp_path: Path) -> None:
+    told = {"traces": {"endpoint": f"http://127.0.0.1:{free_port()}"}, "records": {"lines": str(tmp_path / "lines")}}
+    with receiving() as receiver:
+        async with running(settings(tmp_path, receiver.url, **told)) as pop:
+            async with caller(pop, traceparent=f"00-{TRACE}-00f067aa0ba902b7-01"):
+                pass
+            (row,) = await over(pop)
+            full = (await got(pop, f"/v1/records/{row['id']}")).json()
+            await until(lambda: receiver.told)
+    (line,) = (tmp_path / "lines").read_text().splitlines()
+    for record in (row, full, json.loads(line), receiver.told[0]["data"]):
+        assert record["trace"] == TRACE
+
+
+@pytest.mark.parametrize("traces", [{}, {"endpoint": "http://127.0.0.1:4318", "sample": 0.0}])
+async def test_a_record_of_a_call_that_is_not_traced_names_no_trace(tmp_path: Path, traces: dict[str, Any]) -> None:
+    async with running(settings(tmp_path, traces=traces)) as pop:
+        async with caller(pop):
+            pass
+        (row,) = await over(pop)
+        assert row["trace"] == ""
+
+
+async def test_a_terminal_shows_the_trace_of_a_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    traces = {"endpoint": f"http://127.0.0.1:{free_port()}"}
+    async with running(settings(tmp_path, traces=traces)) as pop:
+        async with caller(pop, traceparent=f"00-{TRACE}-00f067aa0ba902b7-01"):
+            pass
+        (row,) = await over(pop)
+        asked = records.Asked(url=f"http://127.0.0.1:{pop.config.http.port}", key_env="KEY_A", as_json=False)
+        assert await asyncio.to_thread(records.one, asked, row["id"]) == 0
+    assert f"trace {TRACE}" in capsys.readouterr().out
 
 
 async def test_records_outlive_the_pop(tmp_path: Path) -> None:

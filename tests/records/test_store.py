@@ -18,6 +18,8 @@ from voicepipe.records import store
 from voicepipe.records.record import CallRecord
 from voicepipe.records.store import Delivery, Store
 
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+
 
 @pytest.fixture
 def its(tmp_path: Path) -> Iterator[Store]:
@@ -131,6 +133,27 @@ def test_calls_that_were_in_progress_when_the_pop_was_killed_are_marked(its: Sto
     record = store.found(db, call(2).id, None)
     assert record and (record.reason, record.turns, record.ended) == ("cut", 1, call(2).since + 7)
     assert not its.in_progress()
+
+
+def test_a_call_names_its_trace_also_one_that_was_cut(its: Store, db: sqlite3.Connection) -> None:
+    kept(its, replace(call(1), trace_id=TRACE))
+    its.began(replace(call(2), trace_id=TRACE))
+    its.cut(call(2).id)
+    kept(its, call(3))
+    assert [row.trace for row in store.listed(db, RecordQuery())] == ["", TRACE, TRACE]
+
+
+def test_what_an_older_version_wrote_of_a_call_is_read_without_a_trace(its: Store, db: sqlite3.Connection) -> None:
+    kept(its, call(1))
+    its.began(call(2))
+    with its.transaction():
+        its._db.execute(
+            "UPDATE calls SET facts = json_remove(facts, '$.trace_id'), summary = json_remove(summary, '$.trace')"
+        )
+    its.cut(call(2).id)
+    for number in (1, 2):
+        record = store.found(db, call(number).id, None)
+        assert record and record.trace == ""
 
 
 def test_old_calls_are_forgotten_with_all_that_was_said(its: Store, db: sqlite3.Connection) -> None:

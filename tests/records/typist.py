@@ -9,14 +9,14 @@ import websockets
 class Typist:
     """One call, from `async with` on; `told` are the texts whose answers were over, with their monotonic second."""
 
-    def __init__(self, url: str, key: str = "none") -> None:
-        self._url, self._key = f"ws{url.removeprefix('http')}/v1/realtime", key
+    def __init__(self, url: str, key: str = "none", **headers: str) -> None:
+        self._url = f"ws{url.removeprefix('http')}/v1/realtime"
+        self._headers = {"Authorization": f"Bearer {key}", **headers}
         self._socket: websockets.ClientConnection
         self.told: dict[str, float] = {}
 
     async def __aenter__(self) -> "Typist":
-        headers = {"Authorization": f"Bearer {self._key}"}
-        self._socket = await websockets.connect(self._url, additional_headers=headers, max_queue=None)
+        self._socket = await websockets.connect(self._url, additional_headers=self._headers, max_queue=None)
         await self._answered()  # the greeting
         return self
 

@@ -84,6 +84,8 @@ def one(asked: Asked, call_id: str) -> int:
                f"{record['late']} late", f"{record['missed']} missed", f"{record['cut_ins']} cut in on",
                f"cost {record['cost']:.4f}" if record["cost"] is not None else "")  # fmt: skip
     console.print(", ".join(filter(None, figures)), style="dim")
+    if record.get("trace"):  # A directory may ask a PoP of an older version.
+        console.print(f"trace {escape(record['trace'])}", style="dim")
     for said in record["said"]:
         console.print()
         if said["heard"]:

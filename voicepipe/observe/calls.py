@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
+from msgspec.structs import replace
 
 from voicepipe.agent import Origin
 from voicepipe.config.redaction_config import USUAL, RedactionConfig
@@ -11,6 +12,7 @@ from voicepipe.line import Line
 from voicepipe.line_quality import HIDDEN, Network
 from voicepipe.observe.following import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.kept_words import KeptWords
+from voicepipe.observe.traces import UNTRACED, Traces
 from voicepipe.observe.turns import AskedTurn, FullTurn, Turns, full_turn
 from voicepipe.observe.unanswered import Unanswered
 from voicepipe.turn.events import (
@@ -48,13 +50,14 @@ class LiveCall:
 
     def __init__(
         self, turns: Turns, budget_ms: float, tenant: str, agent: str, followers: Sequence[CallFollower] = (),
-        redaction: RedactionConfig = USUAL,
+        redaction: RedactionConfig = USUAL, traces: Traces = UNTRACED,
     ) -> None:  # fmt: skip
         self.tenant = tenant
         self.facts: CallFacts | None = None
         """None until it is answered."""
         self._turns = turns
-        self._followers = followers
+        self._traces = traces
+        self._followers = (traces, *followers)
         self._budget_ms = budget_ms
         self._agent = agent
         self._kept = KeptWords(redaction)
@@ -72,8 +75,9 @@ class LiveCall:
     def answered(self, call_id: str, line: Line, now: float, origin: Origin = NOWHERE) -> None:
         """It has a line now."""
         self._line = line
-        self.facts = CallFacts(id=call_id, tenant=self.tenant, agent=self._agent, line=line.kind, since=now,
-                               caller=origin.caller, called=origin.called, trace=origin.trace)  # fmt: skip
+        facts = CallFacts(id=call_id, tenant=self.tenant, agent=self._agent, line=line.kind, since=now,
+                          caller=origin.caller, called=origin.called, trace=origin.trace)  # fmt: skip
+        self.facts = replace(facts, trace_id=self._traces.begin(facts))
         for follower in self._followers:
             follower.began(self.facts)
 
@@ -183,9 +187,10 @@ class LiveCalls:
 
     def __init__(
         self, turns: Turns, budget_ms: float, followers: Sequence[CallFollower] = (),
-        redaction: RedactionConfig = USUAL,
+        redaction: RedactionConfig = USUAL, traces: Traces = UNTRACED,
     ) -> None:  # fmt: skip
         self._redaction = redaction
+        self._traces = traces
         self._turns = turns
         self._budget_ms = budget_ms
         self._followers = followers
@@ -194,7 +199,7 @@ class LiveCalls:
     @contextmanager
     def watched(self, tenant: str, agent: str) -> Iterator[LiveCall]:
         """A call that was admitted; it is listed from its answer until this context ends, however it ends."""
-        call = LiveCall(self._turns, self._budget_ms, tenant, agent, self._followers, self._redaction)
+        call = LiveCall(self._turns, self._budget_ms, tenant, agent, self._followers, self._redaction, self._traces)
         self._calls[id(call)] = call
         try:
             yield call

@@ -17,6 +17,7 @@ from voicepipe.observe.figures import Figures, Stretch, axis, figures, over_time
 from voicepipe.observe.following import CallFollower
 from voicepipe.observe.passed_on import kv_cache_use
 from voicepipe.observe.refusals import NOT_ADMITTED, Refusals
+from voicepipe.observe.traces import UNTRACED, Traces
 from voicepipe.observe.turns import FullTurn, ListedTurn, Turns
 from voicepipe.observe.waits import waits
 
@@ -73,17 +74,17 @@ class View(msgspec.Struct, kw_only=True):
 
 class Dashboard:
     """Implements `call_api.DashboardApi`. `health` is `Pop.health`; `clock` gives Unix seconds. `followers` are told of
-    calls and turns, too."""
+    calls and turns, too, and so are `traces`."""
 
     def __init__(
         self, pop: PopConfig, health: Callable[[], Health], clock: Callable[[], float] = time.time,
-        followers: Sequence[CallFollower] = (), redaction: RedactionConfig = USUAL,
+        followers: Sequence[CallFollower] = (), redaction: RedactionConfig = USUAL, traces: Traces = UNTRACED,
     ) -> None:  # fmt: skip
         self._pop = pop
         self._health = health
         self._clock = clock
         self._turns = Turns()
-        self._calls = LiveCalls(self._turns, pop.budget_ms, followers, redaction)
+        self._calls = LiveCalls(self._turns, pop.budget_ms, followers, redaction, traces)
         self._refused = Refusals()
 
     def watched(self, tenant: str, agent: str) -> AbstractContextManager[LiveCall]:

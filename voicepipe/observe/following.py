@@ -23,6 +23,8 @@ class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What was dialled."""
     trace: TraceContext = TraceContext()
     """In which its caller wants it."""
+    trace_id: str = ""
+    """Of the trace that is made of it, 32 hexadecimal digits; empty: none is."""
 
 
 class CallEnd(msgspec.Struct, frozen=True, kw_only=True):

@@ -41,8 +41,8 @@ Others = Callable[[tuple[str, str]], Iterable[Metric]]
 
 
 class Metrics(CallFollower):
-    """One PoP's. Implements `foretold.PredictionFollower` and `call_api.MetricsApi`. `health` is `Pop.health`; turns
-    name their calls' `traces`."""
+    """One PoP's. Implements `foretold.PredictionFollower` and `call_api.MetricsApi`. `health` is `Pop.health`;
+    `traces` tell how many spans were dropped."""
 
     def __init__(self, pop: PopConfig, health: Callable[[], Health], traces: Traces = UNTRACED) -> None:
         self._here = (pop.id, pop.region)
@@ -96,7 +96,7 @@ class Metrics(CallFollower):
         self._in_progress(call.line).dec()
 
     def turn(self, call: CallFacts, full: FullTurn) -> None:
-        self._turns.turn(call.line, full, self._traces.trace_id(call.id))
+        self._turns.turn(call.line, full, call.trace_id)
 
     def barged_in(self, call: CallFacts) -> None:
         self._turns.barged_in(call.line)

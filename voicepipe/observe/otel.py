@@ -44,11 +44,7 @@ class CallTraces(Traces):
     def dropped(self) -> int:
         return self._sender.dropped
 
-    def trace_id(self, call_id: str) -> str:
-        span = self._calls.get(call_id)
-        return format_trace_id(span.get_span_context().trace_id) if span else ""
-
-    def began(self, call: CallFacts) -> None:
+    def begin(self, call: CallFacts) -> str:
         about: Attributes = {
             "voicepipe.call.id": call.id,
             "voicepipe.ingress": call.line,
@@ -56,8 +52,10 @@ class CallTraces(Traces):
             "gen_ai.agent.name": call.agent,
         }
         span = self._tracer.start_span("call", _context(call.trace), SpanKind.SERVER, about, start_time=_ns(call.since))
-        if span.is_recording():
-            self._calls[call.id] = span
+        if not span.is_recording():
+            return ""
+        self._calls[call.id] = span
+        return format_trace_id(span.get_span_context().trace_id)
 
     def turn(self, call: CallFacts, full: FullTurn) -> None:
         if not (parent := self._calls.get(call.id)):

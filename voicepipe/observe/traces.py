@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from voicepipe.config import Config
 from voicepipe.errors import ConfigError
-from voicepipe.observe.following import CallFollower
+from voicepipe.observe.following import CallFacts, CallFollower
 
 NEEDED = "opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"
 
@@ -19,8 +19,9 @@ class Traces(CallFollower):
         """Spans that never reached the collector."""
         return 0
 
-    def trace_id(self, call_id: str) -> str:
-        """Of a call in progress, in hexadecimal; empty: it is not traced."""
+    def begin(self, call: CallFacts) -> str:
+        """A call was answered, and its other followers are still to be told. Returns the id of its trace, as
+        `CallFacts.trace_id`."""
         return ""
 
 

@@ -61,6 +61,8 @@ class CallSummary(ListedCall, frozen=True, kw_only=True):
     network: Network | None = None
     transferred_to: str = ""
     """Whom the caller was put through to; empty: to nobody."""
+    trace: str = ""
+    """The id of its trace (W3C), 32 hexadecimal digits; empty: it is not traced."""
 
 
 class CallRecord(CallSummary, frozen=True, kw_only=True):
@@ -89,4 +91,5 @@ def summary(call: CallFacts, host: Host, said: Sequence[FullTurn] = (), end: Cal
         cost=host.cost(end.at - call.since) if end else None,
         network=end.network if end else None,
         transferred_to=end.transferred_to if end else "",
+        trace=call.trace_id,
     )  # fmt: skip

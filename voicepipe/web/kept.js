@@ -76,6 +76,7 @@ export function factsOf(record) {
     ["Network", [Number.isFinite(network.loss_percent) && `${network.loss_percent.toFixed(1)} % lost`,
       Number.isFinite(network.jitter_ms) && `${Math.round(network.jitter_ms)} ms jitter`].filter(Boolean).join(", ")],
     ["Cost", record.cost === null ? "" : `${record.cost.toFixed(4)}`],
+    ["Trace", record.trace ?? ""],
   ];
   return facts.filter(([, text]) => text).flatMap(([name, text]) => [made("dt", "", name), made("dd", "", text)]);
 }
