@@ -48,7 +48,7 @@ def shown(beside: Path, script: str, text: str) -> Any:
         beside,
         f"""
         import * as figures from "./figures.js";
-        import {{ tilesOf, percent }} from "./tiles.js";
+        import {{ money, tilesOf, percent }} from "./tiles.js";
         import {{ agentOf, lasting, milliseconds }} from "./tables.js";
         import {{ judged, LOST }} from "./feed.js";
         import {{ chipsOf, whyOf }} from "./turn.js";
@@ -85,6 +85,30 @@ def test_a_pop_without_turns_has_dashes_and_says_so(beside: Path) -> None:
     assert (tiles["p50"], tiles["latency-note"]) == ("–", "no turns yet")
     layout = shown(beside, "figures.latencyFigure(view, {}).layout", view())
     assert "No turns in the last 15 min" in [note["text"] for note in layout["annotations"]]
+
+
+COST = {"price_per_hour": 2.5, "cost_per_minute": 2.5 / 60 / 60, "counted_s": 11_100, "minutes": 246.5,
+        "host_cost": 7.7083, "calls_cost": 0.1712, "idle_cost": 7.5371}  # fmt: skip
+
+
+def test_what_the_host_costs(beside: Path) -> None:
+    def tile(cost: dict[str, float] | None) -> tuple[str, ...]:
+        told = shown(beside, f"tilesOf({{...view, cost: {json.dumps(cost)}}})", view())
+        return told["cost"], told["cost-minute"], told["cost-idle"]
+
+    assert tile(COST) == (
+        "2.50",
+        "a call's minute 0.000694 · with idle 0.0313",
+        "7.71 in 3 h 5 min · 7.54 of it idle",
+    )
+    nobody_called = {**COST, "minutes": 0, "calls_cost": 0, "idle_cost": 7.7083}
+    assert tile(nobody_called)[1:] == ("a call's minute 0.000694", "7.71 in 3 h 5 min · 7.71 of it idle")
+    assert tile(None) == ("", "", ""), "no price is known"
+
+
+def test_small_amounts_have_enough_digits(beside: Path) -> None:
+    said = shown(beside, "[12.3, 1, 0.35, 0.0123, 0.0000162, 0, 1e-17].map(money)", "null")
+    assert said == ["12.30", "1.00", "0.350", "0.0123", "0.0000162", "0.00", "0.00"]
 
 
 def test_every_timed_turn_is_a_point_that_knows_its_turn(beside: Path) -> None:

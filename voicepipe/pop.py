@@ -125,7 +125,7 @@ class Pop:
             followers.append(records)
             self.metrics.others.append(partial(of_records, records))
         self.dashboard = Dashboard(config.pop, self.health, followers=followers, redaction=config.records,
-                                   traces=traces)  # fmt: skip
+                                   traces=traces, cost=cost.so_far)  # fmt: skip
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""
         self.tokens: Membership | None = None

@@ -3,14 +3,16 @@
 import asyncio
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from latency_probes.own_server import own_server
-from tests.browser.conftest import chromium
+from tests.browser.conftest import SCRIPTED, chromium
 from tests.browser.looks import problems_in_every_look, silent_console
+from tests.ports import free_port
 from tests.spoken import spoken
 from tests.test_e2e import dial
 from tests.waiting import PATIENT_POP
@@ -18,14 +20,29 @@ from tests.waiting import PATIENT_POP
 pytestmark = pytest.mark.e2e
 expect.set_options(timeout=60_000)  # for slow machines
 
+SMALL = re.compile(r"^0\.0000*[1-9]\d\d$")
+"""Money: three digits of it."""
+CALLS_ONCE = """() => new Promise((over) => {
+  const call = new WebSocket(`ws://${location.host}/v1/realtime`);
+  call.onmessage = ({ data }) => JSON.parse(data).type === "response.done" && call.close();
+  call.onclose = over;
+})"""
+"""A call by WebSocket, up to the end of its greeting."""
+
 
 @pytest.fixture(scope="module")
 def keeps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a PoP that keeps one call, of two turns."""
-    folder: Path = tmp_path_factory.mktemp("keeps")
-    (folder / "pop.toml").write_text('[records]\nfolder = "kept"\n')
-    with own_server((*PATIENT_POP, "--config", str(folder / "pop.toml"))) as url:
+    with keeping(tmp_path_factory.mktemp("keeps")) as url:
         asyncio.run(dial(url, spoken("hours", "parking")))
+        yield url
+
+
+@contextmanager
+def keeping(folder: Path, config: str = "") -> Iterator[str]:
+    """A PoP that keeps records."""
+    (folder / "pop.toml").write_text(f'[records]\nfolder = "kept"\n{config}')
+    with own_server((*PATIENT_POP, "--config", str(folder / "pop.toml"))) as url:
         yield url
 
 
@@ -79,5 +96,34 @@ def test_it_looks_well_for_everybody(keeps: str, browser: Browser) -> None:
     assert problems_in_every_look(page) == []
     page.locator("#calls button").click()
     expect(page.locator("#said li")).to_have_count(3)
+    assert problems_in_every_look(page) == []
+    page.close()
+
+
+@pytest.fixture
+def priced(browser: Browser, tmp_path: Path) -> Iterator[str]:
+    """The address of a cheap PoP that traces its calls, and keeps one that nobody said anything in."""
+    config = f'[traces]\nendpoint = "http://127.0.0.1:{free_port()}"\n[pop]\nprice_per_hour = 0.5\n{SCRIPTED}'
+    with keeping(tmp_path, config) as url:
+        page = browser.new_page()
+        page.goto(f"{url}/healthz")
+        page.evaluate(CALLS_ONCE)
+        page.close()
+        yield url
+
+
+def test_a_call_shows_its_cost_and_its_trace_where_it_has_them(keeps: str, priced: str, browser: Browser) -> None:
+    page = browser.new_page()
+    page.goto(f"{keeps}/calls")
+    expect(page.locator("#calls tr")).to_have_count(1)
+    expect(page.locator("th.cost")).to_be_hidden()
+    page.goto(f"{priced}/calls")
+    expect(page.locator("th.cost")).to_be_visible()
+    expect(page.locator("#calls .cost")).to_have_text(SMALL)
+    assert problems_in_every_look(page) == []
+    page.locator("#calls button").click()
+    facts = page.locator("#facts")
+    expect(facts.locator("dt", has_text="Cost").locator("+ dd")).to_have_text(SMALL)
+    expect(facts.locator("dt", has_text="Trace").locator("+ dd")).to_have_text(re.compile(r"^[0-9a-f]{32}$"))
     assert problems_in_every_look(page) == []
     page.close()

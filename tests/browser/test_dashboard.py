@@ -210,6 +210,22 @@ def test_phone_calls_show_who_calls_and_their_network_on_any_screen(open_page: O
             page.close()  # before the server goes, which it asks every second
 
 
+def test_what_the_host_costs_is_shown_where_its_price_is_known(
+    desk: str, open_page: Open, scripted: Path, tmp_path: Path
+) -> None:
+    page = open_page(desk, WIDE)
+    expect(page.locator("#board")).to_be_visible()
+    expect(page.locator("#cost")).to_be_hidden()
+    config = tmp_path / "priced.toml"
+    config.write_text(f"{scripted.read_text()}[pop]\nprice_per_hour = 2.5\nslots = 10\n")
+    with own_server((*PATIENT_POP, "--config", str(config))) as url:
+        page = open_page(url, WIDE, loses=True)
+        expect(page.locator("#cost")).to_have_text("2.50")
+        expect(page.locator("#cost-minute")).to_have_text("a call's minute 0.00417")
+        expect(page.locator("#cost-idle")).to_have_text(re.compile(r"^0\.\d+ in \d+ s\s· 0\.\d+ of it idle$"))
+        assert problems_in_every_look(page) == []
+
+
 def test_it_asks_for_a_key_and_goes_on_when_the_server_comes_back(
     open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

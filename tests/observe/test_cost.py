@@ -2,6 +2,8 @@
 
 from itertools import chain
 
+import pytest
+
 from voicepipe.config import PopConfig
 from voicepipe.observe.cost import CostMeter
 from voicepipe.observe.following import CallFacts
@@ -28,5 +30,18 @@ def test_calls_pay_for_their_places_while_they_last() -> None:
     assert seen["voicepipe_calls_cost_total"] == 36 * 400 / 3600 / 10, "a call that goes on has paid so far"
 
 
+def test_the_hosts_cost_counts_from_the_start_and_is_what_calls_paid_and_what_was_idle() -> None:
+    now = 1000.0
+    meter = CostMeter(PopConfig(slots=10, price_per_hour=36.0), lambda: now)
+    now += 300
+    meter.began(CALL)
+    now += 300
+    cost = meter.so_far()
+    assert cost and (cost.price_per_hour, cost.counted_s, cost.minutes) == (36.0, 600.0, 5.0)
+    assert cost.cost_per_minute == pytest.approx(0.06)
+    assert (cost.host_cost, cost.calls_cost, cost.idle_cost) == pytest.approx((6.0, 0.3, 5.7))
+
+
 def test_without_a_price_nothing_is_told() -> None:
-    assert not read(CostMeter(PopConfig(), lambda: 0.0))
+    meter = CostMeter(PopConfig(), lambda: 0.0)
+    assert not read(meter) and meter.so_far() is None

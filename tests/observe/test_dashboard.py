@@ -11,6 +11,7 @@ from voicepipe.config import PopConfig
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.session import PcmFormat
 from voicepipe.observe.calls import LiveCall
+from voicepipe.observe.cost import CostMeter
 from voicepipe.observe.dashboard import LISTED, Dashboard
 from voicepipe.observe.turns import KEPT
 from voicepipe.turn.events import Item, ItemAdded, ReplyDone, ReplyStarted
@@ -66,6 +67,15 @@ def test_tenants_see_their_own(dashboard: Dashboard) -> None:
         assert all_of_it.shares.late == 0.5 and len(all_of_it.calls) == 2
     assert dashboard.turn("acme", "turn_call_a_1") and dashboard.turn(None, "turn_call_c_1")
     assert dashboard.turn("acme", "turn_call_c_1") is None
+
+
+def test_what_the_host_costs_is_the_operators_to_see(clock: Clock) -> None:
+    meter = CostMeter(PopConfig(slots=4, price_per_hour=7.2), clock)
+    dashboard = Dashboard(PopConfig(slots=4), lambda: HEALTHY, clock, cost=meter.so_far)
+    clock.now += 1800
+    cost = dashboard.view(None, 15).cost
+    assert cost and (cost.host_cost, cost.idle_cost) == pytest.approx((3.6, 3.6))
+    assert dashboard.view("acme", 15).cost is None
 
 
 def test_only_the_time_that_was_asked_for_is_in_it(dashboard: Dashboard, clock: Clock) -> None:

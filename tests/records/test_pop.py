@@ -115,15 +115,20 @@ async def test_a_record_of_a_call_that_is_not_traced_names_no_trace(tmp_path: Pa
         assert row["trace"] == ""
 
 
-async def test_a_terminal_shows_the_trace_of_a_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_terminal_shows_what_a_call_cost_and_its_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     traces = {"endpoint": f"http://127.0.0.1:{free_port()}"}
-    async with running(settings(tmp_path, traces=traces)) as pop:
+    async with running(settings(tmp_path, traces=traces, pop={"price_per_hour": 0.5})) as pop:
         async with caller(pop, traceparent=f"00-{TRACE}-00f067aa0ba902b7-01"):
             pass
         (row,) = await over(pop)
         asked = records.Asked(url=f"http://127.0.0.1:{pop.config.http.port}", key_env="KEY_A", as_json=False)
         assert await asyncio.to_thread(records.one, asked, row["id"]) == 0
-    assert f"trace {TRACE}" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"trace {TRACE}" in said
+    cost = float(said.partition("cost ")[2].split()[0])
+    assert cost == pytest.approx(row["cost"], rel=0.01), "a cheap call costs something, too"
 
 
 async def test_records_outlive_the_pop(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`voicepipe records`: the calls that a PoP keeps, or all PoPs of a directory; one of them in full; what they cost; to
 delete them."""
 
+import math
 import re
 import sys
 import time
@@ -22,6 +23,8 @@ TIMEOUT_S = 60.0
 """Longer than a directory waits for its PoPs."""
 RECORDS = "/v1/records"
 WIDTH = 170
+LEAST = 1e-9
+"""Money; below that it reads 0.00."""
 AGO = re.compile(r"(\d+(?:\.\d+)?)([mhd])")
 SECONDS = {"m": 60, "h": 3600, "d": 86_400}
 
@@ -82,7 +85,7 @@ def one(asked: Asked, call_id: str) -> int:
                   f"{escape(record['transferred_to'])}".rstrip())  # fmt: skip
     figures = (f"{record['turns']} turns", _ms("p50", record["p50_ms"]), _ms("p95", record["p95_ms"]),
                f"{record['late']} late", f"{record['missed']} missed", f"{record['cut_ins']} cut in on",
-               f"cost {record['cost']:.4f}" if record["cost"] is not None else "")  # fmt: skip
+               f"cost {_money(record['cost'])}" if record["cost"] is not None else "")  # fmt: skip
     console.print(", ".join(filter(None, figures)), style="dim")
     if record.get("trace"):  # A directory may ask a PoP of an older version.
         console.print(f"trace {escape(record['trace'])}", style="dim")
@@ -238,7 +241,10 @@ def _ms(name: str, value: float | None) -> str:
 
 
 def _money(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
+    """With two decimals, and with three digits where it is less than 1: the pages show it so, too."""
+    if value is None:
+        return ""
+    return f"{value:.{2 - math.floor(math.log10(value))}f}" if LEAST <= value < 1 else f"{value:.2f}"
 
 
 def _json(said: Any, left: bool = False) -> int:

@@ -1,24 +1,40 @@
-"""What the host has cost so far, and what of it calls paid, for Prometheus."""
+"""What the host has cost so far, and what of it calls paid: for Prometheus, and for the dashboard."""
 
 from collections.abc import Callable, Iterator
 
+import msgspec
 from prometheus_client.metrics_core import CounterMetricFamily, Metric
 
 from voicepipe.config import PopConfig
 from voicepipe.observe.following import CallFacts, CallFollower
 from voicepipe.observe.present import HERE
-from voicepipe.sizing.price import call_cost, host_cost
+from voicepipe.sizing.price import call_cost, host_cost, idle_cost
+
+
+class HostCost(msgspec.Struct, frozen=True, kw_only=True):
+    """What a host costs, and has cost since its PoP began to count. Money is in the operator's currency."""
+
+    price_per_hour: float
+    cost_per_minute: float
+    """Of a call, which pays for its place."""
+    counted_s: float
+    minutes: float
+    """Of calls in this time."""
+    host_cost: float
+    calls_cost: float
+    """Of it, what calls paid for their places, ..."""
+    idle_cost: float
+    """... and what no call paid."""
 
 
 class CostMeter(CallFollower):
-    """Since the first call or the first scrape. `clock` gives monotonic seconds."""
+    """Since the start of its PoP. `clock` gives monotonic seconds."""
 
     def __init__(self, pop: PopConfig, clock: Callable[[], float]) -> None:
         self._pop = pop
         self._clock = clock
-        self._began: float | None = None
-        self._at = 0.0
-        """Up to here `_call_s` counts."""
+        self._began = self._at = clock()
+        """`_at`: up to here `_call_s` counts."""
         self._calls = 0
         self._call_s = 0.0
 
@@ -30,26 +46,33 @@ class CostMeter(CallFollower):
         self._count()
         self._calls -= 1
 
-    def _count(self) -> float:
-        """Brings it up to date; returns the seconds that are counted."""
+    def _count(self) -> None:
+        """Brings it up to date."""
         now = self._clock()
-        if self._began is None:
-            self._began = self._at = now
         self._call_s += self._calls * (now - self._at)
         self._at = now
-        return now - self._began
+
+    def so_far(self) -> HostCost | None:
+        """None: no price is known."""
+        if not (price := self._pop.price_per_hour):
+            return None
+        self._count()
+        slots, counted_s = self._pop.slots, self._at - self._began
+        return HostCost(
+            price_per_hour=price, cost_per_minute=call_cost(price, slots, 60), counted_s=counted_s,
+            minutes=self._call_s / 60, host_cost=host_cost(price, counted_s),
+            calls_cost=call_cost(price, slots, self._call_s),
+            idle_cost=idle_cost(price, slots, counted_s, self._call_s),
+        )  # fmt: skip
 
     def read(self, here: tuple[str, str]) -> Iterator[Metric]:
         """Nothing where no price is known. `here`: the PoP's labels, as HERE names them."""
-        if not (price := self._pop.price_per_hour):
+        if not (cost := self.so_far()):
             return
-        counted_s = self._count()
-        for name, told, cost in (
-            ("voicepipe_host_cost", "What the host has cost, by pop.price_per_hour.",
-             host_cost(price, counted_s)),
-            ("voicepipe_calls_cost", "What of it calls paid for their places; the rest is idle cost.",
-             call_cost(price, self._pop.slots, self._call_s)),
-        ):  # fmt: skip
+        for name, told, total in (
+            ("voicepipe_host_cost", "What the host has cost, by pop.price_per_hour.", cost.host_cost),
+            ("voicepipe_calls_cost", "What of it calls paid for their places; the rest is idle cost.", cost.calls_cost),
+        ):
             family = CounterMetricFamily(name, told, labels=HERE)
-            family.add_metric(here, cost)
+            family.add_metric(here, total)
             yield family

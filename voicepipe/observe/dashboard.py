@@ -12,6 +12,7 @@ from voicepipe.config.redaction_config import USUAL, RedactionConfig
 from voicepipe.errors import Reason
 from voicepipe.health import Health
 from voicepipe.observe.calls import CallRow, LiveCall, LiveCalls
+from voicepipe.observe.cost import HostCost
 from voicepipe.observe.culprits import Culprit, Seen, culprits
 from voicepipe.observe.figures import Figures, Stretch, axis, figures, over_time, share, upper_bound
 from voicepipe.observe.following import CallFollower
@@ -70,19 +71,23 @@ class View(msgspec.Struct, kw_only=True):
     turns: list[ListedTurn]
     """Newest first."""
     calls: list[CallRow]
+    cost: HostCost | None
+    """The operator's alone to see; None: no price is known."""
 
 
 class Dashboard:
     """Implements `call_api.DashboardApi`. `health` is `Pop.health`; `clock` gives Unix seconds. `followers` are told of
-    calls and turns, too, and so are `traces`."""
+    calls and turns, too, and so are `traces`. `cost` is `CostMeter.so_far`."""
 
     def __init__(
         self, pop: PopConfig, health: Callable[[], Health], clock: Callable[[], float] = time.time,
         followers: Sequence[CallFollower] = (), redaction: RedactionConfig = USUAL, traces: Traces = UNTRACED,
+        cost: Callable[[], HostCost | None] = lambda: None,
     ) -> None:  # fmt: skip
         self._pop = pop
         self._health = health
         self._clock = clock
+        self._cost = cost
         self._turns = Turns()
         self._calls = LiveCalls(self._turns, pop.budget_ms, followers, redaction, traces)
         self._refused = Refusals()
@@ -132,6 +137,7 @@ class Dashboard:
             buckets=over_time(kept, start, width_s),
             turns=sorted(turns, key=lambda turn: turn.at, reverse=True)[:LISTED],
             calls=self._calls.rows(tenant),
+            cost=self._cost() if tenant is None else None,
         )
 
     def _culprits(self, start: float, totals: Figures, tenant: str | None, health: Health) -> list[Culprit]:

@@ -1,6 +1,6 @@
 // Wires the page of kept calls: the list, by what is asked for; one call with all that was said; one turn of it.
 
-import { factsOf, saidRows, showKept } from "./kept.js";
+import { factsOf, isPriced, saidRows, showKept } from "./kept.js";
 import { ask, judged } from "./feed.js";
 import { TurnDialog } from "./turn-dialog.js";
 
@@ -30,6 +30,8 @@ async function list(from = null) {
   if (status !== 200) return;
   $("board").hidden = false;
   showKept($("calls"), body.data, open, Boolean(from));
+  const { dataset } = document.body;
+  dataset.cost = body.data.some(isPriced) || (from && dataset.cost) ? "told" : "";
   next = body.next;
   $("older").hidden = !next;
   const none = !$("calls").children.length;

@@ -54,6 +54,7 @@ function show(fresh) {
     const text = plain.replaceAll(" · ", "\u00a0· "); // no line begins with a dot
     if ($(id).textContent !== text) $(id).textContent = text;
   }
+  document.body.dataset.cost = view.cost ? "told" : "";
   showCulprits($("culprits"), view.culprits);
   showCalls($("calls"), view.calls, view.now);
   showTurns($("turns"), view.turns, openTurn);

@@ -3,6 +3,7 @@
 import { made } from "./elements.js";
 import { remarksOf } from "./figures.js";
 import { agentOf, clock, lasting, milliseconds, partyOf } from "./tables.js";
+import { money } from "./tiles.js";
 import { toolRows } from "./tools-used.js";
 
 const ENDS = {
@@ -20,6 +21,11 @@ export function endOf(reason) {
 export function moment(seconds) {
   const day = new Date(seconds * 1000).toLocaleDateString([], { day: "numeric", month: "short" });
   return `${day}, ${clock(seconds)}`;
+}
+
+/** A call that goes on has no cost yet, nor has one of a PoP whose price nobody has told. */
+export function isPriced({ cost }) {
+  return Number.isFinite(cost);
 }
 
 /** `onCall(id)`: a row was clicked, or its button pressed. `more`: after those that are there. */
@@ -43,7 +49,8 @@ function row(call, onCall) {
   remarks.append(...remarksOfCall(call).map(({ text, tone }) => made("span", tone, text)));
   made_.append(
     head, who, made("td", bad ? "late" : "", endOf(call.reason)), made("td", "number", lasted(call)),
-    made("td", "number", String(call.turns)), made("td", "number", milliseconds(call.p95_ms)), remarks,
+    made("td", "number", String(call.turns)), made("td", "number", milliseconds(call.p95_ms)),
+    made("td", "number cost", isPriced(call) ? money(call.cost) : "–"), remarks,
   );
   return made_;
 }
@@ -75,7 +82,7 @@ export function factsOf(record) {
       ...remarksOfCall(record).map(({ text }) => text)].filter(Boolean).join(", ")],
     ["Network", [Number.isFinite(network.loss_percent) && `${network.loss_percent.toFixed(1)} % lost`,
       Number.isFinite(network.jitter_ms) && `${Math.round(network.jitter_ms)} ms jitter`].filter(Boolean).join(", ")],
-    ["Cost", record.cost === null ? "" : `${record.cost.toFixed(4)}`],
+    ["Cost", isPriced(record) ? money(record.cost) : ""],
     ["Trace", record.trace ?? ""],
   ];
   return facts.filter(([, text]) => text).flatMap(([name, text]) => [made("dt", "", name), made("dd", "", text)]);

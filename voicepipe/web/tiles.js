@@ -1,5 +1,7 @@
 // The figures at a glance, in words: id of the element -> its text. Pure.
 
+import { lasting } from "./tables.js";
+
 /** "3 %", "0.4 %"; "–" where there is nothing to say it of. */
 export function percent(share) {
   if (share === null) return "–";
@@ -9,6 +11,11 @@ export function percent(share) {
 
 export function counted(number, one, many = `${one}s`) {
   return `${number} ${number === 1 ? one : many}`;
+}
+
+/** "12.30"; of less than 1 three digits: "0.0123"; below 1e-9 "0.00". */
+export function money(amount) {
+  return amount.toFixed(amount >= 1e-9 && amount < 1 ? 2 - Math.floor(Math.log10(amount)) : 2);
 }
 
 function rounded(ms) {
@@ -37,6 +44,18 @@ export function tilesOf(view) {
     slots: `${view.slots_used} / ${view.slots}`,
     "slots-note": `${Math.round(view.predicted_ms)} ms predicted · ${view.refused} refused`,
     lag: `${view.loop_lag_p99_ms.toFixed(1)} ms`,
+    ...costTile(view.cost),
+  };
+}
+
+/** Of a minute of a call: its place alone, and all that the host cost, shared by the calls that there were. */
+function costTile(cost) {
+  if (!cost) return { cost: "", "cost-minute": "", "cost-idle": "" };
+  const withIdle = cost.minutes ? ` · with idle ${money(cost.host_cost / cost.minutes)}` : "";
+  return {
+    cost: money(cost.price_per_hour),
+    "cost-minute": `a call's minute ${money(cost.cost_per_minute)}${withIdle}`,
+    "cost-idle": `${money(cost.host_cost)} in ${lasting(cost.counted_s)} · ${money(cost.idle_cost)} of it idle`,
   };
 }
 
