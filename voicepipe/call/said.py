@@ -1,6 +1,7 @@
 """What ONE reply says, as the conversation and the outside are told of it, in the order of the wire's golden trace."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from voicepipe.audio import samples_to_ms
 from voicepipe.call.draft import Draft
@@ -149,7 +150,7 @@ class Said:
         if self._draft.gave_up:  # It asks the caller to say it again.
             self._studio.errands.put_off(self.telling.knows)
         elif not phrase.stand_in:
-            followed = zip(words, [*words[1:], ("", 0)], strict=True)
+            followed = pairwise([*words, ("", 0)])  # a phrase spoken in pieces has all its words with the first
             self.telling.says(
                 phrase.answer, [end for (word, end), (following, _) in followed if ends_sentence(word, following)]
             )
