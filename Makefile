@@ -56,7 +56,7 @@ test-system: venv system  ## Whole PoPs, other programs, browsers, and what take
 test-clients: venv system $(CLIENTS)/.installed $(NODE_MODULES)/.installed  ## Stock Realtime clients call a PoP; needs npm
 	@$(BIN)/python -m pytest tests/clients $(ARGS)
 
-test-engines: venv $(COQUI)/.installed $(VLLM)/.installed  ## GPU engines on this CPU; environments of 10 GB
+test-engines: venv system $(COQUI)/.installed $(VLLM)/.installed  ## GPU engines on this CPU; environments of 10 GB
 	@$(BIN)/python -m pytest tests/gpu_engines --ignore-glob='*/test_vllm*' $(ARGS)
 	@$(ON_A_CPU) $(VLLM)/bin/python -m pytest -o faulthandler_timeout=600 tests/gpu_engines/test_vllm*.py $(ARGS)
 

@@ -1,9 +1,10 @@
-"""Which alerts fire where a fault goes on as it was recorded: two scrapes of a PoP, before and after, become series for
-promtool, which grow on and on by as much."""
+"""Which alerts fire where a fault goes on as it was recorded: scrapes of a PoP, before and meanwhile, become series for
+promtool. What counts grows on and on by as much; what goes up and down does so again and again."""
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
 from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -30,20 +31,32 @@ def scrape(text: str) -> Scrape:
     return found
 
 
-def series(before: Scrape, after: Scrape) -> list[dict[str, str]]:
+def value(scraped: Scrape, name: str) -> float:
+    """The sum of the series of this name; 0: there are none."""
+    return sum(number for series, (number, _) in scraped.items() if series.startswith(f"{name}{{"))
+
+
+def series(before: Scrape, meanwhile: Sequence[Scrape]) -> list[dict[str, str]]:
     """As promtool takes them."""
-    made = []
-    for name, (value, grows) in after.items():
-        start = before.get(name, (0.0, grows))[0]
-        step = (value - start) / A_MINUTE
-        made.append({"series": name, "values": f"{start}+{step}x{STEPS}" if grows else f"{value}x{STEPS}"})
-    return made
+    return [
+        {"series": name, "values": _grown(before.get(name, (0.0, True))[0], now) if grows else _again(name, meanwhile)}
+        for name, (now, grows) in meanwhile[-1].items()
+    ]
 
 
-def firing(before: Scrape, after: Scrape, folder: Path, *asked: str) -> list[bool]:
+def _grown(start: float, now: float) -> str:
+    return f"{start}+{(now - start) / A_MINUTE}x{STEPS}"
+
+
+def _again(name: str, meanwhile: Sequence[Scrape]) -> str:
+    seen = [scraped[name][0] for scraped in meanwhile if name in scraped]
+    return " ".join(map(str, islice(cycle(seen), STEPS)))
+
+
+def firing(before: Scrape, meanwhile: Sequence[Scrape], folder: Path, *asked: str) -> list[bool]:
     """For each alert, as `TurnsLate{pop="fra1"}`: whether it fires. Raises AssertionError: promtool fails."""
     up = {"series": 'up{job="voicepipe",instance="pop"}', "values": f"1x{STEPS}"}
-    inputs = [*series(before, after), up]
+    inputs = [*series(before, meanwhile), up]
     return [_fires(inputs, alert, folder) for alert in asked]
 
 

@@ -1,27 +1,24 @@
 """Faults that are put in on purpose: the dashboard names each as what makes callers wait, and so does its own alert, on
-series recorded while the fault lasted."""
+series recorded while the fault lasted. A full KV cache needs vLLM: `tests/gpu_engines/test_vllm_full_cache.py`."""
 
 import asyncio
 import random
 import shutil
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-from prometheus_client import REGISTRY, Gauge
 
 from latency_probes.caller import Caller
 from latency_probes.conversation import converse
-from latency_probes.own_server import COMMAND, own_server
 from latency_probes.plan import CallPlan, Turn
 from latency_probes.realtime import RealtimeCaller
 from latency_probes.sip import Dialled, SipCaller, free_port
 from tests.directory.fleets import FRANKFURT, LONDON, OPERATOR, fleet, public_key, served, settings
-from tests.observe.recorded import Scrape, firing, scrape
+from tests.observe.watched import Watched, pop
 from tests.spoken import spoken
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.ingress import http  # noqa: F401 - a PoP imports it when it starts, which reads files
@@ -57,40 +54,6 @@ SLOW = {
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that is late is still an answer."""
     monkeypatch.setattr("latency_probes.conversation.MISSED_S", 20.0)
-
-
-class Watched:
-    """A server that is looked at before and after a fault."""
-
-    def __init__(self, url: str, folder: Path, key: str = "") -> None:
-        self.url = url
-        self._folder = folder
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._before: Scrape = {}
-
-    async def get(self, path: str) -> httpx.Response:
-        async with httpx.AsyncClient(base_url=self.url, timeout=60, headers=self._headers) as client:
-            return (await client.get(path)).raise_for_status()
-
-    async def begin(self) -> None:
-        self._before = scrape((await self.get("/metrics")).text)
-
-    async def culprits(self) -> dict[str, str]:
-        """What the dashboard names, and its sentence."""
-        named = (await self.get("/v1/dashboard")).json()["culprits"]
-        return {culprit["what"]: culprit["says"] for culprit in named}
-
-    async def fire(self, *alerts: str) -> list[bool]:
-        after = scrape((await self.get("/metrics")).text)
-        return await asyncio.to_thread(firing, self._before, after, self._folder, *alerts)
-
-
-@contextmanager
-def pop(folder: Path, tables: str) -> Iterator[Watched]:
-    """A PoP of its own process."""
-    (folder / "pop.toml").write_text(tables)
-    with own_server((*COMMAND, "--config", str(folder / "pop.toml"))) as url:
-        yield Watched(url, folder)
 
 
 async def talk(caller: Caller, number: int, *intents: str) -> None:
@@ -172,19 +135,6 @@ async def test_a_blocked_event_loop_is_named(tmp_path: Path) -> None:
         assert "something blocks it" in named["loop"]
         assert await watched.fire("EventLoopLate", "EngineDown") == [True, False]
         blocking.cancel()
-
-
-async def test_a_full_kv_cache_is_named(tmp_path: Path) -> None:
-    """vLLM's own metric, registered here in its stead."""
-    full = Gauge("vllm:kv_cache_usage_perc", "Of vLLM 0.32.", ("engine", "model_name"))
-    try:
-        full.labels("0", "stand-in").set(0.97)
-        async with in_process(tmp_path) as (_, watched):
-            await watched.begin()
-            assert "97% full" in (await watched.culprits())["kv_cache"]
-            assert await watched.fire("KvCacheFull", "EngineDown") == [True, False]
-    finally:
-        REGISTRY.unregister(full)
 
 
 async def test_a_pop_that_died_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,8 +19,9 @@ LONG_MS = 100.0
 """A stage for which late turns waited so long on average is to blame."""
 LOSSY_PERCENT, LOSSY_SHARE = 2.0, 0.1
 """Packets from which on a call suffers; and the share of such calls that is worth a name."""
-FULL = 0.9
-"""Of a KV cache."""
+FULL, TIGHT = 0.9, 0.5
+"""Of a KV cache; TIGHT is enough where replies wait. vLLM begins a reply once its whole prompt fits, so with long
+prompts the cache never gets FULL. Where it does, vLLM takes a reply out, and it is no longer FULL."""
 
 What = Literal[
     "endpointing", "asr", "tools", "llm", "tts", "acknowledgement", "playout", "loss", "loop", "kv_cache", "engine",
@@ -55,6 +56,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     health: Health
     kv_cache: float | None = None
     """How full it is, from 0 to 1; None: there is no vLLM here."""
+    waiting: float = 0.0
+    """Replies that vLLM has not begun, or has taken out of its cache."""
 
 
 def culprits(seen: Seen, pop: PopConfig) -> list[Culprit]:
@@ -70,8 +73,9 @@ def _of_process(seen: Seen, pop: PopConfig) -> Iterator[Culprit]:
             f"The event loop is {lag:.0f} ms late (p99): something blocks it, such as a Python tool, or there are more"
         )
         yield Culprit("loop", f"{says} calls than the processor serves.")
-    if seen.kv_cache is not None and seen.kv_cache > FULL:
-        says = f"vLLM's KV cache is {seen.kv_cache:.0%} full: replies wait, or are begun anew."
+    if seen.kv_cache is not None and seen.kv_cache > (TIGHT if seen.waiting else FULL):
+        waits = f"too full for the next reply ({seen.waiting:.0f} wait)" if seen.waiting else "the next reply may wait"
+        says = f"vLLM's KV cache is {seen.kv_cache:.0%} full, {waits}."
         yield Culprit("kv_cache", f"{says} Lower pop.slots, or give it more memory.")
 
 

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from voicepipe.engines.gpus import SLOWED, GpuLoad, loads
 from voicepipe.observe.present import HERE
 
-KV_CACHE = "vllm:kv_cache_usage_perc"
+KV_CACHE, WAITING = "vllm:kv_cache_usage_perc", "vllm:num_requests_waiting"
 VLLM = "vllm:"
 """What its metrics' names begin with."""
 
@@ -36,9 +36,9 @@ class OfVllm(Collector):
                 yield passed
 
 
-def kv_cache_use(theirs: CollectorRegistry = REGISTRY) -> float | None:
-    """How full vLLM's KV cache is, from 0 to 1: the fullest, where there are several; None: there is no vLLM here."""
-    families = theirs.restricted_registry([KV_CACHE]).collect()
+def of_vllm(gauge: str, theirs: CollectorRegistry = REGISTRY) -> float | None:
+    """What vLLM says of itself now: the highest value, where there are several engines; None: there is no vLLM here."""
+    families = theirs.restricted_registry([gauge]).collect()
     return max([sample.value for family in families for sample in family.samples], default=None)
 
 
