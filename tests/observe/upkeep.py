@@ -36,8 +36,11 @@ CALLERS_CORE, POPS_CORE = 0, 1
 """Both PoPs on one core: on a shared machine one core may be a tenth slower than the other for a minute."""
 SCRAPE_S = 15.0
 BASE = """
+# A busy machine makes turns late, and then a PoP would refuse the next calls.
 [pop]
 price_per_hour = 3.0
+budget_ms = 600_000
+loop_lag_ms = 60_000
 [engines]
 asr = "scripted"
 [scripted]
