@@ -58,7 +58,7 @@ test-clients: venv system $(CLIENTS)/.installed $(NODE_MODULES)/.installed  ## S
 
 test-engines: venv system $(COQUI)/.installed $(VLLM)/.installed  ## GPU engines on this CPU; environments of 10 GB
 	@$(BIN)/python -m pytest tests/gpu_engines --ignore-glob='*/test_vllm*' $(ARGS)
-	@$(ON_A_CPU) $(VLLM)/bin/python -m pytest -o faulthandler_timeout=600 tests/gpu_engines/test_vllm*.py $(ARGS)
+	@$(ON_A_CPU) $(VLLM)/bin/python -m pytest -o faulthandler_timeout=1200 tests/gpu_engines/test_vllm*.py $(ARGS)
 
 lint: venv  ## ruff, the floors of the package (import-linter), and what has grown long
 	@$(BIN)/ruff check .
