@@ -9,7 +9,7 @@ from tests.fake_nvml import GIB, FakeDriver, FakeGpu
 from tests.observe.test_metrics import HEALTH, POP, read
 from voicepipe.engines.gpus import GpuLoad
 from voicepipe.observe.metrics import Metrics
-from voicepipe.observe.passed_on import OfGpus, OfVllm
+from voicepipe.observe.passed_on import OfGpus, OfVllm, VllmLoad, vllm_loads
 
 HERE = ("fra1", "eu-central")
 
@@ -28,6 +28,17 @@ def test_what_vllm_counts_is_passed_on_under_its_names_and_with_our_labels() -> 
     [preempted] = families["vllm:num_preemptions"].samples
     assert (preempted.name, preempted.value) == ("vllm:num_preemptions_total", 3)
     assert families["vllm:num_preemptions"].type == "counter" and families["vllm:kv_cache_usage_perc"].type == "gauge"
+
+
+def test_what_each_of_vllms_engines_has_to_do() -> None:
+    theirs = CollectorRegistry()
+    assert vllm_loads(theirs) == []
+    figures = {"kv_cache_usage_perc": (0.7, 0.1), "num_requests_running": (3, 4), "num_requests_waiting": (0, 6)}
+    for name, values in figures.items():
+        gauge = Gauge(f"vllm:{name}", "One of theirs.", ("model_name", "engine"), registry=theirs)
+        for engine, value in enumerate(values):
+            gauge.labels("qwen3-8b", str(engine)).set(value)
+    assert vllm_loads(theirs) == [VllmLoad(0.7, 3, 0), VllmLoad(0.1, 4, 6)]
 
 
 @pytest.mark.parametrize("accept", ["text/plain", "application/openmetrics-text;version=1.0.0"])

@@ -11,6 +11,7 @@ import msgspec
 from voicepipe.config import PopConfig
 from voicepipe.health import Health
 from voicepipe.line_quality import Network
+from voicepipe.observe.passed_on import VllmLoad
 from voicepipe.observe.waits import Waits
 
 FEWEST, FEWEST_SHARE = 3, 0.05
@@ -21,7 +22,8 @@ LOSSY_PERCENT, LOSSY_SHARE = 2.0, 0.1
 """Packets from which on a call suffers; and the share of such calls that is worth a name."""
 FULL, TIGHT = 0.9, 0.5
 """Of a KV cache; TIGHT is enough where replies wait. vLLM begins a reply once its whole prompt fits, so with long
-prompts the cache never gets FULL. Where it does, vLLM takes a reply out, and it is no longer FULL."""
+prompts the cache never gets FULL. Where it does, vLLM takes a reply out, and it is no longer FULL. Between the two
+replies may as well wait for vllm.args.max_num_seqs, which vLLM's metrics do not tell."""
 
 What = Literal[
     "endpointing", "asr", "tools", "llm", "tts", "acknowledgement", "playout", "loss", "loop", "kv_cache", "engine",
@@ -54,10 +56,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     networks: Sequence[Network]
     """Of the calls in progress."""
     health: Health
-    kv_cache: float | None = None
-    """How full it is, from 0 to 1; None: there is no vLLM here."""
-    waiting: float = 0.0
-    """Replies that vLLM has not begun, or has taken out of its cache."""
+    vllm: Sequence[VllmLoad] = ()
+    """Its engines; none where there is no vLLM here."""
 
 
 def culprits(seen: Seen, pop: PopConfig) -> list[Culprit]:
@@ -73,10 +73,18 @@ def _of_process(seen: Seen, pop: PopConfig) -> Iterator[Culprit]:
             f"The event loop is {lag:.0f} ms late (p99): something blocks it, such as a Python tool, or there are more"
         )
         yield Culprit("loop", f"{says} calls than the processor serves.")
-    if seen.kv_cache is not None and seen.kv_cache > (TIGHT if seen.waiting else FULL):
-        waits = f"too full for the next reply ({seen.waiting:.0f} wait)" if seen.waiting else "the next reply may wait"
-        says = f"vLLM's KV cache is {seen.kv_cache:.0%} full, {waits}."
-        yield Culprit("kv_cache", f"{says} Lower pop.slots, or give it more memory.")
+    if full := [load for load in seen.vllm if load.kv_cache > (TIGHT if load.waiting else FULL)]:
+        yield Culprit("kv_cache", _of_cache(max(full, key=lambda load: load.kv_cache)))
+
+
+def _of_cache(load: VllmLoad) -> str:
+    says, more = f"vLLM's KV cache is {load.kv_cache:.0%} full", "lower pop.slots, or give it more memory"
+    if not load.waiting:
+        return f"{says}, the next reply may wait: {more}."
+    if load.kv_cache > FULL:
+        return f"{says}, too full for the next reply ({load.waiting:.0f} wait): {more}."
+    says = f"{says}, and {load.waiting:.0f} replies wait. If the next prompt does not fit, {more}."
+    return f"{says} If vLLM takes only {load.running:.0f} at a time, raise vllm.args.max_num_seqs."
 
 
 def _of_turns(seen: Seen, pop: PopConfig) -> Iterator[Culprit]:

@@ -16,7 +16,7 @@ from voicepipe.observe.cost import HostCost
 from voicepipe.observe.culprits import Culprit, Seen, culprits
 from voicepipe.observe.figures import Figures, Stretch, axis, figures, over_time, share, upper_bound
 from voicepipe.observe.following import CallFollower
-from voicepipe.observe.passed_on import KV_CACHE, WAITING, of_vllm
+from voicepipe.observe.passed_on import vllm_loads
 from voicepipe.observe.refusals import NOT_ADMITTED, Refusals
 from voicepipe.observe.traces import UNTRACED, Traces
 from voicepipe.observe.turns import FullTurn, ListedTurn, Turns
@@ -148,8 +148,7 @@ class Dashboard:
             late_count=totals.late,
             networks=self._calls.networks(tenant),
             health=health,
-            kv_cache=of_vllm(KV_CACHE),
-            waiting=of_vllm(WAITING) or 0.0,
+            vllm=vllm_loads(),
         )
         return culprits(seen, self._pop)
 

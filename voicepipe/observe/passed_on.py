@@ -6,6 +6,7 @@ It is read in the thread that writes a scrape: the driver may take its time, and
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
+import msgspec
 from prometheus_client import REGISTRY, CollectorRegistry
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -13,9 +14,24 @@ from prometheus_client.registry import Collector
 from voicepipe.engines.gpus import SLOWED, GpuLoad, loads
 from voicepipe.observe.present import HERE
 
-KV_CACHE, WAITING = "vllm:kv_cache_usage_perc", "vllm:num_requests_waiting"
 VLLM = "vllm:"
 """What its metrics' names begin with."""
+LOAD = {
+    "vllm:kv_cache_usage_perc": "kv_cache",
+    "vllm:num_requests_running": "running",
+    "vllm:num_requests_waiting": "waiting",
+}
+
+
+class VllmLoad(msgspec.Struct, frozen=True):
+    """What one of vLLM's engines has to do now."""
+
+    kv_cache: float = 0.0
+    """How full it is, from 0 to 1."""
+    running: float = 0.0
+    """Replies that it writes."""
+    waiting: float = 0.0
+    """Replies that it has not begun, or has taken out of its cache."""
 
 
 class OfVllm(Collector):
@@ -36,10 +52,13 @@ class OfVllm(Collector):
                 yield passed
 
 
-def of_vllm(gauge: str, theirs: CollectorRegistry = REGISTRY) -> float | None:
-    """What vLLM says of itself now: the highest value, where there are several engines; None: there is no vLLM here."""
-    families = theirs.restricted_registry([gauge]).collect()
-    return max([sample.value for family in families for sample in family.samples], default=None)
+def vllm_loads(theirs: CollectorRegistry = REGISTRY) -> list[VllmLoad]:
+    """Of each engine of the vLLM in this process; empty: there is none."""
+    found: dict[frozenset[tuple[str, str]], dict[str, float]] = {}
+    for family in theirs.restricted_registry(LOAD).collect():
+        for sample in family.samples:
+            found.setdefault(frozenset(sample.labels.items()), {})[LOAD[sample.name]] = sample.value
+    return [VllmLoad(**figures) for figures in found.values()]
 
 
 class OfGpus(Collector):
