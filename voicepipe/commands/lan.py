@@ -61,7 +61,7 @@ def opened(config: Config) -> Config:
 
 def sip_user(config: Config) -> tuple[str, str]:
     """Name and password for a telephone."""
-    [user] = sip_passwords(config).items()
+    [user] = sip_passwords(config.sip.users).items()
     return user
 
 

@@ -97,7 +97,9 @@ async def serve(config: Config) -> int:
 
     async with running(config) as pop:
         where = f"{url(config.http)}{'' if is_loopback(config.http.host) else ', also from other machines'}"
-        elsewhere = "" if is_loopback(sip_host(config)) else " (from other machines: this one's own address)"
+        elsewhere = (
+            "" if is_loopback(sip_host(config.sip, config.http)) else " (from other machines: this one's own address)"
+        )
         phones = f", and phones at {sip_url(config)}{elsewhere}" if config.sip.port else ""
         print(f"{config.pop.id} answers at {where}{phones}; Ctrl-C drains and stops", flush=True)
         await pop.dismissed()
@@ -146,7 +148,7 @@ def http_with_address(http: HttpConfig, host: str | None, port: int | None) -> H
 
 def with_sip_port(config: Config, port: int) -> Config:
     """The configuration with phones at this UDP port; 0: at any free one. Raises ConfigError: it is taken."""
-    host = sip_host(config)
+    host = sip_host(config.sip, config.http)
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.bind((host, port))
@@ -171,7 +173,7 @@ def _of_options(error: ConfigError, *options: str) -> ConfigError:
 def with_phones(config: Config) -> Config:
     """The configuration with phones at their usual port, unless it says where, or at any that is free; without phones
     where it listens on IPv6, by which none call."""
-    if config.sip.port or ":" in sip_host(config):
+    if config.sip.port or ":" in sip_host(config.sip, config.http):
         return config
     try:
         return with_sip_port(config, SIP_PORT)
@@ -200,7 +202,7 @@ def _refusal(http: HttpConfig, error: OSError) -> str:
 
 def sip_url(config: Config) -> str:
     """What a telephone on this machine calls."""
-    host = sip_host(config)
+    host = sip_host(config.sip, config.http)
     return f"sip:{config.pop.default_agent}@{'127.0.0.1' if host == '0.0.0.0' else host}:{config.sip.port}"
 
 

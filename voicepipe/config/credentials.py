@@ -1,7 +1,7 @@
 """Keys and passwords, which are in no file: a configuration names the environment variable that holds each."""
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
@@ -154,9 +154,9 @@ def operator_keys_of(http: HttpConfig, keys: Container[str]) -> OperatorKeys:
     return found
 
 
-def sip_passwords(config: Config) -> dict[str, str]:
+def sip_passwords(users: Sequence[SipUser]) -> dict[str, str]:
     """Of each SIP user. Raises ConfigError."""
-    return {user.name: _password(index, user).value() for index, user in enumerate(config.sip.users)}
+    return {user.name: _password(index, user).value() for index, user in enumerate(users)}
 
 
 def turn_secret(config: Config) -> str:

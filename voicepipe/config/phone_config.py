@@ -42,23 +42,34 @@ class SipTrunk(Section, frozen=True):
                                  f"it, or {address.partition('/')[0]}")  # fmt: skip
 
 
-class SipConfig(Section, frozen=True):
-    """Phone calls by SIP over UDP. Who may call: `trunks` by address, `users` by password, otherwise nobody but this
-    machine."""
+class SipDoorConfig(Section, frozen=True):
+    """SIP over UDP, at a PoP or at a directory. Who may call: `trunks` by address, `users` by password, otherwise
+    nobody but this machine."""
 
     port: Port = 0
     """0: no SIP."""
     host: str = ""
     """IPv4 address on which it listens, 0.0.0.0 for all; empty: `http.host`."""
+    trunks: tuple[SipTrunk, ...] = ()
+    users: tuple[SipUser, ...] = ()
+    realm: str = "voicepipe"
+    """Shown to users who are asked for their password."""
+
+    def __post_init__(self) -> None:
+        check_hosts(host="" if self.host == "0.0.0.0" else self.host)
+        for kind, names in (("trunks", [one.name for one in self.trunks]), ("users", [one.name for one in self.users])):
+            if len(set(names)) < len(names):
+                raise ValueError(f"{kind}: a name occurs twice; give each its own")
+
+
+class SipConfig(SipDoorConfig, frozen=True):
+    """Phone calls at a PoP."""
+
     public_address: str = ""
     """What a 1:1 NAT shows for this host to callers; empty: there is no such NAT."""
     first_port: Port = 0
     last_port: Port = 0
     """UDP ports for media, two a call; 0: any."""
-    trunks: tuple[SipTrunk, ...] = ()
-    users: tuple[SipUser, ...] = ()
-    realm: str = "voicepipe"
-    """Shown to users who are asked for their password."""
     codecs: tuple[Literal["opus", "g722", "pcmu", "pcma"], ...] = ()
     """In our order of preference; empty: all, in the caller's."""
     srtp: Literal["optional", "required"] = "optional"
@@ -69,11 +80,9 @@ class SipConfig(Section, frozen=True):
     """A caller from whom no packet comes for so long is gone, unless the call is on hold."""
 
     def __post_init__(self) -> None:
-        check_hosts(host="" if self.host == "0.0.0.0" else self.host, public_address=self.public_address)
+        super().__post_init__()
+        check_hosts(public_address=self.public_address)
         check_ports(self.first_port, self.last_port)
-        for kind, names in (("trunks", [one.name for one in self.trunks]), ("users", [one.name for one in self.users])):
-            if len(set(names)) < len(names):
-                raise ValueError(f"{kind}: a name occurs twice; give each its own")
 
 
 class TelephonyConfig(Section, frozen=True):

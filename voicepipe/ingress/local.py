@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from voicepipe.config import Config, HttpConfig, KeyOwner
+from voicepipe.config.phone_config import SipDoorConfig
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.keys import brings_token
 
@@ -38,16 +39,16 @@ def check_who_may_call(http: HttpConfig, tenants: Sequence[KeyOwner]) -> None:
         )
 
 
-def sip_host(config: Config) -> str:
+def sip_host(sip: SipDoorConfig, http: HttpConfig) -> str:
     """Where SIP listens: as HTTP does, unless it has an address of its own."""
-    host = config.sip.host or config.http.host
+    host = sip.host or http.host
     return "127.0.0.1" if host == "localhost" else host
 
 
 def check_phones(config: Config) -> None:
     """Raises ConfigError: others could call by SIP, and nobody is named who may; it would listen on IPv6; or what
     Twilio and Telnyx send would come in the clear."""
-    _check_sip(config)
+    check_sip(config.sip, config.http)
     public = urlsplit(config.telephony.public_url)
     if public.scheme == "http" and not is_loopback(public.hostname or ""):
         raise ConfigError(
@@ -56,21 +57,22 @@ def check_phones(config: Config) -> None:
         )
 
 
-def _check_sip(config: Config) -> None:
-    if not config.sip.port:
-        if config.sip.trunks or config.sip.users:
+def check_sip(sip: SipDoorConfig, http: HttpConfig) -> None:
+    """Raises ConfigError: others could call by SIP, and nobody is named who may; or it would listen on IPv6."""
+    if not sip.port:
+        if sip.trunks or sip.users:
             raise ConfigError(
                 "sip.port = 0 lets nobody call by SIP, not even the trunks and users that are named: set it to 5060, "
                 "which is usual, or give --sip-port."
             )
         return
-    host = sip_host(config)
+    host = sip_host(sip, http)
     if ":" in host:
         raise ConfigError(
             f"http.host = {host!r} is an IPv6 address, and SIP is spoken over IPv4 alone: set sip.host to one such as "
             "0.0.0.0."
         )
-    if not config.sip.trunks and not config.sip.users and not is_loopback(host):
+    if not sip.trunks and not sip.users and not is_loopback(host):
         raise ConfigError(
             f"sip.host = {host!r} lets other machines call, and nobody is named who may: add [[sip.trunks]] with "
             "their addresses or [[sip.users]] with passwords, or set sip.host to 127.0.0.1."

@@ -189,7 +189,7 @@ def within_a_call() -> Glance:
 
 
 def test_a_call_has_so_much_of_the_time_and_no_more() -> None:
-    keeper, seen = Doorkeeper(SipGate(sip()), lambda seen: True), within_a_call()
+    keeper, seen = Doorkeeper(SipGate(sip().sip), lambda seen: True), within_a_call()
     other, taken_ms = seen._replace(headers={**seen.headers, "Call-ID": ["other"]}), 0.0
     for number in range(1000):
         now = number / 10
@@ -203,7 +203,7 @@ def test_a_call_has_so_much_of_the_time_and_no_more() -> None:
 
 
 def test_a_call_that_took_very_long_is_heard_again_before_its_goodbye_is_given_up() -> None:
-    keeper, seen = Doorkeeper(SipGate(sip()), lambda seen: True), within_a_call()
+    keeper, seen = Doorkeeper(SipGate(sip().sip), lambda seen: True), within_a_call()
     keeper.took(keeper.judge(seen, "127.0.0.1", 0.0), 60_000)
     assert not keeper.judge(seen, "127.0.0.1", 15.0).read
     assert keeper.judge(seen, "127.0.0.1", 21.0).read

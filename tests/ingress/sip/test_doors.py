@@ -15,6 +15,7 @@ from voicepipe.call_api import Tenant
 from voicepipe.config import Config, TenantConfig
 from voicepipe.config.phone_config import RouteConfig, SipTrunk, SipUser
 from voicepipe.errors import ConfigError, Draining, PopFull, TenantFull
+from voicepipe.ingress.local import check_phones
 from voicepipe.ingress.sip.gate import SipGate
 
 TRUNK = SipTrunk(name="carrier", addresses=("127.0.0.0/8",))
@@ -190,13 +191,13 @@ async def test_a_trunk_is_known_by_its_address(caplog: pytest.LogCaptureFixture)
 
 def test_an_open_door_to_strangers_is_refused_at_the_start() -> None:
     with pytest.raises(ConfigError, match=r"sip\.host = '192\.0\.2\.7' lets other machines call"):
-        SipGate(sip(host="192.0.2.7"))
+        check_phones(sip(host="192.0.2.7"))
 
 
 def test_a_user_without_a_password_is_refused_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DESK_PASSWORD")
     with pytest.raises(ConfigError, match="set the environment variable DESK_PASSWORD"):
-        SipGate(sip(users=(DESK,)))
+        SipGate(sip(users=(DESK,)).sip)
 
 
 async def test_which_agent_answers_is_a_table() -> None:

@@ -360,7 +360,7 @@ async def test_an_acknowledgement_that_comes_late_begins_the_call(monkeypatch: p
 
 def test_one_sender_takes_nothing_of_the_time_that_others_have() -> None:
     """What is over its own limit was challenged and charged to all strangers first."""
-    keeper = Doorkeeper(SipGate(sip(users=(DESK,))), lambda seen: False)
+    keeper = Doorkeeper(SipGate(sip(users=(DESK,)).sip), lambda seen: False)
     asks = glance(message("REGISTER", "127.0.0.66"))
     assert asks
     for number in range(20_000):

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -15,25 +14,22 @@ import msgspec
 from voicepipe.agent import Agent, CallSettings, Origin
 from voicepipe.call_api import PopApi, Seat, Tenant
 from voicepipe.caller_number import last_three
-from voicepipe.errors import PopFull, Refused, TenantFull
+from voicepipe.errors import PopFull, Reason, TenantFull
 from voicepipe.ingress.calls import Calls
-from voicepipe.ingress.doors import Attempt, UnknownModel, retry_after
+from voicepipe.ingress.doors import Attempt
 from voicepipe.ingress.keys import Caller
-from voicepipe.ingress.local import sip_host
-from voicepipe.ingress.phone import NoRoute, placed
-from voicepipe.ingress.refusals import RefusalLog
+from voicepipe.ingress.local import check_sip, sip_host
+from voicepipe.ingress.phone import placed
 from voicepipe.ingress.sip.dialog import Dialog, DialogId, new_call
-from voicepipe.ingress.sip.doorkeeper import Doorkeeper
-from voicepipe.ingress.sip.gate import Admitted, Challenge, SipGate, SipRefusal, Unadmitted
+from voicepipe.ingress.sip.door import SipDoor, check_required, of_no_call, refusal, registered
+from voicepipe.ingress.sip.gate import Admitted, Challenge, SipGate, SipRefusal
 from voicepipe.ingress.sip.glance import Glance
 from voicepipe.ingress.sip.lent import Lent
-from voicepipe.ingress.sip.message import Address, SipError, printable
+from voicepipe.ingress.sip.message import Address, SipError
 from voicepipe.ingress.sip.sip_call import ALLOW, CAPABILITIES, SipCall
 from voicepipe.ingress.sip.sip_media import SDP, SipMedia, read_sdp
-from voicepipe.ingress.sip.stack import IncomingRequest, Stack
+from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.ingress.sip.timers import LEAST_S, TooShort, negotiated
-from voicepipe.ingress.sip.transactions import Host
-from voicepipe.rtp.sdp_text import SdpError
 
 logger = logging.getLogger(__name__)
 
@@ -44,8 +40,6 @@ LEAST_LENT = 2
 """Of a PoP's places half may be lent to those who have not acknowledged our answer yet, but so many always."""
 MERGED = 482
 """The code for an INVITE whose call came by another way as well: there it is taken, or refused."""
-REGISTERED_S = 300
-"""A phone that registers does so to show itself ready; nobody is called here."""
 
 
 class _Wanted(NamedTuple):
@@ -64,9 +58,10 @@ class SipEdge:
         sip = pop.config.sip
         self._pop = pop
         self._calls = calls
-        self._gate = SipGate(pop.config)
-        self._stack = Stack(sip_host(pop.config), sip.port, sip.public_address, self._requested, self._received)
-        self._doorkeeper, self._refusals = Doorkeeper(self._gate, self._goes_on), RefusalLog(logger, "SIP requests")
+        self._gate = SipGate(sip)
+        bind = sip_host(sip, pop.config.http), sip.port
+        self._door = SipDoor(bind, sip.public_address, self._gate, self._requested, self._refused, self._goes_on)
+        self._stack = self._door.stack
         self._dialogs: dict[DialogId, SipCall] = {}
         self._invited: set[tuple[str, str]] = set()
         """INVITEs that are being answered, or were and their calls go on."""
@@ -78,7 +73,7 @@ class SipEdge:
 
     def open(self) -> None:
         """Listen. Raises ConfigError."""
-        self._stack.open()
+        self._door.open()
 
     async def close(self) -> None:
         """Hear and send nothing more; the calls have ended."""
@@ -88,33 +83,15 @@ class SipEdge:
             task.cancel()
         if self._ringing:
             await asyncio.wait(self._ringing)
-        self._stack.close()
+        self._door.close()
 
-    def _received(self, seen: Glance, source: Host) -> None:
-        """A message that is not parsed yet, and may not be."""
-        began, now = time.thread_time(), time.monotonic()
-        begins = seen.method == "INVITE" and not seen.to_tag
-        judged = self._doorkeeper.judge(seen, source[0], now)
-        try:
-            if judged.read:
-                if not self._stack.read(seen, source) and begins:
-                    Attempt(self._pop, "sip").refused("bad_request", 400)
-            elif told := judged.refusal:
-                self._stack.tell(seen, source, told.code, told.phrase, told.headers)
-                if not isinstance(told, Challenge):  # That somebody is asked for a password is no news.
-                    self._log(seen.method, source[0], told.code, told.why)
-                    if begins:
-                        Attempt(self._pop, "sip").refused(told.reason, told.code)
-            elif news := self._doorkeeper.news(now):
-                logger.warning("SIP messages come in masses and are dropped unread: %s", news)
-        finally:
-            self._doorkeeper.took(judged, (time.thread_time() - began) * 1000)
+    def _refused(self, reason: Reason, status: int) -> None:
+        Attempt(self._pop, "sip").refused(reason, status)
 
     def _goes_on(self, seen: Glance) -> bool:
-        """Whether it belongs to a call or to a transaction that we have."""
-        if (ours := seen.to_tag) and DialogId(seen.call_id, ours, seen.from_tag) in self._dialogs:
-            return True
-        return seen.method in ("", "ACK", "CANCEL") and self._stack.expects(seen)
+        """Whether it belongs to a call."""
+        ours = seen.to_tag
+        return bool(ours) and DialogId(seen.call_id, ours, seen.from_tag) in self._dialogs
 
     # --- requests
 
@@ -130,20 +107,20 @@ class SipEdge:
         if request.to_tag:
             call = self._dialogs.get(DialogId.of(request))
             if call is None:
-                raise SipRefusal(481, "Call/Transaction Does Not Exist", "it belongs to no call that goes on")
-            _check_required(request)
+                raise of_no_call()
+            check_required(request, SUPPORTED)
             return call.handle(request)
         who = self._gate.admit(request)
-        _check_required(request)
+        check_required(request, SUPPORTED)
         match request.method:
             case "INVITE":
                 self._invite(request, who, asked)
             case "OPTIONS":
                 self._tell_capabilities(request)
             case "REGISTER":
-                request.respond(200, "OK", _registered(request))
+                request.respond(200, "OK", registered(request))
             case "BYE" | "INFO" | "UPDATE" | "NOTIFY":
-                raise SipRefusal(481, "Call/Transaction Does Not Exist", "it belongs to no call")
+                raise of_no_call()
             case method:
                 raise SipRefusal(405, "Method Not Allowed", f"{method} is not known here", (("Allow", ALLOW),))
 
@@ -156,25 +133,16 @@ class SipEdge:
 
     def _refuse(self, request: IncomingRequest, error: Exception, asked: Attempt) -> None:
         """Answer it, and tell why: in the log, and, of a new call, the PoP. Raises `error` if it is none of ours."""
-        match error:
-            case Challenge(code=code, phrase=phrase, why=why, headers=headers):
-                request.respond(code, phrase, headers, once=True)
-                return logger.debug("%s from %s is asked for a password: %s", request.method, request.source[0], why)
-            case TooShort():  # They are asked for a longer one.
-                return request.respond(422, "Session Interval Too Small", (("Min-SE", str(LEAST_S)),))
-        told = _answer(error)
+        if isinstance(error, TooShort):  # They are asked for a longer one.
+            return request.respond(422, "Session Interval Too Small", (("Min-SE", str(LEAST_S)),))
+        told = refusal(error)
         if told is None:
             if _begins_call(request):
                 asked.refused("error", 500)
             raise error
-        if _begins_call(request) and told.code != MERGED:
+        if _begins_call(request) and told.code != MERGED and not isinstance(told, Challenge):
             asked.refused(told.reason, told.code)
-        request.respond(told.code, told.phrase, told.headers, once=isinstance(told, Unadmitted))
-        self._log(request.method, request.source[0], told.code, told.why)
-
-    def _log(self, method: str, source: str, code: int, why: str) -> None:
-        method, why = printable(method), printable(why)
-        self._refusals.tell(source, "%s from %s refused with %d: %s", method, source, code, why)
+        self._door.refuse(request, told)
 
     # --- new calls
 
@@ -256,7 +224,7 @@ class SipEdge:
             self._lent.gave_way(late, now)
             late.give_way()
             text = "%s: not acknowledged yet, and a call of %s takes its place"
-            self._refusals.tell(source, text, late.hosted.id, wanted.who)
+            self._door.tell(source, text, late.hosted.id, wanted.who)
         return seat
 
     def _admit(self, wanted: _Wanted, late: SipCall | None) -> AbstractContextManager[Seat]:
@@ -294,16 +262,13 @@ async def listening(pop: PopApi, calls: Calls) -> AsyncIterator[None]:
     if not pop.config.sip.port:
         yield
         return
+    check_sip(pop.config.sip, pop.config.http)
     edge = SipEdge(pop, calls)
     edge.open()
     try:
         yield
     finally:
         await edge.close()
-
-
-_EXPIRES = re.compile(r";\s*expires\s*=\s*([0-9]{1,9})", re.IGNORECASE)
-_UNQUOTED = str.maketrans('"\r\n', "'  ")
 
 
 @contextmanager
@@ -318,26 +283,6 @@ def _counted(counter: Counter[T], key: T) -> Iterator[None]:
             del counter[key]
 
 
-def _answer(error: Exception) -> SipRefusal | None:
-    """To a request that is not carried out; None: this error is a fault of ours."""
-    match error:
-        case SipRefusal():
-            return error
-        case SdpError():
-            warning = f'399 voicepipe "{str(error).translate(_UNQUOTED)}"'
-            return SipRefusal(488, "Not Acceptable Here", str(error), (("Warning", warning),), "not_acceptable")
-        case NoRoute() | UnknownModel():
-            return SipRefusal(404, "Not Found", str(error), reason=error.reason)
-        case TenantFull():  # Another PoP would not take it either.
-            return SipRefusal(486, "Busy Here", str(error), reason=error.reason)
-        case Refused():
-            again = (("Retry-After", retry_after(error)),)
-            return SipRefusal(503, "Service Unavailable", str(error), again, error.reason)
-        case SipError():
-            return SipRefusal(400, "Bad Request", str(error))
-    return None
-
-
 def _begins_call(request: IncomingRequest) -> bool:
     """Whether a call is asked for, rather than something of one that goes on."""
     if request.method != "INVITE":
@@ -347,27 +292,9 @@ def _begins_call(request: IncomingRequest) -> bool:
     return True
 
 
-def _check_required(request: IncomingRequest) -> None:
-    if unknown := request.listed("require") - SUPPORTED:
-        names = ", ".join(sorted(unknown))
-        raise SipRefusal(420, "Bad Extension", f"it requires {names}", (("Unsupported", names),), "not_acceptable")
-
-
 def _caller(invite: IncomingRequest, *, trusted: bool) -> str:
     """The calling number: by RFC 3325 from whom it may be asserted. Raises SipError."""
     if trusted and (asserted := invite.header("p-asserted-identity")):
         with suppress(SipError):
             return Address.of(asserted).user
     return Address.of(invite.header("from")).user
-
-
-def _registered(request: IncomingRequest) -> list[tuple[str, str]]:
-    """What a REGISTER leaves behind: its Contacts, for at most `REGISTERED_S`, but for those that it takes back."""
-    left = []
-    for contact in request.headers("contact"):
-        found = _EXPIRES.search(contact)
-        asked = found[1] if found else request.header("expires")
-        seconds = min(int(asked), REGISTERED_S) if asked.isdecimal() and len(asked) < 10 else REGISTERED_S
-        if seconds and contact != "*":
-            left.append(("Contact", f"{_EXPIRES.sub('', contact)};expires={seconds}"))
-    return left

@@ -10,10 +10,9 @@ from functools import lru_cache
 from sippy.SipAuthorization import DigestCalcHA1, DigestCalcResponse, SipAuthorization
 
 from voicepipe.bucket import Rate
-from voicepipe.config import Config
 from voicepipe.config.credentials import sip_passwords
+from voicepipe.config.phone_config import SipDoorConfig
 from voicepipe.errors import Reason
-from voicepipe.ingress.local import check_phones
 from voicepipe.ingress.sip.glance import Glance, username
 from voicepipe.ingress.sip.message import Address
 from voicepipe.ingress.sip.nonces import VALID_S, Nonces
@@ -64,14 +63,12 @@ class Admitted:
 
 
 class SipGate:
-    """The rules of one PoP. Raises ConfigError: a user has no password, or as `check_phones`."""
+    """The rules of one PoP or directory. Raises ConfigError: a user has no password."""
 
-    def __init__(self, config: Config) -> None:
-        check_phones(config)
-        sip = config.sip
+    def __init__(self, sip: SipDoorConfig) -> None:
         self._realm = sip.realm
         self._nonces = Nonces()
-        self._passwords = sip_passwords(config)
+        self._passwords = sip_passwords(sip.users)
         self._trunks = [(ipaddress.IPv4Network(net), trunk.name) for trunk in sip.trunks for net in trunk.addresses]
         self._trunk_of = lru_cache(KNOWN)(self._found_trunk)
         self._open = not sip.trunks and not sip.users
