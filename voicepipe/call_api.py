@@ -212,6 +212,10 @@ class Tokens(Protocol):
     def use(self, grant: Grant) -> None:
         """What it is for begins. Raises Unauthorized: it did before."""
 
+    def came(self, call: str) -> None:
+        """A call has begun that a directory placed here under this id, by a door that takes no tokens. Directories are
+        told; it lets nobody in."""
+
     async def session(self, grant: Grant) -> bytes:
         """Of a briefed one, as JSON; it may still be on its way. Raises Unauthorized: it does not come."""
 

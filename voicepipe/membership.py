@@ -81,6 +81,9 @@ class Membership:
         if grant.begins:
             self._reporter.began(grant.id)
 
+    def came(self, call: str) -> None:
+        self._reporter.began(call)
+
     async def session(self, grant: Grant) -> bytes:
         session = await self._briefings.get(grant.tenant, grant.id)
         if session is None:

@@ -5,7 +5,7 @@ import pytest
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config, TenantConfig
 from voicepipe.config.phone_config import RouteConfig
-from voicepipe.ingress.routes import Route, find, plain, tenant_of
+from voicepipe.ingress.routes import find, plain, tenant_of
 
 ROUTES = (
     RouteConfig(called="+49 30 123-45", agent="reception"),
@@ -36,10 +36,6 @@ def test_the_first_route_that_fits(call: dict[str, str], agent: str | None) -> N
     assert (route.agent if route else None) == agent
 
 
-def test_without_routes_the_default_agent_answers_everybody() -> None:
-    assert find((), kind="twilio", called="+1") == Route("", "")
-
-
 def test_numbers_are_compared_without_what_people_write_into_them() -> None:
     assert plain("tel:+49 (30) 12-34") == plain("sip:+49301234@host:5060") == "+49301234"
 
@@ -47,6 +43,6 @@ def test_numbers_are_compared_without_what_people_write_into_them() -> None:
 def test_whose_call_it_is() -> None:
     clinic = TenantConfig(name="clinic", key_env="CLINIC_KEY", agents=("clinic",), slots=2)
     shop = TenantConfig(name="shop", key_env="SHOP_KEY")
-    assert tenant_of(Route(), Config()) == Tenant("local")
-    assert tenant_of(Route(), Config(tenants=(clinic,))) == Tenant("clinic", ("clinic",), 2)
-    assert tenant_of(Route(tenant="shop"), Config(tenants=(clinic, shop))) == Tenant("shop")
+    assert tenant_of(RouteConfig(), Config()) == Tenant("local")
+    assert tenant_of(RouteConfig(), Config(tenants=(clinic,))) == Tenant("clinic", ("clinic",), 2)
+    assert tenant_of(RouteConfig(tenant="shop"), Config(tenants=(clinic, shop))) == Tenant("shop")

@@ -5,7 +5,7 @@
 
 import ipaddress
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,7 +28,14 @@ from voicepipe.config.engine_config import (
 )
 from voicepipe.config.file_kind import check_kind, located
 from voicepipe.config.fleet_config import BusConfig, FleetConfig
-from voicepipe.config.phone_config import RouteConfig, SipConfig, TelephonyConfig, TelnyxConfig, TwilioConfig
+from voicepipe.config.phone_config import (
+    RouteConfig,
+    SipConfig,
+    SipTrunk,
+    TelephonyConfig,
+    TelnyxConfig,
+    TwilioConfig,
+)
 from voicepipe.config.records_config import RecordsConfig
 from voicepipe.config.traces_config import TracesConfig
 from voicepipe.config.webrtc_config import WebRtcConfig
@@ -295,10 +302,15 @@ def check_together(config: Config) -> None:
     phones = config.sip.port or config.twilio.auth_token_env or config.telnyx.public_key
     if len(names) > 1 and not config.routes and phones:
         raise ConfigError(f"routes: say whose phone calls are in [[routes]]; tenants: {', '.join(names)}")
-    trunks = [trunk.name for trunk in config.sip.trunks]
-    for index, route in enumerate(config.routes):
-        if route.trunk and route.trunk not in trunks:
-            allowed = ", ".join(trunks) or "none, since no [[sip.trunks]] are configured"
+    check_routes(config.routes, config.tenants, config.sip.trunks)
+
+
+def check_routes(routes: Sequence[RouteConfig], tenants: Sequence[KeyOwner], trunks: Sequence[SipTrunk]) -> None:
+    """Raises ConfigError: a route names what there is not, or not whose calls it is meant for."""
+    names, known = [tenant.name for tenant in tenants], [trunk.name for trunk in trunks]
+    for index, route in enumerate(routes):
+        if route.trunk and route.trunk not in known:
+            allowed = ", ".join(known) or "none, since no [[sip.trunks]] are configured"
             raise ConfigError(f"routes[{index}].trunk: there is no trunk {route.trunk}; allowed: {allowed}")
         if route.tenant and route.tenant not in names:
             allowed = ", ".join(names) or "none, since no [[tenants]] are configured"

@@ -5,9 +5,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from voicepipe.config import HttpConfig, KeyOwner, check_tenants, locate, toml_file
+from voicepipe.config import HttpConfig, KeyOwner, check_routes, check_tenants, locate, toml_file
 from voicepipe.config.file_kind import check_kind, located
 from voicepipe.config.fleet_config import BusConfig
+from voicepipe.config.phone_config import RouteConfig, SipDoorConfig, SipTrunk
 from voicepipe.errors import ConfigError
 from voicepipe.places import check_place
 from voicepipe.ranges import Name, Section
@@ -42,13 +43,40 @@ class DirectoryTenant(KeyOwner, frozen=True):
     """Their calls may not leave it, such as "eu"; empty: they may go anywhere."""
 
 
+class DirectoryTrunk(SipTrunk, frozen=True):
+    """A provider, a PBX or an SBC that asks by SIP where to call."""
+
+    place: tuple[float, ...] = ()
+    """Where its media gateway stands: latitude and longitude. Empty: where the directory does."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_place(self.place)
+
+
+class DirectorySipConfig(SipDoorConfig, frozen=True):
+    """By SIP a directory answers where to call (302), and takes no calls."""
+
+    trunks: tuple[DirectoryTrunk, ...] = ()
+
+
+class DirectoryRoute(RouteConfig, frozen=True):
+    """Whose phone calls these are, and where they go. The first that fits counts."""
+
+    region: str = ""
+    """They go to PoPs of this region (`pop.region`) while one of those has room, and otherwise to others. What they
+    must not leave is their tenant's zone."""
+
+
 class DirectoryConfig(Section, frozen=True):
     """The whole file."""
 
     directory: DirectorySection = DirectorySection()
     bus: BusConfig = BusConfig()
     http: HttpConfig = HttpConfig()
+    sip: DirectorySipConfig = DirectorySipConfig()
     tenants: tuple[DirectoryTenant, ...] = ()
+    routes: tuple[DirectoryRoute, ...] = ()
 
 
 def load(file: Path) -> DirectoryConfig:
@@ -60,6 +88,7 @@ def load(file: Path) -> DirectoryConfig:
     config = toml_file.convert(tables, DirectoryConfig, file)
     try:
         check_tenants(config.tenants)
+        check_routes(config.routes, config.tenants, config.sip.trunks)
     except ConfigError as error:
         raise located(error, file) from None
     return config

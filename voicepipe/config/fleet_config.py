@@ -22,6 +22,8 @@ class FleetConfig(Section, frozen=True):
     """Where callers and directories reach it, as "https://fra1.example.com"."""
     kinds: tuple[Kind, ...] = ("websocket", "webrtc")
     """By which callers reach it there."""
+    sip: str = ""
+    """Where telephones reach it by SIP, as "203.0.113.5:5060"; empty: at `sip.public_address` or `sip.host`."""
     place: tuple[float, ...] = ()
     """Where it stands: latitude and longitude in degrees. Empty: nobody knows how near it is until callers measure."""
     zone: str = ""

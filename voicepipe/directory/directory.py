@@ -20,7 +20,7 @@ from voicepipe.call_api import Grant
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus, BusMessage
 from voicepipe.directory.report import decoded as decoded_report
-from voicepipe.directory.router import Choice, WantedCall, Why, choose
+from voicepipe.directory.router import TAKES, Choice, WantedCall, Why, choose
 from voicepipe.directory.subjects import Assignment, Briefing, Command, PopGoodbye
 from voicepipe.directory.tokens import Signer
 from voicepipe.directory.view import FleetView, SeenPop
@@ -216,6 +216,11 @@ class Directory:
     def knows(self, pop: str) -> bool:
         """Whether it was heard within the last minute, though it may be silent now."""
         return any(seen.pop == pop for seen in self._view.alive(self._clock(), deaf=True))
+
+    @property
+    def takes_calls(self) -> bool:
+        """Whether a call would find a PoP that may take it."""
+        return any(seen.condition.status in TAKES for seen in self.pops())
 
     @property
     def is_cut_off(self) -> bool:

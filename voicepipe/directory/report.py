@@ -49,7 +49,9 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     url: str = ""
     """Where callers and directories reach it, as "https://fra1.example.com"."""
     kinds: tuple[str, ...] = ()
-    """Of calls that it takes there: "websocket", "webrtc"."""
+    """Of calls that it takes there: "websocket", "webrtc", "sip"."""
+    sip: str = ""
+    """Where telephones call it by SIP, as "203.0.113.5:5060"."""
     agents: dict[str, str] = {}
     """Names of those that answer here, and the language of each."""
     model: str = ""
@@ -63,6 +65,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def call_url(self, kind: str) -> str:
         """Where a call of this kind begins."""
+        if kind == "sip":
+            return f"sip:{self.sip}"
         return f"ws{self.url.removeprefix('http')}/v1/realtime" if kind == "websocket" else f"{self.url}{CALLS}"
 
 

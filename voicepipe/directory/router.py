@@ -45,13 +45,15 @@ class WantedCall:
     """What a caller asks for."""
 
     kind: str
-    """ "websocket" or "webrtc"."""
+    """ "websocket", "webrtc" or "sip"."""
     place: Place | None = None
     """Where they are; None: nobody knows."""
     rtt_ms: Mapping[str, float] = field(default_factory=dict)
     """Round trips that they measured, by PoP."""
     zone: str = ""
     """Their call may not leave it."""
+    region: str = ""
+    """It goes to a PoP of this region while one has room; empty: to any."""
     agents: tuple[str, ...] = ()
     """By their names: the PoP has to have one of them; empty: the default one will do."""
     language: str = ""
@@ -115,12 +117,21 @@ def choose(pops: Sequence[SeenPop], wanted: WantedCall, lots: Random) -> Choice:
     possible = [_candidate(seen, wanted) for seen in fit(pops, wanted) if _has_room(seen)]
     if not possible:
         raise NoPop(f"No PoP{_in_zone(wanted)} has room for this call at present; try again later.", "no_room")
+    pinned = [candidate for candidate in possible if candidate.seen.condition.region == wanted.region]
+    if pinned and len(pinned) < len(possible):
+        first_choice = _choice(pinned, lots, wanted.most)
+        rest = _choice([candidate for candidate in possible if candidate not in pinned], lots, wanted.most)
+        return Choice((*first_choice.candidates, *rest.candidates)[: wanted.most], first_choice.why)
+    return _choice(possible, lots, wanted.most)
+
+
+def _choice(possible: Sequence[Candidate], lots: Random, most: int) -> Choice:
     near = sorted(possible, key=lambda candidate: (candidate.doubtful, candidate.near_ms, candidate.seen.pop))
     in_time = [candidate for candidate in near if candidate.in_time]
     first, why = _first(in_time, lots) if in_time else (_shared(_least_bad(near), near, lots), "least late")
     others = sorted(near, key=lambda candidate: not candidate.in_time)  # It keeps the order of those that are alike.
     ranked = (first, *(candidate for candidate in others if candidate is not first))
-    return Choice(ranked[: wanted.most], why)
+    return Choice(ranked[:most], why)
 
 
 def others(pops: Sequence[SeenPop], here: Condition) -> list[SeenPop]:

@@ -18,10 +18,11 @@ from voicepipe.directory.reporter import EVERY_S, UNEVEN
 from voicepipe.directory_server.directory_http import app, reaching_pops
 from voicepipe.directory_server.leaving import Leaving
 from voicepipe.directory_server.relay import MESSAGE_BYTES
+from voicepipe.directory_server.sip_redirect import redirecting
 from voicepipe.errors import ConfigError
 from voicepipe.fleet_keys import key_id, public_key, signer
 from voicepipe.ingress import server
-from voicepipe.ingress.local import check_who_may_call
+from voicepipe.ingress.local import check_sip, check_who_may_call
 from voicepipe.supervised import supervised
 from voicepipe.tenants import Tenants
 
@@ -42,6 +43,7 @@ async def serve(
     one. `beside`: what is served besides the directory's own. `leaving`: told when it is to be stopped. Raises
     ConfigError."""
     descriptors.raise_limit()
+    leaving = leaving or Leaving()
     tenants = Tenants(keys_of(config.tenants), "directory")
     signing = signer(config.directory.key)
     operator = operator_keys_of(config.http, keys_of(config.tenants))
@@ -62,14 +64,15 @@ async def serve(
                 operator,
                 client,
                 beside,
-                leaving or Leaving(),
+                leaving,
             )
         )  # it reads pages
         if not own_bus:
             await listened(bus)
         listener = server.bind(config.http)  # Only now: who is refused goes on to another directory of this name.
         room = await asyncio.to_thread(descriptors.for_relays, config.directory.connections)
-        await server.serve(application, listener, config.http, room, MESSAGE_BYTES, serving)
+        async with redirecting(config, directory, leaving):
+            await server.serve(application, listener, config.http, room, MESSAGE_BYTES, serving)
 
 
 async def listened(bus: Bus) -> None:
@@ -90,3 +93,4 @@ def check(config: DirectoryConfig) -> None:
             '["nats://127.0.0.1:4222"] after: nats-server -a 127.0.0.1'
         )
     check_who_may_call(config.http, config.tenants)
+    check_sip(config.sip, config.http)

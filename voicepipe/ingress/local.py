@@ -45,6 +45,15 @@ def sip_host(sip: SipDoorConfig, http: HttpConfig) -> str:
     return "127.0.0.1" if host == "localhost" else host
 
 
+def sip_contact(config: Config) -> str:
+    """Where directories send telephones that are to call this PoP, as "203.0.113.5:5060"; empty: nobody knows."""
+    sip, host = config.sip, sip_host(config.sip, config.http)
+    if not sip.port or config.fleet.sip:
+        return config.fleet.sip if sip.port else ""
+    at = sip.public_address or ("" if host == "0.0.0.0" else host)
+    return f"{at}:{sip.port}" if at else ""
+
+
 def check_phones(config: Config) -> None:
     """Raises ConfigError: others could call by SIP, and nobody is named who may; it would listen on IPv6; or what
     Twilio and Telnyx send would come in the clear."""

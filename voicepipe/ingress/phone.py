@@ -2,7 +2,7 @@
 
 from voicepipe.agent import Agent
 from voicepipe.call_api import PopApi, Tenant
-from voicepipe.config.phone_config import PhoneKind
+from voicepipe.config.phone_config import PhoneKind, RouteConfig
 from voicepipe.errors import Refused
 from voicepipe.ingress.doors import find_agent
 from voicepipe.ingress.routes import find, tenant_of
@@ -21,7 +21,8 @@ def placed(
 
     Raises NoRoute, UnknownModel.
     """
-    route = find(pop.config.routes, kind=kind, called=called, domain=domain, trunk=trunk)
+    routes = pop.config.routes
+    route = find(routes, kind=kind, called=called, domain=domain, trunk=trunk) if routes else RouteConfig()
     if route is None:
         raise NoRoute(f"No route is meant for {called or 'an unknown number'!r} by {kind}: add one to [[routes]].")
     tenant = tenant_of(route, pop.config)

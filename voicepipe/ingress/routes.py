@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import TypeVar
 
 from voicepipe.call_api import Tenant
 from voicepipe.config import Config
@@ -13,21 +13,11 @@ _FILLERS = str.maketrans("", "", " -()")
 """What people write into phone numbers to read them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """Where a call goes. Empty: the PoP's default agent; no tenant."""
-
-    agent: str = ""
-    tenant: str = ""
+Route = TypeVar("Route", bound=RouteConfig)
 
 
-def find(
-    routes: Sequence[RouteConfig], *, kind: PhoneKind, called: str, domain: str = "", trunk: str = ""
-) -> Route | None:
-    """The first route that the call fits. None: there are routes, and none of them is meant for it; without any, every
-    call reaches the default agent."""
-    if not routes:
-        return Route()
+def find(routes: Sequence[Route], *, kind: PhoneKind, called: str, domain: str = "", trunk: str = "") -> Route | None:
+    """The first route that the call fits. None: none of them is meant for it."""
     number = plain(called)
     for route in routes:
         if (
@@ -36,7 +26,7 @@ def find(
             and route.domain.lower() in ("", domain.lower())
             and _fits(number, plain(route.called))
         ):
-            return Route(route.agent, route.tenant)
+            return route
     return None
 
 
@@ -52,7 +42,7 @@ def plain(number: str) -> str:
     return user.partition("@")[0].partition(";")[0].translate(_FILLERS)
 
 
-def tenant_of(route: Route, config: Config) -> Tenant:
+def tenant_of(route: RouteConfig, config: Config) -> Tenant:
     """Whose call it is. Without tenants there is but "local"; where there is one, it need not be named."""
     owners = {owner.name: owner for owner in config.tenants}
     if not owners:

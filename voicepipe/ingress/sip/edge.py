@@ -20,6 +20,7 @@ from voicepipe.ingress.doors import Attempt
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import check_sip, sip_host
 from voicepipe.ingress.phone import placed
+from voicepipe.ingress.sip.contacts import call_of
 from voicepipe.ingress.sip.dialog import Dialog, DialogId, new_call
 from voicepipe.ingress.sip.door import SipDoor, check_required, of_no_call, refusal, registered
 from voicepipe.ingress.sip.gate import Admitted, Challenge, SipGate, SipRefusal
@@ -248,6 +249,8 @@ class SipEdge:
 
     def _accept(self, invite: IncomingRequest, call: SipCall, sdp: str, wanted: _Wanted, place: ExitStack) -> None:
         call_id = self._calls.hold(call, Caller(wanted.tenant), place)
+        if self._pop.tokens and (placed_as := call_of(invite.uri.uri)):
+            self._pop.tokens.came(placed_as)
         self._dialogs[call.dialog.id] = call
         try:
             call.accept(invite, sdp, call_id)

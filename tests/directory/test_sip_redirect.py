@@ -1,0 +1,185 @@
+"""Telephones that ask a directory where to call, and the PoPs that they then call."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.directory.fleets import FRANKFURT, LONDON, SIGNER, VIRGINIA, fleet, public_key, settings
+from tests.directory.reports import report
+from tests.ingress.sip.peer import Phone, Said
+from tests.ports import free_port
+from tests.waiting import until
+from voicepipe.config import Config
+from voicepipe.config.directory_config import (
+    DirectoryConfig,
+    DirectoryRoute,
+    DirectorySection,
+    DirectorySipConfig,
+    DirectoryTenant,
+    DirectoryTrunk,
+)
+from voicepipe.config.phone_config import SipUser
+from voicepipe.directory.bus import MemoryBus
+from voicepipe.directory.directory import Directory
+from voicepipe.directory_server.leaving import Leaving
+from voicepipe.directory_server.sip_redirect import redirecting
+
+TRUNK = DirectoryTrunk(name="carrier", addresses=("127.0.0.1",), place=FRANKFURT)
+ELSEWHERE = DirectoryTrunk(name="other", addresses=("192.0.2.0/24",))
+
+
+def asking(**changes: Any) -> DirectoryConfig:
+    """A directory's configuration, with SIP on a free port."""
+    sip = {"port": free_port(), "trunks": (TRUNK,), **changes.pop("sip", {})}
+    return DirectoryConfig(directory=DirectorySection(place=VIRGINIA), sip=DirectorySipConfig(**sip), **changes)
+
+
+@asynccontextmanager
+async def telephone(
+    config: DirectoryConfig, directory: Directory, leaving: Leaving | None = None
+) -> AsyncIterator[Phone]:
+    """One that knows the directory."""
+    phone = Phone(("127.0.0.1", config.sip.port))
+    async with redirecting(config, directory, leaving or Leaving()):
+        await phone.open()
+        try:
+            yield phone
+        finally:
+            phone.close()
+
+
+def knowing(*pops: str, **changes: Any) -> Directory:
+    """A directory that has heard of these PoPs; each one's address has its place in the list as its last number."""
+    directory = Directory(MemoryBus(), SIGNER)
+    for number, pop in enumerate(pops):
+        at = {"kinds": ("sip",), "sip": f"203.0.113.{number}:5060", "region": pop, **changes.get(pop, {})}
+        directory._view.heard(pop, report(**at), directory._clock())
+    return directory
+
+
+def contacts(answer: Said) -> list[str]:
+    return [value.partition("@")[2].partition(";")[0] for value in answer.all("contact")]
+
+
+def phones(name: str, public: str, place: tuple[float, float], **changes: Any) -> Config:
+    """Of a PoP that telephones reach."""
+    return settings(name, public, place, sip={"port": free_port()}, **changes)
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[Config, Config]:
+    """PoPs in Frankfurt and in London."""
+    public = public_key(tmp_path)
+    return phones("fra", public, FRANKFURT), phones("lhr", public, LONDON)
+
+
+@pytest.mark.e2e
+async def test_a_call_by_way_of_the_directory(two: tuple[Config, Config]) -> None:
+    """The nearest PoP to the trunk's gateway is named first; there the call begins, and the directory hears of it."""
+    fra, lhr = two
+    async with fleet(lhr, fra) as (directory, pops), telephone(asking(), directory) as phone:
+        answer = await phone.dial(uri="sip:front-desk@127.0.0.1;user=phone")
+        assert answer.code == 302
+        assert contacts(answer) == [f"127.0.0.1:{one.sip.port}" for one in (fra, lhr)]
+        assert [value.rpartition(";q=")[2] for value in answer.all("contact")] == ["1.0", "0.9"]
+        [placed] = directory.placed
+        assert (placed.kind, placed.pop) == ("sip", "fra")
+
+        phone.server, phone.to_tag = ("127.0.0.1", fra.sip.port), ""
+        uri = answer.all("contact")[0].partition("<")[2].partition(">")[0]
+        assert (await phone.dial(uri=uri)).code == 200
+        assert pops[1].calls == 1
+        await until(lambda: all(seen.pending == 0 and (seen.condition.calls == 1) == (seen.pop == "fra")
+                                for seen in directory.pops()), 10)  # fmt: skip
+        await phone.hang_up()
+
+
+async def test_users_ask_with_their_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DESK_PASSWORD", "s3cret")
+    desk = SipUser(name="desk", password_env="DESK_PASSWORD")
+    async with telephone(asking(sip={"trunks": (), "users": (desk,)}), knowing("fra")) as phone:
+        assert (await phone.dial()).code == 401
+
+
+async def test_strangers_are_told_nothing() -> None:
+    directory = knowing("fra")
+    async with telephone(asking(sip={"trunks": (ELSEWHERE,)}), directory) as phone:
+        assert (await phone.dial()).code == 403
+    assert not directory.placed
+
+
+@pytest.mark.parametrize(
+    ("called", "order"),
+    [("+4930123", ["fra", "iad"]), ("+1202555", ["iad", "fra"]), ("front", ["fra", "iad"])],
+)
+async def test_a_route_pins_numbers_to_a_region(called: str, order: Sequence[str]) -> None:
+    routes = (DirectoryRoute(called="+49*"), DirectoryRoute(called="+1*", region="iad"), DirectoryRoute(called="front"))
+    directory = knowing("fra", "iad", iad={"place": None})
+    async with telephone(asking(routes=routes), directory) as phone:
+        answer = await phone.dial(uri=f"sip:{called}@127.0.0.1")
+    numbers = {"fra": "203.0.113.0:5060", "iad": "203.0.113.1:5060"}
+    assert contacts(answer) == [numbers[pop] for pop in order]
+
+
+async def test_a_region_without_room_is_not_waited_for() -> None:
+    routes = (DirectoryRoute(region="iad"),)
+    full = {"slots": 4, "calls": 4, "status": "full"}
+    async with telephone(asking(routes=routes), knowing("fra", "iad", iad=full)) as phone:
+        assert contacts(await phone.dial()) == ["203.0.113.0:5060"]
+
+
+async def test_a_tenants_zone_is_never_left() -> None:
+    tenants = (DirectoryTenant(name="clinic", key_env="CLINIC_KEY", zone="eu"),)
+    directory = knowing("fra", "iad", iad={"zone": "us"})
+    async with telephone(asking(tenants=tenants), directory) as phone:
+        assert contacts(await phone.dial()) == ["203.0.113.0:5060"]
+        [placed] = directory.placed
+        assert placed.tenant == "clinic"
+
+
+async def test_whom_nobody_takes() -> None:
+    """No route: 404. No PoP that takes telephones: 503, and when to ask again."""
+    async with telephone(asking(routes=(DirectoryRoute(called="+49*"),)), knowing("fra")) as phone:
+        assert (await phone.dial(uri="sip:+1202@127.0.0.1")).code == 404
+    async with telephone(asking(), knowing("fra", fra={"kinds": ("websocket",)})) as phone:
+        answer = await phone.dial()
+        assert answer.code == 503
+        assert int(answer.header("retry-after")) > 0
+
+
+async def test_whether_calls_are_taken_is_told_to_load_balancers() -> None:
+    leaving = Leaving()
+    async with telephone(asking(), knowing("fra"), leaving) as phone:
+        phone.request("OPTIONS")
+        assert (await phone.final("OPTIONS")).code == 200
+        leaving.has_begun = True
+        after = len(phone.said)
+        phone.request("OPTIONS")
+        assert (await phone.final("OPTIONS", after)).code == 503
+        assert (await phone.dial()).code == 503
+    async with telephone(asking(), knowing()) as phone:
+        phone.request("OPTIONS")
+        assert (await phone.final("OPTIONS")).code == 503
+
+
+async def test_the_same_invite_is_placed_once() -> None:
+    directory = knowing("fra")
+    async with telephone(asking(), directory) as phone:
+        sent = phone.invite()
+        phone.send(sent)
+        await phone.final("INVITE")
+        phone.send(sent)
+        phone.request("ACK", seq=phone.seq, branch=phone.branch)
+        phone.request("OPTIONS")
+        await phone.final("OPTIONS")
+    assert len(directory.placed) == 1
+
+
+@pytest.mark.parametrize(("method", "code"), [("BYE", 481), ("SUBSCRIBE", 405), ("REGISTER", 200)])
+async def test_other_requests(method: str, code: int) -> None:
+    async with telephone(asking(), knowing("fra")) as phone:
+        phone.request(method)
+        assert (await phone.final(method)).code == code

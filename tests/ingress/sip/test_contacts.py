@@ -1,0 +1,45 @@
+"""Where a redirected request goes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voicepipe.ingress.sip.contacts import call_of, contact
+
+POP = "203.0.113.5:5060"
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("sip:+4930123@directory.example", "sip:+4930123@203.0.113.5:5060;vp-call=call_1"),
+        ("sip:+4930123@directory.example:5080;user=phone", "sip:+4930123@203.0.113.5:5060;user=phone;vp-call=call_1"),
+        ("sip:30;phone-context=+49@directory.example;tenant=acme?Subject=hi",
+         "sip:30;phone-context=+49@203.0.113.5:5060;tenant=acme;vp-call=call_1"),
+        ("sip:front@192.0.2.1;transport=tcp;lr;maddr=192.0.2.9", "sip:front@203.0.113.5:5060;vp-call=call_1"),
+        ("sips:front@directory.example", "sip:front@203.0.113.5:5060;vp-call=call_1"),
+        ("sip:directory.example", "sip:203.0.113.5:5060;vp-call=call_1"),
+        ("sip:front@[2001:db8::1]:5060", "sip:front@203.0.113.5:5060;vp-call=call_1"),
+        ("sip:front@directory.example;vp-call=call_0", "sip:front@203.0.113.5:5060;vp-call=call_1"),
+    ],
+)  # fmt: skip
+def test_the_same_address_at_another_host(asked: str, told: str) -> None:
+    assert contact(asked, POP, "call_1") == told
+    assert call_of(told) == "call_1"
+
+
+def test_what_is_no_address() -> None:
+    with pytest.raises(ValueError, match="no SIP URI"):
+        contact("tel:+4930123", POP, "call_1")
+    assert call_of("tel:+4930123") == ""
+    assert call_of("sip:front@directory.example") == ""
+
+
+USER = st.text("abcXYZ019-_.!~*'()&=+$,;?/%", min_size=1, max_size=20)
+PARAMS = st.lists(st.from_regex(r"(?!vp-call|maddr|ttl|transport|lr)[a-z]{2,8}(=[a-zA-Z0-9.+]{1,8})?", fullmatch=True))
+
+
+@given(USER, PARAMS)
+def test_user_and_parameters_stay(user: str, params: list[str]) -> None:
+    behind = "".join(f";{param}" for param in params)
+    assert contact(f"sip:{user}@h.example{behind}", POP, "c") == f"sip:{user}@{POP}{behind};vp-call=c"

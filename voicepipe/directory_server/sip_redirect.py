@@ -1,0 +1,150 @@
+"""A directory's SIP side: it tells telephones which PoPs to call, and takes no call itself (RFC 3261, 8.3).
+
+Who may ask is decided as at a PoP: a trunk by its address, a user by password. The PoP that they call then decides it
+again by the same rules. A redirected call brings no token: three of those would make the answer longer than a datagram
+may be, and carriers leave parameters out that they do not know.
+"""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from voicepipe.call_api import Grant
+from voicepipe.config.directory_config import DirectoryConfig, DirectoryRoute
+from voicepipe.directory.directory import Directory, Placement
+from voicepipe.directory.router import WantedCall
+from voicepipe.directory_server.leaving import Leaving
+from voicepipe.errors import Draining
+from voicepipe.ingress.local import sip_host
+from voicepipe.ingress.phone import NoRoute
+from voicepipe.ingress.routes import find
+from voicepipe.ingress.sip.contacts import contact
+from voicepipe.ingress.sip.door import SipDoor, check_required, of_no_call, refusal, registered
+from voicepipe.ingress.sip.gate import Admitted, SipGate, SipRefusal
+from voicepipe.ingress.sip.stack import IncomingRequest
+from voicepipe.places import place_of
+from voicepipe.tasks import TaskGroup
+
+logger = logging.getLogger(__name__)
+
+ALLOW = "INVITE, ACK, CANCEL, OPTIONS, REGISTER"
+SUPPORTED = {"timer"}
+"""Extensions that PoPs know, which take the call."""
+
+
+class SipRedirect:
+    """Between `open` and `close` it answers. `tasks` are those that place calls. Raises ConfigError."""
+
+    def __init__(self, config: DirectoryConfig, directory: Directory, leaving: Leaving, tasks: TaskGroup) -> None:
+        sip = config.sip
+        self._config = config
+        self._directory = directory
+        self._leaving = leaving
+        self._tasks = tasks
+        self._gate = SipGate(sip)
+        self._tenants = {tenant.name: tenant for tenant in config.tenants}
+        self._places = {trunk.name: place_of(trunk.place) for trunk in sip.trunks}
+        self._here = place_of(config.directory.place)
+        bind = sip_host(sip, config.http), sip.port
+        self._door = SipDoor(bind, "", self._gate, self._requested, lambda reason, status: None)
+
+    def open(self) -> None:
+        """Listen. Raises ConfigError."""
+        self._door.open()
+
+    def close(self) -> None:
+        """Hear and send nothing more."""
+        self._door.close()
+
+    def _requested(self, request: IncomingRequest) -> None:
+        try:
+            self._dispatch(request)
+        except Exception as error:
+            self._refuse(request, error)
+
+    def _dispatch(self, request: IncomingRequest) -> None:
+        if request.to_tag:
+            raise of_no_call()
+        who = self._gate.admit(request)
+        check_required(request, SUPPORTED)
+        match request.method:
+            case "INVITE":
+                self._tasks.create_task(self._invited(request, who))
+            case "OPTIONS" if not self._takes_calls:
+                request.respond(503, "Service Unavailable")
+            case "OPTIONS":
+                request.respond(200, "OK", (("Allow", ALLOW),))
+            case "REGISTER":
+                request.respond(200, "OK", registered(request))
+            case "BYE" | "INFO" | "UPDATE" | "NOTIFY":
+                raise of_no_call()
+            case method:
+                raise SipRefusal(405, "Method Not Allowed", f"{method} is not known here", (("Allow", ALLOW),))
+
+    def _refuse(self, request: IncomingRequest, error: Exception) -> None:
+        """Raises `error` if it is none of ours."""
+        told = refusal(error)
+        if told is None:
+            raise error
+        self._door.refuse(request, told)
+
+    @property
+    def _takes_calls(self) -> bool:
+        return self._directory.takes_calls and not self._leaving.has_begun
+
+    async def _invited(self, invite: IncomingRequest, who: Admitted) -> None:
+        try:
+            uri, placement = invite.uri.uri, await self._placed(invite, who)
+            self._redirect(invite, [contact(uri, offer.url.removeprefix("sip:"), placement.call)
+                                    for offer in placement.offers])  # fmt: skip
+        except Exception as error:
+            try:
+                self._refuse(invite, error)
+            except Exception:
+                logger.exception("an INVITE from %s failed", invite.source[0])
+                invite.respond(500, "Server Internal Error")
+
+    def _redirect(self, invite: IncomingRequest, contacts: list[str]) -> None:
+        """The best first: RFC 3261 has them tried in the order of q (20.10)."""
+        headers = [("Contact", f"<{uri}>;q={1 - rank / 10:.1f}") for rank, uri in enumerate(contacts)]
+        invite.respond(302, "Moved Temporarily", headers)
+
+    async def _placed(self, invite: IncomingRequest, who: Admitted) -> Placement:
+        """Raises NoRoute, NoPop, SipError, Draining."""
+        if self._leaving.has_begun:
+            raise Draining("This directory is being stopped and places no new calls; ask another one.")
+        uri = invite.uri
+        route = self._route(uri.user, uri.host, who.trunk)
+        owner = self._tenants[route.tenant or next(iter(self._tenants))] if self._tenants else None
+        wanted = WantedCall(
+            kind="sip",
+            place=self._places.get(who.trunk) or self._here,
+            region=route.region,
+            zone=owner.zone if owner else "",
+            agents=(route.agent,) if route.agent else owner.agents if owner else (),
+        )
+        return await self._directory.place(wanted, Grant(id="", tenant=owner.name if owner else "local", kind="sip"))
+
+    def _route(self, called: str, domain: str, trunk: str) -> DirectoryRoute:
+        """Raises NoRoute."""
+        if not self._config.routes:
+            return DirectoryRoute()
+        route = find(self._config.routes, kind="sip", called=called, domain=domain, trunk=trunk)
+        if route is None:
+            raise NoRoute(f"No route is meant for {called or 'an unknown number'!r} by sip: add one to [[routes]].")
+        return route
+
+
+@asynccontextmanager
+async def redirecting(config: DirectoryConfig, directory: Directory, leaving: Leaving) -> AsyncIterator[None]:
+    """Answer telephones within the context, if `sip.port` is set. Raises ConfigError."""
+    if not config.sip.port:
+        yield
+        return
+    async with TaskGroup() as tasks:
+        redirect = SipRedirect(config, directory, leaving, tasks)
+        redirect.open()
+        try:
+            yield
+        finally:
+            redirect.close()

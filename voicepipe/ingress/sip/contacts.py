@@ -1,0 +1,34 @@
+"""Where a redirected SIP request is to go: its own address at another host. Pure."""
+
+import re
+
+CALL_PARAM = "vp-call"
+"""A parameter of the address: the id of the call that a directory has placed. It lets nobody in. A PoP tells by it that
+the call has come; where a carrier leaves it out, its directories wait a few seconds for that."""
+_OF_THE_WAY = frozenset({"maddr", "ttl", "transport", "lr", CALL_PARAM})
+"""Parameters that say how the request came here (RFC 3261, 19.1.1), or are ours."""
+_PARTS = re.compile(r"(?P<scheme>sips?):(?:(?P<user>[^@]*)@)?[^;?]*(?P<params>(?:;[^?]*)?)", re.IGNORECASE)
+
+
+def contact(uri: str, host: str, call: str) -> str:
+    """`uri` at `host` ("203.0.113.5:5060"), with its user part and its parameters, for the call with this id.
+
+    Raises ValueError: it is no SIP URI.
+    """
+    parts = _PARTS.match(uri)
+    if parts is None:
+        raise ValueError(f"{uri[:80]!r} is no SIP URI")
+    kept = [param for param in parts["params"].split(";") if param and _name(param) not in _OF_THE_WAY]
+    user = f"{parts['user']}@" if parts["user"] else ""
+    return f"sip:{user}{host}{''.join(f';{param}' for param in kept)};{CALL_PARAM}={call}"
+
+
+def call_of(uri: str) -> str:
+    """The id of the call for which a directory has made this address; empty: it has none."""
+    parts = _PARTS.match(uri)
+    params = parts["params"].split(";") if parts else ()
+    return next((param.partition("=")[2] for param in params if _name(param) == CALL_PARAM), "")
+
+
+def _name(param: str) -> str:
+    return param.partition("=")[0].strip().lower()

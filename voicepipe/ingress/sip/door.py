@@ -1,0 +1,132 @@
+"""SIP's door, at a PoP and at a directory: what is heard there, who may come in, and what others are told."""
+
+import logging
+import re
+import time
+from collections.abc import Callable
+
+from voicepipe.errors import Reason, Refused, TenantFull
+from voicepipe.ingress.doors import UnknownModel, retry_after
+from voicepipe.ingress.phone import NoRoute
+from voicepipe.ingress.refusals import RefusalLog
+from voicepipe.ingress.sip.doorkeeper import Doorkeeper
+from voicepipe.ingress.sip.gate import Challenge, SipGate, SipRefusal, Unadmitted
+from voicepipe.ingress.sip.glance import Glance
+from voicepipe.ingress.sip.message import SipError, printable
+from voicepipe.ingress.sip.stack import IncomingRequest, Stack
+from voicepipe.ingress.sip.transactions import Host
+from voicepipe.rtp.sdp_text import SdpError
+
+logger = logging.getLogger(__name__)
+
+REGISTERED_S = 300
+"""A phone that registers does so to show itself ready; nobody is called here."""
+
+
+class SipDoor:
+    """Between `open` and `close` it hears. `on_request` gets each request that is worth reading; `on_refused` is told
+    of each new call that is refused without one; `goes_on`: whether a message belongs to a call that goes on."""
+
+    def __init__(
+        self, bind: Host, public_address: str, gate: SipGate, on_request: Callable[[IncomingRequest], None],
+        on_refused: Callable[[Reason, int], None], goes_on: Callable[[Glance], bool] = lambda seen: False,
+    ) -> None:  # fmt: skip
+        self.stack = Stack(*bind, public_address, on_request, self._received)
+        self._on_refused = on_refused
+        self._in_call = goes_on
+        self._doorkeeper, self._refusals = Doorkeeper(gate, self._goes_on), RefusalLog(logger, "SIP requests")
+
+    def open(self) -> None:
+        """Listen. Raises ConfigError."""
+        self.stack.open()
+
+    def close(self) -> None:
+        """Hear and send nothing more."""
+        self.stack.close()
+
+    def _received(self, seen: Glance, source: Host) -> None:
+        """A message that is not parsed yet, and may not be."""
+        began, now = time.thread_time(), time.monotonic()
+        begins = seen.method == "INVITE" and not seen.to_tag
+        judged = self._doorkeeper.judge(seen, source[0], now)
+        try:
+            if judged.read:
+                if not self.stack.read(seen, source) and begins:
+                    self._on_refused("bad_request", 400)
+            elif told := judged.refusal:
+                self.stack.tell(seen, source, told.code, told.phrase, told.headers)
+                if not isinstance(told, Challenge):  # That somebody is asked for a password is no news.
+                    self._log(seen.method, source[0], told)
+                    if begins:
+                        self._on_refused(told.reason, told.code)
+            elif news := self._doorkeeper.news(now):
+                logger.warning("SIP messages come in masses and are dropped unread: %s", news)
+        finally:
+            self._doorkeeper.took(judged, (time.thread_time() - began) * 1000)
+
+    def _goes_on(self, seen: Glance) -> bool:
+        """Whether it belongs to a call or to a transaction that we have."""
+        return self._in_call(seen) or (seen.method in ("", "ACK", "CANCEL") and self.stack.expects(seen))
+
+    def refuse(self, request: IncomingRequest, told: SipRefusal) -> None:
+        """Answer it, and say why in the log."""
+        request.respond(told.code, told.phrase, told.headers, once=isinstance(told, Unadmitted))
+        if isinstance(told, Challenge):
+            logger.debug("%s from %s is asked for a password: %s", request.method, request.source[0], told.why)
+        else:
+            self._log(request.method, request.source[0], told)
+
+    def _log(self, method: str, source: str, told: SipRefusal) -> None:
+        self.tell(source, "%s from %s refused with %d: %s", printable(method), source, told.code, printable(told.why))
+
+    def tell(self, source: str, text: str, *values: object) -> None:
+        """Say in the log what became of a request, unless there is too much to say of this sender's."""
+        self._refusals.tell(source, text, *values)
+
+
+_EXPIRES = re.compile(r";\s*expires\s*=\s*([0-9]{1,9})", re.IGNORECASE)
+_UNQUOTED = str.maketrans('"\r\n', "'  ")
+
+
+def refusal(error: Exception) -> SipRefusal | None:
+    """What the sender of a request is told that is not carried out; None: this error is a fault of ours."""
+    match error:
+        case SipRefusal():
+            return error
+        case SdpError():
+            warning = f'399 voicepipe "{str(error).translate(_UNQUOTED)}"'
+            return SipRefusal(488, "Not Acceptable Here", str(error), (("Warning", warning),), "not_acceptable")
+        case NoRoute() | UnknownModel():
+            return SipRefusal(404, "Not Found", str(error), reason=error.reason)
+        case TenantFull():  # Another PoP would not take it either.
+            return SipRefusal(486, "Busy Here", str(error), reason=error.reason)
+        case Refused():
+            again = (("Retry-After", retry_after(error)),)
+            return SipRefusal(503, "Service Unavailable", str(error), again, error.reason)
+        case SipError():
+            return SipRefusal(400, "Bad Request", str(error))
+    return None
+
+
+def check_required(request: IncomingRequest, supported: set[str]) -> None:
+    """Raises SipRefusal: it requires an extension that is none of these."""
+    if unknown := request.listed("require") - supported:
+        names = ", ".join(sorted(unknown))
+        raise SipRefusal(420, "Bad Extension", f"it requires {names}", (("Unsupported", names),), "not_acceptable")
+
+
+def of_no_call() -> SipRefusal:
+    """What is told to requests within a call that is not here."""
+    return SipRefusal(481, "Call/Transaction Does Not Exist", "it belongs to no call that goes on")
+
+
+def registered(request: IncomingRequest) -> list[tuple[str, str]]:
+    """What a REGISTER leaves behind: its Contacts, for at most `REGISTERED_S`, but for those that it takes back."""
+    left = []
+    for contact in request.headers("contact"):
+        found = _EXPIRES.search(contact)
+        asked = found[1] if found else request.header("expires")
+        seconds = min(int(asked), REGISTERED_S) if asked.isdecimal() and len(asked) < 10 else REGISTERED_S
+        if seconds and contact != "*":
+            left.append(("Contact", f"{_EXPIRES.sub('', contact)};expires={seconds}"))
+    return left
