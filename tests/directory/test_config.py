@@ -1,5 +1,6 @@
 """A directory's configuration, and its command."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -13,7 +14,8 @@ import pytest
 from tests.directory.keys import make_keys, needs_openssl
 from tests.directory.nats_server import nats_server, needs_nats
 from voicepipe.config import directory_config
-from voicepipe.config.directory_config import DirectoryConfig, DirectoryTenant
+from voicepipe.config.directory_config import DirectoryConfig, DirectoryRoute, DirectoryTenant, DirectoryTrunk
+from voicepipe.config.phone_config import KnownUser
 from voicepipe.errors import ConfigError
 
 SHIPPED = Path(__file__).parents[2] / "configs/directory.toml"
@@ -23,12 +25,24 @@ def test_the_shipped_file_has_every_key_with_its_default() -> None:
     written = tomllib.loads(SHIPPED.read_text())
     assert written["bus"].pop("servers") == ["nats://127.0.0.1:4222"]
     built_in: dict[str, Any] = msgspec.to_builtins(DirectoryConfig())
-    assert built_in.pop("tenants") == ()
+    assert (built_in.pop("tenants"), built_in.pop("routes")) == ((), ())
+    assert (built_in["sip"].pop("trunks"), built_in["sip"].pop("users")) == ((), ())
     assert built_in["bus"].pop("servers") == ()
     assert written == {table: {key: list(value) if isinstance(value, tuple) else value for key, value in keys.items()}
                        for table, keys in built_in.items()}  # fmt: skip
-    commented = "\n".join(line[2:] for line in SHIPPED.read_text().partition("# [[tenants]]")[2].splitlines())
-    assert set(tomllib.loads(commented)) == set(DirectoryTenant.__struct_fields__)
+
+
+def test_the_commented_tables_have_every_key() -> None:
+    commented = "\n".join(re.findall(r"^# (\[\[.+|[a-z_]+ = .+)$", SHIPPED.read_text(), re.MULTILINE))
+    tables = tomllib.loads(commented)
+    for [table], kind in (
+        (tables["tenants"], DirectoryTenant),
+        (tables["routes"], DirectoryRoute),
+        (tables["sip"]["trunks"], DirectoryTrunk),
+        (tables["sip"]["users"], KnownUser),
+    ):
+        assert set(table) == set(kind.__struct_fields__)
+        msgspec.convert(table, kind)
 
 
 @pytest.mark.parametrize(("text", "said"), [

@@ -1,5 +1,6 @@
 """Telephones that ask a directory where to call, and the PoPs that they then call."""
 
+import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from tests.directory.fleets import FRANKFURT, LONDON, SIGNER, VIRGINIA, fleet, public_key, settings
 from tests.directory.reports import report
+from tests.ingress.sip.baresip import baresip
 from tests.ingress.sip.peer import Phone, Said
 from tests.ports import free_port
 from tests.waiting import until
@@ -183,3 +185,15 @@ async def test_other_requests(method: str, code: int) -> None:
     async with telephone(asking(), knowing("fra")) as phone:
         phone.request(method)
         assert (await phone.final(method)).code == code
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(shutil.which("baresip") is None, reason="baresip is not installed: apt install baresip-core")
+async def test_baresip_follows(two: tuple[Config, Config], tmp_path: Path) -> None:
+    config = asking()
+    async with fleet(*two) as (directory, pops), redirecting(config, directory, Leaving()):
+        async with baresip(tmp_path / "phone", "<sip:ann@127.0.0.1>;regint=0") as ann:
+            await ann.dial(config.sip.port, "front-desk")
+            assert [pop.calls for pop in pops] == [1, 0]
+            await ann.hang_up()
+        await until(lambda: pops[0].calls == 0, 10)

@@ -29,9 +29,9 @@ from voicepipe.config.engine_config import (
 from voicepipe.config.file_kind import check_kind, located
 from voicepipe.config.fleet_config import BusConfig, FleetConfig
 from voicepipe.config.phone_config import (
+    KnownTrunk,
     RouteConfig,
     SipConfig,
-    SipTrunk,
     TelephonyConfig,
     TelnyxConfig,
     TwilioConfig,
@@ -305,7 +305,7 @@ def check_together(config: Config) -> None:
     check_routes(config.routes, config.tenants, config.sip.trunks)
 
 
-def check_routes(routes: Sequence[RouteConfig], tenants: Sequence[KeyOwner], trunks: Sequence[SipTrunk]) -> None:
+def check_routes(routes: Sequence[RouteConfig], tenants: Sequence[KeyOwner], trunks: Sequence[KnownTrunk]) -> None:
     """Raises ConfigError: a route names what there is not, or not whose calls it is meant for."""
     names, known = [tenant.name for tenant in tenants], [trunk.name for trunk in trunks]
     for index, route in enumerate(routes):

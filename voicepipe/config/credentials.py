@@ -9,7 +9,7 @@ import msgspec
 
 from voicepipe.config import Config, HttpConfig, KeyOwner, TenantConfig
 from voicepipe.config.fleet_config import BusConfig
-from voicepipe.config.phone_config import SipUser
+from voicepipe.config.phone_config import KnownUser
 from voicepipe.environment import made_up, variable
 from voicepipe.errors import ConfigError
 
@@ -70,7 +70,7 @@ def _hook_secret(index: int, tenant: TenantConfig) -> Secret:
     return Secret(f"tenants[{index}].hooks.secret_env", tenant.hooks.secret_env, what)
 
 
-def _password(index: int, user: SipUser) -> Secret:
+def _password(index: int, user: KnownUser) -> Secret:
     return Secret(f"sip.users[{index}].password_env", user.password_env, f"the password of {user.name}")
 
 
@@ -154,7 +154,7 @@ def operator_keys_of(http: HttpConfig, keys: Container[str]) -> OperatorKeys:
     return found
 
 
-def sip_passwords(users: Sequence[SipUser]) -> dict[str, str]:
+def sip_passwords(users: Sequence[KnownUser]) -> dict[str, str]:
     """Of each SIP user. Raises ConfigError."""
     return {user.name: _password(index, user).value() for index, user in enumerate(users)}
 

@@ -8,7 +8,7 @@ from msgspec import Meta
 from voicepipe.config import HttpConfig, KeyOwner, check_routes, check_tenants, locate, toml_file
 from voicepipe.config.file_kind import check_kind, located
 from voicepipe.config.fleet_config import BusConfig
-from voicepipe.config.phone_config import RouteConfig, SipDoorConfig, SipTrunk
+from voicepipe.config.phone_config import KnownTrunk, RouteConfig, SipDoorConfig
 from voicepipe.errors import ConfigError
 from voicepipe.places import check_place
 from voicepipe.ranges import Name, Section
@@ -43,7 +43,7 @@ class DirectoryTenant(KeyOwner, frozen=True):
     """Their calls may not leave it, such as "eu"; empty: they may go anywhere."""
 
 
-class DirectoryTrunk(SipTrunk, frozen=True):
+class DirectoryTrunk(KnownTrunk, frozen=True):
     """A provider, a PBX or an SBC that asks by SIP where to call."""
 
     place: tuple[float, ...] = ()

@@ -13,22 +13,26 @@ MostCalls = Annotated[int, Meta(ge=1)] | None
 """At a time; None: as many as its tenant may have. Who steals a password takes no more than these."""
 
 
-class SipUser(Section, frozen=True):
+class KnownUser(Section, frozen=True):
     """Who may call from anywhere, with a password (digest)."""
 
     name: Annotated[str, Meta(min_length=1)]
     password_env: Variable
     """The environment variable that holds the password."""
+
+
+class SipUser(KnownUser, frozen=True):
+    """The same, at a PoP."""
+
     calls: MostCalls = None
 
 
-class SipTrunk(Section, frozen=True):
+class KnownTrunk(Section, frozen=True):
     """Who may call without a password: a provider, a PBX or an SBC, known by its addresses."""
 
     name: Name
     addresses: Annotated[tuple[str, ...], Meta(min_length=1)]
     """IPv4 addresses or networks ("198.51.100.0/24") that its signalling comes from."""
-    calls: MostCalls = None
 
     def __post_init__(self) -> None:
         for address in self.addresses:
@@ -42,6 +46,12 @@ class SipTrunk(Section, frozen=True):
                                  f"it, or {address.partition('/')[0]}")  # fmt: skip
 
 
+class SipTrunk(KnownTrunk, frozen=True):
+    """The same, at a PoP."""
+
+    calls: MostCalls = None
+
+
 class SipDoorConfig(Section, frozen=True):
     """SIP over UDP, at a PoP or at a directory. Who may call: `trunks` by address, `users` by password, otherwise
     nobody but this machine."""
@@ -50,8 +60,8 @@ class SipDoorConfig(Section, frozen=True):
     """0: no SIP."""
     host: str = ""
     """IPv4 address on which it listens, 0.0.0.0 for all; empty: `http.host`."""
-    trunks: tuple[SipTrunk, ...] = ()
-    users: tuple[SipUser, ...] = ()
+    trunks: tuple[KnownTrunk, ...] = ()
+    users: tuple[KnownUser, ...] = ()
     realm: str = "voicepipe"
     """Shown to users who are asked for their password."""
 
@@ -65,6 +75,8 @@ class SipDoorConfig(Section, frozen=True):
 class SipConfig(SipDoorConfig, frozen=True):
     """Phone calls at a PoP."""
 
+    trunks: tuple[SipTrunk, ...] = ()
+    users: tuple[SipUser, ...] = ()
     public_address: str = ""
     """What a 1:1 NAT shows for this host to callers; empty: there is no such NAT."""
     first_port: Port = 0

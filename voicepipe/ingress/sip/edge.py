@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -68,6 +69,9 @@ class SipEdge:
         """INVITEs that are being answered, or were and their calls go on."""
         self._in_progress: Counter[Admitted] = Counter()
         """Calls by who has them."""
+        self._most = {Admitted(trunk=one.name): one.calls for one in sip.trunks}
+        self._most |= {Admitted(user=one.name): one.calls for one in sip.users}
+        """Calls at a time."""
         self._ring_s = sip.ring_ms / 1000
         self._lent = Lent[SipCall](max(LEAST_LENT, pop.config.pop.slots // 2), self._ring_s)
         self._ringing: dict[asyncio.Task[None], tuple[IncomingRequest, Attempt]] = {}
@@ -232,7 +236,7 @@ class SipEdge:
         return self._pop.admit(wanted.tenant, wanted.agent, late.seat if late else None)
 
     def _busy(self, who: Admitted) -> SipRefusal | None:
-        if (calls := self._in_progress[who]) < self._gate.most(who):
+        if (calls := self._in_progress[who]) < (self._most.get(who) or math.inf):
             return None
         why = f"{who} has as many calls as it may have at a time ({calls})"
         return SipRefusal(486, "Busy Here", why, reason="sender_full")

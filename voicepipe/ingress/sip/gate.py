@@ -72,9 +72,6 @@ class SipGate:
         self._trunks = [(ipaddress.IPv4Network(net), trunk.name) for trunk in sip.trunks for net in trunk.addresses]
         self._trunk_of = lru_cache(KNOWN)(self._found_trunk)
         self._open = not sip.trunks and not sip.users
-        self._most = {Admitted(trunk=one.name): one.calls for one in sip.trunks} | {
-            Admitted(user=one.name): one.calls for one in sip.users
-        }
         self._answers: OrderedDict[str, float] = OrderedDict()
         """To challenges, right or wrong, and when they came."""
         each, all_of_them = GUESSES
@@ -115,10 +112,6 @@ class SipGate:
             why = "too many wrong passwords came from there lately"
             return Unadmitted(503, "Service Unavailable", why, (("Retry-After", WAIT_S),), "too_many_requests")
         return None
-
-    def most(self, who: Admitted) -> float:
-        """Their calls at a time."""
-        return self._most.get(who) or math.inf
 
     def admit(self, request: IncomingRequest) -> Admitted:
         """Who sent it, which `screen` has let pass. Raises Unadmitted."""
