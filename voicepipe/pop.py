@@ -26,7 +26,7 @@ from voicepipe.directory.report import Condition
 from voicepipe.engines.base import Answering, Choosy, Engines, Lends
 from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, PopFull, PopLate, TenantFull
 from voicepipe.health import Health, Status
-from voicepipe.ingress.local import sip_contact
+from voicepipe.ingress.local import phone_kinds, sip_contact
 from voicepipe.line import Line
 from voicepipe.membership import Membership
 from voicepipe.observe.calls import LiveCall
@@ -280,7 +280,7 @@ class Pop:
 
     def condition(self) -> Condition:
         """What directories are told."""
-        pop, fleet, sip = self.config.pop, self.config.fleet, sip_contact(self.config)
+        pop, fleet = self.config.pop, self.config.fleet
         return Condition(
             status=self.status,
             slots=pop.slots,
@@ -291,8 +291,8 @@ class Pop:
             zone=fleet.zone,
             place=place_of(fleet.place),
             url=fleet.url.rstrip("/"),
-            kinds=(*fleet.kinds, "sip") if sip else fleet.kinds,
-            sip=sip,
+            kinds=(*fleet.kinds, *phone_kinds(self.config)),
+            sip=sip_contact(self.config),
             agents={agent.name: agent.language for agent in self._agents},
             model=self.config.engines.llm,
             weight=fleet.weight,

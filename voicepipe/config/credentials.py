@@ -9,7 +9,7 @@ import msgspec
 
 from voicepipe.config import Config, HttpConfig, KeyOwner, TenantConfig
 from voicepipe.config.fleet_config import BusConfig
-from voicepipe.config.phone_config import KnownUser
+from voicepipe.config.phone_config import KnownUser, TelnyxAccount, TwilioAccount
 from voicepipe.environment import made_up, variable
 from voicepipe.errors import ConfigError
 
@@ -52,8 +52,8 @@ def needed(config: Config) -> Iterator[Secret]:
     yield _operator_key(config.http)
     yield _metrics_key(config.http)
     yield Secret("webrtc.turn_secret_env", config.webrtc.turn_secret_env, "coturn's static-auth-secret")
-    yield Secret("twilio.auth_token_env", config.twilio.auth_token_env, "the account's auth token")
-    yield Secret("telnyx.api_key_env", config.telnyx.api_key_env, "an API key of the account")
+    yield _auth_token(config.twilio)
+    yield _api_key(config.telnyx)
     if config.engines.llm in ("openai", "auto"):
         yield Secret("openai.api_key_env", config.openai.api_key_env, "the server's key")
     if config.bus.servers:
@@ -80,6 +80,14 @@ def _operator_key(http: HttpConfig) -> Secret:
 
 def _metrics_key(http: HttpConfig) -> Secret:
     return Secret("http.metrics_key_env", http.metrics_key_env, "a key")
+
+
+def _auth_token(account: TwilioAccount) -> Secret:
+    return Secret("twilio.auth_token_env", account.auth_token_env, "the account's auth token")
+
+
+def _api_key(account: TelnyxAccount) -> Secret:
+    return Secret("telnyx.api_key_env", account.api_key_env, "an API key of the account")
 
 
 def _bus_password(bus: BusConfig) -> Secret:
@@ -164,14 +172,14 @@ def turn_secret(config: Config) -> str:
     return _value(config, "webrtc.turn_secret_env")
 
 
-def twilio_token(config: Config) -> str:
+def twilio_token(account: TwilioAccount) -> str:
     """By which Twilio signs; empty: there are no calls from it. Raises ConfigError."""
-    return _value(config, "twilio.auth_token_env")
+    return _auth_token(account).value()
 
 
-def telnyx_key(config: Config) -> str:
+def telnyx_key(account: TelnyxAccount) -> str:
     """By which Telnyx takes orders; empty: there are no calls from it. Raises ConfigError."""
-    return _value(config, "telnyx.api_key_env")
+    return _api_key(account).value()
 
 
 def openai_key(config: Config) -> str:

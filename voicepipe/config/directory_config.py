@@ -8,7 +8,14 @@ from msgspec import Meta
 from voicepipe.config import HttpConfig, KeyOwner, check_routes, check_tenants, locate, toml_file
 from voicepipe.config.file_kind import check_kind, located
 from voicepipe.config.fleet_config import BusConfig
-from voicepipe.config.phone_config import KnownTrunk, RouteConfig, SipDoorConfig
+from voicepipe.config.phone_config import (
+    KnownTrunk,
+    RouteConfig,
+    SipDoorConfig,
+    TelephonyConfig,
+    TelnyxAccount,
+    TwilioAccount,
+)
 from voicepipe.errors import ConfigError
 from voicepipe.places import check_place
 from voicepipe.ranges import Name, Section
@@ -60,6 +67,28 @@ class DirectorySipConfig(SipDoorConfig, frozen=True):
     trunks: tuple[DirectoryTrunk, ...] = ()
 
 
+class DirectoryTwilio(TwilioAccount, frozen=True):
+    """Webhooks of Twilio's that come to the directory. Each PoP needs the auth token, too: streams go there."""
+
+    place: tuple[float, ...] = ()
+    """Of the Twilio region that the numbers' calls are processed in: latitude and longitude. Empty: where the
+    directory is."""
+
+    def __post_init__(self) -> None:
+        check_place(self.place)
+
+
+class DirectoryTelnyx(TelnyxAccount, frozen=True):
+    """The same of Telnyx's. Each PoP needs the keys, too: it answers the calls."""
+
+    place: tuple[float, ...] = ()
+    """Of the number's AnchorSite."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_place(self.place)
+
+
 class DirectoryRoute(RouteConfig, frozen=True):
     """Whose phone calls these are, and where they go. The first that fits counts."""
 
@@ -75,6 +104,9 @@ class DirectoryConfig(Section, frozen=True):
     bus: BusConfig = BusConfig()
     http: HttpConfig = HttpConfig()
     sip: DirectorySipConfig = DirectorySipConfig()
+    telephony: TelephonyConfig = TelephonyConfig()
+    twilio: DirectoryTwilio = DirectoryTwilio()
+    telnyx: DirectoryTelnyx = DirectoryTelnyx()
     tenants: tuple[DirectoryTenant, ...] = ()
     routes: tuple[DirectoryRoute, ...] = ()
 
@@ -89,6 +121,10 @@ def load(file: Path) -> DirectoryConfig:
     try:
         check_tenants(config.tenants)
         check_routes(config.routes, config.tenants, config.sip.trunks)
+        if (config.twilio.auth_token_env or config.telnyx.public_key) and not config.telephony.public_url:
+            raise ConfigError(
+                "telephony.public_url: say how Twilio and Telnyx reach this directory, as https://voice.example.com"
+            )
     except ConfigError as error:
         raise located(error, file) from None
     return config

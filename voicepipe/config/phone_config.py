@@ -107,25 +107,25 @@ class TelephonyConfig(Section, frozen=True):
         check_url("public_url", self.public_url, "https://voice.example.com")
 
 
-class TwilioConfig(Section, frozen=True):
+class TwilioAccount(Section, frozen=True):
     auth_token_env: Variable = ""
     """Names the environment variable with the account's auth token; empty: there are no calls from Twilio."""
+
+
+class TwilioConfig(TwilioAccount, frozen=True):
+    """The same, at a PoP."""
+
     own_twiml: bool = False
     """Streams are taken, too, that TwiML other than ours has begun. They bring no token: whoever has seen Twilio's
     signature of a stream, which never changes, can begin one."""
 
 
-class TelnyxConfig(Section, frozen=True):
+class TelnyxAccount(Section, frozen=True):
     public_key: str = ""
     """Of the account, by which its webhooks are checked (Ed25519, base64); empty: there are no calls from Telnyx."""
     api_key_env: Variable = ""
     """Names the environment variable with an API key, by which calls are answered."""
     api_url: str = "https://api.telnyx.com"
-    codec: Literal["PCMU", "PCMA", "L16"] = "PCMU"
-    """Of the stream, both ways. L16 is of 16 kHz, the others of 8."""
-    application_id: Annotated[str, Meta(pattern=DIGITS)] = ""
-    """Of the Call Control application: with it the calls that a run of this PoP left behind when it died are ended once
-    it is started again, and otherwise with the first webhook."""
 
     def __post_init__(self) -> None:
         check_url("api_url", self.api_url, "https://api.telnyx.com")
@@ -135,6 +135,16 @@ class TelnyxConfig(Section, frozen=True):
             raise ValueError(
                 f"public_key: {self.public_key!r} is no Ed25519 key in base64; copy it from Telnyx's portal"
             )
+
+
+class TelnyxConfig(TelnyxAccount, frozen=True):
+    """The same, at a PoP."""
+
+    codec: Literal["PCMU", "PCMA", "L16"] = "PCMU"
+    """Of the stream, both ways. L16 is of 16 kHz, the others of 8."""
+    application_id: Annotated[str, Meta(pattern=DIGITS)] = ""
+    """Of the Call Control application: with it the calls that a run of this PoP left behind when it died are ended once
+    it is started again, and otherwise with the first webhook."""
 
 
 def _is_key(text: str) -> bool:

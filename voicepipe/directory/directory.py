@@ -19,6 +19,7 @@ import msgspec
 from voicepipe.call_api import Grant
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus, BusMessage
+from voicepipe.directory.claims import Claims
 from voicepipe.directory.report import decoded as decoded_report
 from voicepipe.directory.router import TAKES, Choice, WantedCall, Why, choose
 from voicepipe.directory.subjects import Assignment, Briefing, Command, PopGoodbye
@@ -112,6 +113,7 @@ class Directory:
         self.placed: deque[PlacedCall] = deque(maxlen=REMEMBERED)
         """The newest last."""
         self.followers: list[PlacementFollower] = []
+        self.claims = Claims(bus)
         self._bus = bus
         self._signer = signer
         self._lots = lots or Random()

@@ -49,7 +49,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     url: str = ""
     """Where callers and directories reach it, as "https://fra1.example.com"."""
     kinds: tuple[str, ...] = ()
-    """Of calls that it takes there: "websocket", "webrtc", "sip"."""
+    """Of calls that it takes there: "websocket", "webrtc", "sip", "twilio", "telnyx"."""
     sip: str = ""
     """Where telephones call it by SIP, as "203.0.113.5:5060"."""
     agents: dict[str, str] = {}
@@ -67,6 +67,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Where a call of this kind begins."""
         if kind == "sip":
             return f"sip:{self.sip}"
+        if kind in ("twilio", "telnyx"):
+            return f"{self.url}/{kind}/voice"
         return f"ws{self.url.removeprefix('http')}/v1/realtime" if kind == "websocket" else f"{self.url}{CALLS}"
 
 

@@ -19,7 +19,7 @@ from voicepipe.errors import NoPop
 from voicepipe.places import Place, reckoned_rtt_ms
 from voicepipe.prediction import with_more
 
-PLAYOUT_MS = {"websocket": 40.0, "webrtc": 40.0, "sip": 60.0}
+PLAYOUT_MS = {"websocket": 40.0, "webrtc": 40.0, "sip": 60.0, "twilio": 60.0, "telnyx": 60.0}
 """What a caller's own end holds back, by kind of call."""
 FARTHEST_MS = 150.0
 """Round trip and playout; from farther away no answer is in time, however quick the PoP."""
@@ -45,7 +45,7 @@ class WantedCall:
     """What a caller asks for."""
 
     kind: str
-    """ "websocket", "webrtc" or "sip"."""
+    """ "websocket", "webrtc", "sip", "twilio" or "telnyx"."""
     place: Place | None = None
     """Where they are; None: nobody knows."""
     rtt_ms: Mapping[str, float] = field(default_factory=dict)

@@ -27,7 +27,9 @@ from voicepipe.directory.view import SeenPop
 from voicepipe.directory_server.leaving import Leaving
 from voicepipe.directory_server.operator import OperatorApi
 from voicepipe.directory_server.passing import TIMEOUT, Passing
+from voicepipe.directory_server.phone_placing import PhonePlacing
 from voicepipe.directory_server.placing import CallPlacing, CallRequest
+from voicepipe.directory_server.provider_webhooks import ProviderWebhooks
 from voicepipe.directory_server.relay import Relay
 from voicepipe.directory_server.secrets import FleetKeys, SecretsApi
 from voicepipe.ingress import metrics_http, pages
@@ -35,6 +37,7 @@ from voicepipe.ingress.doors import Doors, body, decoded, nowhere
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import LocalOnly
 from voicepipe.ingress.metrics_http import METRICS
+from voicepipe.ingress.telephony.telephony_http import SIGNED
 from voicepipe.observe.fleet_metrics import FleetMetrics
 from voicepipe.places import Place, distance_km
 from voicepipe.tenants import Tenants, may_scrape
@@ -145,13 +148,15 @@ def app(
     if config.http.origins:
         middleware.append(Middleware(CORSMiddleware, allow_origins=config.http.origins, allow_methods=["*"],
                                      allow_headers=["*"], expose_headers=["Location"]))  # fmt: skip
+    public = (METRICS, *SIGNED)
     if not config.tenants:
-        middleware.append(Middleware(LocalOnly, tell=doors.tell, origins=config.http.origins, public=(METRICS,)))
+        middleware.append(Middleware(LocalOnly, tell=doors.tell, origins=config.http.origins, public=public))
     routes: list[BaseRoute] = [
         *DirectoryApi(directory, doors, placing, leaving).routes(),
         WebSocketRoute("/v1/realtime", Relay(doors, placing, passing, leaving).websocket),
         *SecretsApi(doors, references, passing).routes(),
         *passing.routes(),
+        *ProviderWebhooks(config, directory, PhonePlacing(config, directory), passing).routes(),
         *OperatorApi(directory, tenants, operator.operator).routes(),
         metrics_http.route(partial(may_scrape, tenants, operator), read),
         *beside,

@@ -90,14 +90,14 @@ class Passing:
         model = named if isinstance(named, str) else request.query_params.get("model")
         placement = await self._placing.place_named(who, "webrtc", model)
         places = [(candidate, candidate.url) for candidate in placement.offers]
-        return await self._first(request, places, sent, self._directory.bounced)
+        return await self.first(request, places, sent, self._directory.bounced)
 
     async def about_call(self, request: Request) -> Response:
         """What is asked of one call, at the PoP that has it."""
         who = self._doors.caller(request)
         there = self.with_call(who, request.path_params["call_id"])
         sent = await self._doors.carry_out(who, body(request))
-        answer = await self._doors.carry_out(who, self._sent(request, _address(there, request), there, sent, ALONE_S))
+        answer = await self._doors.carry_out(who, self.sent(request, _address(there, request), there, sent, ALONE_S))
         # An `ek_` key has few rights, so there a 401 may be meant.
         return answer if who.secret else last_word(answer)
 
@@ -162,7 +162,7 @@ class Passing:
             there = self._directory.passing(self._placing.grant(who), pop)
         if there is None:
             raise UnknownRecord("No record of such a call is kept by a PoP that this directory has heard of.")
-        sent = self._sent(request, _address(there, request), there, b"", ALONE_S)
+        sent = self.sent(request, _address(there, request), there, b"", ALONE_S)
         return last_word(await self._doors.carry_out(who, sent))
 
     async def delete_caller(self, request: Request) -> Response:
@@ -227,9 +227,9 @@ class Passing:
         return [self._directory.passing(grant, pop) for pop in pops]
 
     async def _first_of(self, request: Request, passes: Sequence[Pass], sent: bytes) -> Response:
-        return await self._first(request, [(there, _address(there, request)) for there in passes], sent)
+        return await self.first(request, [(there, _address(there, request)) for there in passes], sent)
 
-    async def _first(
+    async def first(
         self, request: Request, places: Sequence[tuple[Pass, str]], sent: bytes,
         bounced: Callable[[str, WhyBounced], None] = lambda pop, why: None,
     ) -> Response:  # fmt: skip
@@ -238,7 +238,7 @@ class Passing:
         answer: Response | None = None
         for there, url in places:
             try:
-                answer = await self._sent(request, url, there, sent, PATIENCE_S)
+                answer = await self.sent(request, url, there, sent, PATIENCE_S)
             except NoPop:
                 bounced(there.pop, "no_answer")
                 continue
@@ -255,13 +255,13 @@ class Passing:
 
         async def of(there: Pass) -> Response | None:
             try:
-                return await self._sent(request, _address(there, request), there, b"", within_s)
+                return await self.sent(request, _address(there, request), there, b"", within_s)
             except NoPop:
                 return None
 
         return await asyncio.gather(*map(of, passes))
 
-    async def _sent(self, request: Request, url: str, there: Pass, sent: bytes, within_s: float) -> Response:
+    async def sent(self, request: Request, url: str, there: Pass, sent: bytes, within_s: float) -> Response:
         """The answer of this PoP to the same request. Raises NoPop."""
         query = urlencode([(key, value) for key, value in request.query_params.multi_items() if key != "token"])
         said = {name: value for name in PASSED_ON if (value := request.headers.get(name))}

@@ -54,6 +54,7 @@ async def serve(
         directory, references = Directory(bus, signing), References(bus, signing, public)
         group.create_task(supervised("hearing of PoPs", directory.run))
         group.create_task(supervised("hearing of ek_ keys", references.run))
+        group.create_task(supervised("hearing of other directories' calls", directory.claims.run))
         application = await asyncio.to_thread(
             partial(
                 app,

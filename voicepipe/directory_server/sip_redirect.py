@@ -9,15 +9,12 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from voicepipe.call_api import Grant
-from voicepipe.config.directory_config import DirectoryConfig, DirectoryRoute
+from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.directory.directory import Directory, Placement
-from voicepipe.directory.router import WantedCall
 from voicepipe.directory_server.leaving import Leaving
+from voicepipe.directory_server.phone_placing import PhonePlacing
 from voicepipe.errors import Draining
 from voicepipe.ingress.local import sip_host
-from voicepipe.ingress.phone import NoRoute
-from voicepipe.ingress.routes import find
 from voicepipe.ingress.sip.contacts import contact
 from voicepipe.ingress.sip.door import SipDoor, check_required, of_no_call, refusal, registered
 from voicepipe.ingress.sip.gate import Admitted, SipGate, SipRefusal
@@ -37,14 +34,12 @@ class SipRedirect:
 
     def __init__(self, config: DirectoryConfig, directory: Directory, leaving: Leaving, tasks: TaskGroup) -> None:
         sip = config.sip
-        self._config = config
         self._directory = directory
         self._leaving = leaving
         self._tasks = tasks
         self._gate = SipGate(sip)
-        self._tenants = {tenant.name: tenant for tenant in config.tenants}
-        self._places = {trunk.name: place_of(trunk.place) for trunk in sip.trunks}
-        self._here = place_of(config.directory.place)
+        self._placing = PhonePlacing(config, directory)
+        self._gateways = {trunk.name: place_of(trunk.place) for trunk in sip.trunks}
         bind = sip_host(sip, config.http), sip.port
         self._door = SipDoor(bind, "", self._gate, self._requested, lambda reason, status: None)
 
@@ -113,26 +108,8 @@ class SipRedirect:
         """Raises NoRoute, NoPop, SipError, Draining."""
         if self._leaving.has_begun:
             raise Draining("This directory is being stopped and places no new calls; ask another one.")
-        uri = invite.uri
-        route = self._route(uri.user, uri.host, who.trunk)
-        owner = self._tenants[route.tenant or next(iter(self._tenants))] if self._tenants else None
-        wanted = WantedCall(
-            kind="sip",
-            place=self._places.get(who.trunk) or self._here,
-            region=route.region,
-            zone=owner.zone if owner else "",
-            agents=(route.agent,) if route.agent else owner.agents if owner else (),
-        )
-        return await self._directory.place(wanted, Grant(id="", tenant=owner.name if owner else "local", kind="sip"))
-
-    def _route(self, called: str, domain: str, trunk: str) -> DirectoryRoute:
-        """Raises NoRoute."""
-        if not self._config.routes:
-            return DirectoryRoute()
-        route = find(self._config.routes, kind="sip", called=called, domain=domain, trunk=trunk)
-        if route is None:
-            raise NoRoute(f"No route is meant for {called or 'an unknown number'!r} by sip: add one to [[routes]].")
-        return route
+        uri, gateway = invite.uri, self._gateways.get(who.trunk)
+        return await self._placing.place("sip", uri.user, gateway, domain=uri.host, trunk=who.trunk)
 
 
 @asynccontextmanager

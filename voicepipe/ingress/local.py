@@ -1,7 +1,7 @@
 """Without keys only this machine may call, and no web page of somebody else's may do it from its browser."""
 
 import ipaddress
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from voicepipe.config import Config, HttpConfig, KeyOwner
-from voicepipe.config.phone_config import SipDoorConfig
+from voicepipe.config.phone_config import PhoneKind, SipDoorConfig
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.keys import brings_token
 
@@ -52,6 +52,16 @@ def sip_contact(config: Config) -> str:
         return config.fleet.sip if sip.port else ""
     at = sip.public_address or ("" if host == "0.0.0.0" else host)
     return f"{at}:{sip.port}" if at else ""
+
+
+def phone_kinds(config: Config) -> Iterator[PhoneKind]:
+    """By which phone calls reach this PoP that a directory sends."""
+    if sip_contact(config):
+        yield "sip"
+    if config.twilio.auth_token_env:
+        yield "twilio"
+    if config.telnyx.public_key:
+        yield "telnyx"
 
 
 def check_phones(config: Config) -> None:

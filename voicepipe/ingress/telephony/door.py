@@ -7,8 +7,9 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 
 from voicepipe.call_api import PopApi
-from voicepipe.errors import Draining, EngineDown, PopFull, Refused
+from voicepipe.errors import Draining, EngineDown, PopFull, Refused, Unauthorized
 from voicepipe.ingress.doors import Attempt, body
+from voicepipe.ingress.keys import brings_token, offered
 from voicepipe.ingress.mistakes import WireError
 from voicepipe.ingress.phone import placed
 from voicepipe.ingress.refusals import RefusalLog
@@ -53,15 +54,35 @@ class TelephonyDoor:
         asked.refused(error.reason, status)
         self._refusals.tell("", "%s: call refused: %s", self._kind, error)
 
-    def turns_down(self, called: str, asked: str) -> Literal["", "busy", "rejected"]:
-        """How a call is told, before it is answered, that it will not be; empty: there is a place for it, which its
-        stream takes. `asked`: as `phone.placed` takes it."""
+    def passed_on(self, request: Request) -> bool:
+        """Whether a directory has passed this webhook on, which has checked the provider's signature. Raises
+        Unauthorized: its token does not say so."""
+        tokens = self._pop.tokens
+        if tokens is None or not brings_token(request):
+            return False
+        grant = tokens.read(offered(request) or "")
+        if grant.kind != self._kind:
+            raise Unauthorized(f"This token is for no call from {self._kind}: ask the directory for another.")
+        tokens.use(grant)
+        return True
+
+    def check(self, called: str, asked: str) -> None:
+        """Raises Refused: such a call is not answered here. `asked`: as `phone.placed` takes it."""
         attempt = self.attempt()
         try:
             tenant, agent = placed(self._pop, self._kind, called, asked)
             attempt.by(tenant, agent)
             with self._pop.admit(tenant, agent):
-                return ""
+                return
         except Refused as error:
             self.refused(error, attempt)
+            raise
+
+    def turns_down(self, called: str, asked: str) -> Literal["", "busy", "rejected"]:
+        """How a call is told, before it is answered, that it will not be; empty: there is a place for it, which its
+        stream takes. `asked`: as in `check`."""
+        try:
+            self.check(called, asked)
+            return ""
+        except Refused as error:
             return "busy" if isinstance(error, PopFull | Draining | EngineDown) else "rejected"

@@ -21,7 +21,7 @@ class Providers:
     """Those of one PoP that are configured. Raises ConfigError."""
 
     def __init__(self, pop: PopApi, calls: Calls) -> None:
-        token, key = twilio_token(pop.config), telnyx_key(pop.config)
+        token, key = twilio_token(pop.config.twilio), telnyx_key(pop.config.telnyx)
         self._pop = pop
         self._twilio = Twilio(pop, calls, token) if token else None
         self._telnyx = Telnyx(pop, calls, TelnyxApi(pop.config.telnyx, key)) if key else None

@@ -8,6 +8,7 @@ import time
 from base64 import b64decode
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -62,7 +63,9 @@ class _Data(msgspec.Struct, frozen=True):
     payload: Payload
 
 
-class _Webhook(msgspec.Struct, frozen=True):
+class Webhook(msgspec.Struct, frozen=True):
+    """All of it."""
+
     data: _Data
 
 
@@ -103,20 +106,25 @@ class Telnyx:
 
     async def voice(self, request: Request) -> Response:
         """POST: something has happened to a call. Always 200 for what is signed, or Telnyx would say it again."""
+        passed_on = self._door.passed_on(request)
         data = await self._door.body(request)
         try:
-            signatures.telnyx(self._key, data, request.headers, time.time())
+            if not passed_on:
+                signatures.telnyx(self._key, data, request.headers, time.time())
         except Forbidden as error:
             return self._door.forbid(request, "a webhook", error)
         pays(request)
         try:
-            said = decode(data, _Webhook).data
+            said = decode(data, Webhook).data
         except msgspec.DecodeError as error:
             logger.warning("telnyx: a webhook is not about a call and is ignored (%s)", error)
             return Response()
+        asked = request.query_params.get("agent", "")
+        if passed_on and said.event_type == "call.initiated":
+            return await self._assigned(said.payload, asked)
         if told := _TOLD.get(said.event_type):
             try:
-                await told(self, said.payload, request.query_params.get("agent", ""))
+                await told(self, said.payload, asked)
             except CommandFailed as error:
                 logger.error("telnyx: %s: %s", said.payload.call_control_id, error)
         application = str(said.payload.connection_id or "")
@@ -149,11 +157,31 @@ class Telnyx:
             return  # To whom a call is being transferred.
         if reason := self._door.turns_down(call.called or "", asked):
             return await self._api.command(call.call_control_id, "reject", cause=CAUSES[reason])
+        await self._answer(call, asked)
+
+    async def _assigned(self, call: Payload, asked: str) -> Response:
+        """Somebody calls whom a directory has sent here. Raises Refused: it is to send them elsewhere."""
+        self._door.check(call.called or "", asked)
+        query = f"?{urlencode({'agent': asked})}" if asked else ""
+        try:
+            await self._answer(call, asked, webhook_url=f"{self._public}{VOICE}{query}")
+        except CommandFailed as error:
+            logger.error("telnyx: %s: %s", call.call_control_id, error)
+            return Response(status_code=502)
+        return Response()
+
+    async def _answer(self, call: Payload, asked: str, **more: str) -> None:
+        """Raises CommandFailed."""
         now = time.monotonic()
         self._ringing = {known: ringing for known, ringing in self._ringing.items() if ringing.until > now}
         self._ringing[call.call_control_id] = _Ringing(now + ANSWER_S, asked)
+        # By the id Telnyx knows the order again, be it of another PoP: a call is answered once.
         await self._api.command(call.call_control_id, "answer", command_id="voicepipe-answer",
-                                client_state=self._boot.state)  # fmt: skip
+                                client_state=self._boot.state, **more)  # fmt: skip
+
+    @property
+    def _public(self) -> str:
+        return self._pop.config.telephony.public_url.rstrip("/")
 
     async def _answered(self, call: Payload, asked: str) -> None:
         ringing = self._ringing.pop(call.call_control_id, None)
@@ -163,7 +191,6 @@ class Telnyx:
         if ringing is None:
             return
         sound = SOUNDS[self._config.codec]
-        public = self._pop.config.telephony.public_url.rstrip("/")
         parameters = {"custom_parameters": [{"name": "agent", "value": ringing.agent}]} if ringing.agent else {}
         try:
             await self._api.command(
@@ -171,7 +198,7 @@ class Telnyx:
                 "streaming_start",
                 command_id="voicepipe-stream",
                 client_state=self._boot.state,
-                stream_url="ws" + public.removeprefix("http") + STREAM,
+                stream_url="ws" + self._public.removeprefix("http") + STREAM,
                 stream_auth_token=self._tokens.make(call.call_control_id),
                 stream_track="inbound_track",
                 stream_codec=self._config.codec,

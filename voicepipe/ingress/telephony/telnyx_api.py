@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from voicepipe.config.phone_config import TelnyxConfig
+from voicepipe.config.phone_config import TelnyxAccount
 from voicepipe.errors import VoicepipeError
 from voicepipe.foreign_json import decode
 from voicepipe.ingress.telephony.telnyx_boot import ActiveCall
@@ -59,7 +59,7 @@ class _Page(msgspec.Struct):
 class TelnyxApi:
     """`key`: an API key of the account. Makes no connection before there is a command."""
 
-    def __init__(self, config: TelnyxConfig, key: str) -> None:
+    def __init__(self, config: TelnyxAccount, key: str) -> None:
         self._config = config
         # A connection for each command: there are but a few a call, none while anybody waits for an answer, and so
         # there is nothing to close in the end.

@@ -39,10 +39,7 @@ class Boot:
 
     def is_dead(self, state: str | None) -> bool:
         """Whether a call with this `client_state` was answered, or placed, by an earlier run of this same PoP."""
-        try:
-            said = b64decode(state or "", validate=True).decode().split(" ")
-        except (ValueError, binascii.Error):
-            return False
+        said = _words(state)
         return said[:2] == [MARK, self._pop] and len(said) > 2 and said[2] != self._boot
 
     def left_behind(self, active: Sequence[ActiveCall]) -> list[str]:
@@ -54,3 +51,16 @@ class Boot:
             for call in active
             if self.is_dead(call.client_state) and legs[call.call_session_id] == 1
         ]
+
+
+def pop_of(state: str | None) -> str:
+    """The PoP that has answered, or placed, a call with this `client_state`; empty: it names none."""
+    said = _words(state)
+    return said[1].partition("/")[0] if said[0] == MARK and len(said) > 2 else ""
+
+
+def _words(state: str | None) -> list[str]:
+    try:
+        return b64decode(state or "", validate=True).decode().split(" ")
+    except (ValueError, binascii.Error):
+        return [""]

@@ -2,9 +2,9 @@
 
 import time
 from typing import NamedTuple
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
@@ -20,13 +20,12 @@ from voicepipe.ingress.telephony.door import TelephonyDoor
 from voicepipe.ingress.telephony.latest_ids import LatestIds
 from voicepipe.ingress.telephony.signatures import Forbidden, OneTimeTokens
 from voicepipe.ingress.telephony.stream import Arrival, Streams
+from voicepipe.ingress.telephony.twilio_forms import VOICE, Form, address, parsed, signed_form
 
-VOICE, STREAM, AFTER = "/twilio/voice", "/twilio/stream", "/twilio/after"
+STREAM, AFTER = "/twilio/stream", "/twilio/after"
 OURS = "voicepipe"
 """The parameter of a stream whose TwiML was ours, so that what comes after the stream is ours as well: its token. The
 signature alone would let in whoever has seen one, since a stream's address is always the same."""
-FIELDS = 500
-"""Of a webhook; Twilio sends some thirty."""
 REMEMBERED_S = 60.0
 """Twilio asks at once what comes after a stream."""
 DIALLED_S = 660.0
@@ -69,22 +68,25 @@ class Twilio:
 
     async def voice(self, request: Request) -> Response:
         """POST: somebody calls. TwiML that has the call streamed to us; or the busy tone."""
+        passed_on = self._door.passed_on(request)
         try:
-            form, url = await self._form(request)
-            if form.get("CallSid", "") in self._streamed_before:
+            form = await (self._passed_form(request) if passed_on else self._form(request))
+            if form.fields.get("CallSid", "") in self._streamed_before:
                 raise Forbidden("its call has been streamed before: it is an old one, sent again")
         except Forbidden as error:
             return self._door.forbid(request, "a webhook", error)
-        asked = request.query_params.get("agent", "")
-        if reason := self._door.turns_down(form.get("To", ""), asked):
+        asked, called = request.query_params.get("agent", ""), form.fields.get("To", "")
+        if passed_on:
+            self._door.check(called, asked)  # What it raises has the directory go on to the next PoP.
+        elif reason := self._door.turns_down(called, asked):
             return _xml(twiml.reject(reason))
-        return self._streamed(form, url, asked, returned=False)
+        return self._streamed(form.fields, form.url, asked, returned=False)
 
     async def after(self, request: Request) -> Response:
         """POST: the stream has ended, or an attempt to put the call through. TwiML that dials where the agent has
         transferred the call, has it streamed to us again if nobody took it, or hangs up."""
         try:
-            form, url = await self._form(request)
+            form, url, _ = await self._form(request)
         except Forbidden as error:
             return self._door.forbid(request, "a webhook", error)
         asked, call_id, now = request.query_params.get("agent", ""), form.get("CallSid", ""), time.monotonic()
@@ -110,31 +112,26 @@ class Twilio:
         stream = "ws" + _base(url).removeprefix("http").removeprefix("ws") + STREAM
         return _xml(twiml.stream(stream, parameters, _after(url, asked)))
 
-    async def _form(self, request: Request) -> tuple[dict[str, str], str]:
-        """The form of a request that Twilio has signed, and the address as it was signed. Raises Forbidden."""
-        if signatures.TWILIO_HEADER not in request.headers:  # Whose body is not even read.
-            signatures.twilio(self._token, self._url(request), (), request.headers)
-        text = (await self._door.body(request)).decode(errors="replace")
-        if text.count("&") >= FIELDS:
-            raise Forbidden(f"it has over {FIELDS} fields")
-        fields = parse_qsl(text, keep_blank_values=True)
-        url = signatures.twilio(self._token, self._url(request), fields, request.headers)
+    async def _form(self, request: Request) -> Form:
+        """Of a request that Twilio has signed. Raises Forbidden."""
+        form = await signed_form(request, self._token, self._public_url, self._door.body)
         pays(request)
-        return dict(fields), url
+        return form
 
-    def _url(self, asked: HTTPConnection) -> str:
-        """The address that was asked, as the configuration says it or else as the request does."""
-        # Not `asked.url`, which takes the Host header apart: it may be anything.
-        query = asked.scope["query_string"].decode("latin-1")
-        path = f"{asked.scope['path']}{'?' if query else ''}{query}"
-        if public := self._pop.config.telephony.public_url:
-            return public.rstrip("/") + path
-        return f"{asked.scope['scheme']}://{asked.headers.get('host', '')}{path}"
+    async def _passed_form(self, request: Request) -> Form:
+        """Of a webhook that a directory has passed on; its address is as Twilio would have asked it here."""
+        raw = await self._door.body(request)
+        here = self._public_url or self._pop.config.fleet.url
+        return Form(dict(parsed(raw)), address(request, here), raw)
+
+    @property
+    def _public_url(self) -> str:
+        return self._pop.config.telephony.public_url
 
     # stream.Provider
 
     def check(self, socket: WebSocket) -> str:
-        signatures.twilio(self._token, self._url(socket), (), socket.headers)
+        signatures.twilio(self._token, address(socket, self._public_url), (), socket.headers)
         return ""
 
     def admit(self, start: StreamStart, expected: str) -> Arrival:

@@ -1,0 +1,48 @@
+"""Where a phone call may go, whichever way it comes: by the number that was dialled and the carrier's place."""
+
+from voicepipe.call_api import Grant
+from voicepipe.config.directory_config import DirectoryConfig, DirectoryRoute
+from voicepipe.config.phone_config import PhoneKind
+from voicepipe.directory.directory import Directory, Placement
+from voicepipe.directory.router import CANDIDATES, WantedCall
+from voicepipe.ingress.phone import NoRoute
+from voicepipe.ingress.routes import find
+from voicepipe.places import Place, place_of
+
+
+class PhonePlacing:
+    """By the routes of one directory."""
+
+    def __init__(self, config: DirectoryConfig, directory: Directory) -> None:
+        self._routes = config.routes
+        self._tenants = {tenant.name: tenant for tenant in config.tenants}
+        self._here = place_of(config.directory.place)
+        self._directory = directory
+
+    async def place(
+        self, kind: PhoneKind, called: str, gateway: Place | None, *, domain: str = "", trunk: str = "",
+        most: int = CANDIDATES,
+    ) -> Placement:  # fmt: skip
+        """`gateway`: where the carrier's is; None: where the directory stands. Raises NoRoute, NoPop."""
+        route = self._route(kind, called, domain, trunk)
+        owner = self._tenants[route.tenant or next(iter(self._tenants))] if self._tenants else None
+        agents = (route.agent,) if route.agent else owner.agents if owner else ()
+        wanted = WantedCall(
+            kind=kind,
+            place=gateway or self._here,
+            region=route.region,
+            zone=owner.zone if owner else "",
+            agents=agents,
+            most=most,
+        )
+        tenant = owner.name if owner else "local"
+        return await self._directory.place(wanted, Grant(id="", tenant=tenant, kind=kind, agents=agents))
+
+    def _route(self, kind: PhoneKind, called: str, domain: str, trunk: str) -> DirectoryRoute:
+        """Raises NoRoute."""
+        if not self._routes:
+            return DirectoryRoute()
+        route = find(self._routes, kind=kind, called=called, domain=domain, trunk=trunk)
+        if route is None:
+            raise NoRoute(f"No route is meant for {called or 'an unknown number'!r} by {kind}: add one to [[routes]].")
+        return route
