@@ -101,11 +101,11 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    directory: Directory, bus: Bus, owners: Mapping[str, DirectoryTenant] = OWNERS
+    directory: Directory, bus: Bus, owners: Mapping[str, DirectoryTenant] = OWNERS, **tables: Any
 ) -> AsyncIterator[Served]:
-    """`directory` answers, on a free port."""
+    """`directory` answers, on a free port. `tables`: others of its configuration."""
     config = DirectoryConfig(directory=DirectorySection(place=FRANKFURT), http=HttpConfig(port=0),
-                             tenants=tuple(owners.values()))  # fmt: skip
+                             tenants=tuple(owners.values()), **tables)  # fmt: skip
     listener = server.bind(config.http)
     references = References(bus, SIGNER, {SIGNER.key_id: KEY.public_key()})
     tenants, ready = Tenants(owners, "directory"), asyncio.Event()
@@ -115,6 +115,7 @@ async def served(
         )
         jobs = [
             group.create_task(references.run()),
+            group.create_task(directory.claims.run()),
             group.create_task(server.serve(application, listener, config.http, 1000, MESSAGE_BYTES, ready)),
         ]
         await ready.wait()

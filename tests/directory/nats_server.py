@@ -23,8 +23,8 @@ authorization {
     {user: "fra", password: "fra-secret",
      permissions: {publish: "vp.pop.fra.>", subscribe: ["vp.pop.>", "vp.brief.fra", "vp.cmd.fra"]}},
     {user: "directory", password: "directory-secret",
-     permissions: {publish: ["vp.asg.>", "vp.brief.>", "vp.cmd.>", "vp.ek.>"],
-                   subscribe: ["vp.pop.>", "vp.asg.>", "vp.ek.>"]}}
+     permissions: {publish: ["vp.asg.>", "vp.brief.>", "vp.cmd.>", "vp.ek.>", "vp.claim"],
+                   subscribe: ["vp.pop.>", "vp.asg.>", "vp.ek.>", "vp.claim"]}}
   ]
 }
 """

@@ -84,8 +84,8 @@ cluster {{
 authorization {{
   users = [
     {{user: "directory", password: "{directory}",
-     permissions: {{publish: ["vp.asg.>", "vp.brief.>", "vp.cmd.>", "vp.ek.>"],
-                   subscribe: ["vp.pop.>", "vp.asg.>", "vp.ek.>"]}}}}
+     permissions: {{publish: ["vp.asg.>", "vp.brief.>", "vp.cmd.>", "vp.ek.>", "vp.claim"],
+                   subscribe: ["vp.pop.>", "vp.asg.>", "vp.ek.>", "vp.claim"]}}}}
 {users}
   ]
 }}

@@ -37,7 +37,7 @@ from voicepipe.ingress.doors import Doors, body, decoded, nowhere
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.local import LocalOnly
 from voicepipe.ingress.metrics_http import METRICS
-from voicepipe.ingress.telephony.telephony_http import SIGNED
+from voicepipe.ingress.telephony.signatures import SIGNED
 from voicepipe.observe.fleet_metrics import FleetMetrics
 from voicepipe.places import Place, distance_km
 from voicepipe.tenants import Tenants, may_scrape

@@ -29,9 +29,9 @@ from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.telephony import signatures, twiml
 from voicepipe.ingress.telephony.door import WEBHOOK_BYTES
 from voicepipe.ingress.telephony.signatures import Forbidden
-from voicepipe.ingress.telephony.telnyx import CAUSES, VOICE, Payload, Webhook
 from voicepipe.ingress.telephony.telnyx_api import CommandFailed, TelnyxApi
 from voicepipe.ingress.telephony.telnyx_boot import pop_of
+from voicepipe.ingress.telephony.telnyx_webhooks import CAUSES, VOICE, Payload, Webhook
 from voicepipe.ingress.telephony.twilio_forms import VOICE as TWILIO_VOICE
 from voicepipe.ingress.telephony.twilio_forms import signed_form
 from voicepipe.places import place_of

@@ -39,6 +39,7 @@ from voicepipe.ingress.realtime.websocket import converse, listen_in, opened
 from voicepipe.ingress.records_http import RecordsHttp
 from voicepipe.ingress.sip import edge as sip
 from voicepipe.ingress.telephony import telephony_http as telephony
+from voicepipe.ingress.telephony.signatures import SIGNED
 from voicepipe.ingress.trace_context import in_trace
 from voicepipe.ingress.webrtc.webrtc_http import CallsApi, prepared
 from voicepipe.rtp.transport import UdpNetwork
@@ -189,7 +190,7 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
                        expose_headers=["Location"])
         )  # fmt: skip
     if not pop.config.tenants:
-        public = (*telephony.SIGNED, RTT, METRICS, *(HEALTH if in_fleet else ()))
+        public = (*SIGNED, RTT, METRICS, *(HEALTH if in_fleet else ()))
         middleware.append(Middleware(LocalOnly, tell=turned_away, origins=origins, public=public, tokens=in_fleet))
     return Starlette(routes=routes, middleware=middleware, exception_handlers=doors.answers())
 

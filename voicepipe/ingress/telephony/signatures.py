@@ -19,6 +19,8 @@ from voicepipe.errors import Refused
 
 T = TypeVar("T")
 
+SIGNED = ("/twilio/", "/telnyx/")
+"""Every request below these paths is checked by its signature, or there is nothing there."""
 TWILIO_HEADER = "x-twilio-signature"
 TWILIO_SETTINGS = "x-twilio-webhooks-signature-settings"
 """key=NAME,algorithm=HMAC_SHA256; without it Twilio signs by HMAC_SHA1."""

@@ -7,14 +7,12 @@ from starlette.routing import BaseRoute
 from voicepipe.call_api import PopApi
 from voicepipe.config.credentials import telnyx_key, twilio_token
 from voicepipe.ingress.calls import Calls
+from voicepipe.ingress.telephony.signatures import SIGNED
 from voicepipe.ingress.telephony.telnyx import Telnyx
 from voicepipe.ingress.telephony.telnyx_api import TelnyxApi
 from voicepipe.ingress.telephony.twilio import Twilio
 
 logger = logging.getLogger(__name__)
-
-SIGNED = ("/twilio/", "/telnyx/")
-"""Every request below these paths is checked by its signature, or there is nothing there."""
 
 
 class Providers:

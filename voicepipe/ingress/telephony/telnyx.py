@@ -34,39 +34,15 @@ from voicepipe.ingress.telephony.telnyx_api import CommandFailed, TelnyxApi
 from voicepipe.ingress.telephony.telnyx_boot import Boot
 from voicepipe.ingress.telephony.telnyx_hangups import HangUps
 from voicepipe.ingress.telephony.telnyx_legs import Legs
+from voicepipe.ingress.telephony.telnyx_webhooks import CAUSES, VOICE, Payload, Webhook
 from voicepipe.turn.targets import number
 
 logger = logging.getLogger(__name__)
 
-VOICE, STREAM = "/telnyx/voice", "/telnyx/stream"
+STREAM = "/telnyx/stream"
 ANSWER_S = 60.0
 """Between our order to answer a call and the word that it is answered."""
-CAUSES = {"busy": "USER_BUSY", "rejected": "CALL_REJECTED"}
 SOUNDS = {"PCMU": SoundFormat("pcmu", 8000), "PCMA": SoundFormat("pcma", 8000), "L16": SoundFormat("l16", 16_000)}
-
-
-class Payload(msgspec.Struct, frozen=True):
-    """What a webhook says about a call."""
-
-    call_control_id: str = ""
-    connection_id: str | int | None = None
-    direction: str | None = None
-    caller: str | None = msgspec.field(name="from", default=None)
-    called: str | None = msgspec.field(name="to", default=None)
-    client_state: str | None = None
-    hangup_cause: str | None = None
-    failure_reason: str | None = None
-
-
-class _Data(msgspec.Struct, frozen=True):
-    event_type: str
-    payload: Payload
-
-
-class Webhook(msgspec.Struct, frozen=True):
-    """All of it."""
-
-    data: _Data
 
 
 @dataclass(frozen=True, slots=True)
