@@ -9,9 +9,10 @@ import asyncio
 import json
 import random
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Generic, Literal, TypeVar
 
 import httpx
 import websockets
@@ -38,6 +39,10 @@ class Order(Struct, kw_only=True):
     """Their URLs by their names, in the order in which they are asked."""
     spread: bool = False
     """Each call begins with another directory."""
+    kind: Literal["websocket", "sip"] = "websocket"
+    """By which they call."""
+    pops: dict[str, str] = field(default_factory=dict)
+    """By SIP: the name of the PoP at each address."""
     key: str
     zone: str = ""
     """To which the key's owner is bound."""
@@ -56,7 +61,11 @@ class Order(Struct, kw_only=True):
     seed: int = 0
 
 
-class Caller:
+L = TypeVar("L")
+"""What a caller has of a call that has begun."""
+
+
+class Caller(ABC, Generic[L]):
     """`client` is shared by all; `hang_up` is set when calls have to end."""
 
     def __init__(self, order: Order, number: int, client: httpx.AsyncClient, hang_up: asyncio.Event) -> None:
@@ -66,21 +75,22 @@ class Caller:
         self._order = order
         self._client = client
         self._hang_up = hang_up
+        self._tokens: Sequence[str] = ()
         self._hold_s = random.Random(f"{order.seed} {order.name} {number}").uniform(*order.hold_s)
 
     async def run(self) -> Call:
         """From the first question to the end."""
         try:
-            socket = await self._set_up()
-            if socket:
+            line = await self._set_up()
+            if line:
                 self.up.set()
-                await self._hold(socket)
+                await self._hold(line)
         except Exception as error:  # A history without its end would be told as one that never ended.
             self.call.end = f"a mistake of this caller's: {error!r}"
         self.call.ended = self.call.ended or time.monotonic()
         return self.call
 
-    async def _set_up(self) -> ClientConnection | None:
+    async def _set_up(self) -> L | None:
         """A call that has begun; None: it is told why not."""
         for _ in range(ROUNDS):
             placement = await self._ask()
@@ -91,8 +101,8 @@ class Caller:
                 self.call.end = f"no directory answers ({placement.status} {placement.code})"
                 return None
             for candidate, token in zip(placement.candidates, self._tokens, strict=True):
-                if socket := await self._try(placement, candidate, token):
-                    return socket
+                if line := await self._try(placement, candidate, token):
+                    return line
         self.call.end = f"turned away {self.call.bounced} times"
         return None
 
@@ -111,6 +121,27 @@ class Caller:
                 break
         return placement
 
+    @abstractmethod
+    async def _asked(self, placement: Placement) -> None:
+        """What the directory answers is in `placement`, and in `_tokens` what each candidate wants."""
+
+    @abstractmethod
+    async def _try(self, placement: Placement, candidate: Candidate, token: str) -> L | None:
+        """Call it; None: it does not let the caller in."""
+
+    @abstractmethod
+    async def _hold(self, line: L) -> None:
+        """The call, until it ends."""
+
+    async def _pause(self, seconds: float) -> None:
+        """Or until calls have to end."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._hang_up.wait(), seconds)
+
+
+class ProgramCaller(Caller[ClientConnection]):
+    """By WebSocket."""
+
     async def _asked(self, placement: Placement) -> None:
         body: dict[str, Any] = {"kind": "websocket", "tried": placement.tried}
         if self._order.place:
@@ -127,7 +158,7 @@ class Caller:
         placement.retry_after = answer.headers.get("retry-after", "")
         if placement.status == 200:
             placement.candidates = [Candidate(row["pop"], row["url"]) for row in said["candidates"]]
-            self._tokens: Sequence[str] = [row["token"] for row in said["candidates"]]
+            self._tokens = [row["token"] for row in said["candidates"]]
         else:
             placement.code = said["error"]["code"]
 
@@ -152,21 +183,20 @@ class Caller:
             _drop(socket)
         return None
 
-    async def _hold(self, socket: ClientConnection) -> None:
+    async def _hold(self, line: ClientConnection) -> None:
         call, order = self.call, self._order
         until = time.monotonic() + self._hold_s
         try:
             while (left := until - time.monotonic()) > 0 and not self._hang_up.is_set():
-                await socket.send(CLEAR)
-                await asyncio.wait_for(socket.recv(), order.alive_s)
+                await line.send(CLEAR)
+                await asyncio.wait_for(line.recv(), order.alive_s)
                 call.events += 1
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._hang_up.wait(), min(BEAT_S, left))
+                await self._pause(min(BEAT_S, left))
             call.end, call.ended = HUNG_UP, time.monotonic()
-            await socket.close()
+            await line.close()
         except TimeoutError:
             call.end, call.ended = SILENT, time.monotonic()
-            _drop(socket)
+            _drop(line)
         except websockets.ConnectionClosed:
             call.ended = call.ended or time.monotonic()
             call.end = call.end or LOST

@@ -8,15 +8,17 @@ import asyncio
 import random
 import sys
 import time
-from typing import TextIO
+from typing import Any, TextIO
 
 import httpx
 import msgspec
 import uvloop
 
-from tests.fleet.caller import Caller, Order
+from tests.fleet.caller import Caller, Order, ProgramCaller
+from tests.fleet.phone_caller import PhoneCaller
 
 CONNECTIONS = httpx.Limits(max_connections=400, max_keepalive_connections=100, keepalive_expiry=30)
+KINDS: dict[str, type[Caller[Any]]] = {"websocket": ProgramCaller, "sip": PhoneCaller}
 
 
 class Callers:
@@ -43,12 +45,12 @@ class Callers:
         at = time.monotonic()
         for number in range(order.count):
             await asyncio.sleep(max(0.0, at - time.monotonic()))
-            caller = Caller(order, number, self._client, self._hang_up[order.name])
+            caller = KINDS[order.kind](order, number, self._client, self._hang_up[order.name])
             tasks.create_task(_told(caller, out))
             at += lots.expovariate(order.per_second) if order.per_second else 0.0
 
 
-async def _told(caller: Caller, out: TextIO) -> None:
+async def _told(caller: Caller[Any], out: TextIO) -> None:
     """Write a line when the call begins, if it does, and its history when it is over."""
     running = asyncio.create_task(caller.run())
     beginning = asyncio.create_task(caller.up.wait())

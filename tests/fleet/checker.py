@@ -109,7 +109,7 @@ def _stranger(history: History, bounds: Bounds) -> Iterator[str]:
     for call, placement in placements(history):
         for candidate in placement.candidates:
             known = history.pops.get(candidate.pop)
-            if known is None or known.url != candidate.url:
+            if known is None or candidate.url not in (known.url, known.phone):
                 yield f"call {call.number}: {placement.directory} named a stranger: {candidate.pop}, {candidate.url}"
 
 

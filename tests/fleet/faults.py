@@ -17,10 +17,10 @@ BETWEEN_S = 3.0
 SKEW_S = 300.0
 
 
-async def pops_killed(rig: Rig, scale: Scale) -> Outcome:
+async def pops_killed(rig: Rig, scale: Scale, kind: str = "websocket") -> Outcome:
     """One PoP after another, under load. Each comes back before the next one goes."""
     async with scenario(rig, scale) as seen:
-        loads = seen.everywhere(scale.set_ups)
+        loads = seen.everywhere(scale.set_ups, kind=kind)
         lasts = scale.set_ups / scale.per_second
         ends = asyncio.get_running_loop().time() + lasts
         for pop in cycle(rig.pops):
@@ -37,7 +37,8 @@ async def pops_killed(rig: Rig, scale: Scale) -> Outcome:
         named_s = latest(seen.history, "killed")
         saw = (f"{told}, {set_up(seen.history)}; {killed} killed, named for up to {named_s:.1f} s after; calls that "
                f"died with their PoP: {cut(seen.history)}")  # fmt: skip
-    return seen.outcome("PoP killed under load", f">= {scale.least:.1%} get a call; none is sent to it after "
+    by = "" if kind == "websocket" else f", calls by {kind}"
+    return seen.outcome(f"PoP killed under load{by}", f">= {scale.least:.1%} get a call; none is sent to it after "
                         f"{scale.bounds.died_s:g} s", saw, broken)  # fmt: skip
 
 

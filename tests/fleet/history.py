@@ -106,6 +106,8 @@ class Pop(Struct, frozen=True):
     zone: str
     slots: int
     drain_s: float = 3660.0
+    phone: str = ""
+    """Where telephones call it, as "127.0.0.1:5060"."""
 
 
 class History(Struct):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.fleet.network import BUS_PORT, PORT, ROUTE_PORT, Host
+from tests.fleet.network import BUS_PORT, PORT, ROUTE_PORT, SIP_PORT, Host
 
 PLACES = {"eu": (50.1, 8.7), "us": (39.0, -77.5), "ap": (35.7, 139.7)}
 """Regions; each has the residency zone of its name."""
@@ -21,6 +21,17 @@ place = {place}
 host = "{address}"
 port = {port}
 operator_key_env = "OPERATOR_KEY"
+
+[sip]
+port = {sip_port}
+host = "{address}"
+
+[[sip.trunks]]
+name = "carrier"
+addresses = ["0.0.0.0/0"]
+
+[[routes]]
+tenant = "acme"
 
 [bus]
 servers = {servers}
@@ -55,6 +66,14 @@ keys = ["{folder}/directory.pub.pem"]
 url = "http://{address}:{port}"
 place = {place}
 zone = "{region}"
+
+[sip]
+port = {sip_port}
+host = "{address}"
+
+[[sip.trunks]]
+name = "carrier"
+addresses = ["0.0.0.0/0"]
 
 [bus]
 servers = {servers}
@@ -114,14 +133,14 @@ def write_pop(folder: Path, host: Host, servers: Sequence[str], slots: int, drai
     """The path of its manifest."""
     text = POP_TOML.format(
         name=host.name, region=host.region, slots=slots, drain_ms=round(1000 * drain_s), folder=folder,
-        address=host.address, port=PORT, place=list(PLACES[host.region]), servers=_list(servers),
+        address=host.address, port=PORT, sip_port=SIP_PORT, place=list(PLACES[host.region]), servers=_list(servers),
     )  # fmt: skip
     return _written(folder / f"{host.name}.toml", text)
 
 
 def write_directory(folder: Path, host: Host, servers: Sequence[str]) -> Path:
     text = DIRECTORY_TOML.format(name=host.name, folder=folder, place=list(PLACES[host.region]), address=host.address,
-                                 port=PORT, servers=_list(servers))  # fmt: skip
+                                 port=PORT, sip_port=SIP_PORT, servers=_list(servers))  # fmt: skip
     return _written(folder / f"{host.name}.toml", text)
 
 

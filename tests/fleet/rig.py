@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.directory.nats_server import PROGRAM
 from tests.fleet import manifests
 from tests.fleet.history import Happened, History, Pop, Views
-from tests.fleet.network import BUS_PORT, PORT, ROUTE_PORT, Host, Network
+from tests.fleet.network import BUS_PORT, PORT, ROUTE_PORT, SIP_PORT, Host, Network
 from tests.fleet.orders import Orders
 from tests.fleet.polling import until
 from tests.fleet.processes import Process, wait
@@ -198,8 +198,11 @@ class Rig:
     def history(self) -> History:
         """That of a scenario which begins now."""
         self.happened.clear()
-        pops = {name: Pop(f"ws://{host.address}:{PORT}/v1/realtime", host.region, host.region, self.plan.slots,
-                          self.plan.drain_s) for name, host in self.pops.items()}  # fmt: skip
+        pops = {
+            name: Pop(f"ws://{host.address}:{PORT}/v1/realtime", host.region, host.region, self.plan.slots,
+                      self.plan.drain_s, f"{host.address}:{SIP_PORT}")
+            for name, host in self.pops.items()
+        }  # fmt: skip
         return History(pops, {name: host.region for name, host in self.directories.items()}, happened=self.happened)
 
     def bus(self, nats: str) -> str:

@@ -55,6 +55,7 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     ("fault", "scale"),
     [
         (faults.pops_killed, LONGER),
+        (partial(faults.pops_killed, kind="sip"), LONGER),
         (faults.drained, LONGER),
         (faults.directory_killed, QUICK),
         (faults.nats_killed, QUICK),
@@ -65,8 +66,8 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         (faults.zone_dead, QUICK),
     ],
     ids=[
-        "pop-killed", "drain", "directory-killed", "nats-killed", "region-cut-off", "pop-paused", "strangers", "crowd",
-        "zone-dead",
+        "pop-killed", "pop-killed-sip", "drain", "directory-killed", "nats-killed", "region-cut-off",
+        "pop-paused", "strangers", "crowd", "zone-dead",
     ],
 )  # fmt: skip
 async def test_a_fleet_keeps_its_promises(
