@@ -44,6 +44,7 @@ CROWD, RUNS, MOST = 100, 5, 3.0
 FAULTS: dict[str, Callable[[Rig, Scale], Awaitable[Outcome]]] = {
     "kill": faults.pops_killed,
     "kill-sip": partial(faults.pops_killed, kind="sip"),
+    "kill-twilio": partial(faults.pops_killed, kind="twilio"),
     "drain": faults.drained,
     "directory": faults.directory_killed,
     "nats": faults.nats_killed,

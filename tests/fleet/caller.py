@@ -21,8 +21,6 @@ from websockets.asyncio.client import ClientConnection
 
 from tests.fleet.history import HUNG_UP, LET_IN, LOST, REFUSED, SILENT, Call, Candidate, Placement, Try
 
-ROUNDS = 4
-"""They ask so often."""
 BEAT_S = 1.0
 """They look so often whether the call lives."""
 CLEAR = json.dumps({"type": "input_audio_buffer.clear"})
@@ -39,10 +37,10 @@ class Order(Struct, kw_only=True):
     """Their URLs by their names, in the order in which they are asked."""
     spread: bool = False
     """Each call begins with another directory."""
-    kind: Literal["websocket", "sip"] = "websocket"
+    kind: Literal["websocket", "sip", "twilio"] = "websocket"
     """By which they call."""
     pops: dict[str, str] = field(default_factory=dict)
-    """By SIP: the name of the PoP at each address."""
+    """By telephone: the name of the PoP at each address."""
     key: str
     zone: str = ""
     """To which the key's owner is bound."""
@@ -68,6 +66,9 @@ L = TypeVar("L")
 class Caller(ABC, Generic[L]):
     """`client` is shared by all; `hang_up` is set when calls have to end."""
 
+    rounds = 1
+    """They ask so often."""
+
     def __init__(self, order: Order, number: int, client: httpx.AsyncClient, hang_up: asyncio.Event) -> None:
         self.call = Call(number, order.region, order.zone)
         self.up = asyncio.Event()
@@ -92,7 +93,7 @@ class Caller(ABC, Generic[L]):
 
     async def _set_up(self) -> L | None:
         """A call that has begun; None: it is told why not."""
-        for _ in range(ROUNDS):
+        for _ in range(self.rounds):
             placement = await self._ask()
             if placement.status == 503:
                 self.call.end = REFUSED
@@ -141,6 +142,8 @@ class Caller(ABC, Generic[L]):
 
 class ProgramCaller(Caller[ClientConnection]):
     """By WebSocket."""
+
+    rounds = 4
 
     async def _asked(self, placement: Placement) -> None:
         body: dict[str, Any] = {"kind": "websocket", "tried": placement.tried}

@@ -16,9 +16,10 @@ import uvloop
 
 from tests.fleet.caller import Caller, Order, ProgramCaller
 from tests.fleet.phone_caller import PhoneCaller
+from tests.fleet.twilio_caller import TwilioCaller
 
 CONNECTIONS = httpx.Limits(max_connections=400, max_keepalive_connections=100, keepalive_expiry=30)
-KINDS: dict[str, type[Caller[Any]]] = {"websocket": ProgramCaller, "sip": PhoneCaller}
+KINDS: dict[str, type[Caller[Any]]] = {"websocket": ProgramCaller, "sip": PhoneCaller, "twilio": TwilioCaller}
 
 
 class Callers:

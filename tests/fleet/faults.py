@@ -259,7 +259,8 @@ def set_up(history: History) -> str:
     took = sorted(call.began - call.placements[0].asked for call in history.calls if call.began)
     if not took:
         return "none"
-    return f"after {1000 * took[len(took) // 2]:.0f} ms (median; 99 %: {1000 * took[len(took) * 99 // 100]:.0f} ms)"
+    half, most, nearly_all = (round(1000 * took[len(took) * percent // 100]) for percent in (50, 95, 99))
+    return f"after {half} ms (median; 95 %: {most}, 99 %: {nearly_all} ms)"
 
 
 def _of(rig: Rig, region: str) -> list[str]:

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.fleet.network import BUS_PORT, PORT, ROUTE_PORT, SIP_PORT, Host
+from tests.ingress.telephony.twilio_provider import TOKEN
 
 PLACES = {"eu": (50.1, 8.7), "us": (39.0, -77.5), "ap": (35.7, 139.7)}
 """Regions; each has the residency zone of its name."""
 ACME, CLINIC, OPERATOR = "acme-key-of-the-rig", "clinic-key-of-the-rig", "operator-key-of-the-rig"
 """Keys: of a tenant whose calls may go anywhere, of one whose calls stay in zone "eu", of the operator."""
-SECRETS = {"ACME_KEY": ACME, "CLINIC_KEY": CLINIC, "OPERATOR_KEY": OPERATOR}
+SECRETS = {"ACME_KEY": ACME, "CLINIC_KEY": CLINIC, "OPERATOR_KEY": OPERATOR, "TWILIO_TOKEN": TOKEN}
 
 DIRECTORY_TOML = """
 [directory]
@@ -29,6 +30,12 @@ host = "{address}"
 [[sip.trunks]]
 name = "carrier"
 addresses = ["0.0.0.0/0"]
+
+[telephony]
+public_url = "http://{address}:{port}"
+
+[twilio]
+auth_token_env = "TWILIO_TOKEN"
 
 [[routes]]
 tenant = "acme"
@@ -74,6 +81,9 @@ host = "{address}"
 [[sip.trunks]]
 name = "carrier"
 addresses = ["0.0.0.0/0"]
+
+[twilio]
+auth_token_env = "TWILIO_TOKEN"
 
 [bus]
 servers = {servers}

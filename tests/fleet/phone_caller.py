@@ -8,7 +8,7 @@ import time
 from urllib.parse import urlsplit
 
 from tests.fleet.caller import BEAT_S, Caller
-from tests.fleet.history import HUNG_UP, LET_IN, LOST, SILENT, Candidate, Placement, Try
+from tests.fleet.history import HUNG_UP, LET_IN, LOST, Candidate, Placement, Try
 from tests.fleet.network import SIP_PORT
 from tests.ingress.sip.peer import Phone, Said
 
@@ -32,7 +32,9 @@ class PhoneCaller(Caller[Phone]):
         placement.status = 200 if answer.code == 302 else answer.code
         placement.code = "" if answer.code == 302 else answer.start
         contacts = sorted(filter(None, map(CONTACT.match, answer.all("contact"))), key=lambda one: -float(one[3]))
-        placement.candidates = [Candidate(self._order.pops.get(one[2], one[2]), one[2]) for one in contacts]
+        placement.candidates = [
+            Candidate(self._order.pops.get(one[2].partition(":")[0], ""), one[2]) for one in contacts
+        ]
         self._tokens = [one[1] for one in contacts]
 
     async def _try(self, placement: Placement, candidate: Candidate, token: str) -> Phone | None:
@@ -68,7 +70,7 @@ class PhoneCaller(Caller[Phone]):
             async with asyncio.timeout(order.alive_s):
                 call.end = HUNG_UP if (await line.hang_up()).code == 200 else LOST
         except TimeoutError:
-            call.end = SILENT
+            call.end = LOST  # Over UDP that is how it shows.
         finally:
             call.ended = call.ended or time.monotonic()
             line.close()

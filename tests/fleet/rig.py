@@ -22,6 +22,7 @@ from tests.fleet.network import BUS_PORT, PORT, ROUTE_PORT, SIP_PORT, Host, Netw
 from tests.fleet.orders import Orders
 from tests.fleet.polling import until
 from tests.fleet.processes import Process, wait
+from tests.ingress.telephony.twilio_provider import TOKEN
 
 READY_S = 120.0
 WHOLE_S = 120.0
@@ -239,7 +240,7 @@ class Rig:
         file = manifests.write_pop(self.folder, host, self._servers(host.region), plan.slots, plan.drain_s)
         files = ("--config", str(self._engines), "--pop", str(file))
         command = (sys.executable, "-m", "tests.fleet.skewed", "pop", *files)
-        secrets = {"BUS_PASSWORD": manifests.password(host.name)}
+        secrets = {"BUS_PASSWORD": manifests.password(host.name), "TWILIO_TOKEN": TOKEN}
         return Process(host.name, command, self._log(host), ANSWERS, secrets, host.namespace)
 
     def _log(self, host: Host) -> Path:

@@ -11,7 +11,6 @@ import msgspec
 from tests.fleet.caller import Order
 from tests.fleet.checker import Bounds, violations
 from tests.fleet.manifests import ACME, PLACES
-from tests.fleet.network import SIP_PORT
 from tests.fleet.orders import Load
 from tests.fleet.rig import Rig
 from tests.fleet.watch import watched
@@ -68,7 +67,7 @@ class Watching:
         own_first = sorted(self.rig.directories, key=lambda name: self.rig.directories[name].region != region)
         settings: dict[str, Any] = {
             "directories": {name: self.rig.url(name) for name in own_first},
-            "pops": {f"{host.address}:{SIP_PORT}": name for name, host in self.rig.pops.items()},
+            "pops": {host.address: name for name, host in self.rig.pops.items()},
             "key": ACME,
             "region": region,
             "place": list(PLACES[region]),

@@ -56,6 +56,7 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     [
         (faults.pops_killed, LONGER),
         (partial(faults.pops_killed, kind="sip"), LONGER),
+        (partial(faults.pops_killed, kind="twilio"), LONGER),
         (faults.drained, LONGER),
         (faults.directory_killed, QUICK),
         (faults.nats_killed, QUICK),
@@ -66,7 +67,7 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         (faults.zone_dead, QUICK),
     ],
     ids=[
-        "pop-killed", "pop-killed-sip", "drain", "directory-killed", "nats-killed", "region-cut-off",
+        "pop-killed", "pop-killed-sip", "pop-killed-twilio", "drain", "directory-killed", "nats-killed", "region-cut-off",
         "pop-paused", "strangers", "crowd", "zone-dead",
     ],
 )  # fmt: skip
