@@ -67,8 +67,8 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         (faults.zone_dead, QUICK),
     ],
     ids=[
-        "pop-killed", "pop-killed-sip", "pop-killed-twilio", "drain", "directory-killed", "nats-killed", "region-cut-off",
-        "pop-paused", "strangers", "crowd", "zone-dead",
+        "pop-killed", "pop-killed-sip", "pop-killed-twilio", "drain", "directory-killed", "nats-killed",
+        "region-cut-off", "pop-paused", "strangers", "crowd", "zone-dead",
     ],
 )  # fmt: skip
 async def test_a_fleet_keeps_its_promises(

@@ -1,5 +1,5 @@
-"""One caller at Twilio, which does as its documents say: it asks the number's webhook, and the fallback if that does not
-answer, in 15 s at most; it streams the call where the answer says, until the caller hangs up."""
+"""One caller at Twilio, which does as its documents say: it asks the number's webhook, and the fallback if that does
+not answer, in 15 s at most; it streams the call where the answer says, until the caller hangs up."""
 
 import asyncio
 import json
@@ -50,8 +50,9 @@ class TwilioCaller(Caller[Stream]):
         socket: ClientConnection | None = None
         try:
             async with asyncio.timeout(self._order.patience_s):
-                socket = await websockets.connect(token, additional_headers=signed(token), proxy=None, open_timeout=None,
-                                                  ping_interval=None, compression=None, close_timeout=2)  # fmt: skip
+                socket = await websockets.connect(token, additional_headers=signed(token), proxy=None,
+                                                  open_timeout=None, ping_interval=None, compression=None,
+                                                  close_timeout=2)  # fmt: skip
                 stream = Stream(socket, self._sid)
                 await stream.start(self._parameters)
             one.status = LET_IN
