@@ -1,7 +1,7 @@
 """What an ingress may ask of a call and of a PoP. Protocols only, so that neither side imports the other."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
@@ -167,9 +167,6 @@ class DashboardApi(Protocol):
 
     def turn(self, tenant: str | None, turn_id: str) -> msgspec.Struct | None:
         """One turn in full, ready to be encoded; None if it is not kept any more, or not `tenant`'s."""
-
-    def forget(self, calls: Collection[str]) -> None:
-        """All turns of these calls, by their ids."""
 
 
 DoorKind = Literal["websocket", "webrtc", "sip", "twilio", "telnyx"]

@@ -127,6 +127,8 @@ class Pop:
             self.metrics.others.append(partial(of_records, records))
         self.dashboard = Dashboard(config.pop, self.health, followers=followers, redaction=config.records,
                                    traces=traces, cost=cost.so_far)  # fmt: skip
+        if records:
+            records.deleted.append(self.dashboard.forget)
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""
         self.tokens: Membership | None = None

@@ -62,6 +62,7 @@ async def member(
             jobs = [group.create_task(job) for job in beside]
             if records:
                 jobs.append(group.create_task(supervised("forgetting old records", records.tidy)))
+                jobs.append(group.create_task(supervised("emptying the log of records", records.empty_log)))
                 jobs.append(group.create_task(supervised("telling of calls that ended", records.deliveries.run)))
             if pop.tokens:
                 jobs.append(group.create_task(supervised("reporting to directories", pop.tokens.run)))

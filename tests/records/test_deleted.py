@@ -3,6 +3,8 @@
 import asyncio
 import sqlite3
 import threading
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,10 @@ from tests.records.phoning import NUMBER, phoning
 from tests.records.receiver import receiving
 from tests.records.test_pop import got, over, secrets, settings
 from tests.waiting import until
+from voicepipe.call_api import Deleted
 from voicepipe.pop import Pop
 from voicepipe.records import deliveries, records, store
+from voicepipe.records.store import Store
 from voicepipe.running import running
 
 __all__ = ["secrets"]
@@ -151,10 +155,12 @@ async def test_a_receiver_is_not_sent_what_was_deleted(tmp_path: Path, monkeypat
             assert [event["data"]["id"] for event in receiver.told] == [stays]
 
 
-async def test_a_file_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_file_that_cannot_be_written_is_told_and_all_is_deleted_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(records, "SOON_S", 0.1)
     async with running(settings(tmp_path)) as pop:
-        (one,) = await phoned(pop, {})
+        one, other = await phoned(pop, {}, {})
         assert pop.records
         hold = threading.Event()
         pop.records.writer.put(lambda its: None if hold.wait() else None)
@@ -162,7 +168,54 @@ async def test_a_file_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch
             said = await deleted(pop, path)
             assert (said.status_code, said.json()["error"]["code"]) == (503, "records_failing")
             assert "the disk is too slow" in said.json()["error"]["message"]
+            assert "may still be deleted: ask again" in said.json()["error"]["message"]
         hold.set()
+        await until(lambda: not held(tmp_path / "kept", "Rumpelstiltskin, number 0"))
+        assert (await got(pop, "/v1/dashboard/turns/turn_0")).status_code == 404
+        assert [row["id"] for row in (await got(pop, "/v1/records")).json()["data"]] == [other]
+
+
+async def test_what_was_deleted_before_a_later_part_took_too_long_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "SOON_S", 0.5)
+    monkeypatch.setattr(records, "AT_A_TIME", 1)
+    async with running(settings(tmp_path)) as pop:
+        await phoned(pop, {}, {})
+        hold, delete, asked = threading.Event(), Store.delete, list[str]()
+
+        def slow(its: Store, ids: Sequence[str], tenant: str | None) -> Deleted:
+            asked.extend(ids)
+            if len(asked) > 1:
+                hold.wait()
+            return delete(its, ids, tenant)
+
+        monkeypatch.setattr(Store, "delete", slow)
+        assert (await deleted(pop, "/v1/records?caller=%2B4930123456")).status_code == 503
+        first = int(asked[0].rpartition(".")[2], 16)
+        assert (await got(pop, f"/v1/dashboard/turns/turn_{first}")).status_code == 404
+        assert (await got(pop, f"/v1/dashboard/turns/turn_{1 - first}")).status_code == 200
+        hold.set()
+        await until(lambda: not held(tmp_path / "kept", "Rumpelstiltskin"))
+        assert (await got(pop, f"/v1/dashboard/turns/turn_{1 - first}")).status_code == 404
+
+
+async def test_others_write_while_somebody_reads_the_file(tmp_path: Path) -> None:
+    async with running(settings(tmp_path)) as pop:
+        one, _ = await phoned(pop, {}, {})
+        assert pop.records
+        with closing(sqlite3.connect(tmp_path / "kept" / "fra1.db")) as db:
+            db.execute("BEGIN")
+            db.execute("SELECT count(*) FROM calls").fetchone()
+            deletes = asyncio.create_task(deleted(pop, f"/v1/records/{one}"))
+            await until(lambda: pop.dashboard.turn(None, "turn_0") is None)
+            for _ in range(20):
+                async with asyncio.timeout(store.BUSY_S / 2):
+                    await pop.records.writer.carried_out(lambda its: None)
+                await asyncio.sleep(0.01)
+            assert not deletes.done()
+        assert (await deletes).status_code == 200
+        assert not await asyncio.to_thread(held, tmp_path / "kept", "Rumpelstiltskin, number 0")
 
 
 async def test_who_reads_the_file_for_long_is_told_of_in_the_log(

@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -236,25 +235,13 @@ def test_what_is_deleted_is_gone_from_the_file_and_its_log(its: Store, tmp_path:
     assert not held()
 
 
-def test_a_log_that_somebody_reads_is_emptied_once_they_have_read(
-    its: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store, "BUSY_S", 0.1)
+def test_a_log_that_somebody_reads_is_emptied_once_they_have_read(its: Store, tmp_path: Path) -> None:
     with store.reading(tmp_path / "fra1.db") as reads:
         reads.execute("BEGIN")
         reads.execute("SELECT count(*) FROM calls").fetchone()
         kept(its, call(1))
         assert not store.checkpoint(tmp_path / "fra1.db")
     assert store.checkpoint(tmp_path / "fra1.db")
-
-
-def test_two_empty_the_log_at_once(its: Store, tmp_path: Path) -> None:
-    """One of them finds it being emptied, and waits."""
-    path = tmp_path / "fra1.db"
-    with ThreadPoolExecutor(4) as threads:
-        for number in range(20):
-            kept(its, call(number))
-            assert all(threads.map(store.checkpoint, [path] * 4))
 
 
 def test_a_transaction_that_fails_leaves_nothing(its: Store, db: sqlite3.Connection) -> None:

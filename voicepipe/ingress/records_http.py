@@ -126,12 +126,10 @@ class RecordsHttp:
             )
         if not deleted.ids:
             raise _unknown(call_id)
-        self._pop.dashboard.forget(deleted.ids)
         return _json(RecordDeleted(id=call_id))
 
     async def _deleted_caller(self, number: str, viewer: str | None) -> Response:
         deleted = await self._records().delete_caller(number, viewer)
-        self._pop.dashboard.forget(frozenset(deleted.ids))
         return _json(RecordsDeleted(caller=number, deleted=len(deleted.ids), in_progress=deleted.in_progress))
 
     def _viewer(self, request: Request) -> str | None:

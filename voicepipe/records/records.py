@@ -6,9 +6,9 @@ import logging
 import secrets
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 TIDY_S = 3600.0
 SOON_S = 10.0
 """So long who has something deleted waits for the file."""
+AGAIN_S, LONGEST_S = 0.02, 1.0
+"""Between tries to empty the write-ahead log: the first pause, and the longest; each is twice the one before."""
 READERS = 2
 """Questions that are answered at a time."""
 T = TypeVar("T")
@@ -53,12 +55,16 @@ class Records(CallFollower):
     ) -> None:  # fmt: skip
         self.writer = writer
         self.deliveries = Deliveries(path, writer, loop)
+        self.deleted: list[Callable[[Collection[str]], object]] = []
+        """Who is told of calls that were deleted, by their ids."""
         self._path = path
         self._host = host
         self._readers = ThreadPoolExecutor(READERS, "records-read")
         self._lines = lines
         self._keep_s = keep_s
         self._hooks = hooks
+        self._dirty, self._clean = asyncio.Event(), asyncio.Event()
+        """The write-ahead log has what was deleted; it has not."""
 
     def close(self) -> None:
         """What waits is written. Blocks."""
@@ -117,8 +123,21 @@ class Records(CallFollower):
             before = time.time() - self._keep_s
             while await self.writer.carried_out(lambda its: its.forget(before)) == AT_A_TIME:  # noqa: B023
                 pass
-            await asyncio.to_thread(store.checkpoint, self._path)
+            self._dirty.set()
             await asyncio.sleep(TIDY_S)
+
+    async def empty_log(self) -> None:
+        """Take what was deleted out of the write-ahead log as soon as nobody reads the file, until cancelled."""
+        while True:
+            await self._dirty.wait()
+            pause_s = AGAIN_S
+            while self._dirty.is_set():
+                self._dirty.clear()
+                if not await asyncio.to_thread(store.checkpoint, self._path):
+                    self._dirty.set()
+                    await asyncio.sleep(pause_s)
+                    pause_s = min(LONGEST_S, 2 * pause_s)
+            self._clean.set()
 
     # --- deleted
 
@@ -134,24 +153,37 @@ class Records(CallFollower):
     async def _deleted(self, ids: Sequence[str], tenant: str | None) -> Deleted:
         gone, in_progress = list[str](), 0
         for at in range(0, len(ids), AT_A_TIME):
-            some = await self._written(lambda its: its.delete(ids[at : at + AT_A_TIME], tenant))  # noqa: B023
-            gone += some.ids
-            in_progress += some.in_progress
+            some = ids[at : at + AT_A_TIME]
+            done = await self._written(lambda its: its.delete(some, tenant), self._gone)  # noqa: B023
+            gone += done.ids
+            in_progress += done.in_progress
         if gone:
-            self.deliveries.wake()
-            if not await asyncio.get_running_loop().run_in_executor(self._readers, store.checkpoint, self._path):
-                logger.warning("what was deleted is still in %s-wal, since another program reads the records; it is "
-                               "taken out within an hour after that", self._path.name)  # fmt: skip
+            with suppress(TimeoutError):
+                async with asyncio.timeout(store.BUSY_S):
+                    await self._clean.wait()
+            if not self._clean.is_set():
+                logger.warning("what was deleted is still in %s-wal, since another program reads the records, or they "
+                               "cannot be written; it is taken out soon after that", self._path.name)  # fmt: skip
         return Deleted(gone, in_progress)
 
-    async def _written(self, work: Callable[[Store], T]) -> T:
+    def _gone(self, deleted: Deleted) -> None:
+        """From the file; now from all else that holds it."""
+        if deleted.ids:
+            for tell in self.deleted:
+                tell(frozenset(deleted.ids))
+            self._clean.clear()
+            self._dirty.set()
+            self.deliveries.wake()
+
+    async def _written(self, work: Callable[[Store], T], then: Callable[[T], object] = lambda result: None) -> T:
         """As `Writer.carried_out`, if it is soon. Raises RecordsFailing."""
         try:
             async with asyncio.timeout(SOON_S):
-                return await self.writer.carried_out(work)
+                return await self.writer.carried_out(work, then)
         except TimeoutError:
             why = self.writer.failing or "the disk is too slow"
-            raise RecordsFailing(f"Records cannot be written at present ({why}): try again later.") from None
+            raise RecordsFailing(f"Records cannot be written at present ({why}). What you asked for may still be "
+                                 "deleted: ask again later.") from None  # fmt: skip
 
     # --- read
 

@@ -76,8 +76,9 @@ class Writer:
         self._tells_loss = True
         self._waits.refused += 1
 
-    async def carried_out(self, work: Callable[[Store], T]) -> T:
-        """What `work` returns, once that is on the disk. Raises what `work` raises."""
+    async def carried_out(self, work: Callable[[Store], T], then: Callable[[T], object] = lambda result: None) -> T:
+        """What `work` returns, once that is on the disk; `then` is told of it in the event loop, also if nobody waits
+        for it any more. Raises what `work` raises."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
 
@@ -89,7 +90,11 @@ class Writer:
             except Exception as error:
                 loop.call_soon_threadsafe(_settle, done, None, error)
                 raise
-            return partial(loop.call_soon_threadsafe, _settle, done, result, None)
+            return partial(loop.call_soon_threadsafe, told, result)
+
+        def told(result: T) -> None:
+            _settle(done, result, None)  # Who waits goes on after this.
+            then(result)
 
         self.put(job, always=True)
         return await done
