@@ -102,7 +102,7 @@ class Membership:
             if message.subject == subjects.report_of(pop):
                 self._heard(pop, decoded(message.data))
             else:
-                self._view.left(pop, msgspec.json.decode(message.data, type=subjects.PopGoodbye).epoch)
+                self._view.left(pop, msgspec.json.decode(message.data, type=subjects.PopGoodbye).epoch, self._clock())
 
     def _heard(self, pop: str, report: PopReport) -> None:
         """A PoP that was silent has perhaps been cut off, with directories that miss us as we missed it: they are told

@@ -45,7 +45,10 @@ def test_who_did_not_answer_is_named() -> None:
 def test_what_is_no_answer() -> None:
     none = PopRecords()
     assert read(None, PopRecords, none) is None
-    assert read(Response("{}", 404), PopRecords, none) is none
-    assert read(Response("{}", 404), PopRecords) is None
+    unknown = Response('{"error": {"code": "record_not_found", "message": "..."}}', 404)
+    assert read(unknown, PopRecords, none) is none
+    assert read(unknown, PopRecords) is None
+    for by_a_proxy in ("", "<html>", "{}", '{"error": "gone"}', '{"error": {"code": "not_found"}}', "[" * 5000):
+        assert read(Response(by_a_proxy, 404), PopRecords, none) is None
     assert read(Response("{}", 405), PopRecords, none) is None
     assert read(Response('{"data": [', 200), PopRecords) is None

@@ -71,10 +71,21 @@ def test_a_run_whose_clock_was_set_back_is_taken_once_the_one_before_it_is_gone(
 def test_a_pop_that_says_goodbye_is_gone_at_once_and_no_other_run_of_it() -> None:
     view = FleetView()
     view.heard("fra", report(epoch=2000), 100.0)
-    view.left("fra", 1000)
-    assert names(view, 100.0) == ["fra"]
-    view.left("fra", 2000)
+    view.left("fra", 1000, 100.0)
+    assert names(view, 100.0) == ["fra"] and view.gone(100.0) == set()
+    view.left("fra", 2000, 100.0)
     assert names(view, 100.0) == []
+
+
+def test_a_pop_that_said_goodbye_is_remembered_for_a_day_unless_it_comes_again() -> None:
+    view = FleetView()
+    for pop in ("fra", "lhr"):
+        view.heard(pop, report(epoch=1000), 100.0)
+        view.left(pop, 1000, 100.0)
+    assert view.gone(100.0 + 3600) == {"fra", "lhr"}
+    view.heard("fra", report(epoch=2000), 100.0 + 3600)
+    assert view.gone(100.0 + 3600) == {"lhr"}
+    assert view.gone(100.0 + FORGOTTEN_S) == set()
 
 
 def test_assigned_calls_are_on_their_way_until_they_begin_or_go_elsewhere() -> None:
@@ -155,7 +166,7 @@ def test_operators_are_told_of_a_silent_pop_for_a_day_and_not_of_one_that_said_g
     view = FleetView()
     for pop in ("fra", "iad", "lhr"):
         view.heard(pop, report(), 100.0)
-    view.left("lhr", report().epoch)
+    view.left("lhr", report().epoch, 100.0)
     view.heard("fra", report(1), 101.0)
     told = {seen.pop: seen.silent for seen in view.heard_of(101.0 + LEASE_S - 0.5)}
     assert told == {"fra": False, "iad": True}

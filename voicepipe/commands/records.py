@@ -127,7 +127,7 @@ def delete_caller(asked: Asked, number: str) -> int:
     if said["in_progress"]:
         console.print(f"[yellow]Kept, since still in progress: {_calls(said['in_progress'])}. Delete again after "
                       "that.[/]")  # fmt: skip
-    return max(left, _told_missing(console, said, "and what they keep of this caller is not deleted"))
+    return max(left, _told_missing(console, said, "and what they keep of this caller may still be there (ask again)"))
 
 
 def costs(asked: Asked, *, since: str, until: str, by: str) -> int:

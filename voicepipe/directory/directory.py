@@ -136,7 +136,7 @@ class Directory:
             if message.subject == subjects.report_of(pop):
                 self._view.heard(pop, decoded_report(message.data), self._clock())
             elif message.subject == subjects.goodbye_of(pop):
-                self._view.left(pop, msgspec.json.decode(message.data, type=PopGoodbye).epoch)
+                self._view.left(pop, msgspec.json.decode(message.data, type=PopGoodbye).epoch, self._clock())
             else:
                 self._view.assigned(pop, msgspec.json.decode(message.data, type=Assignment).call, self._clock())
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
@@ -214,6 +214,11 @@ class Directory:
     def heard(self) -> list[SeenPop]:
         """Those that were heard lately and have not said that they end; silent ones for a day."""
         return self._view.heard_of(self._clock())
+
+    def keepers(self) -> set[str]:
+        """PoPs that may keep records of calls: all that were there within a day, also those that have said that they
+        end, since they may come again."""
+        return {seen.pop for seen in self.heard()} | self._view.gone(self._clock())
 
     def knows(self, pop: str) -> bool:
         """Whether it was heard within the last minute, though it may be silent now."""

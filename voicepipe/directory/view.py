@@ -15,7 +15,7 @@ LEASE_S = 5.0
 KNOWN_S = 60.0
 """A PoP that was heard of within this time is counted when a directory asks itself whether it is cut off."""
 FORGOTTEN_S = 86_400.0
-"""For so long operators are told of a PoP that has fallen silent."""
+"""For so long operators are told of a PoP that has fallen silent, and who asks for records of one that is gone."""
 AT_ONCE_S = 3.0
 """PoPs that fall silent within this time of one another fell silent together."""
 FEWEST = 3
@@ -65,6 +65,8 @@ class FleetView:
 
     def __init__(self) -> None:
         self._known: dict[str, _KnownRun] = {}
+        self._gone: dict[str, float] = {}
+        """PoPs that said goodbye and have not come again, and when."""
 
     def heard(self, pop: str, report: PopReport, now: float) -> bool:
         """A report has come. Whether it counts: one of an earlier run does not, nor one that another has overtaken."""
@@ -80,15 +82,17 @@ class FleetView:
             return False  # A run that was stopped, has been replaced, and goes on: a ghost.
         else:
             known = self._known[pop] = _KnownRun(report, now, now - report.uptime_s, now)
+            self._gone.pop(pop, None)
         for call in report.begun:
             known.pending.pop(call, None)
         return True
 
-    def left(self, pop: str, epoch: Epoch) -> None:
+    def left(self, pop: str, epoch: Epoch, now: float) -> None:
         """This run of the PoP says that it ends."""
         known = self._known.get(pop)
         if known and known.report.epoch == epoch:
             del self._known[pop]
+            self._gone[pop] = now
 
     def assigned(self, pop: str, call: str, now: float) -> None:
         """A call was sent there, by this directory or another."""
@@ -118,6 +122,10 @@ class FleetView:
             for pop, known in sorted(self._known.items())
             if now - known.sent_at < FORGOTTEN_S
         ]
+
+    def gone(self, now: float) -> set[str]:
+        """PoPs that have said that they end, and have not come again: for `FORGOTTEN_S`."""
+        return {pop for pop, since in self._gone.items() if now - since < FORGOTTEN_S}
 
     def cut_off(self, now: float) -> bool:
         """Whether it is this directory, and not the PoPs, whose network is cut: more than half of them fell silent at

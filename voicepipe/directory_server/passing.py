@@ -26,7 +26,7 @@ from voicepipe.directory.directory import Directory, Pass, WhyBounced
 from voicepipe.directory.report import CALLS
 from voicepipe.directory_server.askable import askable
 from voicepipe.directory_server.placing import CallPlacing, CallRequest
-from voicepipe.directory_server.pop_lists import PopList, PopRecords, merged, not_answered, read
+from voicepipe.directory_server.pop_lists import PopList, PopRecords, merged, not_answered, read, says_unknown
 from voicepipe.errors import NoPop, Unauthorized, UnknownCall
 from voicepipe.ingress.doors import Doors, UnknownRecord, body
 from voicepipe.ingress.keys import Caller
@@ -126,8 +126,8 @@ class Passing:
         return who
 
     def _missing(self, answers: Mapping[str, object]) -> list[str]:
-        """PoPs whose records are not in these answers: they gave none, or are silent, be it for a day."""
-        silent = {seen.pop for seen in self._directory.heard()} - answers.keys()
+        """PoPs whose records are not in these answers: they gave none, or are silent or gone, be it for a day."""
+        silent = self._directory.keepers() - answers.keys()
         return sorted(silent | set(not_answered(answers)))
 
     async def _everyones(
@@ -153,17 +153,20 @@ class Passing:
         )
 
     async def record(self, request: Request) -> Response:
-        """GET, DELETE: one call, at the PoP that keeps it. Raises NoPop: that one is silent, and may have been for a
-        day."""
+        """GET, DELETE: one call, at the PoP that keeps it. Raises NoPop: that one is silent or gone, and may have been
+        for a day."""
         who = self._owner(request)
         pop = call_ids.pop_of(request.path_params["call_id"])
         there = None
-        if pop in {seen.pop for seen in self._directory.heard()}:
+        if pop in self._directory.keepers():
             there = self._directory.passing(self._placing.grant(who), pop)
         if there is None:
             raise UnknownRecord("No record of such a call is kept by a PoP that this directory has heard of.")
         sent = self.sent(request, _address(there, request), there, b"", ALONE_S)
-        return last_word(await self._doors.carry_out(who, sent))
+        answer = last_word(await self._doors.carry_out(who, sent))
+        if answer.status_code == 404 and not says_unknown(answer):
+            _silent(there)
+        return answer
 
     async def delete_caller(self, request: Request) -> Response:
         """DELETE: records of all calls from one number, at all PoPs; `missing` as in `records`: what these keep of the

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 from starlette.responses import Response
 
+from voicepipe.ingress.doors import UNKNOWN_RECORD
 from voicepipe.ingress.records_http import cursor
 
 T = TypeVar("T")
@@ -43,15 +44,36 @@ class _Merged(msgspec.Struct, kw_only=True):
     missing: Sequence[str]
 
 
+class _Code(msgspec.Struct):
+    code: str
+
+
+class _Error(msgspec.Struct):
+    """Of a PoP."""
+
+    error: _Code
+
+
 _place = msgspec.json.Decoder(_Place).decode
 
 
 def read(answer: Response | None, shape: type[T], none: T | None = None) -> T | None:
-    """What a PoP has answered; `none`: so if it has no such thing. None: it has not answered, or not so."""
-    if answer is not None and answer.status_code == 404 and none is not None:
-        return none
-    if answer is None or answer.status_code != 200:
+    """What a PoP has answered; `none`: so if it keeps no records. None: it has not answered, or not so."""
+    if answer is None or answer.status_code not in (200, 404):
         return None
+    if answer.status_code == 404:
+        return none if says_unknown(answer) else None
+    return _decoded(answer, shape)
+
+
+def says_unknown(answer: Response) -> bool:
+    """Whether a PoP says that it keeps no such record; a proxy before it may give a 404, too."""
+    said = _decoded(answer, _Error)
+    return said is not None and said.error.code == UNKNOWN_RECORD
+
+
+def _decoded(answer: Response, shape: type[T]) -> T | None:
+    """None: it is no such thing."""
     try:
         return msgspec.json.decode(bytes(answer.body), type=shape)
     except (msgspec.DecodeError, RecursionError, UnicodeError):

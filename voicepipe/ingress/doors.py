@@ -79,6 +79,7 @@ class UnknownPath(Refused):
     """Nothing is served there."""
 
 
+UNKNOWN_RECORD = "record_not_found"
 _ANSWERS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     Unauthorized: (401, "invalid_api_key", {"WWW-Authenticate": "Bearer"}),
     UnknownModel: (404, "model_not_found", {}),
@@ -86,7 +87,7 @@ _ANSWERS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     OverShare: (429, "rate_limit_exceeded", {"Retry-After": str(AGAIN_S)}),
     UnknownCall: (404, "call_id_not_found", {}),
     UnknownTurn: (404, "turn_not_found", {}),
-    UnknownRecord: (404, "record_not_found", {}),
+    UnknownRecord: (404, UNKNOWN_RECORD, {}),
     CallGoesOn: (409, "call_in_progress", {}),
     UnknownPath: (404, "not_found", {}),
     Gone: (400, "client_gone", {}),
