@@ -168,6 +168,9 @@ class DashboardApi(Protocol):
     def turn(self, tenant: str | None, turn_id: str) -> msgspec.Struct | None:
         """One turn in full, ready to be encoded; None if it is not kept any more, or not `tenant`'s."""
 
+    def delete(self, call_id: str, tenant: str | None) -> "Deleted":
+        """What is shown of one call, unless it goes on: for PoPs that keep no records."""
+
 
 DoorKind = Literal["websocket", "webrtc", "sip", "twilio", "telnyx"]
 

@@ -142,6 +142,20 @@ async def test_a_pop_that_keeps_none_says_so(tmp_path: Path) -> None:
             assert said.status_code == 404 and "records.folder" in said.json()["error"]["message"]
 
 
+async def test_a_pop_that_keeps_none_forgets_what_its_dashboard_shows_of_a_call(tmp_path: Path) -> None:
+    async with running(settings(tmp_path, records={"folder": ""})) as pop:
+        with phoning(pop, 0) as one:
+            assert (await deleted(pop, f"/v1/records/{one}")).status_code == 409
+        with phoning(pop, 1):
+            pass
+        assert (await deleted(pop, f"/v1/records/{one}", "k-clinic")).status_code == 404
+        assert (await got(pop, "/v1/dashboard/turns/turn_0")).status_code == 200
+        said = await deleted(pop, f"/v1/records/{one}")
+        assert (said.status_code, said.json()) == (200, {"id": one, "object": "record.deleted", "deleted": True})
+        assert [(await got(pop, f"/v1/dashboard/turns/turn_{n}")).status_code for n in (0, 1)] == [404, 200]
+        assert (await deleted(pop, f"/v1/records/{one}")).status_code == 404
+
+
 async def test_a_receiver_is_not_sent_what_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deliveries, "FIRST_S", 0.1)
     port = free_port()

@@ -119,12 +119,14 @@ class RecordsHttp:
         return _json(record)
 
     async def _deleted(self, call_id: str, viewer: str | None) -> Response:
-        deleted = await self._records().delete(call_id, viewer)
+        records, shown = self._pop.records, self._pop.dashboard
+        deleted = await records.delete(call_id, viewer) if records else shown.delete(call_id, viewer)
         if deleted.in_progress:
             raise CallGoesOn(
                 f"The call {call_id[:200]!r} goes on: wait for its end or hang up, then delete its record."
             )
         if not deleted.ids:
+            self._records()  # Who keeps none says so.
             raise _unknown(call_id)
         return _json(RecordDeleted(id=call_id))
 

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 
 import msgspec
 
-from voicepipe.call_api import Refusal
+from voicepipe.call_api import Deleted, Refusal
 from voicepipe.config import PopConfig
 from voicepipe.config.redaction_config import USUAL, RedactionConfig
 from voicepipe.errors import Reason
@@ -105,8 +105,14 @@ class Dashboard:
         return self._turns.find(turn_id, tenant)
 
     def forget(self, calls: Collection[str]) -> None:
-        """All turns of these calls: they were deleted."""
+        """All turns of these calls: their records were deleted."""
         self._turns.forget(calls)
+
+    def delete(self, call_id: str, tenant: str | None) -> Deleted:
+        """All turns of a call of which no records are kept, unless it goes on."""
+        if any(row.id == call_id for row in self._calls.rows(tenant)):
+            return Deleted(in_progress=1)
+        return Deleted(list(self._turns.forget([call_id], tenant)))
 
     def view(self, tenant: str | None, minutes: int) -> View:
         """All that `tenant` may see of the last `minutes`; None: the operator, who sees everything."""

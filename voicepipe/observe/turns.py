@@ -125,11 +125,13 @@ class Turns:
         if full.turn.id in self._packed:
             self._packed[full.turn.id] = _pack(full)
 
-    def forget(self, calls: Collection[str]) -> None:
-        """All turns of these calls."""
-        self._packed = {
-            turn_id: packed for turn_id, packed in self._packed.items() if _listed(packed).turn.call not in calls
-        }
+    def forget(self, calls: Collection[str], tenant: str | None = None) -> set[str]:
+        """All turns of those of these calls that are `tenant`'s, None: whoever's. Calls that had any."""
+        turns = [turn for turn, _ in map(_listed, self._packed.values())]
+        gone = [turn for turn in turns if turn.call in calls and tenant in (None, turn.tenant)]
+        for turn in gone:
+            del self._packed[turn.id]
+        return {turn.call for turn in gone}
 
     def since(self, when: float, tenant: str | None = None) -> Iterator[Listed]:
         """Those confirmed at `when` or later, in the order in which they ended; `tenant`'s, None: everyone's."""
