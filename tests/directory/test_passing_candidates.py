@@ -193,6 +193,16 @@ async def test_a_pop_that_does_not_answer_takes_no_more_than_its_own_connections
         assert len(silent.heads) == 4, "there is room again"
 
 
+async def test_a_404_that_is_not_a_pops_says_nothing_of_a_record() -> None:
+    async with directory_of(says(404)) as (at, _), at.client() as client:
+        for answer in (
+            await client.get("/v1/records/rtc_a.000000000000"),
+            await client.delete("/v1/records/rtc_a.000000000000"),
+        ):
+            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "no_pop")
+        assert (await client.delete("/v1/records?caller=1")).json()["missing"] == ["a"]
+
+
 async def test_a_call_whose_pop_is_not_heard_for_a_moment_has_not_ended() -> None:
     async with directory_of(says(200), hangs_up) as (at, _), at.client() as client:
         now = [1000.0]
