@@ -107,8 +107,8 @@ def test_what_the_host_costs(beside: Path) -> None:
 
 
 def test_small_amounts_have_enough_digits(beside: Path) -> None:
-    said = shown(beside, "[12.3, 1, 0.35, 0.0123, 0.0000162, 0, 1e-17].map(money)", "null")
-    assert said == ["12.30", "1.00", "0.350", "0.0123", "0.0000162", "0.00", "0.00"]
+    said = shown(beside, "[12.3, 1, 0.9999, 0.35, 0.0123, 0.00099996, 0.0000162, 0, 1e-17].map(money)", "null")
+    assert said == ["12.30", "1.00", "1.00", "0.350", "0.0123", "0.00100", "0.0000162", "0.00", "0.00"]
 
 
 def test_every_timed_turn_is_a_point_that_knows_its_turn(beside: Path) -> None:

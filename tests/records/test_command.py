@@ -9,6 +9,7 @@ import pytest
 from tests.records.phoning import NUMBER, phoning
 from tests.records.test_pop import over, secrets, settings
 from voicepipe.commands import cli
+from voicepipe.commands import records as command
 from voicepipe.pop import Pop
 from voicepipe.running import running
 
@@ -20,6 +21,12 @@ async def said(capsys: pytest.CaptureFixture[str], pop: Pop, *argv: str) -> tupl
     url = f"http://127.0.0.1:{pop.config.http.port}"
     status = await asyncio.to_thread(cli.main, ["records", "--url", url, "--key-env", "KEY_A", *argv])
     return status, *capsys.readouterr()
+
+
+def test_small_amounts_have_three_digits() -> None:
+    amounts = [None, 12.3, 1.0, 0.9999, 0.35, 0.0123, 0.00099996, 0.0000162, 0.0, 1e-17]
+    shown = ["", "12.30", "1.00", "1.00", "0.350", "0.0123", "0.00100", "0.0000162", "0.00", "0.00"]
+    assert [command._money(amount) for amount in amounts] == shown
 
 
 async def phoned(pop: Pop, calls: int) -> list[str]:

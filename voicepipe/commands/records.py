@@ -244,7 +244,8 @@ def _money(value: float | None) -> str:
     """With two decimals, and with three digits where it is less than 1: the pages show it so, too."""
     if value is None:
         return ""
-    return f"{value:.{2 - math.floor(math.log10(value))}f}" if LEAST <= value < 1 else f"{value:.2f}"
+    shown = float(f"{value:.3g}")  # 0.9996 reads 1.00.
+    return f"{value:.{2 - math.floor(math.log10(shown))}f}" if LEAST <= shown < 1 else f"{value:.2f}"
 
 
 def _json(said: Any, left: bool = False) -> int:

@@ -15,7 +15,8 @@ export function counted(number, one, many = `${one}s`) {
 
 /** "12.30"; of less than 1 three digits: "0.0123"; below 1e-9 "0.00". */
 export function money(amount) {
-  return amount.toFixed(amount >= 1e-9 && amount < 1 ? 2 - Math.floor(Math.log10(amount)) : 2);
+  const shown = Number(amount.toPrecision(3)); // 0.9996 reads 1.00.
+  return amount.toFixed(shown >= 1e-9 && shown < 1 ? 2 - Math.floor(Math.log10(shown)) : 2);
 }
 
 function rounded(ms) {
