@@ -189,6 +189,8 @@ def test_the_totals(open_fleet: Open) -> None:
     assert total("cost") == f"{sum(row['price_per_hour'] for row in pops):.2f}"
     turns = sum(row["recent"]["turns"] for row in pops if row["recent"])
     assert total("cut-ins-note") == f"of {turns:,} turns"
+    widths = page.locator(".tiles .card").evaluate_all("tiles => tiles.map((tile) => Math.round(tile.offsetWidth))")
+    assert len(widths) == 8 and max(widths) - min(widths) <= 1, "that of the cost, too"
 
 
 def test_without_prices_nothing_is_said_of_cost(open_fleet: Open) -> None:
