@@ -244,6 +244,12 @@ def test_a_log_that_somebody_reads_is_emptied_once_they_have_read(its: Store, tm
     assert store.checkpoint(tmp_path / "fra1.db")
 
 
+def test_a_log_that_cannot_be_emptied_is_not_empty(tmp_path: Path) -> None:
+    (tmp_path / "no.db").write_text("no database, but long enough to be looked at" * 100)
+    assert not store.checkpoint(tmp_path / "no.db")
+    assert not store.checkpoint(tmp_path / "none" / "fra1.db")
+
+
 def test_a_transaction_that_fails_leaves_nothing(its: Store, db: sqlite3.Connection) -> None:
     with pytest.raises(ZeroDivisionError), its.transaction():
         its.began(call(1))

@@ -200,7 +200,7 @@ def checkpoint(path: Path) -> bool:
         with closing(sqlite3.connect(path, timeout=0)) as db:
             (busy, *_) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             return not busy
-    except sqlite3.OperationalError:
+    except sqlite3.Error:
         return False
 
 
