@@ -78,7 +78,7 @@ class Membership:
 
     def use(self, grant: Grant) -> None:
         self._gate.use(grant)
-        if grant.begins:
+        if grant.begins and grant.kind not in ("twilio", "telnyx"):  # Those begin with their streams: `came`.
             self._reporter.began(grant.id)
 
     def came(self, call: str) -> None:

@@ -51,6 +51,9 @@ def test_the_commented_tables_have_every_key() -> None:
     ('[bus]\nuser = "fra"', "go together"),
     ('[directory]\nkey = "gone.pem"', "there is no"),
     ('[directroy]\n', "directroy"),
+    ('[sip]\nport = 5060\n[[tenants]]\nname = "a"\nkey_env = "A"\n[[tenants]]\nname = "b"\nkey_env = "B"\n',
+     "say whose phone calls"),
+    ('[twilio]\nauth_token_env = "T"', "telephony.public_url"),
 ])  # fmt: skip
 def test_what_is_wrong_is_told_with_what_to_do(tmp_path: Path, text: str, said: str) -> None:
     (file := tmp_path / "directory.toml").write_text(text)

@@ -1,6 +1,7 @@
 """Calls from Twilio and Telnyx whose webhooks come to a directory. PoPs run, the providers are played."""
 
 import asyncio
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -201,10 +202,39 @@ async def test_telnyx_tells_twice_and_two_directories(two: list[Config], monkeyp
         assert [body["cause"] for body in here.telnyx.did("reject")] == ["USER_BUSY"]
 
 
+async def test_a_directory_that_dies_before_it_has_seen_to_a_call(two: list[Config]) -> None:
+    """Telnyx asks the other one, which does it."""
+    async with site(two) as here:
+        with here.directories[0].directory.claims.seeing_to(telnyx_provider.CALL) as wanted:
+            assert wanted
+            assert await here.telnyx_says("call.initiated", at=0, **INCOMING) == 200
+            assert not here.telnyx.did("answer"), "it is under way there"
+            assert await here.telnyx_says("call.initiated", at=1, **INCOMING) == 200
+            assert len(here.telnyx.did("answer")) == 1
+
+
+async def test_an_answered_call_whose_pop_is_gone_is_hung_up(two: list[Config]) -> None:
+    state = b64encode(b"voicepipe gone/host:8080 boot").decode()
+    async with site(two) as here:
+        assert await here.telnyx_says("call.answered", client_state=state, to="+4930123") == 200
+        assert len(here.telnyx.hung_up) == 1
+
+
+async def test_a_place_is_promised_until_its_stream_comes(two: list[Config]) -> None:
+    async with site(two) as here:
+        directory = here.directories[0].directory
+        answer = await here.twilio()
+        await asyncio.sleep(2.5)  # The PoP has reported since.
+        assert [seen.pending for seen in directory.pops()] == [1, 0]
+        async with streamed(answer):
+            await until(lambda: [(seen.pending, seen.condition.calls) for seen in directory.pops()] == [(0, 1), (0, 0)],
+                        60)  # fmt: skip
+
+
 async def test_a_pop_that_telnyx_does_not_obey(two: list[Config]) -> None:
     """The next one tries."""
     async with site(two) as here:
         here.telnyx.status["answer"] = 401, {}
         assert await here.telnyx_says("call.initiated", **INCOMING) == 200
         assert len(here.telnyx.did("answer")) == 2
-        assert len(here.telnyx.did("reject")) == 1
+        assert [body["cause"] for body in here.telnyx.did("reject")] == ["USER_BUSY"]

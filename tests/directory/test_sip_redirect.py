@@ -12,6 +12,7 @@ from tests.directory.fleets import FRANKFURT, LONDON, SIGNER, VIRGINIA, fleet, p
 from tests.directory.reports import report
 from tests.ingress.sip.baresip import baresip
 from tests.ingress.sip.peer import Phone, Said
+from tests.ingress.sip.test_doors import digest
 from tests.ports import free_port
 from tests.waiting import until
 from voicepipe.config import Config
@@ -103,7 +104,11 @@ async def test_users_ask_with_their_password(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("DESK_PASSWORD", "s3cret")
     desk = SipUser(name="desk", password_env="DESK_PASSWORD")
     async with telephone(asking(sip={"trunks": (), "users": (desk,)}), knowing("fra")) as phone:
-        assert (await phone.dial()).code == 401
+        asked = await phone.dial()
+        assert asked.code == 401
+        phone.to_tag = ""
+        answer = digest(asked.header("www-authenticate"), "INVITE", "sip:front@127.0.0.1")
+        assert (await phone.dial(headers=[("Authorization", answer)])).code == 302
 
 
 async def test_strangers_are_told_nothing() -> None:
@@ -143,13 +148,19 @@ async def test_a_tenants_zone_is_never_left() -> None:
 
 
 async def test_whom_nobody_takes() -> None:
-    """No route: 404. No PoP that takes telephones: 503, and when to ask again."""
+    """No route: 404. No room: 503, and when to ask again. No PoP for such calls: 480."""
     async with telephone(asking(routes=(DirectoryRoute(called="+49*"),)), knowing("fra")) as phone:
         assert (await phone.dial(uri="sip:+1202@127.0.0.1")).code == 404
-    async with telephone(asking(), knowing("fra", fra={"kinds": ("websocket",)})) as phone:
+    async with telephone(asking(), knowing("fra", fra={"status": "full", "calls": 36})) as phone:
         answer = await phone.dial()
         assert answer.code == 503
         assert int(answer.header("retry-after")) > 0
+    async with telephone(asking(), knowing("fra", fra={"kinds": ("websocket",)})) as phone:
+        answer = await phone.dial()
+        assert (answer.code, answer.header("retry-after")) == (480, ""), "of this call alone: the server is well"
+        phone.to_tag = ""
+        phone.request("OPTIONS")
+        assert (await phone.final("OPTIONS")).code == 503, "no call finds a PoP"
 
 
 async def test_whether_calls_are_taken_is_told_to_load_balancers() -> None:

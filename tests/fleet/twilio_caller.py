@@ -24,7 +24,7 @@ class TwilioCaller(Caller[Stream]):
     """As `Caller`. What a directory answers is not a choice of PoPs, but one that has taken the call."""
 
     async def _asked(self, placement: Placement) -> None:
-        self._sid = f"CA{secrets.token_hex(16)}"
+        self._sid = getattr(self, "_sid", f"CA{secrets.token_hex(16)}")
         form = {"CallSid": self._sid, "From": "+1555", "To": NUMBER}
         url = f"{self._order.directories[placement.directory]}/twilio/voice"
         try:
@@ -32,6 +32,9 @@ class TwilioCaller(Caller[Stream]):
                 answer = await self._client.post(url, data=form, headers=signed(url, form))
         except (httpx.HTTPError, TimeoutError) as error:
             placement.code = type(error).__name__
+            return
+        if not answer.is_success:
+            placement.code = f"HTTP {answer.status_code}"
             return
         placement.status = answer.status_code
         [verb] = ElementTree.fromstring(answer.text)

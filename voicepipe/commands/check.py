@@ -15,6 +15,7 @@ from voicepipe.engines import hub, local_servers, needed_models, packages
 from voicepipe.engines.auto import lacking
 from voicepipe.engines.frontdesk import FrontdeskLlm
 from voicepipe.errors import ConfigError, EngineError
+from voicepipe.ingress.local import sip_contact
 from voicepipe.observe import traces
 from voicepipe.records import signing
 
@@ -159,6 +160,9 @@ def _warn_of_directory(file: Path, settings: directory_config.DirectoryConfig) -
         for path in settings.directory.keys:
             fleet_keys.public_key(path)
         credentials.keys_of(settings.tenants)
+        credentials.sip_passwords(settings.sip.users)
+        credentials.twilio_token(settings.twilio)
+        credentials.telnyx_key(settings.telnyx)
     except ConfigError as error:
         print(f"{file}: warning: a directory does not start like this: {error}")
 
@@ -169,6 +173,9 @@ def _warn(file: Path, settings: config.Config) -> None:
     for name, key in missing.items():
         lacks = f"the environment variable {name} is not set here, or empty"
         print(f"{file}: warning: {key}: {lacks}; a PoP does not start without it")
+    if settings.bus.servers and settings.sip.port and not sip_contact(settings):
+        print(f"{file}: warning: fleet.sip: directories send no telephones here, since sip.host is all addresses of "
+              "this host; say where telephones reach it, as 203.0.113.5:5060, or set sip.public_address")  # fmt: skip
     for check in runtime.REFUSALS if missing else (*runtime.REFUSALS, credentials.check):
         try:
             check(settings)

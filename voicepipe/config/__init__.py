@@ -298,16 +298,22 @@ def check_together(config: Config) -> None:
             "fleet: directories will hear of this PoP by [bus]; say how callers reach it (url) and whose "
             "tokens it takes (keys)"
         )
-    names = [tenant.name for tenant in config.tenants]
-    phones = config.sip.port or config.twilio.auth_token_env or config.telnyx.public_key
-    if len(names) > 1 and not config.routes and phones:
-        raise ConfigError(f"routes: say whose phone calls are in [[routes]]; tenants: {', '.join(names)}")
-    check_routes(config.routes, config.tenants, config.sip.trunks)
+    if config.fleet.sip and not config.sip.port:
+        raise ConfigError(
+            "fleet.sip: telephones reach nothing there while sip.port = 0; set that, to 5060 for instance"
+        )
+    phones = bool(config.sip.port or config.twilio.auth_token_env or config.telnyx.public_key)
+    check_routes(config.routes, config.tenants, config.sip.trunks, phones)
 
 
-def check_routes(routes: Sequence[RouteConfig], tenants: Sequence[KeyOwner], trunks: Sequence[KnownTrunk]) -> None:
-    """Raises ConfigError: a route names what there is not, or not whose calls it is meant for."""
+def check_routes(
+    routes: Sequence[RouteConfig], tenants: Sequence[KeyOwner], trunks: Sequence[KnownTrunk], phones: bool
+) -> None:
+    """`phones`: phone calls come in. Raises ConfigError: a route names what there is not, or nobody says whose calls
+    are meant."""
     names, known = [tenant.name for tenant in tenants], [trunk.name for trunk in trunks]
+    if len(names) > 1 and not routes and phones:
+        raise ConfigError(f"routes: say whose phone calls are in [[routes]]; tenants: {', '.join(names)}")
     for index, route in enumerate(routes):
         if route.trunk and route.trunk not in known:
             allowed = ", ".join(known) or "none, since no [[sip.trunks]] are configured"

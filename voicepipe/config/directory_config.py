@@ -120,7 +120,8 @@ def load(file: Path) -> DirectoryConfig:
     config = toml_file.convert(tables, DirectoryConfig, file)
     try:
         check_tenants(config.tenants)
-        check_routes(config.routes, config.tenants, config.sip.trunks)
+        phones = bool(config.sip.port or config.twilio.auth_token_env or config.telnyx.public_key)
+        check_routes(config.routes, config.tenants, config.sip.trunks, phones)
         if (config.twilio.auth_token_env or config.telnyx.public_key) and not config.telephony.public_url:
             raise ConfigError(
                 "telephony.public_url: say how Twilio and Telnyx reach this directory, as https://voice.example.com"

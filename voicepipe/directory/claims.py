@@ -1,6 +1,8 @@
-"""Calls that a directory of the fleet has taken on: what a provider tells twice, or two directories, is done once."""
+"""Calls that a directory of the fleet has seen to: what a provider tells twice, or two directories, is done once."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import msgspec
 
@@ -9,7 +11,7 @@ from voicepipe.directory.bus import Bus
 logger = logging.getLogger(__name__)
 
 CLAIMS = "vp.claim"
-"""`Claim`, from the directory that takes the call on."""
+"""`Claim`, from the directory that has seen to the call."""
 KEPT = 10_000
 """Calls that are remembered."""
 
@@ -21,13 +23,15 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Claims:
-    """Of one directory. Two that are told of a call at the very same time may both take it on: then the provider does
-    only the first of their orders, by the id that these have in common."""
+    """Of one directory. A call is told to the others only once it is seen to: if its directory dies before, the next
+    one that the provider asks does it. Two that are told of a call at the very same time may both place it: then the
+    provider does only the first of their orders, by the id that these have in common."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
         self._known: dict[str, None] = {}
         """The oldest first."""
+        self._under_way: set[str] = set()
 
     async def run(self) -> None:
         """Hear of other directories' calls, until cancelled."""
@@ -38,13 +42,22 @@ class Claims:
                 except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
                     logger.warning("%s: a message cannot be read, is it of another version? %s", message.subject, error)
 
-    async def take(self, call: str) -> bool:
-        """False: it was taken on before."""
-        if call in self._known:
-            return False
+    @contextmanager
+    def seeing_to(self, call: str) -> Iterator[bool]:
+        """Whether the call is to be seen to within the context: nobody has done it, or is about to do it here."""
+        wanted = call not in self._known and call not in self._under_way
+        if wanted:
+            self._under_way.add(call)
+        try:
+            yield wanted
+        finally:
+            if wanted:
+                self._under_way.discard(call)
+
+    async def done(self, call: str) -> None:
+        """It was seen to."""
         self._remember(call)
         await self._bus.publish(CLAIMS, msgspec.json.encode(Claim(call)))
-        return True
 
     def _remember(self, call: str) -> None:
         self._known[call] = None

@@ -224,10 +224,9 @@ class Directory:
         """Whether it was heard within the last minute, though it may be silent now."""
         return any(seen.pop == pop for seen in self._view.alive(self._clock(), deaf=True))
 
-    @property
-    def takes_calls(self) -> bool:
-        """Whether a call would find a PoP that may take it."""
-        return any(seen.condition.status in TAKES for seen in self.pops())
+    def takes_calls(self, kind: str) -> bool:
+        """Whether there is a PoP that takes such calls at present."""
+        return any(seen.condition.status in TAKES and kind in seen.condition.kinds for seen in self.pops())
 
     @property
     def is_cut_off(self) -> bool:

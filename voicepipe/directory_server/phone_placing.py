@@ -1,7 +1,7 @@
 """Where a phone call may go, whichever way it comes: by the number that was dialled and the carrier's place."""
 
 from voicepipe.call_api import Grant
-from voicepipe.config.directory_config import DirectoryConfig, DirectoryRoute
+from voicepipe.config.directory_config import DirectoryConfig, DirectoryRoute, DirectoryTenant
 from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.router import CANDIDATES, WantedCall
@@ -21,12 +21,14 @@ class PhonePlacing:
 
     async def place(
         self, kind: PhoneKind, called: str, gateway: Place | None, *, domain: str = "", trunk: str = "",
-        most: int = CANDIDATES,
+        asked: str = "", most: int = CANDIDATES,
     ) -> Placement:  # fmt: skip
-        """`gateway`: where the carrier's is; None: where the directory stands. Raises NoRoute, NoPop."""
+        """`gateway`: where the carrier's is; None: where the directory stands. `asked`: the agent of a route that names
+        none. Raises NoRoute, NoPop."""
         route = self._route(kind, called, domain, trunk)
-        owner = self._tenants[route.tenant or next(iter(self._tenants))] if self._tenants else None
-        agents = (route.agent,) if route.agent else owner.agents if owner else ()
+        owner = self._owner(route)
+        agent = route.agent or asked
+        agents = (agent,) if agent else owner.agents if owner else ()
         wanted = WantedCall(
             kind=kind,
             place=gateway or self._here,
@@ -37,6 +39,13 @@ class PhonePlacing:
         )
         tenant = owner.name if owner else "local"
         return await self._directory.place(wanted, Grant(id="", tenant=tenant, kind=kind, agents=agents))
+
+    def _owner(self, route: DirectoryRoute) -> DirectoryTenant | None:
+        """Never a guess among several: `config.check_routes`."""
+        if not self._tenants:
+            return None
+        [name] = [route.tenant] if route.tenant else self._tenants
+        return self._tenants[name]
 
     def _route(self, kind: PhoneKind, called: str, domain: str, trunk: str) -> DirectoryRoute:
         """Raises NoRoute."""

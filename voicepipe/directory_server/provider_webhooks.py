@@ -7,6 +7,7 @@ gives no answer, the next candidate is asked, while the caller hears it ring.
 import logging
 import time
 from base64 import b64decode
+from typing import Literal, NamedTuple
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -18,7 +19,7 @@ from voicepipe.call_api import Grant
 from voicepipe.config.credentials import telnyx_key, twilio_token
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.config.phone_config import PhoneKind
-from voicepipe.directory.directory import Directory
+from voicepipe.directory.directory import Directory, WhyBounced
 from voicepipe.directory_server.passing import ALONE_S, Passing
 from voicepipe.directory_server.phone_placing import PhonePlacing
 from voicepipe.errors import NoPop
@@ -40,6 +41,15 @@ logger = logging.getLogger(__name__)
 
 MOST_TRIED = 4
 """Candidates, each of which has 3 s: Twilio waits 15 s for the answer to a webhook."""
+
+
+class _Outcome(NamedTuple):
+    answer: Response | None
+    """Of the PoP that has taken the call; None: none has."""
+    reason: Literal["busy", "rejected"]
+    """Why."""
+    unsure: bool
+    """A PoP that was asked has not answered in time: it may have taken the call all the same."""
 
 
 class ProviderWebhooks:
@@ -68,10 +78,8 @@ class ProviderWebhooks:
             form = await signed_form(request, self._token, self._config.telephony.public_url, _body)
         except Forbidden as error:
             return self._forbid(request, "twilio", error)
-        status, answer = await self._taken("twilio", request, form.fields.get("To", ""), form.raw)
-        if answer is not None:
-            return answer
-        return Response(twiml.reject("busy" if status == 503 else "rejected"), media_type="text/xml")
+        outcome = await self._taken("twilio", request, form.fields.get("To", ""), form.raw)
+        return outcome.answer or Response(twiml.reject(outcome.reason), media_type="text/xml")
 
     async def telnyx(self, request: Request) -> Response:
         """POST: something has happened to a call. Always 200 for what is signed, or Telnyx would say it again."""
@@ -88,41 +96,58 @@ class ProviderWebhooks:
         if said.event_type == "call.initiated":
             await self._initiated(said.payload, request, sent)
         elif pop := pop_of(said.payload.client_state):
-            await self._told(pop, request, sent)
+            await self._told(said.event_type, said.payload, pop, request, sent)
         return Response()
 
     async def _initiated(self, call: Payload, request: Request, sent: bytes) -> None:
-        if call.direction != "incoming" or not await self._directory.claims.take(call.call_control_id):
-            return
-        status, answer = await self._taken("telnyx", request, call.called or "", sent)
-        if answer is None:
-            try:
-                cause = CAUSES["busy" if status == 503 else "rejected"]
-                await self._api.command(call.call_control_id, "reject", cause=cause)
-            except CommandFailed as error:
-                logger.error("telnyx: %s: %s", call.call_control_id, error)
+        with self._directory.claims.seeing_to(call.call_control_id) as wanted:
+            if call.direction != "incoming" or not wanted:
+                return
+            outcome = await self._taken("telnyx", request, call.called or "", sent)
+            if outcome.answer is None and not outcome.unsure:
+                await self._order(call, "reject", cause=CAUSES[outcome.reason])
+            await self._directory.claims.done(call.call_control_id)
 
-    async def _told(self, pop: str, request: Request, sent: bytes) -> None:
+    async def _told(self, event: str, call: Payload, pop: str, request: Request, sent: bytes) -> None:
         """A webhook of a call that this PoP has answered. The PoP's own address is given with its answer, so such a one
         comes only where Telnyx did not reach it there."""
         try:
             there = self._directory.passing(Grant(id="", tenant="", kind="telnyx"), pop)
-            await self._passing.sent(request, f"{there.url}{VOICE}", there, sent, ALONE_S)
+            answer = await self._passing.sent(request, f"{there.url}{VOICE}", there, sent, ALONE_S)
+            problem = "" if answer.status_code == 200 else f"{pop} answers with {answer.status_code}"
         except NoPop as error:
-            logger.warning("telnyx: a webhook is lost: %s", error)
+            problem = str(error)
+        if problem:
+            logger.warning("telnyx: %s of %s is lost: %s", event, call.call_control_id, problem)
+            if event == "call.answered":  # Nobody would stream it, and Telnyx would hold its caller in silence.
+                await self._order(call, "hangup")
 
-    async def _taken(self, kind: PhoneKind, request: Request, called: str, sent: bytes) -> tuple[int, Response | None]:
-        """The answer of the first PoP that takes the call, with its status; None: none does, and the status says why,
-        503 or 404."""
-        place = (self._config.twilio if kind == "twilio" else self._config.telnyx).place
+    async def _order(self, call: Payload, action: str, **fields: str) -> None:
         try:
-            placement = await self._placing.place(kind, called, place_of(place), most=MOST_TRIED)
+            await self._api.command(call.call_control_id, action, **fields)
+        except CommandFailed as error:
+            logger.error("telnyx: %s: %s", call.call_control_id, error)
+
+    async def _taken(self, kind: PhoneKind, request: Request, called: str, sent: bytes) -> "_Outcome":
+        """What comes of asking PoPs, one after the other."""
+        place = (self._config.twilio if kind == "twilio" else self._config.telnyx).place
+        asked, unsure = request.query_params.get("agent", ""), False
+
+        def bounced(pop: str, why: WhyBounced) -> None:
+            nonlocal unsure
+            unsure = unsure or why == "no_answer"
+            self._directory.bounced(pop, why)
+
+        try:
+            placement = await self._placing.place(kind, called, place_of(place), asked=asked, most=MOST_TRIED)
             places = [(offer, offer.url) for offer in placement.offers]
-            answer = await self._passing.first(request, places, sent, self._directory.bounced)
+            answer = await self._passing.first(request, places, sent, bounced)
         except (NoPop, NoRoute) as error:
             logger.warning("%s: call refused: %s", kind, error)
-            return (404 if isinstance(error, NoRoute) else 503), None
-        return answer.status_code, answer if answer.status_code == 200 else None
+            return _Outcome(None, "rejected" if isinstance(error, NoRoute) else "busy", unsure)
+        if answer.status_code == 200:
+            return _Outcome(answer, "busy", unsure)
+        return _Outcome(None, "rejected" if answer.status_code == 404 else "busy", unsure)
 
     def _forbid(self, request: Request, kind: str, error: Forbidden) -> Response:
         source = request.client.host if request.client else ""

@@ -13,7 +13,7 @@ from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory_server.leaving import Leaving
 from voicepipe.directory_server.phone_placing import PhonePlacing
-from voicepipe.errors import Draining
+from voicepipe.errors import Draining, NoPop
 from voicepipe.ingress.local import sip_host
 from voicepipe.ingress.sip.contacts import contact
 from voicepipe.ingress.sip.door import SipDoor, check_required, of_no_call, refusal, registered
@@ -81,11 +81,13 @@ class SipRedirect:
         told = refusal(error)
         if told is None:
             raise error
+        if isinstance(error, NoPop) and error.why == "no_match":  # Of this number alone: the server is well.
+            told = SipRefusal(480, "Temporarily Unavailable", told.why, reason=told.reason)
         self._door.refuse(request, told)
 
     @property
     def _takes_calls(self) -> bool:
-        return self._directory.takes_calls and not self._leaving.has_begun
+        return self._directory.takes_calls("sip") and not self._leaving.has_begun
 
     async def _invited(self, invite: IncomingRequest, who: Admitted) -> None:
         try:

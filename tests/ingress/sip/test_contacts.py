@@ -6,33 +6,35 @@ from hypothesis import strategies as st
 
 from voicepipe.ingress.sip.contacts import call_of, contact
 
-POP = "203.0.113.5:5060"
+POP, ID = "203.0.113.5:5060", "call_0123456789abcdef"
 
 
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ("sip:+4930123@directory.example", "sip:+4930123@203.0.113.5:5060;vp-call=call_1"),
-        ("sip:+4930123@directory.example:5080;user=phone", "sip:+4930123@203.0.113.5:5060;user=phone;vp-call=call_1"),
+        ("sip:+4930123@directory.example", "sip:+4930123@203.0.113.5:5060;vp-call="),
+        ("sip:+4930123@directory.example:5080;user=phone", "sip:+4930123@203.0.113.5:5060;user=phone;vp-call="),
         ("sip:30;phone-context=+49@directory.example;tenant=acme?Subject=hi",
-         "sip:30;phone-context=+49@203.0.113.5:5060;tenant=acme;vp-call=call_1"),
-        ("sip:front@192.0.2.1;transport=tcp;lr;maddr=192.0.2.9", "sip:front@203.0.113.5:5060;vp-call=call_1"),
-        ("sips:front@directory.example", "sip:front@203.0.113.5:5060;vp-call=call_1"),
-        ("sip:directory.example", "sip:203.0.113.5:5060;vp-call=call_1"),
-        ("sip:front@[2001:db8::1]:5060", "sip:front@203.0.113.5:5060;vp-call=call_1"),
-        ("sip:front@directory.example;vp-call=call_0", "sip:front@203.0.113.5:5060;vp-call=call_1"),
+         "sip:30;phone-context=+49@203.0.113.5:5060;tenant=acme;vp-call="),
+        ("sip:front@192.0.2.1;transport=tcp;lr;maddr=192.0.2.9", "sip:front@203.0.113.5:5060;vp-call="),
+        ("sips:front@directory.example", "sip:front@203.0.113.5:5060;vp-call="),
+        ("sip:directory.example", "sip:203.0.113.5:5060;vp-call="),
+        ("sip:front@[2001:db8::1]:5060", "sip:front@203.0.113.5:5060;vp-call="),
+        ("sip:front@directory.example;vp-call=call_00", "sip:front@203.0.113.5:5060;vp-call="),
     ],
 )  # fmt: skip
 def test_the_same_address_at_another_host(asked: str, told: str) -> None:
-    assert contact(asked, POP, "call_1") == told
-    assert call_of(told) == "call_1"
+    made = contact(asked, POP, ID)
+    assert made == told + ID
+    assert call_of(made) == ID
 
 
 def test_what_is_no_address() -> None:
     with pytest.raises(ValueError, match="no SIP URI"):
-        contact("tel:+4930123", POP, "call_1")
+        contact("tel:+4930123", POP, ID)
     assert call_of("tel:+4930123") == ""
     assert call_of("sip:front@directory.example") == ""
+    assert call_of(f"sip:front@directory.example;vp-call={'a' * 5000}") == ""
 
 
 USER = st.text("abcXYZ019-_.!~*'()&=+$,;?/%", min_size=1, max_size=20)

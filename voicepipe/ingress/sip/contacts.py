@@ -5,6 +5,7 @@ import re
 CALL_PARAM = "vp-call"
 """A parameter of the address: the id of the call that a directory has placed. It lets nobody in. A PoP tells by it that
 the call has come; where a carrier leaves it out, its directories wait a few seconds for that."""
+_CALL = re.compile(r"call_[0-9a-f]{16}")
 _OF_THE_WAY = frozenset({"maddr", "ttl", "transport", "lr", CALL_PARAM})
 """Parameters that say how the request came here (RFC 3261, 19.1.1), or are ours."""
 _PARTS = re.compile(r"(?P<scheme>sips?):(?:(?P<user>[^@]*)@)?[^;?]*(?P<params>(?:;[^?]*)?)", re.IGNORECASE)
@@ -27,7 +28,8 @@ def call_of(uri: str) -> str:
     """The id of the call for which a directory has made this address; empty: it has none."""
     parts = _PARTS.match(uri)
     params = parts["params"].split(";") if parts else ()
-    return next((param.partition("=")[2] for param in params if _name(param) == CALL_PARAM), "")
+    said = next((param.partition("=")[2] for param in params if _name(param) == CALL_PARAM), "")
+    return said if _CALL.fullmatch(said) else ""
 
 
 def _name(param: str) -> str:

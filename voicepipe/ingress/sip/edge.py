@@ -147,6 +147,10 @@ class SipEdge:
             raise error
         if _begins_call(request) and told.code != MERGED and not isinstance(told, Challenge):
             asked.refused(told.reason, told.code)
+        if isinstance(error, TenantFull) and call_of(request.uri.uri):
+            told = SipRefusal(
+                503, "Service Unavailable", told.why, reason=told.reason
+            )  # The next contact may have room.
         self._door.refuse(request, told)
 
     # --- new calls

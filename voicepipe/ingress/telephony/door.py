@@ -54,17 +54,22 @@ class TelephonyDoor:
         asked.refused(error.reason, status)
         self._refusals.tell("", "%s: call refused: %s", self._kind, error)
 
-    def passed_on(self, request: Request) -> bool:
-        """Whether a directory has passed this webhook on, which has checked the provider's signature. Raises
-        Unauthorized: its token does not say so."""
+    def passed_on(self, request: Request) -> str:
+        """The id under which a directory has passed this webhook on, which has checked the provider's signature; empty:
+        none has. Raises Unauthorized: its token does not say so."""
         tokens = self._pop.tokens
         if tokens is None or not brings_token(request):
-            return False
+            return ""
         grant = tokens.read(offered(request) or "")
         if grant.kind != self._kind:
             raise Unauthorized(f"This token is for no call from {self._kind}: ask the directory for another.")
         tokens.use(grant)
-        return True
+        return grant.id
+
+    def came(self, placed: str) -> None:
+        """The call that a directory has placed here under this id begins; empty: none has."""
+        if placed and self._pop.tokens:
+            self._pop.tokens.came(placed)
 
     def check(self, called: str, asked: str) -> None:
         """Raises Refused: such a call is not answered here. `asked`: as `phone.placed` takes it."""

@@ -51,6 +51,8 @@ class _Ringing:
 
     until: float
     agent: str
+    placed: str = ""
+    """The id under which a directory has sent it here."""
 
 
 class Telnyx:
@@ -97,7 +99,7 @@ class Telnyx:
             return Response()
         asked = request.query_params.get("agent", "")
         if passed_on and said.event_type == "call.initiated":
-            return await self._assigned(said.payload, asked)
+            return await self._assigned(said.payload, asked, passed_on)
         if told := _TOLD.get(said.event_type):
             try:
                 await told(self, said.payload, asked)
@@ -135,22 +137,22 @@ class Telnyx:
             return await self._api.command(call.call_control_id, "reject", cause=CAUSES[reason])
         await self._answer(call, asked)
 
-    async def _assigned(self, call: Payload, asked: str) -> Response:
+    async def _assigned(self, call: Payload, asked: str, placed: str) -> Response:
         """Somebody calls whom a directory has sent here. Raises Refused: it is to send them elsewhere."""
         self._door.check(call.called or "", asked)
         query = f"?{urlencode({'agent': asked})}" if asked else ""
         try:
-            await self._answer(call, asked, webhook_url=f"{self._public}{VOICE}{query}")
+            await self._answer(call, asked, placed, webhook_url=f"{self._public}{VOICE}{query}")
         except CommandFailed as error:
             logger.error("telnyx: %s: %s", call.call_control_id, error)
             return Response(status_code=502)
         return Response()
 
-    async def _answer(self, call: Payload, asked: str, **more: str) -> None:
+    async def _answer(self, call: Payload, asked: str, placed: str = "", **more: str) -> None:
         """Raises CommandFailed."""
         now = time.monotonic()
         self._ringing = {known: ringing for known, ringing in self._ringing.items() if ringing.until > now}
-        self._ringing[call.call_control_id] = _Ringing(now + ANSWER_S, asked)
+        self._ringing[call.call_control_id] = _Ringing(now + ANSWER_S, asked, placed)
         # By the id Telnyx knows the order again, be it of another PoP: a call is answered once.
         await self._api.command(call.call_control_id, "answer", command_id="voicepipe-answer",
                                 client_state=self._boot.state, **more)  # fmt: skip
@@ -166,6 +168,7 @@ class Telnyx:
             ringing = _Ringing(0.0, asked)
         if ringing is None:
             return
+        self._door.came(ringing.placed)
         sound = SOUNDS[self._config.codec]
         parameters = {"custom_parameters": [{"name": "agent", "value": ringing.agent}]} if ringing.agent else {}
         try:

@@ -40,6 +40,8 @@ class _Expected(NamedTuple):
     call_id: str
     returned: bool
     """Nobody has taken the call."""
+    placed: str = ""
+    """The id under which a directory has sent it here."""
 
 
 class Twilio:
@@ -80,7 +82,7 @@ class Twilio:
             self._door.check(called, asked)  # What it raises has the directory go on to the next PoP.
         elif reason := self._door.turns_down(called, asked):
             return _xml(twiml.reject(reason))
-        return self._streamed(form.fields, form.url, asked, returned=False)
+        return self._streamed(form.fields, form.url, asked, placed=passed_on)
 
     async def after(self, request: Request) -> Response:
         """POST: the stream has ended, or an attempt to put the call through. TwiML that dials where the agent has
@@ -101,13 +103,15 @@ class Twilio:
             return self._streamed(form, url, asked, returned=True)
         return _xml(twiml.hang_up())
 
-    def _streamed(self, form: dict[str, str], url: str, asked: str, *, returned: bool) -> Response:
+    def _streamed(
+        self, form: dict[str, str], url: str, asked: str, *, returned: bool = False, placed: str = ""
+    ) -> Response:
         """TwiML that has the call streamed to us, in answer to a request at `url`."""
         parameters = {
             "from": form.get("From", ""),
             "to": form.get("To", ""),
             "agent": asked,
-            OURS: self._tokens.make(_Expected(form.get("CallSid", ""), returned)),
+            OURS: self._tokens.make(_Expected(form.get("CallSid", ""), returned, placed)),
         }
         stream = "ws" + _base(url).removeprefix("http").removeprefix("ws") + STREAM
         return _xml(twiml.stream(stream, parameters, _after(url, asked)))
@@ -148,6 +152,7 @@ class Twilio:
                 "twilio.own_twiml for TwiML of your own"
             )
         self._streamed_before.add(start.call_id)
+        self._door.came(stream.placed)
         return Arrival(Origin(caller, called, rest), agent, stream.returned)
 
     def sound(self, start: StreamStart) -> SoundFormat:
