@@ -93,7 +93,7 @@ chaos: venv system  ## PoPs, directories and NATS servers of a fleet fail under 
 chaos-pop: venv  ## Engines, the disk, the clock and the network fail in the middle of turns (ARGS: which)
 	@$(BIN)/python -m tests.chaos $(ARGS)
 
-bench-observe: venv  ## What metrics, records and traces cost a PoP, on and off in turn: 20 minutes (ARGS="--minutes N")
+bench-observe: venv  ## What metrics, records and traces cost a PoP, beside one without: 22 minutes (ARGS="--minutes N")
 	@$(BIN)/python -m tests.observe.upkeep $(ARGS)
 
 bench-records: venv  ## Records against what probes heard; 10,000 kept calls; a receiver that is down for 10 minutes
