@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -85,9 +85,16 @@ class Heard:
         """From the end of what the caller said to the first sound."""
 
 
+def clock() -> float:
+    """As `now`; 0 before the test begins: a PoP looks at its clock when it is made."""
+    with suppress(RuntimeError):
+        return now()
+    return 0.0
+
+
 @pytest.fixture(name="site")
 def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    monkeypatch.setattr(voicepipe.pop, "time", SimpleNamespace(time=time.time, monotonic=now))
+    monkeypatch.setattr(voicepipe.pop, "time", SimpleNamespace(time=time.time, monotonic=clock))
     return Site(tmp_path)
 
 
