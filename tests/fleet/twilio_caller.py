@@ -23,8 +23,10 @@ WEBHOOK_S = 15.0
 class TwilioCaller(Caller[Stream]):
     """As `Caller`. What a directory answers is not a choice of PoPs, but one that has taken the call."""
 
+    _sid = ""
+
     async def _asked(self, placement: Placement) -> None:
-        self._sid = getattr(self, "_sid", f"CA{secrets.token_hex(16)}")
+        self._sid = self._sid or f"CA{secrets.token_hex(16)}"  # The fallback is told of the same call.
         form = {"CallSid": self._sid, "From": "+1555", "To": NUMBER}
         url = f"{self._order.directories[placement.directory]}/twilio/voice"
         try:
