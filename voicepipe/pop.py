@@ -4,7 +4,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,9 +20,9 @@ from voicepipe.call.first_words import get_to_know
 from voicepipe.call.rehearsed import Rehearsed
 from voicepipe.call_api import CallControl, Observer, Refusal, Seat, Tenant
 from voicepipe.config import Config
-from voicepipe.config.agent_store import AgentStore, no_voice
+from voicepipe.config.agent_store import AgentStore, hooks_of, no_voice
 from voicepipe.config.credentials import keys, operator_keys
-from voicepipe.directory.report import Condition
+from voicepipe.directory.report import Condition, EditionState
 from voicepipe.engines.base import Answering, Choosy, Engines, Lends
 from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, PopFull, PopLate, TenantFull
 from voicepipe.health import Health, Status
@@ -132,6 +132,8 @@ class Pop:
         self.serving = asyncio.Event()
         """Set by the HTTP server once it listens."""
         self.tokens: Membership | None = None
+        self.edition: Callable[[], EditionState] | None = None
+        """Which edition of the fleet's agents, routes and tenants it goes by; None: it takes none."""
         self.rehearsed = Rehearsed(engines.tts)
         self.engines = replace(engines, made_ahead=self.rehearsed)
         self.rehearsed.learn(agents)
@@ -150,6 +152,16 @@ class Pop:
         self._draining = False
         self._empty = asyncio.Event()
         self._empty.set()
+
+    async def go_by(self, config: Config, agents: AgentStore) -> None:
+        """Other agents, routes and tenants than before; live calls keep what they began with. The rest of `config` is
+        as it was. Raises ConfigError: a tenant's key is not in the environment."""
+        owners = keys(config)
+        await asyncio.to_thread(self._agents.become, agents)
+        self.config = config
+        self._tenants.become(owners)
+        if self.records:
+            self.records.hooks = partial(hooks_of, config, self._agents)
 
     def agent(self, name: str | None) -> Agent:
         agent = self._agents.get(name or self.config.pop.default_agent)
@@ -300,6 +312,7 @@ class Pop:
             weight=fleet.weight,
             price_per_hour=pop.price_per_hour,
             recent=self._recent.figures(),
+            edition=self.edition() if self.edition else None,
         )
 
     def _look(self) -> dict[str, float]:

@@ -7,11 +7,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from voicepipe import descriptors, memory
-from voicepipe.agent import Hooks
 from voicepipe.config import Config
-from voicepipe.config.agent_store import AgentStore, open_agents
+from voicepipe.config.agent_store import AgentStore, hooks_of, open_agents
 from voicepipe.configured_bus import on_bus
 from voicepipe.directory.bus import Bus
+from voicepipe.editions.pop_editions import PopEditions, begun_with, shelf_of
 from voicepipe.engines.base import Engines
 from voicepipe.engines.loader import loaded
 from voicepipe.membership import Membership
@@ -39,6 +39,8 @@ async def member(
     from voicepipe.ingress.http import serve
 
     descriptors.raise_limit()
+    own, shelf = config, shelf_of(config)
+    config, edition = await asyncio.to_thread(begun_with, own, shelf)
     agents = await asyncio.to_thread(open_agents, config)
     async with (
         kept(config, partial(hooks_of, config, agents)) as records,
@@ -48,8 +50,12 @@ async def member(
     ):
         pop = Pop(config, agents, engines, tools, records, traces)
         pop.tell_what_agents_lack()
+        editions: PopEditions | None = None
         if bus:
             pop.tokens = Membership(bus, config, pop.condition)
+            if shelf:
+                editions = PopEditions(bus, own, shelf, edition, pop.go_by, pop.tokens.tell)
+                pop.edition = editions.state
         async with asyncio.TaskGroup() as group:
             beside = (
                 supervised("measuring the process", pop.watch.run),
@@ -67,6 +73,8 @@ async def member(
             if pop.tokens:
                 jobs.append(group.create_task(supervised("reporting to directories", pop.tokens.run)))
                 jobs.append(group.create_task(supervised("hearing directories", pop.tokens.listen)))
+            if editions:
+                jobs.append(group.create_task(supervised("taking over editions", editions.listen)))
             await pop.serving.wait()
             try:
                 yield pop
@@ -95,11 +103,3 @@ async def warmed(shared: Engines, agents: AgentStore) -> AsyncIterator[Engines]:
     for agent in agents:
         await shared.llm.warm(beginning(agent))
     yield shared
-
-
-def hooks_of(config: Config, agents: AgentStore, agent_name: str, tenant_name: str) -> Hooks:
-    """Who is told of this tenant's calls with this agent: whom the agent names, else whom the tenant names."""
-    agent = agents.get(agent_name)
-    if agent and agent.hooks.after_call:
-        return agent.hooks
-    return next((tenant.hooks for tenant in config.tenants if tenant.name == tenant_name), Hooks())

@@ -16,6 +16,10 @@ class Tenants:
         self._owners = owners
         self._here = here
 
+    def become(self, owners: Mapping[str, KeyOwner]) -> None:
+        """Other keys count from now on."""
+        self._owners = owners
+
     def __bool__(self) -> bool:
         return bool(self._owners)
 

@@ -23,11 +23,12 @@ from voicepipe.directory.references import References
 from voicepipe.directory.tokens import Signer
 from voicepipe.directory_server.directory_http import app, reaching_pops
 from voicepipe.directory_server.relay import MESSAGE_BYTES
+from voicepipe.directory_server.rules import Rules
 from voicepipe.fleet_keys import key_id
+from voicepipe.ingress import http as _http  # noqa: F401  # Read here: `member` would read it on the event loop.
 from voicepipe.ingress import server
 from voicepipe.pop import Pop
 from voicepipe.running import member
-from voicepipe.tenants import Tenants
 
 KEY = Ed25519PrivateKey.generate()
 SIGNER = Signer(key_id(KEY.public_key()), KEY)
@@ -108,11 +109,9 @@ async def served(
                              tenants=tuple(owners.values()), **tables)  # fmt: skip
     listener = server.bind(config.http)
     references = References(bus, SIGNER, {SIGNER.key_id: KEY.public_key()})
-    tenants, ready = Tenants(owners, "directory"), asyncio.Event()
+    rules, ready = Rules(config, owners), asyncio.Event()
     async with reaching_pops() as client, asyncio.TaskGroup() as group:
-        application = await asyncio.to_thread(
-            app, config, directory, references, tenants, OperatorKeys(OPERATOR), client
-        )
+        application = await asyncio.to_thread(app, rules, directory, references, OperatorKeys(OPERATOR), client)
         jobs = [
             group.create_task(references.run()),
             group.create_task(directory.claims.run()),

@@ -20,7 +20,7 @@ from voicepipe.directory.references import References
 from voicepipe.directory.report import RecentTurns, encoded
 from voicepipe.directory.tokens import Signer, TokenGate, audience
 from voicepipe.directory_server.directory_http import app
-from voicepipe.tenants import Tenants
+from voicepipe.directory_server.rules import Rules
 
 KEY = Ed25519PrivateKey.generate()
 ACME = DirectoryTenant(name="acme", key_env="ACME_KEY", agents=("front-desk",), slots=3)
@@ -44,10 +44,10 @@ def directory() -> Directory:
 
 @pytest_asyncio.fixture
 async def client(directory: Directory) -> AsyncIterator[httpx.AsyncClient]:
-    tenants = Tenants({"k-acme": ACME, "k-clinic": CLINIC}, "directory")
+    rules = Rules(CONFIG, {"k-acme": ACME, "k-clinic": CLINIC})
     references = References(MemoryBus(), Signer("k", KEY), {"k": KEY.public_key()})
     application = await asyncio.to_thread(
-        app, CONFIG, directory, references, tenants, OperatorKeys("k-operator", "k-metrics"), httpx.AsyncClient()
+        app, rules, directory, references, OperatorKeys("k-operator", "k-metrics"), httpx.AsyncClient()
     )
     transport = httpx.ASGITransport(application)
     headers = {"Authorization": "Bearer k-acme"}
@@ -178,10 +178,9 @@ async def test_an_operator_is_told_of_pops_that_fell_silent_for_a_day() -> None:
     references = References(MemoryBus(), Signer("k", KEY), {"k": KEY.public_key()})
     application = await asyncio.to_thread(
         app,
-        CONFIG,
+        Rules(CONFIG, {}),
         directory,
         references,
-        Tenants({}, "directory"),
         OperatorKeys("k-operator", ""),
         httpx.AsyncClient(),
     )

@@ -28,6 +28,7 @@ from voicepipe.config.phone_config import SipUser
 from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory_server.leaving import Leaving
+from voicepipe.directory_server.rules import Rules
 from voicepipe.directory_server.sip_redirect import redirecting
 
 TRUNK = DirectoryTrunk(name="carrier", addresses=("127.0.0.1",), place=FRANKFURT)
@@ -46,7 +47,7 @@ async def telephone(
 ) -> AsyncIterator[Phone]:
     """One that knows the directory."""
     phone = Phone(("127.0.0.1", config.sip.port))
-    async with redirecting(config, directory, leaving or Leaving()):
+    async with redirecting(Rules(config, {}), directory, leaving or Leaving()):
         await phone.open()
         try:
             yield phone
@@ -202,7 +203,7 @@ async def test_other_requests(method: str, code: int) -> None:
 @pytest.mark.skipif(shutil.which("baresip") is None, reason="baresip is not installed: apt install baresip-core")
 async def test_baresip_follows(two: tuple[Config, Config], tmp_path: Path) -> None:
     config = asking()
-    async with fleet(*two) as (directory, pops), redirecting(config, directory, Leaving()):
+    async with fleet(*two) as (directory, pops), redirecting(Rules(config, {}), directory, Leaving()):
         async with baresip(tmp_path / "phone", "<sip:ann@127.0.0.1>;regint=0") as ann:
             await ann.dial(config.sip.port, "front-desk")
             assert [pop.calls for pop in pops] == [1, 0]

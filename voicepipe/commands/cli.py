@@ -59,6 +59,10 @@ def parser() -> argparse.ArgumentParser:
     drain.add_argument("pop", metavar="POP", help="its id, as `voicepipe pops` has it")
     _add_fleet(drain).set_defaults(run=_drain)
 
+    _add_push(
+        commands.add_parser("push", help="agents, routes and tenants for all PoPs of a fleet; or an earlier state")
+    )
+
     bench = commands.add_parser("bench", help="measure a part of voicepipe on this machine")
     cli_bench.add(bench)
 
@@ -120,6 +124,14 @@ def _add_fleet(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
     command.add_argument("--key-env", metavar="NAME", default="VOICEPIPE_OPERATOR_KEY",
                          help="environment variable with the operator's key (default %(default)s)")  # fmt: skip
     return command
+
+
+def _add_push(push: argparse.ArgumentParser) -> None:
+    push.add_argument("folder", type=Path, nargs="?", metavar="FOLDER", help="with agents' files, as configs/agents")
+    push.add_argument("--with", dest="rules", type=Path, metavar="FILE", help="routes and tenants, in one file")
+    push.add_argument("--version", type=int, metavar="N", help="roll the fleet back to edition N")
+    push.add_argument("--list", action="store_true", help="the editions that may be rolled back to")
+    _add_fleet(push).set_defaults(run=_push)
 
 
 def _add_address(command: argparse.ArgumentParser) -> None:
@@ -311,6 +323,21 @@ def _pops(args: argparse.Namespace) -> int:
     from voicepipe.commands import fleet
 
     return fleet.pops(args.directory, args.key_env)
+
+
+def _push(args: argparse.Namespace) -> int:
+    from voicepipe.commands import push
+
+    if sum(map(bool, (args.folder, args.version is not None, args.list))) != 1 or (args.rules and not args.folder):
+        raise ConfigError(
+            "push: give one of the three: a folder with agents' files, such as configs/agents (with --with FILE for "
+            "routes and tenants), --version N, or --list"
+        )
+    if args.list:
+        return push.listed(args.directory, args.key_env)
+    if args.version is not None:
+        return push.roll_back(args.version, args.directory, args.key_env)
+    return push.push(args.folder, args.rules, args.directory, args.key_env)
 
 
 def _drain(args: argparse.Namespace) -> int:

@@ -1,11 +1,13 @@
 """`voicepipe pops` and `voicepipe drain`: what a directory knows of the fleet, and what it passes on to a PoP."""
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from voicepipe.environment import variable
@@ -18,11 +20,14 @@ WIDTH = 170
 def pops(directory: str, key_env: str) -> int:
     """Print a table of the PoPs, with those that fell silent within a day. Exit status 1 if none takes calls. Raises
     ConfigError: the directory does not say."""
-    answer = _asked("GET", directory, "/v1/pops", key_env)
+    answer = asked("GET", directory, "/v1/pops", key_env)
     # A file or a pipe has no width of its own, and 80 columns would break every line in two.
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     lost = [pop | {"status": "lost"} for pop in answer.get("lost", ())]
-    console.print(table([*answer["pops"], *lost]))
+    newest = answer.get("edition")
+    console.print(table([*answer["pops"], *lost], newest))
+    for whose, problem in problems(answer["pops"], newest):
+        console.print(f"[yellow]{whose}[/] has not taken over edition {newest['number']}: {escape(problem)}")
     if answer["cut_off"]:
         console.print("[yellow]This directory is cut off: it goes on with what it heard last.[/]")
     return 0 if any(pop["status"] in ("ok", "late") for pop in answer["pops"]) else 1
@@ -30,17 +35,17 @@ def pops(directory: str, key_env: str) -> int:
 
 def drain(pop: str, directory: str, key_env: str) -> int:
     """Order a PoP to take no new calls and to end with its last one. Raises ConfigError: the directory cannot."""
-    _asked("POST", directory, f"/v1/pops/{quote(pop, safe='')}/drain", key_env)
+    asked("POST", directory, f"/v1/pops/{quote(pop, safe='')}/drain", key_env)
     print(f"{pop} takes no new calls, and ends once its last one has ended (`voicepipe pops` shows how many it has)")
     return 0
 
 
-def table(rows: list[dict[str, Any]]) -> Table:
-    """One line for each PoP."""
+def table(rows: list[dict[str, Any]], newest: dict[str, Any] | None = None) -> Table:
+    """One line for each PoP. `newest`: the edition that the fleet is to have."""
     made = Table(box=None, header_style="dim", pad_edge=False)
     for name, justify in (("PoP", "left"), ("region", "left"), ("zone", "left"), ("status", "left"), ("calls", "right"),
                           ("predicted ms", "right"), ("budget", "right"), ("heard s ago", "right"),
-                          ("model", "left"), ("agents", "left"), ("url", "left")):  # fmt: skip
+                          ("edition", "left"), ("model", "left"), ("agents", "left"), ("url", "left")):  # fmt: skip
         made.add_column(name, justify=justify)  # type: ignore[arg-type]
     for pop in rows:
         coming = f" +{pop['coming']}" if pop["coming"] else ""
@@ -48,16 +53,37 @@ def table(rows: list[dict[str, Any]]) -> Table:
         made.add_row(
             pop["pop"], pop["region"], pop["zone"], f"[{colour}]{pop['status']}[/]",
             f"{pop['calls']}{coming} of {pop['slots']}", f"{pop['predicted_ms']:.0f}", f"{pop['budget_ms']:.0f}",
-            f"{pop['age_s']:.1f}", pop["model"], ", ".join(pop["agents"]), pop["url"],
+            f"{pop['age_s']:.1f}", edition(pop["edition"], newest), pop["model"], ", ".join(pop["agents"]), pop["url"],
         )  # fmt: skip
     return made
 
 
-def _asked(method: str, directory: str, path: str, key_env: str) -> Any:
+def edition(its: dict[str, Any] | None, newest: dict[str, Any] | None) -> str:
+    """Which one a PoP goes by, and whether it should be another."""
+    if its is None:
+        return "[dim]own files[/]"
+    number = str(its["number"] or "none")
+    if newest is None or its["digest"] == newest["digest"]:
+        return number
+    return f"{number} (stays)" if its["pinned"] else f"[yellow]{number}, not {newest['number']}[/]"
+
+
+def problems(pops: list[dict[str, Any]], newest: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
+    """Who could not take over the newest edition, and why."""
+    if newest and newest["problem"]:
+        yield "This directory", newest["problem"]
+    for pop in pops:
+        if pop["edition"] and pop["edition"]["problem"]:
+            yield pop["pop"], pop["edition"]["problem"]
+
+
+def asked(method: str, directory: str, path: str, key_env: str, body: object = None) -> Any:
+    """What a directory answers its operator, as JSON. Raises ConfigError: it is none, or it refuses."""
     key = variable(key_env)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
-        answer = httpx.request(method, f"{directory.rstrip('/')}{path}", headers=headers, timeout=TIMEOUT_S)
+        answer = httpx.request(method, f"{directory.rstrip('/')}{path}", headers=headers,
+                               timeout=TIMEOUT_S, json=body)  # fmt: skip
         said = answer.json()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise ConfigError(

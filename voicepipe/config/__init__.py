@@ -67,7 +67,7 @@ MODELS = (
 A name that is no path from here ("org/name" on the hub, "python3") stays as it is."""
 
 
-MADE = (("records", "folder"), ("records", "lines"))
+MADE = (("records", "folder"), ("records", "lines"), ("fleet", "editions"))
 """Tables and keys that name files which are made; "-" is standard output."""
 
 
@@ -353,9 +353,7 @@ def _checked(file: Path, shape: type[Section]) -> dict[str, Any]:
                               f"allowed: {', '.join(allowed)}")  # fmt: skip
     toml_file.convert(tables, shape, file)
     locate(tables, PATHS, file)
-    for table, key in MADE:
-        if (name := tables.get(table, {}).get(key)) and name != "-":
-            tables[table][key] = os.path.normpath(file.resolve().parent / Path(name).expanduser())
+    place_made(tables, MADE, file)
     for table, key in MODELS:
         if name := tables.get(table, {}).get(key):
             path = file.resolve().parent / Path(name).expanduser()
@@ -370,6 +368,13 @@ def locate(tables: dict[str, Any], paths: Iterable[tuple[str, str]], file: Path)
         if named := tables.get(table, {}).get(key):
             found = [_existing(file, f"{table}.{key}", name) for name in ([named] if isinstance(named, str) else named)]
             tables[table][key] = found[0] if isinstance(named, str) else found
+
+
+def place_made(tables: dict[str, Any], paths: Iterable[tuple[str, str]], file: Path) -> None:
+    """Make the paths absolute that these keys name; what they lead to is made when it is needed."""
+    for table, key in paths:
+        if (name := tables.get(table, {}).get(key)) and name != "-":
+            tables[table][key] = os.path.normpath(file.resolve().parent / Path(name).expanduser())
 
 
 def _existing(file: Path, key: str, name: str) -> str:

@@ -3,6 +3,7 @@
 import difflib
 import logging
 import re
+import threading
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from voicepipe import tool_code
-from voicepipe.agent import Agent, Intent
+from voicepipe.agent import Agent, Hooks, Intent
 from voicepipe.config import Config, agent_problems, toml_file
 from voicepipe.config.file_kind import check_kind
 from voicepipe.errors import ConfigError
@@ -111,8 +112,12 @@ class AgentStore:
         self._broken: set[Path] = set()
         self._agents: dict[Path, Agent] = {}
         self._by_name: dict[str, Agent] = {}
+        self._told: dict[str, Agent] = {}
+        """Those of which `refresh` has told."""
+        self._changing = threading.Lock()
         if problems := self._reread(_files(directory)):
             raise ConfigError("\n".join(problems))
+        self._told = self._by_name
 
     def get(self, name: str) -> Agent | None:
         """The agent of this name as its file is now."""
@@ -124,9 +129,23 @@ class AgentStore:
     def __iter__(self) -> Iterator[Agent]:
         return iter(self._by_name.values())
 
+    def become(self, other: "AgentStore") -> None:
+        """Have the agents of another folder, which were read already; the next `refresh` tells that they differ. It may
+        wait for a `refresh`: call it from a thread."""
+        with self._changing:
+            self.directory, self.warning, self._needed = other.directory, other.warning, other._needed
+            self._versions, self._missing, self._broken = other._versions, other._missing, other._broken
+            self._agents, self._by_name = other._agents, other._by_name
+
     def refresh(self) -> bool:
         """Read what changed since the last time; True if an agent is different. Reads files: call it from a thread."""
-        before, said = self._by_name, self.warning
+        with self._changing:
+            self._look_again()
+            before, self._told = self._told, self._by_name
+            return self._by_name != before
+
+    def _look_again(self) -> None:
+        said = self.warning
         files = _files(self.directory)
         for problem in self._reread(files) if files else ():
             log.error("%s (the agent stays as it was)", problem)
@@ -135,7 +154,6 @@ class AgentStore:
             log.error("%s", self.warning)
         elif said and not self.warning:
             log.info("%s: all agents' files are there again", self.directory)
-        return self._by_name != before
 
     def _what_is_missing(self, files: Mapping[Path, _Version]) -> str:
         if not files:
@@ -196,6 +214,14 @@ def _unlike(agent: Agent, path: Path, others: dict[Path, Agent]) -> Agent:
         if other != path and taken.name == agent.name:
             raise ConfigError(f"{path}: name: {agent.name} is taken by {other}; every agent needs a name of its own")
     return agent
+
+
+def hooks_of(config: Config, agents: AgentStore, agent_name: str, tenant_name: str) -> Hooks:
+    """Who is told of this tenant's calls with this agent: whom the agent names, else whom the tenant names."""
+    agent = agents.get(agent_name)
+    if agent and agent.hooks.after_call:
+        return agent.hooks
+    return next((tenant.hooks for tenant in config.tenants if tenant.name == tenant_name), Hooks())
 
 
 def no_voice(agent: Agent, voices: Collection[str]) -> str:

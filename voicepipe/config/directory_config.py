@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from voicepipe.config import HttpConfig, KeyOwner, check_routes, check_tenants, locate, toml_file
+from voicepipe.config import HttpConfig, KeyOwner, check_routes, check_tenants, locate, place_made, toml_file
 from voicepipe.config.file_kind import check_kind, located
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.config.phone_config import (
@@ -22,6 +22,8 @@ from voicepipe.ranges import Name, Section
 
 PATHS = (("directory", "key"), ("directory", "keys"), ("bus", "credentials"), ("http", "cert"), ("http", "key"))
 """Tables and keys that name files."""
+MADE = (("directory", "editions"),)
+"""That name files which are made."""
 
 
 class DirectorySection(Section, frozen=True):
@@ -38,6 +40,8 @@ class DirectorySection(Section, frozen=True):
     """Open at a time."""
     drain_ms: Annotated[int, Meta(ge=0, le=86_400_000)] = 3_660_000
     """How long calls that it relays may go on once it is being stopped; as `pop.drain_ms`."""
+    editions: str = ""
+    """Folder for what operators push: agents, routes and tenants for the whole fleet. Empty: it takes no pushes."""
 
     def __post_init__(self) -> None:
         check_place(self.place)
@@ -117,11 +121,10 @@ def load(file: Path) -> DirectoryConfig:
     check_kind(file, tables, "directory")
     toml_file.convert(tables, DirectoryConfig, file)
     locate(tables, PATHS, file)
+    place_made(tables, MADE, file)
     config = toml_file.convert(tables, DirectoryConfig, file)
     try:
-        check_tenants(config.tenants)
-        phones = bool(config.sip.port or config.twilio.auth_token_env or config.telnyx.public_key)
-        check_routes(config.routes, config.tenants, config.sip.trunks, phones)
+        check_owners(config)
         if (config.twilio.auth_token_env or config.telnyx.public_key) and not config.telephony.public_url:
             raise ConfigError(
                 "telephony.public_url: say how Twilio and Telnyx reach this directory, as https://voice.example.com"
@@ -129,3 +132,10 @@ def load(file: Path) -> DirectoryConfig:
     except ConfigError as error:
         raise located(error, file) from None
     return config
+
+
+def check_owners(config: DirectoryConfig) -> None:
+    """Raises ConfigError: its tenants and routes do not go together."""
+    check_tenants(config.tenants)
+    phones = bool(config.sip.port or config.twilio.auth_token_env or config.telnyx.public_key)
+    check_routes(config.routes, config.tenants, config.sip.trunks, phones)

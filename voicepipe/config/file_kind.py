@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from voicepipe.errors import ConfigError
 
-Kind = Literal["configuration", "manifest", "intents", "directory", "agent"]
+Kind = Literal["configuration", "manifest", "intents", "directory", "agent", "rules"]
 """A manifest has keys of a configuration: only its folder tells the two apart."""
 FOLDERS: dict[str, Kind] = {"agents": "agent", "intents": "intents"}
 """Whose every file is of one kind."""
@@ -16,6 +16,7 @@ BELONGS: dict[Kind, str] = {
     "intents": "holds intents; an agent names it (intents_file)",
     "directory": "is a directory's configuration; `voicepipe directory --config` runs it",
     "configuration": "is a PoP's configuration; `voicepipe pop --config` runs it",
+    "rules": "says whose calls a fleet takes; `voicepipe push FOLDER --with` sends it to its hosts",
 }
 """What is said of a file where one of another kind is wanted."""
 
@@ -52,8 +53,10 @@ def _keys() -> dict[Kind, frozenset[str]]:
     from voicepipe.config import Config
     from voicepipe.config.agent_store import Intents
     from voicepipe.config.directory_config import DirectoryConfig
+    from voicepipe.config.fleet_rules import FleetRules
 
     return {
+        "rules": frozenset(FleetRules.__struct_fields__),
         "configuration": frozenset(Config.__struct_fields__),
         "intents": frozenset(Intents.__struct_fields__),
         "directory": frozenset(DirectoryConfig.__struct_fields__),

@@ -30,9 +30,15 @@ class FleetConfig(Section, frozen=True):
     """Where the law says that its data are, such as "eu"."""
     weight: Annotated[float, Meta(gt=0)] = 1.0
     """How much of a crowd it is to have, beside others as near."""
+    editions: str = ""
+    """Folder for what operators push: agents, routes and tenants. Empty: this PoP keeps to its own files."""
+    edition: Annotated[int, Meta(ge=0)] = 0
+    """The number of the one that it stays at; 0: it takes the newest."""
 
     def __post_init__(self) -> None:
         check_place(self.place)
+        if self.edition and not self.editions:
+            raise ValueError("edition: editions are kept in a folder; say which one (editions)")
         parts = urlsplit(self.url)
         whole = parts.scheme in ("https", "http") and parts.hostname and not (parts.path.strip("/") or parts.query)
         if self.url and not whole:

@@ -32,6 +32,19 @@ class RecentTurns(msgspec.Struct, frozen=True, kw_only=True):
     """How late the event loop is: 99th percentile of the last half minute."""
 
 
+class EditionState(msgspec.Struct, frozen=True):
+    """Which edition of the fleet's agents, routes and tenants a PoP goes by (`editions/`)."""
+
+    number: int = 0
+    """0: none yet, but its own files."""
+    digest: str = ""
+    """Of its files."""
+    problem: str = ""
+    """What kept the PoP from taking over a newer one; empty: nothing did."""
+    pinned: bool = False
+    """It stays at this one."""
+
+
 class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a PoP is at a moment, and what it can do."""
 
@@ -62,6 +75,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """In whatever currency its operator counts; 0: nobody knows. It is shown, and changes no choice."""
     recent: RecentTurns | None = None
     """None: this PoP's version does not tell."""
+    edition: EditionState | None = None
+    """None: it takes none, and keeps to its own files."""
 
     def call_url(self, kind: str) -> str:
         """Where a call of this kind begins."""

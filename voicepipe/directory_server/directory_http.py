@@ -18,20 +18,22 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 
 from voicepipe.config.credentials import OperatorKeys
-from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.references import References
 from voicepipe.directory.router import TAKES
 from voicepipe.directory.tokens import VALID_S
 from voicepipe.directory.view import SeenPop
+from voicepipe.directory_server.editions_http import EditionsApi
 from voicepipe.directory_server.leaving import Leaving
-from voicepipe.directory_server.operator import OperatorApi
+from voicepipe.directory_server.operator import OperatorApi, OperatorDoor
 from voicepipe.directory_server.passing import TIMEOUT, Passing
 from voicepipe.directory_server.phone_placing import PhonePlacing
 from voicepipe.directory_server.placing import CallPlacing, CallRequest
 from voicepipe.directory_server.provider_webhooks import ProviderWebhooks
 from voicepipe.directory_server.relay import Relay
+from voicepipe.directory_server.rules import Rules
 from voicepipe.directory_server.secrets import FleetKeys, SecretsApi
+from voicepipe.editions.directory_editions import DirectoryEditions
 from voicepipe.ingress import metrics_http, pages
 from voicepipe.ingress.doors import Doors, body, decoded, nowhere
 from voicepipe.ingress.keys import Caller
@@ -40,7 +42,7 @@ from voicepipe.ingress.metrics_http import METRICS
 from voicepipe.ingress.telephony.signatures import SIGNED
 from voicepipe.observe.fleet_metrics import FleetMetrics
 from voicepipe.places import Place, distance_km
-from voicepipe.tenants import Tenants, may_scrape
+from voicepipe.tenants import may_scrape
 
 REGIONS_AGE_S = 30
 """So long a client may keep the list of regions."""
@@ -123,42 +125,44 @@ def _told(health: DirectoryHealth, status: int) -> Response:
 
 
 def app(
-    config: DirectoryConfig,
+    rules: Rules,
     directory: Directory,
     references: References,
-    tenants: Tenants,
     operator: OperatorKeys,
     client: httpx.AsyncClient,
     beside: Sequence[BaseRoute] = (),
     leaving: Leaving | None = None,
+    editions: DirectoryEditions | None = None,
 ) -> Starlette:
     """The ASGI application of one directory. `client` reaches PoPs; `beside` is served besides its own; `leaving` is
-    told when it is to be stopped."""
-    leaving = leaving or Leaving()
+    told when it is to be stopped; `editions`: None if it takes no pushes."""
+    config, leaving = rules.config, leaving or Leaving()
     metrics = FleetMetrics(config.directory.id)
     directory.followers.append(metrics)
 
     def read(accept: str) -> Callable[[], tuple[bytes, str]]:
         return metrics.read(accept, directory.heard(), leaving.calls, directory.is_cut_off)
 
-    doors = Doors(tenants, FleetKeys(references, tenants), PERCENT)
-    placing = CallPlacing(config, directory, references)
+    doors = Doors(rules.keys, FleetKeys(references, rules.keys), PERCENT)
+    door = OperatorDoor(rules.keys, operator.operator)
+    placing = CallPlacing(rules, directory, references)
     passing = Passing(doors, directory, placing, client)
     middleware = []
     if config.http.origins:
         middleware.append(Middleware(CORSMiddleware, allow_origins=config.http.origins, allow_methods=["*"],
                                      allow_headers=["*"], expose_headers=["Location"]))  # fmt: skip
     public = (METRICS, *SIGNED)
-    if not config.tenants:
-        middleware.append(Middleware(LocalOnly, tell=doors.tell, origins=config.http.origins, public=public))
+    middleware.append(Middleware(LocalOnly, tell=doors.tell, origins=config.http.origins, public=public,
+                                 has_keys=lambda: bool(rules.config.tenants)))  # fmt: skip
     routes: list[BaseRoute] = [
         *DirectoryApi(directory, doors, placing, leaving).routes(),
         WebSocketRoute("/v1/realtime", Relay(doors, placing, passing, leaving).websocket),
         *SecretsApi(doors, references, passing).routes(),
         *passing.routes(),
-        *ProviderWebhooks(config, directory, PhonePlacing(config, directory), passing).routes(),
-        *OperatorApi(directory, tenants, operator.operator).routes(),
-        metrics_http.route(partial(may_scrape, tenants, operator), read),
+        *ProviderWebhooks(config, directory, PhonePlacing(rules, directory), passing).routes(),
+        *OperatorApi(directory, door, editions).routes(),
+        *EditionsApi(door, editions).routes(),
+        metrics_http.route(partial(may_scrape, rules.keys, operator), read),
         *beside,
         Mount("/v1", nowhere),
         Route("/map", pages.page(WEB / "map.html")),

@@ -9,8 +9,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.directory.directory import Directory
-from voicepipe.directory.report import RecentTurns
+from voicepipe.directory.report import EditionState, RecentTurns
 from voicepipe.directory.view import SeenPop
+from voicepipe.editions.directory_editions import DirectoryEditions
 from voicepipe.errors import Unauthorized
 from voicepipe.ingress.keys import offered
 from voicepipe.places import Place
@@ -41,16 +42,32 @@ class PopRow(msgspec.Struct, frozen=True):
     price_per_hour: float
     recent: RecentTurns | None
     """None: its version does not tell."""
+    edition: EditionState | None
+    """Of agents, routes and tenants; None: it takes none."""
+
+
+class OperatorDoor:
+    """`key` opens it; without one it is open where the directory asks nobody for keys, that is, to its own machine."""
+
+    def __init__(self, tenants: Tenants, key: str) -> None:
+        self._tenants = tenants
+        self._key = key
+
+    def check(self, request: Request) -> None:
+        """Raises Unauthorized."""
+        if self._key and is_key(self._key, offered(request) or ""):
+            return
+        if self._tenants or self._key:
+            raise Unauthorized("Only this directory's operator may do this: send the key of http.operator_key_env.")
 
 
 class OperatorApi:
-    """The endpoints. `key` opens them; without one they are open where the directory asks nobody for keys, that is, to
-    its own machine."""
+    """The endpoints."""
 
-    def __init__(self, directory: Directory, tenants: Tenants, key: str) -> None:
+    def __init__(self, directory: Directory, door: OperatorDoor, editions: DirectoryEditions | None) -> None:
         self._directory = directory
-        self._tenants = tenants
-        self._key = key
+        self._door = door
+        self._editions = editions
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -60,7 +77,7 @@ class OperatorApi:
 
     async def pops(self, request: Request) -> Response:
         """GET: the PoPs, and the calls that this directory placed lately, the newest first."""
-        self._check(request)
+        self._door.check(request)
         pops = self._directory.pops()
         kept = {seen.pop for seen in pops}
         answer: dict[str, Any] = {
@@ -70,6 +87,7 @@ class OperatorApi:
             "pops": [_row(seen) for seen in pops],
             # Those that fell silent within the last day, without having said that they end.
             "lost": [_row(seen) for seen in self._directory.heard() if seen.pop not in kept],
+            "edition": self._edition(),
             "placed": list(reversed(self._directory.placed)),
         }
         return Response(msgspec.json.encode(answer), media_type="application/json",
@@ -77,17 +95,17 @@ class OperatorApi:
 
     async def drain(self, request: Request) -> Response:
         """POST: the PoP takes no new calls, lets live ones end, and ends."""
-        self._check(request)
+        self._door.check(request)
         pop = request.path_params["pop"]
         await self._directory.drain(pop)
         return JSONResponse({"pop": pop, "ordered": "drain"}, 202)
 
-    def _check(self, request: Request) -> None:
-        key = offered(request) or ""
-        if self._key and is_key(self._key, key):
-            return
-        if self._tenants or self._key:
-            raise Unauthorized("Only this directory's operator may do this: send the key of http.operator_key_env.")
+    def _edition(self) -> dict[str, Any] | None:
+        """The newest that the fleet is to have; None: this directory knows of none."""
+        if self._editions is None or self._editions.current is None:
+            return None
+        its = self._editions.current
+        return {"number": its.number, "digest": its.digest, "at": its.at, "problem": self._editions.problem}
 
 
 def _row(seen: SeenPop) -> PopRow:
@@ -110,4 +128,5 @@ def _row(seen: SeenPop) -> PopRow:
         weight=its.weight,
         price_per_hour=its.price_per_hour,
         recent=its.recent,
+        edition=its.edition,
     )

@@ -1,10 +1,11 @@
 """Where a phone call may go, whichever way it comes: by the number that was dialled and the carrier's place."""
 
 from voicepipe.call_api import Grant
-from voicepipe.config.directory_config import DirectoryConfig, DirectoryRoute, DirectoryTenant
+from voicepipe.config.directory_config import DirectoryRoute, DirectoryTenant
 from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.router import CANDIDATES, WantedCall
+from voicepipe.directory_server.rules import Rules
 from voicepipe.ingress.phone import NoRoute
 from voicepipe.ingress.routes import find
 from voicepipe.places import Place, place_of
@@ -13,10 +14,9 @@ from voicepipe.places import Place, place_of
 class PhonePlacing:
     """By the routes of one directory."""
 
-    def __init__(self, config: DirectoryConfig, directory: Directory) -> None:
-        self._routes = config.routes
-        self._tenants = {tenant.name: tenant for tenant in config.tenants}
-        self._here = place_of(config.directory.place)
+    def __init__(self, rules: Rules, directory: Directory) -> None:
+        self._rules = rules
+        self._here = place_of(rules.config.directory.place)
         self._directory = directory
 
     async def place(
@@ -42,16 +42,17 @@ class PhonePlacing:
 
     def _owner(self, route: DirectoryRoute) -> DirectoryTenant | None:
         """Never a guess among several: `config.check_routes`."""
-        if not self._tenants:
+        if not self._rules.config.tenants:
             return None
-        [name] = [route.tenant] if route.tenant else self._tenants
-        return self._tenants[name]
+        [name] = [route.tenant] if route.tenant else {tenant.name for tenant in self._rules.config.tenants}
+        return self._rules.tenant(name)
 
     def _route(self, kind: PhoneKind, called: str, domain: str, trunk: str) -> DirectoryRoute:
         """Raises NoRoute."""
-        if not self._routes:
+        routes = self._rules.config.routes
+        if not routes:
             return DirectoryRoute()
-        route = find(self._routes, kind=kind, called=called, domain=domain, trunk=trunk)
+        route = find(routes, kind=kind, called=called, domain=domain, trunk=trunk)
         if route is None:
             raise NoRoute(f"No route is meant for {called or 'an unknown number'!r} by {kind}: add one to [[routes]].")
         return route

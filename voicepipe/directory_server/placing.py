@@ -7,10 +7,10 @@ import msgspec
 from msgspec import Meta
 
 from voicepipe.call_api import Grant
-from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.references import References
 from voicepipe.directory.router import CANDIDATES, WantedCall
+from voicepipe.directory_server.rules import Rules
 from voicepipe.ingress.doors import UnknownModel
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.mistakes import WireError
@@ -46,12 +46,12 @@ class CallRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class CallPlacing:
     """By the rules of one directory's tenants."""
 
-    def __init__(self, config: DirectoryConfig, directory: Directory, references: References) -> None:
-        self.here = place_of(config.directory.place)
+    def __init__(self, rules: Rules, directory: Directory, references: References) -> None:
+        self.here = place_of(rules.config.directory.place)
         self.bounced = directory.bounced
         self._directory = directory
         self._references = references
-        self._zones = {tenant.name: tenant.zone for tenant in config.tenants}
+        self._rules = rules
 
     async def place(self, who: Caller, asked: CallRequest, most: int = CANDIDATES) -> Placement:
         """Raises NoPop; UnknownModel; WireError; Unauthorized: the session of their `ek_` key is lost."""
@@ -66,11 +66,12 @@ class CallPlacing:
         """What a PoP must have for this caller. Raises WireError: it would have to be in two zones."""
         require = asked.require
         agent = who.agent or require.agent
+        owner = self._rules.tenant(who.tenant.name)
         return WantedCall(
             kind=asked.kind,
             place=asked.place or self.here,
             rtt_ms=asked.rtt_ms,
-            zone=_zone(self._zones.get(who.tenant.name, ""), require.zone),
+            zone=_zone(owner.zone if owner else "", require.zone),
             agents=(agent,) if agent else who.tenant.agents,
             language=require.language,
             model=require.model,

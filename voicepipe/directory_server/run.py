@@ -18,13 +18,14 @@ from voicepipe.directory.reporter import EVERY_S, UNEVEN
 from voicepipe.directory_server.directory_http import app, reaching_pops
 from voicepipe.directory_server.leaving import Leaving
 from voicepipe.directory_server.relay import MESSAGE_BYTES
+from voicepipe.directory_server.rules import Rules
 from voicepipe.directory_server.sip_redirect import redirecting
+from voicepipe.editions.directory_editions import DirectoryEditions, shelf_of, with_rules
 from voicepipe.errors import ConfigError
 from voicepipe.fleet_keys import key_id, public_key, signer
 from voicepipe.ingress import server
 from voicepipe.ingress.local import check_sip, check_who_may_call
 from voicepipe.supervised import supervised
-from voicepipe.tenants import Tenants
 
 BUS_S = 3.0
 """The bus is waited for so long, when a directory begins,"""
@@ -44,7 +45,10 @@ async def serve(
     ConfigError."""
     descriptors.raise_limit()
     leaving = leaving or Leaving()
-    tenants = Tenants(keys_of(config.tenants), "directory")
+    own, shelf = config, shelf_of(config)
+    edition = await asyncio.to_thread(shelf.current) if shelf else None
+    config = with_rules(own, edition.files if edition else {})
+    rules = Rules(config, keys_of(config.tenants))
     signing = signer(config.directory.key)
     operator = operator_keys_of(config.http, keys_of(config.tenants))
     public = {signing.key_id: signing.key.public_key()}
@@ -55,24 +59,29 @@ async def serve(
         group.create_task(supervised("hearing of PoPs", directory.run))
         group.create_task(supervised("hearing of ek_ keys", references.run))
         group.create_task(supervised("hearing of other directories' calls", directory.claims.run))
+        editions: DirectoryEditions | None = None
+        if shelf:
+            editions = DirectoryEditions(bus, directory, own, shelf, edition, rules.become)
+            group.create_task(supervised("telling of editions", editions.run))
+            group.create_task(supervised("hearing of editions", editions.listen))
         application = await asyncio.to_thread(
             partial(
                 app,
-                config,
+                rules,
                 directory,
                 references,
-                tenants,
                 operator,
                 client,
                 beside,
                 leaving,
+                editions,
             )
         )  # it reads pages
         if not own_bus:
             await listened(bus)
         listener = server.bind(config.http)  # Only now: who is refused goes on to another directory of this name.
         room = await asyncio.to_thread(descriptors.for_relays, config.directory.connections)
-        async with redirecting(config, directory, leaving):
+        async with redirecting(rules, directory, leaving):
             await server.serve(application, listener, config.http, room, MESSAGE_BYTES, serving)
 
 

@@ -9,10 +9,10 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory_server.leaving import Leaving
 from voicepipe.directory_server.phone_placing import PhonePlacing
+from voicepipe.directory_server.rules import Rules
 from voicepipe.errors import Draining, NoPop
 from voicepipe.ingress.local import sip_host
 from voicepipe.ingress.sip.contacts import contact
@@ -32,13 +32,13 @@ SUPPORTED = {"timer"}
 class SipRedirect:
     """Between `open` and `close` it answers. `tasks` are those that place calls. Raises ConfigError."""
 
-    def __init__(self, config: DirectoryConfig, directory: Directory, leaving: Leaving, tasks: TaskGroup) -> None:
-        sip = config.sip
+    def __init__(self, rules: Rules, directory: Directory, leaving: Leaving, tasks: TaskGroup) -> None:
+        config, sip = rules.config, rules.config.sip
         self._directory = directory
         self._leaving = leaving
         self._tasks = tasks
         self._gate = SipGate(sip)
-        self._placing = PhonePlacing(config, directory)
+        self._placing = PhonePlacing(rules, directory)
         self._gateways = {trunk.name: place_of(trunk.place) for trunk in sip.trunks}
         bind = sip_host(sip, config.http), sip.port
         self._door = SipDoor(bind, "", self._gate, self._requested, lambda reason, status: None)
@@ -115,13 +115,13 @@ class SipRedirect:
 
 
 @asynccontextmanager
-async def redirecting(config: DirectoryConfig, directory: Directory, leaving: Leaving) -> AsyncIterator[None]:
+async def redirecting(rules: Rules, directory: Directory, leaving: Leaving) -> AsyncIterator[None]:
     """Answer telephones within the context, if `sip.port` is set. Raises ConfigError."""
-    if not config.sip.port:
+    if not rules.config.sip.port:
         yield
         return
     async with TaskGroup() as tasks:
-        redirect = SipRedirect(config, directory, leaving, tasks)
+        redirect = SipRedirect(rules, directory, leaving, tasks)
         redirect.open()
         try:
             yield

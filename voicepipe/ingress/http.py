@@ -189,9 +189,9 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
             Middleware(CORSMiddleware, allow_origins=allowed, allow_methods=["*"], allow_headers=["*"],
                        expose_headers=["Location"])
         )  # fmt: skip
-    if not pop.config.tenants:
-        public = (*SIGNED, RTT, METRICS, *(HEALTH if in_fleet else ()))
-        middleware.append(Middleware(LocalOnly, tell=turned_away, origins=origins, public=public, tokens=in_fleet))
+    public = (*SIGNED, RTT, METRICS, *(HEALTH if in_fleet else ()))
+    middleware.append(Middleware(LocalOnly, tell=turned_away, origins=origins, public=public, tokens=in_fleet,
+                                 has_keys=lambda: bool(pop.config.tenants)))  # fmt: skip
     return Starlette(routes=routes, middleware=middleware, exception_handlers=doors.answers())
 
 

@@ -133,7 +133,8 @@ class LocalOnly:
     proxy may have passed the request on: its client may be anybody, though many a proxy puts our own address into
     `Host`. What is below the paths `public` is for everybody, or is checked there: what providers send by its
     signature. With `tokens` a request of the API (`API`) that brings a directory's token is let through as well; the
-    token is checked where keys are. `tell` is told of each request that is refused, with its status and why.
+    token is checked where keys are. `tell` is told of each request that is refused, with its status and why. While
+    there are keys (`has_keys`) all are let through: others ask for them.
     """
 
     def __init__(
@@ -143,15 +144,17 @@ class LocalOnly:
         origins: tuple[str, ...] = (),
         public: tuple[str, ...] = (),
         tokens: bool = False,
+        has_keys: Callable[[], bool] = lambda: False,
     ) -> None:
         self._app = app
         self._tell = tell
         self._origins = origins
         self._public = public
         self._tokens = tokens
+        self._has_keys = has_keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket") or scope["path"].startswith(self._public):
+        if scope["type"] not in ("http", "websocket") or scope["path"].startswith(self._public) or self._has_keys():
             return await self._app(scope, receive, send)
         headers = Headers(scope=scope)
         if self._tokens and scope["path"].startswith(API) and brings_token(HTTPConnection(scope)):

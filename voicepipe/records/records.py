@@ -62,7 +62,8 @@ class Records(CallFollower):
         self._readers = ThreadPoolExecutor(READERS, "records-read")
         self._lines = lines
         self._keep_s = keep_s
-        self._hooks = hooks
+        self.hooks = hooks
+        """Asked when a call has ended."""
         self._dirty, self._clean = asyncio.Event(), asyncio.Event()
         """The write-ahead log has what was deleted; it has not."""
 
@@ -100,7 +101,7 @@ class Records(CallFollower):
 
     def _telling(self, agent: str, tenant: str) -> _Telling:
         """Whom of a call; made before it is written, which may be tried twice."""
-        return _Telling(self._hooks(agent, tenant), f"msg_{secrets.token_hex(12)}")
+        return _Telling(self.hooks(agent, tenant), f"msg_{secrets.token_hex(12)}")
 
     def _over(self, its: Store, record: CallRecord | None, told: _Telling) -> Then | None:
         """A call has ended. None: nothing has."""

@@ -1,0 +1,1 @@
+"""One configuration for a fleet: agents, routes and tenants, numbered as they are pushed."""
