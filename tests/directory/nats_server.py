@@ -21,10 +21,10 @@ PERMISSIONS = """
 authorization {
   users = [
     {user: "fra", password: "fra-secret",
-     permissions: {publish: "vp.pop.fra.>", subscribe: ["vp.pop.>", "vp.brief.fra", "vp.cmd.fra"]}},
+     permissions: {publish: "vp.pop.fra.>", subscribe: ["vp.pop.>", "vp.brief.fra", "vp.cmd.fra", "vp.fleet.>"]}},
     {user: "directory", password: "directory-secret",
-     permissions: {publish: ["vp.asg.>", "vp.brief.>", "vp.cmd.>", "vp.ek.>", "vp.claim"],
-                   subscribe: ["vp.pop.>", "vp.asg.>", "vp.ek.>", "vp.claim"]}}
+     permissions: {publish: ["vp.asg.>", "vp.brief.>", "vp.cmd.>", "vp.ek.>", "vp.claim", "vp.fleet.>"],
+                   subscribe: ["vp.pop.>", "vp.asg.>", "vp.ek.>", "vp.claim", "vp.fleet.>"]}}
   ]
 }
 """

@@ -21,12 +21,14 @@ from tests.fleet import faults, namespaces
 from tests.fleet.checker import Bounds
 from tests.fleet.crowd import crowded
 from tests.fleet.network import Loopback, Network
+from tests.fleet.pushes import pushed
 from tests.fleet.rig import Plan, Rig, running
 from tests.fleet.scale import Outcome, Scale
 from tests.fleet.strangers import strangers
 from voicepipe.figures import keep
 
-POPS = {"fra": "eu", "lhr": "eu", "par": "eu", "iad": "us", "ord": "us", "sfo": "us", "nrt": "ap", "sin": "ap"}
+POPS = {"fra": "eu", "lhr": "eu", "par": "eu", "iad": "us", "ord": "us", "sfo": "us", "nrt": "ap", "sin": "ap",
+        "bom": "ap"}  # fmt: skip
 SLOTS = 8
 LONG = Scale(
     Bounds(),
@@ -55,6 +57,7 @@ FAULTS: dict[str, Callable[[Rig, Scale], Awaitable[Outcome]]] = {
     "crowd": partial(crowded, crowd=CROWD, runs=RUNS, most=MOST),
     "strangers": strangers,
     "zone": faults.zone_dead,
+    "push": pushed,
 }
 
 

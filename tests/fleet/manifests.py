@@ -17,6 +17,7 @@ DIRECTORY_TOML = """
 id = "{name}"
 key = "{folder}/directory.pem"
 place = {place}
+editions = "{folder}/editions/{name}"
 
 [http]
 host = "{address}"
@@ -73,6 +74,7 @@ keys = ["{folder}/directory.pub.pem"]
 url = "http://{address}:{port}"
 place = {place}
 zone = "{region}"
+editions = "{folder}/editions/{name}"
 
 [sip]
 port = {sip_port}
@@ -113,8 +115,8 @@ cluster {{
 authorization {{
   users = [
     {{user: "directory", password: "{directory}",
-     permissions: {{publish: ["vp.asg.>", "vp.brief.>", "vp.cmd.>", "vp.ek.>", "vp.claim"],
-                   subscribe: ["vp.pop.>", "vp.asg.>", "vp.ek.>", "vp.claim"]}}}}
+     permissions: {{publish: ["vp.asg.>", "vp.brief.>", "vp.cmd.>", "vp.ek.>", "vp.claim", "vp.fleet.>"],
+                   subscribe: ["vp.pop.>", "vp.asg.>", "vp.ek.>", "vp.claim", "vp.fleet.>"]}}}}
 {users}
   ]
 }}
@@ -122,7 +124,8 @@ authorization {{
 """A cut way is noticed by pings, in three seconds and not in four minutes. Servers and clients know each other from
 their configurations alone, so that none finds a way around the one that it was given."""
 USER = """    {{user: "{name}", password: "{password}",
-     permissions: {{publish: "vp.pop.{name}.>", subscribe: ["vp.pop.>", "vp.brief.{name}", "vp.cmd.{name}"]}}}}"""
+     permissions: {{publish: "vp.pop.{name}.>",
+                   subscribe: ["vp.pop.>", "vp.brief.{name}", "vp.cmd.{name}", "vp.fleet.>"]}}}}"""
 AGENT = 'name = "front-desk"\n'
 """It greets nobody: a call that says nothing costs next to nothing."""
 

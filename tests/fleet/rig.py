@@ -155,12 +155,18 @@ class Rig:
         """Where a directory or a PoP answers."""
         return f"http://{(self.directories.get(name) or self.pops[name]).address}:{PORT}"
 
-    async def rows(self, directory: str) -> list[dict[str, Any]]:
-        """Its GET /v1/pops. Raises httpx.HTTPError."""
+    async def rows(self, directory: str, which: str = "pops") -> list[dict[str, Any]]:
+        """Its GET /v1/pops; `which`: "lost" for the PoPs that have fallen silent. Raises httpx.HTTPError."""
         headers = {"Authorization": f"Bearer {manifests.OPERATOR}"}
         async with httpx.AsyncClient(timeout=ASKED_S, trust_env=False) as client:
             answer = await client.get(f"{self.url(directory)}/v1/pops", headers=headers)
-            return list(answer.raise_for_status().json()["pops"])
+            return list(answer.raise_for_status().json()[which])
+
+    async def push(self, directory: str, files: dict[str, str]) -> httpx.Response:
+        """POST /v1/editions there. Raises httpx.HTTPError."""
+        headers = {"Authorization": f"Bearer {manifests.OPERATOR}"}
+        async with httpx.AsyncClient(timeout=ASKED_S, trust_env=False) as client:
+            return await client.post(f"{self.url(directory)}/v1/editions", headers=headers, json={"files": files})
 
     async def views(self, *, idle: bool = False) -> Views:
         """What the directories that run know now. `idle`: a PoP that has calls is told as one that has."""

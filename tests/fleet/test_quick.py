@@ -13,6 +13,7 @@ from tests.fleet import faults
 from tests.fleet.checker import Bounds
 from tests.fleet.crowd import crowded
 from tests.fleet.network import Loopback
+from tests.fleet.pushes import pushed
 from tests.fleet.rig import Plan, Rig, running
 from tests.fleet.scale import Outcome, Scale
 from tests.fleet.strangers import strangers
@@ -65,10 +66,11 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         (strangers, QUICK),
         (partial(crowded, crowd=34, runs=1, most=float("inf")), QUICK),
         (faults.zone_dead, QUICK),
+        (pushed, QUICK),
     ],
     ids=[
         "pop-killed", "pop-killed-sip", "pop-killed-twilio", "drain", "directory-killed", "nats-killed",
-        "region-cut-off", "pop-paused", "strangers", "crowd", "zone-dead",
+        "region-cut-off", "pop-paused", "strangers", "crowd", "zone-dead", "push",
     ],
 )  # fmt: skip
 async def test_a_fleet_keeps_its_promises(
