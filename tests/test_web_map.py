@@ -25,6 +25,7 @@ def shown(beside: Path, script: str, **given: Any) -> Any:
     return run(
         beside,
         f"""
+        import * as editions from "./editions.js";
         import * as fleet from "./fleet.js";
         import * as columns from "./fleet-columns.js";
         import * as figures from "./fleet-figures.js";
@@ -317,3 +318,42 @@ def test_the_map_asks_nobody_but_its_own_directory() -> None:
         text = (WEB / name).read_text()
         assert "default-src 'self'" in text or name != "map.html"
         assert "fetch(" not in text and "import(" not in text
+
+
+# --- editions
+
+
+NEWEST = {"number": 9, "digest": "abc", "at": 1.0, "problem": ""}
+TAKEN = {"number": 9, "digest": "abc", "problem": "", "pinned": False}
+
+
+def test_pops_that_differ_from_the_newest_edition_are_named(beside: Path) -> None:
+    rows = [
+        {"pop": "fra1", "edition": TAKEN},
+        {"pop": "iad1", "edition": TAKEN | {"number": 7, "digest": "def"}},
+        {"pop": "lhr1", "edition": TAKEN | {"number": 0, "digest": "", "problem": "agents/x.toml: speed: wrong"}},
+        {"pop": "nrt1", "edition": TAKEN | {"number": 5, "digest": "ghi", "pinned": True}},
+        {"pop": "sin1", "edition": None},
+    ]
+    told = shown(beside, "[editions.driftOf(rows, newest), rows.map((row) => editions.editionOf(row, newest).text)]",
+                 rows=rows, newest=NEWEST)  # fmt: skip
+    assert told == [
+        "Not at edition 9: iad1 (7), lhr1 (none: agents/x.toml: speed: wrong).",
+        ["9", "7", "none", "5, stays", "own files"],
+    ]
+
+
+def test_a_rolled_back_edition_is_told_from_its_files_and_not_from_its_number(beside: Path) -> None:
+    rolled = NEWEST | {"number": 10}
+    assert (
+        shown(beside, "editions.driftOf(rows, newest)", rows=[{"pop": "fra1", "edition": TAKEN}], newest=rolled) == ""
+    )
+
+
+def test_a_fleet_without_editions_tells_of_none(beside: Path) -> None:
+    rows = [{"pop": "fra1", "edition": None}]
+    script = "[editions.driftOf(rows, null), editions.tellsEditions(rows, null)]"
+    assert shown(beside, script, rows=rows) == ["", False]
+    problem = NEWEST | {"problem": "fleet.toml: tenants[0].key_env: set X"}
+    told = shown(beside, "editions.driftOf(rows, newest)", rows=[], newest=problem)
+    assert told == "This directory goes by older routes and tenants: fleet.toml: tenants[0].key_env: set X"

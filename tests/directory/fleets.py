@@ -24,6 +24,7 @@ from voicepipe.directory.tokens import Signer
 from voicepipe.directory_server.directory_http import app, reaching_pops
 from voicepipe.directory_server.relay import MESSAGE_BYTES
 from voicepipe.directory_server.rules import Rules
+from voicepipe.editions.directory_editions import DirectoryEditions
 from voicepipe.fleet_keys import key_id
 from voicepipe.ingress import http as _http  # noqa: F401  # Read here: `member` would read it on the event loop.
 from voicepipe.ingress import server
@@ -102,7 +103,11 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    directory: Directory, bus: Bus, owners: Mapping[str, DirectoryTenant] = OWNERS, **tables: Any
+    directory: Directory,
+    bus: Bus,
+    owners: Mapping[str, DirectoryTenant] = OWNERS,
+    editions: DirectoryEditions | None = None,
+    **tables: Any,
 ) -> AsyncIterator[Served]:
     """`directory` answers, on a free port. `tables`: others of its configuration."""
     config = DirectoryConfig(directory=DirectorySection(place=FRANKFURT), http=HttpConfig(port=0),
@@ -111,7 +116,9 @@ async def served(
     references = References(bus, SIGNER, {SIGNER.key_id: KEY.public_key()})
     rules, ready = Rules(config, owners), asyncio.Event()
     async with reaching_pops() as client, asyncio.TaskGroup() as group:
-        application = await asyncio.to_thread(app, rules, directory, references, OperatorKeys(OPERATOR), client)
+        application = await asyncio.to_thread(
+            app, rules, directory, references, OperatorKeys(OPERATOR), client, editions=editions
+        )
         jobs = [
             group.create_task(references.run()),
             group.create_task(directory.claims.run()),

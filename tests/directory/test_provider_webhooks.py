@@ -84,7 +84,7 @@ async def site(two: list[Config], *routes: DirectoryRoute) -> AsyncIterator[Site
     api, bus = Api(), MemoryBus()
     api.active.append(OTHER)
     url = two[0].telnyx.api_url
-    tables = {
+    tables: dict[str, Any] = {
         "telephony": TelephonyConfig(public_url=PUBLIC_URL),
         "twilio": DirectoryTwilio(auth_token_env="TEST_TWILIO"),
         "telnyx": DirectoryTelnyx(public_key=PUBLIC, api_key_env="TEST_TELNYX", api_url=url),

@@ -1,5 +1,6 @@
 // The map's facts as tables: PoPs with what can be ordered of them, and the calls that were placed last.
 
+import { editionOf } from "./editions.js";
 import { answers, loadOf, placementOf, shareOf, statusOf } from "./fleet.js";
 import { costOf, p50Of, p95Of, rateOf, thousands } from "./fleet-figures.js";
 import { glyph } from "./map-marks.js";
@@ -9,7 +10,7 @@ import { counted, percent } from "./tiles.js";
 const SHOWN = 30; // placements
 const OLD_S = 2.5; // a report comes every second
 const ORDERS = ["drain", "stop", "start"];
-const NUMBERS = ["next", "turns", "p50", "p95", "late", "cut_ins", "missed", "lag", "age", "cost"];
+const NUMBERS = ["next", "turns", "p50", "p95", "late", "cut_ins", "missed", "lag", "age", "edition", "cost"];
 const WHAT = { late: "late", cut_ins: "cut in on", missed: "missed" };
 const MOST = { late: 0.05, cut_ins: 0.05, missed: 0.02 }; // above, a share stands out; of few turns none does
 const FEW = 20;
@@ -31,8 +32,8 @@ export function showLegend(list, states) {
 }
 
 /** Lines stay while figures change, so that the focus stays in them. `onOrder(what, pop)`: "drain", "stop" or "start".
- *  `demo`: whether PoPs can be stopped and started. `stay`: lines stay where they are, whatever the order of the rows. */
-export function showPops(body, rows, { demo, onOrder, stay }) {
+ *  `demo`: whether PoPs can be stopped and started. `newest`: the edition that they should go by. `stay`: lines stay where they are, whatever the order of the rows. */
+export function showPops(body, rows, { demo, newest, onOrder, stay }) {
   const lines = new Map([...body.children].map((line) => [line.dataset.pop, line]));
   const before = [...lines.keys()];
   const placeOf = ({ pop }) => (lines.has(pop) ? before.indexOf(pop) : before.length);
@@ -40,7 +41,7 @@ export function showPops(body, rows, { demo, onOrder, stay }) {
   shown.forEach((row, at) => {
     const line = lines.get(row.pop) ?? popLine(row.pop, onOrder);
     lines.delete(row.pop);
-    fill(line, row, demo);
+    fill(line, row, demo, newest);
     if (body.children[at] !== line) body.insertBefore(line, body.children[at] ?? null);
   });
   for (const line of lines.values()) line.remove();
@@ -66,8 +67,8 @@ function popLine(pop, onOrder) {
   return line;
 }
 
-function fill(line, row, demo) {
-  const [head, region, status, load, next, turns, p50, p95, late, cutIns, missed, lag, age, cost, orders] = line.children;
+function fill(line, row, demo, newest) {
+  const [head, region, status, load, next, turns, p50, p95, late, cutIns, missed, lag, age, edition, cost, orders] = line.children;
   named(head, row);
   region.replaceChildren(row.region ?? "", ...(row.city ? [made("small", row.city)] : []));
   const state = statusOf(row);
@@ -81,6 +82,9 @@ function fill(line, row, demo) {
   for (const [cell, what] of [[late, "late"], [cutIns, "cut_ins"], [missed, "missed"]]) rate(cell, row, what);
   figure(lag, row.recent && row.recent.lag_ms.toFixed(1), row.recent?.lag_ms > LAG_MS);
   figure(age, row.age_s === null ? null : row.age_s < 10 ? `${row.age_s.toFixed(1)} s` : lasting(row.age_s), row.age_s > OLD_S);
+  const { text, differs, note } = editionOf(row, newest);
+  figure(edition, text, differs);
+  edition.title = note;
   const price = costOf(row);
   figure(cost, price && price.price.toFixed(2));
   if (price) cost.append(made("small", ` ${price.idle.toFixed(2)} idle`));

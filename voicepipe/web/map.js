@@ -1,5 +1,6 @@
 // Wires the fleet's dashboard: what the directory hears of PoPs and places, to the totals, the picture and the tables.
 
+import { driftOf, tellsEditions } from "./editions.js";
 import { ask, Feed, LOST } from "./feed.js";
 import { answerOf, fleetOf, reachedOf, statesOf, summaryOf } from "./fleet.js";
 import { pressed, sorted } from "./fleet-columns.js";
@@ -19,6 +20,7 @@ const DONE = {
 
 let key = ""; // kept here alone
 let rows = [];
+let newest = null; // edition; null: the directory has none
 let demo = null; // its PoPs; null: this directory is not the demo's
 let isDemo; // undefined: not known yet
 let views = 0;
@@ -66,12 +68,14 @@ async function show(view) {
     if (mine !== views) return; // a later one is shown already
   }
   rows = fleetOf(rows, view, demo ?? []);
-  notice(view.cut_off ? CUT_OFF : "");
+  newest = view.edition ?? null;
+  notice([view.cut_off ? CUT_OFF : "", driftOf(rows, newest)].filter(Boolean).join(" "));
   $("board").hidden = false;
   tell("state", summaryOf(rows));
   document.body.dataset.status = rows.some((row) => row.status === "ok") && !view.cut_off ? "ok" : "";
   for (const [id, text] of Object.entries(fleetTilesOf(rows))) tell(`total-${id}`, text);
   document.body.dataset.cost = rows.some(({ price_per_hour }) => price_per_hour > 0) ? "told" : "";
+  document.body.dataset.edition = tellsEditions(rows, newest) ? "told" : "";
   showTable($("pops").matches(":hover, :focus-within")); // no line goes from under a pointer
   showCalls(view.placed);
   draw();
@@ -84,7 +88,7 @@ function draw() {
 
 /** `stay`: whether lines stay where they are. */
 function showTable(stay) {
-  showPops($("pops"), sorted(rows, order), { demo: Boolean(demo), onOrder: give, stay });
+  showPops($("pops"), sorted(rows, order), { demo: Boolean(demo), newest, onOrder: give, stay });
 }
 
 /** Lines for the calls that are new; what was placed before the page was opened is in the table alone. */
