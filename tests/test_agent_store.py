@@ -279,3 +279,18 @@ def test_a_name_can_be_taken_when_it_is_free_again(tmp_path: Path) -> None:
     assert store.refresh()
     second = store.get("desk")
     assert second and second.greeting == "Second."
+
+
+def test_a_store_becomes_another_and_the_next_look_tells_so(tmp_path: Path) -> None:
+    for folder, greeting in (("old", "Hello."), ("new", "Good day.")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "desk.toml").write_text(f'name = "desk"\ngreeting = "{greeting}"\n')
+    (tmp_path / "old" / "gone.toml").write_text('name = "gone"\n')
+    store = AgentStore(tmp_path / "old")
+    kept = store.get("desk")
+    store.become(AgentStore(tmp_path / "new"))
+    assert store.names() == ("desk",) and (now := store.get("desk")) and now.greeting == "Good day."
+    assert kept and kept.greeting == "Hello."
+    assert [store.refresh(), store.refresh()] == [True, False]
+    (tmp_path / "new" / "desk.toml").write_text('name = "desk"\ngreeting = "Good evening."\n')
+    assert store.refresh() and (now := store.get("desk")) and now.greeting == "Good evening."

@@ -25,6 +25,8 @@ from voicepipe.errors import ConfigError
         ("pops/a.toml", "[directory]\n[http]", "directory"),
         ("agents/a.toml", "[pop]", "agent"),
         ("intents/a.toml", "name = 'clinic'", "intents"),
+        ("fleet.toml", "[[routes]]", "rules"),
+        ("a.toml", "[[routes]]", "configuration"),
     ],
 )
 def test_the_kind_of_a_file(tmp_path: Path, name: str, text: str, kind: Kind) -> None:

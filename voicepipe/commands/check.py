@@ -7,7 +7,7 @@ from pathlib import Path
 from voicepipe import config, fleet_keys
 from voicepipe.agent import Agent
 from voicepipe.commands import runtime
-from voicepipe.config import credentials, directory_config, toml_file
+from voicepipe.config import credentials, directory_config, fleet_rules, toml_file
 from voicepipe.config.agent_store import Intents, load_agent, no_voice, open_agents
 from voicepipe.config.file_kind import kind_of, located
 from voicepipe.directory_server.run import check as check_directory
@@ -52,6 +52,8 @@ def _is_well(file: Path, names: Names) -> bool:
             told = _of_agent(file, names)
         elif kind == "intents":
             toml_file.read(file, Intents)
+        elif kind == "rules":
+            fleet_rules.load(file)
         elif kind == "directory":
             _warn_of_directory(file, directory_config.load(file))
         else:

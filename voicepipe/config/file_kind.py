@@ -11,6 +11,8 @@ Kind = Literal["configuration", "manifest", "intents", "directory", "agent", "ru
 """A manifest has keys of a configuration: only its folder tells the two apart."""
 FOLDERS: dict[str, Kind] = {"agents": "agent", "intents": "intents"}
 """Whose every file is of one kind."""
+RULES = "fleet.toml"
+"""A configuration has all its keys, too: only its name tells the two apart."""
 BELONGS: dict[Kind, str] = {
     "agent": "is an agent; the configuration names its folder (pop.agents), and `voicepipe demo --agent` runs it",
     "intents": "holds intents; an agent names it (intents_file)",
@@ -26,6 +28,8 @@ def kind_of(file: Path, tables: Mapping[str, Any]) -> Kind:
     folder = file.resolve().parent.name
     if folder in FOLDERS:
         return FOLDERS[folder]
+    if file.name == RULES:
+        return "rules"
     kind = _by_keys(tables)
     return "manifest" if kind == "configuration" and folder == "pops" else kind
 
@@ -56,11 +60,11 @@ def _keys() -> dict[Kind, frozenset[str]]:
     from voicepipe.config.fleet_rules import FleetRules
 
     return {
-        "rules": frozenset(FleetRules.__struct_fields__),
         "configuration": frozenset(Config.__struct_fields__),
         "intents": frozenset(Intents.__struct_fields__),
         "directory": frozenset(DirectoryConfig.__struct_fields__),
         "agent": frozenset(Agent.__struct_fields__),
+        "rules": frozenset(FleetRules.__struct_fields__),
     }
 
 

@@ -18,11 +18,12 @@ import msgspec
 from voicepipe.config import fleet_rules
 from voicepipe.config.credentials import keys_of, operator_keys_of
 from voicepipe.config.directory_config import DirectoryConfig, check_owners
+from voicepipe.config.file_kind import RULES
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus, BusMessage
 from voicepipe.directory.directory import Directory
 from voicepipe.editions import messages
-from voicepipe.editions.edition import RULES, Edition, Head, check, packed, unpacked, write
+from voicepipe.editions.edition import Edition, Head, check, packed, unpacked, write
 from voicepipe.editions.messages import Proposal, Verdict, Wanted
 from voicepipe.editions.shelf import Shelf
 from voicepipe.errors import ConfigError, NoPop

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import msgspec
 
+from voicepipe.config.file_kind import RULES
 from voicepipe.errors import ConfigError
 
 AGENTS = "agents"
-"""Folder of an edition: agents' files, and one folder below those what they name (`intents_file`)."""
-RULES = "fleet.toml"
-"""File of an edition: routes and tenants."""
+"""Folder of an edition: agents' files, and one folder below those what they name (`intents_file`). Beside it lies
+`RULES`, with routes and tenants."""
 _PATH = re.compile(rf"{AGENTS}/([\w-][\w.-]*/)?[\w-][\w.-]*\.toml|{re.escape(RULES)}", re.ASCII)
 TEXT_BYTES = 8 * 1024 * 1024
 """Of all files of an edition."""

@@ -14,10 +14,11 @@ from msgspec.structs import replace
 
 from voicepipe.config import Config, check_together, credentials, fleet_rules
 from voicepipe.config.agent_store import AgentStore, open_agents
+from voicepipe.config.file_kind import RULES
 from voicepipe.directory.bus import Bus, BusMessage
 from voicepipe.directory.report import EditionState
 from voicepipe.editions import messages
-from voicepipe.editions.edition import AGENTS, RULES, Edition, Head, check, unpacked, write
+from voicepipe.editions.edition import AGENTS, Edition, Head, check, unpacked, write
 from voicepipe.editions.messages import Proposal, Verdict, Wanted
 from voicepipe.editions.shelf import Shelf
 from voicepipe.errors import ConfigError
@@ -133,11 +134,11 @@ class PopEditions:
         try:
             config, agents = await asyncio.to_thread(self._opened, edition)
             await asyncio.to_thread(self._shelf.go_by, edition)
+            await self._take(config, agents)
         except ConfigError as error:
             self._refused, self._problem = edition.head, str(error)[:TOLD]
             logger.error("edition %d is not taken over: %s", edition.number, error)
         else:
-            await self._take(config, agents)
             self._current, self._problem = edition.head, ""
             logger.info("edition %d (%s) is taken over: agents %s", edition.number, edition.digest,
                         ", ".join(agents.names()))  # fmt: skip
