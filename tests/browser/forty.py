@@ -29,6 +29,8 @@ CITIES: dict[str, tuple[str, float, float]] = {
 STATES = {"sea1": "late", "sin1": "full", "vie1": "draining", "bog1": "engine_down"}
 SLOW, QUIET, OLD, LOST = "gru1", "los1", "jnb1", "hkg1"
 """One whose p95 is over its budget, one without calls, one of a version that tells no figures, one that fell silent."""
+BEHIND, DIGEST = "gru1", "3fa9c17be012"
+"""It goes by an older edition than the others."""
 
 
 def view() -> dict[str, Any]:
@@ -37,8 +39,9 @@ def view() -> dict[str, Any]:
     rows = [row(f"{name}1", *city, lots) for name, city in CITIES.items()]
     lost = [{**one, "status": "silent", "age_s": 254.0} for one in rows if one["pop"] == LOST]
     placed = [_placed(number, lots) for number in range(6)]
+    newest = {"number": 12, "digest": DIGEST, "at": 1.0, "problem": ""}
     return {"now": 1.0, "cut_off": False, "pops": [one for one in rows if one["pop"] != LOST], "lost": lost,
-            "placed": placed}  # fmt: skip
+            "edition": newest, "placed": placed}  # fmt: skip
 
 
 def row(pop: str, region: str, latitude: float, longitude: float, lots: Random) -> dict[str, Any]:
@@ -53,6 +56,8 @@ def row(pop: str, region: str, latitude: float, longitude: float, lots: Random) 
         "budget_ms": 300.0, "age_s": round(lots.uniform(0.1, 1.1), 2), "agents": ["front-desk"], "model": "vllm",
         "weight": 1.0, "price_per_hour": {24: 1.2, 36: 2.1, 60: 3.9}[slots],
         "recent": None if pop == OLD else recent(pop, calls, lots),
+        "edition": {"number": 11 if pop == BEHIND else 12, "digest": "old" if pop == BEHIND else DIGEST, "problem": "",
+                    "pinned": False},
     }  # fmt: skip
 
 

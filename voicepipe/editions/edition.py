@@ -18,8 +18,8 @@ AGENTS = "agents"
 _PATH = re.compile(rf"{AGENTS}/([\w-][\w.-]*/)?[\w-][\w.-]*\.toml|{re.escape(RULES)}", re.ASCII)
 TEXT_BYTES = 8 * 1024 * 1024
 """Of all files of an edition."""
-PACKED_BYTES = 900_000
-"""As it travels; NATS takes messages of up to a megabyte."""
+PACKED_BYTES = 700_000
+"""Compressed. NATS takes messages of a megabyte, and a proposal writes these bytes in base64."""
 DIGEST = 12
 """Hexadecimal digits by which editions are told apart: enough for mistakes, and no protection against forgers."""
 
