@@ -12,10 +12,11 @@ from starlette.datastructures import Headers
 
 from tests.directory.fleets import SIGNER, Served, served
 from tests.directory.reports import FRANKFURT, LONDON, report
+from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory, PlacedCall, WhyBounced
 from voicepipe.directory.report import encoded
-from voicepipe.errors import WhyNone
+from voicepipe.errors import Reason, WhyNone
 
 Answer = Callable[[str, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 """Gets the head of a request, and the connection behind it."""
@@ -138,6 +139,8 @@ class Bounced:
 
     def __init__(self, directory: Directory) -> None:
         self.by: list[tuple[str, WhyBounced]] = []
+        self.refusals: list[tuple[PhoneKind, Reason]] = []
+        """Of phone calls, before a PoP was looked for."""
         directory.followers.append(self)
 
     def placed(self, call: PlacedCall) -> None:
@@ -148,6 +151,9 @@ class Bounced:
 
     def bounced(self, pop: str, why: WhyBounced) -> None:
         self.by.append((pop, why))
+
+    def refused(self, door: PhoneKind, reason: Reason) -> None:
+        self.refusals.append((door, reason))
 
 
 def tell(directory: Directory, pop: str, seq: int = 0, **changes: Any) -> None:

@@ -10,12 +10,15 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.directory.keys import make_keys, needs_openssl
 from tests.directory.nats_server import nats_server, needs_nats
 from voicepipe.config import directory_config
 from voicepipe.config.directory_config import DirectoryConfig, DirectoryRoute, DirectoryTenant, DirectoryTrunk
-from voicepipe.config.phone_config import KnownUser
+from voicepipe.config.fleet_config import BusConfig
+from voicepipe.config.phone_config import KnownUser, TelephonyConfig
+from voicepipe.directory_server.run import check
 from voicepipe.errors import ConfigError
 
 SHIPPED = Path(__file__).parents[2] / "configs/directory.toml"
@@ -97,3 +100,11 @@ def test_the_command_answers_and_a_signal_ends_it(tmp_path: Path) -> None:
             finally:
                 child.terminate()
             assert child.wait(60) == 0
+
+
+def test_webhooks_of_providers_come_encrypted_unless_from_this_machine() -> None:
+    config = DirectoryConfig(bus=BusConfig(servers=("nats://127.0.0.1:4222",)))
+    for url in ("https://calls.example.com", "http://127.0.0.1:8080", ""):
+        check(replace(config, telephony=TelephonyConfig(public_url=url)))
+    with pytest.raises(ConfigError, match="telephony.public_url = .* in the clear"):
+        check(replace(config, telephony=TelephonyConfig(public_url="http://calls.example.com")))

@@ -10,6 +10,7 @@ import pytest
 
 from tests.directory.fleets import FRANKFURT, LONDON, SIGNER, VIRGINIA, fleet, public_key, settings
 from tests.directory.reports import report
+from tests.directory.stub_pops import Bounced
 from tests.ingress.sip.baresip import baresip
 from tests.ingress.sip.peer import Phone, Said
 from tests.ingress.sip.test_doors import digest
@@ -114,9 +115,10 @@ async def test_users_ask_with_their_password(monkeypatch: pytest.MonkeyPatch) ->
 
 async def test_strangers_are_told_nothing() -> None:
     directory = knowing("fra")
+    told = Bounced(directory)
     async with telephone(asking(sip={"trunks": (ELSEWHERE,)}), directory) as phone:
         assert (await phone.dial()).code == 403
-    assert not directory.placed
+    assert not directory.placed and told.refusals == [("sip", "forbidden")]
 
 
 @pytest.mark.parametrize(
@@ -150,10 +152,14 @@ async def test_a_tenants_zone_is_never_left() -> None:
 
 async def test_whom_nobody_takes() -> None:
     """No route: 404. No room: 503, and when to ask again. No PoP for such calls: 480."""
-    async with telephone(asking(routes=(DirectoryRoute(called="+49*"),)), knowing("fra")) as phone:
+    told = Bounced(directory := knowing("fra"))
+    async with telephone(asking(routes=(DirectoryRoute(called="+49*"),)), directory) as phone:
         assert (await phone.dial(uri="sip:+1202@127.0.0.1")).code == 404
-    async with telephone(asking(), knowing("fra", fra={"status": "full", "calls": 36})) as phone:
+    assert told.refusals == [("sip", "no_route")]
+    told = Bounced(directory := knowing("fra", fra={"status": "full", "calls": 36}))
+    async with telephone(asking(), directory) as phone:
         answer = await phone.dial()
+        assert not told.refusals, "a PoP was looked for"
         assert answer.code == 503
         assert int(answer.header("retry-after")) > 0
     async with telephone(asking(), knowing("fra", fra={"kinds": ("websocket",)})) as phone:

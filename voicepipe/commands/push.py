@@ -79,7 +79,5 @@ def takes(pop: dict[str, Any]) -> bool:
 
 def _why_late(pops: Iterable[dict[str, Any]]) -> Iterable[str]:
     for pop in pops:
-        why = (
-            pop["edition"]["problem"] or f"has not taken it over within {TAKEN_S:g} s; it does once it hears of it"
-        )
+        why = pop["edition"]["problem"] or f"has not taken it over within {TAKEN_S:g} s; it does once it hears of it"
         yield f"[yellow]{pop['pop']}[/]: {why}"

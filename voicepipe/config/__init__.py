@@ -35,6 +35,7 @@ from voicepipe.config.phone_config import (
     TelephonyConfig,
     TelnyxConfig,
     TwilioConfig,
+    takes_phones,
 )
 from voicepipe.config.records_config import RecordsConfig
 from voicepipe.config.traces_config import TracesConfig
@@ -302,7 +303,7 @@ def check_together(config: Config) -> None:
         raise ConfigError(
             "fleet.sip: telephones reach nothing there while sip.port = 0; set that, to 5060 for instance"
         )
-    phones = bool(config.sip.port or config.twilio.auth_token_env or config.telnyx.public_key)
+    phones = takes_phones(config.sip, config.twilio, config.telnyx)
     check_routes(config.routes, config.tenants, config.sip.trunks, phones)
 
 

@@ -15,6 +15,7 @@ from voicepipe.config.phone_config import (
     TelephonyConfig,
     TelnyxAccount,
     TwilioAccount,
+    takes_phones,
 )
 from voicepipe.errors import ConfigError
 from voicepipe.places import check_place
@@ -137,5 +138,5 @@ def load(file: Path) -> DirectoryConfig:
 def check_owners(config: DirectoryConfig) -> None:
     """Raises ConfigError: its tenants and routes do not go together."""
     check_tenants(config.tenants)
-    phones = bool(config.sip.port or config.twilio.auth_token_env or config.telnyx.public_key)
+    phones = takes_phones(config.sip, config.twilio, config.telnyx)
     check_routes(config.routes, config.tenants, config.sip.trunks, phones)

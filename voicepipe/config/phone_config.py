@@ -158,6 +158,11 @@ def _is_key(text: str) -> bool:
 PhoneKind = Literal["sip", "twilio", "telnyx"]
 
 
+def takes_phones(sip: SipDoorConfig, twilio: TwilioAccount, telnyx: TelnyxAccount) -> bool:
+    """Whether phone calls come in, by any of the doors."""
+    return bool(sip.port or twilio.auth_token_env or telnyx.public_key)
+
+
 class RouteConfig(Section, frozen=True):
     """Which phone calls an agent answers, and whose they are. The first that fits counts."""
 

@@ -17,6 +17,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from voicepipe.call_api import Grant
+from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus, BusMessage
 from voicepipe.directory.claims import Claims
@@ -25,7 +26,7 @@ from voicepipe.directory.router import TAKES, Choice, WantedCall, Why, choose
 from voicepipe.directory.subjects import Assignment, Briefing, Command, PopGoodbye
 from voicepipe.directory.tokens import Signer
 from voicepipe.directory.view import FleetView, SeenPop
-from voicepipe.errors import NoPop, WhyNone
+from voicepipe.errors import NoPop, Reason, WhyNone
 from voicepipe.places import Place
 
 logger = logging.getLogger(__name__)
@@ -98,6 +99,9 @@ class PlacementFollower(Protocol):
 
     def bounced(self, pop: str, why: WhyBounced) -> None:
         """A call was sent to this PoP and was not taken."""
+
+    def refused(self, door: PhoneKind, reason: Reason) -> None:
+        """A phone call was refused before a PoP was looked for."""
 
 
 class Directory:
@@ -181,6 +185,11 @@ class Directory:
         if self.knows(pop):
             for follower in self.followers:
                 follower.bounced(pop, why)
+
+    def refused(self, door: PhoneKind, reason: Reason) -> None:
+        """A phone call was refused before a PoP was looked for."""
+        for follower in self.followers:
+            follower.refused(door, reason)
 
     def passing(self, grant: Grant, pop: str) -> Pass:
         """What lets one request in at this PoP, of which the URL is the base. Raises NoPop: it is not heard of."""

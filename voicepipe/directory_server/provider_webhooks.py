@@ -143,13 +143,16 @@ class ProviderWebhooks:
             places = [(offer, offer.url) for offer in placement.offers]
             answer = await self._passing.first(request, places, sent, bounced)
         except (NoPop, NoRoute) as error:
+            if isinstance(error, NoRoute):
+                self._directory.refused(kind, error.reason)
             logger.warning("%s: call refused: %s", kind, error)
             return _Outcome(None, "rejected" if isinstance(error, NoRoute) else "busy", unsure)
         if answer.status_code == 200:
             return _Outcome(answer, "busy", unsure)
         return _Outcome(None, "rejected" if answer.status_code == 404 else "busy", unsure)
 
-    def _forbid(self, request: Request, kind: str, error: Forbidden) -> Response:
+    def _forbid(self, request: Request, kind: PhoneKind, error: Forbidden) -> Response:
+        self._directory.refused(kind, "bad_signature")
         source = request.client.host if request.client else ""
         self._refusals.tell(source, "%s: a webhook is refused: %s", kind, error)
         return PlainTextResponse("Forbidden", 403)

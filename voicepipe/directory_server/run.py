@@ -1,6 +1,7 @@
 """`voicepipe directory`: hear what PoPs report, and say to callers where to call, until a signal."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
@@ -24,8 +25,10 @@ from voicepipe.editions.directory_editions import DirectoryEditions, shelf_of, w
 from voicepipe.errors import ConfigError
 from voicepipe.fleet_keys import key_id, public_key, signer
 from voicepipe.ingress import server
-from voicepipe.ingress.local import check_sip, check_who_may_call
+from voicepipe.ingress.local import check_providers, check_sip, check_who_may_call
 from voicepipe.supervised import supervised
+
+logger = logging.getLogger(__name__)
 
 BUS_S = 3.0
 """The bus is waited for so long, when a directory begins,"""
@@ -79,6 +82,7 @@ async def serve(
         )  # it reads pages
         if not own_bus:
             await listened(bus)
+            tell_unknown_regions(config, directory)
         listener = server.bind(config.http)  # Only now: who is refused goes on to another directory of this name.
         room = await asyncio.to_thread(descriptors.for_relays, config.directory.connections)
         async with redirecting(rules, directory, leaving):
@@ -95,6 +99,15 @@ async def listened(bus: Bus) -> None:
         await asyncio.sleep(REPORTED_S)
 
 
+def tell_unknown_regions(config: DirectoryConfig, directory: Directory) -> None:
+    """Log the routes whose region no PoP has that is heard: their calls go to the nearest PoP of any region."""
+    heard = sorted({seen.condition.region for seen in directory.pops()})
+    for index, route in enumerate(config.routes):
+        if heard and route.region and route.region not in heard:
+            logger.warning("routes[%d].region: no PoP of region %r is heard, so its calls go to any; heard: %s", index,
+                           route.region, ", ".join(heard))  # fmt: skip
+
+
 def check(config: DirectoryConfig) -> None:
     """Raises ConfigError: it cannot run like this."""
     if not config.bus.servers:
@@ -104,3 +117,4 @@ def check(config: DirectoryConfig) -> None:
         )
     check_who_may_call(config.http, config.tenants)
     check_sip(config.sip, config.http)
+    check_providers(config.telephony)

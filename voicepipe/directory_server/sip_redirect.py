@@ -13,11 +13,11 @@ from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory_server.leaving import Leaving
 from voicepipe.directory_server.phone_placing import PhonePlacing
 from voicepipe.directory_server.rules import Rules
-from voicepipe.errors import Draining, NoPop
+from voicepipe.errors import Draining, NoPop, Reason
 from voicepipe.ingress.local import sip_host
 from voicepipe.ingress.sip.contacts import contact
 from voicepipe.ingress.sip.door import SipDoor, check_required, of_no_call, refusal, registered
-from voicepipe.ingress.sip.gate import Admitted, SipGate, SipRefusal
+from voicepipe.ingress.sip.gate import Admitted, Challenge, SipGate, SipRefusal
 from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.places import place_of
 from voicepipe.tasks import TaskGroup
@@ -41,7 +41,7 @@ class SipRedirect:
         self._placing = PhonePlacing(rules, directory)
         self._gateways = {trunk.name: place_of(trunk.place) for trunk in sip.trunks}
         bind = sip_host(sip, config.http), sip.port
-        self._door = SipDoor(bind, "", self._gate, self._requested, lambda reason, status: None)
+        self._door = SipDoor(bind, "", self._gate, self._requested, self._turned_away)
 
     def open(self) -> None:
         """Listen. Raises ConfigError."""
@@ -50,6 +50,9 @@ class SipRedirect:
     def close(self) -> None:
         """Hear and send nothing more."""
         self._door.close()
+
+    def _turned_away(self, reason: Reason, status: int) -> None:
+        self._directory.refused("sip", reason)
 
     def _requested(self, request: IncomingRequest) -> None:
         try:
@@ -84,6 +87,8 @@ class SipRedirect:
         if isinstance(error, NoPop) and error.why == "no_match":  # Of this number alone: the server is well.
             told = SipRefusal(480, "Temporarily Unavailable", told.why, reason=told.reason)
         self._door.refuse(request, told)
+        if request.method == "INVITE" and not isinstance(told, Challenge) and not isinstance(error, NoPop):
+            self._turned_away(told.reason, told.code)
 
     @property
     def _takes_calls(self) -> bool:

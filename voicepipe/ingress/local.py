@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from voicepipe.config import Config, HttpConfig, KeyOwner
-from voicepipe.config.phone_config import PhoneKind, SipDoorConfig
+from voicepipe.config.phone_config import PhoneKind, SipDoorConfig, TelephonyConfig
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.keys import brings_token
 
@@ -68,10 +68,15 @@ def check_phones(config: Config) -> None:
     """Raises ConfigError: others could call by SIP, and nobody is named who may; it would listen on IPv6; or what
     Twilio and Telnyx send would come in the clear."""
     check_sip(config.sip, config.http)
-    public = urlsplit(config.telephony.public_url)
+    check_providers(config.telephony)
+
+
+def check_providers(telephony: TelephonyConfig) -> None:
+    """Raises ConfigError: what Twilio and Telnyx send would come in the clear."""
+    public = urlsplit(telephony.public_url)
     if public.scheme == "http" and not is_loopback(public.hostname or ""):
         raise ConfigError(
-            f"telephony.public_url = {config.telephony.public_url!r} would let calls and the tokens of their streams "
+            f"telephony.public_url = {telephony.public_url!r} would let calls and the tokens of their streams "
             "travel in the clear: give an address that begins with https://."
         )
 

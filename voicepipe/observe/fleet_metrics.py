@@ -6,9 +6,10 @@ from typing import get_args
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
+from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory.directory import PlacedCall, WhyBounced
 from voicepipe.directory.view import SeenPop
-from voicepipe.errors import WhyNone
+from voicepipe.errors import Reason, WhyNone
 from voicepipe.observe.families import Families
 from voicepipe.observe.scrapes import ReadNow, written
 
@@ -35,6 +36,10 @@ class FleetMetrics:
             "Calls that a PoP to which they were sent did not take: it refused, it gave no answer, or the caller came "
             "back and told so (those who went on to their next candidate are not known).", "pop", "reason",
         )  # fmt: skip
+        self._refused = families.counter(
+            "voicepipe_directory_refusals", "Phone calls that were refused here before a PoP was looked for.", "door",
+            "reason",
+        )  # fmt: skip
         for why in get_args(WhyNone):
             self._unplaced(why)
 
@@ -48,6 +53,9 @@ class FleetMetrics:
 
     def bounced(self, pop: str, why: WhyBounced) -> None:
         self._bounced(pop, why).inc()
+
+    def refused(self, door: PhoneKind, reason: Reason) -> None:
+        self._refused(door, reason).inc()
 
     def read(
         self, accept: str, pops: Sequence[SeenPop], relayed: int, is_cut_off: bool
