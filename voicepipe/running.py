@@ -8,10 +8,10 @@ from functools import partial
 
 from voicepipe import descriptors, memory
 from voicepipe.config import Config
-from voicepipe.config.agent_store import AgentStore, hooks_of, open_agents
+from voicepipe.config.agent_store import AgentStore, hooks_of
 from voicepipe.configured_bus import on_bus
 from voicepipe.directory.bus import Bus
-from voicepipe.editions.pop_editions import PopEditions, begun_with, shelf_of
+from voicepipe.editions.pop_editions import PopEditions, begun, shelf_of
 from voicepipe.engines.base import Engines
 from voicepipe.engines.loader import loaded
 from voicepipe.membership import Membership
@@ -40,8 +40,8 @@ async def member(
 
     descriptors.raise_limit()
     own, shelf = config, shelf_of(config)
-    config, edition = await asyncio.to_thread(begun_with, own, shelf)
-    agents = await asyncio.to_thread(open_agents, config)
+    its = await asyncio.to_thread(begun, own, shelf)
+    config, agents = its.config, its.agents
     async with (
         kept(config, partial(hooks_of, config, agents)) as records,
         traced(config) as traces,
@@ -54,7 +54,7 @@ async def member(
         if bus:
             pop.tokens = Membership(bus, config, pop.condition)
             if shelf:
-                editions = PopEditions(bus, own, shelf, edition, pop.go_by, pop.tokens.tell)
+                editions = PopEditions(bus, own, shelf, its, pop.go_by, pop.tokens.tell)
                 pop.edition = editions.state
         async with asyncio.TaskGroup() as group:
             beside = (

@@ -2,16 +2,20 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 
+import msgspec
 import pytest
+from nats.aio.client import Client
 
 from tests.directory.nats_server import PERMISSIONS, NatsServer, nats_server, needs_nats
 from tests.waiting import until
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.directory.bus import BusMessage
 from voicepipe.directory.nats_bus import NatsBus
+from voicepipe.editions.edition import PACKED_BYTES
+from voicepipe.editions.messages import Proposal
 
 pytestmark = needs_nats
 LONG_S = 20.0
@@ -168,3 +172,25 @@ async def test_credentials_that_are_none_are_told_and_stop_nothing(
         async with NatsBus.connected(BusConfig(servers=("nats://127.0.0.1:1",), credentials=str(file))) as bus:
             await until(lambda: "is no credentials file" in caplog.text)
             assert not bus.is_connected()
+
+
+async def test_the_largest_push_fits_into_a_message(server: NatsServer) -> None:
+    largest = msgspec.msgpack.encode(Proposal("0" * 16, bytes(PACKED_BYTES)))
+    async with buses(reaching(server.url)) as [bus], bus.listen("vp.fleet.>") as messages:
+        await bus.publish("vp.fleet.proposal", largest)
+        said = await asyncio.wait_for(anext(messages), LONG_S)
+    assert said.data == largest
+
+
+async def test_it_ends_while_it_connects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """nats-py may swallow the cancellation, and connect all the same."""
+    connecting = asyncio.Event()
+
+    async def connect(self: Client, *args: object, **options: object) -> None:
+        connecting.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+
+    monkeypatch.setattr(Client, "connect", connect)
+    async with asyncio.timeout(LONG_S), reaching("nats://127.0.0.1:1"):
+        await connecting.wait()

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.directory.fleets import LONG_S, OPERATOR, Served, public_key, served
-from tests.directory.test_editions import AGENT, ROUTES, pop_settings, pops, taking
+from tests.directory.pushing import AGENT, ROUTES, pop_settings, pops, taking
 from tests.waiting import until
 from voicepipe.commands.cli import main
 from voicepipe.directory.bus import MemoryBus
@@ -58,7 +58,7 @@ async def test_a_folder_is_pushed_and_rolled_back(
 ) -> None:
     async with fleet(tmp_path, public) as (at, made):
         assert await typed(at, "push", str(agents)) == 0
-        assert "edition 1 (" in (said := capsys.readouterr().out) and "All 2 PoPs go by it" in said
+        assert "edition 1 (" in (said := capsys.readouterr().out) and "2 of 2 PoPs go by it" in said
         assert [pop.agent(None).greeting for pop in made] == ["Hello.", "Hello."]
         (agents / "front-desk.toml").write_text(AGENT.format(name="front-desk", greeting="Good day."))
         assert await typed(at, "push", str(agents)) == 0
@@ -67,7 +67,9 @@ async def test_a_folder_is_pushed_and_rolled_back(
         assert "edition 3 (" in (said := capsys.readouterr().out) and "as 1 was" in said
         assert made[0].agent(None).greeting == "Hello."
         assert await typed(at, "push", "--list") == 0
-        assert "3 (as 1)" in capsys.readouterr().out
+        assert "3 (as 1) now" in capsys.readouterr().out
+        assert await typed(at, "push", str(agents), "--check") == 0
+        assert "would take these 1 files" in capsys.readouterr().out and made[0].agent(None).greeting == "Hello."
         assert await typed(at, "pops") == 0
         assert " edition " in capsys.readouterr().out
 

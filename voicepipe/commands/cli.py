@@ -129,6 +129,9 @@ def _add_fleet(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
 def _add_push(push: argparse.ArgumentParser) -> None:
     push.add_argument("folder", type=Path, nargs="?", metavar="FOLDER", help="with agents' files, as configs/agents")
     push.add_argument("--with", dest="rules", type=Path, metavar="FILE", help="routes and tenants, in one file")
+    push.add_argument("--own-rules", action="store_true",
+                      help="each host goes back to the routes and tenants of its own file")  # fmt: skip
+    push.add_argument("--check", action="store_true", help="only ask whether all hosts would take it")
     push.add_argument("--version", type=int, metavar="N", help="roll the fleet back to edition N")
     push.add_argument("--list", action="store_true", help="the editions that may be rolled back to")
     _add_fleet(push).set_defaults(run=_push)
@@ -328,16 +331,18 @@ def _pops(args: argparse.Namespace) -> int:
 def _push(args: argparse.Namespace) -> int:
     from voicepipe.commands import push
 
-    if sum(map(bool, (args.folder, args.version is not None, args.list))) != 1 or (args.rules and not args.folder):
+    with_folder = args.rules or args.own_rules or args.check
+    one = sum(map(bool, (args.folder, args.version is not None, args.list))) == 1
+    if not one or (with_folder and not args.folder) or (args.rules and args.own_rules):
         raise ConfigError(
-            "push: give one of the three: a folder with agents' files, such as configs/agents (with --with FILE for "
-            "routes and tenants), --version N, or --list"
+            "push: give one of the three: a folder with agents' files, such as configs/agents (and --with FILE or "
+            "--own-rules, and --check, if you like), --version N, or --list"
         )
     if args.list:
         return push.listed(args.directory, args.key_env)
     if args.version is not None:
         return push.roll_back(args.version, args.directory, args.key_env)
-    return push.push(args.folder, args.rules, args.directory, args.key_env)
+    return push.push(args.folder, args.rules, args.directory, args.key_env, own_rules=args.own_rules, dry=args.check)
 
 
 def _drain(args: argparse.Namespace) -> int:

@@ -27,7 +27,7 @@ def pops(directory: str, key_env: str) -> int:
     newest = answer.get("edition")
     console.print(table([*answer["pops"], *lost], newest))
     for whose, problem in problems(answer["pops"], newest):
-        console.print(f"[yellow]{whose}[/] has not taken over edition {newest['number']}: {escape(problem)}")
+        console.print(f"[yellow]{whose}[/] does not go by edition {newest['number']}: {escape(problem)}")
     if answer["cut_off"]:
         console.print("[yellow]This directory is cut off: it goes on with what it heard last.[/]")
     return 0 if any(pop["status"] in ("ok", "late") for pop in answer["pops"]) else 1
@@ -72,6 +72,8 @@ def problems(pops: list[dict[str, Any]], newest: dict[str, Any] | None) -> Itera
     """Who could not take over the newest edition, and why."""
     if newest and newest["problem"]:
         yield "This directory", newest["problem"]
+    for directory, number in (newest["directories"] if newest else {}).items():
+        yield f"Directory {directory}", f"it has edition {number}" if number else "it has none"
     for pop in pops:
         if pop["edition"] and pop["edition"]["problem"]:
             yield pop["pop"], pop["edition"]["problem"]

@@ -1,18 +1,20 @@
 """`voicepipe push`: agents, routes and tenants for a whole fleet, through one of its directories."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from voicepipe.commands.fleet import asked
 from voicepipe.config import fleet_rules
-from voicepipe.config.agent_store import load_agents
+from voicepipe.config.agent_store import AgentStore, read_agent
 from voicepipe.editions.edition import gathered
+from voicepipe.errors import ConfigError
 
 EDITIONS = "/v1/editions"
 TAKEN_S = 10.0
@@ -20,13 +22,20 @@ TAKEN_S = 10.0
 AGAIN_S = 0.25
 
 
-def push(folder: Path, rules: Path | None, directory: str, key_env: str) -> int:
-    """Send the folder's agents, with `rules`, and wait until the PoPs have them. Exit status 1: some have not. Raises
-    ConfigError: a file is wrong here or at one of the hosts, and nobody has taken any."""
-    load_agents(folder)  # What is wrong with a file is said before anybody is asked.
+def push(folder: Path, rules: Path | None, directory: str, key_env: str, *, own_rules: bool, dry: bool) -> int:
+    """Send the folder's agents, with `rules`, and wait until the PoPs have them. `own_rules`: each host goes back to
+    the routes and tenants of its own file. `dry`: only ask whether all hosts would take it. Exit status 1: it is
+    pushed, and some have it not yet. Raises ConfigError: a file is wrong here or at one of the hosts, and nobody has
+    taken any."""
+    files = gathered(folder, rules)
+    AgentStore(folder, read=read_agent)  # What is wrong with a file is said before anybody is asked.
     if rules:
         fleet_rules.load(rules)
-    pushed = asked("POST", directory, EDITIONS, key_env, {"files": gathered(folder, rules)})
+    body = {"files": files, "own_rules": own_rules, "dry_run": dry}
+    pushed = asked("POST", directory, EDITIONS, key_env, body)
+    if dry:
+        Console(highlight=False).print(f"All hosts that are heard would take these {len(pushed['files'])} files.")
+        return 0
     return _followed(pushed, directory, key_env)
 
 
@@ -40,9 +49,11 @@ def listed(directory: str, key_env: str) -> int:
     made = Table(box=None, header_style="dim", pad_edge=False)
     for name in ("edition", "pushed", "files", "digest"):
         made.add_column(name)
-    for edition in asked("GET", directory, EDITIONS, key_env)["editions"]:
+    answer = asked("GET", directory, EDITIONS, key_env)
+    for edition in answer["editions"]:
         at = datetime.fromtimestamp(edition["at"]).strftime("%Y-%m-%d %H:%M:%S")
         number = f"{edition['number']}" + (f" (as {edition['like']})" if edition["like"] else "")
+        number += " now" if edition["number"] == answer["current"] else ""
         made.add_row(number, at, str(len(edition["files"])), edition["digest"])
     Console(highlight=False).print(made)
     return 0
@@ -53,31 +64,42 @@ def _followed(pushed: dict[str, Any], directory: str, key_env: str) -> int:
     console, number = Console(highlight=False), pushed["number"]
     like = f", as {pushed['like']} was" if pushed["like"] else ""
     console.print(f"edition {number} ({pushed['digest']}{like}) is pushed: {len(pushed['files'])} files")
+    try:
+        missing = list(_waited_for(pushed, directory, key_env, console))
+    except ConfigError as error:
+        missing = [f"It is pushed, and nobody can say who has it: {error}"]
+    for line in missing:
+        console.print(f"[yellow]{escape(line)}[/]")
+    return 1 if missing else 0
+
+
+def _waited_for(pushed: dict[str, Any], directory: str, key_env: str, console: Console) -> Iterator[str]:
+    """A line for each host that has not taken it over when the time is up. Raises ConfigError."""
     began = time.monotonic()
     with console.status("") as status:
         while True:
-            pops = [pop for pop in asked("GET", directory, "/v1/pops", key_env)["pops"] if takes(pop)]
+            answer = asked("GET", directory, "/v1/pops", key_env)
+            pops = [pop for pop in answer["pops"] if takes(pop)]
             late = [pop for pop in pops if pop["edition"]["digest"] != pushed["digest"]]
             took_s = time.monotonic() - began
             if not late or took_s > TAKEN_S:
                 break
             status.update(f"{len(pops) - len(late)} of {len(pops)} PoPs go by it")
             time.sleep(AGAIN_S)
+    newest = answer["edition"]
+    if newest and newest["digest"] != pushed["digest"]:
+        yield f"Another push came at the same time, and all hosts go by that one: edition {newest['number']}."
+        return
+    console.print(f"{len(pops) - len(late)} of {len(pops)} PoPs go by it, {took_s:.1f} s after.")
     if not pops:
-        console.print("No PoP that is heard takes editions: set fleet.editions at each.")
-    elif not late:
-        console.print(f"All {len(pops)} PoPs go by it, {took_s:.1f} s after.")
-    for line in _why_late(late):
-        console.print(line)
-    return 1 if late or not pops else 0
+        yield "No PoP that is heard takes editions: set fleet.editions at each."
+    for pop in late:
+        yield f"{pop['pop']}: {pop['edition']['problem'] or 'has not taken it over yet'}"
+    away = {pop["pop"] for pop in answer["lost"] if takes(pop)} | set(pushed["unheard"])
+    if away:
+        yield f"Not heard, and not asked: {', '.join(sorted(away))}. They take it over when they hear of it."
 
 
 def takes(pop: dict[str, Any]) -> bool:
     """Whether it takes what is pushed, whenever it comes."""
     return pop["edition"] is not None and not pop["edition"]["pinned"]
-
-
-def _why_late(pops: Iterable[dict[str, Any]]) -> Iterable[str]:
-    for pop in pops:
-        why = pop["edition"]["problem"] or f"has not taken it over within {TAKEN_S:g} s; it does once it hears of it"
-        yield f"[yellow]{pop['pop']}[/]: {why}"

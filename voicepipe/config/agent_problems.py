@@ -31,11 +31,18 @@ MORE_PROPERTIES = {
 
 
 def of_agent(agent: Agent) -> Iterator[str]:
-    """What is wrong outside of its intents. Loads the functions of its tools."""
+    """What is wrong outside of its intents, and of its tools' functions."""
     yield from _of_telephone(agent)
     yield from _twice("tools", (tool.name for tool in agent.tools))
     for index, tool in enumerate(agent.tools):
         yield from _of_tool(f"tools[{index}]", tool)
+
+
+def of_functions(agent: Agent) -> Iterator[str]:
+    """What is wrong with the functions of its tools, which are loaded."""
+    for index, tool in enumerate(agent.tools):
+        if tool.function and not any(_of_parameters("", tool)):
+            yield from _of_function(f"tools[{index}].function", tool)
 
 
 def of_intents(agent: Agent) -> Iterator[str]:
@@ -101,10 +108,7 @@ def _of_tool(at: str, tool: Tool) -> Iterator[str]:
         yield f"{at}.while_running: a text is empty; say what callers are to hear while {tool.name} runs"
     if tool.webhook:
         yield from _of_webhook(f"{at}.webhook", tool.webhook)
-    wrong = list(_of_parameters(f"{at}.parameters", tool))
-    yield from wrong
-    if tool.function and not wrong:
-        yield from _of_function(f"{at}.function", tool)
+    yield from _of_parameters(f"{at}.parameters", tool)
 
 
 def _of_webhook(at: str, webhook: Webhook) -> Iterator[str]:

@@ -4,7 +4,7 @@ import difflib
 import logging
 import re
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -31,8 +31,21 @@ _Version = tuple[int, int, tool_code.Version]
 unchanged is not read again."""
 
 
+Read = Callable[[Path], Agent]
+"""How an agent's file is read: `load_agent`, `read_agent`."""
+
+
 def load_agent(path: Path) -> Agent:
     """The agent in `path`; its tools' functions are loaded. Raises ConfigError with one line for each problem."""
+    return _read(path, agent_problems.of_functions)
+
+
+def read_agent(path: Path) -> Agent:
+    """The same where its tools' functions are not installed: they are not looked for."""
+    return _read(path, lambda agent: ())
+
+
+def _read(path: Path, of_functions: Callable[[Agent], Iterable[str]]) -> Agent:
     tables = toml_file.tables(path)
     check_kind(path, tables, "agent")
     agent = toml_file.convert(tables, Agent, path)
@@ -42,7 +55,7 @@ def load_agent(path: Path) -> Agent:
         agent = _with_intents(agent, path, of_intents)
     tools = tuple(replace(tool, function=tool_code.placed(tool.function, path.parent)) for tool in agent.tools)
     agent = replace(agent, tools=tools)
-    problems = [f"{path}: {problem}" for problem in agent_problems.of_agent(agent)]
+    problems = [f"{path}: {problem}" for problem in (*agent_problems.of_agent(agent), *of_functions(agent))]
     if problems := problems + [f"{of_intents}: {problem}" for problem in agent_problems.of_intents(agent)]:
         raise ConfigError("\n".join(problems))
     return agent
@@ -94,18 +107,20 @@ def open_agents(config: Config) -> "AgentStore":
 
 
 class AgentStore:
-    """The agents of a directory. Live calls keep the `Agent` that they began with, so an edit never reaches them.
+    """The agents of a directory; `read` reads a file of it. Live calls keep the `Agent` that they began with, so an
+    edit never reaches them.
 
     What was good stays until what replaces it is good: a broken edit keeps the agent as it was, and so does a directory
     that is gone or empty, or a file that is missing for a moment. A file that stays away takes its agent along, unless
     the configuration names that (`needed`). Raises ConfigError if a file is broken at the start.
     """
 
-    def __init__(self, directory: Path, needed: Collection[str] = ()) -> None:
+    def __init__(self, directory: Path, needed: Collection[str] = (), read: Read = load_agent) -> None:
         self.directory = directory
         self.warning = ""
         """What keeps the agents as they are, for whoever asks how the PoP does; empty: nothing."""
         self._needed = needed
+        self._read = read
         self._versions: dict[Path, _Version] = {}
         self._missing: dict[Path, int] = {}
         """Files whose agents are still known, and in how many looks in a row they were not there."""
@@ -133,7 +148,8 @@ class AgentStore:
         """Have the agents of another folder, which were read already; the next `refresh` tells that they differ. It may
         wait for a `refresh`: call it from a thread."""
         with self._changing:
-            self.directory, self.warning, self._needed = other.directory, other.warning, other._needed
+            self.directory, self.warning = other.directory, other.warning
+            self._needed, self._read = other._needed, other._read
             self._versions, self._missing, self._broken = other._versions, other._missing, other._broken
             self._agents, self._by_name = other._agents, other._by_name
 
@@ -173,7 +189,7 @@ class AgentStore:
             if self._versions.get(path) == version and path not in self._broken:
                 continue
             try:
-                agents[path] = _unlike(load_agent(path), path, agents)
+                agents[path] = _unlike(self._read(path), path, agents)
             except ConfigError as error:
                 problems[path] = str(error)
         # A broken file is tried again when any file changes: a name may be free now.

@@ -34,6 +34,8 @@ class FleetConfig(Section, frozen=True):
     """Folder for what operators push: agents, routes and tenants. Empty: this PoP keeps to its own files."""
     edition: Annotated[int, Meta(ge=0)] = 0
     """The number of the one that it stays at; 0: it takes the newest."""
+    functions: tuple[str, ...] = ()
+    """Python modules whose functions pushed agents may name, with those below them."""
 
     def __post_init__(self) -> None:
         check_place(self.place)

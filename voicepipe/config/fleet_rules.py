@@ -4,6 +4,7 @@ It is sent to all of them by `voicepipe push --with`. Keys are in no file: each 
 """
 
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import asdict, replace
 
@@ -22,25 +23,39 @@ class FleetTenant(DirectoryTenant, frozen=True):
 
 
 class FleetRules(Section, frozen=True):
-    """The whole file. Where it lacks one of the tables, each host keeps its own."""
+    """The whole file. Where it lacks one of the tables, each host keeps its own; `routes = []` says that there are
+    none."""
 
-    tenants: tuple[FleetTenant, ...] = ()
-    routes: tuple[DirectoryRoute, ...] = ()
+    tenants: tuple[FleetTenant, ...] | None = None
+    routes: tuple[DirectoryRoute, ...] | None = None
     """PoPs pass over `region`."""
 
     def at_pop(self, config: Config) -> Config:
         """A PoP's configuration with these in it; not checked."""
-        own = [TenantConfig(**{key: asdict(tenant)[key] for key in TenantConfig.__struct_fields__})
-               for tenant in self.tenants]  # fmt: skip
-        return replace(config, tenants=tuple(own) or config.tenants, routes=self.routes or config.routes)
+        own = config.tenants if self.tenants is None else tuple(map(_at_pop, self.tenants))
+        return replace(config, tenants=own, routes=config.routes if self.routes is None else self.routes)
 
     def at_directory(self, config: DirectoryConfig) -> DirectoryConfig:
         """A directory's, likewise."""
-        return replace(config, tenants=self.tenants or config.tenants, routes=self.routes or config.routes)
+        own = config.tenants if self.tenants is None else self.tenants
+        return replace(config, tenants=own, routes=config.routes if self.routes is None else self.routes)
+
+
+def _at_pop(tenant: FleetTenant) -> TenantConfig:
+    known = asdict(tenant)
+    return TenantConfig(**{key: known[key] for key in TenantConfig.__struct_fields__})
 
 
 def load(file: Path) -> FleetRules:
     """Raises ConfigError with one line for each problem."""
-    tables = toml_file.tables(file)
+    return _of(toml_file.tables(file), file)
+
+
+def parsed(text: str, name: str) -> FleetRules:
+    """The same of a text; `name` is how its file is called."""
+    return _of(toml_file.parsed(text, name), Path(name))
+
+
+def _of(tables: dict[str, Any], file: Path) -> FleetRules:
     check_kind(file, tables, "rules")
     return toml_file.convert(tables, FleetRules, file)

@@ -74,6 +74,11 @@ def tables(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}; give the path of a TOML file") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: is not UTF-8 text; save it as UTF-8") from error
+    return parsed(text, path)
+
+
+def parsed(text: str, path: object) -> dict[str, Any]:
+    """The same of a text; `path` is how it is called. Raises ConfigError."""
     if _has_a_deep_key(text):
         raise ConfigError(f"{path}: {TOO_DEEP}")
     try:

@@ -114,6 +114,8 @@ class NatsBus:
             self._client = Client()
             try:
                 await self._connect(config, password, closed)
+                if self._ends:  # nats-py swallows a cancellation that comes while it connects.
+                    return
                 for listener in tuple(self._listeners):
                     await listener.subscribe(self._client)
                 self._reached.set()

@@ -35,7 +35,7 @@ class RecentTurns(msgspec.Struct, frozen=True, kw_only=True):
 class EditionState(msgspec.Struct, frozen=True):
     """Which edition of the fleet's agents, routes and tenants a PoP goes by (`editions/`)."""
 
-    number: int = 0
+    number: Annotated[int, Meta(ge=0, lt=2**53)] = 0
     """0: none yet, but its own files."""
     digest: str = ""
     """Of its files."""

@@ -29,6 +29,11 @@ class PushRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Texts by their paths, as `edition.Edition` has them."""
     like: int = 0
     """The number of an earlier edition, to which the fleet is rolled back."""
+    own_rules: bool = False
+    """Each host goes back to the routes and tenants of its own file. Otherwise files without any keep those of the last
+    push."""
+    dry_run: bool = False
+    """Only ask all hosts."""
 
 
 class EditionsApi:
@@ -47,15 +52,20 @@ class EditionsApi:
         if self._editions is None:
             raise WireError("editions_off", OFF)
         if request.method == "GET":
-            return JSONResponse({"editions": [_row(edition) for edition in await self._editions.kept()]})
+            current = self._editions.current.number if self._editions.current else 0
+            kept = [_row(edition) for edition in await self._editions.kept()]
+            return JSONResponse({"current": current, "editions": kept})
         asked = decoded(await body(request, BODY_BYTES), PushRequest)
         if bool(asked.files) == bool(asked.like):
             raise WireError("invalid_value", "Send either files, or like: the number of an earlier edition.", "files")
         try:
-            pushed = await (self._editions.roll_back(asked.like) if asked.like else self._editions.push(asked.files))
+            if asked.like:
+                pushed = await self._editions.roll_back(asked.like)
+            else:
+                pushed = await self._editions.push(asked.files, own_rules=asked.own_rules, dry=asked.dry_run)
         except ConfigError as error:
             raise WireError("edition_refused", str(error)) from None
-        return JSONResponse(_row(pushed.edition) | {"unheard": list(pushed.unheard)}, 201)
+        return JSONResponse(_row(pushed.edition) | {"unheard": pushed.unheard}, 200 if asked.dry_run else 201)
 
 
 def _row(edition: Edition) -> dict[str, Any]:

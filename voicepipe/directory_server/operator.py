@@ -105,7 +105,13 @@ class OperatorApi:
         if self._editions is None or self._editions.current is None:
             return None
         its = self._editions.current
-        return {"number": its.number, "digest": its.digest, "at": its.at, "problem": self._editions.problem}
+        return {
+            "number": its.number,
+            "digest": its.digest,
+            "at": its.at,
+            "problem": self._editions.problem,
+            "directories": self._editions.differing(),
+        }
 
 
 def _row(seen: SeenPop) -> PopRow:

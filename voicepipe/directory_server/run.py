@@ -21,7 +21,7 @@ from voicepipe.directory_server.leaving import Leaving
 from voicepipe.directory_server.relay import MESSAGE_BYTES
 from voicepipe.directory_server.rules import Rules
 from voicepipe.directory_server.sip_redirect import redirecting
-from voicepipe.editions.directory_editions import DirectoryEditions, shelf_of, with_rules
+from voicepipe.editions.directory_editions import DirectoryEditions, begun, shelf_of
 from voicepipe.errors import ConfigError
 from voicepipe.fleet_keys import key_id, public_key, signer
 from voicepipe.ingress import server
@@ -49,8 +49,8 @@ async def serve(
     descriptors.raise_limit()
     leaving = leaving or Leaving()
     own, shelf = config, shelf_of(config)
-    edition = await asyncio.to_thread(shelf.current) if shelf else None
-    config = with_rules(own, edition.files if edition else {})
+    its = await asyncio.to_thread(begun, own, shelf)
+    config = its.config
     rules = Rules(config, keys_of(config.tenants))
     signing = signer(config.directory.key)
     operator = operator_keys_of(config.http, keys_of(config.tenants))
@@ -64,7 +64,7 @@ async def serve(
         group.create_task(supervised("hearing of other directories' calls", directory.claims.run))
         editions: DirectoryEditions | None = None
         if shelf:
-            editions = DirectoryEditions(bus, directory, own, shelf, edition, rules.become)
+            editions = DirectoryEditions(bus, directory, own, shelf, its, rules.become)
             group.create_task(supervised("telling of editions", editions.run))
             group.create_task(supervised("hearing of editions", editions.listen))
         application = await asyncio.to_thread(

@@ -1,4 +1,4 @@
-"""A directory takes what operators push: asks every PoP whether it would take it, keeps it, and tells it to the fleet.
+"""A directory takes what operators push: asks every host whether it would take it, keeps it, and tells it to the fleet.
 
 The bus stores nothing. Each directory says once a second which edition is the newest that it has; who has an older one
 asks for it, be it a PoP that was cut off or a directory that has just begun.
@@ -6,16 +6,16 @@ asks for it, be it a PoP that was cut off or a directory that has just begun.
 
 import asyncio
 import logging
-import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import msgspec
 
 from voicepipe.config import fleet_rules
+from voicepipe.config.agent_store import AgentStore, read_agent
 from voicepipe.config.credentials import keys_of, operator_keys_of
 from voicepipe.config.directory_config import DirectoryConfig, check_owners
 from voicepipe.config.file_kind import RULES
@@ -23,8 +23,9 @@ from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus, BusMessage
 from voicepipe.directory.directory import Directory
 from voicepipe.editions import messages
-from voicepipe.editions.edition import Edition, Head, check, packed, unpacked, write
-from voicepipe.editions.messages import Proposal, Verdict, Wanted
+from voicepipe.editions.edition import AGENTS, Edition, Head, laid_out, packed, unpacked
+from voicepipe.editions.messages import Newest, Proposal, Verdict, Wanted
+from voicepipe.editions.round import Round
 from voicepipe.editions.shelf import Shelf
 from voicepipe.errors import ConfigError, NoPop
 from voicepipe.ingress.local import check_who_may_call
@@ -33,24 +34,13 @@ logger = logging.getLogger(__name__)
 
 EVERY_S = 1.0
 """Between two words of which edition is the newest."""
-VERDICTS_S = 5.0
-"""PoPs have so long to say whether they would take an edition; it reads all agents' files."""
-SETTLED_S = 0.3
-"""Other directories, of which nobody knows how many there are, have so long."""
-AGAIN_S = 0.5
-"""Several PoPs that ask for one edition within this time are answered at once."""
-
-
-@dataclass(slots=True)
-class _Round:
-    """A proposal, and what is said to it."""
-
-    id: str
-    waiting: set[str]
-    """PoPs that have said nothing yet."""
-    problems: dict[str, str] = field(default_factory=dict)
-    """By who has said so."""
-    all_told: asyncio.Event = field(default_factory=asyncio.Event)
+THERE_S = 3.5
+"""A directory that has said nothing for so long is not there."""
+AT_ONCE_S = 0.5
+"""Several hosts that ask for one edition within this time are answered at once."""
+AGAIN_S = 30.0
+"""One that could not be kept is tried again after so long."""
+NONE = Head(0, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +49,55 @@ class Pushed:
 
     edition: Edition
     unheard: tuple[str, ...]
-    """PoPs that did not say whether they would take it. They get it all the same."""
+    """Hosts that have fallen silent. They take it over when they hear of it."""
+
+
+class Begun(NamedTuple):
+    """What a directory begins with."""
+
+    config: DirectoryConfig
+    edition: Edition | None = None
+    problem: str = ""
+    """Why it is not the newest."""
 
 
 def shelf_of(config: DirectoryConfig) -> Shelf | None:
     """None: this directory takes no pushes."""
-    return Shelf(Path(config.directory.editions), "directory.editions") if config.directory.editions else None
+    its = config.directory
+    return Shelf(Path(its.editions), its.id, "directory.editions") if its.editions else None
+
+
+def begun(own: DirectoryConfig, shelf: Shelf | None) -> Begun:
+    """The edition that it went by last; if its routes and tenants are not good any more, the newest whose are. Raises
+    ConfigError: none are."""
+    problem = ""
+    for edition in shelf.begin_with() if shelf else ():
+        try:
+            return Begun(with_rules(own, edition.files), edition, problem)
+        except ConfigError as error:
+            problem = problem or f"edition {edition.number}: {error}"
+            logger.error("this directory does not begin with edition %d: %s", edition.number, error)
+    if shelf and problem:
+        raise ConfigError(
+            f"{problem}\nNone of the editions in {shelf.folder} can be begun with: mend this, or empty that folder to "
+            "begin with the directory's own file."
+        )
+    return Begun(own)
 
 
 def with_rules(config: DirectoryConfig, files: Mapping[str, str]) -> DirectoryConfig:
     """A directory's configuration with an edition's routes and tenants. Raises ConfigError, which names the file."""
     if RULES not in files:
         return config
-    with TemporaryDirectory(prefix="voicepipe-edition-") as folder:
-        write({RULES: files[RULES]}, Path(folder))
-        try:
-            config = fleet_rules.load(Path(folder, RULES)).at_directory(config)
-        except ConfigError as error:
-            raise ConfigError(str(error).replace(f"{folder}/", "")) from None
+    config = fleet_rules.parsed(files[RULES], RULES).at_directory(config)
     try:
         check_owners(config)
         check_who_may_call(config.http, config.tenants)
+        if config.tenants and not config.http.operator_key_env:
+            raise ConfigError(
+                "tenants: this directory has no operator's key, so nobody could push, list or drain any more; set "
+                "http.operator_key_env in its file first"
+            )
         operator_keys_of(config.http, keys_of(config.tenants))
     except ConfigError as error:
         raise ConfigError(f"{RULES}: {error}") from None
@@ -87,8 +105,8 @@ def with_rules(config: DirectoryConfig, files: Mapping[str, str]) -> DirectoryCo
 
 
 class DirectoryEditions:
-    """Of one directory. `own` is its own configuration, without any edition; `current` the edition that it began with;
-    `take` has it go by other routes and tenants."""
+    """Of one directory. `own` is its own configuration, without any edition; `begun` what it began with; `take` has it
+    go by other routes and tenants; `clock` gives monotonic seconds."""
 
     def __init__(
         self,
@@ -96,39 +114,62 @@ class DirectoryEditions:
         directory: Directory,
         own: DirectoryConfig,
         shelf: Shelf,
-        current: Edition | None,
+        begun: Begun,
         take: Callable[[DirectoryConfig], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.current = current
-        self.problem = ""
-        """What kept this directory from going by the routes and tenants of `current`; empty: nothing did."""
+        self.current = begun.edition
+        self._problem = begun.problem
         self._bus = bus
         self._directory = directory
         self._own = own
         self._shelf = shelf
         self._take = take
-        self._pushing = asyncio.Lock()
-        self._round: _Round | None = None
+        self._clock = clock
+        self._pushing, self._changing = asyncio.Lock(), asyncio.Lock()
+        self._round: Round | None = None
         self._published: dict[int, float] = {}
+        """When each edition was last told to all."""
+        self._failed, self._again_at = NONE, 0.0
+        """The last one that could not be kept, and when it is tried again."""
+        self._others: dict[str, tuple[Head, float]] = {}
+        """What other directories have, and when each said so."""
+
+    @property
+    def problem(self) -> str:
+        """What keeps this directory from going by the newest edition; empty: nothing does."""
+        beyond = [name for name, number in self._at_pops().items() if number > self._head.number]
+        if beyond and not self._problem:
+            return f"{', '.join(beyond)} have a newer edition, which no directory has that is heard here: push again."
+        return self._problem
+
+    def differing(self) -> dict[str, int]:
+        """Other directories that have another edition, and its number."""
+        return {name: head.number for name, head in self._there().items() if head.digest != self._head.digest}
 
     # --- what operators order
 
-    async def push(self, files: Mapping[str, str], like: int = 0) -> Pushed:
-        """Have the fleet go by these files, unless a host finds something wrong with them. Raises ConfigError, with a
-        line for each problem, before anybody has taken them; NoPop: this directory has lost the bus."""
+    async def push(
+        self, files: Mapping[str, str], like: int = 0, *, own_rules: bool = False, dry: bool = False
+    ) -> Pushed:
+        """Have the fleet go by these files, unless a host finds something wrong with them. Without routes and tenants
+        those of the last push stay, or with `own_rules` each host goes back to its own. `dry`: only ask. Raises
+        ConfigError, with a line for each problem, and nobody has taken anything; NoPop: this directory has lost the
+        bus."""
         async with self._pushing:
             if not self._bus.is_connected():
                 raise NoPop("This directory has lost the bus, so no PoP would hear of it: push again soon.")
+            if RULES not in files and self.current and RULES in self.current.files and not (own_rules or like):
+                files = {**files, RULES: self.current.files[RULES]}
             edition = Edition(self._next_number(), dict(files), time.time(), like)
-            check(edition.files)
-            said = await asyncio.to_thread(packed, edition)
-            asked = await self._judged(edition, said)
-            if asked.problems:
-                raise ConfigError("\n".join(_told(asked.problems)))
-            await self._go_by(edition)
-            await self._publish(edition, said)
-            await self._say_newest()
-            return Pushed(edition, tuple(sorted(asked.waiting)))
+            try:
+                said, unheard = await self._judged(edition)
+                if not dry:
+                    await self._put_first(edition, said)
+            except ConfigError as error:
+                logger.warning("a push is refused: %s", error)
+                raise
+            return Pushed(edition, unheard)
 
     async def roll_back(self, number: int) -> Pushed:
         """Push the files of an earlier edition again. Raises as `push`; ConfigError: it is not kept."""
@@ -158,130 +199,143 @@ class DirectoryEditions:
             async for message in heard:
                 try:
                     await self._hear(message)
-                except ConfigError as error:
-                    logger.error("%s", error)
                 except (msgspec.DecodeError, RecursionError, ValueError) as error:
                     logger.warning("%s: a message cannot be read, is it of another version? %s", message.subject, error)
 
     async def _hear(self, message: BusMessage) -> None:
         match message.subject:
             case messages.HEADS:
-                head = msgspec.json.decode(message.data, type=Head)
-                if head > self._head:
-                    await self._bus.publish(messages.DIRECTORIES_WANT, msgspec.json.encode(Wanted(head.number)))
+                await self._hear_of(msgspec.json.decode(message.data, type=Newest))
             case messages.EDITIONS:
-                edition = unpacked(message.data)
-                if edition.head > self._head:
-                    await self._go_by(edition)
+                await self._offered(await asyncio.to_thread(unpacked, message.data))
             case messages.PROPOSALS:
-                await self._judge(msgspec.json.decode(message.data, type=Proposal))
+                await self._judge(msgspec.msgpack.decode(message.data, type=Proposal))
             case messages.DIRECTORIES_SAY:
                 said = msgspec.json.decode(message.data, type=Verdict)
                 self._note(said, f"directory {said.directory}")
-            case subject if pop := subjects.pop_of(subject):
-                if subject == messages.verdict_of(pop):
-                    self._note(msgspec.json.decode(message.data, type=Verdict), pop)
-                else:
-                    await self._send(msgspec.json.decode(message.data, type=Wanted))
+            case subject if (pop := subjects.pop_of(subject)) and subject == messages.verdict_of(pop):
+                self._note(msgspec.json.decode(message.data, type=Verdict), pop)
             case _:
                 await self._send(msgspec.json.decode(message.data, type=Wanted))
 
+    async def _hear_of(self, newest: Newest) -> None:
+        head = Head(newest.number, newest.digest)
+        if newest.directory != self._own.directory.id:
+            self._others[newest.directory] = head, self._clock()
+        if self._wants(head):
+            await self._bus.publish(messages.DIRECTORIES_WANT, msgspec.json.encode(Wanted(head.number)))
+
+    async def _offered(self, edition: Edition) -> None:
+        """Another directory's, or our own come back."""
+        async with self._changing:
+            if not self._wants(edition.head):
+                return
+            try:
+                await self._go_by(edition)
+            except ConfigError as error:
+                self._failed, self._again_at = edition.head, self._clock() + AGAIN_S
+                self._problem = f"edition {edition.number}: {error}"
+                logger.error("edition %d is not kept: %s", edition.number, error)
+
+    def _wants(self, head: Head) -> bool:
+        return head > self._head and not (head == self._failed and self._clock() < self._again_at)
+
     @property
     def _head(self) -> Head:
-        return self.current.head if self.current else Head(0, "")
+        return self.current.head if self.current else NONE
 
     def _next_number(self) -> int:
         """Beyond all that were ever heard of here, also by PoPs that got theirs from a directory that is gone."""
-        states = (seen.condition.edition for seen in self._directory.heard())
-        return max([self._head.number, *(state.number for state in states if state)]) + 1
+        there = (head.number for head in self._there().values())
+        return max([self._head.number, *self._at_pops().values(), *there]) + 1
+
+    def _at_pops(self) -> dict[str, int]:
+        states = {seen.pop: seen.condition.edition for seen in self._directory.heard()}
+        return {pop: state.number for pop, state in states.items() if state}
+
+    def _there(self) -> dict[str, Head]:
+        """The other directories that are heard."""
+        now = self._clock()
+        return {name: head for name, (head, at) in self._others.items() if now - at < THERE_S}
 
     async def _say_newest(self) -> None:
-        if self.current:
-            await self._bus.publish(messages.HEADS, msgspec.json.encode(self.current.head))
+        newest = Newest(self._own.directory.id, self._head.number, self._head.digest)
+        await self._bus.publish(messages.HEADS, msgspec.json.encode(newest))
 
     async def _send(self, wanted: Wanted) -> None:
-        if time.monotonic() - self._published.get(wanted.number, -AGAIN_S) < AGAIN_S:
+        if self._clock() - self._published.get(wanted.number, -AT_ONCE_S) < AT_ONCE_S:
             return
         edition = await asyncio.to_thread(self._shelf.find, wanted.number)
         if edition:
             await self._publish(edition, await asyncio.to_thread(packed, edition))
 
     async def _publish(self, edition: Edition, said: bytes) -> None:
-        self._published[edition.number] = time.monotonic()
+        self._published[edition.number] = self._clock()
         await self._bus.publish(messages.EDITIONS, said)
+
+    async def _put_first(self, edition: Edition, said: bytes) -> None:
+        """Keep it here and tell it to all. Raises ConfigError: it cannot be kept, or is not the newest any more."""
+        async with self._changing:
+            if edition.head <= self._head:
+                raise ConfigError(f"Another push came meanwhile, and is edition {self._head.number}: push again.")
+            await self._go_by(edition)
+        logger.info("edition %d (%s) is pushed: %d files", edition.number, edition.digest, len(edition.files))
+        await self._publish(edition, said)
+        await self._say_newest()
 
     async def _go_by(self, edition: Edition) -> None:
         """Keep it, and go by its routes and tenants; if they cannot be had here, by those before, and say so. Raises
         ConfigError: it cannot be kept."""
         await asyncio.to_thread(self._shelf.keep, edition)
         await asyncio.to_thread(self._shelf.go_by, edition)
-        self.current, self.problem = edition, ""
+        self.current, self._problem = edition, ""
         try:
-            self._take(await asyncio.to_thread(with_rules, self._own, edition.files))
+            self._take(with_rules(self._own, edition.files))
         except ConfigError as error:
-            self.problem = str(error)
+            self._problem = str(error)
             logger.error("the routes and tenants of edition %d are not taken over: %s", edition.number, error)
 
     # --- whether a proposal is good
 
-    async def _judged(self, edition: Edition, said: bytes) -> _Round:
-        """What all hosts say of it that are heard; first of all this one, which need not ask anybody for it."""
-        taking = {seen.pop for seen in self._directory.pops() if not seen.silent and _takes(seen.condition.edition)}
-        its = self._round = _Round(secrets.token_hex(8), taking)
+    async def _judged(self, edition: Edition) -> tuple[bytes, tuple[str, ...]]:
+        """It as it travels, and the hosts that fell silent: all others would take it. Raises ConfigError."""
+        await asyncio.to_thread(_check, self._own, edition)
+        said = await asyncio.to_thread(packed, edition)
+        self._round = its = Round(self._asked())
         try:
-            if problem := await asyncio.to_thread(_own_problem, self._own, edition):
-                its.problems["this directory"] = problem
-                return its
-            proposal = Proposal(its.id, said)
-            await self._bus.publish(messages.PROPOSALS, msgspec.json.encode(proposal))
-            await asyncio.sleep(SETTLED_S)
-            if its.waiting:
-                try:
-                    async with asyncio.timeout(VERDICTS_S):
-                        await its.all_told.wait()
-                except TimeoutError:
-                    logger.warning("edition %d: not heard of from %s", edition.number, ", ".join(sorted(its.waiting)))
-            return its
+            await self._bus.publish(messages.PROPOSALS, msgspec.msgpack.encode(Proposal(its.id, said)))
+            unheard = await its.over(self._asked)
         finally:
             self._round = None
+        if problems := its.told():
+            raise ConfigError("\n".join(problems))
+        return said, unheard
+
+    def _asked(self) -> set[str]:
+        """Hosts that are heard now, and take what is pushed."""
+        seen = [seen for seen in self._directory.pops() if not seen.silent and (state := seen.condition.edition)
+                and not state.pinned]  # fmt: skip
+        return {one.pop for one in seen} | {f"directory {name}" for name in self._there()}
 
     async def _judge(self, proposal: Proposal) -> None:
         """What another directory asks. Our own, which we hear as well, was judged before."""
         if self._round and self._round.id == proposal.id:
             return
-        problem = await asyncio.to_thread(_own_problem, self._own, unpacked(proposal.edition))
+        try:
+            await asyncio.to_thread(_check, self._own, await asyncio.to_thread(unpacked, proposal.edition))
+            problem = ""
+        except (ConfigError, ValueError) as error:
+            problem = str(error)[: messages.PROBLEM_LENGTH]
         said = Verdict(proposal.id, problem, self._own.directory.id)
         await self._bus.publish(messages.DIRECTORIES_SAY, msgspec.json.encode(said))
 
     def _note(self, said: Verdict, whose: str) -> None:
-        its = self._round
-        if its is None or said.id != its.id:
-            return
-        if said.problem:
-            its.problems[whose] = said.problem
-        its.waiting.discard(whose)
-        if not its.waiting:
-            its.all_told.set()
+        if self._round and said.id == self._round.id:
+            self._round.said(whose, said.problem)
 
 
-def _takes(state: object) -> bool:
-    return state is not None and not getattr(state, "pinned", False)
-
-
-def _own_problem(own: DirectoryConfig, edition: Edition) -> str:
-    """What would keep this directory from going by it; empty: nothing."""
-    try:
-        check(edition.files)
-        with_rules(own, edition.files)
-    except ConfigError as error:
-        return str(error)
-    return ""
-
-
-def _told(problems: Mapping[str, str]) -> list[str]:
-    """A line for each problem, with who has it; what all say is said once."""
-    whose: dict[str, list[str]] = {}
-    for host, problem in problems.items():
-        for line in problem.splitlines():
-            whose.setdefault(line, []).append(host)
-    return [f"{line} (so {', '.join(sorted(hosts))})" for line, hosts in whose.items()]
+def _check(own: DirectoryConfig, edition: Edition) -> None:
+    """Raises ConfigError: a file is wrong, whatever host has it, or this directory could not go by it."""
+    with laid_out(edition.files) as folder:
+        AgentStore(folder / AGENTS, read=read_agent)
+    with_rules(own, edition.files)

@@ -1,11 +1,14 @@
 """One edition of what a fleet goes by: agents' files, and a file of routes and tenants."""
 
 import hashlib
+import os
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 
@@ -18,8 +21,9 @@ AGENTS = "agents"
 _PATH = re.compile(rf"{AGENTS}/([\w-][\w.-]*/)?[\w-][\w.-]*\.toml|{re.escape(RULES)}", re.ASCII)
 TEXT_BYTES = 8 * 1024 * 1024
 """Of all files of an edition."""
-PACKED_BYTES = 700_000
-"""Compressed. NATS takes messages of a megabyte, and a proposal writes these bytes in base64."""
+PACKED_BYTES = 900_000
+"""Compressed, as it travels; NATS takes messages of a megabyte."""
+MOST_FILES, PATH_BYTES = 2000, 200
 DIGEST = 12
 """Hexadecimal digits by which editions are told apart: enough for mistakes, and no protection against forgers."""
 
@@ -57,8 +61,10 @@ class Edition(msgspec.Struct, frozen=True, dict=True):
 
 def check(files: Mapping[str, str]) -> None:
     """Raises ConfigError: these are no files of an edition, none of them is an agent's, or they are too large."""
+    if len(files) > MOST_FILES:
+        raise ConfigError(f"There are {len(files)} files, and a push has at most {MOST_FILES}: split the fleet.")
     for path in files:
-        if not _PATH.fullmatch(path):
+        if not _PATH.fullmatch(path) or len(path) > PATH_BYTES:
             raise ConfigError(
                 f"{path}: cannot be pushed; name files by letters, digits, dots, - and _, and put those that agents "
                 "name one folder below theirs"
@@ -83,11 +89,44 @@ def gathered(folder: Path, rules: Path | None = None) -> dict[str, str]:
 
 
 def write(files: Mapping[str, str], folder: Path) -> None:
-    """Into `folder`, which need not be there. Raises OSError."""
+    """Into `folder`, which need not be there; they are on its disk afterwards. Raises OSError."""
     for path, text in files.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        with file.open("w", encoding="utf-8") as written:
+            written.write(text)
+            written.flush()
+            os.fsync(written.fileno())
+
+
+@contextmanager
+def laid_out(files: Mapping[str, str]) -> Iterator[Path]:
+    """The files in a folder of their own, for as long as somebody looks at them. What is wrong with them is told by
+    their paths in the edition. Raises ConfigError."""
+    check(files)
+    try:
+        with TemporaryDirectory(prefix="voicepipe-edition-") as made:
+            folder = Path(made)
+            for path, text in files.items():
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (folder / path).write_text(text, encoding="utf-8")
+            with told_by_path(folder):
+                yield folder
+    except OSError as error:
+        raise ConfigError(f"This host cannot write the files down to look at them: {error.strerror}") from None
+
+
+@contextmanager
+def told_by_path(folder: Path) -> Iterator[None]:
+    """What is wrong with files in `folder` is told by their paths in the edition. Raises ConfigError."""
+    try:
+        yield
+    except ConfigError as error:
+        said = str(error).replace(f"{folder}/", "")
+        is_of_rules = said.startswith(("routes[", "tenants[")) and (folder / RULES).exists()
+        raise ConfigError(f"{RULES}: {said}" if is_of_rules else said) from None
+    except Exception as error:  # Whatever it is: a host that says nothing would pass for one that agrees.
+        raise ConfigError(f"The files cannot be read here ({type(error).__name__}: {error})") from error
 
 
 def packed(edition: Edition) -> bytes:
@@ -102,11 +141,13 @@ def packed(edition: Edition) -> bytes:
 
 
 def unpacked(said: bytes) -> Edition:
-    """Raises ValueError: it is none."""
+    """Takes milliseconds: call it from a thread. Raises ValueError: it is none."""
     reading = zlib.decompressobj()
     try:
         text = reading.decompress(said, 2 * TEXT_BYTES)
-        return msgspec.json.decode(text, type=Edition)
+        edition = msgspec.json.decode(text, type=Edition)
+        _ = edition.digest  # Known from now on.
+        return edition
     except (zlib.error, msgspec.DecodeError) as error:
         raise ValueError(f"no edition: {error}") from error
 

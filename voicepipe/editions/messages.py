@@ -7,7 +7,7 @@ publish.
 import msgspec
 
 HEADS = "vp.fleet.head"
-"""`edition.Head`, from each directory once a second: the newest one that it has."""
+"""`Newest`, from each directory once a second."""
 EDITIONS = "vp.fleet.edition"
 """`edition.packed`: one that was pushed, or that somebody asked for."""
 PROPOSALS = "vp.fleet.proposal"
@@ -20,6 +20,18 @@ POPS_WANT = "vp.pop.*.wanted"
 """`Wanted`."""
 POPS_SAY = "vp.pop.*.verdict"
 """`Verdict`."""
+PROBLEM_LENGTH = 20_000
+"""Characters of a verdict's problem; more say nothing new."""
+
+
+class Newest(msgspec.Struct, frozen=True):
+    """The newest edition that a directory has: as `edition.Head`."""
+
+    directory: str
+    """Its id."""
+    number: int
+    """0: it has none."""
+    digest: str
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -27,7 +39,7 @@ class Proposal(msgspec.Struct, frozen=True):
 
     id: str
     edition: bytes
-    """`edition.packed`."""
+    """`edition.packed`; it travels as MessagePack, since JSON would make it longer by a third."""
 
 
 class Verdict(msgspec.Struct, frozen=True):

@@ -5,21 +5,22 @@ Calls go on with the agent that they began with, as when an agent's file is edit
 
 import asyncio
 import logging
-import tempfile
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from voicepipe.config import Config, check_together, credentials, fleet_rules
-from voicepipe.config.agent_store import AgentStore, open_agents
+from voicepipe.config.agent_store import AgentStore, open_agents, read_agent
 from voicepipe.config.file_kind import RULES
 from voicepipe.directory.bus import Bus, BusMessage
 from voicepipe.directory.report import EditionState
 from voicepipe.editions import messages
-from voicepipe.editions.edition import AGENTS, Edition, Head, check, unpacked, write
-from voicepipe.editions.messages import Proposal, Verdict, Wanted
+from voicepipe.editions.edition import AGENTS, Edition, Head, laid_out, told_by_path, unpacked
+from voicepipe.editions.messages import Newest, Proposal, Verdict, Wanted
 from voicepipe.editions.shelf import Shelf
 from voicepipe.errors import ConfigError
 from voicepipe.ingress.local import check_exposure
@@ -29,68 +30,116 @@ logger = logging.getLogger(__name__)
 
 TOLD = 300
 """Characters of a problem that reports tell of."""
+AGAIN_S = 30.0
+"""An edition that could not be taken over is tried again after so long: a disk may have room again."""
 NONE = Head(0, "")
+
+
+class Begun(NamedTuple):
+    """What a PoP begins with."""
+
+    config: Config
+    agents: AgentStore
+    edition: Edition | None = None
+    """None: its own files."""
+    problem: str = ""
+    """Why it is not the one that it should be."""
 
 
 def shelf_of(config: Config) -> Shelf | None:
     """None: this PoP keeps to its own files."""
-    return Shelf(Path(config.fleet.editions), "fleet.editions") if config.fleet.editions else None
+    folder = config.fleet.editions
+    return Shelf(Path(folder), config.pop.id, "fleet.editions") if folder else None
 
 
-def with_files(config: Config, folder: Path) -> Config:
-    """A PoP's own configuration, with the agents, routes and tenants of an edition that was written into `folder`.
-    Raises ConfigError: the PoP would not begin with it."""
-    config = replace(config, pop=replace(config.pop, agents=str(folder / AGENTS)))
-    rules = folder / RULES
-    if not rules.exists():
-        return config
-    config = fleet_rules.load(rules).at_pop(config)
-    try:
-        check_together(config)
-        check_exposure(config)
-        credentials.check(config)
-        for index, tenant in enumerate(config.tenants):
-            if lacks := signing.lacks(tenant.hooks):
-                raise ConfigError(f"tenants[{index}].{lacks}")
-    except ConfigError as error:
-        raise ConfigError(f"{rules}: {error}") from None
-    return config
+def begun(own: Config, shelf: Shelf | None) -> Begun:
+    """The edition that it stays at or went by last; if that is not good any more, the newest that is; its own files, if
+    it has never taken one over. Raises ConfigError: none of them is good."""
+    pinned, problem = own.fleet.edition, ""
+    for edition in shelf.begin_with(pinned) if shelf else ():
+        assert shelf
+        try:
+            config, agents = opened(own, shelf.keep(edition))
+        except ConfigError as error:
+            problem = problem or f"edition {edition.number}: {error}"
+            logger.error("this PoP does not begin with edition %d: %s", edition.number, error)
+            continue
+        logger.info("agents, routes and tenants are those of edition %d (%s), whatever pop.agents has", edition.number,
+                    edition.digest)  # fmt: skip
+        return Begun(config, agents, edition, problem or _not_pinned(edition, pinned))
+    if shelf and problem:
+        raise ConfigError(
+            f"{problem}\nNone of the editions in {shelf.folder} can be begun with: mend this, or empty that folder to "
+            "begin with the PoP's own files."
+        )
+    return Begun(own, open_agents(own), problem=_not_pinned(None, pinned))
 
 
-def begun_with(config: Config, shelf: Shelf | None) -> tuple[Config, Edition | None]:
-    """What a PoP begins with: the edition that it went by last, or its own files. Raises ConfigError."""
-    edition = shelf.current() if shelf else None
-    if shelf is None or edition is None:
-        return config, None
-    logger.info("agents, routes and tenants are those of edition %d (%s), whatever pop.agents has", edition.number,
-                edition.digest)  # fmt: skip
-    return with_files(config, shelf.keep(edition)), edition
+def _not_pinned(edition: Edition | None, pinned: int) -> str:
+    if not pinned or (edition and edition.number == pinned):
+        return ""
+    return f"It is to stay at edition {pinned}, which it has not got yet."
+
+
+def opened(own: Config, folder: Path) -> tuple[Config, AgentStore]:
+    """A PoP's own configuration with the agents, routes and tenants of an edition that lies in `folder`; and the
+    agents. Raises ConfigError, with the paths of the edition: the PoP would not begin with it."""
+    with told_by_path(folder):
+        config = replace(own, pop=replace(own.pop, agents=str(folder / AGENTS)))
+        if (rules := folder / RULES).exists():
+            config = fleet_rules.load(rules).at_pop(config)
+            check_together(config)
+            check_exposure(config)
+            credentials.check(config)
+            for index, tenant in enumerate(config.tenants):
+                if lacks := signing.lacks(tenant.hooks):
+                    raise ConfigError(f"tenants[{index}].{lacks}")
+        _check_functions(folder / AGENTS, own.fleet.functions)  # Before any is loaded.
+        return config, open_agents(config)
+
+
+def _check_functions(folder: Path, modules: Collection[str]) -> None:
+    """Raises ConfigError: an agent names a function of a module that the PoP's own file does not list. Whoever may push
+    would otherwise run any code here."""
+    problems = []
+    for file in sorted(folder.glob("*.toml")):
+        for index, tool in enumerate(read_agent(file).tools):
+            module = tool.function.rpartition(":")[0]
+            if module and not any(module == known or module.startswith(f"{known}.") for known in modules):
+                problems.append(
+                    f"{file}: tools[{index}].function: a pushed agent may not name {tool.function}; install its module "
+                    "at each PoP and list it there in fleet.functions, or use a webhook"
+                )
+    if problems:
+        raise ConfigError("\n".join(problems))
 
 
 class PopEditions:
-    """Of one PoP. `own` is its own configuration, without any edition; `take` has the PoP go by another one, with its
-    agents; `current` is the edition that it began with; `tell` reports to directories at once."""
+    """Of one PoP. `own` is its own configuration, without any edition; `begun` what it began with; `take` has the PoP
+    go by another one, with its agents; `tell` reports to directories at once; `clock` gives monotonic seconds."""
 
     def __init__(
         self,
         bus: Bus,
         own: Config,
         shelf: Shelf,
-        current: Edition | None,
+        begun: Begun,
         take: Callable[[Config, AgentStore], Awaitable[None]],
         tell: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._bus = bus
         self._own = own
         self._pop = own.pop.id
         self._pinned = own.fleet.edition
         self._shelf = shelf
-        self._current = current.head if current else NONE
+        self._current = begun.edition.head if begun.edition else NONE
         self._take = take
         self._tell = tell
-        self._refused = NONE
-        """The last one that it could not take over."""
-        self._problem = ""
+        self._clock = clock
+        self._failed, self._again_at = NONE, 0.0
+        """The last one that it could not take over, and when it is tried again."""
+        self._problem = begun.problem[:TOLD]
 
     def state(self) -> EditionState:
         """For reports."""
@@ -108,35 +157,36 @@ class PopEditions:
 
     async def _hear(self, message: BusMessage) -> None:
         if message.subject == messages.HEADS:
-            head = msgspec.json.decode(message.data, type=Head)
-            if self._wants(head):
-                wanted = msgspec.json.encode(Wanted(self._pinned or head.number))
+            newest = msgspec.json.decode(message.data, type=Newest)
+            if self._wants(Head(newest.number, newest.digest)):
+                wanted = msgspec.json.encode(Wanted(self._pinned or newest.number))
                 await self._bus.publish(messages.wanted_by(self._pop), wanted)
         elif message.subject == messages.EDITIONS:
-            edition = unpacked(message.data)
+            edition = await asyncio.to_thread(unpacked, message.data)
             is_meant = edition.number == self._pinned or not self._pinned
             if is_meant and self._wants(edition.head):
                 await self._take_over(edition)
-        else:
-            proposal = msgspec.json.decode(message.data, type=Proposal)
-            problem = await asyncio.to_thread(self._problem_of, unpacked(proposal.edition))
-            said = msgspec.json.encode(Verdict(proposal.id, problem))
+        elif not self._pinned:
+            proposal = msgspec.msgpack.decode(message.data, type=Proposal)
+            problem = await asyncio.to_thread(self._problem_of, proposal.edition)
+            said = msgspec.json.encode(Verdict(proposal.id, problem[: messages.PROBLEM_LENGTH]))
             await self._bus.publish(messages.verdict_of(self._pop), said)
 
     def _wants(self, head: Head) -> bool:
-        """One that is newer than ours, and was not found wanting; where the PoP stays at one, that one."""
+        """One that is newer than ours, and did not fail a moment ago; where the PoP stays at one, that one."""
         if self._pinned:
-            return self._current.number != self._pinned != self._refused.number
-        return head > self._current and head != self._refused
+            failed = self._failed.number == self._pinned and self._clock() < self._again_at
+            return self._current.number != self._pinned and not failed
+        return head > self._current and not (head == self._failed and self._clock() < self._again_at)
 
     async def _take_over(self, edition: Edition) -> None:
         """Go by it, or stay as we are and say why."""
         try:
-            config, agents = await asyncio.to_thread(self._opened, edition)
-            await asyncio.to_thread(self._shelf.go_by, edition)
+            config, agents = await asyncio.to_thread(self._kept, edition)
             await self._take(config, agents)
         except ConfigError as error:
-            self._refused, self._problem = edition.head, str(error)[:TOLD]
+            self._failed, self._again_at = edition.head, self._clock() + AGAIN_S
+            self._problem = f"edition {edition.number}: {error}"[:TOLD]
             logger.error("edition %d is not taken over: %s", edition.number, error)
         else:
             self._current, self._problem = edition.head, ""
@@ -144,29 +194,20 @@ class PopEditions:
                         ", ".join(agents.names()))  # fmt: skip
         self._tell()
 
-    def _opened(self, edition: Edition) -> tuple[Config, AgentStore]:
-        """Raises ConfigError, whose lines begin with the edition's files."""
-        check(edition.files)
-        return self._read(self._shelf.keep(edition))
+    def _kept(self, edition: Edition) -> tuple[Config, AgentStore]:
+        """It is good, and on the disk as the one that counts. Raises ConfigError."""
+        if problem := self._problem_of(edition):  # Before anything is written.
+            raise ConfigError(problem)
+        config, agents = opened(self._own, self._shelf.keep(edition))
+        self._shelf.go_by(edition)
+        return config, agents
 
-    def _problem_of(self, edition: Edition) -> str:
+    def _problem_of(self, said: bytes | Edition) -> str:
         """What would keep this PoP from taking it over; empty: nothing."""
         try:
-            check(edition.files)
-            with tempfile.TemporaryDirectory(prefix="voicepipe-edition-") as folder:
-                write(edition.files, Path(folder))
-                self._read(Path(folder))
-        except ConfigError as error:
+            edition = unpacked(said) if isinstance(said, bytes) else said
+            with laid_out(edition.files) as folder:
+                opened(self._own, folder)
+        except (ConfigError, ValueError) as error:
             return str(error)
-        except OSError as error:
-            return f"This host cannot write it down to look at it: {error}"
         return ""
-
-    def _read(self, folder: Path) -> tuple[Config, AgentStore]:
-        try:
-            config = with_files(self._own, folder)
-            return config, open_agents(config)
-        except ConfigError as error:
-            said = str(error).replace(f"{folder}/", "")
-            is_ours = said.startswith(("routes[", "tenants[")) and (folder / RULES).exists()
-            raise ConfigError(f"{RULES}: {said}" if is_ours else said) from None

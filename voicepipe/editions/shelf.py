@@ -1,5 +1,6 @@
 """The editions that one host keeps on its disk, and the one that it goes by, also where it begins without a bus."""
 
+import logging
 import os
 import re
 import shutil
@@ -11,6 +12,8 @@ import msgspec
 from voicepipe.editions.edition import Edition, Head, write
 from voicepipe.errors import ConfigError
 
+logger = logging.getLogger(__name__)
+
 MOST = 50
 """Kept; the oldest go. What a fleet may be rolled back to."""
 _NAME = re.compile(r"(\d{6,})-([0-9a-f]+)")
@@ -21,23 +24,25 @@ _CURRENT = "current"
 
 
 class Shelf:
-    """In `folder`, which is made when it is needed. It reads and writes files: call it from a thread. All methods raise
-    ConfigError where that fails. `key` of the configuration names the folder."""
+    """Of the host `host`, below `folder`; what is missing is made. It reads and writes files: call it from a thread.
+    Methods raise ConfigError where that fails. `key` of the configuration names the folder."""
 
-    def __init__(self, folder: Path, key: str) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, host: str, key: str) -> None:
+        self.folder = folder / host
+        """Several hosts of one machine may have one folder in their configurations."""
         self._key = key
 
     def keep(self, edition: Edition) -> Path:
-        """Write it down; the folder with its files. One that is there already stays as it is."""
+        """Write it down; the folder with its files."""
         folder = self._of(edition.head)
         try:
-            if not folder.exists():
-                beside = folder.with_name(f".{folder.name}.{os.getpid()}")
+            if self._read(edition.head) != edition:
+                beside = folder.with_name(f".{folder.name}")
                 shutil.rmtree(beside, ignore_errors=True)
-                write(edition.files, beside)
-                (beside / _EDITION).write_bytes(msgspec.json.encode(edition))
+                write({**edition.files, _EDITION: msgspec.json.encode(edition).decode()}, beside)
+                shutil.rmtree(folder, ignore_errors=True)
                 beside.rename(folder)  # All of it or nothing, should the host fail now.
+                _synced(self.folder)
         except OSError as error:
             raise self._failed(error) from None
         return folder
@@ -45,52 +50,72 @@ class Shelf:
     def go_by(self, edition: Edition) -> None:
         """From now on, and after a restart. Of the others the oldest go."""
         try:
-            beside = self._folder / f".{_CURRENT}.{os.getpid()}"
-            beside.write_text(self._of(edition.head).name)
-            beside.replace(self._folder / _CURRENT)
-            heads = sorted(self._heads(), reverse=True)
-            for head in heads[MOST:]:
+            beside = self.folder / f".{_CURRENT}"
+            write({beside.name: self._of(edition.head).name}, self.folder)
+            beside.replace(self.folder / _CURRENT)
+            _synced(self.folder)
+            for head in self._heads()[MOST:]:
                 if head != edition.head:
                     shutil.rmtree(self._of(head), ignore_errors=True)
         except OSError as error:
             raise self._failed(error) from None
 
-    def current(self) -> Edition | None:
-        """The one that counts. None: there was none yet."""
-        try:
-            found = _NAME.fullmatch((self._folder / _CURRENT).read_text().strip())
-        except FileNotFoundError:
-            return None
-        except (OSError, UnicodeDecodeError) as error:
-            raise self._failed(error) from None
-        return self._read(Head(int(found[1]), found[2])) if found else None
+    def begin_with(self, number: int = 0) -> Iterator[Edition]:
+        """Those that a host may begin with, the best first: the one of this `number`, if it is not 0, then the one that
+        counted last, then the newest. An edition that cannot be read is logged and left out."""
+        heads = self._heads()
+        current = self._current()
+        heads.sort(key=lambda head: (head.number != number, head != current))
+        return filter(None, map(self._read, heads))
 
     def find(self, number: int) -> Edition | None:
         """The one of this number."""
-        head = max((head for head in self._heads() if head.number == number), default=None)
-        return self._read(head) if head else None
+        return next((its for head in self._heads() if head.number == number and (its := self._read(head))), None)
 
     def all(self) -> list[Edition]:
         """The newest first."""
-        return [self._read(head) for head in sorted(self._heads(), reverse=True)]
+        return list(filter(None, map(self._read, self._heads())))
 
-    def _read(self, head: Head) -> Edition:
+    def _current(self) -> Head | None:
+        try:
+            found = _NAME.fullmatch((self.folder / _CURRENT).read_text().strip())
+        except (OSError, UnicodeDecodeError):
+            return None
+        return Head(int(found[1]), found[2]) if found else None
+
+    def _read(self, head: Head) -> Edition | None:
         file = self._of(head) / _EDITION
         try:
-            return msgspec.json.decode(file.read_bytes(), type=Edition)
+            edition = msgspec.json.decode(file.read_bytes(), type=Edition)
+            return edition if edition.head == head else None
+        except FileNotFoundError:
+            return None
         except (OSError, msgspec.DecodeError) as error:
-            raise self._failed(error) from None
+            logger.error("%s: cannot be read and is left out (%s)", file, error)
+            return None
 
-    def _heads(self) -> Iterator[Head]:
-        if self._folder.is_dir():
-            found = (_NAME.fullmatch(path.name) for path in self._folder.iterdir())
-            yield from (Head(int(name[1]), name[2]) for name in found if name)
+    def _heads(self) -> list[Head]:
+        """The newest first."""
+        try:
+            found = [_NAME.fullmatch(path.name) for path in self.folder.iterdir()]
+        except OSError:  # None was kept yet.
+            return []
+        return sorted((Head(int(name[1]), name[2]) for name in found if name), reverse=True)
 
     def _of(self, head: Head) -> Path:
-        return self._folder / f"{head.number:06d}-{head.digest}"
+        return self.folder / f"{head.number:06d}-{head.digest}"
 
-    def _failed(self, error: Exception) -> ConfigError:
+    def _failed(self, error: OSError) -> ConfigError:
         return ConfigError(
-            f"{self._key}: editions cannot be kept in {self._folder} ({error}): give a folder that may be written, or "
-            "empty this one and push again"
+            f"{self._key}: editions cannot be written into {self.folder} ({error.strerror}): give a folder on a disk "
+            "that has room and may be written"
         )
+
+
+def _synced(folder: Path) -> None:
+    """A rename within it outlives the host's power."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

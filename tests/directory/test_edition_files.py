@@ -1,0 +1,141 @@
+"""An edition's files, how hosts keep them, and what they begin with."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from tests.directory.fleets import (
+    FRANKFURT,
+    public_key,
+    settings,
+)
+from tests.directory.pushing import GOOD_DAY, HELLO, ROUTES, RULED, TENANTS, WITH_KEY
+from voicepipe.config.directory_config import DirectoryConfig, DirectorySection
+from voicepipe.editions import pop_editions
+from voicepipe.editions.directory_editions import begun, shelf_of
+from voicepipe.editions.edition import Edition, check, gathered, packed, unpacked
+from voicepipe.editions.shelf import MOST, Shelf
+from voicepipe.errors import ConfigError
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Every host has them."""
+    monkeypatch.setenv("HARBOUR_KEY", "k-harbour")
+    monkeypatch.setenv("OPS_KEY", "k-ops")
+    return monkeypatch
+
+
+def test_a_folder_is_gathered_with_what_its_agents_name(tmp_path: Path) -> None:
+    (tmp_path / "agents" / "intents").mkdir(parents=True)
+    (tmp_path / "agents" / "desk.toml").write_text('name = "desk"\nintents_file = "intents/desk.toml"\n')
+    (tmp_path / "agents" / "intents" / "desk.toml").write_text("[[intents]]\n")
+    (tmp_path / "agents" / "tools.py").write_text("def book(): ...\n")
+    (tmp_path / "fleet.toml").write_text(ROUTES)
+    files = gathered(tmp_path / "agents", tmp_path / "fleet.toml")
+    assert sorted(files) == ["agents/desk.toml", "agents/intents/desk.toml", "fleet.toml"]
+    edition = Edition(3, files, 1.0)
+    assert unpacked(packed(edition)) == edition
+    assert (
+        edition.digest == Edition(4, dict(reversed(files.items())), 2.0, like=3).digest != Edition(3, HELLO, 1.0).digest
+    )
+
+
+@pytest.mark.parametrize("path", ["agents/../x.toml", "/etc/x.toml", "agents/a/b/c.toml", "agents/x.py", "x.toml",
+                                  "agents/.hidden.toml", "agents//x.toml", "agents/x.toml\n"])  # fmt: skip
+def test_no_file_is_taken_that_would_lie_elsewhere(path: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be pushed"):
+        check({**HELLO, path: ""})
+
+
+@pytest.mark.parametrize("said", [b"", b"x", b"\x78\x9c\x03\x00\x00\x00\x00\x01"])
+def test_what_is_no_edition_is_told(said: bytes) -> None:
+    with pytest.raises(ValueError, match="no edition"):
+        unpacked(said)
+
+
+def test_a_shelf_knows_what_counts_after_a_restart(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path / "editions", "fra", "fleet.editions")
+    assert list(shelf.begin_with()) == shelf.all() == [] and shelf.find(1) is None
+    one, two = Edition(1, HELLO, 1.0), Edition(2, GOOD_DAY, 2.0)
+    for edition in (one, two):
+        folder = shelf.keep(edition)
+        shelf.go_by(edition)
+    assert (folder / "agents" / "front-desk.toml").read_text() == GOOD_DAY["agents/front-desk.toml"]
+    again = Shelf(tmp_path / "editions", "fra", "fleet.editions")
+    assert list(again.begin_with()) == again.all() == [two, one] and again.find(1) == one
+    assert list(again.begin_with(1)) == [one, two]
+    again.go_by(one)
+    assert list(again.begin_with()) == [one, two]
+    assert list(Shelf(tmp_path / "editions", "lhr", "fleet.editions").begin_with()) == []
+
+
+def test_an_edition_whose_file_is_broken_is_left_out(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, "fra", "fleet.editions")
+    one, two = Edition(1, HELLO, 1.0), Edition(2, GOOD_DAY, 2.0)
+    for edition in (one, two):
+        folder = shelf.keep(edition)
+        shelf.go_by(edition)
+    (folder / "edition.json").write_text("")
+    assert list(shelf.begin_with()) == shelf.all() == [one] and shelf.find(2) is None
+    shelf.keep(two)  # It comes again.
+    assert list(shelf.begin_with()) == [two, one]
+
+
+def test_a_shelf_keeps_the_last_ones_and_the_one_that_counts(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, "fra", "fleet.editions")
+    editions = [Edition(number, HELLO, 1.0) for number in range(1, MOST + 4)]
+    for edition in editions:
+        shelf.keep(edition)
+    shelf.go_by(editions[0])
+    assert [edition.number for edition in shelf.all()] == [*range(MOST + 3, 3, -1), 1]
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "editions").write_text("a file")
+    with pytest.raises(ConfigError, match="fleet.editions: editions cannot be written into .*: give a folder"):
+        Shelf(tmp_path / "editions", "fra", "fleet.editions").keep(Edition(1, HELLO, 1.0))
+
+
+def test_a_pop_begins_with_the_newest_edition_that_is_still_good(tmp_path: Path, keys: pytest.MonkeyPatch) -> None:
+    config = settings("fra", public_key(tmp_path), FRANKFURT, fleet={"editions": str(tmp_path / "editions")})
+    shelf = pop_editions.shelf_of(config)
+    assert shelf
+    for edition in (Edition(1, HELLO, 1.0), Edition(2, {**RULED, **GOOD_DAY}, 2.0)):
+        shelf.keep(edition)
+        shelf.go_by(edition)
+    its = pop_editions.begun(config, shelf)
+    assert its.edition and its.edition.number == 2 and its.config.tenants and not its.problem
+    keys.delenv("HARBOUR_KEY")
+    its = pop_editions.begun(config, shelf)
+    assert its.edition and its.edition.number == 1 and not its.config.tenants
+    assert its.problem.startswith("edition 2: ") and "HARBOUR_KEY" in its.problem
+    pinned = replace(config, fleet=replace(config.fleet, edition=7))
+    assert "It is to stay at edition 7" not in its.problem
+    keys.setenv("HARBOUR_KEY", "k-harbour")
+    its = pop_editions.begun(pinned, shelf)
+    assert (
+        its.edition
+        and its.edition.number == 2
+        and its.problem == "It is to stay at edition 7, which it has not got yet."
+    )
+
+
+def test_a_directory_begins_with_the_newest_edition_whose_rules_are_still_good(
+    tmp_path: Path, keys: pytest.MonkeyPatch
+) -> None:
+    config = DirectoryConfig(directory=DirectorySection(editions=str(tmp_path)), http=WITH_KEY)
+    shelf = shelf_of(config)
+    assert shelf
+    for edition in (
+        Edition(1, RULED, 1.0),
+        Edition(2, {**RULED, "fleet.toml": TENANTS.replace("HARBOUR", "OTHER")}, 2.0),
+    ):
+        shelf.keep(edition)
+        shelf.go_by(edition)
+    its = begun(config, shelf)
+    assert its.edition and its.edition.number == 1 and its.config.tenants and its.problem.startswith("edition 2: ")
+    keys.delenv("HARBOUR_KEY")
+    with pytest.raises(ConfigError, match="None of the editions in .* can be begun with"):
+        begun(config, shelf)
