@@ -37,7 +37,7 @@ class Order(Struct, kw_only=True):
     """Their URLs by their names, in the order in which they are asked."""
     spread: bool = False
     """Each call begins with another directory."""
-    kind: Literal["websocket", "sip", "twilio"] = "websocket"
+    kind: Literal["websocket", "sip", "twilio", "telnyx"] = "websocket"
     """By which they call."""
     pops: dict[str, str] = field(default_factory=dict)
     """By telephone: the name of the PoP at each address."""
@@ -68,9 +68,15 @@ class Caller(ABC, Generic[L]):
 
     rounds = 1
     """They ask so often."""
+    knows = 9
+    """They can be told of so many directories."""
+    elsewhere: tuple[int, ...] = ()
+    """Refusals by a directory after which they ask the next one, as after none."""
+    bound = False
+    """Once a PoP has taken the call, no other can."""
 
     def __init__(self, order: Order, number: int, client: httpx.AsyncClient, hang_up: asyncio.Event) -> None:
-        self.call = Call(number, order.region, order.zone)
+        self.call = Call(number, order.region, order.zone, bound=self.bound)
         self.up = asyncio.Event()
         """Set once the call has begun."""
         self._order = order
@@ -109,7 +115,7 @@ class Caller(ABC, Generic[L]):
 
     async def _ask(self) -> Placement:
         """The last question's answer."""
-        names = list(self._order.directories)
+        names = list(self._order.directories)[: self.knows]
         if self._order.spread:
             first = self.call.number % len(names)
             names = names[first:] + names[:first]
@@ -118,7 +124,7 @@ class Caller(ABC, Generic[L]):
             self.call.placements.append(placement := Placement(name, time.monotonic(), tried=tried))
             await self._asked(placement)
             placement.answered = time.monotonic()
-            if placement.status:
+            if placement.status not in (0, *self.elsewhere):
                 break
         return placement
 

@@ -1,5 +1,5 @@
-"""A process full of callers: `python -m tests.fleet.callers`. An open loop: they come when they come, however the fleet
-does.
+"""A process full of callers: `python -m tests.fleet.callers ADDRESS`, where Telnyx's API is to be. An open loop: they
+come when they come, however the fleet does.
 
 Each line of the standard input is an `Order`, or the name of one whose calls are to be hung up.
 """
@@ -8,6 +8,8 @@ import asyncio
 import random
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any, TextIO
 
 import httpx
@@ -15,18 +17,26 @@ import msgspec
 import uvloop
 
 from tests.fleet.caller import Caller, Order, ProgramCaller
+from tests.fleet.network import API_PORT
 from tests.fleet.phone_caller import PhoneCaller
+from tests.fleet.telnyx_caller import TelnyxCaller
+from tests.fleet.telnyx_side import TelnyxSide
 from tests.fleet.twilio_caller import TwilioCaller
 
 CONNECTIONS = httpx.Limits(max_connections=400, max_keepalive_connections=100, keepalive_expiry=30)
-KINDS: dict[str, type[Caller[Any]]] = {"websocket": ProgramCaller, "sip": PhoneCaller, "twilio": TwilioCaller}
 
 
 class Callers:
-    """All orders of this process."""
+    """All orders of this process. `telnyx` is what its callers at Telnyx use."""
 
-    def __init__(self, client: httpx.AsyncClient) -> None:
+    def __init__(self, client: httpx.AsyncClient, telnyx: TelnyxSide) -> None:
         self._client = client
+        self._kinds: dict[str, Callable[..., Caller[Any]]] = {
+            "websocket": ProgramCaller,
+            "sip": PhoneCaller,
+            "twilio": TwilioCaller,
+            "telnyx": partial(TelnyxCaller, telnyx),
+        }
         self._hang_up: dict[str, asyncio.Event] = {}
 
     async def take(self, line: str) -> None:
@@ -46,7 +56,7 @@ class Callers:
         at = time.monotonic()
         for number in range(order.count):
             await asyncio.sleep(max(0.0, at - time.monotonic()))
-            caller = KINDS[order.kind](order, number, self._client, self._hang_up[order.name])
+            caller = self._kinds[order.kind](order, number, self._client, self._hang_up[order.name])
             tasks.create_task(_told(caller, out))
             at += lots.expovariate(order.per_second) if order.per_second else 0.0
 
@@ -65,8 +75,12 @@ async def _told(caller: Caller[Any], out: TextIO) -> None:
 async def main() -> None:
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    async with httpx.AsyncClient(limits=CONNECTIONS, timeout=None, trust_env=False) as client:
-        callers, tasks = Callers(client), set[asyncio.Task[None]]()
+    telnyx = TelnyxSide()
+    async with (
+        await asyncio.start_server(telnyx.serve, sys.argv[1], API_PORT),
+        httpx.AsyncClient(limits=CONNECTIONS, timeout=None, trust_env=False) as client,
+    ):
+        callers, tasks = Callers(client, telnyx), set[asyncio.Task[None]]()
         print("callers are ready", flush=True)
         while line := (await reader.readline()).decode().strip():
             tasks.add(asyncio.create_task(callers.take(line)))

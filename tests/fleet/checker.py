@@ -120,8 +120,17 @@ def _endless(history: History, bounds: Bounds) -> Iterator[str]:
     for call in history.calls:
         if call.end == REFUSED and not call.placements[-1].retry_after:
             yield f"call {call.number} was refused without Retry-After"
-        elif not call.began and call.end != REFUSED:
+        elif not call.began and call.end != REFUSED and not _died_with_it(history, call):
             yield f"call {call.number} ended without an answer: {call.end or 'it says nothing'}"
+
+
+def _died_with_it(history: History, call: Call) -> bool:
+    """A PoP had taken a call that then was bound to it, and was killed before the caller heard anything."""
+    taken = {one.pop: placement.asked for placement in call.placements for one in placement.candidates}
+    return call.bound and any(
+        event.what == "killed" and taken.get(event.whom, INFINITY) <= event.at <= call.ended
+        for event in history.happened
+    )
 
 
 def _token_refused(history: History, bounds: Bounds) -> Iterator[str]:

@@ -57,6 +57,8 @@ class Call(Struct):
     """"hung up" by the caller, "lost" in its middle, "silent" (no events came), "refused" with a time to come again, or
     what else kept it from beginning."""
     events: int = 0
+    bound: bool = False
+    """Once a PoP had taken it, no other could."""
 
     @property
     def bounced(self) -> int:

@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.fleet.network import BUS_PORT, PORT, ROUTE_PORT, SIP_PORT, Host
+from tests.fleet.network import API_PORT, BUS_PORT, PORT, ROUTE_PORT, SIP_PORT, Host
+from tests.ingress.telephony.telnyx_provider import PUBLIC, SECRET
 from tests.ingress.telephony.twilio_provider import TOKEN
 
 PLACES = {"eu": (50.1, 8.7), "us": (39.0, -77.5), "ap": (35.7, 139.7)}
 """Regions; each has the residency zone of its name."""
 ACME, CLINIC, OPERATOR = "acme-key-of-the-rig", "clinic-key-of-the-rig", "operator-key-of-the-rig"
 """Keys: of a tenant whose calls may go anywhere, of one whose calls stay in zone "eu", of the operator."""
-SECRETS = {"ACME_KEY": ACME, "CLINIC_KEY": CLINIC, "OPERATOR_KEY": OPERATOR, "TWILIO_TOKEN": TOKEN}
+PROVIDERS = {"TWILIO_TOKEN": TOKEN, "TELNYX_KEY": SECRET}
+SECRETS = {"ACME_KEY": ACME, "CLINIC_KEY": CLINIC, "OPERATOR_KEY": OPERATOR, **PROVIDERS}
 
 DIRECTORY_TOML = """
 [directory]
@@ -37,6 +39,11 @@ public_url = "http://{address}:{port}"
 
 [twilio]
 auth_token_env = "TWILIO_TOKEN"
+
+[telnyx]
+public_key = "{telnyx_key}"
+api_key_env = "TELNYX_KEY"
+api_url = "{telnyx}"
 
 [[routes]]
 tenant = "acme"
@@ -79,13 +86,32 @@ editions = "{folder}/editions/{name}"
 [sip]
 port = {sip_port}
 host = "{address}"
+silent_ms = 600000
 
 [[sip.trunks]]
 name = "carrier"
 addresses = ["0.0.0.0/0"]
 
+[telephony]
+public_url = "http://{address}:{port}"
+
 [twilio]
 auth_token_env = "TWILIO_TOKEN"
+
+[telnyx]
+public_key = "{telnyx_key}"
+api_key_env = "TELNYX_KEY"
+api_url = "{telnyx}"
+
+[[routes]]
+kind = "twilio"
+agent = "greets"
+
+[[routes]]
+kind = "telnyx"
+agent = "greets"
+
+[[routes]]
 
 [bus]
 servers = {servers}
@@ -126,8 +152,8 @@ their configurations alone, so that none finds a way around the one that it was 
 USER = """    {{user: "{name}", password: "{password}",
      permissions: {{publish: "vp.pop.{name}.>",
                    subscribe: ["vp.pop.>", "vp.brief.{name}", "vp.cmd.{name}", "vp.fleet.>"]}}}}"""
-AGENT = 'name = "front-desk"\n'
-"""It greets nobody: a call that says nothing costs next to nothing."""
+AGENTS = {"front-desk": "", "greets": "Yes?"}
+"""And what they greet with. A call that says nothing costs next to nothing; one by a provider begins with sound."""
 
 
 def password(name: str) -> str:
@@ -138,22 +164,25 @@ def password(name: str) -> str:
 def write_engines(folder: Path) -> Path:
     """The configuration that all PoPs share, and their agent."""
     (folder / "agents").mkdir()
-    (folder / "agents" / "front-desk.toml").write_text(AGENT)
+    for name, greeting in AGENTS.items():
+        (folder / "agents" / f"{name}.toml").write_text(f'name = "{name}"\ngreeting = "{greeting}"\n')
     return _written(folder / "engines.toml", ENGINES_TOML)
 
 
-def write_pop(folder: Path, host: Host, servers: Sequence[str], slots: int, drain_s: float) -> Path:
+def write_pop(folder: Path, host: Host, servers: Sequence[str], telnyx: Host, slots: int, drain_s: float) -> Path:
     """The path of its manifest."""
     text = POP_TOML.format(
         name=host.name, region=host.region, slots=slots, drain_ms=round(1000 * drain_s), folder=folder,
         address=host.address, port=PORT, sip_port=SIP_PORT, place=list(PLACES[host.region]), servers=_list(servers),
+        telnyx_key=PUBLIC, telnyx=_api(telnyx),
     )  # fmt: skip
     return _written(folder / f"{host.name}.toml", text)
 
 
-def write_directory(folder: Path, host: Host, servers: Sequence[str]) -> Path:
+def write_directory(folder: Path, host: Host, servers: Sequence[str], telnyx: Host) -> Path:
     text = DIRECTORY_TOML.format(name=host.name, folder=folder, place=list(PLACES[host.region]), address=host.address,
-                                 port=PORT, sip_port=SIP_PORT, servers=_list(servers))  # fmt: skip
+                                 port=PORT, sip_port=SIP_PORT, servers=_list(servers), telnyx_key=PUBLIC,
+                                 telnyx=_api(telnyx))  # fmt: skip
     return _written(folder / f"{host.name}.toml", text)
 
 
@@ -163,6 +192,10 @@ def write_nats(folder: Path, host: Host, routes: Sequence[str], pops: Sequence[s
     text = NATS_CONF.format(name=host.name, address=host.address, port=BUS_PORT, route_port=ROUTE_PORT,
                             routes=_list(routes), directory=password("directory"), users=users)  # fmt: skip
     return _written(folder / f"{host.name}.conf", text)
+
+
+def _api(telnyx: Host) -> str:
+    return f"http://{telnyx.address}:{API_PORT}"
 
 
 def _written(file: Path, text: str) -> Path:

@@ -11,7 +11,7 @@ import msgspec
 from tests.fleet.processes import Process, wait
 
 UP_S = 60.0
-PORT, SIP_PORT, BUS_PORT, ROUTE_PORT = 8080, 5060, 4222, 6222
+PORT, SIP_PORT, BUS_PORT, ROUTE_PORT, API_PORT = 8080, 5060, 4222, 6222, 8081
 """The same at every address. Below those that a system hands out, so that nothing takes a port while its owner is
 dead."""
 

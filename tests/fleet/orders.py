@@ -23,7 +23,7 @@ class Orders:
     def __init__(self, host: Host, folder: Path) -> None:
         self.host = host
         self.folder = folder
-        command = (sys.executable, "-m", "tests.fleet.callers")
+        command = (sys.executable, "-m", "tests.fleet.callers", host.address)
         self.process = Process(host.name, command, folder / f"{host.name}.log", "callers are ready",
                                namespace=host.namespace, nice=NICE)  # fmt: skip
         self._numbers = 0

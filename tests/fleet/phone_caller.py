@@ -1,5 +1,6 @@
-"""One telephone. Its trunk does as RFC 3261 says of a redirect: it asks a directory, another one if that does not
-answer, and calls the contacts in their order. It holds the call for a while, asks whether it lives, and hangs up."""
+"""One telephone. Its trunk knows several directories, as by an SRV record or by its origination URIs, and asks the next
+one if the first says nothing or 503 (RFC 3263). Then it calls the contacts in their order (RFC 3261). It holds the call
+for a while, asks whether it lives, and hangs up."""
 
 import asyncio
 import re
@@ -17,6 +18,8 @@ CONTACT = re.compile(r"<(sip:[^@>]+@([0-9.:]+)[^>]*)>;q=([0-9.]+)")
 
 class PhoneCaller(Caller[Phone]):
     """As `Caller`, by SIP."""
+
+    elsewhere = (503,)
 
     async def _asked(self, placement: Placement) -> None:
         phone = await _telephone(urlsplit(self._order.directories[placement.directory]).hostname or "")

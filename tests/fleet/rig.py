@@ -22,7 +22,6 @@ from tests.fleet.network import BUS_PORT, PORT, ROUTE_PORT, SIP_PORT, Host, Netw
 from tests.fleet.orders import Orders
 from tests.fleet.polling import until
 from tests.fleet.processes import Process, wait
-from tests.ingress.telephony.twilio_provider import TOKEN
 
 READY_S = 120.0
 WHOLE_S = 120.0
@@ -61,6 +60,8 @@ class Rig:
         self._cut: set[str] = set()
         for name, host in self.nats.items():
             self.processes[name] = self._nats(host)
+        self.telnyx = Orders(network.host("telnyx", self.regions[0]), folder)
+        """Telnyx, and whoever calls by it, of all regions: PoPs know one address of its API."""
         for name, host in self.directories.items():
             self.processes[name] = self._directory(host)
         for name, host in self.pops.items():
@@ -72,18 +73,21 @@ class Rig:
         self.network.start()
         for name in self.processes:
             self.begin(name)
-        for callers in self.callers.values():
+        for callers in self._callers():
             callers.process.start()
-        everybody = [*self.processes.values(), *(callers.process for callers in self.callers.values())]
+        everybody = [*self.processes.values(), *(callers.process for callers in self._callers())]
         wait(lambda: all(process.serves for process in everybody), "all processes serve", READY_S)
 
     def close(self) -> None:
         """Idempotent."""
-        for callers in self.callers.values():
+        for callers in self._callers():
             callers.process.kill()
         for process in self.processes.values():
             process.kill()
         self.network.close()
+
+    def _callers(self) -> list[Orders]:
+        return [*self.callers.values(), self.telnyx]
 
     # --- what is done to it
 
@@ -237,16 +241,17 @@ class Rig:
                        namespace=host.namespace)  # fmt: skip
 
     def _directory(self, host: Host) -> Process:
-        file = manifests.write_directory(self.folder, host, self._servers(host.region))
+        file = manifests.write_directory(self.folder, host, self._servers(host.region), self.telnyx.host)
         command = (sys.executable, "-m", "voicepipe", "directory", "--config", str(file))
         secrets = {**manifests.SECRETS, "BUS_PASSWORD": manifests.password("directory")}
         return Process(host.name, command, self._log(host), ANSWERS, secrets, host.namespace)
 
     def _pop(self, host: Host, plan: Plan) -> Process:
-        file = manifests.write_pop(self.folder, host, self._servers(host.region), plan.slots, plan.drain_s)
+        file = manifests.write_pop(self.folder, host, self._servers(host.region), self.telnyx.host, plan.slots,
+                                   plan.drain_s)  # fmt: skip
         files = ("--config", str(self._engines), "--pop", str(file))
         command = (sys.executable, "-m", "tests.fleet.skewed", "pop", *files)
-        secrets = {"BUS_PASSWORD": manifests.password(host.name), "TWILIO_TOKEN": TOKEN}
+        secrets = {"BUS_PASSWORD": manifests.password(host.name), **manifests.PROVIDERS}
         return Process(host.name, command, self._log(host), ANSWERS, secrets, host.namespace)
 
     def _log(self, host: Host) -> Path:

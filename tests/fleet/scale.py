@@ -77,7 +77,8 @@ class Watching:
             "alive_s": max(20.0, 2 * self.scale.paused_s, self.scale.patience_s),
             **changes,
         }
-        load = self.rig.callers[region].place(lambda name, out: Order(name=name, out=out, **settings))
+        callers = self.rig.telnyx if settings.get("kind") == "telnyx" else self.rig.callers[region]
+        load = callers.place(lambda name, out: Order(name=name, out=out, **settings))
         self._loads.append(load)
         self.history.placed += count
         return load

@@ -136,6 +136,16 @@ def test_every_set_up_ends() -> None:
     assert told(Call(0, "eu")) == ["call 0 ended without an answer: it says nothing"]
 
 
+def test_a_call_that_was_bound_to_a_pop_may_die_with_it_before_it_begins() -> None:
+    taken = answered("fra", 1, 3, end="turned away 1 times")
+    taken.began, taken.pop = 0.0, ""
+    bound = msgspec.structs.replace(taken, bound=True)
+    broken = ["call 0 ended without an answer: turned away 1 times"]
+    assert told(bound, Happened(2, "killed", "fra")) == []
+    assert told(taken, Happened(2, "killed", "fra")) == broken, "it had others to go to"
+    assert told(bound, Happened(0.5, "killed", "fra")) == told(bound, Happened(2, "killed", "lhr")) == broken
+
+
 def test_a_directorys_token_is_taken() -> None:
     call = answered("fra", 10, 15)
     call.placements[0].tries.insert(0, Try("lhr", 10.1, 10.2, 401, "invalid_api_key"))

@@ -38,6 +38,8 @@ QUICK = Scale(
 )
 LONGER = QUICK._replace(dead_s=10.0, set_ups=84)
 """A PoP is dead, or drains, for longer than it may be named."""
+IMPATIENT = QUICK._replace(patience_s=5.0, dead_s=8.0)
+"""By UDP nobody is told that a directory is dead: it is waited for, for less long than it is dead."""
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +60,12 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         (faults.pops_killed, LONGER),
         (partial(faults.pops_killed, kind="sip"), LONGER),
         (partial(faults.pops_killed, kind="twilio"), LONGER),
+        (partial(faults.pops_killed, kind="telnyx"), LONGER),
         (faults.drained, LONGER),
         (faults.directory_killed, QUICK),
+        (partial(faults.directory_killed, kind="sip"), IMPATIENT),
+        (partial(faults.directory_killed, kind="twilio"), QUICK),
+        (partial(faults.directory_killed, kind="telnyx"), QUICK),
         (faults.nats_killed, QUICK),
         (faults.region_cut_off, QUICK),
         (faults.pop_paused, QUICK),
@@ -69,8 +75,9 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         (pushed, QUICK),
     ],
     ids=[
-        "pop-killed", "pop-killed-sip", "pop-killed-twilio", "drain", "directory-killed", "nats-killed",
-        "region-cut-off", "pop-paused", "strangers", "crowd", "zone-dead", "push",
+        "pop-killed", "pop-killed-sip", "pop-killed-twilio", "pop-killed-telnyx", "drain", "directory-killed",
+        "directory-killed-sip", "directory-killed-twilio", "directory-killed-telnyx", "nats-killed", "region-cut-off",
+        "pop-paused", "strangers", "crowd", "zone-dead", "push",
     ],
 )  # fmt: skip
 async def test_a_fleet_keeps_its_promises(

@@ -1,5 +1,6 @@
 """One caller at Twilio, which does as its documents say: it asks the number's webhook, and the fallback if that does
-not answer, in 15 s at most; it streams the call where the answer says, until the caller hangs up."""
+not answer, in 15 s at most; it streams the call where the answer says, until the caller hangs up. A call has begun once
+the caller hears something."""
 
 import asyncio
 import json
@@ -23,6 +24,8 @@ WEBHOOK_S = 15.0
 class TwilioCaller(Caller[Stream]):
     """As `Caller`. What a directory answers is not a choice of PoPs, but one that has taken the call."""
 
+    bound = True
+    knows = 2
     _sid = ""
 
     async def _asked(self, placement: Placement) -> None:
@@ -59,7 +62,9 @@ class TwilioCaller(Caller[Stream]):
                                                   open_timeout=None, ping_interval=None, compression=None,
                                                   close_timeout=2)  # fmt: skip
                 stream = Stream(socket, self._sid)
+                self._listening = asyncio.create_task(stream.listen())
                 await stream.start(self._parameters)
+                await stream.speaks.wait()
             one.status = LET_IN
         except websockets.InvalidStatus as error:
             one.status, one.why = error.response.status_code, "not let in"
@@ -75,7 +80,6 @@ class TwilioCaller(Caller[Stream]):
 
     async def _hold(self, line: Stream) -> None:
         call = self.call
-        listening = asyncio.create_task(line.listen())
         until = time.monotonic() + self._hold_s
         try:
             while (left := until - time.monotonic()) > 0 and not self._hang_up.is_set() and not line.closed.is_set():
@@ -87,4 +91,4 @@ class TwilioCaller(Caller[Stream]):
         except websockets.ConnectionClosed:
             call.end = LOST
         finally:
-            listening.cancel()
+            self._listening.cancel()

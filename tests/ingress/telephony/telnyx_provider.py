@@ -20,11 +20,41 @@ from voicepipe.config.phone_config import RouteConfig, TelephonyConfig, TelnyxCo
 
 ENV = "TEST_TELNYX_KEY"
 SECRET = "KEY0123"
-SIGNER = Ed25519PrivateKey.generate()
+SIGNER = Ed25519PrivateKey.from_private_bytes(b"signs webhooks for Telnyx, here.")
 PUBLIC = b64encode(SIGNER.public_key().public_bytes_raw()).decode()
 CALL = "v3:abc-DEF_1"
 APPLICATION = "2345"
 FROM: Any = {"from": "+1555"}
+
+
+DONE = {"data": {"result": "ok"}}
+"""What the API says of a command."""
+
+
+async def said(writer: asyncio.StreamWriter, status: int, answer: dict[str, Any]) -> None:
+    """The API answers."""
+    data = json.dumps(answer).encode()
+    writer.write(f"HTTP/1.1 {status} -\r\nContent-Length: {len(data)}\r\nConnection: close\r\n\r\n".encode() + data)
+    await writer.drain()
+    writer.close()
+
+
+def webhook(event: str, payload: dict[str, Any], age: float = 0) -> tuple[bytes, dict[str, str]]:
+    """What a webhook says, and the headers that sign it, `age` seconds ago."""
+    body = json.dumps({"data": {"event_type": event, "record_type": "event", "payload": payload}}).encode()
+    stamp = str(int(time.time() - age))
+    signature = b64encode(SIGNER.sign(f"{stamp}|".encode() + body)).decode()
+    return body, {"telnyx-signature-ed25519": signature, "telnyx-timestamp": stamp}
+
+
+def start(call_id: str, asked: dict[str, Any], format: dict[str, Any] | None = None) -> str:
+    """The first message of the stream that `asked`, a command, has begun, after "connected"."""
+    custom = {one["name"]: one["value"] for one in asked.get("custom_parameters", [])}
+    return json.dumps({"event": "start", "sequence_number": "1", "stream_id": "S1", "start": {
+        "user_id": "U", "call_control_id": call_id, "from": "+1555", "to": "+4930123", "client_state": None,
+        "custom_parameters": custom,
+        "media_format": format or {"encoding": "PCMU", "sample_rate": 8000, "channels": 1},
+    }})  # fmt: skip
 
 
 class Api:
@@ -41,7 +71,7 @@ class Api:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
         if head.startswith("get "):
-            return await self._said(writer, *self.status.get("active_calls", (200, self._page(head.split(" ")[1]))))
+            return await said(writer, *self.status.get("active_calls", (200, self._page(head.split(" ")[1]))))
         size = int(head.partition("content-length: ")[2].partition("\r\n")[0])
         body = json.loads(await reader.readexactly(size))
         assert f"authorization: bearer {SECRET}".lower() in head
@@ -50,19 +80,13 @@ class Api:
         assert call_id in {CALL.lower(), *(one["call_control_id"] for one in self.active)}
         self.commands.append((action, body))
         self.hung_up += [call_id] if action == "hangup" else []
-        await self._said(writer, *self.status.get(action, (200, {"data": {"result": "ok"}})))
+        await said(writer, *self.status.get(action, (200, DONE)))
 
     def _page(self, path: str) -> dict[str, Any]:
         assert path.startswith(f"/v2/connections/{APPLICATION}/active_calls")
         first = int(path.partition("=")[2] or 0)
         after = str(first + 2) if first + 2 < len(self.active) else None
         return {"data": self.active[first : first + 2], "meta": {"total_items": 9, "cursors": {"after": after}}}
-
-    async def _said(self, writer: asyncio.StreamWriter, status: int, answer: dict[str, Any]) -> None:
-        data = json.dumps(answer).encode()
-        writer.write(f"HTTP/1.1 {status} -\r\nContent-Length: {len(data)}\r\nConnection: close\r\n\r\n".encode() + data)
-        await writer.drain()
-        writer.close()
 
     def did(self, action: str) -> list[dict[str, Any]]:
         return [body for done, body in self.commands if done == action]
@@ -93,13 +117,7 @@ async def telnyx(
 
 async def post(address: str, event: str, *, age: float = 0, query: str = "", **payload: Any) -> int:
     """A webhook; its status."""
-    said = {"data": {"event_type": event, "record_type": "event", "payload": {"call_control_id": CALL} | payload}}
-    body = json.dumps(said).encode()
-    stamp = str(int(time.time() - age))
-    headers = {
-        "telnyx-signature-ed25519": b64encode(SIGNER.sign(f"{stamp}|".encode() + body)).decode(),
-        "telnyx-timestamp": stamp,
-    }
+    body, headers = webhook(event, {"call_control_id": CALL} | payload, age)
     async with httpx.AsyncClient(trust_env=False) as client:
         answer = await client.post(f"http://{address}/telnyx/voice{query}", content=body, headers=headers)
     return answer.status_code
@@ -118,10 +136,5 @@ async def streaming(address: str, api: Api, format: dict[str, Any] | None = None
     headers = {"x-telnyx-streaming-auth-token": asked["stream_auth_token"]}
     async with connect(f"ws://{address}/telnyx/stream", additional_headers=headers, proxy=None) as socket:
         await socket.send('{"event":"connected","version":"1.0.0"}')
-        custom = {one["name"]: one["value"] for one in asked.get("custom_parameters", [])}
-        await socket.send(json.dumps({"event": "start", "sequence_number": "1", "stream_id": "S1", "start": {
-            "user_id": "U", "call_control_id": CALL, "from": "+1555", "to": "+4930123", "client_state": None,
-            "custom_parameters": custom,
-            "media_format": format or {"encoding": "PCMU", "sample_rate": 8000, "channels": 1},
-        }}))  # fmt: skip
+        await socket.send(start(CALL, asked, format))
         yield socket

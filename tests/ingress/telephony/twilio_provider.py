@@ -51,6 +51,8 @@ class Stream:
         self.said: list[dict[str, Any]] = []
         """What came from the server."""
         self.heard = bytearray()
+        self.speaks = asyncio.Event()
+        """Sound has come."""
         self.closed = asyncio.Event()
         self._sequence = 0
         self._chunk = 0
@@ -91,6 +93,7 @@ class Stream:
                 self.said.append(message)
                 match message["event"]:
                     case "media":
+                        self.speaks.set()
                         payload = b64decode(message["media"]["payload"])
                         begins = max(loop.time(), self._play_end)
                         self._sounds.append((begins, payload))
