@@ -10,8 +10,10 @@ from typing import Any
 from unittest.mock import Mock
 from urllib.parse import urlsplit
 
+import httpx
 import msgspec
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.directory.fleets import FRANKFURT, LONDON, SIGNER, Served, fleet, public_key, served, settings
 from tests.ingress.telephony import telnyx_provider, twilio_provider
@@ -240,3 +242,62 @@ async def test_a_pop_that_telnyx_does_not_obey(two: list[Config]) -> None:
         assert await here.telnyx_says("call.initiated", **INCOMING) == 200
         assert len(here.telnyx.did("answer")) == 2
         assert [body["cause"] for body in here.telnyx.did("reject")] == ["USER_BUSY"]
+
+
+async def test_telnyx_tells_two_directories_at_the_same_time(two: list[Config]) -> None:
+    """Three webhooks at each: however many PoPs order Telnyx to answer, it does so once, and one PoP has the call."""
+    async with site(two) as here:
+        told = [here.telnyx_says("call.initiated", at=at, **INCOMING) for at in (0, 1) * 3]
+        assert await asyncio.gather(*told) == [200] * 6
+        [answer] = here.telnyx.carried_out("answer")
+        assert not here.telnyx.did("reject") and not here.telnyx.hung_up
+        state: dict[str, Any] = {"client_state": answer["client_state"], "to": "+4930123"}
+        pop = answer["webhook_url"].removeprefix("http://").partition("/")[0]
+        again = [here.telnyx_says("call.answered", at=at, **state) for at in (0, 1)]
+        again.append(telnyx_provider.post(pop, "call.answered", **state))
+        assert await asyncio.gather(*again) == [200] * 3
+        async with telnyx_provider.streaming(pop, here.telnyx):  # It was asked for once.
+            await until(lambda: sum(here.calls) == 1, 60)
+        await until(lambda: sum(here.calls) == 0, 60)
+
+
+async def test_what_telnyx_tells_in_the_wrong_order(two: list[Config]) -> None:
+    """That a call is over, before that it has come: Telnyx then says so of our answer, and nobody else is asked."""
+    async with site(two) as here:
+        ended = {"errors": [{"code": "90018", "title": "Call has already ended"}]}
+        here.telnyx.status["answer"] = 422, ended
+        for event in ("call.hangup", "call.initiated", "call.hangup", "call.initiated"):
+            assert await here.telnyx_says(event, **INCOMING) == 200
+        assert [action for action, _ in here.telnyx.commands] == ["answer"]
+        assert here.calls == [0, 0]
+
+
+async def test_what_somebody_else_signs_as_telnyx_orders_nothing(
+    two: list[Config], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = b64encode(b"voicepipe fra/host:8080 boot").decode()
+    async with site(two) as here:
+        with monkeypatch.context() as forged:
+            forged.setattr(telnyx_provider, "SIGNER", Ed25519PrivateKey.generate())
+            for event in ("call.initiated", "call.answered", "call.hangup"):
+                assert await here.telnyx_says(event, client_state=state, **INCOMING) == 403
+        body, headers = telnyx_provider.webhook("call.hangup", {"call_control_id": telnyx_provider.CALL, **INCOMING})
+        for changed in (body.replace(b"call.hangup", b"call.initiated"), body + b" "):
+            async with httpx.AsyncClient(trust_env=False) as client:
+                answer = await client.post(f"{here.directory}/telnyx/voice", content=changed, headers=headers)
+            assert answer.status_code == 403
+        assert not here.telnyx.commands and not here.directories[0].directory.placed
+
+
+async def test_twilio_asks_again_and_at_two_directories_at_the_same_time(two: list[Config]) -> None:
+    """It is answered each time; the one stream that it then opens is the call, and its token opens no other."""
+    async with site(two) as here:
+        answers = await asyncio.gather(*(here.twilio(at=at) for at in (0, 1) * 3))
+        assert all(at(answer) in (two[0].http.port, two[1].http.port) for answer in answers)
+        assert here.calls == [0, 0]
+        async with streamed(answers[0]):
+            await until(lambda: sum(here.calls) == 1, 60)
+            async with streamed(answers[0]) as again:
+                await again.closed.wait()
+            assert sum(here.calls) == 1
+        await until(lambda: sum(here.calls) == 0, 60)

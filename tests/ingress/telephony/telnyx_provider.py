@@ -91,6 +91,11 @@ class Api:
     def did(self, action: str) -> list[dict[str, Any]]:
         return [body for done, body in self.commands if done == action]
 
+    def carried_out(self, action: str) -> list[dict[str, Any]]:
+        """Telnyx does only the first of those that bear the same id."""
+        found = self.did(action)
+        return list({body.get("command_id", at): body for at, body in reversed(list(enumerate(found)))}.values())
+
 
 @asynccontextmanager
 async def telnyx(
