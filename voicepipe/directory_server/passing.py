@@ -48,7 +48,13 @@ PASSED_ON = ("content-type", "accept", *HEADERS)
 HANDED_BACK = ("content-type", "location", "retry-after", "cache-control")
 """Headers."""
 EVENT_BYTES = LimitsConfig().event_bytes
+NOT_SENT = httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL
+"""Errors before a request is sent."""
 T = TypeVar("T")
+
+
+class _Unreached(NoPop):
+    """The PoP knows nothing of the request."""
 
 
 class Passing:
@@ -234,16 +240,18 @@ class Passing:
 
     async def first(
         self, request: Request, places: Sequence[tuple[Pass, str]], sent: bytes,
-        bounced: Callable[[str, WhyBounced], None] = lambda pop, why: None,
+        bounced: Callable[[str, WhyBounced], None] = lambda pop, why: None, unsure: Callable[[], None] = lambda: None,
     ) -> Response:  # fmt: skip
         """The answer of the first of them that does not leave the request to the next one; `bounced` is told of those
-        that do. Raises NoPop."""
+        that do, and `unsure` of one that may have had the request and has not answered it. Raises NoPop."""
         answer: Response | None = None
         for there, url in places:
             try:
                 answer = await self.sent(request, url, there, sent, PATIENCE_S)
-            except NoPop:
+            except NoPop as error:
                 bounced(there.pop, "no_answer")
+                if not isinstance(error, _Unreached):
+                    unsure()
                 continue
             if not is_for_next(answer.status_code):
                 return answer
@@ -278,7 +286,7 @@ class Passing:
                     )
         except (httpx.RequestError, httpx.InvalidURL, TimeoutError) as error:
             logger.info("%s does not answer: %r", there.pop, error)
-            _silent(there)
+            _silent(there, _Unreached if isinstance(error, NOT_SENT) else NoPop)
         if answer.is_redirect:  # No PoP sends anybody elsewhere.
             _silent(there)
         kept = {name: value for name in HANDED_BACK if (value := answer.headers.get(name))}
@@ -288,7 +296,7 @@ class Passing:
     def _counted(self, there: Pass) -> Iterator[None]:
         """A request is under way there. Raises NoPop: there are too many already."""
         if self._under_way[there.pop] >= MOST_AT_ONE:
-            _silent(there)
+            _silent(there, _Unreached)
         self._under_way[there.pop] += 1
         try:
             yield
@@ -318,5 +326,5 @@ def forwarded_for(request: Any) -> Mapping[str, str]:
     return {"X-Forwarded-For": request.client.host} if request.client else {}
 
 
-def _silent(there: Pass) -> NoReturn:
-    raise NoPop(f"The PoP {there.pop!r} does not answer at present; try again later.")
+def _silent(there: Pass, kind: type[NoPop] = NoPop) -> NoReturn:
+    raise kind(f"The PoP {there.pop!r} does not answer at present; try again later.")

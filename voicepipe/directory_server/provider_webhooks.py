@@ -19,7 +19,7 @@ from voicepipe.call_api import Grant
 from voicepipe.config.credentials import telnyx_key, twilio_token
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.config.phone_config import PhoneKind
-from voicepipe.directory.directory import Directory, WhyBounced
+from voicepipe.directory.directory import Directory
 from voicepipe.directory_server.passing import ALONE_S, Passing
 from voicepipe.directory_server.phone_placing import PhonePlacing
 from voicepipe.errors import NoPop
@@ -133,15 +133,14 @@ class ProviderWebhooks:
         place = (self._config.twilio if kind == "twilio" else self._config.telnyx).place
         asked, unsure = request.query_params.get("agent", ""), False
 
-        def bounced(pop: str, why: WhyBounced) -> None:
+        def may_have_it() -> None:
             nonlocal unsure
-            unsure = unsure or why == "no_answer"
-            self._directory.bounced(pop, why)
+            unsure = True
 
         try:
             placement = await self._placing.place(kind, called, place_of(place), asked=asked, most=MOST_TRIED)
             places = [(offer, offer.url) for offer in placement.offers]
-            answer = await self._passing.first(request, places, sent, bounced)
+            answer = await self._passing.first(request, places, sent, self._directory.bounced, may_have_it)
         except (NoPop, NoRoute) as error:
             if isinstance(error, NoRoute):
                 self._directory.refused(kind, error.reason)
