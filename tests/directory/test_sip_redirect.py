@@ -1,5 +1,6 @@
 """Telephones that ask a directory where to call, and the PoPs that they then call."""
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -13,6 +14,8 @@ from tests.directory.reports import report
 from tests.directory.stub_pops import Bounced
 from tests.ingress.sip.baresip import baresip
 from tests.ingress.sip.peer import Phone, Said
+from tests.ingress.sip.sipp import pytestmark as needs_sipp
+from tests.ingress.sip.sipp import sipp
 from tests.ingress.sip.test_doors import digest
 from tests.ports import free_port
 from tests.waiting import until
@@ -203,6 +206,27 @@ async def test_other_requests(method: str, code: int) -> None:
     async with telephone(asking(), knowing("fra")) as phone:
         phone.request(method)
         assert (await phone.final(method)).code == code
+
+
+@pytest.mark.e2e
+@needs_sipp
+async def test_sipp_follows(two: tuple[Config, Config], tmp_path: Path) -> None:
+    config = asking()
+    async with fleet(*two) as (directory, pops), redirecting(config, directory, Leaving()):
+        calling = asyncio.create_task(sipp("redirected", config.sip.port, tmp_path, calls=3, held_ms=3000))
+        await until(lambda: calling.done() or [pop.calls for pop in pops] == [3, 0], 60)
+        await calling
+        assert [(placed.kind, placed.pop) for placed in directory.placed] == [("sip", "fra")] * 3
+        await until(lambda: pops[0].calls == 0, 10)
+
+
+@needs_sipp
+async def test_a_trunk_that_follows_nothing_is_done_with_its_302(tmp_path: Path) -> None:
+    """It acknowledges it, and is told nothing more."""
+    config, directory = asking(), knowing("fra")
+    async with redirecting(config, directory, Leaving()):
+        await sipp("not_redirected", config.sip.port, tmp_path, "-nr", calls=3, held_ms=1500)
+        assert len(directory.placed) == 3
 
 
 @pytest.mark.e2e
