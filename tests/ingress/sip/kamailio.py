@@ -1,10 +1,10 @@
-"""Kamailio with the configuration of pops/deploy, and a telephone that calls through it by TLS."""
+"""Kamailio with the configuration of pops/deploy, for trunks by TLS or by UDP, and a telephone that calls by TLS."""
 
 import asyncio
 import re
 import shutil
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +29,10 @@ class Sbc:
 
 
 @asynccontextmanager
-async def kamailio(folder: Path, pops: Sequence[int], trunk: str = "(src_ip == 127.0.0.1)") -> AsyncIterator[Sbc]:
-    """One in front of PoPs at these UDP ports, which it knows to be there. Raises TimeoutError: it does not start."""
+async def kamailio(
+    folder: Path, pops: Sequence[int], trunk: str = "(src_ip == 127.0.0.1)", *, by_udp: bool = False
+) -> AsyncIterator[Sbc]:
+    """One in front of PoPs at these UDP ports. Raises TimeoutError: it does not start."""
     sbc = Sbc(free_port(), free_port())
     pem = await asyncio.to_thread(lan.certificate, folder / PEM, ["127.0.0.1"])
     pop_list = folder / "dispatcher.list"
@@ -41,6 +43,7 @@ async def kamailio(folder: Path, pops: Sequence[int], trunk: str = "(src_ip == 1
         "TLS_CERTIFICATE": f'"{pem}"', "TLS_KEY": f'"{pem}"', "DISPATCHER_LIST": f'"{pop_list}"', "PING_S": "1",
     }  # fmt: skip
     defines = [word for name, value in values.items() for word in ("-A", f"{name}={value}")]
+    defines += ["-A", "TRUNK_BY_UDP"] if by_udp else []
     assert PROGRAM
     process = await asyncio.create_subprocess_exec(
         PROGRAM, "-f", str(CONFIG), "-DD", "-E", "-m", "32", "-M", "4", "-Y", str(folder), *defines,
@@ -49,7 +52,7 @@ async def kamailio(folder: Path, pops: Sequence[int], trunk: str = "(src_ip == 1
     told: list[bytes] = []
     reading = asyncio.create_task(_read(process, told))
     try:
-        await _ready(sbc, process, told)
+        await _ready(_answers(sbc.udp) if by_udp else _listens(sbc.tls), process, told)
         yield sbc
     finally:
         with suppress(ProcessLookupError):
@@ -64,16 +67,32 @@ async def _read(process: asyncio.subprocess.Process, told: list[bytes]) -> None:
         told.append(line)
 
 
-async def _ready(sbc: Sbc, process: asyncio.subprocess.Process, told: list[bytes]) -> None:
-    """It takes connections."""
+async def _ready(serves: Awaitable[None], process: asyncio.subprocess.Process, told: list[bytes]) -> None:
     async with asyncio.timeout(READY_S):
-        while True:
-            assert process.returncode is None, b"".join(told[-20:]).decode()
-            with suppress(OSError):
-                _, writer = await asyncio.open_connection("127.0.0.1", sbc.tls)
-                writer.close()
-                return
-            await asyncio.sleep(0.05)
+        ends, ready = asyncio.create_task(process.wait()), asyncio.ensure_future(serves)
+        await asyncio.wait({ends, ready}, return_when=asyncio.FIRST_COMPLETED)
+        assert ready.done(), b"".join(told[-20:]).decode()
+        ends.cancel()
+
+
+async def _listens(port: int) -> None:
+    """Until it takes connections."""
+    while True:
+        with suppress(OSError):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.close()
+            return
+        await asyncio.sleep(0.05)
+
+
+async def _answers(port: int) -> None:
+    """Until it says something by UDP."""
+    phone = Phone(("127.0.0.1", port))
+    await phone.open()
+    try:
+        await phone.insisting(phone.request("OPTIONS"), "OPTIONS", 0)
+    finally:
+        phone.close()
 
 
 class TlsPhone(Phone):

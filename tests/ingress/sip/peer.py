@@ -63,10 +63,12 @@ class _Socket(asyncio.DatagramProtocol):
         self._take(data, addr)
 
 
-async def opened(take: Callable[[bytes, Any], None], host: str = "127.0.0.1") -> tuple[asyncio.DatagramTransport, int]:
+async def opened(
+    take: Callable[[bytes, Any], None], host: str = "127.0.0.1", port: int = 0
+) -> tuple[asyncio.DatagramTransport, int]:
     """A socket on loopback, and its port."""
     loop = asyncio.get_running_loop()
-    transport, _ = await loop.create_datagram_endpoint(lambda: _Socket(take), (host, 0))
+    transport, _ = await loop.create_datagram_endpoint(lambda: _Socket(take), (host, port))
     return transport, transport.get_extra_info("sockname")[1]
 
 

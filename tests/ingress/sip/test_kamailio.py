@@ -1,6 +1,7 @@
-"""pops/deploy/kamailio.cfg as it is: a trunk by TLS and SRTP in front of PoPs that speak UDP."""
+"""pops/deploy/kamailio.cfg as it is: a trunk by TLS and SRTP, or one by UDP, in front of PoPs that speak UDP."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +9,14 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop, serving, settled, tone
 from tests.ingress.sip.kamailio import HAS_TLS, PROGRAM, TlsPhone, by_tls, kamailio
-from tests.ingress.sip.peer import phone, sip
+from tests.ingress.sip.peer import opened, phone, sip
+from tests.ingress.sip.sipp import pytestmark as needs_sipp
+from tests.ingress.sip.sipp import sipp
 from tests.ports import free_port
 from tests.waiting import until
 from voicepipe.audio import g711
 from voicepipe.config.phone_config import SipTrunk
-from voicepipe.errors import PopFull
+from voicepipe.errors import Draining, PopFull
 from voicepipe.rtp import sdes
 from voicepipe.rtp.packet import RtpPacket, is_rtcp
 
@@ -104,3 +107,48 @@ async def test_only_calls_and_only_the_trunks(tmp_path: Path) -> None:
             await asyncio.sleep(0.5)
             assert not eve.said
     assert not pop.calls
+
+
+@needs_sipp
+@pytest.mark.parametrize("refusal", [None, PopFull("All slots are taken."), Draining("It drains.")],
+                         ids=["dead", "full", "draining"])  # fmt: skip
+async def test_a_trunk_by_udp_whose_first_pop_takes_no_calls(refusal: Exception | None, tmp_path: Path) -> None:
+    """The second one has them all: those of a directory would have been named by its 302."""
+    first, second = FakePop(sip(trunks=(TRUNK,))), FakePop(sip(trunks=(TRUNK,)))
+    first.refuse = refusal
+    async with AsyncExitStack() as stack:
+        if refusal:
+            await stack.enter_async_context(serving(first))
+        await stack.enter_async_context(serving(second))
+        ports = [first.config.sip.port, second.config.sip.port]
+        sbc = await stack.enter_async_context(kamailio(tmp_path, ports, by_udp=True))
+        await sipp("call", sbc.udp, tmp_path, calls=5)
+        await settled(second)
+        assert (len(first.calls), len(second.calls)) == (0, 5)
+        second.refuse = PopFull("All slots are taken.")
+        await sipp("refused", sbc.udp, tmp_path, calls=3)
+    assert len(second.calls) == 5
+
+
+@needs_sipp
+async def test_a_pop_that_says_nothing_is_soon_asked_no_more(tmp_path: Path) -> None:
+    """Its host takes what is sent there: at first each call waits for it. Back again, it has them."""
+    second, came = FakePop(sip(trunks=(TRUNK,))), list[bytes]()
+    first = FakePop(sip(trunks=(TRUNK,)))
+    hung, _ = await opened(lambda data, source: came.append(data), port=first.config.sip.port)
+    ports = [first.config.sip.port, second.config.sip.port]
+    async with serving(second), kamailio(tmp_path, ports, by_udp=True) as sbc:
+        asked = 1
+        async with asyncio.timeout(60):
+            while asked:
+                before = len(second.calls)
+                came.clear()
+                await sipp("call", sbc.udp, tmp_path, "-max_retrans", "20")
+                assert len(second.calls) == before + 1
+                asked = sum(data.startswith(b"INVITE") for data in came)
+        hung.close()
+        await settled(second)
+        async with serving(first), asyncio.timeout(60):
+            while not first.calls:
+                await sipp("call", sbc.udp, tmp_path)
+            await settled(first)
