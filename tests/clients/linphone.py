@@ -21,14 +21,17 @@ sip_port={own_port}
 sip_tcp_port=0
 sip_tls_port=0
 guess_hostname=0
+contact=sip:{user}@127.0.0.1
+[auth_info_0]
+username={user}
+passwd={password}
+"""
+ACCOUNT = """[sip]
 default_proxy=0
 [proxy_0]
 reg_proxy=<sip:127.0.0.1:{port}>
 reg_identity=<sip:{user}@127.0.0.1:{port}>
 reg_sendregister=1
-[auth_info_0]
-username={user}
-passwd={password}
 """
 
 
@@ -81,10 +84,14 @@ class Linphone:
 
 
 @asynccontextmanager
-async def linphone(folder: Path, port: int, user: str, password: str) -> AsyncIterator[Linphone]:
+async def linphone(
+    folder: Path, port: int, user: str, password: str, *, registers: bool = True
+) -> AsyncIterator[Linphone]:
     """One that keeps its files in `folder`, and registers as `user` at `port` of this machine."""
     (folder / ".local/share/linphone").mkdir(parents=True)
-    (folder / "config").write_text(CONFIG.format(own_port=free_port(), port=port, user=user, password=password))
+    config = CONFIG.format(own_port=free_port(), user=user, password=password)
+    config += ACCOUNT.format(port=port, user=user) if registers else ""
+    (folder / "config").write_text(config)
     with (folder / "log.txt").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             PROGRAM, "-c", str(folder / "config"), cwd=folder, env={**os.environ, "HOME": str(folder)},
@@ -92,6 +99,7 @@ async def linphone(folder: Path, port: int, user: str, password: str) -> AsyncIt
         )  # fmt: skip
     try:
         phone = Linphone(folder, process)
+        phone.command("ipv6 disable")
         phone.command("soundcard use files")
         phone.command(f"record {folder / 'heard.wav'}")
         yield phone

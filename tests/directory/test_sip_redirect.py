@@ -201,6 +201,16 @@ async def test_the_same_invite_is_placed_once() -> None:
     assert len(directory.placed) == 1
 
 
+async def test_who_is_sent_to_a_pop_and_comes_here_again_is_told_so() -> None:
+    """Some telephones send all that goes to their registrar's host by that one."""
+    directory = knowing("fra")
+    async with telephone(asking(), directory) as phone:
+        uri = (await phone.dial()).all("contact")[0].partition("<")[2].partition(">")[0]
+        phone.to_tag = ""
+        assert (await phone.dial(uri=uri)).code == 482
+    assert len(directory.placed) == 1
+
+
 @pytest.mark.parametrize(("method", "code"), [("BYE", 481), ("SUBSCRIBE", 405), ("REGISTER", 200)])
 async def test_other_requests(method: str, code: int) -> None:
     async with telephone(asking(), knowing("fra")) as phone:

@@ -15,7 +15,7 @@ from voicepipe.directory_server.phone_placing import PhonePlacing
 from voicepipe.directory_server.rules import Rules
 from voicepipe.errors import Draining, NoPop, Reason
 from voicepipe.ingress.local import sip_host
-from voicepipe.ingress.sip.contacts import contact
+from voicepipe.ingress.sip.contacts import call_of, contact
 from voicepipe.ingress.sip.door import SipDoor, check_required, of_no_call, refusal, registered
 from voicepipe.ingress.sip.gate import Admitted, Challenge, SipGate, SipRefusal
 from voicepipe.ingress.sip.stack import IncomingRequest
@@ -116,6 +116,10 @@ class SipRedirect:
         if self._leaving.has_begun:
             raise Draining("This directory is being stopped and places no new calls; ask another one.")
         uri, gateway = invite.uri, self._gateways.get(who.trunk)
+        if call_of(uri.uri):  # It would be sent here again, and each time take another place for a while.
+            raise SipRefusal(
+                482, "Loop Detected", "it was told to call a PoP, and calls here: has it an outbound proxy?"
+            )
         return await self._placing.place("sip", uri.user, gateway, domain=uri.host, trunk=who.trunk)
 
 
