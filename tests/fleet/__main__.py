@@ -100,6 +100,11 @@ def run(names: Sequence[str], set_ups: int, seconds: float, console: Console) ->
                 if time.monotonic() > deadline:
                     console.print(f"{name}: not tried, {seconds:.0f} s are over", highlight=False)
                     continue
+                if "telnyx" in name and not isinstance(network, Loopback):
+                    console.print(
+                        f"{name}: only with --loopback: elsewhere PoPs have to be reached by https", highlight=False
+                    )
+                    continue
                 began = time.monotonic()
                 outcomes.append(asyncio.run(tried(name, rig, LONG._replace(set_ups=set_ups))))
                 took = time.monotonic() - began

@@ -92,16 +92,8 @@ silent_ms = 600000
 name = "carrier"
 addresses = ["0.0.0.0/0"]
 
-[telephony]
-public_url = "http://{address}:{port}"
-
 [twilio]
 auth_token_env = "TWILIO_TOKEN"
-
-[telnyx]
-public_key = "{telnyx_key}"
-api_key_env = "TELNYX_KEY"
-api_url = "{telnyx}"
 
 [[routes]]
 kind = "twilio"
@@ -118,6 +110,16 @@ servers = {servers}
 user = "{name}"
 password_env = "BUS_PASSWORD"
 """
+TELNYX_TOML = """
+[telephony]
+public_url = "http://{address}:{port}"
+
+[telnyx]
+public_key = "{key}"
+api_key_env = "TELNYX_KEY"
+api_url = "{api}"
+"""
+"""Of a PoP on loopback: elsewhere its public address has to begin with https."""
 ENGINES_TOML = """
 [engines]
 vad = "scripted"
@@ -174,8 +176,9 @@ def write_pop(folder: Path, host: Host, servers: Sequence[str], telnyx: Host, sl
     text = POP_TOML.format(
         name=host.name, region=host.region, slots=slots, drain_ms=round(1000 * drain_s), folder=folder,
         address=host.address, port=PORT, sip_port=SIP_PORT, place=list(PLACES[host.region]), servers=_list(servers),
-        telnyx_key=PUBLIC, telnyx=_api(telnyx),
     )  # fmt: skip
+    if host.address.startswith("127."):
+        text += TELNYX_TOML.format(address=host.address, port=PORT, key=PUBLIC, api=_api(telnyx))
     return _written(folder / f"{host.name}.toml", text)
 
 
