@@ -133,7 +133,7 @@ async def directory_killed(rig: Rig, scale: Scale, kind: str = "websocket") -> O
         await seen.hung_up([live])
         told, broken = seen.share()
     elsewhere = sum(len(call.placements) > 1 for call in seen.history.calls)
-    if not elsewhere:
+    if not elsewhere and not scale.slack_s:  # On a slow machine callers may come only after it is back.
         broken.append("nobody had to ask another directory")
     saw = f"{told}, {elsewhere} by another directory, {set_up(seen.history)}; live calls cut: {cut(seen.history)}"
     return seen.outcome(f"directory killed{_by(kind)}", "its callers get calls by another one; live calls go on; "

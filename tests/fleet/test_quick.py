@@ -38,7 +38,7 @@ QUICK = Scale(
 )
 LONGER = QUICK._replace(dead_s=10.0, set_ups=84)
 """A PoP is dead, or drains, for longer than it may be named."""
-IMPATIENT = QUICK._replace(patience_s=5.0, dead_s=8.0)
+IMPATIENT = QUICK._replace(patience_s=10.0, dead_s=12.0)
 """By UDP nobody is told that a directory is dead: it is waited for, for less long than it is dead."""
 
 
