@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from tests.fleet.faults import cut
-from tests.fleet.manifests import AGENT
+from tests.fleet.manifests import AGENTS
 from tests.fleet.polling import until
 from tests.fleet.rig import Rig
 from tests.fleet.scale import Outcome, Scale, scenario
@@ -60,8 +60,9 @@ async def pushed(rig: Rig, scale: Scale) -> Outcome:
 
 
 def _files(name: str) -> dict[str, str]:
-    """The rig's agent, and one of this name."""
-    return {"agents/front-desk.toml": AGENT, f"agents/{name}.toml": f'name = "{name}"\n'}
+    """The rig's agents, and one of this name."""
+    greetings = {**AGENTS, name: ""}
+    return {f"agents/{each}.toml": f'name = "{each}"\ngreeting = "{said}"\n' for each, said in greetings.items()}
 
 
 async def _bad_one(rig: Rig, directory: str) -> list[str]:

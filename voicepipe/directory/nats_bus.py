@@ -82,7 +82,8 @@ class NatsBus:
             connecting.cancel()
             with suppress(asyncio.CancelledError):
                 await connecting
-            await bus._client.close()
+            with suppress(Exception):  # It may have begun to connect, or not.
+                await bus._client.close()
 
     async def publish(self, subject: str, data: bytes) -> None:
         if self._client.is_connected:
