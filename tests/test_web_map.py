@@ -186,6 +186,7 @@ PLACED = {"call": "call_1", "at": 1.0, "tenant": "acme", "kind": "webrtc", "pop"
     [
         ("nearest", "the nearest in time"),
         ("shares", "the nearest is filling, this one is nearly as near"),
+        ("limited", "it gets a share of the calls, and this is one of them"),
         ("least late", "no PoP would answer in time: this one comes closest"),
     ],
 )

@@ -16,6 +16,7 @@ Wait = Annotated[int, Meta(ge=100, le=600_000)]
 """Milliseconds, of something that people or other hosts take: who writes fewer has thought of seconds."""
 Speed = Annotated[float, Meta(ge=0.25, le=1.5)]
 NAME = r"^[a-z0-9][a-z0-9_-]*$"
+LABEL = r"^[A-Za-z0-9._+-]{0,64}$"
 VARIABLE = r"^([A-Za-z_][A-Za-z0-9_]*)?$"
 DEVICE = r"^(auto|cpu|cuda(:\d+)?)$"
 DIGITS = r"^[0-9]*$"
@@ -23,6 +24,7 @@ LANGUAGE = r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$"
 FUNCTION = r"^[A-Za-z0-9_-]{1,64}$"
 IN_WORDS = {
     NAME: "lower-case letters, digits, - and _",
+    LABEL: "up to 64 letters, digits, dots, + - and _",
     VARIABLE: "the name of an environment variable: letters, digits and _ (what it holds stands in no file)",
     DEVICE: '"auto", "cpu", "cuda" or one GPU, such as "cuda:1"',
     DIGITS: "digits",
@@ -31,6 +33,8 @@ IN_WORDS = {
 }
 """Patterns as they are told to people."""
 Name = Annotated[str, Meta(pattern=NAME)]
+Label = Annotated[str, Meta(pattern=LABEL)]
+"""May be empty."""
 Variable = Annotated[str, Meta(pattern=VARIABLE)]
 """Names a variable of the environment; may be empty."""
 Count = Annotated[int, Meta(ge=0)]

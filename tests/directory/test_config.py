@@ -19,6 +19,14 @@ from voicepipe.config.directory_config import DirectoryConfig, DirectoryRoute, D
 from voicepipe.config.fleet_config import BusConfig
 from voicepipe.config.phone_config import KnownUser, TelephonyConfig
 from voicepipe.directory_server.run import check
+from voicepipe.config.directory_config import (
+    CanaryConfig,
+    DirectoryConfig,
+    DirectoryRoute,
+    DirectoryTenant,
+    DirectoryTrunk,
+)
+from voicepipe.config.phone_config import KnownUser
 from voicepipe.errors import ConfigError
 
 SHIPPED = Path(__file__).parents[2] / "configs/directory.toml"
@@ -28,7 +36,7 @@ def test_the_shipped_file_has_every_key_with_its_default() -> None:
     written = tomllib.loads(SHIPPED.read_text())
     assert written["bus"].pop("servers") == ["nats://127.0.0.1:4222"]
     built_in: dict[str, Any] = msgspec.to_builtins(DirectoryConfig())
-    assert (built_in.pop("tenants"), built_in.pop("routes")) == ((), ())
+    assert [built_in.pop(tables) for tables in ("tenants", "routes", "canaries")] == [(), (), ()]
     assert (built_in["sip"].pop("trunks"), built_in["sip"].pop("users")) == ((), ())
     assert built_in["bus"].pop("servers") == ()
     assert written == {table: {key: list(value) if isinstance(value, tuple) else value for key, value in keys.items()}
@@ -43,6 +51,7 @@ def test_the_commented_tables_have_every_key() -> None:
         (tables["routes"], DirectoryRoute),
         (tables["sip"]["trunks"], DirectoryTrunk),
         (tables["sip"]["users"], KnownUser),
+        (tables["canaries"], CanaryConfig),
     ):
         assert set(table) == set(kind.__struct_fields__)
         msgspec.convert(table, kind)
@@ -57,6 +66,8 @@ def test_the_commented_tables_have_every_key() -> None:
     ('[sip]\nport = 5060\n[[tenants]]\nname = "a"\nkey_env = "A"\n[[tenants]]\nname = "b"\nkey_env = "B"\n',
      "say whose phone calls"),
     ('[twilio]\nauth_token_env = "T"', "telephony.public_url"),
+    ('[[canaries]]\nshare = 0.1', "either version or pop"),
+    ('[[canaries]]\nshare = 10\nversion = "2"', "share"),
 ])  # fmt: skip
 def test_what_is_wrong_is_told_with_what_to_do(tmp_path: Path, text: str, said: str) -> None:
     (file := tmp_path / "directory.toml").write_text(text)

@@ -41,7 +41,7 @@ from voicepipe.config.records_config import RecordsConfig
 from voicepipe.config.traces_config import TracesConfig
 from voicepipe.config.webrtc_config import WebRtcConfig
 from voicepipe.errors import ConfigError
-from voicepipe.ranges import Ms, Name, Port, Price, Section, Variable, check_host
+from voicepipe.ranges import Label, Ms, Name, Port, Price, Section, Variable, check_host
 from voicepipe.turn.endpoint import EndpointConfig
 from voicepipe.turn.known import TurnConfig
 from voicepipe.turn.vad import VadConfig
@@ -75,6 +75,9 @@ MADE = (("records", "folder"), ("records", "lines"), ("fleet", "editions"))
 class PopConfig(Section, frozen=True):
     id: Name = "local"
     region: Name = "local"
+    version: Label = ""
+    """Of what runs here, for operators and for directories that give a version only a share of the calls. Empty:
+    voicepipe's own."""
     slots: Annotated[int, Meta(ge=1)] = 60
     """Calls at a time; one more is refused with 503. The default is what one process held by WebRTC."""
     budget_ms: Annotated[int, Meta(ge=160, le=600_000)] = 300

@@ -19,7 +19,7 @@ from voicepipe.config.phone_config import (
 )
 from voicepipe.errors import ConfigError
 from voicepipe.places import check_place
-from voicepipe.ranges import Name, Section
+from voicepipe.ranges import Label, Name, Section
 
 PATHS = (("directory", "key"), ("directory", "keys"), ("bus", "credentials"), ("http", "cert"), ("http", "key"))
 """Tables and keys that name files."""
@@ -102,6 +102,21 @@ class DirectoryRoute(RouteConfig, frozen=True):
     must not leave is their tenant's zone."""
 
 
+class CanaryConfig(Section, frozen=True):
+    """A version, or one PoP, that is on trial: it gets only a share of the calls. The first that fits counts."""
+
+    share: Annotated[float, Meta(ge=0, le=1)]
+    """Of the calls for which it would do as well as others."""
+    version: Label = ""
+    """As its PoPs have it in `pop.version`, ..."""
+    pop: str = ""
+    """... or the id of one PoP."""
+
+    def __post_init__(self) -> None:
+        if bool(self.version) == bool(self.pop):
+            raise ValueError("give either version or pop")
+
+
 class DirectoryConfig(Section, frozen=True):
     """The whole file."""
 
@@ -114,6 +129,7 @@ class DirectoryConfig(Section, frozen=True):
     telnyx: DirectoryTelnyx = DirectoryTelnyx()
     tenants: tuple[DirectoryTenant, ...] = ()
     routes: tuple[DirectoryRoute, ...] = ()
+    canaries: tuple[CanaryConfig, ...] = ()
 
 
 def load(file: Path) -> DirectoryConfig:

@@ -37,6 +37,7 @@ PARIS = (48.9, 2.4)
 WHY: dict[Why, str] = {
     "nearest": "the nearest that answers in time",
     "shares": "nearly as near as the nearest, which is filling",
+    "limited": "it gets a share of the calls, and this is one of them",
     "least late": "no PoP would answer in time: this one comes closest",
 }
 

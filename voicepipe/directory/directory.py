@@ -9,7 +9,7 @@ import logging
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Literal, Protocol
@@ -23,6 +23,7 @@ from voicepipe.directory.bus import Bus, BusMessage
 from voicepipe.directory.claims import Claims
 from voicepipe.directory.report import decoded as decoded_report
 from voicepipe.directory.router import TAKES, Choice, WantedCall, Why, choose
+from voicepipe.directory.shares import Canary, Shares
 from voicepipe.directory.subjects import Assignment, Briefing, Command, PopGoodbye
 from voicepipe.directory.tokens import Signer
 from voicepipe.directory.view import FleetView, SeenPop
@@ -113,7 +114,9 @@ class Directory:
         signer: Signer,
         lots: Random | None = None,
         clock: Callable[[], float] = time.monotonic,
+        canaries: Sequence[Canary] = (),
     ) -> None:
+        self.shares = Shares(canaries)
         self.placed: deque[PlacedCall] = deque(maxlen=REMEMBERED)
         """The newest last."""
         self.followers: list[PlacementFollower] = []
@@ -152,7 +155,7 @@ class Directory:
         for pop in wanted.tried:
             self.bounced(pop, "told")
         try:
-            choice = choose(self.pops(), wanted, self._lots)
+            choice = self._chosen(wanted)
         except NoPop as error:
             for follower in self.followers:
                 follower.not_placed(error.why)
@@ -179,6 +182,13 @@ class Directory:
         for follower in self.followers:
             follower.placed(placed)
         return Placement(call, offers, choice.degraded)
+
+    def _chosen(self, wanted: WantedCall) -> Choice:
+        pops = self.pops()
+        limits = self.shares.limits(pops)
+        choice = choose(pops, wanted, self._lots, limits)
+        self.shares.settle(choice.competed, choice.spent, limits)
+        return choice
 
     def bounced(self, pop: str, why: WhyBounced) -> None:
         """A call that was sent there came back. Who may have made its name up tells of nobody."""

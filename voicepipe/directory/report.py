@@ -69,6 +69,10 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Names of those that answer here, and the language of each."""
     model: str = ""
     """The language model, by its name."""
+    version: str = ""
+    """The operator's label, or voicepipe's own version."""
+    share: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    """Of the calls that it would get otherwise, since its turns failed lately; 0: they fail."""
     weight: Annotated[float, Meta(gt=0)] = 1.0
     """How much of a crowd it is to have, beside others as near."""
     price_per_hour: float = 0.0

@@ -6,6 +6,9 @@ to fill, others that are nearly as near share: two are drawn, and the emptier on
 and the one that seems the emptiest of all would be overrun; a choice of two is hardly worse on old figures than on new
 ones (Mitzenmacher, "How useful is old information?", 2000). If none is in time, the nearest with a free place takes the
 call, and the answer says so. A PoP has the last word: it may refuse, and the caller goes on to the next candidate.
+
+Some PoPs are to get only a share of the calls (`shares.py`). Of calls for which they would do as well they get that
+share, and of others none while another PoP is in time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +17,7 @@ from random import Random
 from typing import Literal
 
 from voicepipe.directory.report import Condition
+from voicepipe.directory.shares import Limit
 from voicepipe.directory.view import SeenPop
 from voicepipe.errors import NoPop
 from voicepipe.places import Place, reckoned_rtt_ms
@@ -78,8 +82,9 @@ class Candidate:
 
     @property
     def doubtful(self) -> bool:
-        """It will probably refuse, being late, or not answer at all. Still, it is worth a try when all others have."""
-        return self.seen.condition.status != "ok" or self.seen.silent
+        """It will probably refuse, being late, or not answer at all, or its turns fail. Still, it is worth a try when
+        all others have."""
+        return self.seen.condition.status != "ok" or self.seen.silent or not self.seen.condition.share
 
     @property
     def in_time(self) -> bool:
@@ -93,9 +98,25 @@ class Candidate:
         return self.near_ms + self.predicted_ms
 
 
-Why = Literal["nearest", "shares", "least late"]
-"""The first candidate is chosen: it is the nearest in time; the nearest fills, and this one is nearly as near; none is
-in time."""
+Limits = Mapping[str, Sequence[Limit]]
+"""By PoP, of those that are to get only a share of the calls."""
+Why = Literal["nearest", "shares", "limited", "least late"]
+"""The first candidate is chosen: it is the nearest in time; the nearest fills, and this one is nearly as near; it is to
+get a share of the calls, and this is one of them; none is in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Allotment:
+    """What limits say of one call."""
+
+    due: Candidate | None = None
+    """Its turn has come: it gets the call."""
+    held: frozenset[str] = frozenset()
+    """PoPs that come behind all others in time."""
+    competed: frozenset[str] = frozenset()
+    """Keys of limits under which a PoP would have done as well."""
+    spent: frozenset[str] = frozenset()
+    """Those under which one gets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +126,9 @@ class Choice:
     candidates: tuple[Candidate, ...]
     why: Why
     """The first one is first."""
+    competed: frozenset[str] = frozenset()
+    spent: frozenset[str] = frozenset()
+    """Keys of limits, as `Shares.settle` takes them."""
 
     @property
     def degraded(self) -> bool:
@@ -112,34 +136,68 @@ class Choice:
         return self.why == "least late"
 
 
-def choose(pops: Sequence[SeenPop], wanted: WantedCall, lots: Random) -> Choice:
+def choose(pops: Sequence[SeenPop], wanted: WantedCall, lots: Random, limits: Limits | None = None) -> Choice:
     """Raises NoPop: none can take the call."""
     possible = [_candidate(seen, wanted) for seen in fit(pops, wanted) if _has_room(seen)]
     if not possible:
         raise NoPop(f"No PoP{_in_zone(wanted)} has room for this call at present; try again later.", "no_room")
     pinned = [candidate for candidate in possible if candidate.seen.condition.region == wanted.region]
+    allotted = _allotted(possible, pinned or possible, limits) if limits else _Allotment()
+    pinned = [one for one in pinned if one.seen.condition.share and one.seen.pop not in allotted.held]
+    choice = _choice(pinned or possible, lots, wanted.most, allotted)
+    candidates = choice.candidates
     if pinned and len(pinned) < len(possible):
-        first_choice = _choice(pinned, lots, wanted.most)
-        rest = _choice([candidate for candidate in possible if candidate not in pinned], lots, wanted.most)
-        return Choice((*first_choice.candidates, *rest.candidates)[: wanted.most], first_choice.why)
-    return _choice(possible, lots, wanted.most)
+        rest = [candidate for candidate in possible if candidate not in pinned]
+        candidates = (*candidates, *_choice(rest, lots, wanted.most, allotted).candidates)[: wanted.most]
+    return Choice(candidates, choice.why, allotted.competed, allotted.spent)
 
 
-def _choice(possible: Sequence[Candidate], lots: Random, most: int) -> Choice:
+def _choice(possible: Sequence[Candidate], lots: Random, most: int, allotted: _Allotment) -> Choice:
     near = sorted(possible, key=lambda candidate: (candidate.doubtful, candidate.near_ms, candidate.seen.pop))
-    in_time = [candidate for candidate in near if candidate.in_time]
-    first, why = _first(in_time, lots) if in_time else (_shared(_least_bad(near), near, lots), "least late")
-    others = sorted(near, key=lambda candidate: not candidate.in_time)  # It keeps the order of those that are alike.
+    due = allotted.due if allotted.due in near else None
+    in_time = [candidate for candidate in near if candidate.in_time and candidate.seen.pop not in allotted.held]
+    first, why = _first(due, in_time, near, lots)
+    # It keeps the order of those that are alike.
+    others = sorted(near, key=lambda candidate: (not candidate.in_time, candidate.seen.pop in allotted.held))
     ranked = (first, *(candidate for candidate in others if candidate is not first))
     return Choice(ranked[:most], why)
 
 
+def _allotted(possible: Sequence[Candidate], pool: Sequence[Candidate], limits: Limits) -> _Allotment:
+    """`pool`: those to whom the call would go without limits. Those of the greatest share in time are free to take it,
+    and where no PoP in time is without a limit, this share is not 1."""
+    in_time = [candidate for candidate in possible if candidate.in_time]
+    shares = {
+        one.seen.pop: min((limit.share for limit in limits.get(one.seen.pop, ())), default=1.0) for one in in_time
+    }
+    most = max(shares.values(), default=1.0)
+    held = {pop for pop, share in shares.items() if share < most}
+    near = [candidate for candidate in pool if candidate.in_time]
+    nearest_ms = min((candidate.near_ms for candidate in near), default=0.0)
+    rivals = [one for one in near if one.seen.pop in held and one.near_ms <= nearest_ms + BAND_MS]
+    tight = {one.seen.pop: [limit for limit in limits[one.seen.pop] if limit.share < most] for one in rivals}
+    due = min(
+        (one for one in rivals if all(limit.due for limit in tight[one.seen.pop])),
+        key=lambda one: (one.near_ms, one.seen.pop),
+        default=None,
+    )
+    return _Allotment(
+        due,
+        frozenset(held - {due.seen.pop} if due else held),
+        competed=frozenset(limit.key for of_pop in tight.values() for limit in of_pop),
+        spent=frozenset(limit.key for limit in tight[due.seen.pop]) if due else frozenset(),
+    )
+
+
 def others(pops: Sequence[SeenPop], here: Condition) -> list[SeenPop]:
-    """Where a PoP may send those on whom it turns away: to the nearest two that have room, within its own zone."""
+    """Where a PoP may send those on whom it turns away: to the nearest two that have room, within its own zone. Those
+    of its own version come first: which one is on trial, directories alone know."""
     wanted = WantedCall(kind="", place=here.place, zone=here.zone)
-    having_room = [seen for seen in pops if _has_room(seen) and seen.condition.status == "ok" and not seen.silent]
-    in_zone = [seen for seen in having_room if seen.condition.zone == here.zone or not here.zone]
-    return sorted(in_zone, key=lambda seen: (_candidate(seen, wanted).near_ms, seen.pop))[:ALTERNATES]
+    in_zone = [seen for seen in pops if seen.condition.zone == here.zone or not here.zone]
+    able = [_candidate(seen, wanted) for seen in in_zone if _has_room(seen) and seen.condition.share == 1]
+    able = [candidate for candidate in able if not candidate.doubtful]
+    able.sort(key=lambda one: (one.seen.condition.version != here.version, one.near_ms, one.seen.pop))
+    return [one.seen for one in able[:ALTERNATES]]
 
 
 def fit(pops: Sequence[SeenPop], wanted: WantedCall) -> list[SeenPop]:
@@ -199,7 +257,13 @@ def _rtt_ms(seen: SeenPop, wanted: WantedCall) -> float | None:
     return None
 
 
-def _first(in_time: Sequence[Candidate], lots: Random) -> tuple[Candidate, Why]:
+def _first(
+    due: Candidate | None, in_time: Sequence[Candidate], near: Sequence[Candidate], lots: Random
+) -> tuple[Candidate, Why]:
+    if due:
+        return due, "limited"
+    if not in_time:
+        return _shared(_least_bad(near), near, lots), "least late"
     first = _shared(in_time[0], in_time, lots)
     return first, "nearest" if first is in_time[0] else "shares"
 

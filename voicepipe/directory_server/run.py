@@ -16,6 +16,7 @@ from voicepipe.directory.bus import Bus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.references import References
 from voicepipe.directory.reporter import EVERY_S, UNEVEN
+from voicepipe.directory.shares import Canary
 from voicepipe.directory_server.directory_http import app, reaching_pops
 from voicepipe.directory_server.leaving import Leaving
 from voicepipe.directory_server.relay import MESSAGE_BYTES
@@ -58,7 +59,8 @@ async def serve(
     public |= {key_id(key): key for key in map(public_key, config.directory.keys)}
     hearing = nullcontext(own_bus) if own_bus else on_bus(config.bus)
     async with hearing as bus, reaching_pops() as client, asyncio.TaskGroup() as group:
-        directory, references = Directory(bus, signing), References(bus, signing, public)
+        canaries = [Canary(canary.share, canary.version, canary.pop) for canary in config.canaries]
+        directory, references = Directory(bus, signing, canaries=canaries), References(bus, signing, public)
         group.create_task(supervised("hearing of PoPs", directory.run))
         group.create_task(supervised("hearing of ek_ keys", references.run))
         group.create_task(supervised("hearing of other directories' calls", directory.claims.run))

@@ -24,6 +24,7 @@ const UNKNOWN = {
 const WHY = {
   nearest: "the nearest in time",
   shares: "the nearest is filling, this one is nearly as near",
+  limited: "it gets a share of the calls, and this is one of them",
   "least late": "no PoP would answer in time: this one comes closest",
 };
 const TAKES = ["ok", "late"];

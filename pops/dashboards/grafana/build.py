@@ -154,7 +154,7 @@ FLEET = Dashboard(
             Panel("Placements by PoP", {"{{pop}}": rate(PLACED, "pop")}, "cps"),
             Panel("Placements by reason", {"{{reason}}": rate(PLACED, "reason")}, "cps",
                   about="nearest: the nearest PoP has room. shares: it fills, and this one is nearly as near. "
-                        "least_late: none is in time."),
+                        "limited: a canary, or a PoP whose turns failed, gets its share. least_late: none is in time."),
             Panel("Requests without a PoP",
                   {"{{reason}}": rate("voicepipe_directory_placements_failed_total", "reason")}, "cps"),
             Panel("Bounced calls", {"{{pop}}: {{reason}}": rate(BOUNCED, "pop, reason")}, "cps",
