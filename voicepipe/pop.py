@@ -11,7 +11,7 @@ from functools import partial
 
 import msgspec
 
-from voicepipe import call_ids
+from voicepipe import __version__, call_ids
 from voicepipe.admission import Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.call.call import Call
@@ -32,8 +32,10 @@ from voicepipe.membership import Membership
 from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.cost import CostMeter
 from voicepipe.observe.dashboard import Dashboard
+from voicepipe.observe.failing import FailingTurns
 from voicepipe.observe.following import CallFollower
 from voicepipe.observe.foretold import Foretold
+from voicepipe.observe.hour import Hour
 from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import Watch
 from voicepipe.observe.recent import Recent
@@ -117,11 +119,12 @@ class Pop:
         self.tools = tools
         self.watch = Watch()
         self.metrics = Metrics(config.pop, self.health, traces)
-        self._recent = Recent(self.watch.lag_p99_ms)
+        self._recent, self._hour = Recent(self.watch.lag_p99_ms), Hour()
+        self._failing = FailingTurns(time.monotonic)
         self.records = records
         cost = CostMeter(config.pop, time.monotonic)
         self.metrics.others.append(cost.read)
-        followers: list[CallFollower] = [self.metrics, cost, self._recent]
+        followers: list[CallFollower] = [self.metrics, cost, self._recent, self._hour, self._failing]
         if records:
             followers.append(records)
             self.metrics.others.append(partial(of_records, records))
@@ -212,6 +215,7 @@ class Pop:
     def refused(self, refusal: Refusal) -> None:
         self.dashboard.refused(refusal)
         self.metrics.refused(refusal)
+        self._hour.refused(refusal)
 
     def _check(self, tenant: Tenant, leaving: Seat | None) -> float:
         """Turn latency in ms, 95th percentile, that one more call would bring. Raises Refused: there is no place for
@@ -294,9 +298,9 @@ class Pop:
 
     def condition(self) -> Condition:
         """What directories are told."""
-        pop, fleet = self.config.pop, self.config.fleet
+        pop, fleet, status = self.config.pop, self.config.fleet, self.status
         return Condition(
-            status=self.status,
+            status=status,
             slots=pop.slots,
             calls=self.calls,
             predicted_ms=round(self.predicted_ms),
@@ -309,10 +313,13 @@ class Pop:
             sip=sip_contact(self.config),
             agents={agent.name: agent.language for agent in self._agents},
             model=self.config.engines.llm,
+            version=pop.version or __version__,
+            share=self._failing.share(lets_in=status in ("ok", "full")),
             weight=fleet.weight,
             price_per_hour=pop.price_per_hour,
             recent=self._recent.figures(),
             edition=self.edition() if self.edition else None,
+            hour=self._hour.tally(),
         )
 
     def _look(self) -> dict[str, float]:

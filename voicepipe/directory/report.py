@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from voicepipe.directory.tally import Tally
 from voicepipe.places import Place
 
 Epoch = int
@@ -81,6 +82,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """None: this PoP's version does not tell."""
     edition: EditionState | None = None
     """None: it takes none, and keeps to its own files."""
+    hour: Tally | None = None
+    """Alike. By it versions are compared."""
 
     def call_url(self, kind: str) -> str:
         """Where a call of this kind begins."""

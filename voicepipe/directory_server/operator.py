@@ -10,6 +10,8 @@ from starlette.routing import BaseRoute, Route
 
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.report import EditionState, RecentTurns
+from voicepipe.directory.report import RecentTurns
+from voicepipe.directory.tally import Tally
 from voicepipe.directory.view import SeenPop
 from voicepipe.editions.directory_editions import DirectoryEditions
 from voicepipe.errors import Unauthorized
@@ -38,10 +40,15 @@ class PopRow(msgspec.Struct, frozen=True):
     """Of its last report."""
     agents: list[str]
     model: str
+    version: str
+    share: float
+    """Of the calls that it would get otherwise; below 1 after its turns have failed."""
     weight: float
     price_per_hour: float
     recent: RecentTurns | None
     """None: its version does not tell."""
+    hour: Tally | None
+    """Alike."""
     edition: EditionState | None
     """Of agents, routes and tenants; None: it takes none."""
 
@@ -88,6 +95,8 @@ class OperatorApi:
             # Those that fell silent within the last day, without having said that they end.
             "lost": [_row(seen) for seen in self._directory.heard() if seen.pop not in kept],
             "edition": self._edition(),
+            # What is on trial, and how much of the calls went there.
+            "canaries": self._directory.shares.counts(),
             "placed": list(reversed(self._directory.placed)),
         }
         return Response(msgspec.json.encode(answer), media_type="application/json",
@@ -131,8 +140,11 @@ def _row(seen: SeenPop) -> PopRow:
         age_s=round(seen.age_s, 2),
         agents=sorted(its.agents),
         model=its.model,
+        version=its.version,
+        share=its.share,
         weight=its.weight,
         price_per_hour=its.price_per_hour,
         recent=its.recent,
         edition=its.edition,
+        hour=its.hour,
     )

@@ -1,0 +1,50 @@
+"""What a PoP's turns and calls of the last hour add up to, small enough for each report; two versions are compared by
+it. Latencies are counted in buckets, each 5 % wider than the one before."""
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+WIDER = math.log(1.05)
+
+
+class Tally(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Of all tenants."""
+
+    turns: int = 0
+    cut_ins: int = 0
+    """Replies that began before the caller had finished."""
+    missed: int = 0
+    """Turns whose reply failed, or was the fallback."""
+    calls: int = 0
+    """That began."""
+    refused: int = 0
+    """That were not let in, for want of room or by a fault of the PoP's. Draining and wrong keys do not count."""
+    latencies: dict[int, int] = {}
+    """Turns by the number of their latency's bucket; those for which the client said how long to wait are left out."""
+
+
+def bucket_of(ms: float) -> int:
+    """Below 1 ms: the one of 1 ms."""
+    return math.floor(math.log(max(1.0, ms)) / WIDER)
+
+
+def middle_ms(bucket: int) -> float:
+    return math.exp((bucket + 0.5) * WIDER)
+
+
+def added(tallies: Sequence[Tally]) -> Tally:
+    """All of them together."""
+    latencies: dict[int, int] = {}
+    for tally in tallies:
+        for bucket, turns in tally.latencies.items():
+            latencies[bucket] = latencies.get(bucket, 0) + turns
+    return Tally(
+        turns=sum(tally.turns for tally in tallies),
+        cut_ins=sum(tally.cut_ins for tally in tallies),
+        missed=sum(tally.missed for tally in tallies),
+        calls=sum(tally.calls for tally in tallies),
+        refused=sum(tally.refused for tally in tallies),
+        latencies=dict(sorted(latencies.items())),
+    )

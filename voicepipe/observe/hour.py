@@ -1,0 +1,75 @@
+"""Counts what a PoP tells directories of its last hour (`directory/tally.py`). As in `recent.py`, calls are counted as
+they go on, and added up every few seconds only."""
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from voicepipe.call_api import Refusal
+from voicepipe.directory.tally import Tally, added, bucket_of
+from voicepipe.errors import Reason
+from voicepipe.observe.following import CallFacts, CallFollower
+from voicepipe.observe.turns import FullTurn
+
+SLICE_S = 300.0
+SLICES = 12
+KEPT_S = 5.0
+"""So long the tally stays as it is."""
+COUNTED: frozenset[Reason] = frozenset(
+    ("full", "late", "tenant_full", "engine_down", "no_port", "not_briefed", "not_acceptable", "refused", "error")
+)
+"""Refusals that say something of the PoP. What strangers try, everybody gets, and a PoP that drains was told to."""
+
+
+@dataclass(slots=True)
+class _Slice:
+    number: int
+    counts: Counter[str] = field(default_factory=Counter)
+    latencies: Counter[int] = field(default_factory=Counter)
+
+
+class Hour(CallFollower):
+    """`clock` gives monotonic seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._slices: deque[_Slice] = deque(maxlen=SLICES)
+        self._tally = Tally()
+        self._until = clock()
+        """It is added up again after this moment."""
+
+    def began(self, call: CallFacts) -> None:
+        self._slice().counts["calls"] += 1
+
+    def turn(self, call: CallFacts, full: FullTurn) -> None:
+        now, turn = self._slice(), full.turn
+        now.counts.update(turns=1, cut_ins=turn.cut_in, missed=turn.missed)
+        if turn.latency_ms is not None and not turn.by_request:
+            now.latencies[bucket_of(turn.latency_ms)] += 1
+
+    def cut_in(self, call: CallFacts, full: FullTurn) -> None:
+        self._slice().counts["cut_ins"] += 1
+
+    def refused(self, refusal: Refusal) -> None:
+        """A call was not taken."""
+        if refusal.reason in COUNTED:
+            self._slice().counts["refused"] += 1
+
+    def tally(self) -> Tally:
+        """At most `KEPT_S` old."""
+        now = self._clock()
+        if now >= self._until:
+            self._until = now + KEPT_S
+            first = int(now // SLICE_S) - SLICES
+            self._tally = added([
+                Tally(latencies=dict(one.latencies), **one.counts) for one in self._slices if one.number > first
+            ])  # fmt: skip
+        return self._tally
+
+    def _slice(self) -> _Slice:
+        """The one of this moment."""
+        number = int(self._clock() // SLICE_S)
+        if not self._slices or self._slices[-1].number != number:
+            self._slices.append(_Slice(number))
+        return self._slices[-1]
