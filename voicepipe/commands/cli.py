@@ -52,9 +52,12 @@ def parser() -> argparse.ArgumentParser:
     _add_log(directory, "info")
     directory.set_defaults(run=_directory)
 
-    _add_fleet(commands.add_parser("pops", help="a table of the PoPs that a directory hears of")).set_defaults(
-        run=_pops
-    )
+    pops = _add_fleet(commands.add_parser("pops", help="a table of the PoPs that a directory hears of"))
+    pops.add_argument(
+        "--compare", nargs=2, metavar=("A", "B"),
+        help="two versions, or PoPs, by their last hour: is B worse than A? Exit status 1 if it is",
+    )  # fmt: skip
+    pops.set_defaults(run=_pops)
     drain = commands.add_parser("drain", help="have a PoP take no new calls, and end with its last one")
     drain.add_argument("pop", metavar="POP", help="its id, as `voicepipe pops` has it")
     _add_fleet(drain).set_defaults(run=_drain)
@@ -323,8 +326,11 @@ def _about(*files: Path | None) -> Iterator[None]:
 
 
 def _pops(args: argparse.Namespace) -> int:
-    from voicepipe.commands import fleet
+    from voicepipe.commands import compare, fleet
 
+    if args.compare:
+        known, new = args.compare
+        return compare.run(known, new, args.directory, args.key_env)
     return fleet.pops(args.directory, args.key_env)
 
 

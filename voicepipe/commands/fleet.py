@@ -1,4 +1,5 @@
-"""`voicepipe pops` and `voicepipe drain`: what a directory knows of the fleet, and what it passes on to a PoP."""
+"""`voicepipe pops` and `voicepipe drain`: what a directory knows of the fleet, and what it passes on to a PoP.
+`compare.py` has `voicepipe pops --compare`."""
 
 import sys
 from collections.abc import Iterator
@@ -28,9 +29,21 @@ def pops(directory: str, key_env: str) -> int:
     console.print(table([*answer["pops"], *lost], newest))
     for whose, problem in problems(answer["pops"], newest):
         console.print(f"[yellow]{whose}[/] does not go by edition {newest['number']}: {escape(problem)}")
+    console = own_console()
+    lost = [pop | {"status": "lost"} for pop in answer.get("lost", ())]
+    console.print(table([*answer["pops"], *lost]))
+    for canary in answer.get("canaries", ()):
+        what = f"version {canary['version']}" if canary["version"] else canary["pop"]
+        console.print(f"On trial: {what}. Its share is {canary['share']:.0%}; it got {canary['took']} of "
+                      f"{canary['of']} calls that this directory could have sent there.")  # fmt: skip
     if answer["cut_off"]:
         console.print("[yellow]This directory is cut off: it goes on with what it heard last.[/]")
     return 0 if any(pop["status"] in ("ok", "late") for pop in answer["pops"]) else 1
+
+
+def own_console() -> Console:
+    """A file or a pipe has no width of its own, and 80 columns would break every line in two."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
 
 
 def drain(pop: str, directory: str, key_env: str) -> int:
@@ -43,15 +56,18 @@ def drain(pop: str, directory: str, key_env: str) -> int:
 def table(rows: list[dict[str, Any]], newest: dict[str, Any] | None = None) -> Table:
     """One line for each PoP. `newest`: the edition that the fleet is to have."""
     made = Table(box=None, header_style="dim", pad_edge=False)
-    for name, justify in (("PoP", "left"), ("region", "left"), ("zone", "left"), ("status", "left"), ("calls", "right"),
+    for name, justify in (("PoP", "left"), ("region", "left"), ("zone", "left"), ("version", "left"),
+                          ("status", "left"), ("calls", "right"),
                           ("predicted ms", "right"), ("budget", "right"), ("heard s ago", "right"),
                           ("edition", "left"), ("model", "left"), ("agents", "left"), ("url", "left")):  # fmt: skip
         made.add_column(name, justify=justify)  # type: ignore[arg-type]
     for pop in rows:
         coming = f" +{pop['coming']}" if pop["coming"] else ""
         colour = {"ok": "green", "late": "yellow", "full": "yellow"}.get(pop["status"], "red")
+        share = pop.get("share", 1)
+        failed = "" if share == 1 else " [red]failing[/]" if not share else f" [yellow]recovering, {share:.0%}[/]"
         made.add_row(
-            pop["pop"], pop["region"], pop["zone"], f"[{colour}]{pop['status']}[/]",
+            pop["pop"], pop["region"], pop["zone"], pop.get("version", ""), f"[{colour}]{pop['status']}[/]{failed}",
             f"{pop['calls']}{coming} of {pop['slots']}", f"{pop['predicted_ms']:.0f}", f"{pop['budget_ms']:.0f}",
             f"{pop['age_s']:.1f}", edition(pop["edition"], newest), pop["model"], ", ".join(pop["agents"]), pop["url"],
         )  # fmt: skip
@@ -81,6 +97,8 @@ def problems(pops: list[dict[str, Any]], newest: dict[str, Any] | None) -> Itera
 
 def asked(method: str, directory: str, path: str, key_env: str, body: object = None) -> Any:
     """What a directory answers its operator, as JSON. Raises ConfigError: it is none, or it refuses."""
+def asked(method: str, directory: str, path: str, key_env: str) -> Any:
+    """What the directory answers. Raises ConfigError."""
     key = variable(key_env)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:

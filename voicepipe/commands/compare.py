@@ -1,0 +1,94 @@
+"""`voicepipe pops --compare A B`: two versions, or two PoPs, side by side, and a sentence for each difference."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from rich.table import Table
+
+from voicepipe.commands.fleet import asked, own_console
+from voicepipe.directory.tally import Tally, added
+from voicepipe.errors import ConfigError
+from voicepipe.observe.versions import FEWEST, SMALL, SMALL_MS, SURE, Comparison, Difference, Rate, compared
+
+HOUR_S = 3600.0
+MORE = {"cut-ins": "cuts in on more callers", "failures": "fails more", "refusals": "refuses more"}
+FEWER = {"cut-ins": "cuts in on fewer callers", "failures": "fails less", "refusals": "refuses less"}
+
+
+def run(a: str, b: str, directory: str, key_env: str) -> int:
+    """Print both. Exit status 1 if `b` is worse than `a` in anything. Raises ConfigError: no PoP is of such a version,
+    or has such a name; the directory does not say."""
+    answer = asked("GET", directory, "/v1/pops", key_env)
+    rows = [*answer["pops"], *(row for row in answer.get("lost", ()) if row["age_s"] < HOUR_S)]
+    comparison = compared(tally_of(a, rows), tally_of(b, rows))
+    console = own_console()
+    console.print(table(a, b, comparison))
+    for sentence in verdict(a, b, comparison):
+        console.print(sentence, markup=False)
+    return 1 if comparison.is_worse else 0
+
+
+def tally_of(name: str, rows: list[Mapping[str, Any]]) -> Tally:
+    """Of all PoPs of this version, or of the one of this name. Raises ConfigError: there is none."""
+    named = [row for row in rows if row.get("version") == name] or [row for row in rows if row["pop"] == name]
+    if not named:
+        versions = ", ".join(sorted({row["version"] for row in rows if row.get("version")})) or "none is known"
+        raise ConfigError(f"--compare: no PoP is of version {name!r}, and none has this name; versions: {versions}")
+    return added([msgspec.convert(row["hour"], Tally, str_keys=True) for row in named if row.get("hour")])
+
+
+def table(a: str, b: str, comparison: Comparison) -> Table:
+    """A line for each figure, of turns of the last hour."""
+    made = Table(box=None, header_style="dim", pad_edge=False)
+    made.add_column("last hour")
+    for name in (a, b, f"{b} has more", f"at {SURE:.1%} between"):
+        made.add_column(name, justify="right")
+    made.add_row("turns", *(f"{turns}" for turns in comparison.turns))
+    one, other = comparison.a, comparison.b
+    for name, before, after, difference in (
+        ("p50 ms", one.p50, other.p50, None),
+        ("p95 ms", one.p95, other.p95, None),
+        ("mean ms", one.mean, other.mean, comparison.mean),
+        ("turn against turn ms", None, None, comparison.shift),
+    ):
+        figures = ("" if before is None else f"{before:.0f}", "" if after is None else f"{after:.0f}")
+        more = difference.more if difference else (after or 0) - (before or 0)
+        made.add_row(name, *figures, f"{more:+.0f}", _between(difference, 1, "ms") if difference else "")
+    for rate in comparison.rates:
+        figures = (f"{rate.a.rate:.1%}", f"{rate.b.rate:.1%}")
+        made.add_row(rate.what, *figures, f"{100 * rate.difference.more:+.1f}", _between(rate.difference, 100, "%"))
+    return made
+
+
+def verdict(a: str, b: str, comparison: Comparison) -> Iterator[str]:
+    """In words."""
+    few = [(name, turns) for name, turns in zip((a, b), comparison.turns, strict=True) if turns < FEWEST]
+    for name, turns in few:
+        yield f"{name} has too few turns yet: {turns} of {FEWEST}."
+    if few:
+        return
+    told = [*_of_latency(b, comparison), *(sentence for rate in comparison.rates for sentence in _of_rate(b, rate))]
+    yield from told or [f"No difference seen in {comparison.turns[1]} turns of {b}."]
+
+
+def _of_latency(b: str, comparison: Comparison) -> Iterator[str]:
+    shift, mean = comparison.shift, comparison.mean
+    if shift.is_worse(SMALL_MS):
+        yield f"{b} is slower by {shift.more:.0f} ms ({_between(shift, 1, 'ms')})."
+    elif mean.is_worse(SMALL_MS):
+        yield f"Some turns of {b} take much longer: {mean.more:.0f} ms more in the mean ({_between(mean, 1, 'ms')})."
+    elif shift.is_better(SMALL_MS):
+        yield f"{b} is quicker by {-shift.more:.0f} ms ({-shift.most:.0f} to {-shift.least:.0f} ms)."
+
+
+def _of_rate(b: str, rate: Rate) -> Iterator[str]:
+    of = "calls" if rate.what == "refusals" else "turns"
+    for is_so, does in ((rate.difference.is_worse, MORE), (rate.difference.is_better, FEWER)):
+        if is_so(SMALL):
+            yield f"{b} {does[rate.what]}: {rate.b.rate:.1%} against {rate.a.rate:.1%} of {of}."
+
+
+def _between(difference: Difference, times: float, unit: str) -> str:
+    digits = 1 if unit == "%" else 0
+    return f"{times * difference.least:.{digits}f} to {times * difference.most:.{digits}f} {unit}"
