@@ -91,10 +91,11 @@ class OperatorApi:
             "now": time.time(),
             "cut_off": self._directory.is_cut_off,
             # Those that take part in choices; one of them is silent only where the directory may be cut off.
-            "pops": [_row(seen) for seen in pops],
+            "pops": [row_of(seen) for seen in pops],
             # Those that fell silent within the last day, without having said that they end.
             "lost": [_row(seen) for seen in self._directory.heard() if seen.pop not in kept],
             "edition": self._edition(),
+            "lost": [row_of(seen) for seen in self._directory.heard() if seen.pop not in kept],
             # What is on trial, and how much of the calls went there.
             "canaries": self._directory.shares.counts(),
             "placed": list(reversed(self._directory.placed)),
@@ -123,7 +124,7 @@ class OperatorApi:
         }
 
 
-def _row(seen: SeenPop) -> PopRow:
+def row_of(seen: SeenPop) -> PopRow:
     its = seen.condition
     return PopRow(
         pop=seen.pop,

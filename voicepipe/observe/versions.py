@@ -1,9 +1,9 @@
 """Two versions side by side, by what their PoPs counted: is one worse, and how sure is that? Pure.
 
-Turn latency has two humps, turns that were answered from a draft and turns that were not, so to see a difference of means
-takes many turns. Here each turn of one version is held against each of the other: the shift is the middle of these
-differences (Hodges and Lehmann), and its interval follows from the ranks (Mann and Whitney). It does not see that a few
-turns became much slower, so the means are compared, too. Shares have Newcombe's interval.
+Turn latency has two humps, turns that were answered from a draft and turns that were not, so a difference of means
+takes many turns to be seen. Here each turn of one version is held against each of the other: the shift is the middle of
+these differences (Hodges and Lehmann), and its interval follows from the ranks (Mann and Whitney). It does not see that
+a few turns became much slower, so the means are compared, too. Shares have Newcombe's interval.
 
 Turns of one call are alike, callers differ by the hour, and PoPs differ by their hardware: what is said here is said of
 these turns, and not only of the version.

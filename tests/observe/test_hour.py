@@ -1,0 +1,72 @@
+"""What a PoP's reports say of its last hour."""
+
+import msgspec
+
+from tests.directory.reports import report
+from voicepipe.call_api import Refusal
+from voicepipe.directory.report import decoded, encoded
+from voicepipe.directory.tally import Tally, bucket_of
+from voicepipe.errors import Reason
+from voicepipe.observe.following import CallFacts
+from voicepipe.observe.hour import KEPT_S, SLICE_S, SLICES, Hour
+from voicepipe.observe.turns import AskedTurn, full_turn
+from voicepipe.turn.events import ReplyDone, ReplyStatus
+from voicepipe.turn.timing import TurnSummary
+
+CALL = CallFacts(id="rtc_1", tenant="acme", agent="front-desk", line="sip", since=1.0)
+ASKED = AskedTurn(1.0, "turn_1", "when are you open", "rtc_1", "acme", "front-desk")
+
+
+class Site:
+    def __init__(self) -> None:
+        self.now = SLICE_S * 1000
+        self.hour = Hour(lambda: self.now)
+
+    def turn(self, latency_ms: float | None, status: ReplyStatus = "completed", **record: bool) -> None:
+        summary = msgspec.structs.replace(TurnSummary(turn_latency=latency_ms), **record)
+        self.hour.turn(CALL, full_turn(ASKED, ReplyDone("resp_1", status, record=summary), 300))
+
+    def refused(self, reason: Reason) -> None:
+        self.hour.refused(Refusal(reason, "sip"))
+
+    def tally(self) -> Tally:
+        self.now += KEPT_S
+        return self.hour.tally()
+
+
+def test_turns_calls_and_refusals_add_up() -> None:
+    site = Site()
+    site.hour.began(CALL)
+    for latency_ms in (200.0, 201.0, 950.0):
+        site.turn(latency_ms)
+    site.turn(3000.0, by_request=True)
+    site.turn(None, "failed")
+    site.turn(950.0, reopened=True)
+    site.hour.cut_in(CALL, full_turn(ASKED, ReplyDone("resp_1", "completed"), 300))
+    reasons: tuple[Reason, ...] = ("late", "error", "unauthorized", "draining")
+    for reason in reasons:
+        site.refused(reason)
+    assert site.tally() == Tally(
+        turns=6, cut_ins=2, missed=1, calls=1, refused=2, latencies={bucket_of(200): 2, bucket_of(950): 2}
+    )
+
+
+def test_an_hour_later_they_are_forgotten() -> None:
+    site = Site()
+    site.turn(200.0)
+    site.now += SLICE_S * (SLICES - 1)
+    site.turn(300.0)
+    assert site.tally().turns == 2
+    site.now += SLICE_S
+    assert site.tally().turns == 1
+    site.now += SLICE_S * SLICES
+    assert site.tally() == Tally()
+
+
+def test_a_report_with_a_busy_hour_is_two_kilobytes_and_is_read_again() -> None:
+    latencies = dict.fromkeys(range(bucket_of(60), bucket_of(6000)), 300)
+    hour = Tally(turns=30_000, cut_ins=900, missed=90, calls=4000, refused=40, latencies=latencies)
+    data = encoded(report(hour=hour))
+    assert decoded(data).condition.hour == hour
+    assert len(data) < 2000
+    assert decoded(encoded(report())).condition.hour is None
