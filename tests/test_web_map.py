@@ -89,8 +89,9 @@ def test_every_status_has_words_and_statuses_of_one_colour_have_shapes(beside: P
         "starting",
         "new one",
     ]
-    said = shown(beside, "names.map((status) => fleet.statusOf({status}))", names=names)
-    assert len({one["text"] for one in said}) == len(names)
+    rows = [{"status": name} for name in names] + [{"status": "ok", "share": share} for share in (0, 0.1)]
+    said = shown(beside, "rows.map(fleet.statusOf)", rows=rows)
+    assert len({one["text"] for one in said}) == len(rows)
     by_tone: dict[str, set[str]] = {}
     for one in said:
         by_tone.setdefault(one["tone"], set()).add(one["shape"])
@@ -116,6 +117,13 @@ def test_a_pop_that_takes_calls_and_answers_too_late_is_none_that_is_well(beside
     assert said == ["over budget", "takes calls", "takes calls", "full"]
     found = shown(beside, "fleet.statesOf(rows).map(({text}) => text)", rows=[quick, NRT, slow, few])
     assert found == ["over budget", "full", "takes calls"], "the worst first, each once"
+
+
+def test_a_pop_whose_turns_fail_says_so_and_that_it_recovers(beside: Path) -> None:
+    states = [("ok", 1), ("ok", 0), ("late", 0), ("ok", 0.2), ("engine_down", 0)]
+    rows = [{**FRA, "status": status, "share": share} for status, share in states]
+    said = shown(beside, "rows.map((row) => fleet.statusOf(row).text)", rows=rows)
+    assert said == ["takes calls", "turns fail", "turns fail", "recovering", "engine down"]
 
 
 def test_figures_of_a_pop_where_there_are_any(beside: Path) -> None:

@@ -27,6 +27,9 @@ CITIES: dict[str, tuple[str, float, float]] = {
 }  # fmt: skip
 """Region, latitude and longitude."""
 STATES = {"sea1": "late", "sin1": "full", "vie1": "draining", "bog1": "engine_down"}
+CANARIES = ("fra1", "lhr1", "ord1")
+SHARES = {"lhr1": 0.0, "ord1": 0.2}
+"""Turns fail at the one, and failed at the other."""
 SLOW, QUIET, OLD, LOST = "gru1", "los1", "jnb1", "hkg1"
 """One whose p95 is over its budget, one without calls, one of a version that tells no figures, one that fell silent."""
 BEHIND, DIGEST = "gru1", "3fa9c17be012"
@@ -54,6 +57,7 @@ def row(pop: str, region: str, latitude: float, longitude: float, lots: Random) 
         "url": f"https://{pop}.example", "status": status, "calls": calls, "coming": lots.choice((0, 0, 0, 1)),
         "slots": slots, "predicted_ms": 342.0 if status == "late" else round(lots.uniform(150, 280)),
         "budget_ms": 300.0, "age_s": round(lots.uniform(0.1, 1.1), 2), "agents": ["front-desk"], "model": "vllm",
+        "version": "1.4.1" if pop in CANARIES else "1.4.0", "share": SHARES.get(pop, 1.0),
         "weight": 1.0, "price_per_hour": {24: 1.2, 36: 2.1, 60: 3.9}[slots],
         "recent": None if pop == OLD else recent(pop, calls, lots),
         "edition": {"number": 11 if pop == BEHIND else 12, "digest": "old" if pop == BEHIND else DIGEST, "problem": "",

@@ -127,7 +127,7 @@ def test_the_table_sorts_by_every_column_and_by_keyboard(open_fleet: Open) -> No
         assert press(page, by) == "ascending"
         assert numbers(column(page, name)) == sorted(numbers(cells)), by
     assert press(page, "state") == "descending"
-    assert column(page, "status")[:3] == ["lost", "engine down", "answers late"]
+    assert column(page, "status")[:4] == ["lost", "engine down", "turns fail", "answers late"]
     assert press(page, "calls") == "descending"
     assert column(page, "pop-name")[0] == "sin1", "the fullest"
     assert press(page, "age") == "descending"
@@ -167,6 +167,7 @@ def test_each_pop_says_how_it_is_and_opens_its_own_dashboard(open_fleet: Open) -
     assert "bad" in str(page.locator(f'#pops tr[data-pop="{SLOW}"] .of-late').get_attribute("class"))
     assert (line(QUIET, "of-turns"), line(QUIET, "of-p95"), line(QUIET, "of-late")) == ("0", "–", "–")
     assert (line(OLD, "status"), line(OLD, "of-turns"), line(OLD, "of-lag")) == ("takes calls", "–", "–")
+    assert line("fra1", "region").split() == ["eu-central", "1.4.1"]
     assert (line(LOST, "status"), line(LOST, "load"), line(LOST, "of-age")) == ("lost", "–", "4 min")
     assert page.locator(f'#pops tr[data-pop="{LOST}"]').get_by_role("button").count() == 0
     assert line("sin1", "of-cost").endswith("0.00 idle")

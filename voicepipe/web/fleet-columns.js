@@ -6,7 +6,7 @@ import { costOf, p50Of, p95Of, rateOf } from "./fleet-figures.js";
 /** What each column sorts by; null comes last. */
 const VALUES = {
   pop: ({ pop }) => pop,
-  region: ({ region }) => region ?? "",
+  region: ({ region, version }) => `${region ?? ""} ${version ?? ""}`,
   state: caresOf,
   calls: (row) => (row.slots ? shareOf(row) : null),
   next: ({ predicted_ms }) => predicted_ms,

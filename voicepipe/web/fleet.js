@@ -8,9 +8,11 @@ const STATUS = {
   lost: { text: "lost", note: "it reports no more, and has not said that it ends", shape: "bar", tone: "late" },
   silent: { text: "silent", note: "it reports no more, or the directory is cut off", shape: "bar", tone: "late" },
   engine_down: { text: "engine down", note: "an engine does not work", shape: "bolt", tone: "late" },
+  failing: { text: "turns fail", note: "a last resort: its turns fail, or failed a moment ago", shape: "hourglass", tone: "late" },
   late: { text: "answers late", note: "a last resort: one more call is predicted over the budget", shape: "triangle", tone: "late" },
   over: { text: "over budget", note: "it takes calls, but its p95 is over the budget", shape: "drop", tone: "late" },
   full: { text: "full", note: "every slot is taken", shape: "square", tone: "late" },
+  recovering: { text: "recovering", note: "its turns failed lately: it gets few calls, and then more by degrees", shape: "half", tone: "soft" },
   stopped: { text: "stopped", note: "by the demo", shape: "cross", tone: "soft" },
   gone: { text: "gone", note: "it is not heard of any more", shape: "cross", tone: "soft" },
   draining: { text: "draining", note: "it takes no new calls", shape: "diamond", tone: "soft" },
@@ -36,6 +38,7 @@ export function statusOf(row) {
 }
 
 function statusName(row) {
+  if (["ok", "late"].includes(row.status) && row.share < 1) return row.share ? "recovering" : "failing";
   return row.status === "ok" && p95Of(row) > row.budget_ms ? "over" : row.status;
 }
 

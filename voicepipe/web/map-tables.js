@@ -63,14 +63,16 @@ function popLine(pop, onOrder) {
     orders.append(button);
   }
   const cells = NUMBERS.map((name) => made("td", "", `number of-${name.replace("_", "-")}`));
-  line.append(head, made("td", "", "region"), made("td", "", "status"), made("td", "", "load"), ...cells, orders);
+  const words = ["region", "status", "load"].map((name) => made("td", "", name));
+  line.append(head, ...words, ...cells, orders);
   return line;
 }
 
 function fill(line, row, demo, newest) {
   const [head, region, status, load, next, turns, p50, p95, late, cutIns, missed, lag, age, edition, cost, orders] = line.children;
   named(head, row);
-  region.replaceChildren(row.region ?? "", ...(row.city ? [made("small", row.city)] : []));
+  const beside = [row.city, row.version].filter(Boolean).join(", ");
+  region.replaceChildren(row.region ?? "", ...(beside ? [made("small", beside)] : []));
   const state = statusOf(row);
   status.replaceChildren(glyph(state), made("span", state.text, state.tone));
   status.title = state.note;
