@@ -116,7 +116,7 @@ class Trial:
             self._look()
 
     def _look(self) -> None:
-        rows = [msgspec.to_builtins(row_of(seen), str_keys=True) for seen in self._directory.pops()]
+        rows = [msgspec.to_builtins(row_of(seen, hour=True), str_keys=True) for seen in self._directory.pops()]
         for version in {"1.1", "1.2"} - self.named.keys():
             comparison = compared(tally_of("1.0", rows), tally_of(version, rows))
             if comparison.is_worse:

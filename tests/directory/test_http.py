@@ -18,6 +18,7 @@ from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.references import References
 from voicepipe.directory.report import RecentTurns, encoded
+from voicepipe.directory.tally import Tally
 from voicepipe.directory.tokens import Signer, TokenGate, audience
 from voicepipe.directory_server.directory_http import app
 from voicepipe.directory_server.rules import Rules
@@ -160,6 +161,9 @@ async def test_a_directory_without_pops_or_without_its_bus_is_not_ready(client: 
     assert (await client.get("/healthz")).status_code == 200
 
 
+HOUR = Tally(calls=7, latencies={100: 2})
+
+
 class Clock:
     now = 1000.0
 
@@ -174,7 +178,7 @@ async def test_an_operator_is_told_of_pops_that_fell_silent_for_a_day() -> None:
         directory.take(told(pop, place=FRANKFURT, recent=RecentTurns(turns=3, p50_ms=180.5)))
     clock.now += 30
     for pop in ("fra", "lhr", "iad"):
-        directory.take(BusMessage(f"vp.pop.{pop}.report", encoded(report(30))))
+        directory.take(BusMessage(f"vp.pop.{pop}.report", encoded(report(30, hour=HOUR))))
     references = References(MemoryBus(), Signer("k", KEY), {"k": KEY.public_key()})
     application = await asyncio.to_thread(
         app,
@@ -190,6 +194,9 @@ async def test_an_operator_is_told_of_pops_that_fell_silent_for_a_day() -> None:
         transport = httpx.ASGITransport(application)
         async with httpx.AsyncClient(transport=transport, base_url="http://directory", headers=headers) as operator:
             seen = (await operator.get("/v1/pops")).json()
+            assert all(row["hour"] is None for row in seen["pops"])
+            seen = (await operator.get("/v1/pops?hour=1")).json()
+        assert all(row["hour"] == {"calls": 7, "latencies": {"100": 2}} for row in seen["pops"])
         return [row["pop"] for row in seen["pops"]], seen["lost"]
 
     pops, lost = await listed()

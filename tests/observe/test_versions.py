@@ -83,9 +83,9 @@ def same(turns: int, ms: float = 200.0, **counts: int) -> Tally:
     (same(900), same(84), ["No difference seen in 84 turns of new."]),
     (same(900), same(8), ["new has too few turns yet: 8 of 20."]),
     (Tally(), Tally(), ["old has too few turns yet: 0 of 20.", "new has too few turns yet: 0 of 20."]),
-    (same(900, missed=3), same(100, missed=10), ["new fails more: 10.0% against 0.3% of turns."]),
-    (same(900), same(100, refused=20), ["new refuses more: 44.4% against 0.0% of calls."]),
-    (same(900, cut_ins=300), same(900), ["new cuts in on fewer callers: 0.0% against 33.3% of turns."]),
+    (same(900, missed=3), same(100, missed=10), ["new fails more: 10.0 % against 0.3 % of turns."]),
+    (same(900), same(100, refused=20), ["new refuses more: 44.4 % against 0.0 % of calls."]),
+    (same(900, cut_ins=300), same(900), ["new cuts in on fewer callers: 0.0 % against 33.3 % of turns."]),
     (same(20_000), same(20_000, missed=40), ["No difference seen in 20000 turns of new."]),
 ])  # fmt: skip
 def test_what_is_said(old: Tally, new: Tally, said: list[str]) -> None:

@@ -1,5 +1,6 @@
 """`voicepipe pops --compare A B`: two versions, or two PoPs, side by side, and a sentence for each difference."""
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,7 +20,7 @@ FEWER = {"cut-ins": "cuts in on fewer callers", "failures": "fails less", "refus
 def run(a: str, b: str, directory: str, key_env: str) -> int:
     """Print both. Exit status 1 if `b` is worse than `a` in anything. Raises ConfigError: no PoP is of such a version,
     or has such a name; the directory does not say."""
-    answer = asked("GET", directory, "/v1/pops", key_env)
+    answer = asked("GET", directory, "/v1/pops?hour=1", key_env)
     rows = [*answer["pops"], *(row for row in answer.get("lost", ()) if row["age_s"] < HOUR_S)]
     comparison = compared(tally_of(a, rows), tally_of(b, rows))
     console = own_console()
@@ -42,7 +43,7 @@ def table(a: str, b: str, comparison: Comparison) -> Table:
     """A line for each figure, of turns of the last hour."""
     made = Table(box=None, header_style="dim", pad_edge=False)
     made.add_column("last hour")
-    for name in (a, b, f"{b} has more", f"at {SURE:.1%} between"):
+    for name in (a, b, f"{b} has more", f"with {percent(SURE)} between"):
         made.add_column(name, justify="right")
     made.add_row("turns", *(f"{turns}" for turns in comparison.turns))
     one, other = comparison.a, comparison.b
@@ -56,7 +57,7 @@ def table(a: str, b: str, comparison: Comparison) -> Table:
         more = difference.more if difference else (after or 0) - (before or 0)
         made.add_row(name, *figures, f"{more:+.0f}", _between(difference, 1, "ms") if difference else "")
     for rate in comparison.rates:
-        figures = (f"{rate.a.rate:.1%}", f"{rate.b.rate:.1%}")
+        figures = (percent(rate.a.rate), percent(rate.b.rate))
         made.add_row(rate.what, *figures, f"{100 * rate.difference.more:+.1f}", _between(rate.difference, 100, "%"))
     return made
 
@@ -86,9 +87,15 @@ def _of_rate(b: str, rate: Rate) -> Iterator[str]:
     of = "calls" if rate.what == "refusals" else "turns"
     for is_so, does in ((rate.difference.is_worse, MORE), (rate.difference.is_better, FEWER)):
         if is_so(SMALL):
-            yield f"{b} {does[rate.what]}: {rate.b.rate:.1%} against {rate.a.rate:.1%} of {of}."
+            yield f"{b} {does[rate.what]}: {percent(rate.b.rate)} against {percent(rate.a.rate)} of {of}."
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def _between(difference: Difference, times: float, unit: str) -> str:
+    if math.isinf(difference.least):
+        return ""
     digits = 1 if unit == "%" else 0
     return f"{times * difference.least:.{digits}f} to {times * difference.most:.{digits}f} {unit}"

@@ -34,7 +34,7 @@ def pops(directory: str, key_env: str) -> int:
     console.print(table([*answer["pops"], *lost]))
     for canary in answer.get("canaries", ()):
         what = f"version {canary['version']}" if canary["version"] else canary["pop"]
-        console.print(f"On trial: {what}. Its share is {canary['share']:.0%}; it got {canary['took']} of "
+        console.print(f"On trial: {what}. Its share is {100 * canary['share']:.0f} %; it got {canary['took']} of "
                       f"{canary['of']} calls that this directory could have sent there.")  # fmt: skip
     if answer["cut_off"]:
         console.print("[yellow]This directory is cut off: it goes on with what it heard last.[/]")
@@ -65,9 +65,10 @@ def table(rows: list[dict[str, Any]], newest: dict[str, Any] | None = None) -> T
         coming = f" +{pop['coming']}" if pop["coming"] else ""
         colour = {"ok": "green", "late": "yellow", "full": "yellow"}.get(pop["status"], "red")
         share = pop.get("share", 1)
-        failed = "" if share == 1 else " [red]failing[/]" if not share else f" [yellow]recovering, {share:.0%}[/]"
+        failed = f"[yellow]recovering, {100 * share:.0f} %[/]" if share else "[red]failing[/]"
+        status = f"[{colour}]{pop['status']}[/]" + (f" {failed}" if share < 1 else "")
         made.add_row(
-            pop["pop"], pop["region"], pop["zone"], pop.get("version", ""), f"[{colour}]{pop['status']}[/]{failed}",
+            pop["pop"], pop["region"], pop["zone"], pop.get("version", ""), status,
             f"{pop['calls']}{coming} of {pop['slots']}", f"{pop['predicted_ms']:.0f}", f"{pop['budget_ms']:.0f}",
             f"{pop['age_s']:.1f}", edition(pop["edition"], newest), pop["model"], ", ".join(pop["agents"]), pop["url"],
         )  # fmt: skip

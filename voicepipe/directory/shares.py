@@ -1,5 +1,5 @@
 """PoPs that are to get only a share of the calls: those of a version that is on trial, and those whose turns failed
-lately. No lots are drawn: chance would send one version 14 of the first 50 calls where it was to have five.
+lately. No lots are drawn: by chance, one version in 40 that is to have a tenth would get ten of the first 50 calls.
 
 Each limit has a credit. It grows by the share with each call for which a PoP under this limit would do as well as
 others, and a call that such a PoP gets costs 1. So of n calls it gets `share * n`, rounded down, at any time. Several

@@ -48,6 +48,7 @@ class PopRow(msgspec.Struct, frozen=True):
     recent: RecentTurns | None
     """None: its version does not tell."""
     hour: Tally | None
+    """Alike, or nobody has asked for it: it is as long as all the rest."""
     """Alike."""
     edition: EditionState | None
     """Of agents, routes and tenants; None: it takes none."""
@@ -85,17 +86,22 @@ class OperatorApi:
     async def pops(self, request: Request) -> Response:
         """GET: the PoPs, and the calls that this directory placed lately, the newest first."""
         self._door.check(request)
+        """GET: the PoPs, and the calls that this directory placed lately, the newest first. `?hour=1`: with the tallies
+        of their last hour."""
+        self._check(request)
+        hour = request.query_params.get("hour") == "1"
         pops = self._directory.pops()
         kept = {seen.pop for seen in pops}
         answer: dict[str, Any] = {
             "now": time.time(),
             "cut_off": self._directory.is_cut_off,
             # Those that take part in choices; one of them is silent only where the directory may be cut off.
-            "pops": [row_of(seen) for seen in pops],
+            "pops": [row_of(seen, hour=hour) for seen in pops],
             # Those that fell silent within the last day, without having said that they end.
             "lost": [_row(seen) for seen in self._directory.heard() if seen.pop not in kept],
             "edition": self._edition(),
             "lost": [row_of(seen) for seen in self._directory.heard() if seen.pop not in kept],
+            "lost": [row_of(seen, hour=hour) for seen in self._directory.heard() if seen.pop not in kept],
             # What is on trial, and how much of the calls went there.
             "canaries": self._directory.shares.counts(),
             "placed": list(reversed(self._directory.placed)),
@@ -124,7 +130,8 @@ class OperatorApi:
         }
 
 
-def row_of(seen: SeenPop) -> PopRow:
+def row_of(seen: SeenPop, *, hour: bool) -> PopRow:
+    """`hour`: with its tally."""
     its = seen.condition
     return PopRow(
         pop=seen.pop,
@@ -148,4 +155,5 @@ def row_of(seen: SeenPop) -> PopRow:
         recent=its.recent,
         edition=its.edition,
         hour=its.hour,
+        hour=its.hour if hour else None,
     )

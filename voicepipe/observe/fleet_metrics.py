@@ -78,6 +78,8 @@ class FleetMetrics:
             ("silent", "1: it no longer reports, and has not said that it ends.", lambda seen: seen.silent),
             ("report_age_seconds", "Since its last report was sent.", lambda seen: seen.age_s),
             ("takes_calls", "1: its status is ok.", lambda seen: seen.condition.status == "ok" and not seen.silent),
+            ("share", "Of the calls that it would get otherwise: below 1 since its turns failed, 0 while they fail.",
+             lambda seen: seen.condition.share),
             ("calls", "Calls in progress, as it reports.", lambda seen: seen.condition.calls),
             ("calls_coming", "Calls that were sent there and have not begun.", lambda seen: seen.pending),
             ("slots", "Calls that it may have at a time.", lambda seen: seen.condition.slots),
