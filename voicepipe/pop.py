@@ -119,8 +119,7 @@ class Pop:
         self.tools = tools
         self.watch = Watch()
         self.metrics = Metrics(config.pop, self.health, traces)
-        self._recent, self._hour = Recent(self.watch.lag_p99_ms), Hour()
-        self._failing = FailingTurns(time.monotonic)
+        self._recent, self._hour, self._failing = Recent(self.watch.lag_p99_ms), Hour(), FailingTurns(time.monotonic)
         self.records = records
         cost = CostMeter(config.pop, time.monotonic)
         self.metrics.others.append(cost.read)

@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
+from voicepipe.commands import compare
 from voicepipe.commands.compare import tally_of, verdict
 from voicepipe.directory.tally import Tally, added, bucket_of, middle_ms
 from voicepipe.errors import ConfigError
@@ -115,3 +117,18 @@ def test_versions_are_added_up_and_a_pop_is_compared_by_its_name() -> None:
     assert tally_of("old1", rows) == Tally()
     with pytest.raises(ConfigError, match="versions: 1, 2"):
         tally_of("3", rows)
+
+
+@pytest.mark.parametrize(("missed", "status"), [(0, 0), (10, 1)])
+def test_the_exit_status_says_whether_the_second_one_is_worse(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], missed: int, status: int
+) -> None:
+    hours = {"1": same(900), "2": same(100, missed=missed)}
+    pops = [{"pop": f"fra{version}", "version": version, "hour": msgspec.to_builtins(hour, str_keys=True)}
+            for version, hour in hours.items()]  # fmt: skip
+    crashed = {**pops[1], "pop": "fra3", "age_s": 60.0}
+    monkeypatch.setattr(compare, "asked", lambda *_: {"pops": pops, "lost": [crashed]})
+    assert compare.run("1", "2", "http://directory", "KEY") == status
+    said = capsys.readouterr().out
+    assert said.splitlines()[1].split() == ["turns", "900", "200"], "one that crashed counts"
+    assert ("2 fails more" in said) == bool(status)
