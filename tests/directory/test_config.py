@@ -15,10 +15,6 @@ from msgspec.structs import replace
 from tests.directory.keys import make_keys, needs_openssl
 from tests.directory.nats_server import nats_server, needs_nats
 from voicepipe.config import directory_config
-from voicepipe.config.directory_config import DirectoryConfig, DirectoryRoute, DirectoryTenant, DirectoryTrunk
-from voicepipe.config.fleet_config import BusConfig
-from voicepipe.config.phone_config import KnownUser, TelephonyConfig
-from voicepipe.directory_server.run import check
 from voicepipe.config.directory_config import (
     CanaryConfig,
     DirectoryConfig,
@@ -26,7 +22,9 @@ from voicepipe.config.directory_config import (
     DirectoryTenant,
     DirectoryTrunk,
 )
-from voicepipe.config.phone_config import KnownUser
+from voicepipe.config.fleet_config import BusConfig
+from voicepipe.config.phone_config import KnownUser, TelephonyConfig
+from voicepipe.directory_server.run import check
 from voicepipe.errors import ConfigError
 
 SHIPPED = Path(__file__).parents[2] / "configs/directory.toml"

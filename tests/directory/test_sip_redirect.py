@@ -222,7 +222,7 @@ async def test_other_requests(method: str, code: int) -> None:
 @needs_sipp
 async def test_sipp_follows(two: tuple[Config, Config], tmp_path: Path) -> None:
     config = asking()
-    async with fleet(*two) as (directory, pops), redirecting(config, directory, Leaving()):
+    async with fleet(*two) as (directory, pops), redirecting(Rules(config, {}), directory, Leaving()):
         calling = asyncio.create_task(sipp("redirected", config.sip.port, tmp_path, calls=3, held_ms=3000))
         await until(lambda: calling.done() or [pop.calls for pop in pops] == [3, 0], 60)
         await calling
@@ -234,7 +234,7 @@ async def test_sipp_follows(two: tuple[Config, Config], tmp_path: Path) -> None:
 async def test_a_trunk_that_follows_nothing_is_done_with_its_302(tmp_path: Path) -> None:
     """It acknowledges it, and is told nothing more."""
     config, directory = asking(), knowing("fra")
-    async with redirecting(config, directory, Leaving()):
+    async with redirecting(Rules(config, {}), directory, Leaving()):
         await sipp("not_redirected", config.sip.port, tmp_path, "-nr", calls=3, held_ms=1500)
         assert len(directory.placed) == 3
 

@@ -25,9 +25,9 @@ from voicepipe.directory.bus import MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.references import References
 from voicepipe.directory_server.directory_http import app
+from voicepipe.directory_server.rules import Rules
 from voicepipe.ingress.telephony.telnyx_api import TelnyxApi
 from voicepipe.places import Place
-from voicepipe.tenants import Tenants
 
 URL = "http://directory"
 CALL = {"CallSid": "CA1", "From": "+1555", "To": "+4930123"}
@@ -95,7 +95,7 @@ def directory_of(fleet: Fleet) -> tuple[Starlette, Bounced]:
     )
     references = References(bus, SIGNER, {SIGNER.key_id: KEY.public_key()})
     pops = httpx.AsyncClient(transport=httpx.MockTransport(fleet.answer))
-    return app(config, directory, references, Tenants({}, "directory"), OperatorKeys(""), pops), Bounced(directory)
+    return app(Rules(config, {}), directory, references, OperatorKeys(""), pops), Bounced(directory)
 
 
 async def told(

@@ -22,16 +22,12 @@ def pops(directory: str, key_env: str) -> int:
     """Print a table of the PoPs, with those that fell silent within a day. Exit status 1 if none takes calls. Raises
     ConfigError: the directory does not say."""
     answer = asked("GET", directory, "/v1/pops", key_env)
-    # A file or a pipe has no width of its own, and 80 columns would break every line in two.
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+    console = own_console()
     lost = [pop | {"status": "lost"} for pop in answer.get("lost", ())]
     newest = answer.get("edition")
     console.print(table([*answer["pops"], *lost], newest))
     for whose, problem in problems(answer["pops"], newest):
-        console.print(f"[yellow]{whose}[/] does not go by edition {newest['number']}: {escape(problem)}")
-    console = own_console()
-    lost = [pop | {"status": "lost"} for pop in answer.get("lost", ())]
-    console.print(table([*answer["pops"], *lost]))
+        console.print(f"[yellow]{whose}[/] does not go by the newest edition: {escape(problem)}")
     for canary in answer.get("canaries", ()):
         what = f"version {canary['version']}" if canary["version"] else canary["pop"]
         console.print(f"On trial: {what}. Its share is {100 * canary['share']:.0f} %; it got {canary['took']} of "
@@ -98,8 +94,6 @@ def problems(pops: list[dict[str, Any]], newest: dict[str, Any] | None) -> Itera
 
 def asked(method: str, directory: str, path: str, key_env: str, body: object = None) -> Any:
     """What a directory answers its operator, as JSON. Raises ConfigError: it is none, or it refuses."""
-def asked(method: str, directory: str, path: str, key_env: str) -> Any:
-    """What the directory answers. Raises ConfigError."""
     key = variable(key_env)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:

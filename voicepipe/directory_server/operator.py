@@ -10,7 +10,6 @@ from starlette.routing import BaseRoute, Route
 
 from voicepipe.directory.directory import Directory
 from voicepipe.directory.report import EditionState, RecentTurns
-from voicepipe.directory.report import RecentTurns
 from voicepipe.directory.tally import Tally
 from voicepipe.directory.view import SeenPop
 from voicepipe.editions.directory_editions import DirectoryEditions
@@ -49,7 +48,6 @@ class PopRow(msgspec.Struct, frozen=True):
     """None: its version does not tell."""
     hour: Tally | None
     """Alike, or nobody has asked for it: it is as long as all the rest."""
-    """Alike."""
     edition: EditionState | None
     """Of agents, routes and tenants; None: it takes none."""
 
@@ -84,11 +82,9 @@ class OperatorApi:
         ]
 
     async def pops(self, request: Request) -> Response:
-        """GET: the PoPs, and the calls that this directory placed lately, the newest first."""
-        self._door.check(request)
         """GET: the PoPs, and the calls that this directory placed lately, the newest first. `?hour=1`: with the tallies
         of their last hour."""
-        self._check(request)
+        self._door.check(request)
         hour = request.query_params.get("hour") == "1"
         pops = self._directory.pops()
         kept = {seen.pop for seen in pops}
@@ -98,10 +94,8 @@ class OperatorApi:
             # Those that take part in choices; one of them is silent only where the directory may be cut off.
             "pops": [row_of(seen, hour=hour) for seen in pops],
             # Those that fell silent within the last day, without having said that they end.
-            "lost": [_row(seen) for seen in self._directory.heard() if seen.pop not in kept],
-            "edition": self._edition(),
-            "lost": [row_of(seen) for seen in self._directory.heard() if seen.pop not in kept],
             "lost": [row_of(seen, hour=hour) for seen in self._directory.heard() if seen.pop not in kept],
+            "edition": self._edition(),
             # What is on trial, and how much of the calls went there.
             "canaries": self._directory.shares.counts(),
             "placed": list(reversed(self._directory.placed)),
@@ -154,6 +148,5 @@ def row_of(seen: SeenPop, *, hour: bool) -> PopRow:
         price_per_hour=its.price_per_hour,
         recent=its.recent,
         edition=its.edition,
-        hour=its.hour,
         hour=its.hour if hour else None,
     )
