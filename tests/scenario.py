@@ -219,6 +219,10 @@ class ScenarioLine:
     def network(self) -> Network:
         return HIDDEN
 
+    @property
+    def caller_network(self) -> str:
+        return ""
+
     def played(self) -> int:
         return self._samples - self._unplayed()
 

@@ -53,6 +53,9 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What they cannot change of their session."""
     briefed: bool = False
     """The `ek_` key has a session; the directory sends it to the PoP by the bus."""
+    network: str = ""
+    """From which the call comes, as the directory knows it (`networks.network_of`), or its provider's name: the PoP
+    tells directories how far it is from there. Empty: nothing is to be learned from it."""
 
 
 @dataclass(frozen=True, slots=True)

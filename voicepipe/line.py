@@ -60,6 +60,11 @@ class Line(Protocol):
     def network(self) -> Network:
         """How the network to the caller fares."""
 
+    @property
+    def caller_network(self) -> str:
+        """From which `network().rtt_ms` is measured, as directories name it: "198.51.100.0/24", or the provider's name.
+        Empty: it is not known, or is nobody's business."""
+
     async def transfer(self, target: str) -> None:
         """Send the caller to `target`, a phone number or an address of the line's network. Returns once somebody there
         has taken the call, which is then to be hung up here. Raises TransferFailed: the caller is still ours."""

@@ -11,7 +11,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
     jitter_ms: float | None = None
     """Of their arrival."""
     rtt_ms: float | None = None
-    """A round trip, by the caller's last report."""
+    """A round trip: by the caller's last report, or as the system has measured it for TCP."""
 
 
 HIDDEN = Network()

@@ -17,6 +17,7 @@ from voicepipe.directory.reporter import Reporter
 from voicepipe.directory.router import others
 from voicepipe.directory.subjects import Briefing, Command
 from voicepipe.directory.tokens import AGAIN, TokenGate, audience
+from voicepipe.directory.trip_teller import TripTeller
 from voicepipe.directory.view import FleetView
 from voicepipe.errors import NotBriefed
 from voicepipe.fleet_keys import key_id, public_key
@@ -38,6 +39,7 @@ class Membership:
     ) -> None:
         self.dismissed = asyncio.Event()
         """An operator orders the PoP to drain and to end."""
+        self.round_trips = TripTeller(bus, config.pop.id)
         self._bus = bus
         self._pop = config.pop.id
         self._condition = condition

@@ -12,6 +12,8 @@ RTT_MS_PER_KM = 0.021
 """Round trip: 2.1 times as long as light takes in fibre (Bozkurt et al., "Why is the Internet so slow?!", PAM 2017)."""
 ACCESS_MS = 15.0
 """Of the round trip, between a caller and their provider's network."""
+LIGHT_MS_PER_KM = 0.0098
+"""Round trip in fibre, straight: none is shorter."""
 UNSURE_MS = 15.0
 """Added to what is only reckoned, so that a measured PoP wins over one that is as near."""
 
@@ -43,4 +45,14 @@ def distance_km(one: Place, other: Place) -> float:
 
 def reckoned_rtt_ms(one: Place, other: Place) -> float:
     """Round trip between a caller and a PoP, in ms: generous rather than right."""
-    return RTT_MS_PER_KM * distance_km(one, other) + ACCESS_MS + UNSURE_MS
+    return apart_ms(one, other) + ACCESS_MS + UNSURE_MS
+
+
+def apart_ms(one: Place, other: Place) -> float:
+    """Round trip between two PoPs, in ms, as long as most are."""
+    return RTT_MS_PER_KM * distance_km(one, other)
+
+
+def least_rtt_ms(one: Place, other: Place) -> float:
+    """The shortest round trip in ms that there can be."""
+    return LIGHT_MS_PER_KM * distance_km(one, other)

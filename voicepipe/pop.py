@@ -81,12 +81,16 @@ class _Seat:
         pop = self.pop
         call_id = call_ids.new(pop.config.pop.id)
         self.watched.answered(call_id, line, time.time(), settings.origin)
+        if pop.tokens:
+            pop.tokens.round_trips.began(call_id, line)
         observers = partial(pop.note, self.owner, call_id), self.foretold.note, self._listed, observer
         begin_tool = partial(pop.tools.begin, tenant=self.watched.tenant)
         return Control(Call(call_id, line, settings, pop.engines, pop.config, begin_tool, _each(observers),
                             time.monotonic))  # fmt: skip
 
     def ended(self, reason: str) -> None:
+        if self.pop.tokens and self.watched.facts:
+            self.pop.tokens.round_trips.ended(self.watched.facts.id)
         self.watched.ended(reason, time.time())
 
     def _listed(self, event: CallEvent) -> None:

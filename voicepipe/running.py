@@ -75,6 +75,7 @@ async def member(
                 jobs.append(group.create_task(supervised("hearing directories", pop.tokens.listen)))
             if editions:
                 jobs.append(group.create_task(supervised("taking over editions", editions.listen)))
+                jobs.append(group.create_task(supervised("telling round trips", pop.tokens.round_trips.run)))
             await pop.serving.wait()
             try:
                 yield pop

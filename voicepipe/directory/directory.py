@@ -11,6 +11,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Literal, Protocol
 
@@ -21,10 +23,14 @@ from voicepipe.config.phone_config import PhoneKind
 from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus, BusMessage
 from voicepipe.directory.claims import Claims
+from voicepipe.directory.nearness import By
 from voicepipe.directory.report import decoded as decoded_report
 from voicepipe.directory.router import TAKES, Choice, WantedCall, Why, choose
 from voicepipe.directory.shares import Canary, Shares
 from voicepipe.directory.subjects import Assignment, Briefing, Command, PopGoodbye
+from voicepipe.directory.round_trips import LearnedTrip, RoundTrips
+from voicepipe.directory.router import TAKES, Candidate, Choice, WantedCall, Why, choose
+from voicepipe.directory.subjects import Assignment, Briefing, Command, PopGoodbye, RoundTrip
 from voicepipe.directory.tokens import Signer
 from voicepipe.directory.view import FleetView, SeenPop
 from voicepipe.errors import NoPop, Reason, WhyNone
@@ -80,6 +86,8 @@ class PlacedCall(msgspec.Struct, frozen=True):
     why: Why
     near_ms: float
     """Round trip and playout."""
+    by: By
+    """How the round trip is known."""
     turn_ms: float
     others: tuple[str, ...]
     """The other candidates."""
@@ -106,7 +114,7 @@ class PlacementFollower(Protocol):
 
 
 class Directory:
-    """`clock` gives monotonic seconds."""
+    """`clock` gives monotonic seconds. `learns`: how far PoPs are is learned from calls."""
 
     def __init__(
         self,
@@ -115,6 +123,8 @@ class Directory:
         lots: Random | None = None,
         clock: Callable[[], float] = time.monotonic,
         canaries: Sequence[Canary] = (),
+        *,
+        learns: bool = True,
     ) -> None:
         self.shares = Shares(canaries)
         self.placed: deque[PlacedCall] = deque(maxlen=REMEMBERED)
@@ -126,10 +136,13 @@ class Directory:
         self._lots = lots or Random()
         self._clock = clock
         self._view = FleetView()
+        self._round_trips = RoundTrips()
+        self._learns = learns
 
     async def run(self) -> None:
         """Hear what PoPs and other directories say, until cancelled."""
-        listening = self._bus.listen(subjects.REPORTS, subjects.GOODBYES, subjects.ASSIGNMENTS)
+        learned = (subjects.ROUND_TRIPS,) if self._learns else ()
+        listening = self._bus.listen(subjects.REPORTS, subjects.GOODBYES, subjects.ASSIGNMENTS, *learned)
         async with listening as messages:
             async for message in messages:
                 self.take(message)
@@ -144,18 +157,22 @@ class Directory:
                 self._view.heard(pop, decoded_report(message.data), self._clock())
             elif message.subject == subjects.goodbye_of(pop):
                 self._view.left(pop, msgspec.json.decode(message.data, type=PopGoodbye).epoch, self._clock())
+            elif message.subject == subjects.round_trip_of(pop):
+                told = msgspec.json.decode(message.data, type=RoundTrip)
+                self._round_trips.heard(told.network, pop, told.ms, self._clock(), again=told.again)
             else:
                 self._view.assigned(pop, msgspec.json.decode(message.data, type=Assignment).call, self._clock())
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
             logger.warning("%s: a message cannot be read, is it of another version? %s", message.subject, error)
 
     async def place(self, wanted: WantedCall, grant: Grant, session: bytes = b"") -> Placement:
-        """Where this call may go. `grant` says what its tokens allow; the call's id is put into it. `session`: of the
-        caller's `ek_` key; the PoPs get it by the bus. Raises NoPop."""
+        """Where this call may go. `grant` says what its tokens allow, and from which network the call comes; its id is
+        put into it. `session`: of the caller's `ek_` key; the PoPs get it by the bus. Raises NoPop."""
         for pop in wanted.tried:
             self.bounced(pop, "told")
         try:
             choice = self._chosen(wanted)
+            choice = choose(self.pops(), self._with_learned(wanted, grant.network), self._lots)
         except NoPop as error:
             for follower in self.followers:
                 follower.not_placed(error.why)
@@ -163,6 +180,7 @@ class Directory:
         call = f"call_{secrets.token_hex(8)}"
         first = choice.candidates[0].seen.pop
         self._view.assigned(first, call, self._clock())
+        self._note_try(choice.candidates[0], grant.network)
         await self._bus.publish(subjects.assignment_to(first), msgspec.json.encode(Assignment(call)))
         if session:
             brief = msgspec.json.encode(Briefing(grant.tenant, call, msgspec.Raw(session)))
@@ -189,6 +207,18 @@ class Directory:
         choice = choose(pops, wanted, self._lots, limits)
         self.shares.settle(choice.competed, choice.spent, limits)
         return choice
+    def _with_learned(self, wanted: WantedCall, network: str) -> WantedCall:
+        now = self._clock()
+        learned, tries = self._round_trips.of(network, now), self._round_trips.may_try(network, now)
+        return replace(wanted, learned_ms=learned, tries=tries)
+
+    def _note_try(self, first: Candidate, network: str) -> None:
+        if first.by == "guess":
+            self._round_trips.tries(network, first.seen.pop, self._clock())
+
+    def learned(self, networks: int) -> list[LearnedTrip]:
+        """Round trips from so many networks at most, those first that were heard of last."""
+        return self._round_trips.newest(self._clock(), networks)
 
     def bounced(self, pop: str, why: WhyBounced) -> None:
         """A call that was sent there came back. Who may have made its name up tells of nobody."""
@@ -267,6 +297,7 @@ def _placed(call: str, choice: Choice, wanted: WantedCall, tenant: str) -> Place
         pop=first.seen.pop,
         why=choice.why,
         near_ms=round(first.near_ms, 1),
+        by=first.by,
         turn_ms=round(first.turn_ms, 1),
         others=tuple(other.seen.pop for other in others),
     )

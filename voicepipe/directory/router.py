@@ -16,11 +16,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Literal
 
+from voicepipe.directory.nearness import By, Trip, Whereabouts, trips
 from voicepipe.directory.report import Condition
 from voicepipe.directory.shares import Limit
 from voicepipe.directory.view import SeenPop
 from voicepipe.errors import NoPop
-from voicepipe.places import Place, reckoned_rtt_ms
+from voicepipe.places import Place
 from voicepipe.prediction import with_more
 
 PLAYOUT_MS = {"websocket": 40.0, "webrtc": 40.0, "sip": 60.0, "twilio": 60.0, "telnyx": 60.0}
@@ -54,6 +55,10 @@ class WantedCall:
     """Where they are; None: nobody knows."""
     rtt_ms: Mapping[str, float] = field(default_factory=dict)
     """Round trips that they measured, by PoP."""
+    learned_ms: Mapping[str, float] = field(default_factory=dict)
+    """Those of calls from their network."""
+    tries: bool = False
+    """Where what was learned contradicts the place, the call may go where it is only guessed that it is near."""
     zone: str = ""
     """Their call may not leave it."""
     region: str = ""
@@ -79,6 +84,8 @@ class Candidate:
     """Turn latency with this call, calls on their way and the report's age counted."""
     load: float
     """Of its slots, with this call."""
+    by: By
+    """How the round trip is known."""
 
     @property
     def doubtful(self) -> bool:
@@ -138,7 +145,8 @@ class Choice:
 
 def choose(pops: Sequence[SeenPop], wanted: WantedCall, lots: Random, limits: Limits | None = None) -> Choice:
     """Raises NoPop: none can take the call."""
-    possible = [_candidate(seen, wanted) for seen in fit(pops, wanted) if _has_room(seen)]
+    near = _trips(pops, wanted)
+    possible = [_candidate(seen, wanted.kind, near[seen.pop]) for seen in fit(pops, wanted) if _has_room(seen)]
     if not possible:
         raise NoPop(f"No PoP{_in_zone(wanted)} has room for this call at present; try again later.", "no_room")
     pinned = [candidate for candidate in possible if candidate.seen.condition.region == wanted.region]
@@ -198,6 +206,10 @@ def others(pops: Sequence[SeenPop], here: Condition) -> list[SeenPop]:
     able = [candidate for candidate in able if not candidate.doubtful]
     able.sort(key=lambda one: (one.seen.condition.version != here.version, one.near_ms, one.seen.pop))
     return [one.seen for one in able[:ALTERNATES]]
+    having_room = [seen for seen in pops if _has_room(seen) and seen.condition.status == "ok" and not seen.silent]
+    in_zone = [seen for seen in having_room if seen.condition.zone == here.zone or not here.zone]
+    near = _trips(pops, wanted)
+    return sorted(in_zone, key=lambda seen: (_near_ms(near[seen.pop], ""), seen.pop))[:ALTERNATES]
 
 
 def fit(pops: Sequence[SeenPop], wanted: WantedCall) -> list[SeenPop]:
@@ -238,23 +250,21 @@ def _has_room(seen: SeenPop) -> bool:
     return its.status in TAKES and its.calls + seen.pending < its.slots
 
 
-def _candidate(seen: SeenPop, wanted: WantedCall) -> Candidate:
+def _trips(pops: Sequence[SeenPop], wanted: WantedCall) -> Mapping[str, Trip]:
+    return trips(pops, Whereabouts(wanted.place, wanted.rtt_ms, wanted.learned_ms, wanted.tries))
+
+
+def _candidate(seen: SeenPop, kind: str, trip: Trip) -> Candidate:
     its = seen.condition
-    rtt_ms = _rtt_ms(seen, wanted)
-    near_ms = FARTHEST_MS if rtt_ms is None else rtt_ms + PLAYOUT_MS.get(wanted.kind, 0.0)
     predicted_ms = with_more(its.predicted_ms, (its.calls + 1) / its.slots, seen.pending / its.slots)
     predicted_ms += STALE_MS_PER_S * max(0.0, seen.age_s - STALE_S)
-    return Candidate(seen, near_ms, predicted_ms, (its.calls + seen.pending + 1) / its.slots)
+    load = (its.calls + seen.pending + 1) / its.slots
+    return Candidate(seen, _near_ms(trip, kind), predicted_ms, load, trip.by)
 
 
-def _rtt_ms(seen: SeenPop, wanted: WantedCall) -> float | None:
-    """None: nobody knows. Such a PoP counts as just near enough, behind all that are known to be so."""
-    measured = wanted.rtt_ms.get(seen.pop)
-    if measured is not None:
-        return measured
-    if wanted.place and seen.condition.place:
-        return reckoned_rtt_ms(wanted.place, seen.condition.place)
-    return None
+def _near_ms(trip: Trip, kind: str) -> float:
+    """A PoP whose distance nobody knows counts as just near enough, behind all that are known to be so."""
+    return FARTHEST_MS if trip.ms is None else trip.ms + PLAYOUT_MS.get(kind, 0.0)
 
 
 def _first(

@@ -1,9 +1,10 @@
 """The subjects on which PoPs and directories talk, and what is said on each."""
 
 import re
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from voicepipe.directory.report import Epoch
 from voicepipe.ranges import NAME
@@ -12,6 +13,8 @@ REPORTS = "vp.pop.*.report"
 """`report.PopReport`, once a second and whenever a PoP begins to drain."""
 GOODBYES = "vp.pop.*.bye"
 """`PopGoodbye`: this run ends."""
+ROUND_TRIPS = "vp.pop.*.rtt"
+"""`RoundTrip`: how far the caller of one of its calls is from the PoP."""
 ASSIGNMENTS = "vp.asg.*"
 """`Assignment`: a directory has sent a call to the PoP."""
 
@@ -20,6 +23,16 @@ class PopGoodbye(msgspec.Struct, frozen=True):
     """A run of a PoP ends."""
 
     epoch: Epoch
+
+
+class RoundTrip(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Of one call."""
+
+    network: Annotated[str, Meta(min_length=1, max_length=64)]
+    """Where its caller is: "198.51.100.0/24", "2001:db8:7::/48", or the name of their provider."""
+    ms: Annotated[float, Meta(ge=0, le=60_000)]
+    again: bool = False
+    """It was told of this call before."""
 
 
 class Assignment(msgspec.Struct, frozen=True):
@@ -49,6 +62,10 @@ def report_of(pop: str) -> str:
 
 def goodbye_of(pop: str) -> str:
     return f"vp.pop.{pop}.bye"
+
+
+def round_trip_of(pop: str) -> str:
+    return f"vp.pop.{pop}.rtt"
 
 
 def assignment_to(pop: str) -> str:

@@ -28,7 +28,7 @@ from voicepipe.directory_server.leaving import Leaving
 from voicepipe.directory_server.operator import OperatorApi, OperatorDoor
 from voicepipe.directory_server.passing import TIMEOUT, Passing
 from voicepipe.directory_server.phone_placing import PhonePlacing
-from voicepipe.directory_server.placing import CallPlacing, CallRequest
+from voicepipe.directory_server.placing import CallPlacing, CallRequest, network_of_client
 from voicepipe.directory_server.provider_webhooks import ProviderWebhooks
 from voicepipe.directory_server.relay import Relay
 from voicepipe.directory_server.rules import Rules
@@ -87,10 +87,10 @@ class DirectoryApi:
         """POST: up to three places where this call may go, the best first, with a token for each."""
         who = self._doors.caller(request)
         sent = await body(request)
-        return await self._doors.carry_out(who, self._placed(who, sent))
+        return await self._doors.carry_out(who, self._placed(who, sent, network_of_client(request)))
 
-    async def _placed(self, who: Caller, sent: bytes) -> Response:
-        placement = await self._placing.place(who, decoded(sent or b"{}", CallRequest))
+    async def _placed(self, who: Caller, sent: bytes, network: str) -> Response:
+        placement = await self._placing.place(who, decoded(sent or b"{}", CallRequest), network)
         return JSONResponse(_answer(placement), headers={"Cache-Control": "no-store"})
 
     async def regions(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""What operators see of a fleet, and order: GET /v1/pops, POST /v1/pops/{id}/drain."""
+"""What operators see of a fleet, and order: GET /v1/pops, GET /v1/round-trips, POST /v1/pops/{id}/drain."""
 
 import time
 from typing import Any
@@ -17,6 +17,9 @@ from voicepipe.errors import Unauthorized
 from voicepipe.ingress.keys import offered
 from voicepipe.places import Place
 from voicepipe.tenants import Tenants, is_key
+
+MOST_NETWORKS = 1000
+"""That are told of: more would hold others up."""
 
 
 class PopRow(msgspec.Struct, frozen=True):
@@ -79,6 +82,7 @@ class OperatorApi:
         return [
             Route("/v1/pops", self.pops),
             Route("/v1/pops/{pop}/drain", self.drain, methods=["POST"]),
+            Route("/v1/round-trips", self.round_trips),
         ]
 
     async def pops(self, request: Request) -> Response:
@@ -102,6 +106,12 @@ class OperatorApi:
         }
         return Response(msgspec.json.encode(answer), media_type="application/json",
                         headers={"Cache-Control": "no-store"})  # fmt: skip
+
+    async def round_trips(self, request: Request) -> Response:
+        """GET: round trips that were learned from calls, those networks first that were heard of last."""
+        self._check(request)
+        rows = [row._asdict() for row in self._directory.learned(MOST_NETWORKS)]
+        return JSONResponse({"round_trips": rows}, headers={"Cache-Control": "no-store"})
 
     async def drain(self, request: Request) -> Response:
         """POST: the PoP takes no new calls, lets live ones end, and ends."""

@@ -25,7 +25,7 @@ from voicepipe.config import LimitsConfig
 from voicepipe.directory.directory import Directory, Pass, WhyBounced
 from voicepipe.directory.report import CALLS
 from voicepipe.directory_server.askable import askable
-from voicepipe.directory_server.placing import CallPlacing, CallRequest
+from voicepipe.directory_server.placing import CallPlacing, CallRequest, network_of_client
 from voicepipe.directory_server.pop_lists import PopList, PopRecords, merged, not_answered, read, says_unknown
 from voicepipe.errors import NoPop, Unauthorized, UnknownCall
 from voicepipe.ingress.doors import Doors, UnknownRecord, body
@@ -94,7 +94,7 @@ class Passing:
         asked = await offer.read(request.headers, sent, EVENT_BYTES)
         named = asked.session.get("model")
         model = named if isinstance(named, str) else request.query_params.get("model")
-        placement = await self._placing.place_named(who, "webrtc", model)
+        placement = await self._placing.place_named(who, "webrtc", model, network_of_client(request))
         places = [(candidate, candidate.url) for candidate in placement.offers]
         return await self.first(request, places, sent, self._directory.bounced)
 

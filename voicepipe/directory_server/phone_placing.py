@@ -21,10 +21,10 @@ class PhonePlacing:
 
     async def place(
         self, kind: PhoneKind, called: str, gateway: Place | None, *, domain: str = "", trunk: str = "",
-        asked: str = "", most: int = CANDIDATES,
+        asked: str = "", network: str, most: int = CANDIDATES,
     ) -> Placement:  # fmt: skip
         """`gateway`: where the carrier's is; None: where the directory stands. `asked`: the agent of a route that names
-        none. Raises NoRoute, NoPop."""
+        none. `network`: as `Grant.network`. Raises NoRoute, NoPop."""
         route = self._route(kind, called, domain, trunk)
         owner = self._owner(route)
         agent = route.agent or asked
@@ -38,7 +38,8 @@ class PhonePlacing:
             most=most,
         )
         tenant = owner.name if owner else "local"
-        return await self._directory.place(wanted, Grant(id="", tenant=tenant, kind=kind, agents=agents))
+        grant = Grant(id="", tenant=tenant, kind=kind, agents=agents, network=network)
+        return await self._directory.place(wanted, grant)
 
     def _owner(self, route: DirectoryRoute) -> DirectoryTenant | None:
         """Never a guess among several: `config.check_routes`."""

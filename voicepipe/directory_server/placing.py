@@ -5,6 +5,7 @@ from typing import Annotated
 
 import msgspec
 from msgspec import Meta
+from starlette.requests import HTTPConnection
 
 from voicepipe.call_api import Grant
 from voicepipe.directory.directory import Directory, Placement
@@ -14,6 +15,7 @@ from voicepipe.directory_server.rules import Rules
 from voicepipe.ingress.doors import UnknownModel
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.mistakes import WireError
+from voicepipe.networks import network_of
 from voicepipe.places import Place, place_of
 
 MOST_TOLD = 64
@@ -53,12 +55,13 @@ class CallPlacing:
         self._references = references
         self._rules = rules
 
-    async def place(self, who: Caller, asked: CallRequest, most: int = CANDIDATES) -> Placement:
-        """Raises NoPop; UnknownModel; WireError; Unauthorized: the session of their `ek_` key is lost."""
+    async def place(self, who: Caller, asked: CallRequest, network: str, most: int = CANDIDATES) -> Placement:
+        """`network`: as `Grant.network`. Raises NoPop; UnknownModel; WireError; Unauthorized: the session of their
+        `ek_` key is lost."""
         wanted = replace(self.wanted(who, asked), most=most)
         if who.tenant.agents and not set(wanted.agents) <= set(who.tenant.agents):
             raise UnknownModel(f"The key's owner has no agent {wanted.agents[0]!r}.")
-        grant = msgspec.structs.replace(self.grant(who), kind=asked.kind, agents=wanted.agents)
+        grant = msgspec.structs.replace(self.grant(who), kind=asked.kind, agents=wanted.agents, network=network)
         session = await self._references.session(self._references.read(who.secret)) if who.secret else b""
         return await self._directory.place(wanted, grant, session)
 
@@ -78,9 +81,9 @@ class CallPlacing:
             tried=frozenset(asked.tried),
         )
 
-    async def place_named(self, who: Caller, kind: str, model: str | None) -> Placement:
+    async def place_named(self, who: Caller, kind: str, model: str | None, network: str = "") -> Placement:
         """For a client that was not made for directories. Raises as `place`."""
-        return await self.place(who, CallRequest(kind=kind, require=self.named(model)), MOST_TRIED)
+        return await self.place(who, CallRequest(kind=kind, require=self.named(model)), network, MOST_TRIED)
 
     def named(self, model: str | None) -> Require:
         """The agent that such a client means: stock SDKs insist on model names of their own, which mean the default
@@ -93,6 +96,11 @@ class CallPlacing:
         holder = self._references.read(who.secret).ek if who.secret else ""
         return Grant(id="", tenant=who.tenant.name, agents=who.tenant.agents, slots=who.tenant.slots, holder=holder,
                      agent=who.agent or "", locked=who.locked)  # fmt: skip
+
+
+def network_of_client(connection: HTTPConnection) -> str:
+    """Of who asks; where a trusted proxy has passed it on, of whom that names."""
+    return network_of(connection.client.host) if connection.client else ""
 
 
 def _zone(own: str, required: str) -> str:

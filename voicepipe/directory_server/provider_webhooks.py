@@ -138,7 +138,10 @@ class ProviderWebhooks:
             unsure = True
 
         try:
-            placement = await self._placing.place(kind, called, place_of(place), asked=asked, most=MOST_TRIED)
+            # Streams come from elsewhere than webhooks, for all calls alike: their network goes by the provider's name.
+            placement = await self._placing.place(
+                kind, called, place_of(place), asked=asked, network=kind, most=MOST_TRIED
+            )
             places = [(offer, offer.url) for offer in placement.offers]
             answer = await self._passing.first(request, places, sent, self._directory.bounced, may_have_it)
         except (NoPop, NoRoute) as error:

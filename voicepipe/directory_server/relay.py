@@ -93,7 +93,7 @@ class Relay:
 
     async def _candidates(self, who: Caller, socket: WebSocket) -> list[Pass]:
         call_id, model = socket.query_params.get("call_id"), socket.query_params.get("model")
-        if call_id is None:
+        if call_id is None:  # Its way leads through us, wherever the caller is: their network counts for nothing.
             return list((await self._placing.place_named(who, "websocket", model)).offers)
         there = self._passing.with_call(who, call_id)
         return [Pass(there.pop, f"ws{there.url.removeprefix('http')}/v1/realtime", there.token)]

@@ -61,6 +61,9 @@ async def serve(
     async with hearing as bus, reaching_pops() as client, asyncio.TaskGroup() as group:
         canaries = [Canary(canary.share, canary.version, canary.pop) for canary in config.canaries]
         directory, references = Directory(bus, signing, canaries=canaries), References(bus, signing, public)
+        # PoPs of one process are all as near as it is.
+        directory = Directory(bus, signing, learns=own_bus is None)
+        references = References(bus, signing, public)
         group.create_task(supervised("hearing of PoPs", directory.run))
         group.create_task(supervised("hearing of ek_ keys", references.run))
         group.create_task(supervised("hearing of other directories' calls", directory.claims.run))

@@ -7,7 +7,8 @@ may be, and carriers leave parameters out that they do not know.
 
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from ipaddress import ip_address
 
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory_server.leaving import Leaving
@@ -19,7 +20,9 @@ from voicepipe.ingress.sip.contacts import call_of, contact
 from voicepipe.ingress.sip.door import SipDoor, check_required, of_no_call, refusal, registered
 from voicepipe.ingress.sip.gate import Admitted, Challenge, SipGate, SipRefusal
 from voicepipe.ingress.sip.stack import IncomingRequest
+from voicepipe.networks import network_of
 from voicepipe.places import place_of
+from voicepipe.rtp.sdp_text import SdpError, parse
 from voicepipe.tasks import TaskGroup
 
 logger = logging.getLogger(__name__)
@@ -121,6 +124,19 @@ class SipRedirect:
                 482, "Loop Detected", "it was told to call a PoP, and calls here: has it an outbound proxy?"
             )
         return await self._placing.place("sip", uri.user, gateway, domain=uri.host, trunk=who.trunk)
+        network = network_of_sound(invite.body, invite.source[0])
+        return await self._placing.place("sip", uri.user, gateway, domain=uri.host, trunk=who.trunk, network=network)
+
+
+def network_of_sound(sdp: str, source: str) -> str:
+    """From which the call's sound will come: as its SDP says, or where that names a private address, or there is none,
+    from where its INVITE came."""
+    with suppress(SdpError, ValueError):
+        *_, said = next((one.connection.split() for one in parse(sdp) if one.kind == "audio"), [""])
+        named = ip_address(said)
+        if named.is_global or not (named.is_unspecified or ip_address(source).is_global):
+            return network_of(said)
+    return network_of(source)
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ from voicepipe.bucket import Bucket, Rate
 from voicepipe.ingress.pieces import LARGEST_PIECE, LEAST_PIECE, Pieces
 from voicepipe.ingress.refusals import RefusalLog
 from voicepipe.ingress.scope import LINGER, PEER, REFUSALS, VISIT
+from voicepipe.ingress.tcp_rtt import tcp_rtt_ms
 from voicepipe.ingress.visits import Visit
 
 READ_AHEAD, PER_MESSAGE = 1024 * 1024, 1024
@@ -62,6 +63,7 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
         self._messages = 0
         """In this piece."""
         self._spare = Bucket(SPARE)
+        self._rtt_ms: float | None = None
         self._received = self._looked = 0
         """Bytes: in all, and when our ping was sent or its answer was missed last."""
 
@@ -70,6 +72,7 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
         self._visit.drop = transport.abort
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._measure()
         super().connection_lost(exc)
         self._visit.left()
         self._forget()
@@ -162,7 +165,24 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
         self._frames += len(event.data) < SMALL_FRAGMENT and not event.fin
         super().handle_cont(event)
 
+    def handle_close(self, event: Frame) -> None:
+        self._measure()  # The socket may be closed before anybody asks.
+        super().handle_close(event)
+
     # --- the connection
+
+    @property
+    def address(self) -> str:
+        return self._visit.source
+
+    @property
+    def rtt_ms(self) -> float | None:
+        self._measure()
+        return self._rtt_ms
+
+    def _measure(self) -> None:
+        if not self._visit.by_proxy:
+            self._rtt_ms = tcp_rtt_ms(self.transport.get_extra_info("socket")) or self._rtt_ms
 
     def handle_connect(self, event: Request) -> None:
         super().handle_connect(event)

@@ -101,7 +101,8 @@ class Realtime:
         session, settings = effective_session(agent, who, int(time.time() + limits.call_ms / 1000))
         seat = place.enter_context(self._pop.admit(who.tenant, agent))
         self._doors.begins(who, "websocket")
-        clients = opened(seat, session, in_trace(settings, socket), limits, Rights.of(who, agent))
+        settings, rights = in_trace(settings, socket), Rights.of(who, agent)
+        clients = opened(socket, seat, session, settings, limits, rights, who.network)
         place.callback(clients.call.close)
         return clients
 

@@ -55,6 +55,11 @@ class Caller:
     grant: Grant | None = None
     """What their token allows; None: they hold none."""
 
+    @property
+    def network(self) -> str:
+        """As `Grant.network`."""
+        return self.grant.network if self.grant else ""
+
 
 @dataclass(slots=True)
 class _Shelf:

@@ -11,6 +11,7 @@ from voicepipe.ingress.blocks import Cutter
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Pump
 from voicepipe.line_quality import Network
+from voicepipe.networks import may_be_of
 from voicepipe.rtp.codec import Codec
 from voicepipe.rtp.rtp_sender import PACKET_S, PacketWire
 from voicepipe.rtp.rtp_session import RtpSession
@@ -34,8 +35,15 @@ class RtpLine:
     sound_comes = "Audio is sent on the audio track of this call, not in events."
 
     def __init__(
-        self, codec: Codec, payload_type: int, wire: PacketWire, clock: Callable[[], float] = time.monotonic
+        self,
+        codec: Codec,
+        payload_type: int,
+        wire: PacketWire,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        network: str = "",
     ) -> None:
+        """`network`: from which the caller comes, as their token says."""
         self.on_audio: Callable[[bytes, float], None] = _unheard
         self.out_rate = codec.out_rate
         self._clock = clock
@@ -52,6 +60,9 @@ class RtpLine:
         """Lasts as long as the caller is listened to."""
         self._ended = False
         self._far = FarEnd(self.out_rate, clock, FAR_DELAY_S)
+        self._network = network
+        self.source: Callable[[], str] = str
+        """The IP address that the caller's sound comes from; empty: it is not known."""
 
     def _heard(self, pcm: Pcm, arrived: float, filled: bool) -> None:
         self._give(self._cutter.cut(pcm, arrived, filled=filled))
@@ -132,6 +143,11 @@ class RtpLine:
         lost = seen.lost / (seen.received + seen.lost)
         return Network(loss_percent=100 * lost, jitter_ms=seen.jitter_ms, rtt_ms=seen.rtt_ms)
 
+    @property
+    def caller_network(self) -> str:
+        """As the token says, unless the sound comes from elsewhere: then somebody asked in the caller's place."""
+        return self._network if may_be_of(self.source(), self._network) else ""
+
     async def transfer(self, target: str) -> None:
         """Raises TransferFailed: a browser cannot be sent elsewhere."""
         raise TransferFailed(NO_TRANSFER)
@@ -155,6 +171,7 @@ class RtpLine:
         next full round. Safe to call twice."""
         self.media.close()
         self.on_key = _unpressed
+        self.source = str
 
     async def flush(self) -> None:
         """As `HostedLine.flush`."""

@@ -5,6 +5,7 @@ from typing import Protocol
 from starlette.requests import HTTPConnection
 
 from voicepipe.ingress.visits import Visit
+from voicepipe.line_quality import HIDDEN, Network
 
 VISIT = "voicepipe.visit"
 """Key of the connection's `Visit` in the scope's state."""
@@ -24,11 +25,31 @@ class Peer(Protocol):
     closed_for: str
     """Why we have closed the connection; empty: we have not, or in peace."""
 
+    @property
+    def address(self) -> str:
+        """The IP address that it comes from."""
+
+    @property
+    def rtt_ms(self) -> float | None:
+        """A round trip to the client, the last one where the connection is closed. None: it is not known, also where a
+        proxy stands between."""
+
     def abort(self) -> None:
         """Drop the connection without waiting for the client to take what it was sent."""
 
     def take_at_most(self, message_bytes: int) -> None:
         """No message may be longer from now on."""
+
+
+def peer_of(connection: HTTPConnection) -> Peer | None:
+    """Of a WebSocket. None: another server than ours asks, such as a test's."""
+    peer: Peer | None = connection.scope.get("extensions", {}).get(PEER)
+    return peer
+
+
+def tcp_network(peer: Peer | None) -> Network:
+    """How the network to a WebSocket's caller fares: TCP sends again what is lost and tells nobody."""
+    return Network(rtt_ms=peer.rtt_ms) if peer else HIDDEN
 
 
 def pays(connection: HTTPConnection) -> None:

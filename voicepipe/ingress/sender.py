@@ -7,7 +7,7 @@ from collections.abc import Callable
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from voicepipe.ingress.outbox import Outbox
-from voicepipe.ingress.scope import LINGER, PEER, Peer
+from voicepipe.ingress.scope import LINGER, peer_of
 
 
 class Sender:
@@ -15,7 +15,7 @@ class Sender:
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
-        self._peer: Peer | None = socket.scope.get("extensions", {}).get(PEER)
+        self._peer = peer_of(socket)
 
     async def write(self, outbox: Outbox, code: Callable[[], int] = lambda: 1000) -> None:
         """Send until the outbox is closed and empty, then close the socket with the close code of RFC 6455 that `code`

@@ -81,6 +81,11 @@ class Visit:
         """Whose REQUEST it is."""
         self._visits = visits
 
+    @property
+    def by_proxy(self) -> bool:
+        """It is a proxy's, which stands between us and whom it serves."""
+        return self.source in self._visits._proxies
+
     def asks(self, client: str, now: float) -> bool:
         """A request from `client` has come: whether it is answered. Those that no proxy has passed on were counted."""
         return self._visits._asks(self, client, now)

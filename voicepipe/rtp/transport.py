@@ -103,6 +103,12 @@ class Transport:
         return self._unsigned + self._ice.refused + self.sctp.refused
 
     @property
+    def source(self) -> str:
+        """The peer's IP address on the path that is used now; empty: there is none yet."""
+        pair = self._ice.pair
+        return str(pair.remote_addr[0]) if pair else ""
+
+    @property
     def drops(self) -> Drops:
         """Of what the peer itself has sent, as far as its address tells."""
         return Drops(self._ice.media_refused, self._ice.data_refused, self.sctp.refused, self.sctp.unplaced)

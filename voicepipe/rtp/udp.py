@@ -54,6 +54,12 @@ class UdpMedia:
         self._reports = Bucket(REPORTS)
         self._sockets: tuple[_Socket, ...] = ()
 
+    @property
+    def source(self) -> str:
+        """The IP address that the peer's media come from, or that it has said; empty: neither is known."""
+        host = self._latch.target[0] if self._latch else _NOWHERE
+        return "" if host == _NOWHERE else host
+
     def open(self) -> int:
         """Bind, and listen; the RTP port. Raises NoPort."""
         refusal: OSError | None = None

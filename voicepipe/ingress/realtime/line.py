@@ -13,8 +13,10 @@ from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.pacing import by_timer
 from voicepipe.ingress.realtime.session import Format, PcmFormat, PcmuFormat
+from voicepipe.ingress.scope import Peer, tcp_network
 from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Pump
-from voicepipe.line_quality import HIDDEN, Network
+from voicepipe.line_quality import Network
+from voicepipe.networks import may_be_of
 
 PCM_RATE = 24_000
 
@@ -81,13 +83,24 @@ class WebSocketLine:
     listens = True
     sound_comes = ""
 
-    def __init__(self, input: Format, output: Format, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        input: Format,
+        output: Format,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        peer: Peer | None = None,
+        network: str = "",
+    ) -> None:
+        """`peer`: the caller's connection; `network`: from which they come, as their token says."""
         self.on_audio: Callable[[bytes, float], None] = _unheard
         self.input = AudioIn(input, clock)
         self.out_rate = format_rate(output)
         self._output = output
         self._convert = Resampler(self.out_rate, self.out_rate)
         self._far = FarEnd(self.out_rate, clock)
+        self._peer = peer
+        self._network = network
 
     async def append(self, data: bytes, arrived: float) -> None:
         """As `AudioIn.append`."""
@@ -124,7 +137,12 @@ class WebSocketLine:
         return self._far.played()
 
     def network(self) -> Network:
-        return HIDDEN
+        return tcp_network(self._peer)
+
+    @property
+    def caller_network(self) -> str:
+        """As the token says, unless the connection comes from elsewhere: then somebody asked in the caller's place."""
+        return self._network if self._peer and may_be_of(self._peer.address, self._network) else ""
 
     async def transfer(self, target: str) -> None:
         """Raises TransferFailed: a program cannot be sent elsewhere."""

@@ -16,6 +16,7 @@ from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.line import WebSocketLine
 from voicepipe.ingress.realtime.rights import Rights
 from voicepipe.ingress.realtime.session import Session
+from voicepipe.ingress.scope import peer_of
 from voicepipe.ingress.sender import Sender
 from voicepipe.metered import PaidBy
 from voicepipe.tasks import TaskGroup
@@ -24,10 +25,18 @@ logger = logging.getLogger(__name__)
 
 
 def opened(
-    seat: Seat, session: Session, settings: CallSettings, limits: LimitsConfig, rights: Rights
+    socket: WebSocket,
+    seat: Seat,
+    session: Session,
+    settings: CallSettings,
+    limits: LimitsConfig,
+    rights: Rights,
+    network: str,
 ) -> RealtimeClients:
-    """A call whose sound comes by a WebSocket: `converse` with its caller, or `close` it."""
-    line = WebSocketLine(session.audio.input.format, session.audio.output.format)
+    """A call whose sound comes by this WebSocket, from a caller of this network: `converse` with them, or `close`
+    it."""
+    sound, peer = session.audio, peer_of(socket)
+    line = WebSocketLine(sound.input.format, sound.output.format, peer=peer, network=network)
     return RealtimeClients(HostedCall(line, seat, settings, limits), session, rights, input=line)
 
 

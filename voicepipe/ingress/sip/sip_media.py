@@ -7,6 +7,7 @@ from voicepipe.config.phone_config import SipConfig
 from voicepipe.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.rtp_line import RtpLine
 from voicepipe.line import NO_TRANSFER
+from voicepipe.networks import network_of
 from voicepipe.rtp import sip_sdp
 from voicepipe.rtp.codec import CODECS, PCMU
 from voicepipe.rtp.rtp_session import Statistics
@@ -26,6 +27,11 @@ class SipLine(RtpLine):
 
     refer: Callable[[str], Awaitable[None]] | None = None
     """How its caller is sent elsewhere."""
+
+    @property
+    def caller_network(self) -> str:
+        """Calls by SIP bring no token: a directory knows theirs by the SDP, and that of their sound is the same one."""
+        return network_of(self.source())
 
     async def transfer(self, target: str) -> None:
         """As `Line.transfer`."""
@@ -58,6 +64,7 @@ class SipMedia:
         self._offered: tuple[Crypto, ...] = ()
         """Our keys in an offer that is not answered yet."""
         udp.on_media = line.media.datagram
+        line.source = lambda: udp.source
 
     @classmethod
     def opened(

@@ -17,7 +17,7 @@ from voicepipe.ingress.doors import Attempt
 from voicepipe.ingress.hosted import HostedCall
 from voicepipe.ingress.keys import Caller
 from voicepipe.ingress.phone import placed
-from voicepipe.ingress.scope import take_visit
+from voicepipe.ingress.scope import peer_of, take_visit
 from voicepipe.ingress.telephony.dialects import Dialect, Key, Mark, SoundFormat, Stop, StreamMedia, StreamStart
 from voicepipe.ingress.telephony.door import TelephonyDoor
 from voicepipe.ingress.telephony.reorder import Reorder
@@ -135,6 +135,7 @@ class Streams:
                 (start.sound, provider.sound(start)),
                 wire.say,
                 lambda target: provider.transfer(start, target, ring_s),
+                peer=peer_of(socket),
             )
             call = HostedCall(line, seat, settings, limits)
             place.enter_context(self._calls.known(Caller(tenant), call, start.call_id))

@@ -10,9 +10,10 @@ from voicepipe.audio.resample import Resampler
 from voicepipe.errors import KeysFailed
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.pacing import by_timer
+from voicepipe.ingress.scope import Peer, tcp_network
 from voicepipe.ingress.telephony.dialects import Dialect, SoundFormat
 from voicepipe.line import Hear, Pump
-from voicepipe.line_quality import HIDDEN, Network
+from voicepipe.line_quality import Network
 
 MARK_MS = 200
 """A mark follows each so much sound: it comes back once that was played."""
@@ -95,8 +96,9 @@ class StreamLine:
         say: Callable[[bytes], None],
         hand_over: Callable[[str], Awaitable[None]],
         clock: Callable[[], float] = time.monotonic,
+        peer: Peer | None = None,
     ) -> None:
-        """`sounds`: the caller's, and ours."""
+        """`sounds`: the caller's, and ours; `peer`: the provider's connection."""
         self.on_audio: Callable[[bytes, float], None] = _unheard
         self.transferring = False
         """Somebody is being asked to take the call, or has taken it."""
@@ -111,6 +113,7 @@ class StreamLine:
         self._queue.cutter.narrow = self._in.rate < RATE
         self._resample = Resampler(self._in.rate, RATE, in_step=True)
         self._marks = Marks(self.out_rate, clock)
+        self._peer = peer
 
     async def hear(self, payload: bytes, arrived: float) -> None:
         """The caller's sound, which reached the socket at the monotonic second `arrived`. Waits while the call is far
@@ -148,7 +151,12 @@ class StreamLine:
         return self._marks.played()
 
     def network(self) -> Network:
-        return HIDDEN
+        return tcp_network(self._peer)
+
+    @property
+    def caller_network(self) -> str:
+        """Streams come from the provider's own network, whoever calls."""
+        return self.kind
 
     async def transfer(self, target: str) -> None:
         """As the provider can. Raises TransferFailed."""

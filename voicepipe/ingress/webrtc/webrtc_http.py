@@ -115,7 +115,8 @@ class CallsApi:
             seat = place.enter_context(self._pop.admit(who.tenant, agent))
             self._doors.begins(who, "webrtc")
             settings = in_trace(session.settings(settings), request)
-            call = WebRtcCall(sdp.read(sent_sdp), self._network, seat, session, settings, self._pop.config, rights)
+            described, config = sdp.read(sent_sdp), self._pop.config
+            call = WebRtcCall(described, self._network, seat, session, settings, config, rights, who.network)
             try:
                 answer = await call.answer()
                 call.waits = waits.pop_all()

@@ -1,0 +1,101 @@
+"""How far PoPs are taken to be, and where calls go that geography misplaces."""
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.directory import globe
+from tests.directory.reports import FRANKFURT, LONDON, TOKYO, VIRGINIA, seen
+from voicepipe.directory.nearness import WORTH_MS, Trip, Whereabouts, trips
+from voicepipe.directory.round_trips import TRIES
+from voicepipe.places import ACCESS_MS, apart_ms, reckoned_rtt_ms
+
+ALL = [seen("fra", place=FRANKFURT), seen("lhr", place=LONDON), seen("iad", place=VIRGINIA), seen("nrt", place=TOKYO)]
+CALLERS = 1000
+
+
+def found(**known: Any) -> dict[str, Trip]:
+    return dict(
+        trips(ALL, Whereabouts(**{"place": FRANKFURT, "probed_ms": {}, "learned_ms": {}, "tries": True, **known}))
+    )
+
+
+def test_what_was_probed_comes_before_what_was_learned_and_that_before_the_distance() -> None:
+    near = found(probed_ms={"fra": 11.0}, learned_ms={"fra": 29.0, "lhr": 33.0})
+    assert near["fra"] == (11.0, "probe")
+    assert near["lhr"] == (33.0, "learned")
+    assert near["iad"] == (reckoned_rtt_ms(FRANKFURT, VIRGINIA), "distance")
+
+
+def test_a_slow_line_is_slow_to_every_pop() -> None:
+    """Else each of its calls would go to another PoP, the nearest of those that are not known."""
+    slow_ms = reckoned_rtt_ms(FRANKFURT, FRANKFURT) + 30
+    near = found(learned_ms={"fra": slow_ms})
+    assert near["lhr"].by == "distance"
+    assert near["lhr"].ms == pytest.approx(reckoned_rtt_ms(FRANKFURT, LONDON) + 30)
+
+
+def test_a_quick_line_is_not_taken_to_be_as_quick_elsewhere() -> None:
+    assert found(learned_ms={"fra": 4.0})["lhr"].ms == reckoned_rtt_ms(FRANKFURT, LONDON)
+
+
+@pytest.mark.parametrize(
+    ("place", "learned_ms"),
+    [(TOKYO, {"nrt": 240.0}), (TOKYO, {"fra": 18.0}), (None, {"nrt": 240.0})],
+    ids=["too long", "shorter than light takes", "nobody says"],
+)
+def test_a_place_that_is_contradicted_counts_for_nothing(place: Any, learned_ms: dict[str, float]) -> None:
+    near = found(place=place, learned_ms=learned_ms)
+    assert {trip.by for trip in near.values()} == {"learned", "guess"}
+
+
+def test_a_guess_is_the_least_that_the_learned_ones_allow_and_without_tries_the_most() -> None:
+    tried = found(place=TOKYO, learned_ms={"nrt": 240.0})
+    assert tried["fra"].ms == pytest.approx(ACCESS_MS + 225.0 - apart_ms(TOKYO, FRANKFURT) + WORTH_MS)
+    settled = found(place=TOKYO, learned_ms={"nrt": 240.0}, tries=False)
+    assert settled["fra"].ms is not None and settled["fra"].ms > 240.0 + apart_ms(TOKYO, FRANKFURT)
+
+
+def test_a_pop_without_a_place_is_unknown_until_it_is_learned() -> None:
+    pops = [*ALL, seen("new", place=None)]
+    for place in (FRANKFURT, TOKYO, None):
+        near = trips(pops, Whereabouts(place, {}, {"nrt": 240.0}, True))
+        assert near["new"] == (None, "unknown")
+    assert trips(pops, Whereabouts(FRANKFURT, {}, {"new": 40.0}, True))["new"] == (40.0, "learned")
+
+
+def too_far_ms(calls: int, access_ms: tuple[float, float], *, lies: bool, least_ms: float = -1.0) -> list[list[float]]:
+    """By how much too far the calls of callers went whose first one went too far by more than `least_ms`."""
+    lots = Random(20)
+    seen = []
+    while len(seen) < CALLERS:
+        one = globe.caller(lots, access_ms, lies=lies)
+        found = [one.too_far_ms(pop) for pop in one.calls(calls, lots)]
+        if found[0] > least_ms:
+            seen.append(found)
+    return seen
+
+
+def test_callers_whom_geography_misplaces_are_at_the_right_pop_after_a_few_calls() -> None:
+    """On nine PoPs all over the globe, by callers anywhere who say that they are anywhere else. With fewer than four
+    calls a place on a globe cannot be told for certain: two circles meet at two places."""
+    misplaced = too_far_ms(5, (5, 60), lies=True, least_ms=50.0)
+    shares = [globe.right(misplaced, call) for call in range(5)]
+    print("right PoP, by call:", shares)
+    assert shares[0] == 0.0
+    assert shares[3] >= 0.88
+    assert shares[4] >= 0.90
+
+
+def test_callers_who_say_where_they_are_are_sent_there() -> None:
+    """Those whose own line is slow are far from every PoP, which is how one shows who is somewhere else: they go
+    astray, but for a few calls only."""
+    usual = too_far_ms(20, (5, 60), lies=False)
+    wrong = [sum(ms > globe.RIGHT_MS for ms in one) for one in usual]
+    print("wrong calls of 20, usual lines:", sum(wrong) / CALLERS)
+    assert sum(wrong) / CALLERS <= 0.5
+    slow = too_far_ms(20, (90, 150), lies=False)
+    wrong = [sum(ms > globe.RIGHT_MS for ms in one) for one in slow]
+    print("wrong calls of 20, slow lines:", sum(wrong) / CALLERS, max(wrong))
+    assert sum(wrong) / CALLERS <= TRIES.burst + 0.5

@@ -1,0 +1,79 @@
+"""How far PoPs are from a caller: by what is known, and where nothing is, by what can be. Pure.
+
+What the caller has measured comes first, then what was learned from calls of their network, then the distance. A place
+may be wrong: the caller gave another one, or is not where the directory stands. What was learned shows it: a round trip
+that is much longer than it should be from there, or shorter than light takes. Then the place counts for nothing, and a
+PoP that is not learned may be as near as the learned ones allow, by the triangle inequality. Such a guess is always too
+good, so calls go there, and what is guessed becomes known. For who is not to spend calls on that, such a PoP is as far
+as it can be instead.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from voicepipe.directory.view import SeenPop
+from voicepipe.places import ACCESS_MS, UNSURE_MS, Place, apart_ms, least_rtt_ms, reckoned_rtt_ms
+
+BELIEVED_MS = 30.0
+"""So much longer than reckoned a round trip may be from where the caller is said to be: 60 ms longer than cables are."""
+WORTH_MS = 10.0
+"""A guess counts as so much longer: nobody is sent far away for less."""
+
+By = Literal["probe", "learned", "distance", "guess", "unknown"]
+"""How a round trip is known."""
+
+
+class Whereabouts(NamedTuple):
+    """What is known of where a caller is."""
+
+    place: Place | None
+    """As is said; None: nobody says."""
+    probed_ms: Mapping[str, float]
+    """Round trips that they measured, by PoP."""
+    learned_ms: Mapping[str, float]
+    """Those of calls from their network."""
+    tries: bool
+    """Their call may go where it is only guessed that it is near."""
+
+
+class Trip(NamedTuple):
+    """Between a caller and a PoP."""
+
+    ms: float | None
+    """None: nobody knows."""
+    by: By
+
+
+def trips(pops: Sequence[SeenPop], caller: Whereabouts) -> Mapping[str, Trip]:
+    """By PoP, to all of them."""
+    places = {seen.pop: seen.condition.place for seen in pops}
+    learned = [(place, caller.learned_ms[pop]) for pop, place in places.items() if place and pop in caller.learned_ms]
+    if learned and not (caller.place and _believed(caller.place, learned)):
+        unknown = {pop: _guess(place, learned, tries=caller.tries) for pop, place in places.items()}
+    else:
+        unknown = {pop: _by_distance(place, caller.place, learned) for pop, place in places.items()}
+    found = {pop: Trip(ms, "learned") for pop, ms in caller.learned_ms.items()}
+    probed = {pop: Trip(ms, "probe") for pop, ms in caller.probed_ms.items()}
+    return {**unknown, **found, **probed}
+
+
+def _believed(here: Place, learned: Sequence[tuple[Place, float]]) -> bool:
+    """Whether the caller may be here."""
+    return all(least_rtt_ms(here, place) <= ms <= reckoned_rtt_ms(here, place) + BELIEVED_MS for place, ms in learned)
+
+
+def _by_distance(place: Place | None, here: Place | None, learned: Sequence[tuple[Place, float]]) -> Trip:
+    """With what the caller's own line adds, by what was learned: it adds that everywhere."""
+    if not (place and here):
+        return Trip(None, "unknown")
+    slower = min((ms - reckoned_rtt_ms(here, other) for other, ms in learned), default=0.0)
+    return Trip(reckoned_rtt_ms(here, place) + max(0.0, slower), "distance")
+
+
+def _guess(place: Place | None, learned: Sequence[tuple[Place, float]], *, tries: bool) -> Trip:
+    if place is None:
+        return Trip(None, "unknown")
+    if not tries:
+        return Trip(min(ms + apart_ms(other, place) for other, ms in learned) + UNSURE_MS, "guess")
+    least = max(abs(max(0.0, ms - ACCESS_MS) - apart_ms(other, place)) for other, ms in learned)
+    return Trip(ACCESS_MS + least + WORTH_MS, "guess")

@@ -1,0 +1,117 @@
+"""What PoPs tell of their callers' round trips, by the callers' networks. Pure: seconds of one clock are given.
+
+A network may move: its addresses are given to somebody else, or its traffic takes another way. Two calls in a row that
+agree with each other and not with what is kept replace it, and all that is kept of this network's way to other PoPs is
+forgotten.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
+
+from voicepipe.bucket import Bucket, Rate
+
+KEPT_S = 600.0
+"""After it was heard last."""
+NETWORKS = 10_000
+"""Of more, those go that were heard of longest ago: they take about 10 MB."""
+NEWEST = 0.3
+"""What the newest round trip counts in the average."""
+FAR_MS, FAR_SHARE = 20.0, 0.5
+"""One that differs from what is kept by more than both is far from it."""
+TRIES = Rate(3, 1 / 1800)
+"""Calls that a network spends to find out how far PoPs are, at first and a second. A caller whose own line is slow is
+far from all of them, and would else be sent around the world again and again."""
+TRYING_S = 60.0
+"""So long the outcome of one is waited for before there is another."""
+
+
+class LearnedTrip(NamedTuple):
+    """One that is kept."""
+
+    network: str
+    pop: str
+    ms: float
+    age_s: float
+    """Since it was heard last."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    ms: float
+    heard_at: float
+    doubt_ms: float | None = None
+    """The last one, if it was far from what is kept."""
+
+
+@dataclass(slots=True)
+class _Network:
+    trips: dict[str, _Kept] = field(default_factory=dict)
+    """By PoP."""
+    tries: Bucket = field(default_factory=lambda: Bucket(TRIES))
+    trying: str = ""
+    """The PoP to which a call was sent to find out how far it is,"""
+    until: float = 0.0
+    """and when that is not waited for any more."""
+
+
+class RoundTrips:
+    """Of one directory; the others hear the same."""
+
+    def __init__(self) -> None:
+        self._networks: OrderedDict[str, _Network] = OrderedDict()
+        """The one heard of longest ago comes first."""
+
+    def heard(self, network: str, pop: str, ms: float, now: float, *, again: bool = False) -> None:
+        """A PoP tells of a call from this network; `again`: not for the first time."""
+        known = self._networks.setdefault(network, _Network())
+        self._networks.move_to_end(network)
+        if len(self._networks) > NETWORKS:
+            self._networks.popitem(last=False)
+        if known.trying == pop:
+            known.trying = ""
+        kept = known.trips.get(pop)
+        if kept is None or now - kept.heard_at >= KEPT_S:
+            known.trips[pop] = _Kept(ms, now)
+        elif not _far(ms, kept.ms):
+            kept.ms, kept.heard_at, kept.doubt_ms = (1 - NEWEST) * kept.ms + NEWEST * ms, now, None
+        elif again or kept.doubt_ms is None or _far(ms, kept.doubt_ms):
+            kept.doubt_ms = ms
+        else:
+            known.trips = {pop: _Kept(ms, now)}
+
+    def of(self, network: str, now: float) -> dict[str, float]:
+        """Milliseconds to each PoP of which it is known."""
+        known = self._networks.get(network)
+        return {pop: kept.ms for pop, kept in known.trips.items() if now - kept.heard_at < KEPT_S} if known else {}
+
+    def may_try(self, network: str, now: float) -> bool:
+        """Whether a call from there may go where it is only guessed that it is near."""
+        known = self._networks.get(network)
+        return known is not None and not (known.trying and now < known.until) and _one_left(known.tries, now)
+
+    def tries(self, network: str, pop: str, now: float) -> None:
+        """One goes to this PoP."""
+        if known := self._networks.get(network):
+            known.tries.take()
+            known.trying, known.until = pop, now + TRYING_S
+
+    def newest(self, now: float, networks: int) -> list[LearnedTrip]:
+        """Of so many networks at most, those first that were heard of last."""
+        return list(self._newest(now, networks))
+
+    def _newest(self, now: float, networks: int) -> Iterator[LearnedTrip]:
+        for network in islice(reversed(self._networks), networks):
+            for pop, kept in self._networks[network].trips.items():
+                if (age_s := now - kept.heard_at) < KEPT_S:
+                    yield LearnedTrip(network, pop, round(kept.ms, 1), round(age_s, 1))
+
+
+def _one_left(tries: Bucket, now: float) -> bool:
+    return tries.has(now) and tries.left >= 1
+
+
+def _far(ms: float, kept_ms: float) -> bool:
+    return abs(ms - kept_ms) > max(FAR_MS, FAR_SHARE * kept_ms)
