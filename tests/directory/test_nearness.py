@@ -68,7 +68,7 @@ def test_a_pop_without_a_place_is_unknown_until_it_is_learned() -> None:
 def too_far_ms(calls: int, access_ms: tuple[float, float], *, lies: bool, least_ms: float = -1.0) -> list[list[float]]:
     """By how much too far the calls of callers went whose first one went too far by more than `least_ms`."""
     lots = Random(20)
-    seen = []
+    seen: list[list[float]] = []
     while len(seen) < CALLERS:
         one = globe.caller(lots, access_ms, lies=lies)
         found = [one.too_far_ms(pop) for pop in one.calls(calls, lots)]

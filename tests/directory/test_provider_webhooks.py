@@ -65,8 +65,11 @@ class Site:
 
 @pytest.fixture
 def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Config]:
+    return providers(public_key(tmp_path), monkeypatch)
+
+
+def providers(public: str, monkeypatch: pytest.MonkeyPatch) -> list[Config]:
     """PoPs in Frankfurt and in London that take calls from both providers."""
-    public = public_key(tmp_path)
     monkeypatch.setenv("TEST_TWILIO", TOKEN)
     monkeypatch.setenv("TEST_TELNYX", SECRET)
     api = f"http://127.0.0.1:{free_port()}"

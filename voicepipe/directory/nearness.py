@@ -15,7 +15,7 @@ from voicepipe.directory.view import SeenPop
 from voicepipe.places import ACCESS_MS, UNSURE_MS, Place, apart_ms, least_rtt_ms, reckoned_rtt_ms
 
 BELIEVED_MS = 30.0
-"""So much longer than reckoned a round trip may be from where the caller is said to be: 60 ms longer than cables are."""
+"""So much longer than reckoned a round trip may be from where the caller is said to be: over cables 60 ms longer."""
 WORTH_MS = 10.0
 """A guess counts as so much longer: nobody is sent far away for less."""
 
