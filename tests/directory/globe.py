@@ -60,12 +60,14 @@ class Globe:
 ALL: list[SeenPop] = [seen(pop, place=place, region=pop) for pop, place in POPS.items()]
 
 
-def caller(lots: Random, access_ms: tuple[float, float], *, lies: bool) -> Globe:
-    """Somewhere; cables are up to a tenth shorter or longer than is reckoned."""
+def caller(
+    lots: Random, access_ms: tuple[float, float], *, lies: bool, stretch: tuple[float, float] = (0.9, 1.1)
+) -> Globe:
+    """Somewhere; cables are by such factors shorter or longer than is reckoned."""
     city = lots.choice(CITIES)
     there = Place(city.latitude + lots.uniform(-3, 3), city.longitude + lots.uniform(-3, 3))
     access = lots.uniform(*access_ms)
-    true_ms = {pop: access + lots.uniform(0.9, 1.1) * apart_ms(there, place) for pop, place in POPS.items()}
+    true_ms = {pop: access + lots.uniform(*stretch) * apart_ms(there, place) for pop, place in POPS.items()}
     return Globe(true_ms, lots.choice(CITIES) if lies else there)
 
 

@@ -50,9 +50,9 @@ def test_a_place_that_is_contradicted_counts_for_nothing(place: Any, learned_ms:
     assert {trip.by for trip in near.values()} == {"learned", "guess"}
 
 
-def test_a_guess_is_the_least_that_the_learned_ones_allow_and_without_tries_the_most() -> None:
+def test_a_guess_is_about_the_least_that_the_learned_ones_allow_and_without_tries_the_most() -> None:
     tried = found(place=TOKYO, learned_ms={"nrt": 240.0})
-    assert tried["fra"].ms == pytest.approx(ACCESS_MS + 225.0 - apart_ms(TOKYO, FRANKFURT) + WORTH_MS)
+    assert tried["fra"].ms == pytest.approx(ACCESS_MS + 225.0 - 1.1 * apart_ms(TOKYO, FRANKFURT) + 10.0 + WORTH_MS)
     settled = found(place=TOKYO, learned_ms={"nrt": 240.0}, tries=False)
     assert settled["fra"].ms is not None and settled["fra"].ms > 240.0 + apart_ms(TOKYO, FRANKFURT)
 
@@ -65,27 +65,30 @@ def test_a_pop_without_a_place_is_unknown_until_it_is_learned() -> None:
     assert trips(pops, Whereabouts(FRANKFURT, {}, {"new": 40.0}, True))["new"] == (40.0, "learned")
 
 
-def too_far_ms(calls: int, access_ms: tuple[float, float], *, lies: bool, least_ms: float = -1.0) -> list[list[float]]:
+def too_far_ms(
+    calls: int, access_ms: tuple[float, float], *, least_ms: float = -1.0, **world: Any
+) -> list[list[float]]:
     """By how much too far the calls of callers went whose first one went too far by more than `least_ms`."""
     lots = Random(20)
     seen: list[list[float]] = []
     while len(seen) < CALLERS:
-        one = globe.caller(lots, access_ms, lies=lies)
+        one = globe.caller(lots, access_ms, **world)
         found = [one.too_far_ms(pop) for pop in one.calls(calls, lots)]
         if found[0] > least_ms:
             seen.append(found)
     return seen
 
 
-def test_callers_whom_geography_misplaces_are_at_the_right_pop_after_a_few_calls() -> None:
+@pytest.mark.parametrize("stretch", [(0.9, 1.1), (0.65, 0.8)], ids=["as reckoned", "straighter cables"])
+def test_callers_whom_geography_misplaces_are_at_the_right_pop_after_a_few_calls(stretch: tuple[float, float]) -> None:
     """On nine PoPs all over the globe, by callers anywhere who say that they are anywhere else. With fewer than four
     calls a place on a globe cannot be told for certain: two circles meet at two places."""
-    misplaced = too_far_ms(5, (5, 60), lies=True, least_ms=50.0)
+    misplaced = too_far_ms(5, (5, 60), lies=True, least_ms=50.0, stretch=stretch)
     shares = [globe.right(misplaced, call) for call in range(5)]
     print("right PoP, by call:", shares)
     assert shares[0] == 0.0
-    assert shares[3] >= 0.88
-    assert shares[4] >= 0.90
+    assert shares[3] >= 0.8
+    assert shares[4] >= 0.88
 
 
 def test_callers_who_say_where_they_are_are_sent_there() -> None:

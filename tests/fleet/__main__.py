@@ -20,6 +20,7 @@ from tests.directory.nats_server import PROGRAM
 from tests.fleet import faults, namespaces
 from tests.fleet.checker import Bounds
 from tests.fleet.crowd import crowded
+from tests.fleet.learning import distances_learned
 from tests.fleet.network import Loopback, Network
 from tests.fleet.pushes import pushed
 from tests.fleet.rig import Plan, Rig, running
@@ -62,6 +63,7 @@ FAULTS: dict[str, Callable[[Rig, Scale], Awaitable[Outcome]]] = {
     "strangers": strangers,
     "zone": faults.zone_dead,
     "push": pushed,
+    "learned": distances_learned,
 }
 
 

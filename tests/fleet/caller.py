@@ -46,7 +46,9 @@ class Order(Struct, kw_only=True):
     """To which the key's owner is bound."""
     region: str
     place: list[float] = field(default_factory=list)
-    """Latitude and longitude."""
+    """Latitude and longitude, as they say."""
+    avoid: list[str] = field(default_factory=list)
+    """PoPs that they say they have tried, so that they get others."""
     count: int = 1
     per_second: float = 0.0
     """0: all at once."""
@@ -119,7 +121,7 @@ class Caller(ABC, Generic[L]):
         if self._order.spread:
             first = self.call.number % len(names)
             names = names[first:] + names[:first]
-        tried = [one.pop for placement in self.call.placements for one in placement.tries]
+        tried = self._order.avoid + [one.pop for placement in self.call.placements for one in placement.tries]
         for name in names:
             self.call.placements.append(placement := Placement(name, time.monotonic(), tried=tried))
             await self._asked(placement)

@@ -3,6 +3,7 @@
 import random
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -27,6 +28,9 @@ class Host(NamedTuple):
 
 class Network(Protocol):
     """Between hosts."""
+
+    round_trips_ms: Mapping[str, float]
+    """Of two regions, as "eu us" in the order of the alphabet; empty: there is no way between them."""
 
     def host(self, name: str, region: str) -> Host:
         """Another one."""
@@ -56,7 +60,10 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class Loopback:
-    """All on this machine. What has to be cut goes by a proxy: the ways that were asked for before it is started."""
+    """All on this machine, none far from another. What has to be cut goes by a proxy: the ways that were asked for
+    before it is started."""
+
+    round_trips_ms: Mapping[str, float] = {}
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

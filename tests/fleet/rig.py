@@ -171,6 +171,21 @@ class Rig:
         headers = {"Authorization": f"Bearer {manifests.OPERATOR}"}
         async with httpx.AsyncClient(timeout=ASKED_S, trust_env=False) as client:
             return await client.post(f"{self.url(directory)}/v1/editions", headers=headers, json={"files": files})
+    async def rows(self, directory: str) -> list[dict[str, Any]]:
+        """Its GET /v1/pops. Raises httpx.HTTPError."""
+        return list((await self._told(directory, "/v1/pops"))["pops"])
+
+    async def learned(self, directory: str) -> dict[tuple[str, str], float]:
+        """Round trips in ms that it has learned, by network and PoP. Raises httpx.HTTPError."""
+        rows = (await self._told(directory, "/v1/round-trips"))["round_trips"]
+        return {(row["network"], row["pop"]): row["ms"] for row in rows}
+
+    async def _told(self, directory: str, path: str) -> dict[str, Any]:
+        """What it tells its operator. Raises httpx.HTTPError."""
+        headers = {"Authorization": f"Bearer {manifests.OPERATOR}"}
+        async with httpx.AsyncClient(timeout=ASKED_S, trust_env=False) as client:
+            answer = await client.get(f"{self.url(directory)}{path}", headers=headers)
+            return dict(answer.raise_for_status().json())
 
     async def views(self, *, idle: bool = False) -> Views:
         """What the directories that run know now. `idle`: a PoP that has calls is told as one that has."""

@@ -12,6 +12,7 @@ from tests.directory.nats_server import needs_nats
 from tests.fleet import faults
 from tests.fleet.checker import Bounds
 from tests.fleet.crowd import crowded
+from tests.fleet.learning import distances_learned
 from tests.fleet.network import Loopback
 from tests.fleet.pushes import pushed
 from tests.fleet.rig import Plan, Rig, running
@@ -78,6 +79,11 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         "pop-killed", "pop-killed-sip", "pop-killed-twilio", "pop-killed-telnyx", "drain", "directory-killed",
         "directory-killed-sip", "directory-killed-twilio", "directory-killed-telnyx", "nats-killed", "region-cut-off",
         "pop-paused", "strangers", "crowd", "zone-dead", "push",
+        (distances_learned, QUICK),
+    ],
+    ids=[
+        "pop-killed", "pop-killed-sip", "pop-killed-twilio", "drain", "directory-killed", "nats-killed",
+        "region-cut-off", "pop-paused", "strangers", "crowd", "zone-dead", "learned",
     ],
 )  # fmt: skip
 async def test_a_fleet_keeps_its_promises(

@@ -3,9 +3,9 @@
 What the caller has measured comes first, then what was learned from calls of their network, then the distance. A place
 may be wrong: the caller gave another one, or is not where the directory stands. What was learned shows it: a round trip
 that is much longer than it should be from there, or shorter than light takes. Then the place counts for nothing, and a
-PoP that is not learned may be as near as the learned ones allow, by the triangle inequality. Such a guess is always too
-good, so calls go there, and what is guessed becomes known. For who is not to spend calls on that, such a PoP is as far
-as it can be instead.
+PoP that is not learned may be as near as the learned ones allow, by the triangle inequality: a caller who stood at its
+door would be as far from the others as it is itself. Such a guess is mostly too good, so calls go there, and what is
+guessed becomes known. For who is not to spend calls on that, such a PoP is as far as it can be instead.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,12 @@ from voicepipe.places import ACCESS_MS, UNSURE_MS, Place, apart_ms, least_rtt_ms
 
 BELIEVED_MS = 30.0
 """So much longer than reckoned a round trip may be from where the caller is said to be: over cables 60 ms longer."""
-WORTH_MS = 10.0
-"""A guess counts as so much longer: nobody is sent far away for less."""
+WORTH_MS = 5.0
+"""A guess counts as so much longer: nobody is sent anywhere for less."""
+STRETCHES = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
+"""Round trips between PoPs may be shorter or longer than reckoned, all by about the same factor,"""
+ODD_MS = 100.0
+"""which is the less likely the more it differs from 1: by so many ms for all of it."""
 
 By = Literal["probe", "learned", "distance", "guess", "unknown"]
 """How a round trip is known."""
@@ -75,5 +79,8 @@ def _guess(place: Place | None, learned: Sequence[tuple[Place, float]], *, tries
         return Trip(None, "unknown")
     if not tries:
         return Trip(min(ms + apart_ms(other, place) for other, ms in learned) + UNSURE_MS, "guess")
-    least = max(abs(max(0.0, ms - ACCESS_MS) - apart_ms(other, place)) for other, ms in learned)
-    return Trip(ACCESS_MS + least + WORTH_MS, "guess")
+    ways = [(max(0.0, ms - ACCESS_MS), apart_ms(other, place)) for other, ms in learned]
+    misfits = (
+        max(abs(ms - stretch * apart) for ms, apart in ways) + ODD_MS * abs(1 - stretch) for stretch in STRETCHES
+    )
+    return Trip(ACCESS_MS + min(misfits) + WORTH_MS, "guess")
