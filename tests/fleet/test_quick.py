@@ -12,7 +12,6 @@ from tests.directory.nats_server import needs_nats
 from tests.fleet import faults
 from tests.fleet.checker import Bounds
 from tests.fleet.crowd import crowded
-from tests.fleet.learning import distances_learned
 from tests.fleet.network import Loopback
 from tests.fleet.pushes import pushed
 from tests.fleet.rig import Plan, Rig, running
@@ -83,7 +82,7 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     ],
     ids=[
         "pop-killed", "pop-killed-sip", "pop-killed-twilio", "drain", "directory-killed", "nats-killed",
-        "region-cut-off", "pop-paused", "strangers", "crowd", "zone-dead", "learned",
+        "region-cut-off", "pop-paused", "strangers", "crowd", "zone-dead",
     ],
 )  # fmt: skip
 async def test_a_fleet_keeps_its_promises(
