@@ -23,8 +23,8 @@ HEARD_S = 1.0
 async def distances_learned(rig: Rig, scale: Scale) -> Outcome:
     """Every region's callers call every PoP; then they begin anew, and say that they are in another region."""
     what = "callers' distances are learned"
-    should = (f"after {CALLS} calls of a network within {WITHIN_MS:g} ms at every directory; {RIGHT:.0%} of calls whose "
-              "place is a lie are answered in their region")  # fmt: skip
+    should = (f"after {CALLS} calls of a network within {WITHIN_MS:g} ms at every directory; {RIGHT:.0%} of later "
+              "calls whose place is a lie are answered in their region")  # fmt: skip
     if not rig.network.round_trips_ms:
         return Outcome(what, should, "not tried: on loopback all PoPs are as near", [])
     async with scenario(rig, scale) as seen:

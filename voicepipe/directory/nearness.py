@@ -55,7 +55,8 @@ def trips(pops: Sequence[SeenPop], caller: Whereabouts) -> Mapping[str, Trip]:
     if learned and not (caller.place and _believed(caller.place, learned)):
         unknown = {pop: _guess(place, learned, tries=caller.tries) for pop, place in places.items()}
     else:
-        unknown = {pop: _by_distance(place, caller.place, learned) for pop, place in places.items()}
+        slower_ms = _slower_ms(caller.place, learned)
+        unknown = {pop: _by_distance(place, caller.place, slower_ms) for pop, place in places.items()}
     found = {pop: Trip(ms, "learned") for pop, ms in caller.learned_ms.items()}
     probed = {pop: Trip(ms, "probe") for pop, ms in caller.probed_ms.items()}
     return {**unknown, **found, **probed}
@@ -66,12 +67,16 @@ def _believed(here: Place, learned: Sequence[tuple[Place, float]]) -> bool:
     return all(least_rtt_ms(here, place) <= ms <= reckoned_rtt_ms(here, place) + BELIEVED_MS for place, ms in learned)
 
 
-def _by_distance(place: Place | None, here: Place | None, learned: Sequence[tuple[Place, float]]) -> Trip:
-    """With what the caller's own line adds, by what was learned: it adds that everywhere."""
+def _slower_ms(here: Place | None, learned: Sequence[tuple[Place, float]]) -> float:
+    """What the caller's own line adds, at every PoP."""
+    slower = (ms - reckoned_rtt_ms(here, place) for place, ms in learned) if here else ()
+    return max(0.0, min(slower, default=0.0))
+
+
+def _by_distance(place: Place | None, here: Place | None, slower_ms: float) -> Trip:
     if not (place and here):
         return Trip(None, "unknown")
-    slower = min((ms - reckoned_rtt_ms(here, other) for other, ms in learned), default=0.0)
-    return Trip(reckoned_rtt_ms(here, place) + max(0.0, slower), "distance")
+    return Trip(reckoned_rtt_ms(here, place) + slower_ms, "distance")
 
 
 def _guess(place: Place | None, learned: Sequence[tuple[Place, float]], *, tries: bool) -> Trip:
