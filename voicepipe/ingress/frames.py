@@ -71,8 +71,11 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
         super().connection_made(transport)
         self._visit.drop = transport.abort
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def eof_received(self) -> None:
         self._measure()
+        super().eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._visit.left()
         self._forget()
@@ -166,7 +169,7 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
         super().handle_cont(event)
 
     def handle_close(self, event: Frame) -> None:
-        self._measure()  # The socket may be closed before anybody asks.
+        self._measure()
         super().handle_close(event)
 
     # --- the connection
@@ -181,7 +184,8 @@ class StampedWebSocket(Pieces, WebSocketsSansIOProtocol):
         return self._rtt_ms
 
     def _measure(self) -> None:
-        if not self._visit.by_proxy:
+        """To be done before the connection is closed: afterwards its descriptor may be another's."""
+        if not self._visit.by_proxy and not self.transport.is_closing():
             self._rtt_ms = tcp_rtt_ms(self.transport.get_extra_info("socket")) or self._rtt_ms
 
     def handle_connect(self, event: Request) -> None:
