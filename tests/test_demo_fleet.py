@@ -82,7 +82,7 @@ def test_a_spoken_call_goes_to_the_nearest_pop() -> None:
 
 def test_a_pop_that_did_not_let_the_caller_in_is_named() -> None:
     placed = PlacedCall(at=0.0, call="c", tenant="local", kind="websocket", place=None, pop="fra1", why="nearest",
-                    near_ms=71.2, turn_ms=230.0, others=("iad1",))  # fmt: skip
+                    near_ms=71.2, by="distance", turn_ms=230.0, others=("iad1",))  # fmt: skip
     assert "71 ms later" in taken(placed, "fra1", CITIES)
     assert "fra1 did not let them in, so iad1 took the call." in taken(placed, "iad1", CITIES)
 
