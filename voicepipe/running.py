@@ -73,9 +73,9 @@ async def member(
             if pop.tokens:
                 jobs.append(group.create_task(supervised("reporting to directories", pop.tokens.run)))
                 jobs.append(group.create_task(supervised("hearing directories", pop.tokens.listen)))
+                jobs.append(group.create_task(supervised("telling round trips", pop.tokens.round_trips.run)))
             if editions:
                 jobs.append(group.create_task(supervised("taking over editions", editions.listen)))
-                jobs.append(group.create_task(supervised("telling round trips", pop.tokens.round_trips.run)))
             await pop.serving.wait()
             try:
                 yield pop

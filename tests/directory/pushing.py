@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from voicepipe.config.directory_config import DirectoryConfig, DirectorySection
 from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory
 from voicepipe.directory_server.rules import Rules
+from voicepipe.directory_server.run import go_by
 from voicepipe.editions.directory_editions import DirectoryEditions, begun, shelf_of
 from voicepipe.pop import Pop
 from voicepipe.running import member
@@ -69,7 +71,7 @@ async def taking(
     assert shelf
     directory, rules = Directory(way, SIGNER), Rules(config, OWNERS if config.tenants else {})
     began = await asyncio.to_thread(begun, config, shelf)
-    editions = DirectoryEditions(way, directory, config, shelf, began, rules.become)
+    editions = DirectoryEditions(way, directory, config, shelf, began, partial(go_by, rules, directory))
     async with asyncio.TaskGroup() as group:
         jobs = [group.create_task(job) for job in (directory.run(), editions.run(), editions.listen())]
         yield editions, directory, rules

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tests.directory.keys import make_keys, needs_openssl
 from tests.directory.nats_server import nats_server, needs_nats
-from voicepipe.config import directory_config
+from voicepipe.config import directory_config, fleet_rules
 from voicepipe.config.directory_config import (
     CanaryConfig,
     DirectoryConfig,
@@ -23,11 +23,12 @@ from voicepipe.config.directory_config import (
     DirectoryTrunk,
 )
 from voicepipe.config.fleet_config import BusConfig
+from voicepipe.config.fleet_rules import FleetRules, FleetTenant
 from voicepipe.config.phone_config import KnownUser, TelephonyConfig
 from voicepipe.directory_server.run import check
 from voicepipe.errors import ConfigError
 
-SHIPPED = Path(__file__).parents[2] / "configs/directory.toml"
+SHIPPED, FLEET = (Path(__file__).parents[2] / "configs" / name for name in ("directory.toml", "fleet.toml"))
 
 
 def test_the_shipped_file_has_every_key_with_its_default() -> None:
@@ -41,9 +42,26 @@ def test_the_shipped_file_has_every_key_with_its_default() -> None:
                        for table, keys in built_in.items()}  # fmt: skip
 
 
+def commented(file: Path) -> dict[str, Any]:
+    """The tables that stand there as comments."""
+    return tomllib.loads("\n".join(re.findall(r"^# (\[\[.+|[a-z_]+ = .+)$", file.read_text(), re.MULTILINE)))
+
+
+def test_what_is_pushed_to_a_fleet_has_every_key_as_a_comment() -> None:
+    assert fleet_rules.load(FLEET) == FleetRules()
+    tables = commented(FLEET)
+    kinds = {"tenants": FleetTenant, "routes": DirectoryRoute, "canaries": CanaryConfig}
+    assert tables.keys() == kinds.keys() == set(FleetRules.__struct_fields__)
+    for name, kind in kinds.items():
+        [table] = tables[name]
+        assert set(table) == set(kind.__struct_fields__)
+        if name == "canaries":
+            del table["pop"]
+        msgspec.convert(table, kind)
+
+
 def test_the_commented_tables_have_every_key() -> None:
-    commented = "\n".join(re.findall(r"^# (\[\[.+|[a-z_]+ = .+)$", SHIPPED.read_text(), re.MULTILINE))
-    tables = tomllib.loads(commented)
+    tables = commented(SHIPPED)
     for [table], kind in (
         (tables["tenants"], DirectoryTenant),
         (tables["routes"], DirectoryRoute),

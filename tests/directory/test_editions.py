@@ -27,6 +27,7 @@ from tests.directory.pushing import (
 )
 from tests.waiting import until
 from voicepipe.directory.bus import MemoryBus
+from voicepipe.directory.shares import Canary
 from voicepipe.editions import round
 from voicepipe.editions.edition import Edition, Head
 from voicepipe.editions.pop_editions import PopEditions
@@ -138,6 +139,18 @@ async def test_agents_alone_leave_routes_and_tenants_as_they_were_pushed(
         await editions.push(GOOD_DAY, own_rules=True)
         await until(lambda: numbers(directory) == {"fra": 4}, LONG_S)
         assert not pop.config.tenants and not rules.config.tenants
+
+
+async def test_a_share_is_changed_while_directories_run(tmp_path: Path) -> None:
+    bus = MemoryBus()
+    async with taking(bus, tmp_path) as (editions, first, _), taking(bus, tmp_path, "second") as (_, second, _):
+        for share in (0.1, 0.25):
+            trial = f'[[canaries]]\nversion = "2.1"\nshare = {share}\n'
+            await editions.push({**HELLO, "fleet.toml": trial})
+            await until(lambda: second.shares.canaries == [Canary(share, "2.1")], LONG_S)  # noqa: B023
+            assert first.shares.canaries == second.shares.canaries
+        await editions.push({**HELLO, "fleet.toml": "canaries = []"})
+        await until(lambda: not second.shares.canaries, LONG_S)
 
 
 async def test_tenants_do_not_lock_the_operator_out(tmp_path: Path, keys: pytest.MonkeyPatch) -> None:

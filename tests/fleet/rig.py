@@ -161,19 +161,13 @@ class Rig:
 
     async def rows(self, directory: str, which: str = "pops") -> list[dict[str, Any]]:
         """Its GET /v1/pops; `which`: "lost" for the PoPs that have fallen silent. Raises httpx.HTTPError."""
-        headers = {"Authorization": f"Bearer {manifests.OPERATOR}"}
-        async with httpx.AsyncClient(timeout=ASKED_S, trust_env=False) as client:
-            answer = await client.get(f"{self.url(directory)}/v1/pops", headers=headers)
-            return list(answer.raise_for_status().json()[which])
+        return list((await self._told(directory, "/v1/pops"))[which])
 
     async def push(self, directory: str, files: dict[str, str]) -> httpx.Response:
         """POST /v1/editions there. Raises httpx.HTTPError."""
         headers = {"Authorization": f"Bearer {manifests.OPERATOR}"}
         async with httpx.AsyncClient(timeout=ASKED_S, trust_env=False) as client:
             return await client.post(f"{self.url(directory)}/v1/editions", headers=headers, json={"files": files})
-    async def rows(self, directory: str) -> list[dict[str, Any]]:
-        """Its GET /v1/pops. Raises httpx.HTTPError."""
-        return list((await self._told(directory, "/v1/pops"))["pops"])
 
     async def learned(self, directory: str) -> dict[tuple[str, str], float]:
         """Round trips in ms that it has learned, by network and PoP. Raises httpx.HTTPError."""

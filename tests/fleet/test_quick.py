@@ -78,11 +78,6 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         "pop-killed", "pop-killed-sip", "pop-killed-twilio", "pop-killed-telnyx", "drain", "directory-killed",
         "directory-killed-sip", "directory-killed-twilio", "directory-killed-telnyx", "nats-killed", "region-cut-off",
         "pop-paused", "strangers", "crowd", "zone-dead", "push",
-        (distances_learned, QUICK),
-    ],
-    ids=[
-        "pop-killed", "pop-killed-sip", "pop-killed-twilio", "drain", "directory-killed", "nats-killed",
-        "region-cut-off", "pop-paused", "strangers", "crowd", "zone-dead",
     ],
 )  # fmt: skip
 async def test_a_fleet_keeps_its_promises(

@@ -1,4 +1,5 @@
-"""What a whole fleet goes by besides its agents: `[[tenants]]` and `[[routes]]`, in one file for PoPs and directories.
+"""What a whole fleet goes by besides its agents, in one file for PoPs and directories: whose calls it takes, where they
+go, and what is on trial.
 
 It is sent to all of them by `voicepipe push --with`. Keys are in no file: each host has the variables that it names.
 """
@@ -10,7 +11,7 @@ from msgspec.structs import asdict, replace
 
 from voicepipe.agent import Hooks
 from voicepipe.config import Config, TenantConfig, toml_file
-from voicepipe.config.directory_config import DirectoryConfig, DirectoryRoute, DirectoryTenant
+from voicepipe.config.directory_config import CanaryConfig, DirectoryConfig, DirectoryRoute, DirectoryTenant
 from voicepipe.config.file_kind import check_kind
 from voicepipe.ranges import Section
 
@@ -29,6 +30,8 @@ class FleetRules(Section, frozen=True):
     tenants: tuple[FleetTenant, ...] | None = None
     routes: tuple[DirectoryRoute, ...] | None = None
     """PoPs pass over `region`."""
+    canaries: tuple[CanaryConfig, ...] | None = None
+    """For directories."""
 
     def at_pop(self, config: Config) -> Config:
         """A PoP's configuration with these in it; not checked."""
@@ -37,8 +40,8 @@ class FleetRules(Section, frozen=True):
 
     def at_directory(self, config: DirectoryConfig) -> DirectoryConfig:
         """A directory's, likewise."""
-        own = config.tenants if self.tenants is None else self.tenants
-        return replace(config, tenants=own, routes=config.routes if self.routes is None else self.routes)
+        said = {"tenants": self.tenants, "routes": self.routes, "canaries": self.canaries}
+        return replace(config, **{table: rows for table, rows in said.items() if rows is not None})
 
 
 def _at_pop(tenant: FleetTenant) -> TenantConfig:

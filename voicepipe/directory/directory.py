@@ -10,8 +10,6 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Literal, Protocol
@@ -25,11 +23,9 @@ from voicepipe.directory.bus import Bus, BusMessage
 from voicepipe.directory.claims import Claims
 from voicepipe.directory.nearness import By
 from voicepipe.directory.report import decoded as decoded_report
-from voicepipe.directory.router import TAKES, Choice, WantedCall, Why, choose
-from voicepipe.directory.shares import Canary, Shares
-from voicepipe.directory.subjects import Assignment, Briefing, Command, PopGoodbye
 from voicepipe.directory.round_trips import LearnedTrip, RoundTrips
 from voicepipe.directory.router import TAKES, Candidate, Choice, WantedCall, Why, choose
+from voicepipe.directory.shares import Canary, Shares
 from voicepipe.directory.subjects import Assignment, Briefing, Command, PopGoodbye, RoundTrip
 from voicepipe.directory.tokens import Signer
 from voicepipe.directory.view import FleetView, SeenPop
@@ -171,8 +167,7 @@ class Directory:
         for pop in wanted.tried:
             self.bounced(pop, "told")
         try:
-            choice = self._chosen(wanted)
-            choice = choose(self.pops(), self._with_learned(wanted, grant.network), self._lots)
+            choice = self._chosen(self._with_learned(wanted, grant.network))
         except NoPop as error:
             for follower in self.followers:
                 follower.not_placed(error.why)
@@ -207,6 +202,7 @@ class Directory:
         choice = choose(pops, wanted, self._lots, limits)
         self.shares.settle(choice.competed, choice.spent, limits)
         return choice
+
     def _with_learned(self, wanted: WantedCall, network: str) -> WantedCall:
         now = self._clock()
         learned, tries = self._round_trips.of(network, now), self._round_trips.may_try(network, now)

@@ -202,14 +202,11 @@ def others(pops: Sequence[SeenPop], here: Condition) -> list[SeenPop]:
     of its own version come first: which one is on trial, directories alone know."""
     wanted = WantedCall(kind="", place=here.place, zone=here.zone)
     in_zone = [seen for seen in pops if seen.condition.zone == here.zone or not here.zone]
-    able = [_candidate(seen, wanted) for seen in in_zone if _has_room(seen) and seen.condition.share == 1]
+    near = _trips(pops, wanted)
+    able = [_candidate(seen, "", near[seen.pop]) for seen in in_zone if _has_room(seen) and seen.condition.share == 1]
     able = [candidate for candidate in able if not candidate.doubtful]
     able.sort(key=lambda one: (one.seen.condition.version != here.version, one.near_ms, one.seen.pop))
     return [one.seen for one in able[:ALTERNATES]]
-    having_room = [seen for seen in pops if _has_room(seen) and seen.condition.status == "ok" and not seen.silent]
-    in_zone = [seen for seen in having_room if seen.condition.zone == here.zone or not here.zone]
-    near = _trips(pops, wanted)
-    return sorted(in_zone, key=lambda seen: (_near_ms(near[seen.pop], ""), seen.pop))[:ALTERNATES]
 
 
 def fit(pops: Sequence[SeenPop], wanted: WantedCall) -> list[SeenPop]:

@@ -109,7 +109,7 @@ class OperatorApi:
 
     async def round_trips(self, request: Request) -> Response:
         """GET: round trips that were learned from calls, those networks first that were heard of last."""
-        self._check(request)
+        self._door.check(request)
         rows = [row._asdict() for row in self._directory.learned(MOST_NETWORKS)]
         return JSONResponse({"round_trips": rows}, headers={"Cache-Control": "no-store"})
 

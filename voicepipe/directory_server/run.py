@@ -59,17 +59,15 @@ async def serve(
     public |= {key_id(key): key for key in map(public_key, config.directory.keys)}
     hearing = nullcontext(own_bus) if own_bus else on_bus(config.bus)
     async with hearing as bus, reaching_pops() as client, asyncio.TaskGroup() as group:
-        canaries = [Canary(canary.share, canary.version, canary.pop) for canary in config.canaries]
-        directory, references = Directory(bus, signing, canaries=canaries), References(bus, signing, public)
         # PoPs of one process are all as near as it is.
-        directory = Directory(bus, signing, learns=own_bus is None)
+        directory = Directory(bus, signing, canaries=on_trial(config), learns=own_bus is None)
         references = References(bus, signing, public)
         group.create_task(supervised("hearing of PoPs", directory.run))
         group.create_task(supervised("hearing of ek_ keys", references.run))
         group.create_task(supervised("hearing of other directories' calls", directory.claims.run))
         editions: DirectoryEditions | None = None
         if shelf:
-            editions = DirectoryEditions(bus, directory, own, shelf, its, rules.become)
+            editions = DirectoryEditions(bus, directory, own, shelf, its, partial(go_by, rules, directory))
             group.create_task(supervised("telling of editions", editions.run))
             group.create_task(supervised("hearing of editions", editions.listen))
         application = await asyncio.to_thread(
@@ -92,6 +90,18 @@ async def serve(
         room = await asyncio.to_thread(descriptors.for_relays, config.directory.connections)
         async with redirecting(rules, directory, leaving):
             await server.serve(application, listener, config.http, room, MESSAGE_BYTES, serving)
+
+
+def on_trial(config: DirectoryConfig) -> list[Canary]:
+    """What gets only a share of the calls."""
+    return [Canary(canary.share, canary.version, canary.pop) for canary in config.canaries]
+
+
+def go_by(rules: Rules, directory: Directory, config: DirectoryConfig) -> None:
+    """Other tenants, routes and shares than before. Raises ConfigError: a tenant's key is not in the environment; then
+    nothing has changed."""
+    rules.become(config)
+    directory.shares.canaries = on_trial(config)
 
 
 async def listened(bus: Bus) -> None:

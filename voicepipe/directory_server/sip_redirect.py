@@ -123,7 +123,6 @@ class SipRedirect:
             raise SipRefusal(
                 482, "Loop Detected", "it was told to call a PoP, and calls here: has it an outbound proxy?"
             )
-        return await self._placing.place("sip", uri.user, gateway, domain=uri.host, trunk=who.trunk)
         network = network_of_sound(invite.body, invite.source[0])
         return await self._placing.place("sip", uri.user, gateway, domain=uri.host, trunk=who.trunk, network=network)
 
