@@ -138,9 +138,10 @@ class ProviderWebhooks:
             unsure = True
 
         try:
-            # Streams come from elsewhere than webhooks, for all calls alike: their network goes by the provider's name.
+            # Streams come from elsewhere than webhooks: their network goes by the provider's name and place.
+            network = " ".join((kind, *map(str, place)))
             placement = await self._placing.place(
-                kind, called, place_of(place), asked=asked, network=kind, most=MOST_TRIED
+                kind, called, place_of(place), asked=asked, network=network, most=MOST_TRIED
             )
             places = [(offer, offer.url) for offer in placement.offers]
             answer = await self._passing.first(request, places, sent, self._directory.bounced, may_have_it)

@@ -6,7 +6,7 @@ from typing import Literal
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 
-from voicepipe.call_api import PopApi
+from voicepipe.call_api import Grant, PopApi
 from voicepipe.errors import Draining, EngineDown, PopFull, Refused, Unauthorized
 from voicepipe.ingress.doors import Attempt, body
 from voicepipe.ingress.keys import brings_token, offered
@@ -54,22 +54,22 @@ class TelephonyDoor:
         asked.refused(error.reason, status)
         self._refusals.tell("", "%s: call refused: %s", self._kind, error)
 
-    def passed_on(self, request: Request) -> str:
-        """The id under which a directory has passed this webhook on, which has checked the provider's signature; empty:
-        none has. Raises Unauthorized: its token does not say so."""
+    def passed_on(self, request: Request) -> Grant | None:
+        """What a directory says that has passed this webhook on, having checked the provider's signature; None: none
+        has. Raises Unauthorized: its token does not say so."""
         tokens = self._pop.tokens
         if tokens is None or not brings_token(request):
-            return ""
+            return None
         grant = tokens.read(offered(request) or "")
         if grant.kind != self._kind:
             raise Unauthorized(f"This token is for no call from {self._kind}: ask the directory for another.")
         tokens.use(grant)
-        return grant.id
+        return grant
 
-    def came(self, placed: str) -> None:
-        """The call that a directory has placed here under this id begins; empty: none has."""
+    def came(self, placed: Grant | None) -> None:
+        """The call begins that a directory has placed here; None: none has."""
         if placed and self._pop.tokens:
-            self._pop.tokens.came(placed)
+            self._pop.tokens.came(placed.id)
 
     def check(self, called: str, asked: str) -> None:
         """Raises Refused: such a call is not answered here. `asked`: as `phone.placed` takes it."""

@@ -44,6 +44,8 @@ class Arrival(NamedTuple):
     """Asked for; empty: nobody says."""
     returned: bool = False
     """It was put through to somebody, and nobody took it: a call of its own that the caller takes for the same one."""
+    network: str = ""
+    """As `Grant.network`; empty: no directory has sent it here."""
 
 
 class Provider(Protocol):
@@ -136,6 +138,7 @@ class Streams:
                 wire.say,
                 lambda target: provider.transfer(start, target, ring_s),
                 peer=peer_of(socket),
+                network=arrival.network,
             )
             call = HostedCall(line, seat, settings, limits)
             place.enter_context(self._calls.known(Caller(tenant), call, start.call_id))

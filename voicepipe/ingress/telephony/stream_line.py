@@ -97,8 +97,9 @@ class StreamLine:
         hand_over: Callable[[str], Awaitable[None]],
         clock: Callable[[], float] = time.monotonic,
         peer: Peer | None = None,
+        network: str = "",
     ) -> None:
-        """`sounds`: the caller's, and ours; `peer`: the provider's connection."""
+        """`sounds`: the caller's, and ours; `peer`: the provider's connection; `network`: as `Grant.network`."""
         self.on_audio: Callable[[bytes, float], None] = _unheard
         self.transferring = False
         """Somebody is being asked to take the call, or has taken it."""
@@ -114,6 +115,7 @@ class StreamLine:
         self._resample = Resampler(self._in.rate, RATE, in_step=True)
         self._marks = Marks(self.out_rate, clock)
         self._peer = peer
+        self._network = network
 
     async def hear(self, payload: bytes, arrived: float) -> None:
         """The caller's sound, which reached the socket at the monotonic second `arrived`. Waits while the call is far
@@ -155,8 +157,8 @@ class StreamLine:
 
     @property
     def caller_network(self) -> str:
-        """Streams come from the provider's own network, whoever calls."""
-        return self.kind
+        """Streams come from the provider's own network, whoever calls: the directory names it."""
+        return self._network
 
     async def transfer(self, target: str) -> None:
         """As the provider can. Raises TransferFailed."""

@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from voicepipe.agent import Origin
-from voicepipe.call_api import PopApi
+from voicepipe.call_api import Grant, PopApi
 from voicepipe.config.phone_config import TelnyxConfig
 from voicepipe.errors import TransferFailed
 from voicepipe.foreign_json import decode
@@ -42,6 +42,8 @@ logger = logging.getLogger(__name__)
 STREAM = "/telnyx/stream"
 ANSWER_S = 60.0
 """Between our order to answer a call and the word that it is answered."""
+NETWORK = "voicepipe_network"
+"""Of a stream's parameters: as `Grant.network`, which comes back with the stream."""
 SOUNDS = {"PCMU": SoundFormat("pcmu", 8000), "PCMA": SoundFormat("pcma", 8000), "L16": SoundFormat("l16", 16_000)}
 
 
@@ -51,8 +53,8 @@ class _Ringing:
 
     until: float
     agent: str
-    placed: str = ""
-    """The id under which a directory has sent it here."""
+    placed: Grant | None = None
+    """By which a directory has sent it here."""
 
 
 class Telnyx:
@@ -137,7 +139,7 @@ class Telnyx:
             return await self._api.command(call.call_control_id, "reject", cause=CAUSES[reason])
         await self._answer(call, asked)
 
-    async def _assigned(self, call: Payload, asked: str, placed: str) -> Response:
+    async def _assigned(self, call: Payload, asked: str, placed: Grant) -> Response:
         """Somebody calls whom a directory has sent here. Raises Refused: it is to send them elsewhere."""
         self._door.check(call.called or "", asked)
         query = f"?{urlencode({'agent': asked})}" if asked else ""
@@ -148,7 +150,7 @@ class Telnyx:
             return Response(status_code=502)
         return Response()
 
-    async def _answer(self, call: Payload, asked: str, placed: str = "", **more: str) -> None:
+    async def _answer(self, call: Payload, asked: str, placed: Grant | None = None, **more: str) -> None:
         """Raises CommandFailed."""
         now = time.monotonic()
         self._ringing = {known: ringing for known, ringing in self._ringing.items() if ringing.until > now}
@@ -170,7 +172,9 @@ class Telnyx:
             return
         self._door.came(ringing.placed)
         sound = SOUNDS[self._config.codec]
-        parameters = {"custom_parameters": [{"name": "agent", "value": ringing.agent}]} if ringing.agent else {}
+        said = {"agent": ringing.agent, NETWORK: ringing.placed.network if ringing.placed else ""}
+        told = [{"name": name, "value": value} for name, value in said.items() if value]
+        parameters = {"custom_parameters": told} if told else {}
         try:
             await self._api.command(
                 call.call_control_id,
@@ -216,8 +220,8 @@ class Telnyx:
         if start.call_id != expected:
             raise Forbidden("it is of another call than its token")
         rest = dict(start.parameters)
-        agent = rest.pop("agent", "")
-        return Arrival(Origin(start.caller, start.called, rest), agent)
+        agent, network = rest.pop("agent", ""), rest.pop(NETWORK, "")
+        return Arrival(Origin(start.caller, start.called, rest), agent, network=network)
 
     def sound(self, start: StreamStart) -> SoundFormat:
         return SOUNDS[self._config.codec]

@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from voicepipe.agent import Origin
-from voicepipe.call_api import PopApi
+from voicepipe.call_api import Grant, PopApi
 from voicepipe.errors import TransferFailed
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.scope import pays
@@ -40,8 +40,8 @@ class _Expected(NamedTuple):
     call_id: str
     returned: bool
     """Nobody has taken the call."""
-    placed: str = ""
-    """The id under which a directory has sent it here."""
+    placed: Grant | None = None
+    """By which a directory has sent it here."""
 
 
 class Twilio:
@@ -104,7 +104,7 @@ class Twilio:
         return _xml(twiml.hang_up())
 
     def _streamed(
-        self, form: dict[str, str], url: str, asked: str, *, returned: bool = False, placed: str = ""
+        self, form: dict[str, str], url: str, asked: str, *, returned: bool = False, placed: Grant | None = None
     ) -> Response:
         """TwiML that has the call streamed to us, in answer to a request at `url`."""
         parameters = {
@@ -153,7 +153,8 @@ class Twilio:
             )
         self._streamed_before.add(start.call_id)
         self._door.came(stream.placed)
-        return Arrival(Origin(caller, called, rest), agent, stream.returned)
+        network = stream.placed.network if stream.placed else ""
+        return Arrival(Origin(caller, called, rest), agent, stream.returned, network)
 
     def sound(self, start: StreamStart) -> SoundFormat:
         return start.sound
