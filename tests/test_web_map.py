@@ -344,11 +344,11 @@ def test_pops_that_differ_from_the_newest_edition_are_named(beside: Path) -> Non
         {"pop": "nrt1", "edition": TAKEN | {"number": 5, "digest": "ghi", "pinned": True}},
         {"pop": "sin1", "edition": None},
     ]
-    told = shown(beside, "[editions.driftOf(rows, newest), rows.map((row) => editions.editionOf(row, newest).text)]",
+    told = shown(beside, "[editions.driftOf(rows, newest), rows.map((row) => editions.editionOf(row, newest).says)]",
                  rows=rows, newest=NEWEST)  # fmt: skip
     assert told == [
         "Not at edition 9: iad1 (7), lhr1 (none: agents/x.toml: speed: wrong).",
-        ["9", "7", "none", "5, stays", "own files"],
+        ["", "edition 7", "no edition", "stays at edition 5", ""],
     ]
 
 
@@ -361,8 +361,10 @@ def test_a_rolled_back_edition_is_told_from_its_files_and_not_from_its_number(be
 
 def test_a_fleet_without_editions_tells_of_none(beside: Path) -> None:
     rows = [{"pop": "fra1", "edition": None}]
-    script = "[editions.driftOf(rows, null), editions.tellsEditions(rows, null)]"
-    assert shown(beside, script, rows=rows) == ["", False]
+    assert shown(beside, "[editions.driftOf(rows, null), editions.editionOf(rows[0], null).says]", rows=rows) == [
+        "",
+        "",
+    ]
     problem = NEWEST | {"problem": "fleet.toml: tenants[0].key_env: set X"}
     told = shown(beside, "editions.driftOf(rows, newest)", rows=[], newest=problem)
     assert told == "This directory goes by older routes and tenants: fleet.toml: tenants[0].key_env: set X"

@@ -54,8 +54,8 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     briefed: bool = False
     """The `ek_` key has a session; the directory sends it to the PoP by the bus."""
     network: str = ""
-    """From which the call comes, as the directory knows it (`networks.network_of`), or its provider's name and place: the PoP
-    tells directories how far it is from there. Empty: nothing is to be learned from it."""
+    """From which the call comes, as the directory knows it (`networks.network_of`), or its provider's name and place:
+    the PoP tells directories how far it is from there. Empty: nothing is to be learned from it."""
 
 
 @dataclass(frozen=True, slots=True)

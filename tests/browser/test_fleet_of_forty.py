@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import chromium
-from tests.browser.forty import ADDRESS, CITIES, LOST, OLD, QUIET, SLOW, answered, view
+from tests.browser.forty import ADDRESS, BEHIND, CITIES, LOST, OLD, QUIET, SLOW, answered, view
 from tests.browser.looks import problems_in_every_look
 
 pytestmark = pytest.mark.e2e
@@ -168,6 +168,8 @@ def test_each_pop_says_how_it_is_and_opens_its_own_dashboard(open_fleet: Open) -
     assert (line(QUIET, "of-turns"), line(QUIET, "of-p95"), line(QUIET, "of-late")) == ("0", "–", "–")
     assert (line(OLD, "status"), line(OLD, "of-turns"), line(OLD, "of-lag")) == ("takes calls", "–", "–")
     assert line("fra1", "region").split() == ["eu-central", "1.4.1"]
+    assert line(BEHIND, "status").split("\n") == ["takes calls", "edition 11"]
+    expect(page.locator("#notice")).to_have_text(f"Not at edition 12: {BEHIND} (11).")
     assert (line(LOST, "status"), line(LOST, "load"), line(LOST, "of-age")) == ("lost", "–", "4 min")
     assert page.locator(f'#pops tr[data-pop="{LOST}"]').get_by_role("button").count() == 0
     assert line("sin1", "of-cost").endswith("0.00 idle")

@@ -2,28 +2,23 @@
 
 const NAMED = 5;
 
-/** {text, differs, note} of a PoP's cell. `newest`: what the directory has; null where it has none. */
+/** {says, differs, note}: what a PoP's line tells of its edition; nothing where it is the newest. `newest`: what the
+ *  directory has; null where it has none. */
 export function editionOf({ edition }, newest) {
-  if (!edition) return { text: "own files", differs: false, note: "It takes no editions (fleet.editions)." };
-  const text = edition.number ? `${edition.number}` : "none";
-  const differs = Boolean(newest) && edition.digest !== newest.digest && !edition.pinned;
-  if (edition.problem) return { text, differs, note: edition.problem };
-  if (edition.pinned) return { text: `${text}, stays`, differs, note: "It stays at this one (fleet.edition)." };
-  return { text, differs, note: differs ? `The newest is ${newest.number}. It takes it over when it hears of it.` : "" };
-}
-
-/** Whether there is anything to tell of editions. */
-export function tellsEditions(rows, newest) {
-  return Boolean(newest) || rows.some(({ edition }) => edition);
+  if (!edition) return { says: "", differs: false, note: "" };
+  const number = edition.number ? `edition ${edition.number}` : "no edition";
+  const differs = Boolean(newest) && edition.digest !== newest.digest;
+  if (edition.problem) return { says: number, differs: true, note: edition.problem };
+  if (edition.pinned) return { says: `stays at ${number}`, differs: false, note: "fleet.edition of its own file" };
+  return { says: differs ? number : "", differs, note: differs ? `The newest is ${newest.number}.` : "" };
 }
 
 /** A sentence where PoPs differ from the newest edition, or this directory could not take it over; else "". */
 export function driftOf(rows, newest) {
   if (!newest) return "";
-  const other = rows.filter((row) => row.edition && editionOf(row, newest).differs);
-  const said = other.slice(0, NAMED).map((row) => {
-    const { text, note } = editionOf(row, newest);
-    return `${row.pop} (${text}${row.edition.problem ? `: ${note}` : ""})`;
+  const other = rows.filter((row) => editionOf(row, newest).differs);
+  const said = other.slice(0, NAMED).map(({ pop, edition }) => {
+    return `${pop} (${edition.number || "none"}${edition.problem ? `: ${edition.problem}` : ""})`;
   });
   if (other.length > NAMED) said.push(`${other.length - NAMED} more`);
   const sentences = said.length ? [`Not at edition ${newest.number}: ${said.join(", ")}.`] : [];

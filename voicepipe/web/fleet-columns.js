@@ -18,7 +18,6 @@ const VALUES = {
   missed: (row) => rateOf(row, "missed"),
   lag: ({ recent }) => recent?.lag_ms ?? null,
   age: ({ age_s }) => age_s,
-  edition: ({ edition }) => edition?.number ?? null,
   cost: (row) => costOf(row)?.price ?? null,
 };
 const WORDS = ["pop", "region"]; // sorted from A on first, all others from the most

@@ -10,7 +10,7 @@ import { counted, percent } from "./tiles.js";
 const SHOWN = 30; // placements
 const OLD_S = 2.5; // a report comes every second
 const ORDERS = ["drain", "stop", "start"];
-const NUMBERS = ["next", "turns", "p50", "p95", "late", "cut_ins", "missed", "lag", "age", "edition", "cost"];
+const NUMBERS = ["next", "turns", "p50", "p95", "late", "cut_ins", "missed", "lag", "age", "cost"];
 const WHAT = { late: "late", cut_ins: "cut in on", missed: "missed" };
 const MOST = { late: 0.05, cut_ins: 0.05, missed: 0.02 }; // above, a share stands out; of few turns none does
 const FEW = 20;
@@ -69,13 +69,15 @@ function popLine(pop, onOrder) {
 }
 
 function fill(line, row, demo, newest) {
-  const [head, region, status, load, next, turns, p50, p95, late, cutIns, missed, lag, age, edition, cost, orders] = line.children;
+  const [head, region, status, load, next, turns, p50, p95, late, cutIns, missed, lag, age, cost, orders] = line.children;
   named(head, row);
   const beside = [row.city, row.version].filter(Boolean).join(", ");
   region.replaceChildren(row.region ?? "", ...(beside ? [made("small", beside)] : []));
   const state = statusOf(row);
   status.replaceChildren(glyph(state), made("span", state.text, state.tone));
   status.title = state.note;
+  const edition = editionOf(row, newest);
+  if (edition.says) status.append(Object.assign(made("small", edition.says, edition.differs ? "late" : ""), { title: edition.note }));
   load.replaceChildren(made("span", loadOf(row)), bar(shareOf(row), Boolean(row.slots)));
   figure(next, row.predicted_ms === null ? null : `${Math.round(row.predicted_ms)}`, row.predicted_ms > row.budget_ms);
   figure(turns, row.recent && thousands(row.recent.turns));
@@ -84,9 +86,6 @@ function fill(line, row, demo, newest) {
   for (const [cell, what] of [[late, "late"], [cutIns, "cut_ins"], [missed, "missed"]]) rate(cell, row, what);
   figure(lag, row.recent && row.recent.lag_ms.toFixed(1), row.recent?.lag_ms > LAG_MS);
   figure(age, row.age_s === null ? null : row.age_s < 10 ? `${row.age_s.toFixed(1)} s` : lasting(row.age_s), row.age_s > OLD_S);
-  const { text, differs, note } = editionOf(row, newest);
-  figure(edition, text, differs);
-  edition.title = note;
   const price = costOf(row);
   figure(cost, price && price.price.toFixed(2));
   if (price) cost.append(made("small", ` ${price.idle.toFixed(2)} idle`));

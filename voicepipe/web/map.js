@@ -1,6 +1,6 @@
 // Wires the fleet's dashboard: what the directory hears of PoPs and places, to the totals, the picture and the tables.
 
-import { driftOf, tellsEditions } from "./editions.js";
+import { driftOf } from "./editions.js";
 import { ask, Feed, LOST } from "./feed.js";
 import { answerOf, fleetOf, reachedOf, statesOf, summaryOf } from "./fleet.js";
 import { pressed, sorted } from "./fleet-columns.js";
@@ -75,7 +75,6 @@ async function show(view) {
   document.body.dataset.status = rows.some((row) => row.status === "ok") && !view.cut_off ? "ok" : "";
   for (const [id, text] of Object.entries(fleetTilesOf(rows))) tell(`total-${id}`, text);
   document.body.dataset.cost = rows.some(({ price_per_hour }) => price_per_hour > 0) ? "told" : "";
-  document.body.dataset.edition = tellsEditions(rows, newest) ? "told" : "";
   showTable($("pops").matches(":hover, :focus-within")); // no line goes from under a pointer
   showCalls(view.placed);
   draw();
