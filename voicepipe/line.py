@@ -63,7 +63,7 @@ class Line(Protocol):
     @property
     def caller_network(self) -> str:
         """From which `network().rtt_ms` is measured, as directories name it: "198.51.100.0/24", or the provider's name.
-        Empty: it is not known, or is nobody's business."""
+        Empty: nothing is to be learned from it."""
 
     async def transfer(self, target: str) -> None:
         """Send the caller to `target`, a phone number or an address of the line's network. Returns once somebody there

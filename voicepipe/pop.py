@@ -26,7 +26,7 @@ from voicepipe.directory.report import Condition, EditionState
 from voicepipe.engines.base import Answering, Choosy, Engines, Lends
 from voicepipe.errors import ConfigError, Draining, EngineDown, EngineError, PopFull, PopLate, TenantFull
 from voicepipe.health import Health, Status
-from voicepipe.ingress.local import phone_kinds, sip_contact
+from voicepipe.ingress.local import phone_kinds, sip_contact, unreached
 from voicepipe.line import Line
 from voicepipe.membership import Membership
 from voicepipe.observe.calls import LiveCall
@@ -81,12 +81,12 @@ class _Seat:
         pop = self.pop
         call_id = call_ids.new(pop.config.pop.id)
         self.watched.answered(call_id, line, time.time(), settings.origin)
-        if pop.tokens:
-            pop.tokens.round_trips.began(call_id, line)
         observers = partial(pop.note, self.owner, call_id), self.foretold.note, self._listed, observer
         begin_tool = partial(pop.tools.begin, tenant=self.watched.tenant)
-        return Control(Call(call_id, line, settings, pop.engines, pop.config, begin_tool, _each(observers),
-                            time.monotonic))  # fmt: skip
+        call = Call(call_id, line, settings, pop.engines, pop.config, begin_tool, _each(observers), time.monotonic)
+        if pop.tokens:
+            pop.tokens.round_trips.began(call_id, line)
+        return Control(call)
 
     def ended(self, reason: str) -> None:
         if self.pop.tokens and self.watched.facts:
@@ -387,6 +387,12 @@ class Pop:
                         warming.cancel()
                     # Beside the rereading: a busy model takes minutes for many agents, and the next edit may mend one.
                     warming = tasks.create_task(self._warm(*self._agents))
+
+    def tell_what_is_lacking(self) -> None:
+        """Log it: to agents a language model, a voice; to telephones an address."""
+        if said := unreached(self.config):
+            log.warning("%s", said)
+        self.tell_what_agents_lack()
 
     def tell_what_agents_lack(self) -> None:
         """Log it: a language model, a voice."""

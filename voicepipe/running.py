@@ -49,7 +49,7 @@ async def member(
         ToolRunner() as tools,
     ):
         pop = Pop(config, agents, engines, tools, records, traces)
-        pop.tell_what_agents_lack()
+        pop.tell_what_is_lacking()
         editions: PopEditions | None = None
         if bus:
             pop.tokens = Membership(bus, config, pop.condition)

@@ -36,19 +36,23 @@ class Globe:
     true_ms: dict[str, float]
     place: Place
     every_s: float = 20.0
+    first_slower_ms: float = 0.0
+    """By so much the first call's line is worse."""
 
     def calls(self, number: int, lots: Random) -> list[str]:
         """The PoPs that their calls went to, one after the other."""
         trips, went = RoundTrips(), []
         for call in range(number):
             now = call * self.every_s
-            wanted = WantedCall(kind="webrtc", place=self.place, learned_ms=trips.of(NETWORK, now),
+            learned = trips.of(NETWORK, now)
+            wanted = WantedCall(kind="webrtc", place=self.place, learned_ms=learned.ms, unsure=learned.unsure,
                                 tries=trips.may_try(NETWORK, now))  # fmt: skip
             first = choose(ALL, wanted, lots).candidates[0]
             pop = first.seen.pop
-            if first.by == "guess":
+            if first.by == "guess" and wanted.tries and pop not in learned.ms:
                 trips.tries(NETWORK, pop, now)
-            trips.heard(NETWORK, pop, self.true_ms[pop] + lots.uniform(-2, 3), now + self.every_s / 2)
+            slower_ms = self.first_slower_ms if call == 0 else 0.0
+            trips.heard(NETWORK, pop, self.true_ms[pop] + lots.uniform(-2, 3) + slower_ms, now + self.every_s / 2)
             went.append(pop)
         return went
 
@@ -61,14 +65,19 @@ ALL: list[SeenPop] = [seen(pop, place=place, region=pop) for pop, place in POPS.
 
 
 def caller(
-    lots: Random, access_ms: tuple[float, float], *, lies: bool, stretch: tuple[float, float] = (0.9, 1.1)
+    lots: Random,
+    access_ms: tuple[float, float],
+    *,
+    lies: bool,
+    stretch: tuple[float, float] = (0.9, 1.1),
+    first_slower_ms: float = 0.0,
 ) -> Globe:
     """Somewhere; cables are by such factors shorter or longer than is reckoned."""
     city = lots.choice(CITIES)
     there = Place(city.latitude + lots.uniform(-3, 3), city.longitude + lots.uniform(-3, 3))
     access = lots.uniform(*access_ms)
     true_ms = {pop: access + lots.uniform(*stretch) * apart_ms(there, place) for pop, place in POPS.items()}
-    return Globe(true_ms, lots.choice(CITIES) if lies else there)
+    return Globe(true_ms, lots.choice(CITIES) if lies else there, first_slower_ms=first_slower_ms)
 
 
 def right(callers: list[list[float]], call: int) -> float:

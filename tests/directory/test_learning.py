@@ -20,6 +20,7 @@ from tests.ingress.sip.peer import Phone
 from tests.ingress.webrtc.peer import Peer
 from tests.ports import free_port
 from tests.waiting import until
+from voicepipe import networks
 from voicepipe.call_api import Grant
 from voicepipe.config import Config
 from voicepipe.directory.bus import BusMessage, MemoryBus
@@ -35,6 +36,11 @@ from voicepipe.rtp import reports, rtcp
 HOME = "198.51.100.0/24"
 HERE, NETWORK = "127.0.0.2", "127.0.0.0/24"
 """Where the callers of these tests are. 127.0.0.1 would be a proxy's."""
+
+
+@pytest.fixture(autouse=True)
+def all_but_this_machine_is_public(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(networks, "is_public", lambda ip: str(ip) not in ("127.0.0.1", "::1"))
 
 
 class Site:

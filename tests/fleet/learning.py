@@ -85,10 +85,10 @@ async def _forget(rig: Rig) -> None:
 
 async def _calls(seen: Watching, region: str, claimed: str) -> Sequence[str]:
     """The PoPs that answer the later calls."""
-    place = list(PLACES[claimed])
+    place, key = list(PLACES[claimed]), await seen.rig.browser_key(f"dir-{region}")
     for _ in range(CALLS):
-        await seen.over([seen.place(region, 1, place=place)])
+        await seen.over([seen.place(region, 1, place=place, key=key)])
         await asyncio.sleep(HEARD_S)
     before = len(seen.history.calls)
-    await seen.over([seen.place(region, MORE, place=place)])
+    await seen.over([seen.place(region, MORE, place=place, key=key)])
     return [call.pop for call in seen.history.calls[before:] if call.region == region]

@@ -22,7 +22,7 @@ INSIDE = "VOICEPIPE_FLEET_INSIDE"
 """Set in the environment of what runs within `unshare -Urn`."""
 ROUND_TRIPS_MS = {"ap ap": 2.0, "ap eu": 220.0, "ap us": 160.0, "eu eu": 2.0, "eu us": 90.0, "us us": 2.0}
 LOSS = 0.001
-RIG = "10.250.0.1"
+RIG = "11.250.0.1"
 
 
 def inside() -> bool:
@@ -35,7 +35,7 @@ def forbidden() -> str:
     for program, package in (("unshare", "util-linux"), ("ip", "iproute2")):
         if shutil.which(program) is None:
             return f"{program} is missing (apt install {package})"
-    trial = "from tests.fleet.namespaces import device; device('10.0.0.1')"
+    trial = "from tests.fleet.namespaces import device; device('11.0.0.1')"
     try:
         tried = subprocess.run((*ENTER, sys.executable, "-c", trial), capture_output=True, text=True, timeout=UP_S,
                                check=False)  # fmt: skip
@@ -49,8 +49,8 @@ ENTER = ("unshare", "-Urn")
 
 
 def device(address: str) -> int:
-    """The descriptor of a TUN device in this thread's network namespace, by which it reaches 10.0.0.0/8. Raises
-    OSError."""
+    """The descriptor of a TUN device in this thread's network namespace, by which it reaches 11.0.0.0/8: directories
+    learn of public addresses alone. Raises OSError."""
     made = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     fcntl.ioctl(made, TUNSETIFF, struct.pack("16sH22x", b"wan", IFF_TUN | IFF_NO_PI))
     for command in ("ip link set lo up", f"ip addr add {address}/8 dev wan", "ip link set wan up"):
@@ -74,7 +74,7 @@ class Namespaces:
 
     def host(self, name: str, region: str) -> Host:
         number = len(self._ends)
-        address = f"10.{list(PLACES).index(region) + 1}.0.{number}"
+        address = f"11.{list(PLACES).index(region) + 1}.0.{number}"
         self._enter(None)
         try:
             end = End(address, region, device(address))

@@ -169,6 +169,13 @@ class Rig:
         async with httpx.AsyncClient(timeout=ASKED_S, trust_env=False) as client:
             return await client.post(f"{self.url(directory)}/v1/editions", headers=headers, json={"files": files})
 
+    async def browser_key(self, directory: str) -> str:
+        """An `ek_` key, as a page has one. Raises httpx.HTTPError."""
+        headers = {"Authorization": f"Bearer {manifests.ACME}"}
+        async with httpx.AsyncClient(timeout=ASKED_S, trust_env=False) as client:
+            url = f"{self.url(directory)}/v1/realtime/client_secrets"
+            return str((await client.post(url, headers=headers, json={})).raise_for_status().json()["value"])
+
     async def learned(self, directory: str) -> dict[tuple[str, str], float]:
         """Round trips in ms that it has learned, by network and PoP. Raises httpx.HTTPError."""
         rows = (await self._told(directory, "/v1/round-trips"))["round_trips"]

@@ -15,7 +15,7 @@ from voicepipe.engines import hub, local_servers, needed_models, packages
 from voicepipe.engines.auto import lacking
 from voicepipe.engines.frontdesk import FrontdeskLlm
 from voicepipe.errors import ConfigError, EngineError
-from voicepipe.ingress.local import sip_contact
+from voicepipe.ingress.local import unreached
 from voicepipe.observe import traces
 from voicepipe.records import signing
 
@@ -175,9 +175,8 @@ def _warn(file: Path, settings: config.Config) -> None:
     for name, key in missing.items():
         lacks = f"the environment variable {name} is not set here, or empty"
         print(f"{file}: warning: {key}: {lacks}; a PoP does not start without it")
-    if settings.bus.servers and settings.sip.port and not sip_contact(settings):
-        print(f"{file}: warning: fleet.sip: directories send no telephones here, since sip.host is all addresses of "
-              "this host; say where telephones reach it, as 203.0.113.5:5060, or set sip.public_address")  # fmt: skip
+    if said := unreached(settings):
+        print(f"{file}: warning: {said}")
     for check in runtime.REFUSALS if missing else (*runtime.REFUSALS, credentials.check):
         try:
             check(settings)

@@ -131,9 +131,11 @@ def _add_fleet(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 def _add_push(push: argparse.ArgumentParser) -> None:
     push.add_argument("folder", type=Path, nargs="?", metavar="FOLDER", help="with agents' files, as configs/agents")
-    push.add_argument("--with", dest="rules", type=Path, metavar="FILE", help="routes and tenants, in one file")
+    push.add_argument(
+        "--with", dest="rules", type=Path, metavar="FILE", help="routes, tenants and canaries, in one file"
+    )
     push.add_argument("--own-rules", action="store_true",
-                      help="each host goes back to the routes and tenants of its own file")  # fmt: skip
+                      help="each host goes back to its own file's routes, tenants and canaries")  # fmt: skip
     push.add_argument("--check", action="store_true", help="only ask whether all hosts would take it")
     push.add_argument("--version", type=int, metavar="N", help="roll the fleet back to edition N")
     push.add_argument("--list", action="store_true", help="the editions that may be rolled back to")

@@ -34,9 +34,16 @@ def push(folder: Path, rules: Path | None, directory: str, key_env: str, *, own_
     body = {"files": files, "own_rules": own_rules, "dry_run": dry}
     pushed = asked("POST", directory, EDITIONS, key_env, body)
     if dry:
-        Console(highlight=False).print(f"All hosts that are heard would take these {len(pushed['files'])} files.")
-        return 0
+        return _checked(pushed)
     return _followed(pushed, directory, key_env)
+
+
+def _checked(pushed: dict[str, Any]) -> int:
+    if pushed["unheard"]:
+        print(f"Asked, and did not answer: {', '.join(pushed['unheard'])}. The others would take it.")
+        return 1
+    print(f"All hosts that are heard would take these {len(pushed['files'])} files.")
+    return 0
 
 
 def roll_back(number: int, directory: str, key_env: str) -> int:
@@ -91,13 +98,16 @@ def _waited_for(pushed: dict[str, Any], directory: str, key_env: str, console: C
         yield f"Another push came at the same time, and all hosts go by that one: edition {newest['number']}."
         return
     console.print(f"{len(pops) - len(late)} of {len(pops)} PoPs go by it, {took_s:.1f} s after.")
+    for pop in answer["pops"]:
+        if pop["edition"] and pop["edition"]["pinned"]:
+            console.print(f"{pop['pop']} stays at edition {pop['edition']['number']} (fleet.edition).")
     if not pops:
         yield "No PoP that is heard takes editions: set fleet.editions at each."
     for pop in late:
         yield f"{pop['pop']}: {pop['edition']['problem'] or 'has not taken it over yet'}"
     away = {pop["pop"] for pop in answer["lost"] if takes(pop)} | set(pushed["unheard"])
     if away:
-        yield f"Not heard, and not asked: {', '.join(sorted(away))}. They take it over when they hear of it."
+        yield f"Not heard of: {', '.join(sorted(away))}. They take it over when they hear of it."
 
 
 def takes(pop: dict[str, Any]) -> bool:

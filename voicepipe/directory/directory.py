@@ -155,7 +155,8 @@ class Directory:
                 self._view.left(pop, msgspec.json.decode(message.data, type=PopGoodbye).epoch, self._clock())
             elif message.subject == subjects.round_trip_of(pop):
                 told = msgspec.json.decode(message.data, type=RoundTrip)
-                self._round_trips.heard(told.network, pop, told.ms, self._clock(), again=told.again)
+                if self._view.hears(pop, self._clock()):
+                    self._round_trips.heard(told.network, pop, told.ms, self._clock(), again=told.again)
             else:
                 self._view.assigned(pop, msgspec.json.decode(message.data, type=Assignment).call, self._clock())
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
@@ -167,7 +168,8 @@ class Directory:
         for pop in wanted.tried:
             self.bounced(pop, "told")
         try:
-            choice = self._chosen(self._with_learned(wanted, grant.network))
+            wanted = self._with_learned(wanted, grant.network)
+            choice = self._chosen(wanted)
         except NoPop as error:
             for follower in self.followers:
                 follower.not_placed(error.why)
@@ -175,7 +177,7 @@ class Directory:
         call = f"call_{secrets.token_hex(8)}"
         first = choice.candidates[0].seen.pop
         self._view.assigned(first, call, self._clock())
-        self._note_try(choice.candidates[0], grant.network)
+        self._note_try(choice.candidates[0], wanted, grant.network)
         await self._bus.publish(subjects.assignment_to(first), msgspec.json.encode(Assignment(call)))
         if session:
             brief = msgspec.json.encode(Briefing(grant.tenant, call, msgspec.Raw(session)))
@@ -206,10 +208,11 @@ class Directory:
     def _with_learned(self, wanted: WantedCall, network: str) -> WantedCall:
         now = self._clock()
         learned, tries = self._round_trips.of(network, now), self._round_trips.may_try(network, now)
-        return replace(wanted, learned_ms=learned, tries=tries)
+        return replace(wanted, learned_ms=learned.ms, unsure=learned.unsure, tries=tries)
 
-    def _note_try(self, first: Candidate, network: str) -> None:
-        if first.by == "guess":
+    def _note_try(self, first: Candidate, wanted: WantedCall, network: str) -> None:
+        """One that was learned and is in doubt is not tried, but asked a second time."""
+        if first.by == "guess" and wanted.tries and first.seen.pop not in wanted.learned_ms:
             self._round_trips.tries(network, first.seen.pop, self._clock())
 
     def learned(self, networks: int) -> list[LearnedTrip]:

@@ -1,14 +1,18 @@
 """How far PoPs are from a caller: by what is known, and where nothing is, by what can be. Pure.
 
 What the caller has measured comes first, then what was learned from calls of their network, then the distance. A place
-may be wrong: the caller gave another one, or is not where the directory stands. What was learned shows it: a round trip
-that is much longer than it should be from there, or shorter than light takes. Then the place counts for nothing, and a
-PoP that is not learned may be as near as the learned ones allow, by the triangle inequality: a caller who stood at its
-door would be as far from the others as it is itself. Such a guess is mostly too good, so calls go there, and what is
-guessed becomes known. For who is not to spend calls on that, such a PoP is as far as it can be instead.
+may be wrong: the caller gave another one, or is not where the directory stands. What was learned shows it: round trips
+of two calls that are much longer than they should be from there, or shorter than light takes. (After one such call the
+next one tries another PoP; a single bad line changes no more than that.) Then the place counts for nothing, and a PoP
+that is not learned may be as near as the learned ones allow, by the triangle inequality: a caller who stood at its door
+would be as far from the others as it is itself. Such a guess is mostly too good, so calls go there, and what is guessed
+becomes known. For who is not to spend calls on that, such a PoP is as far as it can be instead.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from itertools import combinations
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from voicepipe.directory.view import SeenPop
@@ -16,12 +20,19 @@ from voicepipe.places import ACCESS_MS, UNSURE_MS, Place, apart_ms, least_rtt_ms
 
 BELIEVED_MS = 30.0
 """So much longer than reckoned a round trip may be from where the caller is said to be: over cables 60 ms longer."""
+SLOWEST_MS = 30.0
+"""So much more a caller's own line may add, if it adds it everywhere."""
 WORTH_MS = 5.0
 """A guess counts as so much longer: nobody is sent anywhere for less."""
 STRETCHES = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
 """Round trips between PoPs may be shorter or longer than reckoned, all by about the same factor,"""
 ODD_MS = 100.0
 """which is the less likely the more it differs from 1: by so many ms for all of it."""
+
+ENOUGH = 8
+"""Learned round trips, the shortest ones, by which the others are guessed."""
+PAIRS = 20_000
+"""Of PoPs, whose distance is remembered."""
 
 By = Literal["probe", "learned", "distance", "guess", "unknown"]
 """How a round trip is known."""
@@ -38,6 +49,8 @@ class Whereabouts(NamedTuple):
     """Those of calls from their network."""
     tries: bool
     """Their call may go where it is only guessed that it is near."""
+    unsure: Collection[str] = ()
+    """PoPs of which a single call has told. Alone it shows no place to be wrong: its line may have been bad."""
 
 
 class Trip(NamedTuple):
@@ -51,26 +64,46 @@ class Trip(NamedTuple):
 def trips(pops: Sequence[SeenPop], caller: Whereabouts) -> Mapping[str, Trip]:
     """By PoP, to all of them."""
     places = {seen.pop: seen.condition.place for seen in pops}
-    learned = [(place, caller.learned_ms[pop]) for pop, place in places.items() if place and pop in caller.learned_ms]
-    if learned and not (caller.place and _believed(caller.place, learned)):
-        unknown = {pop: _guess(place, learned, tries=caller.tries) for pop, place in places.items()}
-    else:
-        slower_ms = _slower_ms(caller.place, learned)
-        unknown = {pop: _by_distance(place, caller.place, slower_ms) for pop, place in places.items()}
-    found = {pop: Trip(ms, "learned") for pop, ms in caller.learned_ms.items()}
-    probed = {pop: Trip(ms, "probe") for pop, ms in caller.probed_ms.items()}
-    return {**unknown, **found, **probed}
+    learned_ms, here = _of_one_place(caller.learned_ms, places), caller.place
+    known = {pop: (place, learned_ms[pop]) for pop, place in places.items() if place and pop in learned_ms}
+    against = _against(here, known) if here else set()
+    witnesses = sum(1 if pop in caller.unsure else 2 for pop in against)
+    doubted = against if witnesses == 1 else set()
+    is_lost = bool(known) and (here is None or witnesses > 1 or (witnesses == 1 and caller.tries))
+    found = {pop: Trip(ms, "learned") for pop, ms in learned_ms.items() if pop not in doubted}
+    found |= {pop: Trip(ms, "probe") for pop, ms in caller.probed_ms.items()}
+    unknown = {pop: place for pop, place in places.items() if pop not in found}
+    if is_lost:
+        return found | {pop: _guess(pop, place, known, tries=caller.tries) for pop, place in unknown.items()}
+    slower_ms = _slower_ms(here, [trip for pop, trip in known.items() if pop not in doubted])
+    return found | {pop: _by_distance(place, here, slower_ms) for pop, place in unknown.items()}
 
 
-def _believed(here: Place, learned: Sequence[tuple[Place, float]]) -> bool:
-    """Whether the caller may be here."""
-    return all(least_rtt_ms(here, place) <= ms <= reckoned_rtt_ms(here, place) + BELIEVED_MS for place, ms in learned)
+def _of_one_place(learned_ms: Mapping[str, float], places: Mapping[str, Place | None]) -> Mapping[str, float]:
+    """What was learned; nothing, if nobody can be as near to two PoPs as it says: then several callers stand behind one
+    address, or somebody tells lies."""
+    known = sorted((ms, place) for pop, ms in learned_ms.items() if (place := places.get(pop)))[:ENOUGH]
+    cannot_be = (one + other < _least_ms(here, there) for (one, here), (other, there) in combinations(known, 2))
+    return {} if any(cannot_be) else learned_ms
+
+
+def _against(here: Place, known: Mapping[str, tuple[Place, float]]) -> set[str]:
+    """PoPs from which no caller can be so far who is here: farther than they are from others, or nearer than light
+    takes."""
+    longer_ms = {pop: ms - reckoned_rtt_ms(here, place) for pop, (place, ms) in known.items()}
+    found = set()
+    for pop, (place, ms) in known.items():
+        at_others = min((longer for other, longer in longer_ms.items() if other != pop), default=0.0)
+        own_line_ms = min(max(0.0, at_others), SLOWEST_MS)
+        if ms < least_rtt_ms(here, place) or longer_ms[pop] > own_line_ms + BELIEVED_MS:
+            found.add(pop)
+    return found
 
 
 def _slower_ms(here: Place | None, learned: Sequence[tuple[Place, float]]) -> float:
-    """What the caller's own line adds, at every PoP."""
+    """What the caller's own line adds at every PoP, to what is reckoned; below 0 where that is too much."""
     slower = (ms - reckoned_rtt_ms(here, place) for place, ms in learned) if here else ()
-    return max(0.0, min(slower, default=0.0))
+    return max(-(ACCESS_MS + UNSURE_MS), min(slower, default=0.0))
 
 
 def _by_distance(place: Place | None, here: Place | None, slower_ms: float) -> Trip:
@@ -79,12 +112,27 @@ def _by_distance(place: Place | None, here: Place | None, slower_ms: float) -> T
     return Trip(reckoned_rtt_ms(here, place) + slower_ms, "distance")
 
 
-def _guess(place: Place | None, learned: Sequence[tuple[Place, float]], *, tries: bool) -> Trip:
+@lru_cache(PAIRS)
+def _apart_ms(one: Place, other: Place) -> float:
+    """Between two PoPs."""
+    return apart_ms(one, other)
+
+
+@lru_cache(PAIRS)
+def _least_ms(one: Place, other: Place) -> float:
+    return least_rtt_ms(one, other)
+
+
+def _guess(pop: str, place: Place | None, known: Mapping[str, tuple[Place, float]], *, tries: bool) -> Trip:
+    """By those that are known, itself left out, if it is one of them."""
     if place is None:
         return Trip(None, "unknown")
+    others = sorted((trip for other, trip in known.items() if other != pop), key=itemgetter(1))[:ENOUGH]
+    if not others:
+        return Trip(known[pop][1], "learned")
     if not tries:
-        return Trip(min(ms + apart_ms(other, place) for other, ms in learned) + UNSURE_MS, "guess")
-    ways = [(max(0.0, ms - ACCESS_MS), apart_ms(other, place)) for other, ms in learned]
+        return Trip(min(ms + _apart_ms(other, place) for other, ms in others) + UNSURE_MS, "guess")
+    ways = [(max(0.0, ms - ACCESS_MS), _apart_ms(other, place)) for other, ms in others]
     misfits = (
         max(abs(ms - stretch * apart) for ms, apart in ways) + ODD_MS * abs(1 - stretch) for stretch in STRETCHES
     )

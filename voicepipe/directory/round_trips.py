@@ -1,8 +1,8 @@
 """What PoPs tell of their callers' round trips, by the callers' networks. Pure: seconds of one clock are given.
 
-A network may move: its addresses are given to somebody else, or its traffic takes another way. Two calls in a row that
-agree with each other and not with what is kept replace it, and all that is kept of this network's way to other PoPs is
-forgotten.
+What one call tells is unsure until a second one agrees: its line may have been a bad one. A network may move: its
+addresses are given to somebody else, or its traffic takes another way. Two calls in a row that agree with each other
+and not with what is kept replace it, and all that is kept of this network's way to other PoPs is forgotten.
 """
 
 from collections import OrderedDict
@@ -15,10 +15,12 @@ from voicepipe.bucket import Bucket, Rate
 
 KEPT_S = 600.0
 """After it was heard last."""
-NETWORKS = 10_000
-"""Of more, those go that were heard of longest ago: they take about 10 MB."""
-NEWEST = 0.3
-"""What the newest round trip counts in the average."""
+TRIPS = 50_000
+"""Of more, those networks go that were heard of longest ago: they take about 10 MB."""
+NEWEST, SHORTER = 0.3, 0.8
+"""What the newest round trip counts in the average, and what it counts if it is shorter: bad lines are longer."""
+SURE = 2
+"""Calls that agree."""
 FAR_MS, FAR_SHARE = 20.0, 0.5
 """One that differs from what is kept by more than both is far from it."""
 TRIES = Rate(3, 1 / 1800)
@@ -26,6 +28,15 @@ TRIES = Rate(3, 1 / 1800)
 far from all of them, and would else be sent around the world again and again."""
 TRYING_S = 60.0
 """So long the outcome of one is waited for before there is another."""
+
+
+class Learned(NamedTuple):
+    """Of one network."""
+
+    ms: dict[str, float]
+    """To each PoP of which it is known."""
+    unsure: frozenset[str]
+    """Those PoPs that one call alone has told of."""
 
 
 class LearnedTrip(NamedTuple):
@@ -42,6 +53,8 @@ class LearnedTrip(NamedTuple):
 class _Kept:
     ms: float
     heard_at: float
+    calls: int = 1
+    """That agree with one another."""
     doubt_ms: float | None = None
     """The last one, if it was far from what is kept."""
 
@@ -55,6 +68,8 @@ class _Network:
     """The PoP to which a call was sent to find out how far it is,"""
     until: float = 0.0
     """and when that is not waited for any more."""
+    heard_at: float = 0.0
+    """When a call from there was last told of."""
 
 
 class RoundTrips:
@@ -63,34 +78,62 @@ class RoundTrips:
     def __init__(self) -> None:
         self._networks: OrderedDict[str, _Network] = OrderedDict()
         """The one heard of longest ago comes first."""
+        self._trips = 0
 
     def heard(self, network: str, pop: str, ms: float, now: float, *, again: bool = False) -> None:
-        """A PoP tells of a call from this network; `again`: not for the first time."""
+        """A PoP tells of a call from this network; `again`: not for the first time, and no longer than before."""
         known = self._networks.setdefault(network, _Network())
         self._networks.move_to_end(network)
-        if len(self._networks) > NETWORKS:
-            self._networks.popitem(last=False)
+        before, known.heard_at = len(known.trips), now
         if known.trying == pop:
             known.trying = ""
+        self._take(known, pop, ms, now, again=again)
+        self._trips += len(known.trips) - before
+        self._forget(now)
+
+    def _take(self, known: _Network, pop: str, ms: float, now: float, *, again: bool) -> None:
         kept = known.trips.get(pop)
         if kept is None or now - kept.heard_at >= KEPT_S:
             known.trips[pop] = _Kept(ms, now)
+        elif kept.calls == 1 and _far(ms, kept.ms) and ms < kept.ms:  # A bad line makes it longer, never shorter.
+            known.trips[pop] = _Kept(ms, now)
+        elif again:
+            kept.heard_at = now
+            if kept.calls == 1:  # It is the one that is kept, or as unsure.
+                kept.ms = min(kept.ms, ms)
         elif not _far(ms, kept.ms):
-            kept.ms, kept.heard_at, kept.doubt_ms = (1 - NEWEST) * kept.ms + NEWEST * ms, now, None
-        elif again or kept.doubt_ms is None or _far(ms, kept.doubt_ms):
+            newest = SHORTER if ms < kept.ms else NEWEST
+            kept.ms, kept.heard_at, kept.doubt_ms = (1 - newest) * kept.ms + newest * ms, now, None
+            kept.calls += 1
+        elif kept.doubt_ms is None or _far(ms, kept.doubt_ms):
             kept.doubt_ms = ms
         else:
-            known.trips = {pop: _Kept(ms, now)}
+            known.trips = {pop: _Kept(ms, now, calls=2)}
 
-    def of(self, network: str, now: float) -> dict[str, float]:
-        """Milliseconds to each PoP of which it is known."""
+    def _forget(self, now: float) -> None:
+        """What is too old or too much, the oldest first."""
+        while self._networks:
+            oldest = next(iter(self._networks.values()))
+            if now - oldest.heard_at < KEPT_S and self._trips <= TRIPS:
+                return
+            self._trips -= len(self._networks.popitem(last=False)[1].trips)
+
+    def of(self, network: str, now: float) -> Learned:
+        """What is known of it."""
         known = self._networks.get(network)
-        return {pop: kept.ms for pop, kept in known.trips.items() if now - kept.heard_at < KEPT_S} if known else {}
+        trips = {pop: kept for pop, kept in known.trips.items() if now - kept.heard_at < KEPT_S} if known else {}
+        unsure = frozenset(pop for pop, kept in trips.items() if kept.calls < SURE)
+        return Learned({pop: kept.ms for pop, kept in trips.items()}, unsure)
 
     def may_try(self, network: str, now: float) -> bool:
         """Whether a call from there may go where it is only guessed that it is near."""
         known = self._networks.get(network)
-        return known is not None and not (known.trying and now < known.until) and _one_left(known.tries, now)
+        if known is None or not _one_left(known.tries, now):
+            return False
+        if known.trying and now >= known.until:  # No call has come of it: somebody only asked.
+            known.trying = ""
+            known.tries.take(-1)
+        return not known.trying
 
     def tries(self, network: str, pop: str, now: float) -> None:
         """One goes to this PoP."""

@@ -57,6 +57,8 @@ class WantedCall:
     """Round trips that they measured, by PoP."""
     learned_ms: Mapping[str, float] = field(default_factory=dict)
     """Those of calls from their network."""
+    unsure: frozenset[str] = frozenset()
+    """PoPs of which a single call has told."""
     tries: bool = False
     """Where what was learned contradicts the place, the call may go where it is only guessed that it is near."""
     zone: str = ""
@@ -229,6 +231,8 @@ def fit(pops: Sequence[SeenPop], wanted: WantedCall) -> list[SeenPop]:
             left = [seen for seen in left if able(seen)]
         if not left:
             text = f"No PoP{_in_zone(wanted)} {what} {asked!r}; correct the request, or try again later."
+            if asked == "sip":
+                text = f"No PoP{_in_zone(wanted)} says where telephones reach it: set fleet.sip at each PoP."
             raise NoPop(text, "no_match")
     return left
 
@@ -248,7 +252,7 @@ def _has_room(seen: SeenPop) -> bool:
 
 
 def _trips(pops: Sequence[SeenPop], wanted: WantedCall) -> Mapping[str, Trip]:
-    return trips(pops, Whereabouts(wanted.place, wanted.rtt_ms, wanted.learned_ms, wanted.tries))
+    return trips(pops, Whereabouts(wanted.place, wanted.rtt_ms, wanted.learned_ms, wanted.tries, wanted.unsure))
 
 
 def _candidate(seen: SeenPop, kind: str, trip: Trip) -> Candidate:

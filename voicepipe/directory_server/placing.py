@@ -61,6 +61,8 @@ class CallPlacing:
         wanted = replace(self.wanted(who, asked), most=most)
         if who.tenant.agents and not set(wanted.agents) <= set(who.tenant.agents):
             raise UnknownModel(f"The key's owner has no agent {wanted.agents[0]!r}.")
+        if asked.place and not who.secret:  # Their server asks for them, and says where they are.
+            network = ""
         grant = msgspec.structs.replace(self.grant(who), kind=asked.kind, agents=wanted.agents, network=network)
         session = await self._references.session(self._references.read(who.secret)) if who.secret else b""
         return await self._directory.place(wanted, grant, session)

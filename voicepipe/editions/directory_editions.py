@@ -49,7 +49,7 @@ class Pushed:
 
     edition: Edition
     unheard: tuple[str, ...]
-    """Hosts that have fallen silent. They take it over when they hear of it."""
+    """Hosts that have said nothing, and report no more. They take it over when they hear of it."""
 
 
 class Begun(NamedTuple):
@@ -71,9 +71,12 @@ def begun(own: DirectoryConfig, shelf: Shelf | None) -> Begun:
     """The edition that it went by last; if its routes and tenants are not good any more, the newest whose are. Raises
     ConfigError: none are."""
     problem = ""
+    operator_keys_of(own.http, ())  # What its own file lacks is said of that.
     for edition in shelf.begin_with() if shelf else ():
         try:
-            return Begun(with_rules(own, edition.files), edition, problem)
+            config = with_rules(own, edition.files)
+            logger.info("agents, routes and tenants are those of edition %d (%s)", edition.number, edition.digest)
+            return Begun(config, edition, problem)
         except ConfigError as error:
             problem = problem or f"edition {edition.number}: {error}"
             logger.error("this directory does not begin with edition %d: %s", edition.number, error)

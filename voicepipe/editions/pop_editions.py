@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 TOLD = 300
 """Characters of a problem that reports tell of."""
+EXAMPLES = "voicepipe.tools_demo"
+"""Of the agents that are shipped."""
 AGAIN_S = 30.0
 """An edition that could not be taken over is tried again after so long: a disk may have room again."""
 NONE = Head(0, "")
@@ -99,19 +101,28 @@ def opened(own: Config, folder: Path) -> tuple[Config, AgentStore]:
 
 
 def _check_functions(folder: Path, modules: Collection[str]) -> None:
-    """Raises ConfigError: an agent names a function of a module that the PoP's own file does not list. Whoever may push
-    would otherwise run any code here."""
-    problems = []
+    """Raises ConfigError: an agent names a function of a module that the PoP's own file does not list, nor is it the
+    example agent's. Whoever may push would otherwise run any code here."""
+    problems, allowed = [], (*modules, EXAMPLES)
     for file in sorted(folder.glob("*.toml")):
         for index, tool in enumerate(read_agent(file).tools):
             module = tool.function.rpartition(":")[0]
-            if module and not any(module == known or module.startswith(f"{known}.") for known in modules):
+            if module and not any(module == known or module.startswith(f"{known}.") for known in allowed):
                 problems.append(
-                    f"{file}: tools[{index}].function: a pushed agent may not name {tool.function}; install its module "
-                    "at each PoP and list it there in fleet.functions, or use a webhook"
+                    f"{file}: tools[{index}].function: a pushed agent may not name {tool.function}; list its module in "
+                    "fleet.functions at each PoP, where it is to be installed, or use a webhook"
                 )
     if problems:
         raise ConfigError("\n".join(problems))
+
+
+def _short(problem: str) -> str:
+    """Its first lines, for reports."""
+    first, *others = problem.splitlines() or [""]
+    told = [first]
+    while others and len("\n".join((*told, others[0]))) <= TOLD:
+        told.append(others.pop(0))
+    return "\n".join(told) + (f" (and {len(others)} more)" if others else "")
 
 
 class PopEditions:
@@ -139,7 +150,7 @@ class PopEditions:
         self._clock = clock
         self._failed, self._again_at = NONE, 0.0
         """The last one that it could not take over, and when it is tried again."""
-        self._problem = begun.problem[:TOLD]
+        self._problem = _short(begun.problem)
 
     def state(self) -> EditionState:
         """For reports."""
@@ -186,7 +197,7 @@ class PopEditions:
             await self._take(config, agents)
         except ConfigError as error:
             self._failed, self._again_at = edition.head, self._clock() + AGAIN_S
-            self._problem = f"edition {edition.number}: {error}"[:TOLD]
+            self._problem = _short(f"edition {edition.number}: {error}")
             logger.error("edition %d is not taken over: %s", edition.number, error)
         else:
             self._current, self._problem = edition.head, ""

@@ -54,6 +54,16 @@ def sip_contact(config: Config) -> str:
     return f"{at}:{sip.port}" if at else ""
 
 
+def unreached(config: Config) -> str:
+    """Why directories send no telephones here, though it takes calls by SIP; empty: they do, or there are none."""
+    if not (config.bus.servers and config.sip.port) or sip_contact(config):
+        return ""
+    return (
+        "fleet.sip: directories send no telephones here, since sip.host is all addresses of this host; say where "
+        "telephones reach it, as 203.0.113.5:5060, or set sip.public_address"
+    )
+
+
 def phone_kinds(config: Config) -> Iterator[PhoneKind]:
     """By which phone calls reach this PoP that a directory sends."""
     if sip_contact(config):

@@ -11,7 +11,7 @@ from voicepipe.ingress.blocks import Cutter
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Pump
 from voicepipe.line_quality import Network
-from voicepipe.networks import may_be_of
+from voicepipe.networks import is_of
 from voicepipe.rtp.codec import Codec
 from voicepipe.rtp.rtp_sender import PACKET_S, PacketWire
 from voicepipe.rtp.rtp_session import RtpSession
@@ -146,7 +146,7 @@ class RtpLine:
     @property
     def caller_network(self) -> str:
         """As the token says, unless the sound comes from elsewhere: then somebody asked in the caller's place."""
-        return self._network if may_be_of(self.source(), self._network) else ""
+        return self._network if is_of(self.source(), self._network) else ""
 
     async def transfer(self, target: str) -> None:
         """Raises TransferFailed: a browser cannot be sent elsewhere."""

@@ -16,7 +16,7 @@ from voicepipe.ingress.realtime.session import Format, PcmFormat, PcmuFormat
 from voicepipe.ingress.scope import Peer, tcp_network
 from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, Hear, Pump
 from voicepipe.line_quality import Network
-from voicepipe.networks import may_be_of
+from voicepipe.networks import is_of
 
 PCM_RATE = 24_000
 
@@ -142,7 +142,7 @@ class WebSocketLine:
     @property
     def caller_network(self) -> str:
         """As the token says, unless the connection comes from elsewhere: then somebody asked in the caller's place."""
-        return self._network if self._peer and may_be_of(self._peer.address, self._network) else ""
+        return self._network if self._peer and is_of(self._peer.address, self._network) else ""
 
     async def transfer(self, target: str) -> None:
         """Raises TransferFailed: a program cannot be sent elsewhere."""

@@ -14,6 +14,7 @@ from voicepipe.ingress.scope import Peer, tcp_network
 from voicepipe.ingress.telephony.dialects import Dialect, SoundFormat
 from voicepipe.line import Hear, Pump
 from voicepipe.line_quality import Network
+from voicepipe.networks import network_of
 
 MARK_MS = 200
 """A mark follows each so much sound: it comes back once that was played."""
@@ -157,8 +158,9 @@ class StreamLine:
 
     @property
     def caller_network(self) -> str:
-        """Streams come from the provider's own network, whoever calls: the directory names it."""
-        return self._network
+        """Streams come from the provider's own network, whoever calls: the directory names it. One from a private
+        address has come through something else."""
+        return self._network if self._peer and network_of(self._peer.address) else ""
 
     async def transfer(self, target: str) -> None:
         """As the provider can. Raises TransferFailed."""
