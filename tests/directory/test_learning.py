@@ -27,7 +27,7 @@ from voicepipe.directory.bus import BusMessage, MemoryBus
 from voicepipe.directory.directory import Directory, Placement
 from voicepipe.directory.report import encoded
 from voicepipe.directory.router import WantedCall
-from voicepipe.directory.subjects import RoundTrip, round_trip_of
+from voicepipe.directory.subjects import RoundTrip, report_of, round_trip_of
 from voicepipe.directory_server.sip_redirect import network_of_sound
 from voicepipe.ingress.tcp_rtt import tcp_rtt_ms
 from voicepipe.places import Place
@@ -133,8 +133,11 @@ async def test_where_all_pops_are_one_process_nothing_is_learned() -> None:
     async with asyncio.TaskGroup() as group:
         jobs = [group.create_task(one.run()) for one in both]
         await asyncio.sleep(0)
+        await bus.publish(round_trip_of("lhr"), msgspec.json.encode(RoundTrip(HOME, 1.0)))  # Nobody knows it.
+        await bus.publish(report_of("fra"), encoded(report()))
         await bus.publish(round_trip_of("fra"), msgspec.json.encode(RoundTrip(HOME, 1.0)))
         await until(lambda: both[0].learned(1))
+        assert [trip.pop for trip in both[0].learned(9)] == ["fra"]
         for job in jobs:
             job.cancel()
     assert both[1].learned(1) == []
@@ -321,6 +324,7 @@ async def test_a_stream_of_a_provider_tells_how_far_the_provider_is(
     public: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The directory looks it up by the provider's name as well."""
+    monkeypatch.setattr(networks, "is_public", lambda ip: True)
     configs = [
         msgspec.structs.replace(config, http=msgspec.structs.replace(config.http, proxies=("::1",)))
         for config in providers(public, monkeypatch)

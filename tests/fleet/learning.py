@@ -40,9 +40,10 @@ async def distances_learned(rig: Rig, scale: Scale) -> Outcome:
 async def _distances(seen: Watching) -> tuple[list[float], list[str]]:
     """By how many ms each learned round trip is off, and what is wrong with them."""
     rig, errors, broken = seen.rig, list[float](), list[str]()
+    keys = {region: await rig.browser_key(f"dir-{region}") for region in rig.regions}
     for pop in rig.pops:
         others = [other for other in rig.pops if other != pop]
-        await seen.over([seen.place(region, CALLS, avoid=others) for region in rig.regions])
+        await seen.over([seen.place(region, CALLS, avoid=others, key=key) for region, key in keys.items()])
     await asyncio.sleep(HEARD_S)
     for directory in rig.directories:
         learned = await rig.learned(directory)
@@ -89,6 +90,10 @@ async def _calls(seen: Watching, region: str, claimed: str) -> Sequence[str]:
     for _ in range(CALLS):
         await seen.over([seen.place(region, 1, place=place, key=key)])
         await asyncio.sleep(HEARD_S)
+    first = [call.pop for call in seen.history.calls if call.region == region][-CALLS:]
     before = len(seen.history.calls)
     await seen.over([seen.place(region, MORE, place=place, key=key)])
-    return [call.pop for call in seen.history.calls[before:] if call.region == region]
+    later = [call.pop for call in seen.history.calls[before:] if call.region == region]
+    if any(seen.rig.plan.pops.get(pop) != region for pop in later):
+        print(f"{region}, said to be in {claimed}: {', '.join(first)}, and then {', '.join(later)}")
+    return later

@@ -35,7 +35,7 @@ name = "carrier"
 addresses = ["0.0.0.0/0"]
 
 [telephony]
-public_url = "http://{address}:{port}"
+public_url = "{public}"
 
 [twilio]
 auth_token_env = "TWILIO_TOKEN"
@@ -185,7 +185,7 @@ def write_pop(folder: Path, host: Host, servers: Sequence[str], telnyx: Host, sl
 def write_directory(folder: Path, host: Host, servers: Sequence[str], telnyx: Host) -> Path:
     text = DIRECTORY_TOML.format(name=host.name, folder=folder, place=list(PLACES[host.region]), address=host.address,
                                  port=PORT, sip_port=SIP_PORT, servers=_list(servers), telnyx_key=PUBLIC,
-                                 telnyx=_api(telnyx))  # fmt: skip
+                                 telnyx=_api(telnyx), public=public_url(f"http://{host.address}:{PORT}"))  # fmt: skip
     return _written(folder / f"{host.name}.toml", text)
 
 
@@ -195,6 +195,12 @@ def write_nats(folder: Path, host: Host, routes: Sequence[str], pops: Sequence[s
     text = NATS_CONF.format(name=host.name, address=host.address, port=BUS_PORT, route_port=ROUTE_PORT,
                             routes=_list(routes), directory=password("directory"), users=users)  # fmt: skip
     return _written(folder / f"{host.name}.conf", text)
+
+
+def public_url(url: str) -> str:
+    """How providers say that they reach a directory, of which this is the address: elsewhere than on this machine only
+    https is taken. They sign by it; the rig's ask without TLS all the same."""
+    return url if url.startswith("http://127.") else url.replace("http://", "https://")
 
 
 def _api(telnyx: Host) -> str:

@@ -15,6 +15,7 @@ from websockets.asyncio.client import ClientConnection
 
 from tests.fleet.caller import BEAT_S, Caller
 from tests.fleet.history import HUNG_UP, LET_IN, LOST, Candidate, Placement, Try
+from tests.fleet.manifests import public_url
 from tests.ingress.telephony.twilio_provider import Stream, signed
 
 NUMBER = "+4930123"
@@ -34,7 +35,7 @@ class TwilioCaller(Caller[Stream]):
         url = f"{self._order.directories[placement.directory]}/twilio/voice"
         try:
             async with asyncio.timeout(WEBHOOK_S):
-                answer = await self._client.post(url, data=form, headers=signed(url, form))
+                answer = await self._client.post(url, data=form, headers=signed(public_url(url), form))
         except (httpx.HTTPError, TimeoutError) as error:
             placement.code = type(error).__name__
             return

@@ -20,7 +20,7 @@ from voicepipe.places import ACCESS_MS, UNSURE_MS, Place, apart_ms, least_rtt_ms
 
 BELIEVED_MS = 30.0
 """So much longer than reckoned a round trip may be from where the caller is said to be: over cables 60 ms longer."""
-SLOWEST_MS = 30.0
+SLOWEST_MS = 15.0
 """So much more a caller's own line may add, if it adds it everywhere."""
 WORTH_MS = 5.0
 """A guess counts as so much longer: nobody is sent anywhere for less."""
