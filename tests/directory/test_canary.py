@@ -142,4 +142,4 @@ async def test_a_worse_version_is_named_within_a_hundred_turns_and_gets_no_more_
     assert turns <= 100 and said.startswith("1.2 fails more")
     for number in range(1, len(trial.went) + 1):
         for pop in ("fra2", "fra3"):
-            assert trial.went[:number].count(pop) <= 0.1 * number
+            assert trial.went[:number].count(pop) <= 0.1 * number + 1

@@ -122,7 +122,6 @@ class Directory:
         *,
         learns: bool = True,
     ) -> None:
-        self.shares = Shares(canaries)
         self.placed: deque[PlacedCall] = deque(maxlen=REMEMBERED)
         """The newest last."""
         self.followers: list[PlacementFollower] = []
@@ -130,6 +129,7 @@ class Directory:
         self._bus = bus
         self._signer = signer
         self._lots = lots or Random()
+        self.shares = Shares(canaries, self._lots)
         self._clock = clock
         self._view = FleetView()
         self._round_trips = RoundTrips()

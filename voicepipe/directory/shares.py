@@ -1,13 +1,15 @@
 """PoPs that are to get only a share of the calls: those of a version that is on trial, and those whose turns failed
-lately. No lots are drawn: by chance, one version in 40 that is to have a tenth would get ten of the first 50 calls.
+lately. Not each call draws lots: by chance, one version in 40 that is to have a tenth would get ten of the first 50.
 
 Each limit has a credit. It grows by the share with each call for which a PoP under this limit would do as well as
-others, and a call that such a PoP gets costs 1. So of n calls it gets `share * n`, rounded down, at any time. Several
-directories each keep the share by themselves: together they keep it, too.
+others, and a call that such a PoP gets costs 1. At a tenth that is one call of each ten. Which of the ten, a lot says:
+if it were always the tenth, all could be those of a monitor that calls as regularly. So of n calls it has got less than
+`share * n + 1` at any time. Each of several directories keeps the share by itself.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
 
 from voicepipe.directory.view import SeenPop
 
@@ -41,7 +43,10 @@ class Limit:
 
 @dataclass(slots=True)
 class _Credit:
+    needed: float
+    """Above 0, up to 1: a lot. The next call may come when so much is earned."""
     earned: float = 0.0
+    """Below 0 after a call that came early."""
     competed: int = 0
     took: int = 0
 
@@ -54,7 +59,7 @@ class CanaryCount:
     pop: str
     share: float
     took: int
-    """Calls that went there, since the directory began, ..."""
+    """Calls that went there, since the directory began or the share changed, ..."""
     of: int
     """... of so many for which it would have done as well as others."""
 
@@ -64,7 +69,14 @@ class Shares:
     """Of one directory. A PoP may be under two limits, its version's and its own: it gets a call once both allow it."""
 
     canaries: Sequence[Canary] = ()
+    lots: Random = field(default_factory=Random)
     _credits: dict[str, _Credit] = field(default_factory=dict)
+
+    def change(self, canaries: Sequence[Canary]) -> None:
+        """From now on these are on trial. What is new, or has another share, is counted anew."""
+        for canary in {*self.canaries, *canaries} - ({*self.canaries} & {*canaries}):
+            self._credits.pop(_key(canary), None)
+        self.canaries = canaries
 
     def limits(self, pops: Iterable[SeenPop]) -> dict[str, tuple[Limit, ...]]:
         """By PoP; those that are under none are left out."""
@@ -76,11 +88,12 @@ class Shares:
         under which one got it."""
         by_key = {limit.key: limit for of_pop in limits.values() for limit in of_pop}
         for key in competed:
-            credit = self._credits.setdefault(key, _Credit())
+            credit = self._credit(key)
             credit.competed += 1
             credit.earned += by_key[key].share
             if key in spent:
                 credit.earned -= 1
+                credit.needed = self._lot()
                 credit.took += 1
             credit.earned = min(1.0, credit.earned)  # What cannot be spent at present is not saved up for a crowd.
 
@@ -89,7 +102,7 @@ class Shares:
         return [
             CanaryCount(canary.version, canary.pop, canary.share, credit.took, credit.competed)
             for canary in self.canaries
-            for credit in (self._credits.get(_key(canary), _Credit()),)
+            for credit in (self._credit(_key(canary)),)
         ]
 
     def _of(self, seen: SeenPop) -> Iterable[Limit]:
@@ -101,8 +114,16 @@ class Shares:
             yield self._limit(f"own {seen.pop}", seen.condition.share)
 
     def _limit(self, key: str, share: float) -> Limit:
-        earned = self._credits[key].earned if key in self._credits else 0.0
-        return Limit(key, share, earned + share >= 1 - ROUNDING)
+        credit = self._credit(key)
+        return Limit(key, share, due=share > 0 and credit.earned + share >= credit.needed - ROUNDING)
+
+    def _credit(self, key: str) -> _Credit:
+        if key not in self._credits:
+            self._credits[key] = _Credit(self._lot())
+        return self._credits[key]
+
+    def _lot(self) -> float:
+        return 1 - self.lots.random()
 
 
 def _key(canary: Canary) -> str:

@@ -101,7 +101,7 @@ def go_by(rules: Rules, directory: Directory, config: DirectoryConfig) -> None:
     """Other tenants, routes and shares than before. Raises ConfigError: a tenant's key is not in the environment; then
     nothing has changed."""
     rules.become(config)
-    directory.shares.canaries = on_trial(config)
+    directory.shares.change(on_trial(config))
 
 
 async def listened(bus: Bus) -> None:
