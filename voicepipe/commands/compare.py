@@ -10,7 +10,17 @@ from rich.table import Table
 from voicepipe.commands.fleet import asked, own_console
 from voicepipe.directory.tally import Tally, added
 from voicepipe.errors import ConfigError
-from voicepipe.observe.versions import FEWEST, SMALL, SMALL_MS, SURE, Comparison, Difference, Rate, compared
+from voicepipe.observe.versions import (
+    FEWEST,
+    FEWEST_CALLS,
+    SMALL,
+    SMALL_MS,
+    SURE,
+    Comparison,
+    Difference,
+    Rate,
+    compared,
+)
 
 HOUR_S = 3600.0
 MORE = {"cut-ins": "cuts in on more callers", "failures": "fails more", "refusals": "refuses more"}
@@ -57,20 +67,26 @@ def table(a: str, b: str, comparison: Comparison) -> Table:
         more = difference.more if difference else (after or 0) - (before or 0)
         made.add_row(name, *figures, f"{more:+.0f}", _between(difference, 1, "ms") if difference else "")
     for rate in comparison.rates:
-        figures = (percent(rate.a.rate), percent(rate.b.rate))
+        figures = (percent(rate.a), percent(rate.b))
         made.add_row(rate.what, *figures, f"{100 * rate.difference.more:+.1f}", _between(rate.difference, 100, "%"))
     return made
 
 
 def verdict(a: str, b: str, comparison: Comparison) -> Iterator[str]:
     """In words."""
-    few = [(name, turns) for name, turns in zip((a, b), comparison.turns, strict=True) if turns < FEWEST]
-    for name, turns in few:
-        yield f"{name} has too few turns yet: {turns} of {FEWEST}."
+    few = [*_too_few("turns", (a, b), comparison.turns, FEWEST)]
+    few = few or [*_too_few("calls", (a, b), comparison.calls, FEWEST_CALLS)]
+    yield from few
     if few:
         return
     told = [*_of_latency(b, comparison), *(sentence for rate in comparison.rates for sentence in _of_rate(b, rate))]
     yield from told or [f"No difference seen in {comparison.turns[1]} turns of {b}."]
+
+
+def _too_few(what: str, names: tuple[str, str], counts: tuple[int, int], fewest: int) -> Iterator[str]:
+    for name, count in zip(names, counts, strict=True):
+        if count < fewest:
+            yield f"{name} has too few {what} yet: {count} of {fewest}."
 
 
 def _of_latency(b: str, comparison: Comparison) -> Iterator[str]:
@@ -78,7 +94,10 @@ def _of_latency(b: str, comparison: Comparison) -> Iterator[str]:
     if shift.is_worse(SMALL_MS):
         yield f"{b} is slower by {shift.more:.0f} ms ({_between(shift, 1, 'ms')})."
     elif mean.is_worse(SMALL_MS):
-        yield f"Some turns of {b} take much longer: {mean.more:.0f} ms more in the mean ({_between(mean, 1, 'ms')})."
+        yield (
+            f"{b} is slower in the mean, by {mean.more:.0f} ms ({_between(mean, 1, 'ms')}); "
+            "turn against turn no difference is seen."
+        )
     elif shift.is_better(SMALL_MS):
         yield f"{b} is quicker by {-shift.more:.0f} ms ({-shift.most:.0f} to {-shift.least:.0f} ms)."
 
@@ -87,7 +106,7 @@ def _of_rate(b: str, rate: Rate) -> Iterator[str]:
     of = "calls" if rate.what == "refusals" else "turns"
     for is_so, does in ((rate.difference.is_worse, MORE), (rate.difference.is_better, FEWER)):
         if is_so(SMALL):
-            yield f"{b} {does[rate.what]}: {percent(rate.b.rate)} against {percent(rate.a.rate)} of {of}."
+            yield f"{b} {does[rate.what]}: {percent(rate.b)} against {percent(rate.a)} of {of}."
 
 
 def percent(share: float) -> str:

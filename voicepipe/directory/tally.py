@@ -2,11 +2,33 @@
 it. Latencies are counted in buckets, each 5 % wider than the one before."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 WIDER = math.log(1.05)
+
+
+class ByCall(msgspec.Struct, frozen=True, array_like=True):
+    """How alike the turns of one call are, in sums over calls: n turns of a call were counted, and x of it is what they
+    add up to. Of these follows how far a mean of turns may be off (`observe/versions.py`)."""
+
+    calls: int = 0
+    """That had such a turn."""
+    nn: int = 0
+    nx: int = 0
+    xx: int = 0
+
+
+def grown(turns: int, x: int, more_turns: int, more_x: int) -> ByCall:
+    """By how much the sums grow where a call had so many `turns` and `x`, and gets more."""
+    n, y = turns + more_turns, x + more_x
+    return ByCall(int(not turns and more_turns > 0), n * n - turns * turns, n * y - turns * x, y * y - x * x)
+
+
+def sum_of(parts: Iterable[ByCall]) -> ByCall:
+    """Of parts that count different calls, or the growth of the same ones."""
+    return ByCall(*(sum(column) for column in zip(*map(msgspec.structs.astuple, parts), strict=True)))
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -23,6 +45,11 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """That were not let in, for want of room or by a fault of the PoP's. Draining and wrong keys do not count."""
     latencies: dict[int, int] = {}
     """Turns by the number of their latency's bucket; those for which the client said how long to wait are left out."""
+    latency_by_call: ByCall = ByCall()
+    """Of the same turns: x in ms."""
+    missed_by_call: ByCall = ByCall()
+    cut_ins_by_call: ByCall = ByCall()
+    """Of all turns."""
 
 
 def bucket_of(ms: float) -> int:
@@ -47,4 +74,7 @@ def added(tallies: Sequence[Tally]) -> Tally:
         calls=sum(tally.calls for tally in tallies),
         refused=sum(tally.refused for tally in tallies),
         latencies=dict(sorted(latencies.items())),
+        latency_by_call=sum_of(tally.latency_by_call for tally in tallies),
+        missed_by_call=sum_of(tally.missed_by_call for tally in tallies),
+        cut_ins_by_call=sum_of(tally.cut_ins_by_call for tally in tallies),
     )

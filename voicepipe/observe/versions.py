@@ -5,8 +5,13 @@ takes many turns to be seen. Here each turn of one version is held against each 
 these differences (Hodges and Lehmann), and its interval follows from the ranks (Mann and Whitney). It does not see that
 a few turns became much slower, so the means are compared, too. Shares have Newcombe's interval.
 
-Turns of one call are alike, callers differ by the hour, and PoPs differ by their hardware: what is said here is said of
-these turns, and not only of the version.
+Turns of one call are alike, so 100 turns of twelve calls say less than 100 of a hundred. How much less, the tallies'
+sums over calls say: the variance of a mean of clustered turns is so many times the one of as many turns that have
+nothing to do with each other (the design effect; Kish). Every interval is as wide as if there were so many times fewer
+turns.
+
+Callers differ by the hour, and PoPs by their hardware: what is said here is said of these turns, and not only of the
+version.
 """
 
 import math
@@ -16,14 +21,16 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from voicepipe.directory.tally import Tally, middle_ms
+from voicepipe.directory.tally import ByCall, Tally, middle_ms
 
 SURE = 0.999
 """Of the intervals. One that leaves out 0 names a difference. There are five, and operators look again and again: with
 99 % an equal version was named in 3 of 100 comparisons, with this in 2 of 100 in which they looked nine times."""
 Z = NormalDist().inv_cdf((1 + SURE) / 2)
 FEWEST = 20
-"""Turns of each; of fewer nothing is said."""
+"""Turns of each, ..."""
+FEWEST_CALLS = 5
+"""... and calls that had one; of fewer nothing is said."""
 SMALL_MS = 10.0
 SMALL = 0.005
 """Smaller differences do not matter, however sure they are."""
@@ -47,24 +54,13 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """So many of so many."""
-
-    count: int
-    of: int
-
-    @property
-    def rate(self) -> float:
-        return self.count / self.of if self.of else 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Rate:
     """One kind of mishap at both versions."""
 
     what: str
-    a: Share
-    b: Share
+    a: float
+    b: float
+    """So many of 1."""
     difference: Difference
 
 
@@ -88,11 +84,13 @@ class Comparison:
     mean: Difference
     rates: tuple[Rate, ...]
     turns: tuple[int, int]
+    calls: tuple[int, int]
+    """That had a turn."""
 
     @property
     def is_told(self) -> bool:
-        """There are turns enough to say something."""
-        return min(self.turns) >= FEWEST
+        """There are turns enough to say something, of calls enough."""
+        return min(self.turns) >= FEWEST and min(self.calls) >= FEWEST_CALLS
 
     @property
     def is_slower(self) -> bool:
@@ -109,65 +107,120 @@ class Comparison:
         return self.is_slower or bool(self.worse)
 
 
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """Of one version: something that each turn has, once it is said how many there are of each value."""
+
+    values: Floats
+    turns: Floats
+    by_call: ByCall
+
+    @property
+    def count(self) -> float:
+        return float(self.turns.sum())
+
+    @property
+    def mean(self) -> float:
+        return float((self.values * self.turns).sum() / self.count) if self.count else 0.0
+
+    @property
+    def squares(self) -> float:
+        """How far turns are from the mean: the squares of that, added up."""
+        return float((self.turns * (self.values - self.mean) ** 2).sum())
+
+    @property
+    def squares_of_calls(self) -> float:
+        """The same of calls: how far what a call adds up to is from so many times the mean as it has turns. If turns of
+        a call had nothing to do with each other, it would be as much as `squares`."""
+        its, mean = self.by_call, self.mean
+        return its.xx - 2 * mean * its.nx + mean * mean * its.nn
+
+
 def compared(a: Tally, b: Tally) -> Comparison:
     """`b` held against `a`."""
     ones, others = _timed(a), _timed(b)
+    effects = _effects(ones, others)
+    cut_ins = (min(a.cut_ins, a.turns), min(b.cut_ins, b.turns))
     return Comparison(
-        a=_latencies(*ones),
-        b=_latencies(*others),
-        shift=_shift(*ones, *others),
-        mean=_mean(*ones, *others),
+        a=_latencies(ones),
+        b=_latencies(others),
+        shift=_shift(ones, others, effects),
+        mean=_mean(ones, others, effects),
         rates=(
-            _rate("cut-ins", Share(min(a.cut_ins, a.turns), a.turns), Share(min(b.cut_ins, b.turns), b.turns)),
-            _rate("failures", Share(a.missed, a.turns), Share(b.missed, b.turns)),
-            _rate("refusals", Share(a.refused, a.refused + a.calls), Share(b.refused, b.refused + b.calls)),
+            _rate(
+                "cut-ins",
+                _yes_no(cut_ins[0], a.turns, a.cut_ins_by_call),
+                _yes_no(cut_ins[1], b.turns, b.cut_ins_by_call),
+            ),
+            _rate(
+                "failures", _yes_no(a.missed, a.turns, a.missed_by_call), _yes_no(b.missed, b.turns, b.missed_by_call)
+            ),
+            _rate("refusals", _yes_no(a.refused, a.refused + a.calls), _yes_no(b.refused, b.refused + b.calls)),
         ),
         turns=(a.turns, b.turns),
+        calls=(a.missed_by_call.calls, b.missed_by_call.calls),
     )
 
 
-def _timed(tally: Tally) -> tuple[Floats, Floats]:
-    """Latencies, and how many turns had each."""
+def _timed(tally: Tally) -> _Turns:
+    """Latencies."""
     buckets = sorted(tally.latencies)
-    return (
+    return _Turns(
         np.array([middle_ms(bucket) for bucket in buckets], float),
         np.array([tally.latencies[bucket] for bucket in buckets], float),
+        tally.latency_by_call,
     )
 
 
-def _latencies(ms: Floats, turns: Floats) -> Latencies:
-    if not turns.sum():
+def _yes_no(count: int, of: int, by_call: ByCall | None = None) -> _Turns:
+    return _Turns(np.array([0.0, 1.0]), np.array([of - count, count], float), by_call or ByCall())
+
+
+def _effects(a: _Turns, b: _Turns) -> tuple[float, float]:
+    """Design effects. A few calls may be alike by chance, so that of both together counts where it is the greater."""
+    calls, squares = a.by_call.calls + b.by_call.calls, a.squares + b.squares
+    both = 1.0
+    if calls > 2 and squares > 0:
+        both = max(1.0, (a.squares_of_calls + b.squares_of_calls) * calls / (calls - 2) / squares)
+    return max(both, _effect(a)), max(both, _effect(b))
+
+
+def _effect(its: _Turns) -> float:
+    calls, squares = its.by_call.calls, its.squares
+    return its.squares_of_calls * calls / (calls - 1) / squares if calls > 1 and squares > 0 else 1.0
+
+
+def _latencies(its: _Turns) -> Latencies:
+    if not its.count:
         return Latencies(0, 0.0, 0.0, 0.0)
-    p50, p95 = _quantiles(ms, turns, 0.5, 0.95)
-    return Latencies(int(turns.sum()), p50, p95, float((ms * turns).sum() / turns.sum()))
+    p50, p95 = _quantiles(its.values, its.turns, 0.5, 0.95)
+    return Latencies(int(its.count), p50, p95, its.mean)
 
 
-def _shift(a_ms: Floats, a_turns: Floats, b_ms: Floats, b_turns: Floats) -> Difference:
-    m, n = a_turns.sum(), b_turns.sum()
-    if not m or not n:
+def _shift(a: _Turns, b: _Turns, effects: tuple[float, float]) -> Difference:
+    if not a.count or not b.count:
         return Difference(0.0, -math.inf, math.inf)
-    differences = (b_ms[:, None] - a_ms[None, :]).ravel()
-    weights = (b_turns[:, None] * a_turns[None, :]).ravel()
+    differences = (b.values[:, None] - a.values[None, :]).ravel()
+    weights = (b.turns[:, None] * a.turns[None, :]).ravel()
     order = np.argsort(differences)
+    m, n = a.count / effects[0], b.count / effects[1]
     spread = Z * math.sqrt((m + n + 1) / (12 * m * n))
     least, middle, most = _quantiles(differences[order], weights[order], 0.5 - spread, 0.5, 0.5 + spread)
     return Difference(middle, least if spread < 0.5 else -math.inf, most if spread < 0.5 else math.inf)
 
 
-def _mean(a_ms: Floats, a_turns: Floats, b_ms: Floats, b_turns: Floats) -> Difference:
-    m, n = a_turns.sum(), b_turns.sum()
+def _mean(a: _Turns, b: _Turns, effects: tuple[float, float]) -> Difference:
+    """Of a hundred turns none may be one of the few that take seconds, and then their own spread is far too small: so
+    the spread of all counts, if that is the greater."""
+    m, n = a.count, b.count
     if m < 2 or n < 2:
         return Difference(0.0, -math.inf, math.inf)
-    (a_mean, a_error), (b_mean, b_error) = _mean_of(a_ms, a_turns), _mean_of(b_ms, b_turns)
-    error = Z * math.hypot(a_error, b_error)
-    return Difference(b_mean - a_mean, b_mean - a_mean - error, b_mean - a_mean + error)
-
-
-def _mean_of(ms: Floats, turns: Floats) -> tuple[float, float]:
-    """And its standard error."""
-    mean = (ms * turns).sum() / turns.sum()
-    variance = (turns * (ms - mean) ** 2).sum() / (turns.sum() - 1)
-    return float(mean), math.sqrt(variance / turns.sum())
+    more = b.mean - a.mean
+    each = math.sqrt(a.squares / (m - 1) / m * effects[0] + b.squares / (n - 1) / n * effects[1])
+    all_squares = a.squares + b.squares + more * more * m * n / (m + n)
+    both = math.sqrt(all_squares / (m + n - 1) * (effects[0] / m + effects[1] / n))
+    error = Z * max(each, both)
+    return Difference(more, more - error, more + error)
 
 
 def _quantiles(ascending: Floats, weights: Floats, *parts: float) -> list[float]:
@@ -176,18 +229,19 @@ def _quantiles(ascending: Floats, weights: Floats, *parts: float) -> list[float]
     return [float(ascending[min(place, len(ascending) - 1)]) for place in places]
 
 
-def _rate(what: str, a: Share, b: Share) -> Rate:
-    (a_least, a_most), (b_least, b_most) = _wilson(a), _wilson(b)
-    more = b.rate - a.rate
-    return Rate(what, a, b, Difference(more, more - math.hypot(b.rate - b_least, a_most - a.rate),
-                                       more + math.hypot(b_most - b.rate, a.rate - a_least)))  # fmt: skip
+def _rate(what: str, a: _Turns, b: _Turns) -> Rate:
+    effects = _effects(a, b)
+    (a_least, a_most), (b_least, b_most) = _wilson(a.mean, a.count / effects[0]), _wilson(b.mean, b.count / effects[1])
+    more = b.mean - a.mean
+    between = Difference(more, more - math.hypot(b.mean - b_least, a_most - a.mean),
+                         more + math.hypot(b_most - b.mean, a.mean - a_least))  # fmt: skip
+    return Rate(what, a.mean, b.mean, between)
 
 
-def _wilson(share: Share) -> tuple[float, float]:
+def _wilson(rate: float, of: float) -> tuple[float, float]:
     """Bounds of the rate."""
-    if not share.of:
+    if not of:
         return 0.0, 1.0
-    rate, of = share.rate, share.of
     middle = rate + Z * Z / (2 * of)
     spread = Z * math.sqrt(rate * (1 - rate) / of + Z * Z / (4 * of * of))
     scale = 1 + Z * Z / of
