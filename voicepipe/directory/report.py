@@ -96,7 +96,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class PopReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One moment of one run of a PoP. It is about 750 bytes of JSON, 40 more for each agent, and up to
-    1,000 more for the tally of a busy hour."""
+    1,200 more for the tally of a busy hour."""
 
     epoch: Epoch
     seq: int
