@@ -15,6 +15,7 @@ from tests.ports import free_port
 from tests.waiting import until
 from voicepipe.config.phone_config import SipUser
 from voicepipe.directory_server.leaving import Leaving
+from voicepipe.directory_server.rules import Rules
 from voicepipe.directory_server.sip_redirect import redirecting
 
 pytestmark = [
@@ -34,7 +35,7 @@ async def test_linphone_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         for name, place in (("fra", FRANKFURT), ("lhr", LONDON))
     ]
     config = asking(sip={"trunks": (), "users": (ANN,)})
-    async with fleet(*two) as (directory, pops), redirecting(config, directory, Leaving()):
+    async with fleet(*two) as (directory, pops), redirecting(Rules(config, {}), directory, Leaving()):
         async with linphone(tmp_path / "ann", config.sip.port, "ann", "s3cret", registers=False) as ann:
             await ann.dial(f"sip:front-desk@127.0.0.1:{config.sip.port}")
             await until(lambda: [pop.calls for pop in pops] == [0, 1], 10)

@@ -30,8 +30,8 @@ def pops(directory: str, key_env: str) -> int:
         console.print(f"[yellow]{whose}[/] does not go by the newest edition: {escape(problem)}")
     for canary in answer.get("canaries", ()):
         what = f"version {canary['version']}" if canary["version"] else canary["pop"]
-        console.print(f"On trial: {what}. Its share is {100 * canary['share']:.0f} %; it got {canary['took']} of "
-                      f"{canary['of']} calls that this directory could have sent there.")  # fmt: skip
+        console.print(f"On trial: {what}. By its share of {100 * canary['share']:.0f} % it got {canary['took']} of "
+                      f"{canary['of']} calls at this directory that it and others could take.")  # fmt: skip
     if answer["cut_off"]:
         console.print("[yellow]This directory is cut off: it goes on with what it heard last.[/]")
     return 0 if any(pop["status"] in ("ok", "late") for pop in answer["pops"]) else 1
