@@ -45,6 +45,7 @@ LONG = Scale(
 )
 CROWD, RUNS, MOST = 100, 5, 3.0
 FAULTS: dict[str, Callable[[Rig, Scale], Awaitable[Outcome]]] = {
+    "calm-sip": partial(faults.undisturbed, kind="sip"),
     "kill": faults.pops_killed,
     "kill-sip": partial(faults.pops_killed, kind="sip"),
     "kill-twilio": partial(faults.pops_killed, kind="twilio"),

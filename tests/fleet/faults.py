@@ -44,6 +44,14 @@ async def pops_killed(rig: Rig, scale: Scale, kind: str = "websocket") -> Outcom
                         f"after {scale.bounds.died_s:g} s", saw, broken)  # fmt: skip
 
 
+async def undisturbed(rig: Rig, scale: Scale, kind: str) -> Outcome:
+    """Nothing fails: how long a set-up takes."""
+    async with scenario(rig, scale) as seen:
+        await seen.over(seen.everywhere(scale.set_ups, kind=kind))
+        told, broken = seen.share()
+    return seen.outcome(f"nothing, calls by {kind}", "all get a call", f"{told}, {set_up(seen.history)}", broken)
+
+
 def latest(history: History, what: str) -> float:
     """The latest placement on a PoP to which this had happened, in seconds after it."""
     after = [0.0]
