@@ -103,7 +103,7 @@ def test_who_cannot_do_what_is_asked_gets_no_call(asked: dict[str, Any], said: s
 
 
 def test_a_kind_of_call_needs_an_address_for_it() -> None:
-    with pytest.raises(NoPop, match="takes calls by 'sip'"):
+    with pytest.raises(NoPop, match="says where telephones reach it: set fleet.sip"):
         choose(ALL, WantedCall(kind="sip"), Random(0))
 
 
