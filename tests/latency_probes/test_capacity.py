@@ -44,11 +44,17 @@ def answered(pop: FakePop, at: float, latency_ms: float | None) -> None:
 
 @pytest.mark.parametrize("by", ["webrtc", "sip"])
 async def test_it_ends_when_the_loop_is_late(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    lags = iter([0.0, 3.0, 0.0, 12.0, 0.0, 25.0])
-    monkeypatch.setattr(capacity, "figures", lambda url: {**figures(url), "loop_lag_p99_ms": next(lags)})
-    pop = FakePop(sip())
+    lags, pop, loop = iter([0.0, 3.0, 0.0, 12.0, 0.0, 25.0]), FakePop(sip()), asyncio.get_running_loop()
+
+    def told(url: str) -> dict[str, float]:
+        """Before and after each step's calls are held; the first ones have a turn meanwhile."""
+        seen = {**figures(url), "loop_lag_p99_ms": next(lags)}
+        if seen["loop_lag_p99_ms"] == 3.0:
+            loop.call_soon_threadsafe(answered, pop, time.time(), 150.0)
+        return seen
+
+    monkeypatch.setattr(capacity, "figures", told)
     async with serving(pop) as address:
-        answered(pop, time.time() + 1, 150.0)
         chosen = way(by, pop, address)
         steps = await capacity.capacity(chosen, f"http://{address}", "", 2, lambda step: None)
     assert [(step.calls, step.loop_lag_p99_ms) for step in steps] == [(2, 3.0), (4, 12.0), (6, 25.0)]
