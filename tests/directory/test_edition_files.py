@@ -57,18 +57,18 @@ def test_what_is_no_edition_is_told(said: bytes) -> None:
 
 def test_a_shelf_knows_what_counts_after_a_restart(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path / "editions", "fra", "fleet.editions")
-    assert list(shelf.begin_with()) == shelf.all() == [] and shelf.find(1) is None
+    assert list(shelf._best_first(0)) == shelf.all() == [] and shelf.find(1) is None
     one, two = Edition(1, HELLO, 1.0), Edition(2, GOOD_DAY, 2.0)
     for edition in (one, two):
         folder = shelf.keep(edition)
         shelf.go_by(edition)
     assert (folder / "agents" / "front-desk.toml").read_text() == GOOD_DAY["agents/front-desk.toml"]
     again = Shelf(tmp_path / "editions", "fra", "fleet.editions")
-    assert list(again.begin_with()) == again.all() == [two, one] and again.find(1) == one
-    assert list(again.begin_with(1)) == [one, two]
+    assert list(again._best_first(0)) == again.all() == [two, one] and again.find(1) == one
+    assert list(again._best_first(1)) == [one, two]
     again.go_by(one)
-    assert list(again.begin_with()) == [one, two]
-    assert list(Shelf(tmp_path / "editions", "lhr", "fleet.editions").begin_with()) == []
+    assert list(again._best_first(0)) == [one, two]
+    assert list(Shelf(tmp_path / "editions", "lhr", "fleet.editions")._best_first(0)) == []
 
 
 def test_an_edition_whose_file_is_broken_is_left_out(tmp_path: Path) -> None:
@@ -78,9 +78,9 @@ def test_an_edition_whose_file_is_broken_is_left_out(tmp_path: Path) -> None:
         folder = shelf.keep(edition)
         shelf.go_by(edition)
     (folder / "edition.json").write_text("")
-    assert list(shelf.begin_with()) == shelf.all() == [one] and shelf.find(2) is None
+    assert list(shelf._best_first(0)) == shelf.all() == [one] and shelf.find(2) is None
     shelf.keep(two)  # It comes again.
-    assert list(shelf.begin_with()) == [two, one]
+    assert list(shelf._best_first(0)) == [two, one]
 
 
 def test_a_shelf_keeps_the_last_ones_and_the_one_that_counts(tmp_path: Path) -> None:

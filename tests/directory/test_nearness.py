@@ -108,6 +108,11 @@ def test_one_bad_call_is_tried_and_then_forgotten() -> None:
     assert {trip.by for trip in found(learned_ms={"fra": 120.0}).values()} == {"learned", "guess"}, "two calls agree"
 
 
+def test_two_pops_that_are_as_near_are_both_learned() -> None:
+    near = found(learned_ms={"fra": 20.0, "lhr": 20.0})
+    assert near["fra"] == near["lhr"] == (20.0, "learned")
+
+
 def test_nobody_is_at_two_places() -> None:
     """So near to both, light does not get: several callers stand behind one address, or somebody tells lies."""
     near = found(learned_ms={"fra": 0.3, "nrt": 0.2})

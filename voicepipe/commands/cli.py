@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from voicepipe import __version__
-from voicepipe.commands import cli_bench, cli_records
+from voicepipe.commands import cli_bench, cli_fleet, cli_records
 from voicepipe.commands.log import LOG_LEVELS, log_from
 from voicepipe.errors import ConfigError, EngineMissing, VoicepipeError
 
@@ -52,19 +52,7 @@ def parser() -> argparse.ArgumentParser:
     _add_log(directory, "info")
     directory.set_defaults(run=_directory)
 
-    pops = _add_fleet(commands.add_parser("pops", help="a table of the PoPs that a directory hears of"))
-    pops.add_argument(
-        "--compare", nargs=2, metavar=("A", "B"),
-        help="two versions, or PoPs, by their last hour: is B worse than A? Exit status 1 if it is",
-    )  # fmt: skip
-    pops.set_defaults(run=_pops)
-    drain = commands.add_parser("drain", help="have a PoP take no new calls, and end with its last one")
-    drain.add_argument("pop", metavar="POP", help="its id, as `voicepipe pops` has it")
-    _add_fleet(drain).set_defaults(run=_drain)
-
-    _add_push(
-        commands.add_parser("push", help="agents, routes and tenants for all PoPs of a fleet; or an earlier state")
-    )
+    cli_fleet.add(commands)
 
     bench = commands.add_parser("bench", help="measure a part of voicepipe on this machine")
     cli_bench.add(bench)
@@ -119,27 +107,6 @@ def _add_demo(demo: argparse.ArgumentParser) -> None:
     )
     _add_log(demo, "warning")
     demo.set_defaults(run=_demo)
-
-
-def _add_fleet(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    command.add_argument("--directory", metavar="URL", default="http://127.0.0.1:8080",
-                         help="where the directory answers (default %(default)s)")  # fmt: skip
-    command.add_argument("--key-env", metavar="NAME", default="VOICEPIPE_OPERATOR_KEY",
-                         help="environment variable with the operator's key (default %(default)s)")  # fmt: skip
-    return command
-
-
-def _add_push(push: argparse.ArgumentParser) -> None:
-    push.add_argument("folder", type=Path, nargs="?", metavar="FOLDER", help="with agents' files, as configs/agents")
-    push.add_argument(
-        "--with", dest="rules", type=Path, metavar="FILE", help="routes, tenants and canaries, in one file"
-    )
-    push.add_argument("--own-rules", action="store_true",
-                      help="each host goes back to its own file's routes, tenants and canaries")  # fmt: skip
-    push.add_argument("--check", action="store_true", help="only ask whether all hosts would take it")
-    push.add_argument("--version", type=int, metavar="N", help="roll the fleet back to edition N")
-    push.add_argument("--list", action="store_true", help="the editions that may be rolled back to")
-    _add_fleet(push).set_defaults(run=_push)
 
 
 def _add_address(command: argparse.ArgumentParser) -> None:
@@ -325,38 +292,6 @@ def _about(*files: Path | None) -> Iterator[None]:
         yield
     except ConfigError as error:
         raise located(error, *files) from None
-
-
-def _pops(args: argparse.Namespace) -> int:
-    from voicepipe.commands import compare, fleet
-
-    if args.compare:
-        known, new = args.compare
-        return compare.run(known, new, args.directory, args.key_env)
-    return fleet.pops(args.directory, args.key_env)
-
-
-def _push(args: argparse.Namespace) -> int:
-    from voicepipe.commands import push
-
-    with_folder = args.rules or args.own_rules or args.check
-    one = sum(map(bool, (args.folder, args.version is not None, args.list))) == 1
-    if not one or (with_folder and not args.folder) or (args.rules and args.own_rules):
-        raise ConfigError(
-            "push: give one of the three: a folder with agents' files, such as configs/agents (and --with FILE or "
-            "--own-rules, and --check, if you like), --version N, or --list"
-        )
-    if args.list:
-        return push.listed(args.directory, args.key_env)
-    if args.version is not None:
-        return push.roll_back(args.version, args.directory, args.key_env)
-    return push.push(args.folder, args.rules, args.directory, args.key_env, own_rules=args.own_rules, dry=args.check)
-
-
-def _drain(args: argparse.Namespace) -> int:
-    from voicepipe.commands import fleet
-
-    return fleet.drain(args.pop, args.directory, args.key_env)
 
 
 def _listening(args: argparse.Namespace, settings: "Config", *, phones: bool = False) -> "Config":

@@ -82,7 +82,8 @@ def trips(pops: Sequence[SeenPop], caller: Whereabouts) -> Mapping[str, Trip]:
 def _of_one_place(learned_ms: Mapping[str, float], places: Mapping[str, Place | None]) -> Mapping[str, float]:
     """What was learned; nothing, if nobody can be as near to two PoPs as it says: then several callers stand behind one
     address, or somebody tells lies."""
-    known = sorted((ms, place) for pop, ms in learned_ms.items() if (place := places.get(pop)))[:ENOUGH]
+    placed = ((ms, place) for pop, ms in learned_ms.items() if (place := places.get(pop)))
+    known = sorted(placed, key=itemgetter(0))[:ENOUGH]
     cannot_be = (one + other < _least_ms(here, there) for (one, here), (other, there) in combinations(known, 2))
     return {} if any(cannot_be) else learned_ms
 

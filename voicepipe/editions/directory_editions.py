@@ -23,7 +23,7 @@ from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus, BusMessage
 from voicepipe.directory.directory import Directory
 from voicepipe.editions import messages
-from voicepipe.editions.edition import AGENTS, Edition, Head, laid_out, packed, unpacked
+from voicepipe.editions.edition import AGENTS, NONE, Edition, Head, laid_out, packed, unpacked
 from voicepipe.editions.messages import Newest, Proposal, Verdict, Wanted
 from voicepipe.editions.round import Round
 from voicepipe.editions.shelf import Shelf
@@ -40,7 +40,6 @@ AT_ONCE_S = 0.5
 """Several hosts that ask for one edition within this time are answered at once."""
 AGAIN_S = 30.0
 """One that could not be kept is tried again after so long."""
-NONE = Head(0, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +69,9 @@ def shelf_of(config: DirectoryConfig) -> Shelf | None:
 def begun(own: DirectoryConfig, shelf: Shelf | None) -> Begun:
     """The edition that it went by last; if its routes and tenants are not good any more, the newest whose are. Raises
     ConfigError: none are."""
-    problem = ""
     operator_keys_of(own.http, ())  # What its own file lacks is said of that.
-    for edition in shelf.begin_with() if shelf else ():
-        try:
-            config = with_rules(own, edition.files)
-            logger.info("agents, routes and tenants are those of edition %d (%s)", edition.number, edition.digest)
-            return Begun(config, edition, problem)
-        except ConfigError as error:
-            problem = problem or f"edition {edition.number}: {error}"
-            logger.error("this directory does not begin with edition %d: %s", edition.number, error)
-    if shelf and problem:
-        raise ConfigError(
-            f"{problem}\nNone of the editions in {shelf.folder} can be begun with: mend this, or empty that folder to "
-            "begin with the directory's own file."
-        )
-    return Begun(own)
+    found = shelf.begin(lambda edition, folder: with_rules(own, edition.files)) if shelf else None
+    return Begun(*found) if found else Begun(own)
 
 
 def with_rules(config: DirectoryConfig, files: Mapping[str, str]) -> DirectoryConfig:
@@ -222,7 +208,7 @@ class DirectoryEditions:
                 await self._send(msgspec.json.decode(message.data, type=Wanted))
 
     async def _hear_of(self, newest: Newest) -> None:
-        head = Head(newest.number, newest.digest)
+        head = newest.head
         if newest.directory != self._own.directory.id:
             self._others[newest.directory] = head, self._clock()
         if self._wants(head):
@@ -262,7 +248,7 @@ class DirectoryEditions:
         return {name: head for name, (head, at) in self._others.items() if now - at < THERE_S}
 
     async def _say_newest(self) -> None:
-        newest = Newest(self._own.directory.id, self._head.number, self._head.digest)
+        newest = Newest(self._own.directory.id, self._head)
         await self._bus.publish(messages.HEADS, msgspec.json.encode(newest))
 
     async def _send(self, wanted: Wanted) -> None:

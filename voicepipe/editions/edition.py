@@ -36,6 +36,10 @@ class Head(msgspec.Struct, frozen=True, order=True):
     digest: str
 
 
+NONE = Head(0, "")
+"""Before the first push."""
+
+
 class Edition(msgspec.Struct, frozen=True, dict=True):
     """What was pushed."""
 
@@ -107,9 +111,7 @@ def laid_out(files: Mapping[str, str]) -> Iterator[Path]:
     try:
         with TemporaryDirectory(prefix="voicepipe-edition-") as made:
             folder = Path(made)
-            for path, text in files.items():
-                (folder / path).parent.mkdir(parents=True, exist_ok=True)
-                (folder / path).write_text(text, encoding="utf-8")
+            write(files, folder)
             with told_by_path(folder):
                 yield folder
     except OSError as error:

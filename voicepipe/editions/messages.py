@@ -6,6 +6,8 @@ publish.
 
 import msgspec
 
+from voicepipe.editions.edition import Head
+
 HEADS = "vp.fleet.head"
 """`Newest`, from each directory once a second."""
 EDITIONS = "vp.fleet.edition"
@@ -25,13 +27,12 @@ PROBLEM_LENGTH = 20_000
 
 
 class Newest(msgspec.Struct, frozen=True):
-    """The newest edition that a directory has: as `edition.Head`."""
+    """The newest edition that a directory has."""
 
     directory: str
     """Its id."""
-    number: int
-    """0: it has none."""
-    digest: str
+    head: Head
+    """Number 0: it has none."""
 
 
 class Proposal(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from voicepipe.config.file_kind import RULES
 from voicepipe.directory.bus import Bus, BusMessage
 from voicepipe.directory.report import EditionState
 from voicepipe.editions import messages
-from voicepipe.editions.edition import AGENTS, Edition, Head, laid_out, told_by_path, unpacked
+from voicepipe.editions.edition import AGENTS, NONE, Edition, Head, laid_out, told_by_path, unpacked
 from voicepipe.editions.messages import Newest, Proposal, Verdict, Wanted
 from voicepipe.editions.shelf import Shelf
 from voicepipe.errors import ConfigError
@@ -34,7 +34,6 @@ EXAMPLES = "voicepipe.tools_demo"
 """Of the agents that are shipped."""
 AGAIN_S = 30.0
 """An edition that could not be taken over is tried again after so long: a disk may have room again."""
-NONE = Head(0, "")
 
 
 class Begun(NamedTuple):
@@ -57,30 +56,12 @@ def shelf_of(config: Config) -> Shelf | None:
 def begun(own: Config, shelf: Shelf | None) -> Begun:
     """The edition that it stays at or went by last; if that is not good any more, the newest that is; its own files, if
     it has never taken one over. Raises ConfigError: none of them is good."""
-    pinned, problem = own.fleet.edition, ""
-    for edition in shelf.begin_with(pinned) if shelf else ():
-        assert shelf
-        try:
-            config, agents = opened(own, shelf.keep(edition))
-        except ConfigError as error:
-            problem = problem or f"edition {edition.number}: {error}"
-            logger.error("this PoP does not begin with edition %d: %s", edition.number, error)
-            continue
-        logger.info("agents, routes and tenants are those of edition %d (%s), whatever pop.agents has", edition.number,
-                    edition.digest)  # fmt: skip
-        return Begun(config, agents, edition, problem or _not_pinned(edition, pinned))
-    if shelf and problem:
-        raise ConfigError(
-            f"{problem}\nNone of the editions in {shelf.folder} can be begun with: mend this, or empty that folder to "
-            "begin with the PoP's own files."
-        )
-    return Begun(own, open_agents(own), problem=_not_pinned(None, pinned))
-
-
-def _not_pinned(edition: Edition | None, pinned: int) -> str:
-    if not pinned or (edition and edition.number == pinned):
-        return ""
-    return f"It is to stay at edition {pinned}, which it has not got yet."
+    pinned = own.fleet.edition
+    found = shelf.begin(lambda edition, folder: opened(own, folder), pinned) if shelf else None
+    (config, agents), edition, problem = found or ((own, open_agents(own)), None, "")
+    if pinned and not problem and not (edition and edition.number == pinned):
+        problem = f"It is to stay at edition {pinned}, which it has not got yet."
+    return Begun(config, agents, edition, problem)
 
 
 def opened(own: Config, folder: Path) -> tuple[Config, AgentStore]:
@@ -168,9 +149,9 @@ class PopEditions:
 
     async def _hear(self, message: BusMessage) -> None:
         if message.subject == messages.HEADS:
-            newest = msgspec.json.decode(message.data, type=Newest)
-            if self._wants(Head(newest.number, newest.digest)):
-                wanted = msgspec.json.encode(Wanted(self._pinned or newest.number))
+            head = msgspec.json.decode(message.data, type=Newest).head
+            if self._wants(head):
+                wanted = msgspec.json.encode(Wanted(self._pinned or head.number))
                 await self._bus.publish(messages.wanted_by(self._pop), wanted)
         elif message.subject == messages.EDITIONS:
             edition = await asyncio.to_thread(unpacked, message.data)

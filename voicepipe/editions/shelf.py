@@ -4,14 +4,16 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from voicepipe.editions.edition import Edition, Head, write
 from voicepipe.errors import ConfigError
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 MOST = 50
@@ -60,11 +62,31 @@ class Shelf:
         except OSError as error:
             raise self._failed(error) from None
 
-    def begin_with(self, number: int = 0) -> Iterator[Edition]:
-        """Those that a host may begin with, the best first: the one of this `number`, if it is not 0, then the one that
-        counted last, then the newest. An edition that cannot be read is logged and left out."""
-        heads = self._heads()
-        current = self._current()
+    def begin(self, opened: Callable[[Edition, Path], T], number: int = 0) -> tuple[T, Edition, str] | None:
+        """What a host begins with: what `opened` makes of an edition and the folder with its files; the edition; and
+        why it is not a better one, if it is not. The best is that of this `number`, if it is not 0, then the one that
+        counted last, then the newest. None: no edition is kept. Raises ConfigError: none can be opened."""
+        problem = ""
+        for edition in self._best_first(number):
+            try:
+                made = opened(edition, self.keep(edition))
+            except ConfigError as error:
+                problem = problem or f"edition {edition.number}: {error}"
+                logger.error("edition %d is not begun with: %s", edition.number, error)
+            else:
+                logger.info("agents, routes and tenants are those of edition %d (%s), and not of the host's own files",
+                            edition.number, edition.digest)  # fmt: skip
+                return made, edition, problem
+        if problem:
+            raise ConfigError(
+                f"{problem}\nNone of the editions in {self.folder} can be begun with: mend this, or empty that folder "
+                "to begin with the host's own files."
+            )
+        return None
+
+    def _best_first(self, number: int) -> Iterator[Edition]:
+        """An edition that cannot be read is logged and left out."""
+        heads, current = self._heads(), self._current()
         heads.sort(key=lambda head: (head.number != number, head != current))
         return filter(None, map(self._read, heads))
 

@@ -1,0 +1,74 @@
+"""`voicepipe pops`, `drain` and `push`: their options, and what they run. All ask a directory."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from voicepipe.errors import ConfigError
+
+
+def add(commands: Any) -> None:
+    """Those three, to argparse's subparsers."""
+    pops = _asking(commands.add_parser("pops", help="a table of the PoPs that a directory hears of"))
+    pops.add_argument(
+        "--compare", nargs=2, metavar=("A", "B"),
+        help="two versions, or PoPs, by their last hour: is B worse than A? Exit status 1 if it is",
+    )  # fmt: skip
+    pops.set_defaults(run=_pops)
+    drain = _asking(commands.add_parser("drain", help="have a PoP take no new calls, and end with its last one"))
+    drain.add_argument("pop", metavar="POP", help="its id, as `voicepipe pops` has it")
+    drain.set_defaults(run=_drain)
+    _add_push(commands.add_parser("push", help="agents, routes and tenants for a whole fleet; or an earlier state"))
+
+
+def _add_push(push: argparse.ArgumentParser) -> None:
+    push.add_argument("folder", type=Path, nargs="?", metavar="FOLDER", help="with agents' files, as configs/agents")
+    push.add_argument(
+        "--with", dest="rules", type=Path, metavar="FILE", help="routes, tenants and canaries, in one file"
+    )
+    push.add_argument("--own-rules", action="store_true",
+                      help="each host goes back to its own file's routes, tenants and canaries")  # fmt: skip
+    push.add_argument("--check", action="store_true", help="only ask whether all hosts would take it")
+    push.add_argument("--version", type=int, metavar="N", help="roll the fleet back to edition N")
+    push.add_argument("--list", action="store_true", help="the editions that may be rolled back to")
+    _asking(push).set_defaults(run=_push)
+
+
+def _asking(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    command.add_argument("--directory", metavar="URL", default="http://127.0.0.1:8080",
+                         help="where the directory answers (default %(default)s)")  # fmt: skip
+    command.add_argument("--key-env", metavar="NAME", default="VOICEPIPE_OPERATOR_KEY",
+                         help="environment variable with the operator's key (default %(default)s)")  # fmt: skip
+    return command
+
+
+def _pops(args: argparse.Namespace) -> int:
+    from voicepipe.commands import compare, fleet
+
+    if args.compare:
+        known, new = args.compare
+        return compare.run(known, new, args.directory, args.key_env)
+    return fleet.pops(args.directory, args.key_env)
+
+
+def _drain(args: argparse.Namespace) -> int:
+    from voicepipe.commands import fleet
+
+    return fleet.drain(args.pop, args.directory, args.key_env)
+
+
+def _push(args: argparse.Namespace) -> int:
+    from voicepipe.commands import push
+
+    with_folder = args.rules or args.own_rules or args.check
+    one = sum(map(bool, (args.folder, args.version is not None, args.list))) == 1
+    if not one or (with_folder and not args.folder) or (args.rules and args.own_rules):
+        raise ConfigError(
+            "push: give one of the three: a folder with agents' files, such as configs/agents (and --with FILE or "
+            "--own-rules, and --check, if you like), --version N, or --list"
+        )
+    if args.list:
+        return push.listed(args.directory, args.key_env)
+    if args.version is not None:
+        return push.roll_back(args.version, args.directory, args.key_env)
+    return push.push(args.folder, args.rules, args.directory, args.key_env, own_rules=args.own_rules, dry=args.check)
