@@ -20,9 +20,14 @@ MANIFEST = FOLDER / "manifest.json"
 VOICES = ("slt", "rms", "awb")
 KINDS = ("finished", "unfinished", "pause_inside", "pause_between", "barge_in")
 """Sets of clips that are said one by one."""
+HESITATION = "hesitation"
+"""The clips of `pause_inside` once more, with pauses as long as people's in place of 300 to 700 ms."""
 GUEST_KINDS = ("guest", "short_answer", "goes_on")
 """What guests of the front desk say (`guests.py`); `goes_on`: "yes, but ..." with the voice's own pause."""
 PAUSE_MS = (300, 700)
+HESITATION_MS, HESITATION_SPREAD, HESITATION_MOST_MS = 450, 0.6, 3000
+"""Median, and standard deviation of the natural logarithm: silent pauses in speech are spread log-normally (Campione and
+Veronis, Speech Prosody 2002). One in eleven is longer than a second."""
 FADE_MS = 5
 
 
@@ -66,7 +71,14 @@ class Speech:
 def load(kinds: Sequence[str] = KINDS + GUEST_KINDS) -> list[Utterance]:
     """The utterances of these kinds, in the order of the manifest."""
     everything = msgspec.json.decode(MANIFEST.read_bytes(), type=list[Utterance])
+    if HESITATION in kinds:
+        everything += [_hesitating(utterance) for utterance in everything if utterance.kind == "pause_inside"]
     return [utterance for utterance in everything if utterance.kind in kinds]
+
+
+def _hesitating(utterance: Utterance) -> Utterance:
+    name = utterance.id.replace(utterance.kind, HESITATION)
+    return msgspec.structs.replace(utterance, id=name, kind=HESITATION)
 
 
 @lru_cache(1)
@@ -76,12 +88,19 @@ def intents() -> dict[str, Intent]:
 
 
 def speech(utterance: Utterance, seed: int) -> Speech:
-    """The clip with its pause of 300-700 ms, drawn by seed. Raises ProbeError where the clip is missing."""
+    """The clip with its pause, drawn by seed. Raises ProbeError where the clip is missing."""
     clip = decode(FOLDER / utterance.file)
     if not utterance.cut_ms:
         return Speech(clip, voiced_span(clip))
-    pause = ms_to_samples(int(rng_for(seed, utterance.id).integers(*PAUSE_MS, endpoint=True)), WIRE_RATE)
+    pause = ms_to_samples(pause_ms(utterance.kind, rng_for(seed, utterance.id)), WIRE_RATE)
     return with_pause(clip, ms_to_samples(utterance.cut_ms, WIRE_RATE), pause)
+
+
+def pause_ms(kind: str, rng: np.random.Generator) -> int:
+    """How long a caller pauses inside an utterance of this kind."""
+    if kind == HESITATION:
+        return min(HESITATION_MOST_MS, round(rng.lognormal(np.log(HESITATION_MS), HESITATION_SPREAD)))
+    return int(rng.integers(*PAUSE_MS, endpoint=True))
 
 
 def with_pause(clip: Pcm, cut: int, pause: int) -> Speech:

@@ -16,9 +16,10 @@ from latency_probes.sound import SOUNDS, rng_for
 TURNS = 6
 """Most turns of one call."""
 OVERLAYS = {"hum": 30, "cough": 24, "door": 12, "keyboard": 12, "steady": 18, "echo": 24}
-SINGLE = (*clips.KINDS, "overlay")
+SINGLE = (*clips.KINDS, clips.HESITATION, "overlay")
 """Sets whose turns stand by themselves."""
 SETS = (*SINGLE, "guests")
+SPOKEN = (*(kind for kind in clips.KINDS if kind != "barge_in"), clips.HESITATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def make_plan(kinds: Sequence[str], seed: int, calls: int | None = None) -> Plan
 def conversations(kinds: Sequence[str], rng: np.random.Generator) -> list[tuple[str, tuple[Turn, ...]]]:
     """Calls of up to six turns by the same voice in the same room; what may end a call is said last, once."""
     groups: dict[tuple[str, str], list[Turn]] = defaultdict(list)
-    for utterance in clips.load([kind for kind in kinds if kind in clips.KINDS and kind != "barge_in"]):
+    for utterance in clips.load([kind for kind in kinds if kind in SPOKEN]):
         groups[utterance.voice, utterance.noise].append(Turn(utterance.kind, utterance))
     drawn = []
     for (_, noise), turns in groups.items():
@@ -124,7 +125,7 @@ def one_of(utterances: Sequence[Utterance], rng: np.random.Generator) -> Utteran
 
 def sizes() -> dict[str, int]:
     """How many utterances each set holds."""
-    return {kind: len(clips.load([kind])) for kind in clips.KINDS} | {
+    return {kind: len(clips.load([kind])) for kind in (*clips.KINDS, clips.HESITATION)} | {
         "overlay": sum(OVERLAYS.values()),
         "guests": len(guests()) * len(VOICES),
     }

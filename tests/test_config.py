@@ -171,8 +171,7 @@ def test_a_path_to_nowhere(write: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[endpoint]\nunsure_ms = 1000", "endpoint.unsure_ms: cannot be 1000, more than endpoint.unfinished_ms"),
-        ("[endpoint]\nsure_probability = 0.3", "endpoint.unfinished_probability: cannot be 0.4, more than "),
+        ("[endpoint]\nyes_ms = 1400", "endpoint.yes_ms: cannot be 1400, more than endpoint.longest_ms"),
         ("[vad]\nstart_probability = 0.3", "vad.stop_probability: cannot be 0.35, more than vad.start_probability"),
         ("[turn]\ncut_ms = 100", "turn.pause_ms: cannot be 200, more than turn.cut_ms, which is 100"),
         ("[ladder]\nfallback_ms = 500", "ladder.acknowledge_ms: cannot be 700, more than ladder.fallback_ms"),

@@ -1,15 +1,18 @@
 """Settling an utterance: which of the language model's answers count."""
 
 import asyncio
+from contextlib import aclosing
 
 import numpy as np
 import pytest
 
 from voicepipe.audio import RATE, Pcm
+from voicepipe.call.reading import Reads
 from voicepipe.call.utterance import LONGEST, Utterance, Waits
 from voicepipe.config import LadderConfig
 from voicepipe.engines.base import Hypothesis
 from voicepipe.errors import EngineStalled
+from voicepipe.turn.endpoint import Evidence
 from voicepipe.turn.patience import Patience
 from voicepipe.turn.pitch import KEPT_HOPS
 from voicepipe.turn.timing import TurnRecord
@@ -38,6 +41,12 @@ class Stream:
     def cancel(self) -> None: ...
 
 
+async def first(utterance: Utterance, reads: Reads) -> Evidence:
+    """What is known as soon as the words are."""
+    async with aclosing(utterance.settle(reads)) as known:
+        return await anext(known)
+
+
 @pytest.mark.parametrize(("final", "ends"), [(FIRST_PASS, 0.9), (FINAL, None)])
 async def test_the_answer_about_the_latest_words_counts_and_about_others_none(final: str, ends: float | None) -> None:
     asked: list[str] = []
@@ -49,7 +58,7 @@ async def test_the_answer_about_the_latest_words_counts_and_about_others_none(fi
 
     utterance = Stream(final).utterance
     utterance.guess(GUESS)
-    evidence = await utterance.settle(reads)
+    evidence = await first(utterance, reads)
     assert (evidence.text, evidence.reading) == (final, ends)
     assert asked == [GUESS, FIRST_PASS]
     utterance.guess(FINAL)
@@ -71,7 +80,7 @@ async def test_whatever_fails_beside_the_recogniser_costs_nobody_the_words() -> 
     utterance.voice = Broken()
     async with asyncio.TaskGroup() as group:  # As a call's: a task that fails would end it.
         utterance.spawn = group.create_task
-        evidence = await utterance.settle(reads)
+        evidence = await first(utterance, reads)
     assert (evidence.text, evidence.reading) == (FINAL, None)
 
 
@@ -86,7 +95,32 @@ async def test_words_that_come_while_the_answer_is_waited_for_do_not_take_it_bac
         return 0.9
 
     utterance.guess(GUESS)
-    assert (await utterance.settle(reads)).reading == 0.9
+    assert (await first(utterance, reads)).reading == 0.9
+
+
+@pytest.mark.virtual_time
+async def test_what_is_judged_more_slowly_counts_when_it_is() -> None:
+    """The words are not held up by it."""
+    clock = asyncio.get_running_loop().time
+
+    class Slow:
+        def feed(self, pcm: Pcm) -> None: ...
+
+        async def complete(self) -> float:
+            await asyncio.sleep(0.3)
+            return 0.2
+
+    async def reads(words: str) -> float | None:
+        await asyncio.sleep(0.4)
+        return 0.9
+
+    utterance = Stream(FIRST_PASS).utterance
+    utterance.voice = Slow()
+    utterance.guess(GUESS)
+    began, known = clock(), []
+    async for evidence in utterance.settle(reads):
+        known.append((round(clock() - began, 2), evidence.voice, evidence.reading))
+    assert known == [(0.13, None, None), (0.3, 0.2, None), (0.45, 0.2, 0.9)]
 
 
 class Hung(Stream):
@@ -114,7 +148,7 @@ async def test_a_recogniser_that_hangs_is_given_up_by_what_it_mostly_takes(until
     utterance.guess(FINAL, until)
     began = clock()
     with pytest.raises(EngineStalled) as stalled:
-        await utterance.settle(nobody)
+        await first(utterance, nobody)
     assert clock() - began == pytest.approx(1.4) and utterance.stands_in(stalled.value) == stands_in
     began, utterance.record = clock(), TurnRecord("turn")
     if stands_in:
@@ -189,7 +223,7 @@ async def test_a_quarter_of_an_hour_of_voice_keeps_no_more_than_minutes_of_it() 
         await asyncio.sleep(0)
         most = max(most, sum(stream.samples for stream in streams))
     assert most <= LONGEST + RATE and len(utterance.pitch._octaves) <= KEPT_HOPS
-    evidence = await utterance.settle(nobody)
+    evidence = await first(utterance, nobody)
     assert evidence.text.split() == [f"w{n}" for n in range(len(streams))] == utterance.partial.split(), (
         "no word is lost"
     )

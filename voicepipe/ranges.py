@@ -15,6 +15,8 @@ Probability = Annotated[float, Meta(gt=0, lt=1)]
 Wait = Annotated[int, Meta(ge=100, le=600_000)]
 """Milliseconds, of something that people or other hosts take: who writes fewer has thought of seconds."""
 Speed = Annotated[float, Meta(ge=0.25, le=1.5)]
+Spread = Annotated[float, Meta(ge=0.05, le=3)]
+"""Standard deviation of a natural logarithm."""
 NAME = r"^[a-z0-9][a-z0-9_-]*$"
 LABEL = r"^[A-Za-z0-9._+-]{0,64}$"
 VARIABLE = r"^([A-Za-z_][A-Za-z0-9_]*)?$"

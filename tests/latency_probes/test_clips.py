@@ -114,3 +114,13 @@ def test_sounds_over_a_reply_are_audible_and_the_same_for_a_seed(name: str) -> N
     assert first.size != other.size or not np.array_equal(first, other)
     assert 0.1 < first.size / WIRE_RATE < 2.5
     assert frame_levels(first).max() > -45
+
+
+def test_hesitations_are_as_long_as_people_s() -> None:
+    """Half of them are longer than 450 ms, and one in eleven longer than a second."""
+    drawn = [clips.pause_ms(clips.HESITATION, sound.rng_for(seed, "hesitation")) for seed in range(2000)]
+    assert sorted(drawn)[1000] == pytest.approx(450, abs=30)
+    assert sum(pause > 1000 for pause in drawn) / 2000 == pytest.approx(0.09, abs=0.02)
+    clip = clips.load([clips.HESITATION])[0]
+    assert clip.kind == clips.HESITATION and clip.cut_ms
+    assert clips.speech(clip, 1).resumed > clips.speech(clip, 1).voiced[0]

@@ -62,7 +62,7 @@ def main() -> None:
     slope, middle = math.nan, math.nan
     for part, sentences in SENTENCES.items():
         x = np.array([math.log10(max(ends(model, tokenizer, text), 1e-9)) for text, _ in sentences])
-        told = np.array([judge.probability(Evidence(text))[0] for text, _ in sentences])
+        told = np.array([judge.probability(Evidence(text)) for text, _ in sentences])
         offset, y = np.log(told / (1 - told)), np.array([float(whole) for _, whole in sentences])
         if part == "development":
             slope, middle = fitted(x, offset, y)

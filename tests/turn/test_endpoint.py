@@ -66,7 +66,7 @@ def test_words_are_judged_the_same_however_they_are_written() -> None:
 def test_hesitation_is_not_answered(text: str) -> None:
     verdict = Endpointer(CONFIG).judge(Evidence(text))
     assert not verdict.confident
-    assert verdict.required_ms >= CONFIG.unsure_ms
+    assert verdict.required_ms > 3 * CONFIG.sure_ms
     assert verdict.reason
 
 
@@ -92,13 +92,13 @@ def test_an_adjective_after_an_article_wants_its_noun(text: str, complete: bool)
 
 def test_the_ngram_and_the_voice_have_a_say() -> None:
     end = Endpointer(CONFIG)
-    neutral = end.probability(Evidence("the lobster"))[0]
-    assert end.probability(Evidence("the lobster", end_logprob=-2.5))[0] < neutral
-    assert end.probability(Evidence("the lobster", end_logprob=-0.5))[0] > neutral
-    assert end.probability(Evidence("the lobster", voice=0.01))[0] < neutral
-    assert end.probability(Evidence("the lobster", voice=1.0))[0] > neutral
-    assert end.probability(Evidence("the lobster", reading=0.0))[0] < neutral
-    assert end.probability(Evidence("the lobster", reading=1.0))[0] > neutral
+    neutral = end.probability(Evidence("the lobster"))
+    assert end.probability(Evidence("the lobster", end_logprob=-2.5)) < neutral
+    assert end.probability(Evidence("the lobster", end_logprob=-0.5)) > neutral
+    assert end.probability(Evidence("the lobster", voice=0.01)) < neutral
+    assert end.probability(Evidence("the lobster", voice=1.0)) > neutral
+    assert end.probability(Evidence("the lobster", reading=0.0)) < neutral
+    assert end.probability(Evidence("the lobster", reading=1.0)) > neutral
 
 
 @given(WORDS, st.none() | st.floats(-9, 0), st.none() | st.floats(0, 1), st.none() | st.floats(0, 1))
@@ -106,18 +106,18 @@ def test_every_evidence_has_a_verdict_within_the_configured_waits(
     words: list[str], end_logprob: float | None, voice: float | None, reading: float | None
 ) -> None:
     verdict = Endpointer(CONFIG).judge(Evidence(" ".join(words), end_logprob, voice=voice, reading=reading))
-    assert verdict.required_ms in (CONFIG.sure_ms, CONFIG.unsure_ms, CONFIG.unfinished_ms)
-    assert verdict.confident == (verdict.required_ms == CONFIG.sure_ms)
+    assert CONFIG.sure_ms <= verdict.required_ms <= CONFIG.longest_ms
+    assert verdict.reason
 
 
 @given(WORDS)
 def test_eagerness_scales_only_the_waits_of_the_unsure(words: list[str]) -> None:
     levels: list[Eagerness] = ["high", "auto", "medium", "low"]
     waits = [Endpointer(CONFIG, level).judge(Evidence(" ".join(words))) for level in levels]
-    if waits[0].confident:
-        assert len({verdict.required_ms for verdict in waits}) == 1
-    else:
-        assert waits[0].required_ms < waits[1].required_ms == waits[2].required_ms < waits[3].required_ms
+    high, auto, medium, low = (verdict.required_ms for verdict in waits)
+    assert high <= auto == medium <= low
+    if not waits[0].confident:
+        assert high < auto < low
 
 
 def test_every_rule_says_why_in_words() -> None:

@@ -6,6 +6,8 @@ them, says what is to be done.
 
 import asyncio
 import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
@@ -234,15 +236,25 @@ class Hearing:
     async def _settle(self, utterance: Utterance) -> None:
         utterance.record.forget("settle", "words")
         utterance.record.stamp("settle", self._clock())
-        heard, failed = Evidence(""), False
+        async with aclosing(self._evidence(utterance)) as evidence:
+            async for heard, failed in evidence:
+                if self.utterance is not utterance or utterance.settling is not asyncio.current_task():
+                    return  # The voice came back, or the client was faster, or what came before ended the turn.
+                self._weigh(utterance, heard, failed)
+
+    async def _evidence(self, utterance: Utterance) -> AsyncGenerator[tuple[Evidence, bool], None]:
+        """What is known of the words, whenever that is more; and whether the recogniser failed."""
         try:
-            heard = await utterance.settle(lambda words: turn_ends(self._studio, self._settings, words))
+            async with aclosing(utterance.settle(lambda words: turn_ends(self._studio, self._settings, words))) as known:
+                async for heard in known:
+                    yield heard, False
         except EngineError as error:
             utterance.end = self._ear.last_voiced
-            heard, failed = Evidence(utterance.stands_in(error)), True
             log.error("%s: the last words may be missing: %s", self._call_id, error)
-        if self.utterance is not utterance or utterance.settling is not asyncio.current_task():
-            return  # The voice came back, or the client was faster.
+            yield Evidence(utterance.stands_in(error)), True
+
+    def _weigh(self, utterance: Utterance, heard: Evidence, failed: bool) -> None:
+        """Tell how long a silence these words require."""
         utterance.record.stamp("words", self._clock())
         utterance.text = heard.text
         verdict = self._endpointer.judge(replace(heard, text=utterance.words, asked=self._asked()))

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -34,7 +34,7 @@ MAX_PACE = 1.2
 COVERS = RATE // 5
 """Partial words that reach so near to the last voice, in samples, can stand in for the final ones."""
 OPINION_S = 0.03
-"""So much longer than for the words models of turns are waited for."""
+"""So much longer than for the words models of turns are waited for. What they say later counts when it comes."""
 Listen = Callable[[], AsrStream]
 """A new stream of the recogniser's."""
 
@@ -150,8 +150,9 @@ class Utterance:
         if self.voice:
             self.voice.feed(pcm)
 
-    async def settle(self, reads: Reads) -> Evidence:
-        """The words of all sound so far, without those before, and what speaks for and against their being all.
+    async def settle(self, reads: Reads) -> AsyncGenerator[Evidence, None]:
+        """The words of all sound so far, without those before, and what speaks for and against their being all; again
+        whenever more does, once those who judge more slowly have judged.
 
         `reads` is asked about the words so far beside the recogniser, anew when they are others; if that hears others
         yet in the end, what it said counts for nothing. Raises EngineError: the recogniser failed.
@@ -162,13 +163,19 @@ class Utterance:
         try:
             hypothesis = await self.waits.for_words(self._settled(), self._ahead_s)
             text = self._all(hypothesis.text)
-            opinions = (listening, reading.of(text))
-            await asyncio.wait([task for task in opinions if task], timeout=OPINION_S)
-            complete, ends = (task.result() if task and task.done() else None for task in opinions)
+            about_these = reading.of(text)
+            judging = {task for task in (listening, about_these) if task}
+            fall = self.pitch.log_odds()
+            _, judging = await asyncio.wait(judging, timeout=OPINION_S)
+            while True:
+                complete, ends = (task.result() if task and task.done() else None for task in (listening, about_these))
+                yield Evidence(text, hypothesis.end_logprob, fall, complete, ends)
+                if not judging:
+                    break
+                _, judging = await asyncio.wait(judging, return_when=asyncio.FIRST_COMPLETED)
         finally:
             listening.cancel()
             reading.cancel()
-        return Evidence(text, hypothesis.end_logprob, self.pitch.log_odds(), complete, ends)
 
     def timed(self, voice_ended: float, *, by_request: bool) -> None:
         """It is over; its last voiced sample arrived at the monotonic second `voice_ended`."""

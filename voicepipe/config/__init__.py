@@ -234,10 +234,9 @@ class Manifest(Section, frozen=True):
 
 
 RISING = (
-    ("endpoint", ("sure_ms", "unsure_ms", "unfinished_ms")),
-    ("endpoint", ("answer_ms", "unsure_ms")),
-    ("endpoint", ("yes_ms", "unsure_ms")),
-    ("endpoint", ("unfinished_probability", "sure_probability")),
+    ("endpoint", ("sure_ms", "longest_ms")),
+    ("endpoint", ("answer_ms", "longest_ms")),
+    ("endpoint", ("yes_ms", "longest_ms")),
     ("vad", ("stop_probability", "start_probability")),
     ("vad", ("telephone_stop_probability", "start_probability")),
     ("turn", ("guess_ms", "prepare_ms")),

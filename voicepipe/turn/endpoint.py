@@ -2,9 +2,10 @@
 
 Evidence is weighed in log-odds that the turn is complete: what grammar says of the words (`completeness.py`), how
 likely the recogniser's language model finds a sentence's end after them, whether the voice fell (`pitch.py`), and,
-where there is one, what a turn model that heard the voice says, and what the language model that answers says. A pause
-after "my number is" is waited out; "what are your opening hours" is answered at once. Words that answer what the agent
-has asked (`answers.py`) are complete, however little they are.
+where there is one, what a turn model that heard the voice says, and what the language model that answers says. How long to
+wait follows by degrees (`waiting.py`): a pause after "my number is" is waited out, "what are your opening hours" is
+answered at once, and what may be either waits for a moment. Words that answer what the agent has asked (`answers.py`)
+are complete, however little they are.
 """
 
 import math
@@ -13,32 +14,38 @@ from typing import Literal
 
 import msgspec
 
-from voicepipe.ranges import Ms, Probability
+from voicepipe.ranges import Ms, Spread, Wait
 from voicepipe.turn.answers import answers, asks_to_wait, is_lone, is_stray
 from voicepipe.turn.completeness import RULES, TRAILING, TRAILS_OFF
+from voicepipe.turn.waiting import Pauses, Waits
 from voicepipe.words import plain
 
 Eagerness = Literal["low", "medium", "high", "auto"]
 PATIENCE: dict[Eagerness, float] = {"low": 2.0, "medium": 1.0, "auto": 1.0, "high": 0.6}
-"""Scales the waits for turns that are not surely complete."""
+"""So many times as long as `auto` expects people to hesitate, and would rather wait than interrupt them."""
+SURE = 0.75
+"""From this probability on that the turn is complete it is surely so."""
+UNFINISHED = 0.4
+"""Up to this one more is to come."""
 
 
 class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     sure_ms: Ms = 140
-    """Required silence when the turn is surely complete."""
+    """The shortest wait: required silence when nothing speaks against the turn's end."""
     answer_ms: Ms = 240
     """The same of a few words that answer what the agent asked. Never less than `sure_ms`."""
     yes_ms: Ms = 320
     """The same of a lone yes or no: "but ..." may follow, behind a pause of its own. Never less than `answer_ms`. Also
     of "wait a moment", behind which "please" may follow, and to which nobody waits for an answer, and of one word after
     a question that wants a yes or a no: it may be a misheard one."""
-    unsure_ms: Ms = 850
-    """Hesitations inside a phrase mostly last 300 to 700 ms."""
-    unfinished_ms: Ms = 950
-    """Longer than people hesitate inside a phrase, short enough for those who will not go on."""
-    sure_probability: Probability = 0.75
-    """From this probability on that the turn is complete it is surely so."""
-    unfinished_probability: Probability = 0.4
+    longest_ms: Ms = 1300
+    """The longest wait: few hesitate for longer inside a phrase, and who will not go on is answered."""
+    cut_in_ms: Wait = 1000
+    """To interrupt a caller who goes on is as bad as to let one wait for so much longer who has finished."""
+    hesitation_ms: Wait = 450
+    """Half of the hesitations inside a phrase last longer."""
+    hesitation_spread: Spread = 0.6
+    """Standard deviation of their natural logarithm: one in eleven lasts longer than a second."""
     model: str = ""
     """Path of a Smart Turn v3 ONNX file, which is asked too; empty: words and melody alone."""
     ask_llm: bool = False
@@ -116,10 +123,13 @@ class Endpointer:
 
     def __init__(self, config: EndpointConfig, eagerness: Eagerness = "auto") -> None:
         self.config = config
-        self._patience = PATIENCE[eagerness]
+        patience = PATIENCE[eagerness]
+        pauses = Pauses(config.hesitation_ms * patience, config.hesitation_spread)
+        longest_ms = max(config.sure_ms, config.longest_ms * patience)
+        self._waits = Waits(config.sure_ms, longest_ms, config.cut_in_ms * patience, pauses)
 
-    def probability(self, evidence: Evidence) -> tuple[float, str]:
-        """Probability in 0..1 that the turn is complete, and what speaks against it most."""
+    def log_odds(self, evidence: Evidence) -> tuple[float, str]:
+        """That the turn is complete, and what speaks against it most."""
         words, answer = plain(evidence.text).split(), answers(evidence.text, evidence.asked)
         against = [rule for rule in RULES if words and not answer and rule.holds(words)]
         if evidence.text.endswith(TRAILING):
@@ -130,31 +140,40 @@ class Endpointer:
         ending = ANSWERS if answer else ngram_log_odds(evidence)
         odds = PRIOR + grammar + ending + voice_log_odds(evidence) + reading_log_odds(evidence)
         reason = min(against, key=lambda rule: rule.log_odds).name if against else ""
-        return 1 / (1 + math.exp(-odds)), reason
+        return odds, reason
+
+    def probability(self, evidence: Evidence) -> float:
+        """In 0..1, that the turn is complete."""
+        return 1 / (1 + math.exp(-self.log_odds(evidence)[0]))
 
     def may_end(self, text: str, asked: str = "") -> bool:
         """Nothing in the words speaks so much against their end that preparing a reply to them would be a waste."""
-        return self.probability(Evidence(text, asked=asked))[0] > self.config.unfinished_probability
+        return self.probability(Evidence(text, asked=asked)) > UNFINISHED
 
     def judge(self, evidence: Evidence) -> Verdict:
         """The silence that these words require."""
-        config = self.config
         if not evidence.text:
-            return Verdict(config.unsure_ms * self._patience, False, "no words")
-        probability, reason = self.probability(evidence)
-        if probability >= config.sure_probability and answers(evidence.text, evidence.asked):
-            yes_ms = config.yes_ms if is_lone(evidence.text) else 0.0
-            required_ms = max(config.sure_ms, config.answer_ms, yes_ms)
-            return Verdict(required_ms, True, "it answers what was asked")
-        if probability >= config.sure_probability and asks_to_wait(evidence.text):
-            return Verdict(max(config.sure_ms, config.yes_ms), True, "it asks to wait")
-        if probability >= config.sure_probability and is_stray(evidence.text, evidence.asked):
-            return Verdict(max(config.sure_ms, config.yes_ms), True, "one word, which is no yes and no no")
-        if probability >= config.sure_probability:
-            return Verdict(config.sure_ms, True, "the sentence is complete")
-        if probability > config.unfinished_probability:
-            return Verdict(config.unsure_ms * self._patience, False, reason or "the sentence may go on")
-        return Verdict(config.unfinished_ms * self._patience, False, reason or "sentences seldom end here")
+            return Verdict(self._waits.longest_ms, False, "no words")
+        odds, against = self.log_odds(evidence)
+        wait_ms = self._waits.ms(odds)
+        probability = 1 / (1 + math.exp(-odds))
+        if probability < SURE:
+            unclear = "the sentence may go on" if probability > UNFINISHED else "sentences seldom end here"
+            return Verdict(wait_ms, False, against or unclear)
+        least_ms, reason = self._complete(evidence)
+        return Verdict(max(wait_ms, least_ms), True, reason)
+
+    def _complete(self, evidence: Evidence) -> tuple[float, str]:
+        """The least wait for words that are complete, and why they are."""
+        config = self.config
+        yes_ms = max(config.answer_ms, config.yes_ms)
+        if answers(evidence.text, evidence.asked):
+            return yes_ms if is_lone(evidence.text) else config.answer_ms, "it answers what was asked"
+        if asks_to_wait(evidence.text):
+            return config.yes_ms, "it asks to wait"
+        if is_stray(evidence.text, evidence.asked):
+            return config.yes_ms, "one word, which is no yes and no no"
+        return config.sure_ms, "the sentence is complete"
 
 
 class FixedSilence(Endpointer):

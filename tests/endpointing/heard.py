@@ -1,0 +1,138 @@
+"""Hears a recording as a call does: each silence in it, and what is known there of the words and the voice."""
+
+import asyncio
+from contextlib import aclosing
+from collections.abc import Coroutine
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from voicepipe.audio import BLOCK, RATE, Block, Pcm, ms_to_samples, samples_to_ms
+from voicepipe.audio.g711 import decode, encode
+from voicepipe.audio.resample import Resampler
+from voicepipe.call.ear import Ear
+from voicepipe.call.utterance import Utterance, Waits
+from voicepipe.config import LadderConfig
+from voicepipe.engines.base import Engines, Hypothesis
+from voicepipe.turn.endpoint import Evidence
+from voicepipe.turn.facts import Fact, Silence, VoiceGoesOn, VoiceStarted
+from voicepipe.turn.known import TurnConfig
+from voicepipe.turn.timing import TurnRecord
+from voicepipe.turn.vad import VadConfig
+
+PREPARE_MS = TurnConfig().prepare_ms
+
+
+class Gap(msgspec.Struct):
+    """A silence, as the ear has it."""
+
+    last_ms: float
+    """Where the voice ended before it."""
+    sure_ms: float = -1.0
+    """How long it had lasted when the detector was sure of it; below 0: it never was."""
+    ms: float = 0.0
+    """How long it lasted."""
+    text: str = ""
+    end_logprob: float | None = None
+    pitch: float = 0.0
+
+    @property
+    def evidence(self) -> Evidence:
+        return Evidence(self.text, self.end_logprob, self.pitch)
+
+
+def by_telephone(pcm: Pcm) -> Pcm:
+    """What G.711 leaves of int16[n] at 16 kHz."""
+    down, up = Resampler(RATE, RATE // 2), Resampler(RATE // 2, RATE)
+    narrow = np.concatenate([down(pcm), down.flush()])
+    heard = decode("pcmu", encode("pcmu", narrow))
+    return np.concatenate([up(heard), up.flush()])[: pcm.size]
+
+
+class Listener:
+    """One call's ear and recogniser, which a recording is played to as fast as they can hear it."""
+
+    def __init__(self, engines: Engines, *, narrow: bool = False) -> None:
+        self._engines = engines
+        self._narrow = narrow
+        self._facts: list[Fact] = []
+        ask = engines.windows.ask
+        stream = engines.vad.stream()
+        self._ear = Ear(lambda window, told: ask(stream, window, told), VadConfig(), lambda: None, self._told)
+        self._tasks: set[asyncio.Future[None]] = set()
+
+    def _told(self, block: Block, fact: Fact | Exception | None) -> None:
+        if isinstance(fact, Exception):
+            raise fact
+        if fact:
+            self._facts.append(fact)
+
+    async def hear(self, pcm: Pcm) -> list[Gap]:
+        """Every silence of int16[n] at 16 kHz that lasts long enough to ask for the words."""
+        gaps: list[Gap] = []
+        utterance: Utterance | None = None
+        for at in range(0, pcm.size - BLOCK + 1, BLOCK):
+            block = Block(pcm[at : at + BLOCK], at, at / RATE, narrow=self._narrow)
+            self._facts.clear()
+            self._ear.hear(block)
+            while self._ear.now < at + BLOCK:
+                await asyncio.sleep(0)
+            if utterance:
+                utterance.hear(block.pcm)
+            for fact in self._facts:
+                match fact:
+                    case VoiceStarted():
+                        utterance = utterance or self._utterance()
+                    case Silence() if utterance:
+                        await self._silent(fact, utterance, gaps)
+                    case VoiceGoesOn():
+                        pass
+        if utterance:
+            utterance.cancel()
+        return gaps
+
+    async def _silent(self, silence: Silence, utterance: Utterance, gaps: list[Gap]) -> None:
+        last_ms = samples_to_ms(silence.last)
+        if not gaps or gaps[-1].last_ms != last_ms:
+            if silence.ms < PREPARE_MS or not silence.likely:
+                return
+            async with aclosing(utterance.settle(_nobody)) as known:
+                evidence = await anext(known)
+            gaps.append(Gap(last_ms, text=evidence.text, end_logprob=evidence.end_logprob, pitch=evidence.pitch))
+        gap = gaps[-1]
+        gap.ms = silence.ms
+        if silence.sure and gap.sure_ms < 0:
+            gap.sure_ms = silence.ms
+
+    def _utterance(self) -> Utterance:
+        sound = self._ear.since(self._ear.started)
+        told: list[Utterance] = []
+
+        def partial(hypothesis: Hypothesis) -> None:
+            if told:
+                told[0].guess(hypothesis.text, hypothesis.until)
+
+        utterance = Utterance(
+            item_id="", start=self._ear.started, heard_from=self._ear.now - sound.size, began=0.0,
+            stream=self._engines.asr.stream(partial), record=TurnRecord(""), spawn=self._spawn, past=sound.size,
+            waits=Waits(config=LadderConfig(words_ms=0)),
+        )  # fmt: skip
+        told.append(utterance)
+        utterance.hear(sound)
+        return utterance
+
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Future[Any]":
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+async def _nobody(words: str) -> float | None:
+    """No language model is asked whether the turn ends."""
+    return None
+
+
+def silence(ms: float) -> Pcm:
+    return np.zeros(ms_to_samples(ms), np.int16)

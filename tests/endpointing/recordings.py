@@ -1,0 +1,92 @@
+"""What is played to the ear: the development sentences, spoken by flite and kept apart from the probes' clips, and these.
+
+A recording ends in a silence longer than any wait. What it says is complete, or ends where a caller pauses and goes on.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+
+from latency_probes import clips, generate, sound
+from latency_probes.timeline import WIRE_RATE, voiced_span
+from voicepipe.audio import RATE, Pcm, ms_to_samples, samples_to_ms
+from voicepipe.audio.resample import Resampler
+
+SENTENCES = Path(__file__).parents[1] / "turn" / "endpoint_sentences.json"
+LEAD_MS, REST_MS = 400, 1300
+"""Silence before and after what is said."""
+NOISES = ("pink_20", "babble_20", "pink_15", "babble_15")
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    id: str
+    text: str
+    """What is said."""
+    complete: bool
+    """Else the caller goes on after it, or never does."""
+    noise: str
+    pcm: Pcm
+    """int16[n] at 16 kHz."""
+    end_ms: float
+    """Where the last voiced sample is."""
+
+
+def development(part: str = "development") -> Iterator[Recording]:
+    """The sentences of tests/turn, in three voices, half of them in noise. Needs flite."""
+    sentences: list[tuple[str, bool]] = json.loads(SENTENCES.read_text())[part]
+    begun: list[str] = []
+    number = count()
+    for text, complete in sentences:
+        if not complete:
+            begun.append(text)
+            continue
+        for voice in clips.VOICES:
+            pcm, phones = generate.speak(text, voice)
+            pcm = _at_wire_rate(generate.levelled(pcm, *generate.voiced_span(pcm)))
+            for before in begun:
+                if text.startswith(f"{before} "):
+                    cut = generate.boundary(_at(pcm), phones, len(generate.phones_of(before, voice)))
+                    yield _recording(f"{part}-{next(number)}-{voice}", before, False, "", pcm, cut * WIRE_RATE // RATE)
+            yield _recording(f"{part}-{next(number)}-{voice}", text, True, "", pcm, 0)
+        begun = []
+
+
+def probes(kinds: tuple[str, ...] = ("finished", "pause_inside", "unfinished"), rooms: int = 1) -> Iterator[Recording]:
+    """The probes' clips up to their pause, in their own room or in so many."""
+    for utterance in clips.load(kinds):
+        clip = clips.decode(clips.FOLDER / utterance.file)
+        cut = ms_to_samples(utterance.cut_ms, WIRE_RATE)
+        own = [utterance.noise, *(noise for noise in ("quiet", *NOISES) if noise != utterance.noise)]
+        for noise in own[:rooms]:
+            text = utterance.before or utterance.text
+            yield _recording(f"{utterance.id}-{noise}", text, utterance.kind == "finished", noise, clip, cut)
+
+
+def _recording(name: str, text: str, complete: bool, noise: str, clip: Pcm, cut: int) -> Recording:
+    noise = noise or str(sound.rng_for(0, name).choice(("quiet",) * len(NOISES) + NOISES))
+    if cut:
+        clip = clips.with_pause(clip, cut, 0).pcm[:cut]
+    end = voiced_span(clip)[1]
+    lead, rest = (np.zeros(ms_to_samples(ms, WIRE_RATE), np.int16) for ms in (LEAD_MS, REST_MS))
+    loud = np.concatenate([lead, clip[:end], rest])
+    rng = sound.rng_for(1, name)
+    bed = sound.bed(noise, 1)
+    mixed = sound.mixed(loud, bed, int(rng.integers(bed.size)))
+    down = Resampler(WIRE_RATE, RATE)
+    pcm = np.concatenate([down(mixed), down.flush()])
+    return Recording(name, text, complete, noise, pcm, samples_to_ms(lead.size + end, WIRE_RATE))
+
+
+def _at_wire_rate(pcm: Pcm) -> Pcm:
+    up = Resampler(RATE, WIRE_RATE)
+    return np.concatenate([up(pcm), up.flush()])
+
+
+def _at(pcm: Pcm) -> Pcm:
+    down = Resampler(WIRE_RATE, RATE)
+    return np.concatenate([down(pcm), down.flush()])
